@@ -1,0 +1,29 @@
+"""The project's own files: what git tracks, or everything outside the build folders without git."""
+
+import pathlib
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+CPP = {".cpp", ".hpp", ".h", ".cu", ".c"}
+
+
+def tracked_files(suffixes=None):
+    """Paths relative to ROOT, sorted; deleted but still tracked ones are left out."""
+    listing = subprocess.run(
+        ["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True, check=False
+    )
+    if listing.returncode == 0:
+        names = listing.stdout.split("\0")
+    else:
+        names = (str(p.relative_to(ROOT)) for p in ROOT.rglob("*") if p.is_file())
+        names = (n for n in names if not n.startswith(("build", ".git/")))
+    paths = sorted(pathlib.Path(n) for n in names if n)
+    return [p for p in paths if (ROOT / p).is_file() and (suffixes is None or p.suffix in suffixes)]
+
+
+def report(problems, checked, what):
+    """Prints the problems, one a line, and a last line; returns the exit code."""
+    for problem in problems:
+        print(problem)
+    print(f"{checked} {what} checked, {len(problems)} problems")
+    return 1 if problems or not checked else 0
