@@ -1,0 +1,37 @@
+#pragma once
+// Ticks to CLOCK_REALTIME nanoseconds, by anchors: pairs of both clocks read at one moment.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace traceagent::event {
+
+struct ClockAnchor {
+  std::uint64_t ticks;
+  std::uint64_t realtime_ns;
+  std::uint64_t error_ticks;  // half the width of the reading that enclosed realtime_ns
+};
+
+// Reads both clocks, the tightest of several tries (a preempted try is wide and loses).
+ClockAnchor take_anchor() noexcept;
+
+// Piecewise linear between neighbouring anchors, extrapolated beyond the first and the last.
+// `anchors` sorted by ticks; with one anchor the rate comes from `nominal_ns_per_tick`.
+class TickConverter {
+ public:
+  TickConverter(const ClockAnchor* anchors, std::size_t count, double nominal_ns_per_tick) noexcept;
+  std::int64_t realtime_ns(std::uint64_t ticks) const noexcept;
+  // The largest reading error of the anchors used, in nanoseconds.
+  double error_ns() const noexcept;
+
+ private:
+  const ClockAnchor* anchors_;
+  std::size_t count_;
+  double nominal_ns_per_tick_;
+};
+
+// Spins for 200 µs to measure the tick rate; nanoseconds per tick. The first estimate, until a
+// second anchor exists.
+double measure_ns_per_tick() noexcept;
+
+}  // namespace traceagent::event

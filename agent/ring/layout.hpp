@@ -1,0 +1,134 @@
+#pragma once
+// The ring file, byte by byte: what this process writes, what `traceagent recover` reads after its
+// death. A change of any of these types changes `layout_version`.
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "agent/event/clock_anchor.hpp"
+#include "agent/event/record.hpp"
+
+namespace traceagent::ring {
+
+inline constexpr std::uint64_t magic = 0x474e4952'41525454u;  // "TTRARING"
+inline constexpr std::uint32_t layout_version = 1;
+
+inline constexpr std::size_t chunk_bytes = 64 * 1024;
+inline constexpr std::size_t records_per_chunk = chunk_bytes / sizeof(event::Record) - 1;
+
+enum class ChunkState : std::uint32_t { free = 0, owned = 1, retired = 2 };
+
+// One thread's piece of the ring: a header of a record's size, then the records.
+struct alignas(64) Chunk {
+  std::atomic<ChunkState> state;
+  std::uint32_t thread_id;
+  std::uint64_t claim_number;  // unique and rising: gives the order and the correlation ids
+  char thread_name[16];
+  std::uint64_t reserved[4];
+  event::Record records[records_per_chunk];
+};
+static_assert(sizeof(Chunk) == chunk_bytes);
+
+// Why a record was not kept. Names in `drop_cause_names`; stored in the file: append only.
+enum class DropCause : std::uint32_t {
+  ring_full,        // no free chunk, ring.full: drop
+  overwritten,      // ring.full: overwrite took the oldest chunk
+  during_start,     // another thread was starting the agent
+  names_full,       // the name is lost, the event is kept
+  ranges_too_deep,  // more open NVTX ranges on one thread than we follow
+  range_unmatched,  // an NVTX range's end without a known start
+  communicators_full,
+  step_tokens_full,  // step detection missed calls; no event is lost
+  count
+};
+inline constexpr std::size_t drop_cause_count = static_cast<std::size_t>(DropCause::count);
+inline constexpr std::array<const char*, drop_cause_count> drop_cause_names = {
+    "ring_full",       "overwritten",     "during_start",       "names_full",
+    "ranges_too_deep", "range_unmatched", "communicators_full", "step_tokens_full"};
+
+enum class DoorId : std::uint32_t { cudart, nccl, dlsym, driver, nccl_plugin, nvtx, cupti, count };
+inline constexpr std::size_t door_count = static_cast<std::size_t>(DoorId::count);
+inline constexpr std::array<const char*, door_count> door_names = {
+    "cudart", "nccl", "dlsym", "driver", "nccl_plugin", "nvtx", "cupti"};
+
+enum class WindowState : std::uint32_t { empty = 0, open = 1, closed = 2, written = 3 };
+
+// One cycle of the schedule: the calls begun in [begin_ticks, end_ticks) go into one rank file.
+struct Window {
+  std::atomic<WindowState> state;
+  std::uint32_t cycle;
+  std::atomic<std::uint64_t> begin_ticks;
+  std::atomic<std::uint64_t> end_ticks;
+  std::atomic<std::uint64_t> first_step;
+  std::atomic<std::uint64_t> last_step;
+  std::uint32_t file_name;   // offset of the written file's path in the names, 0: none yet
+  std::uint32_t is_startup;  // what came before any step was found
+};
+inline constexpr std::size_t window_slots = 64;
+
+struct StepEdge {
+  std::atomic<std::uint64_t> begin_ticks;
+  std::atomic<std::uint64_t> end_ticks;  // 0: still running
+  std::atomic<std::uint64_t> step;
+};
+inline constexpr std::size_t step_slots = 4096;
+
+struct Communicator {
+  std::atomic<std::uint64_t> hash;  // equal on all its ranks; 0: slot unused
+  std::int32_t rank;
+  std::int32_t size;
+  std::int32_t device;
+  std::uint32_t name;  // names offset, 0: none
+  std::uint64_t parent_hash;
+};
+inline constexpr std::size_t communicator_slots = 1024;
+
+inline constexpr std::size_t anchor_slots = 64;
+
+// Who this process is, as needed to write its rank file after its death. Text fields are offsets
+// into the names, 0 meaning empty.
+struct IdentityBlock {
+  std::int64_t rank, local_rank, world_size, local_world_size, node_rank;
+  std::int64_t trace_pid;  // pid shown in the trace: the global rank, but for a second claimant
+  std::uint32_t run_name, run_key, host, command_line;
+  std::uint32_t output_folder, file_template, merged_name, options_json, identity_source;
+  std::uint32_t gzip;
+  std::uint32_t step_description;
+  std::uint32_t has_failed;  // the agent switched itself off: output is not to be expected
+};
+
+struct Header {
+  std::uint64_t magic;
+  std::uint32_t layout_version;
+  std::uint32_t agent_version;  // major<<16 | minor<<8 | patch
+  std::uint64_t file_bytes;
+  std::uint64_t names_offset, names_bytes;
+  std::uint64_t chunks_offset, chunk_count;
+  std::uint32_t owner_pid;
+  std::uint32_t ticks_from_tsc;
+  std::uint64_t owner_start_time;  // /proc/<pid>/stat field 22: tells a reused pid apart
+  double nominal_ns_per_tick;
+  std::atomic<std::uint32_t> ready;     // 1: everything above is valid (release)
+  std::atomic<std::uint32_t> finished;  // 1: the owner ended in good order
+  IdentityBlock identity;
+
+  std::atomic<std::uint64_t> names_used;
+  alignas(64) std::atomic<std::uint64_t> next_claim;
+  std::atomic<std::uint64_t> free_chunks;
+  alignas(64) std::array<std::atomic<std::uint64_t>, drop_cause_count> dropped;
+  std::array<std::atomic<std::uint64_t>, door_count> door_calls;  // counted by the drain
+  std::array<std::atomic<std::uint32_t>, door_count> door_open;
+
+  std::atomic<std::uint32_t> anchor_count;
+  std::array<event::ClockAnchor, anchor_slots> anchors;
+  std::atomic<std::uint32_t> window_count;
+  std::array<Window, window_slots> windows;
+  std::atomic<std::uint64_t> step_count;  // steps ever begun: slot = number mod step_slots
+  std::array<StepEdge, step_slots> steps;
+  std::atomic<std::uint32_t> communicator_count;
+  std::array<Communicator, communicator_slots> communicators;
+};
+
+}  // namespace traceagent::ring

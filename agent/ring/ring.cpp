@@ -1,0 +1,174 @@
+#include "agent/ring/ring.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace traceagent::ring {
+namespace {
+
+constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) noexcept {
+  return (value + unit - 1) / unit * unit;
+}
+
+constexpr std::uint64_t page_bytes = 4096;
+constexpr std::uint64_t smallest_names_bytes = 64 * 1024;
+constexpr std::size_t longest_name = 4095;
+
+void clear_records(Chunk& chunk) noexcept {
+  // Plain memset: no other thread reads a chunk that is being given back or taken over, but a
+  // recovering reader, which treats a zero begin_ticks as "no record".
+  std::memset(static_cast<void*>(chunk.records), 0, sizeof chunk.records);
+}
+
+void take(const Ring& ring, Chunk& chunk, std::uint32_t thread_id, const char* name) noexcept {
+  chunk.thread_id = thread_id;
+  chunk.claim_number = ring.header().next_claim.fetch_add(1, std::memory_order_relaxed);
+  std::memcpy(chunk.thread_name, name, sizeof chunk.thread_name);
+}
+
+Chunk* oldest_retired(const Ring& ring) noexcept {
+  Chunk* oldest = nullptr;
+  for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {
+    Chunk& chunk = ring.chunk(i);
+    if (chunk.state.load(std::memory_order_acquire) != ChunkState::retired) continue;
+    if (oldest == nullptr || chunk.claim_number < oldest->claim_number) oldest = &chunk;
+  }
+  return oldest;
+}
+
+std::uint64_t published_records(const Chunk& chunk) noexcept {
+  return static_cast<std::uint64_t>(
+      std::count_if(std::begin(chunk.records), std::end(chunk.records), [](const auto& record) {
+        return record.begin_ticks.load(std::memory_order_relaxed) != 0;
+      }));
+}
+
+Chunk* take_over_oldest(const Ring& ring) noexcept {
+  // Bounded: under contention give up rather than spin in the job's thread.
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    Chunk* chunk = oldest_retired(ring);
+    if (chunk == nullptr) return nullptr;
+    auto expected = ChunkState::retired;
+    if (!chunk->state.compare_exchange_strong(expected, ChunkState::owned,
+                                              std::memory_order_acquire)) {
+      continue;
+    }
+    ring.count_drop(DropCause::overwritten, published_records(*chunk));
+    clear_records(*chunk);
+    return chunk;
+  }
+  return nullptr;
+}
+
+Chunk* take_free(const Ring& ring) noexcept {
+  Header& header = ring.header();
+  // A full ring must cost one load, not a scan of all chunks for every event.
+  if (header.free_chunks.load(std::memory_order_relaxed) == 0) return nullptr;
+  const std::uint64_t count = header.chunk_count;
+  const std::uint64_t start = header.next_claim.load(std::memory_order_relaxed) % count;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Chunk& chunk = ring.chunk((start + i) % count);
+    auto expected = ChunkState::free;
+    // Acquire pairs with the release in free_chunk(): the zeroed records are seen.
+    if (chunk.state.load(std::memory_order_relaxed) == ChunkState::free &&
+        chunk.state.compare_exchange_strong(expected, ChunkState::owned,
+                                            std::memory_order_acquire)) {
+      header.free_chunks.fetch_sub(1, std::memory_order_relaxed);
+      return &chunk;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Sizes divide(std::uint64_t wanted_bytes) noexcept {
+  const std::uint64_t head = round_up(sizeof(Header), page_bytes);
+  const std::uint64_t names = round_up(std::max(wanted_bytes / 16, smallest_names_bytes), page_bytes);
+  const std::uint64_t used = head + names;
+  const std::uint64_t left = wanted_bytes > used ? wanted_bytes - used : 0;
+  const std::uint64_t chunks = std::max<std::uint64_t>(left / chunk_bytes, 2);
+  return {names, chunks, used + chunks * chunk_bytes};
+}
+
+Ring format(void* memory, const Sizes& sizes) noexcept {
+  auto* header = new (memory) Header;
+  header->magic = magic;
+  header->layout_version = layout_version;
+  header->file_bytes = sizes.file_bytes;
+  header->names_offset = round_up(sizeof(Header), page_bytes);
+  header->names_bytes = sizes.names_bytes;
+  header->chunks_offset = header->names_offset + sizes.names_bytes;
+  header->chunk_count = sizes.chunk_count;
+  header->names_used.store(8, std::memory_order_relaxed);  // offset 0 means "no name"
+  header->free_chunks.store(sizes.chunk_count, std::memory_order_relaxed);
+  return Ring(memory);
+}
+
+std::string_view Ring::name(std::uint32_t offset) const noexcept {
+  const std::uint64_t area = header().names_bytes;
+  if (offset < 8 || offset + sizeof(std::uint32_t) > area) return {};
+  std::uint32_t length;
+  std::memcpy(&length, names() + offset, sizeof length);
+  if (length > area - offset - sizeof length) return {};
+  return {names() + offset + sizeof length, length};
+}
+
+std::uint32_t Ring::add_name(std::string_view text) const noexcept {
+  const auto length = static_cast<std::uint32_t>(std::min(text.size(), longest_name));
+  const std::uint64_t needed = round_up(sizeof length + length, 8);
+  Header& head = header();
+  std::uint64_t used = head.names_used.load(std::memory_order_relaxed);
+  do {
+    if (used + needed > head.names_bytes) {
+      count_drop(DropCause::names_full);
+      return 0;
+    }
+  } while (!head.names_used.compare_exchange_weak(used, used + needed, std::memory_order_relaxed));
+  std::memcpy(names() + used, &length, sizeof length);
+  std::memcpy(names() + used + sizeof length, text.data(), length);
+  // The record that carries this offset is published with release, which orders the bytes too.
+  return static_cast<std::uint32_t>(used);
+}
+
+Chunk* claim_chunk(const Ring& ring, std::uint32_t thread_id, const char* thread_name,
+                   bool overwrite) noexcept {
+  Chunk* chunk = take_free(ring);
+  if (chunk == nullptr && overwrite) chunk = take_over_oldest(ring);
+  if (chunk != nullptr) take(ring, *chunk, thread_id, thread_name);
+  return chunk;
+}
+
+void retire_chunk(Chunk& chunk) noexcept {
+  chunk.state.store(ChunkState::retired, std::memory_order_release);
+}
+
+bool free_chunk(const Ring& ring, Chunk& chunk) noexcept {
+  // Owned meanwhile, so that no overwriting thread takes it while it is being cleared.
+  auto expected = ChunkState::retired;
+  if (!chunk.state.compare_exchange_strong(expected, ChunkState::owned,
+                                           std::memory_order_acquire)) {
+    return false;
+  }
+  clear_records(chunk);
+  chunk.state.store(ChunkState::free, std::memory_order_release);
+  ring.header().free_chunks.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+void add_anchor(const Ring& ring, const event::ClockAnchor& anchor) noexcept {
+  Header& header = ring.header();
+  std::uint32_t count = header.anchor_count.load(std::memory_order_relaxed);
+  if (count == anchor_slots) {
+    // Readers may come at any time: the count shrinks first, and what they then see are anchors.
+    header.anchor_count.store(1, std::memory_order_release);
+    for (std::uint32_t i = 1; i < anchor_slots / 2; ++i) header.anchors[i] = header.anchors[2 * i];
+    count = anchor_slots / 2;
+  }
+  if (count > 0 && anchor.ticks <= header.anchors[count - 1].ticks) return;
+  header.anchors[count] = anchor;
+  header.anchor_count.store(count + 1, std::memory_order_release);
+}
+
+}  // namespace traceagent::ring

@@ -1,0 +1,64 @@
+#pragma once
+// The ring of this process, or of a dead one, as memory.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "agent/ring/layout.hpp"
+
+namespace traceagent::ring {
+
+struct Sizes {
+  std::uint64_t names_bytes;
+  std::uint64_t chunk_count;
+  std::uint64_t file_bytes;
+};
+// How a ring of about `wanted_bytes` is divided: 1/16 for names, at least two chunks.
+Sizes divide(std::uint64_t wanted_bytes) noexcept;
+
+// A mapped ring. Owner or reader alike; the mapping lives as long as the process unless unmap() is
+// called, because a thread of the job may be inside a wrapper at any time.
+class Ring {
+ public:
+  Ring() = default;
+  explicit Ring(void* base) noexcept : base_(static_cast<std::byte*>(base)) {}
+
+  bool valid() const noexcept { return base_ != nullptr; }
+  Header& header() const noexcept { return *reinterpret_cast<Header*>(base_); }
+  std::uint64_t chunk_count() const noexcept { return header().chunk_count; }
+  Chunk& chunk(std::uint64_t index) const noexcept {
+    return reinterpret_cast<Chunk*>(base_ + header().chunks_offset)[index];
+  }
+  char* names() const noexcept { return reinterpret_cast<char*>(base_) + header().names_offset; }
+
+  // The name stored at `offset`, "" for 0 and for anything that does not lie within the names.
+  std::string_view name(std::uint32_t offset) const noexcept;
+  // Appends a name (cut at 4,095 bytes) and returns its offset; 0 when the area is full, counted.
+  std::uint32_t add_name(std::string_view text) const noexcept;
+
+  void count_drop(DropCause cause, std::uint64_t n = 1) const noexcept {
+    header().dropped[static_cast<std::size_t>(cause)].fetch_add(n, std::memory_order_relaxed);
+  }
+
+ private:
+  std::byte* base_ = nullptr;
+};
+
+// Lays an empty ring into zeroed memory of `sizes.file_bytes`. `ready` stays 0.
+Ring format(void* memory, const Sizes& sizes) noexcept;
+
+// Where a chunk goes for the next records of a thread; nullptr when the ring is full.
+// `overwrite` takes the oldest retired chunk instead of giving up.
+Chunk* claim_chunk(const Ring& ring, std::uint32_t thread_id, const char* thread_name,
+                   bool overwrite) noexcept;
+// The owner will write no more into it. What it wrote stays until the drain frees it.
+void retire_chunk(Chunk& chunk) noexcept;
+// Zeroes the records and gives a retired chunk back; false when it is not retired (any more). Off
+// the hot path: the drain alone calls it.
+bool free_chunk(const Ring& ring, Chunk& chunk) noexcept;
+
+// Adds an anchor; when the table is full every second one is thinned out.
+void add_anchor(const Ring& ring, const event::ClockAnchor& anchor) noexcept;
+
+}  // namespace traceagent::ring

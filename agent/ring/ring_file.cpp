@@ -1,0 +1,171 @@
+#include "agent/ring/ring_file.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace traceagent::ring {
+namespace {
+
+constexpr std::uint64_t smallest_ring_bytes = 256 * 1024;
+
+// POSIX record locks belong to the process: not inherited by fork (flock's would live on in a
+// forked data loader and make a dead rank look alive), released by the kernel at death.
+bool lock_whole_file(int fd) noexcept {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return fcntl(fd, F_SETLK, &lock) == 0;
+}
+
+bool grant(int fd, std::uint64_t bytes) noexcept {
+  int result = 0;
+  do {
+    result = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+  } while (result == EINTR);
+  return result == 0;
+}
+
+// Returns the mapping, or nullptr when the bytes were not granted.
+void* grant_and_map(int fd, const Sizes& sizes) noexcept {
+  if (!grant(fd, sizes.file_bytes)) {
+    if (ftruncate(fd, 0) != 0) return nullptr;
+    return nullptr;
+  }
+  void* memory = mmap(nullptr, sizes.file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+bool map_what_is_granted(CreatedRing& created, std::uint64_t wanted_bytes) {
+  for (std::uint64_t bytes = wanted_bytes; bytes >= smallest_ring_bytes; bytes /= 2) {
+    const Sizes sizes = divide(bytes);
+    if (void* memory = grant_and_map(created.fd, sizes)) {
+      created.ring = format(memory, sizes);
+      if (bytes != wanted_bytes) {
+        created.problem = "ring.size: " + created.path + ": only " +
+                          std::to_string(sizes.file_bytes >> 10) +
+                          " KiB were granted: enlarge /dev/shm (docker: --shm-size) or set "
+                          "TRACEAGENT_RING_FOLDER";
+      }
+      return true;
+    }
+  }
+  return false;
+}
+
+// As a descriptor the job never guesses: low numbers are what programs close blindly.
+int move_high(int fd) noexcept {
+  const int high = fcntl(fd, F_DUPFD_CLOEXEC, 500);
+  if (high < 0) return fd;
+  close(fd);
+  return high;
+}
+
+std::string describe_errno(int error) { return std::strerror(error); }
+
+std::string check_header(const Header& header, std::uint64_t file_bytes) {
+  if (header.magic != magic) return "not a ring of traceagent";
+  if (header.layout_version != layout_version) {
+    return "written in ring layout " + std::to_string(header.layout_version) +
+           ", this program reads layout " + std::to_string(layout_version) +
+           ": use the traceagent of the version that wrote it";
+  }
+  const std::uint64_t names_end = header.names_offset + header.names_bytes;
+  const bool consistent =
+      header.file_bytes == file_bytes && header.names_offset >= sizeof(Header) &&
+      header.names_offset <= file_bytes && header.names_bytes <= file_bytes &&
+      header.chunks_offset >= names_end && header.chunks_offset <= file_bytes &&
+      header.chunks_offset % alignof(Chunk) == 0 &&
+      header.chunk_count == (file_bytes - header.chunks_offset) / chunk_bytes;
+  return consistent ? "" : "its header contradicts its size: the file is damaged";
+}
+
+}  // namespace
+
+CreatedRing create_ring(const std::string& path, std::uint64_t wanted_bytes) noexcept try {
+  CreatedRing created;
+  created.path = path;
+  created.fd = path.empty() ? -1
+                            : open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                                   0600);
+  const int open_errno = errno;
+  if (created.fd >= 0) {
+    created.fd = move_high(created.fd);
+    if (map_what_is_granted(created, wanted_bytes)) {
+      lock_whole_file(created.fd);
+      return created;
+    }
+    unlink(path.c_str());
+    close(created.fd);
+  }
+  created.path.clear();
+  created.fd = memfd_create("traceagent-ring", MFD_CLOEXEC);
+  if (created.fd >= 0) created.fd = move_high(created.fd);
+  if (created.fd < 0 || !map_what_is_granted(created, wanted_bytes)) {
+    created.problem = "ring: no memory for it (" + describe_errno(errno) + "): tracing is off";
+    return created;
+  }
+  created.problem = "ring: " + path + ": " + describe_errno(open_errno) +
+                    ": recording in private memory, which does not survive a kill: set "
+                    "TRACEAGENT_RING_FOLDER to a writable tmpfs";
+  return created;
+} catch (...) {
+  return {};
+}
+
+bool owner_holds_lock(const std::string& path) noexcept {
+  const int fd = open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return false;
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  const bool held = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  close(fd);
+  return held;
+}
+
+OpenedRing open_ring(const std::string& path) noexcept try {
+  OpenedRing opened;
+  opened.owner_alive = owner_holds_lock(path);
+  const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) {
+    opened.problem = path + ": " + describe_errno(errno);
+    return opened;
+  }
+  struct stat facts {};
+  fstat(fd, &facts);
+  const auto file_bytes = static_cast<std::uint64_t>(facts.st_size);
+  if (!S_ISREG(facts.st_mode) || file_bytes < sizeof(Header)) {
+    opened.problem = path + ": not a ring of traceagent";
+    close(fd);
+    return opened;
+  }
+  void* memory = mmap(nullptr, file_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+  close(fd);
+  if (memory == MAP_FAILED) {
+    opened.problem = path + ": " + describe_errno(errno);
+    return opened;
+  }
+  const std::string fault = check_header(*static_cast<Header*>(memory), file_bytes);
+  if (!fault.empty()) {
+    opened.problem = path + ": " + fault;
+    munmap(memory, file_bytes);
+    return opened;
+  }
+  opened.ring = Ring(memory);
+  return opened;
+} catch (...) {
+  return {};
+}
+
+void close_ring(OpenedRing& opened) noexcept {
+  if (!opened.ring.valid()) return;
+  munmap(&opened.ring.header(), opened.ring.header().file_bytes);
+  opened.ring = Ring();
+}
+
+}  // namespace traceagent::ring

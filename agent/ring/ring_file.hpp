@@ -1,0 +1,37 @@
+#pragma once
+// The ring as a file in shared memory: made by the process that records, opened by anyone later.
+
+#include <cstdint>
+#include <string>
+
+#include "agent/ring/ring.hpp"
+
+namespace traceagent::ring {
+
+struct CreatedRing {
+  Ring ring;
+  std::string path;     // empty: in a memfd, which does not survive a kill
+  int fd = -1;          // holds the owner's POSIX lock until the process is gone
+  std::string problem;  // one line for the user, or empty
+};
+
+// Makes `path` (0600, O_EXCL) of about `wanted_bytes`, all of it granted by the file system before
+// it is touched: an ungranted page of a full /dev/shm would be a SIGBUS in the job. Takes half as
+// much, and again, down to 256 KiB, then a memfd. Also writes the owner's lock.
+CreatedRing create_ring(const std::string& path, std::uint64_t wanted_bytes) noexcept;
+
+struct OpenedRing {
+  Ring ring;
+  bool owner_alive = false;
+  std::string problem;
+};
+
+// Maps a ring file for reading (private, writable: a reader may finish records in its own copy)
+// after checking every size in its header against the file's. Refuses other layout versions.
+OpenedRing open_ring(const std::string& path) noexcept;
+void close_ring(OpenedRing& opened) noexcept;
+
+// True while the process that made the file lives (the kernel drops its lock at death).
+bool owner_holds_lock(const std::string& path) noexcept;
+
+}  // namespace traceagent::ring

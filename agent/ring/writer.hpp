@@ -1,0 +1,57 @@
+#pragma once
+// The recording side of the ring: one Writer per thread, in initial-exec TLS.
+
+#include <atomic>
+#include <cstdint>
+
+#include "agent/event/ticks.hpp"
+#include "agent/ring/ring.hpp"
+
+namespace traceagent::ring {
+
+// The ring that this process records into. Set once per process life (again in a forked child).
+struct Target {
+  Ring ring;
+  std::atomic<bool> overwrite{false};
+  std::atomic<std::uint32_t> generation{0};  // rises when the ring is replaced: after fork
+};
+extern constinit Target target;
+
+// Trivially destructible and constant-initialised: TLS of a preloaded library must need neither
+// malloc nor a guard. A claimed chunk is given back by the pthread key's destructor.
+struct Writer {
+  event::Record* next;
+  event::Record* end;
+  Chunk* chunk;
+  std::uint32_t generation;
+  std::uint32_t nested_in_start;  // the agent's own work on this thread: never recorded
+  std::uintptr_t nccl_frame;      // stack address of the outermost NCCL wrapper, 0: none
+  std::uint32_t nccl_group_depth;
+};
+extern constinit thread_local Writer writer __attribute__((tls_model("initial-exec")));
+
+// Takes another chunk for this thread. nullptr: dropped, and counted.
+event::Record* next_in_new_chunk(Writer& self) noexcept;
+
+// A slot in this thread's chunk, or nullptr. The caller fills it and then publishes.
+inline event::Record* claim(Writer& self) noexcept {
+  event::Record* record = self.next;
+  if (record == self.end || self.generation != target.generation.load(std::memory_order_relaxed))
+      [[unlikely]] {
+    return next_in_new_chunk(self);
+  }
+  // Moved before the slot is filled, so that a signal handler which records takes the next one.
+  self.next = record + 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return record;
+}
+
+// Release: a reader that sees begin_ticks sees all the other fields.
+inline void publish(event::Record& record, std::uint64_t begin_ticks) noexcept {
+  record.begin_ticks.store(begin_ticks, std::memory_order_release);
+}
+
+// Makes the pthread key whose destructor retires a thread's chunk. Called once per process.
+void prepare_thread_exit() noexcept;
+
+}  // namespace traceagent::ring
