@@ -1,0 +1,63 @@
+#include "agent/trace/document.hpp"
+
+#include "agent/trace/json_object.hpp"
+
+namespace traceagent::trace {
+
+namespace {
+
+JsonArray pg_config_json(const std::vector<ProcessGroup>& groups) {
+  JsonArray array;
+  for (const ProcessGroup& group : groups) {
+    array.add(JsonObject()
+                  .add("pg_name", group.name)
+                  .add("pg_desc", group.description)
+                  .add("backend_config", group.backend)
+                  .add("pg_size", group.size)
+                  .add("ranks", group.ranks));
+  }
+  return array;
+}
+
+}  // namespace
+
+// White space after each colon: HTA looks for `"rank": N` with a regular expression.
+std::string distributed_info_json(const DocumentHeader& header) {
+  JsonObject info;
+  info.add("rank", header.rank).add("world_size", header.world_size);
+  if (!header.ranks.empty()) {
+    info.add("ranks", header.ranks);
+  }
+  if (!header.backend.empty()) {
+    info.add("backend", header.backend);
+  }
+  if (!header.pg_config.empty()) {
+    info.add("pg_count", header.pg_config.size());
+    info.add("pg_config", pg_config_json(header.pg_config));
+  }
+  if (!header.nccl_version.empty()) {
+    info.add("nccl_version", header.nccl_version);
+  }
+  return info.text();
+}
+
+void write_header(OutputFile& file, const DocumentHeader& header) {
+  std::string text = "{\n\"schemaVersion\": 1,\n\"distributedInfo\": ";
+  text += distributed_info_json(header);
+  text += ",\n\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": ";
+  text += JsonValue(header.base_ns).text();
+  text += ",\n\"traceName\": ";
+  text += JsonValue(header.trace_name).text();
+  text += ",\n\"deviceProperties\": ";
+  text += header.device_properties_json;
+  text += ",\n\"traceEvents\": [";  // the EventWriter puts a newline before each event
+  file.append(text);
+}
+
+void write_footer(OutputFile& file, std::string_view metadata_json, bool complete) {
+  file.append("\n],\n\"traceagent\": ");
+  file.append(metadata_json);
+  file.append(complete ? ",\n\"complete\": true\n}\n" : "\n}\n");
+}
+
+}  // namespace traceagent::trace

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/trace/output_file.hpp"
+
+namespace traceagent::trace {
+
+// One process group (communicator), as Kineto's "pg_config" describes it.
+struct ProcessGroup {
+  std::string name;
+  std::string description;
+  std::string backend;
+  std::int64_t size = 0;
+  std::vector<std::int64_t> ranks;  // global ranks; empty: unknown
+};
+
+struct DocumentHeader {
+  std::int64_t rank = 0;  // global; of a node file the lowest
+  std::int64_t world_size = 1;
+  std::string backend;       // "nccl"; empty: left out
+  std::string nccl_version;  // "2.21.5"; empty: left out
+  std::int64_t base_ns = 0;  // CLOCK_REALTIME that "ts" counts from
+  std::string trace_name;
+  std::vector<ProcessGroup> pg_config;
+  std::vector<std::int64_t> ranks;             // of a node file; empty: left out
+  std::string device_properties_json = "[]";  // valid JSON on one line
+};
+
+// What stands before the first event. The EventWriter's lines follow, then write_footer.
+void write_header(OutputFile& file, const DocumentHeader& header);
+
+// What stands after the last event. `metadata_json` is one JSON object on one line; `complete` is
+// false for a trace that is known to lack something (recovered, or merged from cut files).
+void write_footer(OutputFile& file, std::string_view metadata_json, bool complete = true);
+
+// The value of "distributedInfo", on one line.
+std::string distributed_info_json(const DocumentHeader& header);
+
+}  // namespace traceagent::trace

@@ -1,0 +1,218 @@
+#include "agent/trace/output_file.hpp"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "agent/trace/file_problem.hpp"
+#include "agent/trace/gzip_members.hpp"
+
+namespace traceagent::trace {
+
+namespace {
+
+constexpr unsigned rename_noreplace = 1;  // RENAME_NOREPLACE, absent from old headers
+constexpr int max_temporary_names = 16;
+
+std::string temporary_name(const std::string& path, int attempt) {
+  const std::size_t slash = path.rfind('/');
+  const std::size_t start = slash == std::string::npos ? 0 : slash + 1;
+  std::string name = path.substr(0, start) + "." + path.substr(start) + ".tmp-";
+  name += std::to_string(getpid());
+  if (attempt > 0) {
+    name += "-" + std::to_string(attempt);
+  }
+  return name;
+}
+
+bool exists(const std::string& path) {
+  return faccessat(AT_FDCWD, path.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+}  // namespace
+
+OutputFile::OutputFile() = default;
+
+OutputFile::~OutputFile() { abandon(); }
+
+bool OutputFile::open(const std::string& path, const OutputOptions& options) {
+  path_ = path;
+  options_ = options;
+  if (!options.overwrite && exists(path)) {
+    remember("refused to replace a trace", EEXIST);
+    return false;
+  }
+  buffer_.reset(static_cast<char*>(std::malloc(buffer_bytes)));
+  if (options.gzip) {
+    gzip_.reset(new (std::nothrow) GzipMembers(options.gzip_level));
+  }
+  if (!buffer_ || (options.gzip && (!gzip_ || !gzip_->ready()))) {
+    remember("cannot write a trace", ENOMEM);
+    return false;
+  }
+  owner_ = getpid();
+  return open_temporary();
+}
+
+bool OutputFile::open_temporary() {
+  // The temporary name may be taken by a process of the same pid in another container that shares
+  // the folder: never removed, another name is taken.
+  for (int attempt = 0; attempt < max_temporary_names; ++attempt) {
+    temporary_ = temporary_name(path_, attempt);
+    do {
+      descriptor_ = ::open(temporary_.c_str(),
+                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    } while (descriptor_ < 0 && errno == EINTR);
+    if (descriptor_ >= 0) {
+      return true;
+    }
+    if (errno != EEXIST) {
+      break;
+    }
+  }
+  const int error_number = errno;
+  temporary_.clear();
+  remember("cannot create a trace", error_number);
+  return false;
+}
+
+void OutputFile::append(std::string_view text) {
+  if (!buffer_) {
+    return;
+  }
+  while (!text.empty()) {
+    const std::size_t size = std::min(text.size(), max_reserve_bytes);
+    std::memcpy(reserve(size), text.data(), size);
+    commit(size);
+    text.remove_prefix(size);
+  }
+}
+
+// Whole lines go out, the rest moves to the front: what a kill leaves behind then ends with a whole
+// line, and every gzip member begins with one. A line too long for that is cut.
+void OutputFile::write_lines() {
+  std::size_t size = used_;
+  const void* newline = memrchr(buffer_.get(), '\n', used_);
+  if (newline != nullptr) {
+    const auto cut = static_cast<std::size_t>(static_cast<const char*>(newline) - buffer_.get()) + 1;
+    if (used_ - cut <= max_reserve_bytes) {
+      size = cut;
+    }
+  }
+  write_front(size);
+  std::memmove(buffer_.get(), buffer_.get() + size, used_ - size);
+  used_ -= size;
+}
+
+void OutputFile::write_front(std::size_t size) {
+  if (failed() || descriptor_ < 0 || size == 0) {
+    return;
+  }
+  if (!gzip_) {
+    write_raw(buffer_.get(), size);
+    return;
+  }
+  const bool ok = gzip_->compress({buffer_.get(), size}, [this](const char* bytes, std::size_t n) {
+    return write_raw(bytes, n);
+  });
+  if (!ok) {
+    remember("cannot compress a trace", ENOMEM);
+  }
+}
+
+bool OutputFile::write_raw(const char* bytes, std::size_t size) {
+  while (size > 0) {
+    const ssize_t written = ::write(descriptor_, bytes, size);
+    if (written < 0) {
+      if (errno == EINTR) {
+        continue;
+      }
+      remember("cannot write a trace", errno);
+      return false;
+    }
+    bytes += written;
+    size -= static_cast<std::size_t>(written);
+    file_bytes_ += static_cast<std::uint64_t>(written);
+  }
+  return true;
+}
+
+bool OutputFile::finish() {
+  if (descriptor_ < 0) {
+    return false;
+  }
+  write_front(used_);
+  used_ = 0;
+  // NFS reports a full disk or a spent quota only here. EINTR: Linux has closed it all the same.
+  if (::close(descriptor_) != 0 && errno != EINTR) {
+    remember("cannot write a trace", errno);
+  }
+  descriptor_ = -1;
+  if (failed() || !publish()) {
+    abandon();
+    return false;
+  }
+  temporary_.clear();
+  return true;
+}
+
+void OutputFile::abandon() {
+  if (descriptor_ >= 0) {
+    ::close(descriptor_);
+    descriptor_ = -1;
+  }
+  if (!temporary_.empty() && owner_ == getpid()) {
+    ::unlink(temporary_.c_str());
+  }
+  temporary_.clear();
+  used_ = 0;
+}
+
+bool OutputFile::publish() {
+  if (!options_.overwrite) {
+    return publish_without_replacing();
+  }
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    remember("cannot name a trace", errno);
+    return false;
+  }
+  return true;
+}
+
+// renameat2 is the atomic way but NFS refuses it; a hard link serves there; file systems without
+// hard links get an empty file that holds the name, which the rename then replaces.
+bool OutputFile::publish_without_replacing() {
+  const char* from = temporary_.c_str();
+  const char* to = path_.c_str();
+  if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, rename_noreplace) == 0) {
+    return true;
+  }
+  if (errno != EEXIST && ::link(from, to) == 0) {
+    ::unlink(from);
+    return true;
+  }
+  if (errno != EEXIST) {
+    const int placeholder = ::open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (placeholder >= 0) {
+      ::close(placeholder);
+      if (::rename(from, to) == 0) {
+        return true;
+      }
+    }
+  }
+  remember("refused to replace a trace", errno);
+  return false;
+}
+
+void OutputFile::remember(const char* what, int error_number) {
+  if (error_.empty()) {
+    error_ = file_problem(what, path_, error_number);
+  }
+}
+
+}  // namespace traceagent::trace

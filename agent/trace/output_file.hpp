@@ -1,0 +1,86 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace traceagent::trace {
+
+class GzipMembers;
+
+struct OutputOptions {
+  bool gzip = false;
+  int gzip_level = 1;     // zlib's 1..9; 1 is what the job's own process can afford
+  bool overwrite = true;  // false: a final name that exists already is refused
+};
+
+// A file that appears under its name only when it is whole: it is written under a temporary name in
+// the same folder and renamed by finish(). The first problem is remembered, later writes do nothing,
+// so that a caller may check once at the end. One buffer, allocated by open(); no exceptions.
+class OutputFile {
+ public:
+  static constexpr std::size_t buffer_bytes = std::size_t{1} << 20;
+  static constexpr std::size_t max_reserve_bytes = std::size_t{1} << 18;
+
+  OutputFile();
+  ~OutputFile();  // a file that was not finished is removed
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  // False (see error()) when the file cannot be made; nothing may be written then.
+  [[nodiscard]] bool open(const std::string& path, const OutputOptions& options = {});
+
+  // Room for `size` bytes (at most max_reserve_bytes) to format into; never null after open().
+  [[nodiscard]] char* reserve(std::size_t size) {
+    if (buffer_bytes - used_ < size) [[unlikely]] {
+      write_lines();
+    }
+    return buffer_.get() + used_;
+  }
+  // `size` bytes of the room last reserved are now part of the file.
+  void commit(std::size_t size) { used_ += size; }
+  void append(std::string_view text);
+
+  // Writes what is left, closes, and gives the file its final name. False: see error().
+  [[nodiscard]] bool finish();
+  // Closes and removes the temporary file.
+  void abandon();
+
+  [[nodiscard]] bool failed() const { return !error_.empty(); }
+  // "<what>: <file>: <why>: <remedy>", one line, or empty.
+  [[nodiscard]] const std::string& error() const { return error_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  // Bytes that have reached the file; after finish() its size.
+  [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
+
+ private:
+  struct Free {
+    void operator()(char* memory) const { std::free(memory); }
+  };
+
+  bool open_temporary();
+  void write_lines();
+  void write_front(std::size_t size);
+  bool write_raw(const char* bytes, std::size_t size);
+  bool publish();
+  bool publish_without_replacing();
+  void remember(const char* what, int error_number);
+
+  std::unique_ptr<char, Free> buffer_;
+  std::size_t used_ = 0;
+  int descriptor_ = -1;
+  pid_t owner_ = -1;  // a forked child must not remove its parent's temporary file
+  OutputOptions options_;
+  std::unique_ptr<GzipMembers> gzip_;
+  std::uint64_t file_bytes_ = 0;
+  std::string path_;
+  std::string temporary_;
+  std::string error_;
+};
+
+}  // namespace traceagent::trace
