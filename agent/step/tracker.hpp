@@ -1,0 +1,115 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "agent/step/detector.hpp"
+#include "agent/step/marks.hpp"
+#include "agent/step/tracker_log.hpp"
+#include "agent/step/tracker_ranges.hpp"
+
+namespace traceagent::step {
+
+/// Bits of what the doors must report to the tracker even while nothing is recorded.
+using Interest = std::uint32_t;
+inline constexpr Interest interest_collectives = 1;
+inline constexpr Interest interest_launches = 2;
+inline constexpr Interest interest_synchronisations = 4;
+inline constexpr Interest interest_copies = 8;
+inline constexpr Interest interest_ranges = 16;  ///< range_begin, range_end and mark
+inline constexpr Interest interest_calls = 32;   ///< call, of the function called_function()
+
+/// Finds where steps begin from the calls that the doors report. Any thread may call anything at
+/// any time; nothing blocks, allocates or throws. Calls that are not of interest() are harmless.
+class Tracker {
+ public:
+  static constexpr std::uint64_t default_patience_ns = 120'000'000'000;
+
+  /// `patience_ns`: with `auto`, how long after the first call that could be part of a step the
+  /// tracker may look for a period before it falls back to slices of one second.
+  Tracker(const MarkSpecification& mark, StepListener& listener,
+          std::uint64_t patience_ns = default_patience_ns);
+  ~Tracker();
+  Tracker(const Tracker&) = delete;
+  Tracker& operator=(const Tracker&) = delete;
+
+  /// A collective call as it is enqueued. `exact_hash` of operation, count, type, communicator;
+  /// `shape_hash` the same without the count. Equal on all ranks of the communicator.
+  void collective(std::uint64_t exact_hash, std::uint64_t shape_hash, std::uint64_t ticks) noexcept;
+  /// The same for send and recv; the hashes should hold the peer and the direction.
+  void point_to_point(std::uint64_t exact_hash, std::uint64_t shape_hash,
+                      std::uint64_t ticks) noexcept;
+  void launch(std::uint64_t kernel_hash, std::uint64_t ticks) noexcept;
+  /// The host waited: stream, event or device synchronisation, or a blocking copy to the host.
+  void synchronise(std::uint64_t ticks) noexcept;
+  void copy_to_device(std::uint64_t ticks) noexcept;
+
+  /// A range of NVTX, pushed and popped or started and ended, by its full name.
+  void range_begin(std::string_view name, std::uint64_t ticks) noexcept;
+  void range_end(std::string_view name, std::uint64_t ticks) noexcept;
+  void mark(std::string_view name, std::uint64_t ticks) noexcept;
+
+  /// A hooked function was called (for `call:FUNCTION`).
+  void call(std::string_view function, std::uint64_t ticks) noexcept;
+  /// The function that `call:` counts, so that a door can compare once instead of at each call;
+  /// empty for other marks.
+  std::string_view called_function() const noexcept;
+
+  /// From the drain thread, a few times a second: time slices and the fallback of `auto`.
+  void poll(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept;
+
+  Interest interest() const noexcept { return interest_.load(std::memory_order_relaxed); }
+
+  /// What it locked on to and when, or that it fell back and why; for the trace's metadata.
+  std::string description() const;
+
+  /// Calls lost because the log between the threads was full.
+  std::uint64_t dropped() const noexcept { return log_.dropped(); }
+
+ private:
+  class Sink;
+  enum class Source : std::uint8_t { undecided, ranges, sequence, calls, slices, fallback };
+
+  void push(Token::Kind kind, std::uint64_t exact, std::uint64_t shape,
+            std::uint64_t ticks) noexcept;
+  void push(LogEntry::Kind kind, std::uint64_t name, std::uint64_t ticks) noexcept;
+  void append_and_consume(const LogEntry& entry) noexcept;
+  void consume_published() noexcept;
+  void consume(const LogEntry& entry) noexcept;
+  void consume_range(const LogEntry& entry) noexcept;
+  void consume_sequence(const Token& token) noexcept;
+  void consume_call(std::uint64_t ticks) noexcept;
+  void update_interest() noexcept;
+  Interest wanted() const noexcept;
+  bool range_name(std::string_view name, std::uint64_t& key) const noexcept;
+  void poll_slices(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept;
+  void poll_patience(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept;
+  Source source() const noexcept { return source_.load(std::memory_order_relaxed); }
+  std::string describe_auto() const;
+
+  const MarkSpecification mark_;
+  StepListener& listener_;
+  const std::uint64_t patience_ns_;
+  std::atomic<Interest> interest_{0};
+  std::atomic<Source> source_{Source::undecided};
+  std::atomic<std::uint64_t> followed_name_{0};
+  TrackerLog log_;
+  /// Held by the one thread that consumes; see consume_published for the pairing.
+  alignas(64) std::atomic<bool> turn_{false};
+
+  // Below: for the holder of the turn alone.
+  RangeFollower ranges_;
+  std::unique_ptr<Sink> sink_;  ///< stands between detector and listener
+  std::unique_ptr<Detector> detector_;
+  std::uint64_t calls_ = 0;
+  std::uint64_t step_ = 0;
+  std::uint64_t slices_start_ns_ = 0;
+  std::uint64_t patience_start_ns_ = 0;
+  bool step_open_ = false;
+  bool sequence_seen_ = false;
+};
+
+}  // namespace traceagent::step
