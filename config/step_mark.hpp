@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace traceagent::config {
+
+// What makes a step, as the option step.mark says it.
+struct StepMark {
+  enum class Kind : std::uint8_t { automatic, nvtx, call, every };
+
+  Kind kind = Kind::automatic;
+  std::string name;             // nvtx: the range's or mark's name; call: the function
+  std::uint64_t every_nth = 1;  // call: a step ends at each Nth call
+  std::uint64_t period_ns = 0;  // every
+};
+
+struct ParsedStepMark {
+  StepMark mark;
+  std::string problem;  // empty: mark is valid
+};
+
+// auto | nvtx:NAME | call:FUNCTION | call:FUNCTION:N | every:DURATION
+// An NVTX name may itself contain colons and spaces.
+ParsedStepMark parse_step_mark(std::string_view text);
+
+}  // namespace traceagent::config

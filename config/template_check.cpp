@@ -1,0 +1,37 @@
+#include "config/template_check.hpp"
+
+#include <algorithm>
+
+#include "config/name_template.hpp"
+#include "config/nearest.hpp"
+
+namespace traceagent::config {
+namespace {
+
+bool contains(const std::vector<std::string_view>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+}  // namespace
+
+std::vector<std::string> doubtful_variables(OptionType type, std::string_view name_template) {
+  const bool is_file = type == OptionType::file_name_template;
+  const bool is_node =
+      type == OptionType::node_name_template || type == OptionType::nullable_name_template;
+  std::vector<std::string> doubts;
+  if (!is_file && !is_node) return doubts;
+  std::vector<std::string_view> known = node_variable_names();
+  const std::vector<std::string_view>& of_batch = batch_variable_names();
+  if (is_file) known.insert(known.end(), of_batch.begin(), of_batch.end());
+  for (const std::string& name : variables_in(name_template)) {
+    if (contains(known, name)) continue;
+    if (contains(of_batch, name)) {
+      doubts.push_back("{" + name + "} is known in output.filename only");
+    } else {
+      doubts.push_back("there is no variable {" + name + "}, " + nearest_in_words(name, known));
+    }
+  }
+  return doubts;
+}
+
+}  // namespace traceagent::config

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/option_types.hpp"
+
+namespace traceagent::config {
+
+// What is probably a mistake in a name template: variables that do not exist, or that this kind of
+// name does not know, and would stay in the name with their braces. Empty for other types.
+std::vector<std::string> doubtful_variables(OptionType type, std::string_view name_template);
+
+}  // namespace traceagent::config

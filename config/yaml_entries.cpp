@@ -1,0 +1,185 @@
+#include "config/yaml_entries.hpp"
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include <istream>
+#include <map>
+#include <set>
+#include <streambuf>
+
+#include "config/plain_text.hpp"
+
+namespace traceagent::config {
+namespace {
+
+// The parser recurses with the nesting, and may run on a thread with a small stack.
+constexpr std::size_t deepest_nesting = 16;
+constexpr std::size_t most_entries = 1000;
+constexpr std::size_t most_faults = 20;
+
+struct Refused {
+  YamlFault fault;
+};
+
+int line_of(const YAML::Mark& mark) { return mark.line + 1; }
+
+// Events instead of yaml-cpp's tree: they carry the line of each key, show keys given twice, and
+// need no memory for what nobody asked for.
+class EntryCollector final : public YAML::EventHandler {
+ public:
+  explicit EntryCollector(YamlDocument& document) : document_(document) {}
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (anchor != 0) anchored_[anchor] = std::nullopt;
+    scalar(mark, std::nullopt);
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                const std::string& text) override {
+    if (anchor != 0) anchored_[anchor] = text;
+    scalar(mark, text);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto found = anchored_.find(anchor);
+    if (found == anchored_.end()) {
+      throw Refused{{line_of(mark), "an alias can stand for a plain value only"}};
+    }
+    scalar(mark, found->second);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
+    begin(mark, YamlEntry::Kind::list);
+  }
+  void OnSequenceEnd() override { --depth_; }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {
+    begin(mark, YamlEntry::Kind::group);
+  }
+  void OnMapEnd() override {
+    if (depth_ == 2) group_.clear();
+    --depth_;
+  }
+
+ private:
+  void scalar(const YAML::Mark& mark, std::optional<std::string> text) {
+    if (depth_ == 0) {
+      if (text) throw Refused{{line_of(mark), "options must be a map such as enabled: true"}};
+      return;
+    }
+    if (skips()) return;
+    if (!expects_value_) {
+      if (!text) throw Refused{{line_of(mark), "a key is missing"}};
+      begin_key(mark, *text);
+    } else {
+      expects_value_ = false;
+      add(YamlEntry::Kind::value, std::move(text));
+    }
+  }
+
+  void begin(const YAML::Mark& mark, YamlEntry::Kind kind) {
+    if (depth_ >= deepest_nesting) throw Refused{{line_of(mark), "nested too deeply"}};
+    if (depth_ == 0) {
+      if (kind != YamlEntry::Kind::group) {
+        throw Refused{{line_of(mark), "options must be a map such as enabled: true, not a list"}};
+      }
+    } else if (!skips()) {
+      if (!expects_value_) throw Refused{{line_of(mark), "a key must be a plain word"}};
+      expects_value_ = false;
+      const bool is_group = kind == YamlEntry::Kind::group && depth_ == 1;
+      if (is_group) group_ = key_;
+      if (is_group || kind == YamlEntry::Kind::list) {
+        add(kind, std::nullopt);
+      } else {
+        add(YamlEntry::Kind::too_deep, std::nullopt);
+      }
+      skip_from_ = is_group ? never : depth_ + 1;
+    }
+    ++depth_;
+  }
+
+  // Whether what comes now lies inside a list or a map that is too deep.
+  bool skips() {
+    if (depth_ < skip_from_) skip_from_ = never;
+    return skip_from_ != never;
+  }
+
+  void begin_key(const YAML::Mark& mark, const std::string& text) {
+    key_ = depth_ == 1 ? text : group_ + '.' + text;
+    key_line_ = line_of(mark);
+    expects_value_ = true;
+  }
+
+  void add(YamlEntry::Kind kind, std::optional<std::string> text) {
+    if (!seen_.insert(key_).second) {
+      if (document_.faults.size() < most_faults) {
+        document_.faults.push_back({key_line_, quoted(key_) + " is given twice"});
+      }
+      if (kind != YamlEntry::Kind::group) return;
+    }
+    if (document_.entries.size() >= most_entries) {
+      throw Refused{{key_line_, "more than " + std::to_string(most_entries) + " keys"}};
+    }
+    document_.entries.push_back({key_, kind, std::move(text), key_line_});
+  }
+
+  static constexpr std::size_t never = ~std::size_t{0};
+
+  YamlDocument& document_;
+  std::size_t depth_ = 0;
+  std::size_t skip_from_ = never;
+  bool expects_value_ = false;
+  std::string group_;
+  std::string key_;
+  int key_line_ = 0;
+  std::set<std::string> seen_;
+  std::map<YAML::anchor_t, std::optional<std::string>> anchored_;
+};
+
+// A stream over text that is not copied.
+class TextBuffer final : public std::streambuf {
+ public:
+  explicit TextBuffer(std::string_view text) {
+    char* const begin = const_cast<char*>(text.data());
+    setg(begin, begin, begin + text.size());
+  }
+};
+
+void parse_into(YamlDocument& document, std::string_view text) {
+  TextBuffer buffer(text);
+  std::istream stream(&buffer);
+  YAML::Parser parser(stream);
+  EntryCollector collector(document);
+  if (!parser.HandleNextDocument(collector)) return;
+  YamlDocument ignored;
+  EntryCollector rest(ignored);
+  if (parser.HandleNextDocument(rest)) {
+    document.faults.push_back({0, "only the first document is read"});
+  }
+}
+
+}  // namespace
+
+YamlDocument parse_yaml(std::string_view text) {
+  YamlDocument document;
+  std::optional<YamlFault> broken;
+  if (text.find('\0') != std::string_view::npos) {
+    broken = {0, "not text: it has a zero byte in it"};
+  } else {
+    try {
+      parse_into(document, text);
+    } catch (const Refused& refused) {
+      broken = refused.fault;
+    } catch (const YAML::Exception& error) {
+      broken = {error.mark.is_null() ? 0 : line_of(error.mark), error.msg};
+    }
+  }
+  if (broken) document = {{}, {}, std::move(broken)};
+  return document;
+}
+
+}  // namespace traceagent::config
