@@ -54,10 +54,12 @@ std::size_t utf8_length(std::string_view text) {
   return length;
 }
 
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
+std::string quoted(std::string_view text) { return '"' + printable(text, longest_quote) + '"'; }
+
+std::string printable(std::string_view text, std::size_t longest) {
+  std::string out;
   while (!text.empty()) {
-    if (out.size() > longest_quote) {
+    if (out.size() >= longest) {
       out += "...";
       break;
     }
@@ -70,7 +72,7 @@ std::string quoted(std::string_view text) {
     }
     text.remove_prefix(std::max<std::size_t>(length, 1));
   }
-  return out + '"';
+  return out;
 }
 
 std::string json_string(std::string_view text) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <streambuf>
+#include <utility>
 
 #include "config/plain_text.hpp"
 
@@ -25,6 +26,8 @@ struct Refused {
 };
 
 int line_of(const YAML::Mark& mark) { return mark.line + 1; }
+
+[[noreturn]] void refuse(int line, std::string what) { throw Refused{{line, std::move(what), {}}}; }
 
 // Events instead of yaml-cpp's tree: they carry the line of each key, show keys given twice, and
 // need no memory for what nobody asked for.
@@ -47,7 +50,7 @@ class EntryCollector final : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchored_.find(anchor);
     if (found == anchored_.end()) {
-      throw Refused{{line_of(mark), "an alias can stand for a plain value only"}};
+      refuse(line_of(mark), "an alias can stand for a plain value only");
     }
     scalar(mark, found->second);
   }
@@ -68,12 +71,12 @@ class EntryCollector final : public YAML::EventHandler {
  private:
   void scalar(const YAML::Mark& mark, std::optional<std::string> text) {
     if (depth_ == 0) {
-      if (text) throw Refused{{line_of(mark), "options must be a map such as enabled: true"}};
+      if (text) refuse(line_of(mark), "options must be a map such as enabled: true");
       return;
     }
     if (skips()) return;
     if (!expects_value_) {
-      if (!text) throw Refused{{line_of(mark), "a key is missing"}};
+      if (!text) refuse(line_of(mark), "a key is missing");
       begin_key(mark, *text);
     } else {
       expects_value_ = false;
@@ -82,13 +85,13 @@ class EntryCollector final : public YAML::EventHandler {
   }
 
   void begin(const YAML::Mark& mark, YamlEntry::Kind kind) {
-    if (depth_ >= deepest_nesting) throw Refused{{line_of(mark), "nested too deeply"}};
+    if (depth_ >= deepest_nesting) refuse(line_of(mark), "nested too deeply");
     if (depth_ == 0) {
       if (kind != YamlEntry::Kind::group) {
-        throw Refused{{line_of(mark), "options must be a map such as enabled: true, not a list"}};
+        refuse(line_of(mark), "options must be a map such as enabled: true, not a list");
       }
     } else if (!skips()) {
-      if (!expects_value_) throw Refused{{line_of(mark), "a key must be a plain word"}};
+      if (!expects_value_) refuse(line_of(mark), "a key must be a plain word");
       expects_value_ = false;
       const bool is_group = kind == YamlEntry::Kind::group && depth_ == 1;
       if (is_group) group_ = key_;
@@ -117,12 +120,13 @@ class EntryCollector final : public YAML::EventHandler {
   void add(YamlEntry::Kind kind, std::optional<std::string> text) {
     if (!seen_.insert(key_).second) {
       if (document_.faults.size() < most_faults) {
-        document_.faults.push_back({key_line_, quoted(key_) + " is given twice"});
+        document_.faults.push_back(
+            {key_line_, quoted(key_) + " is given twice", "the first one is used"});
       }
       if (kind != YamlEntry::Kind::group) return;
     }
     if (document_.entries.size() >= most_entries) {
-      throw Refused{{key_line_, "more than " + std::to_string(most_entries) + " keys"}};
+      refuse(key_line_, "more than " + std::to_string(most_entries) + " keys");
     }
     document_.entries.push_back({key_, kind, std::move(text), key_line_});
   }
@@ -158,7 +162,7 @@ void parse_into(YamlDocument& document, std::string_view text) {
   YamlDocument ignored;
   EntryCollector rest(ignored);
   if (parser.HandleNextDocument(rest)) {
-    document.faults.push_back({0, "only the first document is read"});
+    document.faults.push_back({0, "a second document begins", "only the first one is read"});
   }
 }
 
@@ -168,14 +172,14 @@ YamlDocument parse_yaml(std::string_view text) {
   YamlDocument document;
   std::optional<YamlFault> broken;
   if (text.find('\0') != std::string_view::npos) {
-    broken = {0, "not text: it has a zero byte in it"};
+    broken = {0, "not text: it has a zero byte in it", {}};
   } else {
     try {
       parse_into(document, text);
     } catch (const Refused& refused) {
       broken = refused.fault;
     } catch (const YAML::Exception& error) {
-      broken = {error.mark.is_null() ? 0 : line_of(error.mark), error.msg};
+      broken = {error.mark.is_null() ? 0 : line_of(error.mark), error.msg, {}};
     }
   }
   if (broken) document = {{}, {}, std::move(broken)};

@@ -22,6 +22,7 @@ struct YamlEntry {
 struct YamlFault {
   int line = 0;  // from 1; 0: of the whole text
   std::string what;
+  std::string instead;  // of a fault that is no obstacle: what is done about it
 };
 
 struct YamlDocument {

@@ -1,0 +1,113 @@
+#include "config/option_setter.hpp"
+
+#include "config/nearest.hpp"
+#include "config/option_keys.hpp"
+#include "config/plain_text.hpp"
+#include "config/template_check.hpp"
+#include "config/value.hpp"
+
+namespace traceagent::config {
+namespace {
+
+constexpr std::size_t most_problems = 20;
+constexpr std::string_view schedule_group = "schedule";
+
+}  // namespace
+
+std::string& OptionSetter::origin_of(const OptionRow& row) {
+  return origins_[static_cast<std::size_t>(&row - option_rows().data())];
+}
+
+void OptionSetter::set(const OptionRow& row, const std::string& where, bool names_key,
+                       std::optional<std::string_view> text) {
+  const std::string why = assign(loaded_.options, row, text);
+  if (why.empty()) {
+    origin_of(row) = where;
+    return;
+  }
+  std::string value = text ? quoted(*text) : "null";
+  if (names_key) value = std::string(row.key) + ": " + value;
+  problem("bad value", where, value, why, using_instead(row));
+}
+
+void OptionSetter::set_schedule(const std::string& where, std::string_view compact) {
+  while (!compact.empty()) {
+    const std::size_t comma = compact.find(',');
+    const std::string_view part = trimmed(compact.substr(0, comma));
+    compact.remove_prefix(comma == std::string_view::npos ? compact.size() : comma + 1);
+    if (!part.empty()) set_schedule_part(where, part);
+  }
+}
+
+void OptionSetter::set_schedule_part(const std::string& where, std::string_view part) {
+  const std::size_t equals = part.find('=');
+  const std::string_view name = trimmed(part.substr(0, equals));
+  const OptionRow* const row = find_option(std::string(schedule_group) + '.' + std::string(name));
+  if (row == nullptr) {
+    problem("unknown option", where, quoted(name),
+            nearest_in_words(name, {"skip_first", "wait", "warmup", "active", "repeat"}),
+            "ignored");
+  } else if (equals == std::string_view::npos) {
+    problem("bad value", where, quoted(part),
+            "the number is missing, such as in " + std::string(name) + "=1", using_instead(*row));
+  } else {
+    set(*row, where, true, trimmed(part.substr(equals + 1)));
+  }
+}
+
+void OptionSetter::problem(std::string_view what, std::string_view where, std::string_view value,
+                           std::string_view why, std::string_view instead) {
+  if (loaded_.problems.size() >= most_problems) {
+    ++left_out_;
+    return;
+  }
+  std::string line;
+  for (const std::string_view part : {what, where, value}) {
+    if (!part.empty()) line += std::string(part) + ": ";
+  }
+  loaded_.problems.push_back({line + std::string(why) + "; " + std::string(instead)});
+}
+
+std::string OptionSetter::using_instead(const OptionRow& row) const {
+  const std::string value = show(loaded_.options, row);
+  const bool is_default = value == show(Options{}, row);
+  return (is_default ? "using the default " : "using ") + (value.empty() ? "\"\"" : value);
+}
+
+void OptionSetter::check_whole() {
+  check_schedule();
+  check_names();
+  if (left_out_ > 0) {
+    loaded_.problems.push_back(
+        {"more problems with options: " + std::to_string(left_out_) + " are not shown"});
+  }
+}
+
+void OptionSetter::check_schedule() {
+  const Schedule schedule = schedule_of(loaded_.options);
+  const std::string why = refusal(schedule);
+  if (why.empty()) return;
+  const Options defaults;
+  std::string where;
+  for (const OptionRow& row : option_rows()) {
+    if (group_of(row.key) != schedule_group) continue;
+    const std::string& origin = origin_of(row);
+    if (where.find(origin) == std::string::npos) where += (where.empty() ? "" : ", ") + origin;
+    const auto field = std::get<std::uint64_t Options::*>(row.field);
+    loaded_.options.*field = defaults.*field;
+  }
+  problem("impossible schedule", where, show(schedule), why,
+          "using the default " + show(schedule_of(defaults)));
+}
+
+void OptionSetter::check_names() {
+  for (const OptionRow& row : option_rows()) {
+    if (origin_of(row).empty()) continue;
+    const std::string text = show(loaded_.options, row);
+    for (const std::string& doubt : doubtful_variables(row.type, text)) {
+      problem("doubtful name", origin_of(row), quoted(text), doubt, "it stays as it is");
+    }
+  }
+}
+
+}  // namespace traceagent::config
