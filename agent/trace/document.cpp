@@ -22,7 +22,10 @@ JsonArray pg_config_json(const std::vector<ProcessGroup>& groups) {
 }  // namespace
 
 // White space after each colon: HTA looks for `"rank": N` with a regular expression.
-std::string distributed_info_json(const DocumentHeader& header) {
+std::string distributed_info(const DocumentHeader& header) {
+  if (!header.distributed_info_json.empty()) {
+    return header.distributed_info_json;
+  }
   JsonObject info;
   info.add("rank", header.rank).add("world_size", header.world_size);
   if (!header.ranks.empty()) {
@@ -43,13 +46,21 @@ std::string distributed_info_json(const DocumentHeader& header) {
 
 void write_header(OutputFile& file, const DocumentHeader& header) {
   std::string text = "{\n\"schemaVersion\": 1,\n\"distributedInfo\": ";
-  text += distributed_info_json(header);
+  text += distributed_info(header);
   text += ",\n\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": ";
   text += JsonValue(header.base_ns).text();
   text += ",\n\"traceName\": ";
   text += JsonValue(header.trace_name).text();
   text += ",\n\"deviceProperties\": ";
   text += header.device_properties_json;
+  if (!header.sources_json.empty()) {
+    // One a line: a long job's list must not outgrow the longest line that a reader takes.
+    text += ",\n\"sources\": [";
+    for (const std::string& source : header.sources_json) {
+      text.append(&source == header.sources_json.data() ? "\n" : ",\n").append(source);
+    }
+    text += "\n]";
+  }
   text += ",\n\"traceEvents\": [";  // the EventWriter puts a newline before each event
   file.append(text);
 }

@@ -39,13 +39,14 @@ struct RawJson {
   std::string_view text;
 };
 
-// Writes the lines of "traceEvents" (see document.hpp for what is around them). An event is begun by
-// complete(), instant(), counter() or metadata(), gets its arguments by arg(), and is finished by
-// end(). Times are nanoseconds relative to the document's base. Metadata events come first, the
+// Writes the lines of "traceEvents" (see document.hpp for what is around them). An event is begun
+// by complete(), instant(), counter() or metadata(), gets its arguments by arg(), and is finished
+// by end(). Times are nanoseconds relative to the document's base. Metadata events come first, the
 // others ordered by time: the caller's duty. One EventWriter for each document.
 class EventWriter {
  public:
-  // Longer names and texts are cut (and end in "..."), so that no line outgrows what a reader takes.
+  // Longer names and texts are cut (and end in "..."), so that no line outgrows what a reader
+  // takes.
   static constexpr std::size_t max_text_bytes = std::size_t{32} << 10;
 
   EventWriter(OutputFile& file, std::int64_t pid);
@@ -79,17 +80,14 @@ class EventWriter {
     at_ = put_integer(begin_arg(key, max_integer_chars), value);
   }
   template <std::unsigned_integral Integer>
-    requires(!std::same_as<Integer, bool>)
-  void arg(ArgKey key, Integer value) {
+  requires(!std::same_as<Integer, bool>) void arg(ArgKey key, Integer value) {
     at_ = put_unsigned(begin_arg(key, max_integer_chars), value);
   }
   template <std::same_as<bool> Bool>
   void arg(ArgKey key, Bool value) {
     at_ = put_literal(begin_arg(key, 8), value ? std::string_view("true") : "false");
   }
-  void arg(ArgKey key, double value) {
-    at_ = put_double(begin_arg(key, max_double_chars), value);
-  }
+  void arg(ArgKey key, double value) { at_ = put_double(begin_arg(key, max_double_chars), value); }
   void arg(ArgKey key, Hex value) { at_ = put_hex(begin_arg(key, max_hex_chars), value.value); }
   void arg(ArgKey key, std::string_view value) {
     value = value.size() <= max_text_bytes ? value : shorten(value);

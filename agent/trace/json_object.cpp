@@ -35,4 +35,9 @@ JsonObject& JsonObject::add(std::string_view key, const JsonValue& value) {
   return *this;
 }
 
+JsonObject& JsonObject::add_all(const JsonObject& other) {
+  members_.append(members_.empty() || other.empty() ? "" : ", ").append(other.members_);
+  return *this;
+}
+
 }  // namespace traceagent::trace

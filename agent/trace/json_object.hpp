@@ -22,8 +22,7 @@ class JsonValue {
     text_.assign(text, put_integer(text, value));
   }
   template <std::unsigned_integral Integer>
-    requires(!std::same_as<Integer, bool>)
-  JsonValue(Integer value) {
+  requires(!std::same_as<Integer, bool>) JsonValue(Integer value) {
     char text[max_integer_chars];
     text_.assign(text, put_unsigned(text, value));
   }
@@ -61,12 +60,17 @@ class JsonArray {
   std::string items_;
 };
 
-// Members in the order in which they are added: add("rank", 3).add("host", name).add("clock", inner).
+// Members in the order in which they are added: add("rank", 3).add("host", name).add("clock",
+// inner).
 class JsonObject {
  public:
   JsonObject& add(std::string_view key, const JsonValue& value);
+  // All members of `other`, behind those that are here.
+  JsonObject& add_all(const JsonObject& other);
   [[nodiscard]] bool empty() const { return members_.empty(); }
   [[nodiscard]] std::string text() const { return "{" + members_ + "}"; }
+  // What is between the braces.
+  [[nodiscard]] const std::string& members() const { return members_; }
 
  private:
   std::string members_;

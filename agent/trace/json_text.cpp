@@ -12,8 +12,8 @@ constexpr std::uint64_t every_byte(std::uint64_t byte) { return byte * 0x0101010
 bool all_plain(std::uint64_t word) {
   const std::uint64_t quote = word ^ every_byte('"');
   const std::uint64_t backslash = word ^ every_byte('\\');
-  const std::uint64_t hits = (word - every_byte(0x20)) | (quote - every_byte(1)) |
-                             (backslash - every_byte(1)) | word;
+  const std::uint64_t hits =
+      (word - every_byte(0x20)) | (quote - every_byte(1)) | (backslash - every_byte(1)) | word;
   return (hits & every_byte(0x80)) == 0;
 }
 

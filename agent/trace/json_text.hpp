@@ -8,13 +8,13 @@
 #include <cstring>
 #include <string_view>
 
-// Formatting into a raw buffer that the caller has sized. Every function takes the place to write to
-// and returns the place after what it wrote; none ends the text with a zero.
+// Formatting into a raw buffer that the caller has sized. Every function takes the place to write
+// to and returns the place after what it wrote; none ends the text with a zero.
 namespace traceagent::trace {
 
 inline constexpr std::size_t max_integer_chars = 20;  // -9223372036854775808
 inline constexpr std::size_t max_double_chars = 32;
-inline constexpr std::size_t max_hex_chars = 20;         // "0x" and 16 digits, in quotes
+inline constexpr std::size_t max_hex_chars = 20;          // "0x" and 16 digits, in quotes
 inline constexpr std::size_t max_microsecond_chars = 21;  // -9223372036854775.808
 
 // The most bytes that put_escaped writes for a text of `size` bytes (\u00xx for each).

@@ -65,8 +65,8 @@ bool OutputFile::open_temporary() {
   for (int attempt = 0; attempt < max_temporary_names; ++attempt) {
     temporary_ = temporary_name(path_, attempt);
     do {
-      descriptor_ = ::open(temporary_.c_str(),
-                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+      descriptor_ =
+          ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     } while (descriptor_ < 0 && errno == EINTR);
     if (descriptor_ >= 0) {
       return true;
@@ -99,7 +99,8 @@ void OutputFile::write_lines() {
   std::size_t size = used_;
   const void* newline = memrchr(buffer_.get(), '\n', used_);
   if (newline != nullptr) {
-    const auto cut = static_cast<std::size_t>(static_cast<const char*>(newline) - buffer_.get()) + 1;
+    const auto cut =
+        static_cast<std::size_t>(static_cast<const char*>(newline) - buffer_.get()) + 1;
     if (used_ - cut <= max_reserve_bytes) {
       size = cut;
     }

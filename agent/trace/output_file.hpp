@@ -20,8 +20,9 @@ struct OutputOptions {
 };
 
 // A file that appears under its name only when it is whole: it is written under a temporary name in
-// the same folder and renamed by finish(). The first problem is remembered, later writes do nothing,
-// so that a caller may check once at the end. One buffer, allocated by open(); no exceptions.
+// the same folder and renamed by finish(). The first problem is remembered, later writes do
+// nothing, so that a caller may check once at the end. One buffer, allocated by open(); no
+// exceptions.
 class OutputFile {
  public:
   static constexpr std::size_t buffer_bytes = std::size_t{1} << 20;

@@ -6,9 +6,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "agent/trace/document.hpp"
 #include "agent/trace/event_writer.hpp"
+#include "agent/trace/merge.hpp"
 
 namespace traceagent::trace {
 namespace {
@@ -73,6 +75,44 @@ BENCHMARK(write_events)
     ->ArgNames({"gzip", "events"})
     ->Args({0, 1000000})
     ->Args({1, 200000})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+
+void merge_ranks(benchmark::State& state) {
+  const bool gzip = state.range(0) != 0;
+  const std::int64_t ranks = state.range(1);
+  const std::int64_t count = state.range(2);
+  const std::string output = scratch_path("merged.json");
+  std::vector<std::string> inputs;
+  std::uint64_t bytes = 0;
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    std::uint64_t file_bytes = 0;
+    inputs.push_back(scratch_path("rank" + std::to_string(rank) + ".json"));
+    if (!write_trace(inputs.back(), {.gzip = gzip}, rank, count, file_bytes)) {
+      state.SkipWithError("cannot write");
+    }
+    bytes += file_bytes;
+  }
+  MergeReport report;
+  for (auto _ : state) {
+    report = merge(inputs, output, {.gzip = gzip});
+    if (!report.problem.empty() || !report.complete) {
+      state.SkipWithError("cannot merge");
+      break;
+    }
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(report.events));
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(bytes));
+  state.counters["reader_MiB"] = static_cast<double>(report.peak_reader_bytes) / 1048576.0;
+  inputs.push_back(output);
+  for (const std::string& path : inputs) {
+    std::filesystem::remove(path);
+  }
+}
+BENCHMARK(merge_ranks)
+    ->ArgNames({"gzip", "ranks", "events"})
+    ->Args({0, 8, 200000})
+    ->Args({1, 8, 50000})
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 

@@ -116,7 +116,8 @@ TEST(EventWriter, many_arguments_and_events_outgrow_the_buffer_in_order) {
   std::string expected;
   for (int i = 0; i < count; ++i) {
     const std::string fraction = std::to_string(1000 + i % 1000).substr(1);
-    expected += (i == 0 ? "\n{\"ts\":" : ",\n{\"ts\":") + std::to_string(i / 1000) + "." + fraction +
+    expected += (i == 0 ? "\n{\"ts\":" : ",\n{\"ts\":") + std::to_string(i / 1000) + "." +
+                fraction +
                 R"(,"dur":0.001,"ph":"X","cat":"c","name":"e","pid":0,"tid":1,"args":{"one":")" +
                 escaped + R"(","two":")" + escaped + R"(","i":)" + std::to_string(i) + "}}";
   }
@@ -132,19 +133,20 @@ TEST(Document, exact_layout) {
   header.base_ns = 1700000000000000000;
   header.trace_name = "run/ep0-ba4-rank1.json";
   header.pg_config = {{"0", "default_pg", "cuda:nccl", 2, {0, 1}}};
-  EXPECT_EQ(written([&](OutputFile& file) {
-              write_header(file, header);
-              EventWriter events(file, 1);
-              events.process_name("p");
-              events.complete("a", "b", 2, 0, 1);
-              events.end();
-              write_footer(file, JsonObject().add("rank", 1).text());
-            }),
-            R"({
+  EXPECT_EQ(
+      written([&](OutputFile& file) {
+        write_header(file, header);
+        EventWriter events(file, 1);
+        events.process_name("p");
+        events.complete("a", "b", 2, 0, 1);
+        events.end();
+        write_footer(file, JsonObject().add("rank", 1).text());
+      }),
+      R"({
 "schemaVersion": 1,
 "distributedInfo": {"rank": 1, "world_size": 2, "backend": "nccl", "pg_count": 1, )"
-            R"("pg_config": [{"pg_name": "0", "pg_desc": "default_pg", "backend_config": "cuda:nccl", )"
-            R"("pg_size": 2, "ranks": [0, 1]}], "nccl_version": "2.21.5"},
+      R"("pg_config": [{"pg_name": "0", "pg_desc": "default_pg", "backend_config": "cuda:nccl", )"
+      R"("pg_size": 2, "ranks": [0, 1]}], "nccl_version": "2.21.5"},
 "displayTimeUnit": "ms",
 "baseTimeNanoseconds": 1700000000000000000,
 "traceName": "run/ep0-ba4-rank1.json",

@@ -83,7 +83,8 @@ TEST(JsonText, every_special_byte_at_every_place) {
 }
 
 TEST(JsonText, valid_utf8_is_kept) {
-  for (const std::string text : {"é", "核", "🚀", "naïve 核函数 🚀 tail", "\xF4\x8F\xBF\xBF", "\x7F"}) {
+  for (const std::string text :
+       {"é", "核", "🚀", "naïve 核函数 🚀 tail", "\xF4\x8F\xBF\xBF", "\x7F"}) {
     EXPECT_EQ(escaped(text), text);
   }
 }
@@ -92,11 +93,11 @@ TEST(JsonText, invalid_utf8_becomes_replacement_characters) {
   const std::string bad = "\xEF\xBF\xBD";
   EXPECT_EQ(escaped("\xFF"), bad);
   EXPECT_EQ(escaped("a\x80z"), "a" + bad + "z");
-  EXPECT_EQ(escaped("\xC3"), bad);                         // cut short
-  EXPECT_EQ(escaped("\xE6\xA0"), bad + bad);               // cut short
-  EXPECT_EQ(escaped("\xC0\xAF"), bad + bad);               // overlong
-  EXPECT_EQ(escaped("\xE0\x80\x80"), bad + bad + bad);     // overlong
-  EXPECT_EQ(escaped("\xED\xA0\x80"), bad + bad + bad);     // surrogate
+  EXPECT_EQ(escaped("\xC3"), bad);                                // cut short
+  EXPECT_EQ(escaped("\xE6\xA0"), bad + bad);                      // cut short
+  EXPECT_EQ(escaped("\xC0\xAF"), bad + bad);                      // overlong
+  EXPECT_EQ(escaped("\xE0\x80\x80"), bad + bad + bad);            // overlong
+  EXPECT_EQ(escaped("\xED\xA0\x80"), bad + bad + bad);            // surrogate
   EXPECT_EQ(escaped("\xF4\x90\x80\x80"), bad + bad + bad + bad);  // past U+10FFFF
   EXPECT_EQ(escaped("\xC3\"x"), bad + "\\\"x");
 }

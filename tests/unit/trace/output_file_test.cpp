@@ -98,7 +98,8 @@ TEST(OutputFile, gzip_is_in_members_that_begin_with_a_line) {
   EXPECT_EQ(bytes.size(), file.file_bytes());
   const std::string magic("\x1f\x8b\x08\x00\x00\x00\x00\x00", 8);
   std::size_t members = 0;
-  for (std::size_t at = bytes.find(magic); at != std::string::npos; at = bytes.find(magic, at + 1)) {
+  for (std::size_t at = bytes.find(magic); at != std::string::npos;
+       at = bytes.find(magic, at + 1)) {
     write_whole(folder / "rest.gz", bytes.substr(at));
     EXPECT_TRUE(read_gzip(folder / "rest.gz").starts_with("line ")) << at;
     ++members;
@@ -146,7 +147,8 @@ TEST(OutputFile, names_the_file_the_reason_and_the_remedy) {
 }
 
 TEST(OutputFile, a_full_disk_is_remembered_and_leaves_nothing) {
-  // /dev/full cannot be reached through a temporary name, so the file size limit plays the full disk.
+  // /dev/full cannot be reached through a temporary name, so the file size limit plays the full
+  // disk.
   ScratchFolder folder;
   const pid_t child = fork();
   if (child == 0) {

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "agent/trace/input_file.hpp"
+
+namespace traceagent::trace {
+
+// Lines of a file, in one buffer that begins small and grows up to the longest line that is
+// accepted.
+class LineReader {
+ public:
+  static constexpr std::size_t first_buffer_bytes = std::size_t{128} << 10;
+  static constexpr std::size_t max_line_bytes = std::size_t{1} << 20;
+
+  enum class Status {
+    line,
+    end,       // after the last line, which ended with a newline
+    cut,       // the file ends within a line or within a gzip member; the rest of a line is dropped
+    damaged,   // not gzip data
+    too_long,  // a line of more than max_line_bytes
+    failed,    // the system refused: see error_number()
+  };
+
+  [[nodiscard]] bool open(const std::string& path);
+  void close();
+
+  // `line` without its newline, valid until the next call.
+  Status next(std::string_view& line) {
+    const char* begin = buffer_.get() + begin_;
+    const void* newline = begin_ == end_ ? nullptr : std::memchr(begin, '\n', end_ - begin_);
+    if (newline == nullptr) [[unlikely]] {
+      return next_after_reading(line);
+    }
+    line = {begin, static_cast<std::size_t>(static_cast<const char*>(newline) - begin)};
+    begin_ += line.size() + 1;
+    return Status::line;
+  }
+
+  // Where the next line begins in the (uncompressed) text.
+  [[nodiscard]] std::uint64_t offset() const { return buffer_offset_ + begin_; }
+  [[nodiscard]] int error_number() const { return file_.error_number(); }
+  [[nodiscard]] std::uint64_t file_bytes_read() const { return file_.file_bytes_read(); }
+  [[nodiscard]] std::uint64_t file_bytes() const { return file_.file_bytes(); }
+  [[nodiscard]] std::size_t memory_bytes() const { return capacity_ + file_.memory_bytes(); }
+
+ private:
+  struct Free {
+    void operator()(char* memory) const { std::free(memory); }
+  };
+
+  Status next_after_reading(std::string_view& line);
+  bool make_room();
+
+  InputFile file_;
+  std::unique_ptr<char, Free> buffer_;
+  std::size_t capacity_ = 0;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  std::uint64_t buffer_offset_ = 0;
+};
+
+}  // namespace traceagent::trace

@@ -1,0 +1,292 @@
+#include "agent/trace/merge.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <unordered_set>
+#include <utility>
+
+#include "agent/trace/document.hpp"
+#include "agent/trace/json_text.hpp"
+#include "agent/trace/merge_input.hpp"
+#include "agent/trace/merge_metadata.hpp"
+#include "agent/trace/output_file.hpp"
+
+namespace traceagent::trace {
+
+namespace {
+
+constexpr std::uint64_t events_between_reports = 1U << 16;
+constexpr std::string_view ts_prefix = "{\"ts\":";
+
+// Wraps rather than overflows: a damaged base must not be undefined behaviour.
+std::int64_t absolute_ns(const MergeInput& input, std::int64_t ts_ns) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(input.header.base_ns) +
+                                   static_cast<std::uint64_t>(ts_ns));
+}
+
+class Merger {
+ public:
+  Merger(std::vector<MergeInput>& inputs, const MergeOptions& options, MergeReport& report)
+      : inputs_(inputs), options_(options), report_(report) {}
+
+  void run(const std::string& output);
+
+ private:
+  using Due = std::pair<std::int64_t, std::size_t>;  // absolute ns, index: ties by rank
+
+  void write_head(const std::string& output);
+  void write_metadata_events();
+  void write_metadata_events_of(MergeInput& input, std::unordered_set<std::string>& written);
+  void write_events();
+  void write_run(std::size_t index, Due limit);
+  void start(MergeInput& input);
+  bool advance(MergeInput& input);
+  void finish_input(MergeInput& input);
+  void write_event(const MergeInput& input);
+  void write_long_event(const MergeInput& input, std::int64_t ts_ns);
+  char* put_separator(char* to);
+  void look_around();
+
+  std::vector<MergeInput>& inputs_;
+  const MergeOptions& options_;
+  MergeReport& report_;
+  OutputFile file_;
+  std::int64_t base_ns_ = 0;
+  std::vector<Due> due_;  // a heap, earliest first
+  std::uint64_t closed_bytes_ = 0;
+  bool first_line_ = true;
+  bool given_up_ = false;
+};
+
+void Merger::run(const std::string& output) {
+  const bool opened = file_.open(
+      output,
+      {.gzip = options_.gzip, .gzip_level = options_.gzip_level, .overwrite = options_.overwrite});
+  if (opened) {
+    write_head(output);
+    write_metadata_events();
+    write_events();
+    const std::string metadata = merged_metadata(inputs_, options_, report_);
+    write_footer(file_, metadata, report_.complete);
+  }
+  if (given_up_) {
+    report_.problem =
+        "merge given up: " + output + ": it took too long: merge the rank files later";
+  } else if (!opened || !file_.finish()) {
+    report_.problem = file_.error();
+  }
+  report_.output_bytes = file_.file_bytes();
+}
+
+void Merger::write_head(const std::string& output) {
+  MergedHeader merged = merged_header(inputs_);
+  base_ns_ = merged.base_ns;
+  report_.ranks = merged.ranks;
+  DocumentHeader header;
+  header.base_ns = merged.base_ns;
+  header.trace_name =
+      options_.trace_name.empty() ? output.substr(output.rfind('/') + 1) : options_.trace_name;
+  header.distributed_info_json = std::move(merged.distributed_info);
+  header.device_properties_json = std::move(merged.device_properties);
+  header.sources_json = std::move(merged.sources);
+  write_header(file_, header);
+}
+
+char* Merger::put_separator(char* to) {
+  *to = ',';
+  to += first_line_ ? 0 : 1;
+  first_line_ = false;
+  *to++ = '\n';
+  return to;
+}
+
+void Merger::write_metadata_events() {
+  std::unordered_set<std::string> written;
+  for (MergeInput& input : inputs_) {
+    if (input.is_used()) {
+      write_metadata_events_of(input, written);
+    }
+  }
+  // From here on by time, so that the cycles of a rank stand in the order in which they happened.
+  std::stable_sort(inputs_.begin(), inputs_.end(), [](const MergeInput& a, const MergeInput& b) {
+    return std::pair(a.header.rank, a.first_ns) < std::pair(b.header.rank, b.first_ns);
+  });
+}
+
+void Merger::write_metadata_events_of(MergeInput& input, std::unordered_set<std::string>& written) {
+  TraceReader reader;
+  if (!reader.open(input.report.path)) {
+    input.report.problem = reader.problem();
+    input.usable = false;
+    return;
+  }
+  TraceLine line;
+  while ((line = reader.next()).kind == TraceLine::Kind::metadata) {
+    if (written.emplace(line.text).second) {
+      char separator[2];
+      const char* end = put_separator(separator);
+      file_.append({separator, static_cast<std::size_t>(end - separator)});
+      file_.append(line.text);
+    }
+  }
+  if (line.kind == TraceLine::Kind::event) {
+    input.first_ns = absolute_ns(input, line.ts_ns);
+  }
+  report_.peak_reader_bytes = std::max(report_.peak_reader_bytes, reader.memory_bytes());
+}
+
+void Merger::write_events() {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i].is_used()) {
+      due_.emplace_back(inputs_[i].first_ns, i);
+      report_.input_bytes += inputs_[i].file_bytes;
+    }
+  }
+  std::make_heap(due_.begin(), due_.end(), std::greater<>());
+  while (!due_.empty() && !given_up_ && !file_.failed()) {
+    std::pop_heap(due_.begin(), due_.end(), std::greater<>());
+    const std::size_t index = due_.back().second;
+    due_.pop_back();
+    MergeInput& input = inputs_[index];
+    if (!input.reader) {
+      start(input);
+    }
+    const Due last(std::numeric_limits<std::int64_t>::max(), inputs_.size());
+    write_run(index, due_.empty() ? last : due_.front());
+    if (input.reader) {
+      due_.emplace_back(input.line_ns, index);
+      std::push_heap(due_.begin(), due_.end(), std::greater<>());
+    }
+  }
+}
+
+// All events of one input until another input's turn comes.
+void Merger::write_run(std::size_t index, Due limit) {
+  MergeInput& input = inputs_[index];
+  while (input.reader && Due(input.line_ns, index) <= limit) {
+    write_event(input);
+    ++input.report.events;
+    if (++report_.events % events_between_reports == 0) {
+      look_around();
+    }
+    advance(input);
+  }
+}
+
+void Merger::start(MergeInput& input) {
+  input.reader = std::make_unique<TraceReader>();
+  if (!input.reader->open(input.report.path)) {
+    finish_input(input);
+    return;
+  }
+  input.line_ns = std::numeric_limits<std::int64_t>::min();
+  advance(input);
+  look_around();
+}
+
+// The next event, or (then false) the end of the input.
+bool Merger::advance(MergeInput& input) {
+  do {
+    input.line = input.reader->next();
+  } while (input.line.kind == TraceLine::Kind::metadata);
+  if (input.line.kind == TraceLine::Kind::end) {
+    finish_input(input);
+    return false;
+  }
+  const std::int64_t ns = absolute_ns(input, input.line.ts_ns);
+  if (ns < input.line_ns) {
+    input.report.problem = "events not in the order of time: " + input.report.path +
+                           ": after event " + std::to_string(input.report.events) +
+                           ": the rest was left out; give files that TraceAgent wrote";
+    finish_input(input);
+    return false;
+  }
+  input.line_ns = ns;
+  return true;
+}
+
+void Merger::finish_input(MergeInput& input) {
+  if (input.report.problem.empty()) {
+    input.report.problem = input.reader->problem();
+  }
+  input.footer = input.reader->footer();
+  input.report.complete = input.footer.complete && input.report.problem.empty();
+  closed_bytes_ += input.file_bytes;
+  input.reader.reset();
+  input.line = {};
+}
+
+void Merger::write_event(const MergeInput& input) {
+  const auto ts_ns = static_cast<std::int64_t>(static_cast<std::uint64_t>(input.line_ns) -
+                                               static_cast<std::uint64_t>(base_ns_));
+  const std::string_view text = input.line.text;
+  if (text.size() > OutputFile::max_reserve_bytes - 64) {
+    write_long_event(input, ts_ns);
+    return;
+  }
+  char* const start = file_.reserve(text.size() + 64);
+  char* to = put_separator(start);
+  if (input.header.base_ns == base_ns_) {
+    to = put_literal(to, text);
+  } else {
+    to = put_literal(to, ts_prefix);
+    to = put_microseconds(to, ts_ns);
+    to = put_literal(to, input.line.after_ts);
+  }
+  file_.commit(static_cast<std::size_t>(to - start));
+}
+
+void Merger::write_long_event(const MergeInput& input, std::int64_t ts_ns) {
+  char head[64];
+  char* to = put_literal(put_separator(head), ts_prefix);
+  to = put_microseconds(to, ts_ns);
+  file_.append({head, static_cast<std::size_t>(to - head)});
+  file_.append(input.line.after_ts);
+}
+
+void Merger::look_around() {
+  std::uint64_t done = closed_bytes_;
+  std::size_t held = 0;
+  for (const MergeInput& input : inputs_) {
+    if (input.reader) {
+      done += input.reader->file_bytes_read();
+      held += input.reader->memory_bytes();
+    }
+  }
+  report_.peak_reader_bytes = std::max(report_.peak_reader_bytes, held);
+  if (options_.progress && !options_.progress(done, report_.input_bytes)) {
+    given_up_ = true;
+  }
+}
+
+void merge_into(const std::vector<std::string>& paths, const std::string& output,
+                const MergeOptions& options, MergeReport& report) {
+  std::vector<MergeInput> inputs = scan_inputs(paths);
+  if (std::any_of(inputs.begin(), inputs.end(),
+                  [](const auto& input) { return input.is_used(); })) {
+    Merger(inputs, options, report).run(output);
+  } else {
+    report.problem = "nothing to merge: " + output + ": give rank files that TraceAgent wrote";
+  }
+  for (MergeInput& input : inputs) {
+    report.inputs.push_back(std::move(input.report));
+  }
+}
+
+}  // namespace
+
+MergeReport merge(const std::vector<std::string>& inputs, const std::string& output,
+                  const MergeOptions& options) noexcept {
+  MergeReport report;
+  try {
+    merge_into(inputs, output, options, report);
+  } catch (const std::exception& exception) {
+    // What can happen is that memory runs out; the job that we live in must not see it.
+    report.problem = "cannot merge: " + output + ": " + exception.what() + ": free some memory";
+  }
+  return report;
+}
+
+}  // namespace traceagent::trace

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "agent/trace/json_object.hpp"
+
+namespace traceagent::trace {
+
+struct MergeOptions {
+  bool gzip = false;
+  int gzip_level = 1;
+  bool overwrite = true;
+  std::string trace_name = {};                   // empty: the output's file name
+  std::vector<std::int64_t> missing_ranks = {};  // known to have left no file
+  JsonObject metadata = {};                      // what the caller adds to "traceagent"
+  // Called now and then with the bytes of the inputs that were read and their sum; false gives up.
+  std::function<bool(std::uint64_t done, std::uint64_t total)> progress = {};
+};
+
+struct MergedInput {
+  std::string path;
+  std::int64_t rank = 0;
+  std::uint64_t events = 0;
+  bool complete = false;  // it says so itself, and nothing was wrong
+  std::string left_out;   // why it is not in the merge though nothing is wrong with it; or empty
+  std::string problem;    // one line: unreadable, foreign, cut, not sorted; or empty
+};
+
+struct MergeReport {
+  std::string problem;              // why there is no output; empty: it is there
+  std::vector<MergedInput> inputs;  // by rank and time
+  std::vector<std::int64_t> ranks;
+  std::vector<std::int64_t> missing_ranks;
+  std::uint64_t events = 0;
+  std::map<std::string, std::uint64_t> dropped;  // by cause, over all ranks
+  bool complete = false;                         // every input was, and no rank is missing
+  std::uint64_t input_bytes = 0;
+  std::uint64_t output_bytes = 0;
+  std::size_t peak_reader_bytes = 0;  // the most that all open inputs held together
+};
+
+// Merges our own files (of ranks, or merged before; plain or gzip; in any order) into one that is
+// ordered by time. Clocks are joined by each file's base, exact to the nanosecond. Memory does not
+// grow with the traces: an input is open only from its first to its last event, with a buffer of
+// LineReader's. Lines are spliced, not parsed. Never throws.
+//
+// A file that is cut gives what it holds. One that holds what others given hold too is left out: a
+// file given twice, a merged file whose rank files are all given, a rank file that is in a merged
+// file already. Metadata events that several cycles of a rank repeat are written once.
+MergeReport merge(const std::vector<std::string>& inputs, const std::string& output,
+                  const MergeOptions& options = {}) noexcept;
+
+}  // namespace traceagent::trace

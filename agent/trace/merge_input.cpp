@@ -1,0 +1,191 @@
+#include "agent/trace/merge_input.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "agent/trace/json_scan.hpp"
+
+namespace traceagent::trace {
+
+namespace {
+
+std::string quoted(std::string_view escaped) { return "\"" + std::string(escaped) + "\""; }
+
+std::string source_json(const TraceHeader& header) {
+  return JsonObject()
+      .add("name", JsonValue::raw(quoted(header.trace_name)))
+      .add("rank", header.rank)
+      .add("baseTimeNanoseconds", header.base_ns)
+      .text();
+}
+
+std::vector<std::string> sources_of(const MergeInput& input) {
+  return input.header.sources.empty() ? std::vector{source_json(input.header)}
+                                      : input.header.sources;
+}
+
+MergeInput scan(const std::string& path) {
+  MergeInput input;
+  input.report.path = path;
+  TraceReader reader;
+  input.usable = reader.open(path);
+  input.report.problem = reader.problem();
+  input.header = reader.header();
+  input.report.rank = input.header.rank;
+  input.file_bytes = reader.file_bytes();
+  return input;
+}
+
+void leave_out_same_files(std::vector<MergeInput>& inputs) {
+  std::set<std::pair<dev_t, ino_t>> seen;
+  for (MergeInput& input : inputs) {
+    struct stat status {};
+    if (stat(input.report.path.c_str(), &status) == 0 &&
+        !seen.emplace(status.st_dev, status.st_ino).second) {
+      input.report.left_out = "given twice";
+    }
+  }
+}
+
+// Smaller sets win: the rank files are the originals, and a stale merged file may lack events.
+void leave_out_covered(std::vector<MergeInput>& inputs) {
+  std::set<std::string> held;
+  for (MergeInput& input : inputs) {
+    if (input.is_used() && input.header.sources.empty()) {
+      for (const std::string& source : sources_of(input)) {
+        held.insert(source);
+      }
+    }
+  }
+  for (MergeInput& input : inputs) {
+    const auto& sources = input.header.sources;
+    if (input.is_used() && !sources.empty() &&
+        std::all_of(sources.begin(), sources.end(),
+                    [&](const std::string& source) { return held.contains(source); })) {
+      input.report.left_out = "the rank files that it was made of are given too";
+    }
+  }
+}
+
+// What is in a merged file that is still used need not come from elsewhere; larger files first.
+void leave_out_contained(std::vector<MergeInput>& inputs) {
+  std::vector<MergeInput*> order;
+  for (MergeInput& input : inputs) {
+    if (input.is_used()) {
+      order.push_back(&input);
+    }
+  }
+  std::stable_sort(order.begin(), order.end(), [](const MergeInput* a, const MergeInput* b) {
+    return a->header.sources.size() > b->header.sources.size();
+  });
+  std::set<std::string> held;
+  for (MergeInput* input : order) {
+    const std::vector<std::string> sources = sources_of(*input);
+    const auto known =
+        std::count_if(sources.begin(), sources.end(),
+                      [&](const std::string& source) { return held.contains(source); });
+    if (known > 0 && std::cmp_equal(known, sources.size())) {
+      input->report.left_out = "a merged file that is given holds it";
+    } else if (known > 0) {
+      input->report.left_out = "it shares some ranks with another merged file";
+      input->report.problem =
+          "merged files overlap: " + input->report.path + ": give the rank files instead";
+    } else if (!input->header.sources.empty()) {
+      held.insert(sources.begin(), sources.end());
+    }
+  }
+}
+
+void add_missing_elements(std::string_view array, std::vector<std::string>& texts) {
+  for_each_element(array, [&](std::string_view element) {
+    if (std::find(texts.begin(), texts.end(), element) == texts.end()) {
+      texts.emplace_back(element);
+    }
+  });
+}
+
+JsonArray array_of(const std::vector<std::string>& texts) {
+  JsonArray array;
+  for (const std::string& text : texts) {
+    array.add(JsonValue::raw(text));
+  }
+  return array;
+}
+
+void add_ranks(const TraceHeader& header, std::set<std::int64_t>& ranks) {
+  const auto listed = member(header.distributed_info, "ranks");
+  if (!listed) {
+    ranks.insert(header.rank);
+    return;
+  }
+  for_each_element(*listed, [&](std::string_view element) {
+    ranks.insert(parse_integer(element).value_or(header.rank));
+  });
+}
+
+// The first input that names it decides: ranks of one job do not differ in these.
+void add_first(const std::vector<MergeInput>& inputs, const char* key, JsonObject& info) {
+  for (const MergeInput& input : inputs) {
+    const auto value = member(input.header.distributed_info, key);
+    if (input.is_used() && value) {
+      info.add(key, JsonValue::raw(std::string(*value)));
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<MergeInput> scan_inputs(const std::vector<std::string>& paths) {
+  std::vector<MergeInput> inputs;
+  for (const std::string& path : paths) {
+    inputs.push_back(scan(path));
+  }
+  std::sort(inputs.begin(), inputs.end(), [](const MergeInput& a, const MergeInput& b) {
+    return std::tie(a.header.rank, a.header.base_ns, a.report.path) <
+           std::tie(b.header.rank, b.header.base_ns, b.report.path);
+  });
+  leave_out_same_files(inputs);
+  leave_out_covered(inputs);
+  leave_out_contained(inputs);
+  return inputs;
+}
+
+MergedHeader merged_header(const std::vector<MergeInput>& inputs) {
+  MergedHeader merged;
+  merged.base_ns = std::numeric_limits<std::int64_t>::max();
+  std::int64_t world_size = 1;
+  std::set<std::int64_t> ranks;
+  std::vector<std::string> groups;
+  std::vector<std::string> devices;
+  for (const MergeInput& input : inputs) {
+    if (!input.is_used()) {
+      continue;
+    }
+    merged.base_ns = std::min(merged.base_ns, input.header.base_ns);
+    world_size = std::max(world_size, input.header.world_size);
+    add_ranks(input.header, ranks);
+    add_missing_elements(member(input.header.distributed_info, "pg_config").value_or(""), groups);
+    add_missing_elements(input.header.device_properties, devices);
+    for (std::string& source : sources_of(input)) {
+      merged.sources.push_back(std::move(source));
+    }
+  }
+  merged.ranks.assign(ranks.begin(), ranks.end());
+  JsonObject info;
+  info.add("rank", *ranks.begin()).add("world_size", world_size).add("ranks", merged.ranks);
+  add_first(inputs, "backend", info);
+  if (!groups.empty()) {
+    info.add("pg_count", groups.size()).add("pg_config", array_of(groups));
+  }
+  add_first(inputs, "nccl_version", info);
+  merged.distributed_info = info.text();
+  merged.device_properties = array_of(devices).text();
+  return merged;
+}
+
+}  // namespace traceagent::trace

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/trace/merge.hpp"
+#include "agent/trace/trace_reader.hpp"
+
+namespace traceagent::trace {
+
+// One file of a merge. It is opened three times: for its header, for its metadata events and its
+// first time, and for its events when their time has come; so the open files (and their buffers)
+// are those whose events overlap, not all cycles of a long job.
+struct MergeInput {
+  MergedInput report;
+  TraceHeader header;
+  TraceFooter footer;
+  std::uint64_t file_bytes = 0;
+  std::int64_t first_ns = std::numeric_limits<std::int64_t>::min();  // absolute; min: no event
+
+  std::unique_ptr<TraceReader> reader;  // while its events are written
+  TraceLine line;
+  std::int64_t line_ns = 0;  // absolute
+
+  [[nodiscard]] bool is_used() const { return report.left_out.empty() && usable; }
+  bool usable = true;  // false: its header could not be read
+};
+
+// Reads the headers. The result is ordered by rank, base and path; files given twice, and files
+// that hold what others hold too, are marked as left out.
+std::vector<MergeInput> scan_inputs(const std::vector<std::string>& paths);
+
+// The header of the merged file: of its ranks, their process groups, and where they came from.
+struct MergedHeader {
+  std::int64_t base_ns = 0;
+  std::vector<std::int64_t> ranks;
+  std::string distributed_info;
+  std::string device_properties;
+  std::vector<std::string> sources;
+};
+MergedHeader merged_header(const std::vector<MergeInput>& inputs);
+
+}  // namespace traceagent::trace

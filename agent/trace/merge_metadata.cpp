@@ -1,0 +1,103 @@
+#include "agent/trace/merge_metadata.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "agent/trace/json_scan.hpp"
+
+namespace traceagent::trace {
+
+namespace {
+
+class Collector {
+ public:
+  explicit Collector(MergeReport& report) : report_(report) {}
+
+  void add(const MergeInput& input) {
+    const std::string_view metadata = input.footer.metadata;
+    const auto merged = member(metadata, "merged");
+    if (merged) {
+      for_each_element(*merged, [this](std::string_view rank) { add_rank(rank); });
+      add_faults_of_merged(metadata);
+    } else if (!metadata.empty()) {
+      add_rank(metadata);
+    }
+    if (!input.report.problem.empty()) {
+      add_incomplete(input.report.path, input.report.problem);
+    } else if (!merged && !input.report.complete) {
+      add_incomplete(input.report.path, "its writer says that something is missing");
+    }
+  }
+
+  void add_missing(const std::vector<std::int64_t>& ranks) {
+    missing_.insert(ranks.begin(), ranks.end());
+  }
+
+  void finish() {
+    for (const std::int64_t rank : report_.ranks) {
+      missing_.erase(rank);
+    }
+    report_.missing_ranks.assign(missing_.begin(), missing_.end());
+  }
+
+  [[nodiscard]] const std::string& ranks_text() const { return ranks_text_; }
+  [[nodiscard]] const JsonArray& incomplete() const { return incomplete_; }
+
+ private:
+  void add_rank(std::string_view metadata) {
+    ranks_text_.append(ranks_text_.empty() ? "\n" : ",\n").append(metadata);
+    for_each_member(member(metadata, "dropped").value_or(""),
+                    [this](std::string_view cause, std::string_view count) {
+                      const std::int64_t number = parse_integer(count).value_or(0);
+                      if (number > 0) {
+                        report_.dropped[std::string(cause)] += static_cast<std::uint64_t>(number);
+                      }
+                    });
+  }
+
+  void add_faults_of_merged(std::string_view metadata) {
+    for_each_element(member(metadata, "missing_ranks").value_or(""), [this](std::string_view rank) {
+      missing_.insert(parse_integer(rank).value_or(0));
+    });
+    for_each_element(member(metadata, "incomplete").value_or(""), [this](std::string_view fault) {
+      incomplete_.add(JsonValue::raw(std::string(fault)));
+    });
+  }
+
+  void add_incomplete(const std::string& path, const std::string& problem) {
+    const std::string name = path.substr(path.rfind('/') + 1);
+    incomplete_.add(JsonObject().add("file", name).add("problem", problem));
+  }
+
+  MergeReport& report_;
+  std::string ranks_text_;
+  std::set<std::int64_t> missing_;
+  JsonArray incomplete_;
+};
+
+}  // namespace
+
+std::string merged_metadata(const std::vector<MergeInput>& inputs, const MergeOptions& options,
+                            MergeReport& report) {
+  Collector collector(report);
+  for (const MergeInput& input : inputs) {
+    if (input.report.left_out.empty() || !input.report.problem.empty()) {
+      collector.add(input);
+    }
+  }
+  collector.add_missing(options.missing_ranks);
+  collector.finish();
+  report.complete = collector.incomplete().empty() && report.missing_ranks.empty();
+
+  JsonObject dropped;
+  for (const auto& [cause, count] : report.dropped) {
+    dropped.add(cause, count);
+  }
+  JsonObject rest;
+  rest.add("events", report.events).add("dropped", dropped);
+  rest.add("missing_ranks", report.missing_ranks).add("incomplete", collector.incomplete());
+  rest.add_all(options.metadata);
+  return "{\"merged\": [" + collector.ranks_text() + "\n], " + rest.members() + "}";
+}
+
+}  // namespace traceagent::trace

@@ -1,0 +1,208 @@
+#include "agent/trace/trace_reader.hpp"
+
+#include <cstring>
+
+#include "agent/trace/file_problem.hpp"
+#include "agent/trace/json_scan.hpp"
+
+namespace traceagent::trace {
+
+namespace {
+
+constexpr std::string_view ts_prefix = "{\"ts\":";
+constexpr std::string_view metadata_prefix = "{\"ph\":\"M\"";
+constexpr std::string_view foreign_remedy = "give files that TraceAgent wrote";
+constexpr std::uint64_t max_whole_microseconds = INT64_MAX / 1000 - 1;
+constexpr std::size_t max_metadata_bytes = std::size_t{16} << 20;
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// `-?digits.ddd` to nanoseconds; null when it is something else, else the place behind it. Needs a
+// byte that is no digit behind the number, which every line has (its last '}').
+const char* parse_microseconds(const char* at, std::int64_t& ns) {
+  const bool negative = *at == '-';
+  at += negative ? 1 : 0;
+  const char* const first = at;
+  std::uint64_t value = 0;
+  while (is_digit(*at)) {
+    value = value * 10 + static_cast<std::uint64_t>(*at++ - '0');
+  }
+  const auto digits = at - first;
+  if (digits == 0 || digits > 16 || value > max_whole_microseconds || *at != '.' ||
+      !is_digit(at[1]) || !is_digit(at[2]) || !is_digit(at[3]) || is_digit(at[4])) {
+    return nullptr;
+  }
+  const auto fraction =
+      static_cast<std::uint64_t>((at[1] - '0') * 100 + (at[2] - '0') * 10 + (at[3] - '0'));
+  const auto magnitude = static_cast<std::int64_t>(value * 1000 + fraction);
+  ns = negative ? -magnitude : magnitude;
+  return at + 4;
+}
+
+std::string_view without_comma(std::string_view line) {
+  if (line.ends_with(',')) {
+    line.remove_suffix(1);
+  }
+  return line;
+}
+
+}  // namespace
+
+bool TraceReader::open(const std::string& path) {
+  path_ = path;
+  header_ = {};
+  footer_ = {};
+  problem_.clear();
+  has_events_ = has_base_ = ended_ = false;
+  if (!lines_.open(path)) {
+    problem_ = file_problem("cannot read a trace", path, lines_.error_number());
+    return false;
+  }
+  std::string_view line;
+  LineReader::Status status = lines_.next(line);
+  if (status == LineReader::Status::line && line != "{") {
+    fail("not a trace of TraceAgent's");
+    return false;
+  }
+  while (!has_events_ && status == LineReader::Status::line) {
+    line_offset_ = lines_.offset();
+    status = lines_.next(line);
+    if (status == LineReader::Status::line && !read_header_line(line)) {
+      fail("not a trace of TraceAgent's");
+      return false;
+    }
+  }
+  if (status != LineReader::Status::line) {
+    fail_reading(status);
+  } else if (!has_base_) {
+    fail("not a trace of TraceAgent's");
+  }
+  return problem_.empty();
+}
+
+bool TraceReader::read_header_line(std::string_view line) {
+  const std::size_t colon = line.find("\": ");
+  if (!line.starts_with('"') || colon == std::string_view::npos) {
+    return false;
+  }
+  const std::string_view key = line.substr(1, colon - 1);
+  const std::string_view value = without_comma(line.substr(colon + 3));
+  if (key == "distributedInfo") {
+    header_.distributed_info = value;
+    header_.rank = integer_member(value, "rank").value_or(0);
+    header_.world_size = integer_member(value, "world_size").value_or(1);
+  } else if (key == "baseTimeNanoseconds") {
+    const auto base = parse_integer(value);
+    has_base_ = base.has_value();
+    header_.base_ns = base.value_or(0);
+  } else if (key == "traceName" && value.size() >= 2) {
+    header_.trace_name = value.substr(1, value.size() - 2);
+  } else if (key == "deviceProperties") {
+    header_.device_properties = value;
+  } else if (key == "sources") {
+    return value == "[" && read_sources();
+  } else if (key == "traceEvents") {
+    has_events_ = true;
+    return value == "[";
+  }
+  return true;  // a later version may say more
+}
+
+bool TraceReader::read_sources() {
+  std::string_view line;
+  while (lines_.next(line) == LineReader::Status::line) {
+    if (line == "],") {
+      return true;
+    }
+    header_.sources.emplace_back(without_comma(line));
+  }
+  return false;
+}
+
+TraceLine TraceReader::next() {
+  if (ended_) {
+    return {};
+  }
+  line_offset_ = lines_.offset();
+  std::string_view line;
+  const LineReader::Status status = lines_.next(line);
+  if (status != LineReader::Status::line) {
+    return fail_reading(status);
+  }
+  TraceLine result;
+  result.text = without_comma(line);
+  if (line.starts_with(ts_prefix) && result.text.ends_with('}')) [[likely]] {
+    const char* after = parse_microseconds(line.data() + ts_prefix.size(), result.ts_ns);
+    if (after == nullptr) {
+      return fail("an event whose ts is not of TraceAgent's form");
+    }
+    result.kind = TraceLine::Kind::event;
+    result.after_ts = result.text.substr(static_cast<std::size_t>(after - line.data()));
+    return result;
+  }
+  if (line.starts_with(metadata_prefix) && result.text.ends_with('}')) {
+    result.kind = TraceLine::Kind::metadata;
+    return result;
+  }
+  return line == "]," ? end_of_events() : fail("a line that TraceAgent does not write");
+}
+
+// Behind "],": `"traceagent": {...},` (over several lines in a merged file), perhaps
+// `"complete": true`, and `}`.
+TraceLine TraceReader::end_of_events() {
+  constexpr std::string_view metadata_key = "\"traceagent\": ";
+  ended_ = true;
+  std::string_view line;
+  LineReader::Status status{};
+  while ((status = lines_.next(line)) == LineReader::Status::line && line != "}") {
+    if (line == "\"complete\": true") {
+      footer_.complete = true;
+      continue;
+    }
+    if (line.starts_with(metadata_key)) {
+      line.remove_prefix(metadata_key.size());
+    }
+    if (footer_.metadata.size() + line.size() > max_metadata_bytes) {
+      return fail("metadata of more than 16 MiB");
+    }
+    footer_.metadata.append(line);
+  }
+  footer_.metadata.resize(without_comma(footer_.metadata).size());
+  if (status != LineReader::Status::line) {
+    footer_.complete = false;
+    return fail_reading(status);
+  }
+  footer_.closed = true;
+  return {};
+}
+
+TraceLine TraceReader::fail(const char* what) {
+  set_problem(what, line_offset_, foreign_remedy.data());
+  return {};
+}
+
+TraceLine TraceReader::fail_reading(LineReader::Status status) {
+  switch (status) {
+    case LineReader::Status::failed:
+      ended_ = true;
+      problem_ = file_problem("cannot read a trace", path_, lines_.error_number());
+      break;
+    case LineReader::Status::too_long:
+      set_problem("a line of more than 1 MiB", line_offset_, foreign_remedy.data());
+      break;
+    case LineReader::Status::damaged:
+      set_problem("damaged gzip data", lines_.offset(), "copy the file again");
+      break;
+    default:
+      set_problem("a trace that is cut off", lines_.offset(),
+                  "its writer was stopped; what stands before is used");
+  }
+  return {};
+}
+
+void TraceReader::set_problem(const std::string& what, std::uint64_t offset, const char* remedy) {
+  ended_ = true;
+  problem_ = what + ": " + path_ + ": at byte " + std::to_string(offset) + ": " + remedy;
+}
+
+}  // namespace traceagent::trace

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/trace/line_reader.hpp"
+
+namespace traceagent::trace {
+
+struct TraceHeader {
+  std::int64_t rank = 0;
+  std::int64_t world_size = 1;
+  std::int64_t base_ns = 0;
+  std::string distributed_info;   // JSON text
+  std::string device_properties;  // JSON text
+  std::string trace_name;         // as written between the quotes
+  // Of a merged file: one JSON object for each rank file that it was made of.
+  std::vector<std::string> sources;
+};
+
+struct TraceFooter {
+  std::string metadata;   // the JSON text of "traceagent"; may span lines in a merged file
+  bool closed = false;    // the document ends as it should
+  bool complete = false;  // and says that nothing is missing
+};
+
+struct TraceLine {
+  enum class Kind { metadata, event, end };
+  Kind kind = Kind::end;
+  std::string_view text;      // without comma and newline; valid until the next call
+  std::string_view after_ts;  // of an event: `text` from behind the number of "ts" on
+  std::int64_t ts_ns = 0;     // of an event, relative to the base; exact
+};
+
+// Reads the files that document.hpp and event_writer.hpp write (and no others), plain or gzip, line
+// by line in bounded memory. A file that ends too early gives what it holds, then problem().
+class TraceReader {
+ public:
+  // Reads up to the first line of "traceEvents". False: see problem().
+  [[nodiscard]] bool open(const std::string& path);
+  void close() { lines_.close(); }
+
+  // The next line; Kind::end at the end of the events, wherever and however that is.
+  TraceLine next();
+
+  [[nodiscard]] const TraceHeader& header() const { return header_; }
+  // Of use after next() gave Kind::end.
+  [[nodiscard]] const TraceFooter& footer() const { return footer_; }
+  // "<what>: <file>: <remedy>", one line; empty while all is well.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+
+  [[nodiscard]] std::uint64_t file_bytes() const { return lines_.file_bytes(); }
+  [[nodiscard]] std::uint64_t file_bytes_read() const { return lines_.file_bytes_read(); }
+  [[nodiscard]] std::size_t memory_bytes() const { return lines_.memory_bytes(); }
+
+ private:
+  bool read_header_line(std::string_view line);
+  bool read_sources();
+  TraceLine end_of_events();
+  TraceLine fail(const char* what);
+  TraceLine fail_reading(LineReader::Status status);
+  void set_problem(const std::string& what, std::uint64_t offset, const char* remedy);
+
+  std::string path_;
+  LineReader lines_;
+  TraceHeader header_;
+  TraceFooter footer_;
+  std::string problem_;
+  std::uint64_t line_offset_ = 0;
+  bool has_events_ = false;
+  bool has_base_ = false;
+  bool ended_ = false;
+};
+
+}  // namespace traceagent::trace

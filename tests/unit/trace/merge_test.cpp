@@ -1,0 +1,334 @@
+#include "agent/trace/merge.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include "agent/trace/json_scan.hpp"
+#include "tests/unit/trace/sample_trace.hpp"
+#include "tests/unit/trace/scratch_folder.hpp"
+
+namespace traceagent::trace {
+namespace {
+
+constexpr std::int64_t base = 1700000000000000000;
+
+// What an event says of itself beside its time: where it came from.
+std::string origin(const std::string& event) { return event.substr(event.find(",\"dur\"")); }
+
+TEST(Merge, exact_bytes_of_two_ranks) {
+  ScratchFolder folder;
+  const auto a = write_sample(folder / "r0.json", {.base_ns = base + 1000, .times_ns = {0, 5001}});
+  const auto b = write_sample(folder / "r1.json", {.rank = 1, .base_ns = base, .times_ns = {1002}});
+  const MergeReport report = merge({b, a}, folder / "node0.json");
+  EXPECT_EQ(report.problem, "");
+  EXPECT_EQ(report.ranks, (std::vector<std::int64_t>{0, 1}));
+  EXPECT_EQ(report.events, 3U);
+  EXPECT_TRUE(report.complete);
+  const std::string text = read_whole(folder / "node0.json");
+  EXPECT_EQ(report.output_bytes, text.size());
+  EXPECT_EQ(text, R"({
+"schemaVersion": 1,
+"distributedInfo": {"rank": 0, "world_size": 4, "ranks": [0, 1], "backend": "nccl"},
+"displayTimeUnit": "ms",
+"baseTimeNanoseconds": 1700000000000000000,
+"traceName": "node0.json",
+"deviceProperties": [],
+"sources": [
+{"name": "r0.json", "rank": 0, "baseTimeNanoseconds": 1700000000000001000},
+{"name": "r1.json", "rank": 1, "baseTimeNanoseconds": 1700000000000000000}
+],
+"traceEvents": [
+{"ph":"M","name":"process_name","pid":0,"tid":0,"args":{"name":"rank 0"}},
+{"ph":"M","name":"thread_name","pid":0,"tid":7,"args":{"name":"main"}},
+{"ph":"M","name":"process_name","pid":1,"tid":0,"args":{"name":"rank 1"}},
+{"ph":"M","name":"thread_name","pid":1,"tid":7,"args":{"name":"main"}},
+{"ts":1.000,"dur":0.001,"ph":"X","cat":"cat","name":"e0","pid":0,"tid":7,"args":{"rank":0}},
+{"ts":1.002,"dur":0.001,"ph":"X","cat":"cat","name":"e0","pid":1,"tid":7,"args":{"rank":1}},
+{"ts":6.001,"dur":0.001,"ph":"X","cat":"cat","name":"e1","pid":0,"tid":7,"args":{"rank":0}}
+],
+"traceagent": {"merged": [
+{"rank": 0, "events": 2},
+{"rank": 1, "events": 1}
+], "events": 3, "dropped": {}, "missing_ranks": [], "incomplete": []},
+"complete": true
+}
+)");
+}
+
+TEST(Merge, random_ranks_keep_every_event_and_its_time_whatever_the_order_given) {
+  ScratchFolder folder;
+  std::mt19937_64 random(7);
+  std::vector<std::string> paths;
+  std::vector<std::pair<std::int64_t, std::string>> expected;
+  for (std::int64_t rank = 0; rank < 5; ++rank) {
+    SampleTrace sample{.rank = rank,
+                       .base_ns = base + static_cast<std::int64_t>(random() % 100000)};
+    std::int64_t time = -5000;
+    for (std::size_t i = 0; i < 3000 * static_cast<std::size_t>(rank); ++i) {
+      sample.times_ns.push_back(time += static_cast<std::int64_t>(random() % 4) * 10000);
+    }
+    sample.gzip = rank % 2 == 1;
+    paths.push_back(write_sample(folder / ("r" + std::to_string(rank) + ".json"), sample));
+    const ReadTrace trace = read_trace(paths.back());
+    for (std::size_t i = 0; i < trace.events.size(); ++i) {
+      expected.emplace_back(trace.times_ns[i], origin(trace.events[i]));
+    }
+  }
+  ASSERT_EQ(merge(paths, folder / "m.json").problem, "");
+  const ReadTrace merged = read_trace(folder / "m.json");
+  EXPECT_EQ(merged.problem, "");
+  EXPECT_TRUE(merged.footer.complete);
+  EXPECT_TRUE(std::is_sorted(merged.times_ns.begin(), merged.times_ns.end()));
+  std::vector<std::pair<std::int64_t, std::string>> got;
+  for (std::size_t i = 0; i < merged.events.size(); ++i) {
+    got.emplace_back(merged.times_ns[i], origin(merged.events[i]));
+  }
+  std::sort(expected.begin(), expected.end());
+  std::sort(got.begin(), got.end());
+  EXPECT_TRUE(got == expected);
+
+  const std::string text = read_whole(folder / "m.json");
+  std::shuffle(paths.begin(), paths.end(), random);
+  ASSERT_EQ(merge(paths, folder / "m.json").problem, "");
+  EXPECT_TRUE(read_whole(folder / "m.json") == text);
+  ASSERT_EQ(merge(paths, folder / "m.json.gz", {.gzip = true, .trace_name = "m.json"}).problem, "");
+  EXPECT_TRUE(read_gzip(folder / "m.json.gz") == text);
+}
+
+TEST(Merge, cycles_of_a_rank_repeat_no_metadata_event) {
+  ScratchFolder folder;
+  const auto second = write_sample(folder / "ba10.json", {.base_ns = base + 9000, .times_ns = {1}});
+  const auto first = write_sample(folder / "ba5.json", {.base_ns = base, .times_ns = {0, 1}});
+  const auto renamed = write_sample(
+      folder / "ba15.json", {.base_ns = base + 20000, .times_ns = {1}, .thread = "trainer"});
+  const MergeReport report = merge({second, renamed, first}, folder / "m.json");
+  EXPECT_EQ(report.ranks, (std::vector<std::int64_t>{0}));
+  ASSERT_EQ(report.inputs.size(), 3U);
+  EXPECT_EQ(report.inputs[0].path, first);
+  EXPECT_EQ(report.inputs[2].path, renamed);
+  const ReadTrace merged = read_trace(folder / "m.json");
+  EXPECT_EQ(merged.metadata_events.size(), 3U);
+  EXPECT_EQ(merged.times_ns,
+            (std::vector<std::int64_t>{base, base + 1, base + 9001, base + 20001}));
+  EXPECT_EQ(merged.footer.metadata.find("\"events\": 2}"),
+            merged.footer.metadata.find("\"events\""));
+}
+
+TEST(Merge, an_empty_window_still_tells_of_itself) {
+  ScratchFolder folder;
+  const auto a = write_sample(folder / "a.json", {.times_ns = {1}});
+  const auto b = write_sample(
+      folder / "b.json", {.rank = 1, .metadata = R"({"rank": 1, "dropped": {"ring_full": 3}})"});
+  MergeReport report = merge({a, b}, folder / "m.json");
+  EXPECT_TRUE(report.complete);
+  EXPECT_EQ(report.events, 1U);
+  EXPECT_EQ(report.dropped.at("ring_full"), 3U);
+  EXPECT_NE(read_trace(folder / "m.json").footer.metadata.find("ring_full"), std::string::npos);
+
+  report = merge({b}, folder / "only.json");
+  EXPECT_EQ(report.problem, "");
+  const ReadTrace only = read_trace(folder / "only.json");
+  EXPECT_EQ(only.problem, "");
+  EXPECT_EQ(only.metadata_events.size(), 2U);
+}
+
+TEST(Merge, sums_what_was_dropped_and_names_the_missing) {
+  ScratchFolder folder;
+  const auto a =
+      write_sample(folder / "a.json",
+                   {.times_ns = {1}, .metadata = R"({"dropped": {"ring_full": 5, "late": 1}})"});
+  const auto b =
+      write_sample(folder / "b.json",
+                   {.rank = 2, .times_ns = {1}, .metadata = R"({"dropped": {"ring_full": 7}})"});
+  MergeOptions options;
+  options.missing_ranks = {1, 2};  // 2 left a file all the same
+  options.metadata.add("host", "n\"1");
+  const MergeReport report = merge({a, b}, folder / "m.json", options);
+  EXPECT_EQ(report.dropped, (std::map<std::string, std::uint64_t>{{"late", 1}, {"ring_full", 12}}));
+  EXPECT_EQ(report.missing_ranks, (std::vector<std::int64_t>{1}));
+  EXPECT_FALSE(report.complete);
+  const ReadTrace merged = read_trace(folder / "m.json");
+  EXPECT_FALSE(merged.footer.complete);
+  EXPECT_TRUE(merged.footer.closed);
+  EXPECT_TRUE(merged.footer.metadata.ends_with(
+      R"("events": 2, "dropped": {"late": 1, "ring_full": 12}, "missing_ranks": [1], )"
+      R"("incomplete": [], "host": "n\"1"})"))
+      << merged.footer.metadata;
+}
+
+TEST(Merge, a_cut_file_gives_what_it_holds_and_is_named) {
+  ScratchFolder folder;
+  const auto a = write_sample(folder / "a.json", {.times_ns = {1, 3}});
+  const auto b = write_sample(folder / "b.json", {.rank = 1, .times_ns = {0, 2, 4, 6}});
+  const std::string whole = read_whole(b);
+  write_whole(b, whole.substr(0, whole.find("e2") + 1));
+  const MergeReport report = merge({a, b}, folder / "m.json");
+  EXPECT_EQ(report.problem, "");
+  EXPECT_FALSE(report.complete);
+  EXPECT_EQ(report.events, 4U);
+  EXPECT_TRUE(report.inputs[0].complete);
+  EXPECT_FALSE(report.inputs[1].complete);
+  EXPECT_EQ(report.inputs[1].events, 2U);
+  EXPECT_NE(report.inputs[1].problem.find("cut off: " + b), std::string::npos);
+  const ReadTrace merged = read_trace(folder / "m.json");
+  EXPECT_EQ(merged.times_ns, (std::vector<std::int64_t>{base, base + 1, base + 2, base + 3}));
+  EXPECT_FALSE(merged.footer.complete);
+  EXPECT_NE(merged.footer.metadata.find(R"("incomplete": [{"file": "b.json", "problem": )"),
+            std::string::npos);
+
+  // Once more into a larger file: the fault is carried along.
+  const auto c = write_sample(folder / "c.json", {.rank = 2, .times_ns = {9}});
+  std::filesystem::remove(a);
+  const MergeReport again = merge({folder / "m.json", c}, folder / "all.json");
+  EXPECT_FALSE(again.complete);
+  EXPECT_NE(read_whole(folder / "all.json").find(R"("incomplete": [{"file": "b.json")"),
+            std::string::npos);
+}
+
+TEST(Merge, foreign_unreadable_and_unsorted_files_are_reported_by_name) {
+  ScratchFolder folder;
+  const auto good = write_sample(folder / "good.json", {.times_ns = {1, 2}});
+  const auto foreign = folder / "foreign.json";
+  write_whole(foreign, "[{\"ts\":1}]\n");
+  const auto unsorted =
+      write_sample(folder / "unsorted.json", {.rank = 1, .times_ns = {5, 9, 8, 10}});
+  const MergeReport report =
+      merge({good, foreign, folder / "none.json", unsorted}, folder / "m.json");
+  EXPECT_EQ(report.problem, "");
+  EXPECT_FALSE(report.complete);
+  EXPECT_EQ(report.events, 4U);
+  EXPECT_TRUE(std::ranges::is_sorted(read_trace(folder / "m.json").times_ns));
+  std::set<std::string> problems;
+  for (const MergedInput& input : report.inputs) {
+    if (!input.problem.empty()) {
+      problems.insert(input.problem.substr(0, input.problem.find(": ", input.problem.find('/'))));
+    }
+  }
+  EXPECT_EQ(problems, (std::set<std::string>{"not a trace of TraceAgent's: " + foreign,
+                                             "cannot read a trace: " + (folder / "none.json"),
+                                             "events not in the order of time: " + unsorted}));
+}
+
+TEST(Merge, merged_files_join_and_nothing_is_taken_twice) {
+  ScratchFolder folder;
+  std::vector<std::string> ranks;
+  for (std::int64_t rank = 0; rank < 4; ++rank) {
+    ranks.push_back(write_sample(folder / ("r" + std::to_string(rank) + ".json"),
+                                 {.rank = rank, .base_ns = base + rank, .times_ns = {rank, 100}}));
+  }
+  const auto node0 = folder / "node0.json";
+  const auto node1 = folder / "node1.json";
+  const auto all = folder / "all.json";
+  ASSERT_EQ(merge({ranks[0], ranks[1]}, node0).problem, "");
+  ASSERT_EQ(merge({ranks[2], ranks[3]}, node1).problem, "");
+  ASSERT_EQ(merge(ranks, all).events, 8U);
+  const ReadTrace expected = read_trace(all);
+
+  const auto same_as_all = [&](const std::vector<std::string>& inputs) {
+    const MergeReport report = merge(inputs, folder / "again.json");
+    EXPECT_EQ(report.problem, "");
+    const ReadTrace again = read_trace(folder / "again.json");
+    EXPECT_EQ(again.events, expected.events);
+    EXPECT_EQ(again.metadata_events, expected.metadata_events);
+    EXPECT_EQ(again.footer.metadata, expected.footer.metadata);
+    EXPECT_EQ(again.header.sources, expected.header.sources);
+    EXPECT_EQ(again.header.distributed_info, expected.header.distributed_info);
+    return std::count_if(report.inputs.begin(), report.inputs.end(),
+                         [](const MergedInput& input) { return !input.left_out.empty(); });
+  };
+  EXPECT_EQ(same_as_all({node0, node1}), 0);
+  EXPECT_EQ(same_as_all({ranks[0], ranks[1], node1}), 0);
+  EXPECT_EQ(same_as_all({node0, ranks[0], ranks[1], ranks[2], ranks[3]}), 1);
+  EXPECT_EQ(same_as_all({node0, node1, ranks[0]}), 1);
+  EXPECT_EQ(same_as_all({all, node0}), 1);
+  EXPECT_EQ(same_as_all({ranks[0], ranks[0], ranks[1], ranks[2], ranks[3]}), 1);
+  // The output itself among the inputs.
+  ASSERT_EQ(merge({all, node0}, all).problem, "");
+  EXPECT_EQ(read_trace(all).events, expected.events);
+}
+
+TEST(Merge, overlapping_merged_files_are_refused) {
+  ScratchFolder folder;
+  std::vector<std::string> ranks;
+  for (std::int64_t rank = 0; rank < 3; ++rank) {
+    ranks.push_back(write_sample(folder / ("r" + std::to_string(rank) + ".json"),
+                                 {.rank = rank, .times_ns = {rank}}));
+  }
+  ASSERT_EQ(merge({ranks[0], ranks[1]}, folder / "a.json").problem, "");
+  ASSERT_EQ(merge({ranks[1], ranks[2]}, folder / "b.json").problem, "");
+  const MergeReport report = merge({folder / "a.json", folder / "b.json"}, folder / "m.json");
+  EXPECT_EQ(report.events, 2U);
+  EXPECT_FALSE(report.complete);
+  EXPECT_NE(report.inputs[1].problem.find("merged files overlap: "), std::string::npos);
+}
+
+TEST(Merge, two_processes_of_one_rank_stay_apart) {
+  ScratchFolder folder;
+  const auto a = write_sample(folder / "r0.json", {.times_ns = {1}});
+  const auto b = write_sample(folder / "r0-pid77.json", {.times_ns = {1}, .pid = 1000000});
+  const MergeReport report = merge({a, b}, folder / "m.json");
+  EXPECT_EQ(report.ranks, (std::vector<std::int64_t>{0}));
+  EXPECT_EQ(report.events, 2U);
+  EXPECT_EQ(read_trace(folder / "m.json").metadata_events.size(), 4U);
+}
+
+TEST(Merge, problems_of_the_output_leave_no_file) {
+  ScratchFolder folder;
+  const auto a = write_sample(folder / "a.json", {.times_ns = {1}});
+  EXPECT_NE(merge({a}, folder / "no/m.json").problem.find("No such file"), std::string::npos);
+  EXPECT_NE(merge({}, folder / "m.json").problem.find("nothing to merge"), std::string::npos);
+  EXPECT_NE(merge({folder / "x"}, folder / "m.json").problem.find("nothing to merge"),
+            std::string::npos);
+  write_whole(folder / "m.json", "old");
+  EXPECT_NE(merge({a}, folder / "m.json", {.overwrite = false}).problem.find("File exists"),
+            std::string::npos);
+  EXPECT_EQ(read_whole(folder / "m.json"), "old");
+  MergeOptions impatient;
+  impatient.progress = [](std::uint64_t, std::uint64_t) { return false; };
+  EXPECT_NE(merge({a}, folder / "m.json", impatient).problem.find("given up"), std::string::npos);
+  EXPECT_EQ(read_whole(folder / "m.json"), "old");
+}
+
+TEST(Merge, events_longer_than_a_reservation_are_kept) {
+  ScratchFolder folder;
+  const auto a = write_sample(folder / "a.json", {.base_ns = base + 5, .times_ns = {1, 2}});
+  const auto b = write_sample(folder / "b.json", {.rank = 1, .times_ns = {1, 2}});
+  std::string text = read_whole(a);
+  const std::string name(700000, 'x');
+  text.insert(text.find("e1"), name);
+  write_whole(a, text);
+  ASSERT_EQ(merge({a, b}, folder / "m.json").problem, "");
+  const ReadTrace merged = read_trace(folder / "m.json");
+  ASSERT_EQ(merged.events.size(), 4U);
+  EXPECT_TRUE(merged.events[3].starts_with("{\"ts\":0.007,"));
+  EXPECT_NE(merged.events[3].find(name), std::string::npos);
+}
+
+TEST(Merge, memory_follows_the_files_that_overlap_in_time) {
+  ScratchFolder folder;
+  std::vector<std::string> together;
+  std::vector<std::string> one_after_another;
+  for (std::int64_t i = 0; i < 64; ++i) {
+    SampleTrace sample{.rank = i, .base_ns = base};
+    for (std::int64_t k = 0; k < 4000; ++k) {
+      sample.times_ns.push_back(k * 100);
+    }
+    together.push_back(write_sample(folder / ("t" + std::to_string(i)), sample));
+    sample.base_ns += i * 1000000;
+    one_after_another.push_back(write_sample(folder / ("o" + std::to_string(i)), sample));
+  }
+  MergeReport report = merge(together, folder / "m.json");
+  EXPECT_EQ(report.events, 64U * 4000U);
+  EXPECT_GT(report.input_bytes, 64U << 18);
+  EXPECT_LE(report.peak_reader_bytes, 64U * LineReader::first_buffer_bytes);
+  report = merge(one_after_another, folder / "m.json");
+  EXPECT_EQ(report.events, 64U * 4000U);
+  EXPECT_LE(report.peak_reader_bytes, 2U * LineReader::first_buffer_bytes);
+  EXPECT_TRUE(std::ranges::is_sorted(read_trace(folder / "m.json").times_ns));
+}
+
+}  // namespace
+}  // namespace traceagent::trace

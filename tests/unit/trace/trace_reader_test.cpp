@@ -1,0 +1,180 @@
+#include "agent/trace/trace_reader.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/trace/sample_trace.hpp"
+#include "tests/unit/trace/scratch_folder.hpp"
+
+namespace traceagent::trace {
+namespace {
+
+const std::vector<std::int64_t> some_times = {-1234567, -1, 0, 1, 999, 1000, 123456789012345};
+
+std::vector<std::int64_t> many_times(std::int64_t count) {
+  std::vector<std::int64_t> times;
+  for (std::int64_t i = 0; i < count; ++i) {
+    times.push_back(i * 37);
+  }
+  return times;
+}
+
+TEST(TraceReader, gives_back_what_was_written) {
+  ScratchFolder folder;
+  const std::int64_t base = 1700000000000000123;
+  for (const bool gzip : {false, true}) {
+    const auto path = write_sample(
+        folder / "a.json", {.rank = 3, .base_ns = base, .times_ns = some_times, .gzip = gzip});
+    const ReadTrace trace = read_trace(path);
+    EXPECT_EQ(trace.problem, "");
+    EXPECT_EQ(trace.header.rank, 3);
+    EXPECT_EQ(trace.header.world_size, 4);
+    EXPECT_EQ(trace.header.base_ns, base);
+    EXPECT_EQ(trace.header.trace_name, "a.json");
+    EXPECT_EQ(trace.header.distributed_info, R"({"rank": 3, "world_size": 4, "backend": "nccl"})");
+    EXPECT_EQ(trace.header.device_properties, "[]");
+    EXPECT_EQ(trace.metadata_events.size(), 2U);
+    ASSERT_EQ(trace.times_ns.size(), some_times.size());
+    for (std::size_t i = 0; i < some_times.size(); ++i) {
+      EXPECT_EQ(trace.times_ns[i], base + some_times[i]);
+    }
+    EXPECT_EQ(trace.events[3],
+              R"({"ts":0.001,"dur":0.001,"ph":"X","cat":"cat","name":"e3","pid":3,"tid":7,)"
+              R"("args":{"rank":3}})");
+    EXPECT_EQ(trace.footer.metadata, R"({"rank": 3, "events": 7})");
+    EXPECT_TRUE(trace.footer.closed);
+    EXPECT_TRUE(trace.footer.complete);
+  }
+}
+
+TEST(TraceReader, tells_closed_from_complete) {
+  ScratchFolder folder;
+  const auto path = write_sample(folder / "a.json", {.times_ns = {1}, .complete = false});
+  const ReadTrace trace = read_trace(path);
+  EXPECT_EQ(trace.problem, "");
+  EXPECT_TRUE(trace.footer.closed);
+  EXPECT_FALSE(trace.footer.complete);
+  EXPECT_EQ(trace.footer.metadata, R"({"rank": 0, "events": 1})");
+}
+
+TEST(TraceReader, an_empty_window_has_a_footer) {
+  ScratchFolder folder;
+  const ReadTrace trace = read_trace(write_sample(folder / "a.json", {}));
+  EXPECT_EQ(trace.problem, "");
+  EXPECT_TRUE(trace.footer.complete);
+  EXPECT_TRUE(trace.events.empty());
+}
+
+TEST(TraceReader, a_cut_anywhere_gives_all_whole_lines_and_is_named) {
+  ScratchFolder folder;
+  const std::string whole = read_whole(write_sample(folder / "a.json", {.times_ns = some_times}));
+  const ReadTrace expected = read_trace(folder / "a.json");
+  const std::string path = folder / "cut.json";
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    write_whole(path, whole.substr(0, size));
+    const ReadTrace trace = read_trace(path);
+    EXPECT_NE(trace.problem.find(path), std::string::npos) << size;
+    EXPECT_FALSE(trace.footer.complete) << size;
+    // A line counts once its newline is there.
+    const std::string ended_lines =
+        size == 0 ? "" : whole.substr(0, whole.rfind('\n', size - 1) + 1);
+    ASSERT_EQ(trace.events.size(), count_of(ended_lines, "{\"ts\":")) << size;
+    for (std::size_t i = 0; i < trace.events.size(); ++i) {
+      EXPECT_EQ(trace.events[i], expected.events[i]);
+    }
+  }
+}
+
+TEST(TraceReader, a_cut_or_damaged_gzip_file_gives_what_can_be_read) {
+  ScratchFolder folder;
+  const auto path =
+      write_sample(folder / "a.json.gz", {.times_ns = many_times(40000), .gzip = true});
+  const std::string whole = read_whole(path);
+  write_whole(path, whole.substr(0, whole.size() - 20));
+  ReadTrace trace = read_trace(path);
+  EXPECT_NE(trace.problem.find("cut off: " + path), std::string::npos) << trace.problem;
+  EXPECT_GT(trace.events.size(), 20000U);
+  EXPECT_EQ(trace.times_ns[20000], trace.header.base_ns + 20000 * 37);
+
+  std::string damaged = whole;
+  for (std::size_t i = 0; i < 64; ++i) {
+    damaged[whole.size() / 2 + i] = static_cast<char>(i * 89);
+  }
+  write_whole(path, damaged);
+  trace = read_trace(path);
+  EXPECT_NE(trace.problem, "");
+  EXPECT_LT(trace.events.size(), 40000U);
+
+  write_whole(path, whole + "not gzip");
+  trace = read_trace(path);
+  EXPECT_EQ(trace.events.size(), 40000U);
+}
+
+TEST(TraceReader, foreign_files_are_named_with_a_remedy) {
+  ScratchFolder folder;
+  const std::string path = folder / "a.json";
+  for (const std::string text :
+       {"[{\"ph\":\"X\"}]\n", "{\"traceEvents\": []}\n", "{\n\"traceEvents\": [\n", "{\n}\n",
+        "{\n\"schemaVersion\": 1,\n\"traceEvents\": [\n],\n\"x\": {}\n}\n", "\n\n", "{\nhello\n",
+        "{\n\"baseTimeNanoseconds\": x,\n\"traceEvents\": [\n"}) {
+    write_whole(path, text);
+    TraceReader reader;
+    EXPECT_FALSE(reader.open(path)) << text;
+    EXPECT_NE(reader.problem().find("not a trace of TraceAgent's: " + path), std::string::npos)
+        << reader.problem();
+  }
+  TraceReader reader;
+  EXPECT_FALSE(reader.open(folder / "none"));
+  EXPECT_NE(reader.problem().find("No such file"), std::string::npos);
+  EXPECT_FALSE(reader.open(folder.path().string()));
+}
+
+TEST(TraceReader, odd_events_end_the_reading) {
+  ScratchFolder folder;
+  const std::string path = write_sample(folder / "a.json", {.times_ns = {5000}});
+  const std::string whole = read_whole(path);
+  const std::size_t at = whole.find("5.000");
+  for (const std::string ts : {"5", "5.0", "5.0000", ".000", "\"5.000\"", "1e3",
+                               "99999999999999999.000", "-", "5.00x", "9999999999999999.999"}) {
+    std::string text = whole;
+    write_whole(path, text.replace(at, 5, ts));
+    const ReadTrace trace = read_trace(path);
+    EXPECT_TRUE(trace.events.empty()) << ts;
+    EXPECT_NE(trace.problem.find("at byte "), std::string::npos) << ts;
+  }
+}
+
+TEST(TraceReader, lines_up_to_a_mebibyte) {
+  ScratchFolder folder;
+  const std::string path = write_sample(folder / "a.json", {.times_ns = {1, 2, 3}});
+  std::string text = read_whole(path);
+  text.insert(text.find("e1"), std::string(900000, 'x'));
+  write_whole(path, text);
+  ReadTrace trace = read_trace(path);
+  EXPECT_EQ(trace.problem, "");
+  EXPECT_EQ(trace.events.size(), 3U);
+
+  text.insert(text.find("e1"), std::string(200000, 'x'));
+  write_whole(path, text);
+  trace = read_trace(path);
+  EXPECT_EQ(trace.events.size(), 1U);
+  const std::size_t offset = text.find("{\"ts\":0.002");
+  EXPECT_NE(trace.problem.find("a line of more than 1 MiB: " + path + ": at byte " +
+                               std::to_string(offset)),
+            std::string::npos)
+      << trace.problem;
+}
+
+TEST(TraceReader, memory_is_one_small_buffer) {
+  ScratchFolder folder;
+  const auto path = write_sample(folder / "a.json", {.times_ns = many_times(100000)});
+  TraceReader reader;
+  ASSERT_TRUE(reader.open(path));
+  while (reader.next().kind != TraceLine::Kind::end) {
+  }
+  EXPECT_GT(reader.file_bytes(), 8U << 20);
+  EXPECT_EQ(reader.file_bytes_read(), reader.file_bytes());
+  EXPECT_EQ(reader.memory_bytes(), LineReader::first_buffer_bytes);
+}
+
+}  // namespace
+}  // namespace traceagent::trace
