@@ -1,18 +1,97 @@
 #include "agent/step/detector.hpp"
 
+#include "agent/step/detector_launches.hpp"
+#include "agent/step/detector_sequence.hpp"
+
 namespace traceagent::step {
 
 struct Detector::State {
-  DetectorListener& listener;
+  explicit State(DetectorListener& listener)
+      : collectives(SequenceDetector::Tokens::collectives, listener),
+        launches(SequenceDetector::Tokens::launches, listener) {
+    launches.set_may_lock(false);
+  }
+
+  void feed_launch(const Token& token) noexcept;
+  void feed_collective(const Token& token) noexcept;
+  bool follows_collectives() noexcept;
+
+  SequenceDetector collectives;
+  SequenceDetector launches;
+  LaunchThreads threads;
+  CallCounts counts;
+  std::uint64_t collectives_beside_launches = 0;
+  bool by_collectives = false;
 };
 
 Detector::Detector(DetectorListener& listener) : state_(std::make_unique<State>(listener)) {}
 Detector::~Detector() = default;
-void Detector::feed(const Token&) noexcept {}
-bool Detector::wants_launches() const noexcept { return true; }
-bool Detector::wants_boundaries() const noexcept { return true; }
+
+void Detector::feed(const Token& token) noexcept {
+  switch (token.kind) {
+    case Token::Kind::launch: return state_->feed_launch(token);
+    case Token::Kind::synchronise: ++state_->counts.synchronisations; return;
+    case Token::Kind::copy_to_device: ++state_->counts.copies; return;
+    case Token::Kind::point_to_point:
+    case Token::Kind::collective: return state_->feed_collective(token);
+  }
+}
+
+void Detector::State::feed_launch(const Token& token) noexcept {
+  const CallCounts before = counts;
+  ++counts.launches;
+  if (by_collectives) return;
+  // A job with collectives launches before its first one, too.
+  constexpr std::uint64_t launches_to_believe = 128;
+  const bool other_leader = !launches.locked() && threads.note(token, before);
+  launches.set_may_lock(threads.total() >= launches_to_believe);
+  if (!other_leader) {
+    if (token.thread == threads.leader()) launches.feed(token, before);
+    return;
+  }
+  launches.restart(0);
+  for (const auto& seen : threads) {
+    if (seen.token.thread == threads.leader()) launches.feed(seen.token, seen.before);
+  }
+}
+
+void Detector::State::feed_collective(const Token& token) noexcept {
+  if (!follows_collectives()) return;
+  const CallCounts before = counts;
+  if (token.kind == Token::Kind::point_to_point) ++counts.point_to_points;
+  collectives.feed(token, before);
+}
+
+bool Detector::State::follows_collectives() noexcept {
+  if (by_collectives) return true;
+  // A lone barrier does not unseat a lock on launches, training that begins to communicate does.
+  constexpr std::uint64_t collectives_to_believe = 64;
+  if (launches.locked()) {
+    if (++collectives_beside_launches < collectives_to_believe) return false;
+    launches.retire();
+    collectives.restart(launches.step());
+  }
+  by_collectives = true;
+  return true;
+}
+
+bool Detector::wants_launches() const noexcept {
+  return !state_->by_collectives || state_->collectives.learning();
+}
+
+bool Detector::wants_boundaries() const noexcept {
+  return state_->by_collectives ? state_->collectives.learning() : state_->launches.learning();
+}
+
 bool Detector::wants_collectives() const noexcept { return true; }
-bool Detector::locked() const noexcept { return false; }
-bool Detector::has_candidate() const noexcept { return false; }
+
+bool Detector::locked() const noexcept {
+  return state_->by_collectives ? state_->collectives.locked() : state_->launches.locked();
+}
+
+bool Detector::has_candidate() const noexcept {
+  return state_->by_collectives ? state_->collectives.has_candidate()
+                                : state_->launches.has_candidate();
+}
 
 }  // namespace traceagent::step

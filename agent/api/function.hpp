@@ -1,0 +1,80 @@
+#pragma once
+// Every hooked function as a number and its names, from the rows of the tables beside this file.
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace traceagent::api {
+
+#define EACH_plain(name) ROW(name, name)
+#define EACH_ptsz(name) ROW(name, name) ROW(name, name##_ptsz)
+#define EACH_ptds(name) ROW(name, name) ROW(name, name##_ptds)
+#define IN_since_11(...) __VA_ARGS__
+#define IN_since_12(...) __VA_ARGS__
+#define IN_since_13(...) __VA_ARGS__
+#define IN_until_12(...) __VA_ARGS__
+#define IN_before_12(...)
+#define IN_before_13(...)
+#define CUDART(majors, variant, name, parameters, arguments, ...) IN_##majors(EACH_##variant(name))
+
+// Means something only together with the agent version that wrote it: rings and their readers
+// agree on it by layout_version.
+enum class Function : std::uint16_t {
+  none,
+#define ROW(shown, symbol) symbol,
+#include "agent/api/cuda_runtime.def"
+#undef ROW
+#define REGISTRATION(majors, name) name,
+#include "agent/api/registration.def"
+#undef REGISTRATION
+  first_nccl,
+  before_nccl = first_nccl - 1,
+#define NCCL(name, parameters, arguments, ...) name,
+#include "agent/api/nccl.def"
+#undef NCCL
+  nvtx_range,
+  nvtx_mark,
+  count
+};
+
+inline constexpr std::size_t function_count = static_cast<std::size_t>(Function::count);
+
+struct FunctionName {
+  std::string_view symbol;  // as exported: cudaMemcpyAsync_ptsz
+  std::string_view shown;   // as Kineto and HTA know it: cudaMemcpyAsync
+  std::string_view category;
+};
+
+inline constexpr FunctionName function_names[function_count + 1] = {
+    {"", "", ""},
+#define ROW(shown, symbol) {#symbol, #shown, "cuda_runtime"},
+#include "agent/api/cuda_runtime.def"
+#undef ROW
+#define REGISTRATION(majors, name) {#name, #name, "cuda_runtime"},
+#include "agent/api/registration.def"
+#undef REGISTRATION
+#define NCCL(name, parameters, arguments, ...) {#name, #name, "nccl"},
+#include "agent/api/nccl.def"
+#undef NCCL
+    {"nvtx_range", "range", "user_annotation"},
+    {"nvtx_mark", "mark", "user_annotation"},
+};
+
+#undef CUDART
+#undef EACH_plain
+#undef EACH_ptsz
+#undef EACH_ptds
+#undef IN_since_11
+#undef IN_since_12
+#undef IN_since_13
+#undef IN_until_12
+#undef IN_before_12
+#undef IN_before_13
+
+inline constexpr const FunctionName& name_of(Function function) noexcept {
+  const auto index = static_cast<std::size_t>(function);
+  return function_names[index < function_count ? index : 0];
+}
+
+}  // namespace traceagent::api

@@ -1,0 +1,83 @@
+#pragma once
+// The life of one hooked call. Idle: one load and a jump. Otherwise: tell step detection, claim a
+// record, publish it, call the real function, patch its end. No lock, no allocation, no system
+// call, errno untouched. Not noexcept: an exception of the job's callback passes through.
+
+#include <utility>
+
+#include "agent/api/function.hpp"
+#include "agent/door/start.hpp"
+#include "agent/event/record.hpp"
+#include "agent/event/ticks.hpp"
+#include "agent/ring/writer.hpp"
+#include "agent/step/state.hpp"
+
+namespace traceagent::door {
+
+using event::Record;
+
+// The function whose calls `step.mark: call:` counts; none otherwise.
+extern constinit std::atomic<api::Function> counted_function;
+
+inline void report_counted(api::Function function, std::uint64_t ticks) noexcept {
+  if (counted_function.load(std::memory_order_relaxed) != function) [[likely]] return;
+  if (step::Tracker* steps = tracker.load(std::memory_order_acquire)) {
+    steps->call(api::name_of(function).symbol, ticks);
+  }
+}
+
+template <class Call>
+void observe(api::Function function, const Call& call, std::uint64_t ticks) noexcept {
+  step::Tracker* steps = tracker.load(std::memory_order_acquire);
+  if (steps == nullptr) return;
+  report_counted(function, ticks);
+  call.observe(*steps, ticks);
+}
+
+// Null where nothing is to be recorded.
+template <class Call>
+Record* begin_record(api::Function function, const Call& call, std::uint64_t ticks) noexcept {
+  ring::Writer& writer = ring::writer;
+  Record* record = ring::claim(writer);
+  if (record == nullptr) return nullptr;
+  record->function = static_cast<std::uint16_t>(function);
+  record->flags = 0;
+  call.fill(*record);
+  ring::publish(*record, ticks);
+  return record;
+}
+
+template <class Call>
+void end_record(Record* record, const Call& call, int result) noexcept {
+  if (record == nullptr) return;
+  record->result = result;
+  call.finish(*record, result);
+  // Release: a reader that sees the end sees the result too.
+  record->end_ticks.store(event::read_ticks(), std::memory_order_release);
+}
+
+// The way of a call that does not pass straight through. `describe` makes the Call, `real` calls
+// the real function.
+template <class Describe, class Real>
+[[gnu::noinline]] auto take_part(api::Function function, const Describe& describe,
+                                 const Real& real) {
+  using Call = decltype(describe());
+  step::Mode mode = step::mode_of(Call::call_class);
+  if (mode == step::Mode::unstarted) {
+    start_process();
+    mode = step::mode_of(Call::call_class);
+  }
+  if (mode <= step::Mode::pass || ring::writer.nested_in_start != 0) return real();
+  Call call = describe();
+  const std::uint64_t ticks = event::read_ticks();
+  observe(function, call, ticks);
+  // Read again: this very call may have begun the step that opens a window.
+  mode = step::mode_of(Call::call_class);
+  Record* record = nullptr;
+  if (mode == step::Mode::record) record = begin_record(function, call, ticks);
+  const auto result = real();
+  end_record(record, call, static_cast<int>(result));
+  return result;
+}
+
+}  // namespace traceagent::door

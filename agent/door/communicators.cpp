@@ -1,0 +1,184 @@
+#include "agent/door/communicators.hpp"
+
+#include <sys/mman.h>
+
+#include <array>
+#include <cerrno>
+
+#include "agent/door/loaded_objects.hpp"
+#include "agent/door/targets.hpp"
+#include "agent/event/hash.hpp"
+#include "agent/ring/writer.hpp"
+
+namespace traceagent::door {
+namespace {
+
+constexpr std::size_t table_size = 4096;
+constexpr std::size_t longest_probe = 64;
+constinit std::array<CommunicatorState, table_size> table{};
+
+// A destroyed communicator's place: found by inserts, passed over by searches.
+const void* tombstone() noexcept { return &table; }
+
+CommunicatorState& place(const void* handle, std::size_t probe) noexcept {
+  const std::uint64_t hash = event::mix(reinterpret_cast<std::uintptr_t>(handle));
+  return table[(hash + probe) % table_size];
+}
+
+CommunicatorState* search(const void* handle) noexcept {
+  for (std::size_t probe = 0; probe < longest_probe; ++probe) {
+    CommunicatorState& state = place(handle, probe);
+    const void* key = state.handle.load(std::memory_order_acquire);
+    if (key == handle) return &state;
+    if (key == nullptr) return nullptr;
+  }
+  return nullptr;
+}
+
+// Reserves a place; its fields are set before the handle makes it visible.
+CommunicatorState* reserve(const void* handle) noexcept {
+  static constinit char being_filled = 0;
+  for (std::size_t probe = 0; probe < longest_probe; ++probe) {
+    CommunicatorState& state = place(handle, probe);
+    const void* key = state.handle.load(std::memory_order_relaxed);
+    if ((key == nullptr || key == tombstone()) &&
+        state.handle.compare_exchange_strong(key, &being_filled, std::memory_order_acquire)) {
+      return &state;
+    }
+  }
+  return nullptr;
+}
+
+std::uint32_t add_to_ring(const CommunicatorState& state) noexcept {
+  const ring::Ring& ring = ring::target.ring;
+  if (!ring.valid()) return 0;
+  const std::uint32_t index =
+      ring.header().communicator_count.fetch_add(1, std::memory_order_relaxed);
+  if (index >= ring::communicator_slots) {
+    ring.header().communicator_count.store(ring::communicator_slots, std::memory_order_relaxed);
+    ring.count_drop(ring::DropCause::communicators_full);
+    return 0;
+  }
+  ring::Communicator& entry = ring.header().communicators[index];
+  entry.size = state.size.load(std::memory_order_relaxed);
+  entry.rank = state.rank.load(std::memory_order_relaxed);
+  entry.device = -1;
+  entry.hash.store(state.hash.load(std::memory_order_relaxed), std::memory_order_release);
+  return index + 1;
+}
+
+using QueryFunction = ncclResult_t (*)(ncclComm_t, int*);
+
+int query(const char* symbol, const void* handle) noexcept {
+  const auto function = reinterpret_cast<QueryFunction>(symbol_in_object("", symbol));
+  int value = -1;
+  if (function == nullptr) return -1;
+  auto* comm = static_cast<ncclComm_t>(const_cast<void*>(handle));
+  return function(comm, &value) == ncclSuccess ? value : -1;
+}
+
+std::atomic<std::uint32_t>* peer_counters(CommunicatorState& state) noexcept {
+  auto* counters = state.peers.load(std::memory_order_acquire);
+  if (counters != nullptr) return counters;
+  const auto ranks = static_cast<std::size_t>(state.size.load(std::memory_order_relaxed));
+  if (ranks == 0) return nullptr;
+  const std::size_t bytes = ranks * 2 * sizeof(std::atomic<std::uint32_t>);
+  const int saved_errno = errno;
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  errno = saved_errno;
+  if (memory == MAP_FAILED) return nullptr;
+  auto* fresh = static_cast<std::atomic<std::uint32_t>*>(memory);
+  if (state.peers.compare_exchange_strong(counters, fresh, std::memory_order_acq_rel)) return fresh;
+  munmap(memory, bytes);
+  return counters;
+}
+
+std::atomic<std::uint32_t>* peer_counter(CommunicatorState& state, event::Collective kind,
+                                         int peer) noexcept {
+  const int ranks = state.size.load(std::memory_order_relaxed);
+  if (peer < 0 || peer >= ranks) return nullptr;
+  auto* counters = peer_counters(state);
+  if (counters == nullptr) return nullptr;
+  const auto index = static_cast<std::size_t>(peer) * 2;
+  return &counters[index + (kind == event::Collective::send ? 0 : 1)];
+}
+
+void free_peers(CommunicatorState& state) noexcept {
+  auto* counters = state.peers.exchange(nullptr, std::memory_order_acq_rel);
+  if (counters == nullptr) return;
+  const auto ranks = static_cast<std::size_t>(state.size.load(std::memory_order_relaxed));
+  const int saved_errno = errno;
+  munmap(static_cast<void*>(counters), ranks * 2 * sizeof(*counters));
+  errno = saved_errno;
+}
+
+}  // namespace
+
+CommunicatorState* add_communicator(ncclComm_t comm, std::uint64_t hash, int size,
+                                    int rank) noexcept {
+  if (comm == nullptr) return nullptr;
+  // An address that NCCL uses again is a new communicator: the old one went round our wrappers.
+  remove_communicator(comm);
+  CommunicatorState* state = reserve(comm);
+  if (state == nullptr) return nullptr;
+  state->hash.store(hash, std::memory_order_relaxed);
+  state->size.store(size, std::memory_order_relaxed);
+  state->rank.store(rank, std::memory_order_relaxed);
+  state->collectives.store(0, std::memory_order_relaxed);
+  state->children.store(0, std::memory_order_relaxed);
+  state->slot = add_to_ring(*state);
+  state->handle.store(comm, std::memory_order_release);
+  return state;
+}
+
+CommunicatorState* communicator_of(ncclComm_t comm) noexcept {
+  if (comm == nullptr) return nullptr;
+  CommunicatorState* state = search(comm);
+  return state != nullptr ? state : add_communicator(comm, 0, 0, -1);
+}
+
+void remove_communicator(ncclComm_t comm) noexcept {
+  CommunicatorState* state = search(comm);
+  if (state == nullptr) return;
+  free_peers(*state);
+  state->handle.store(tombstone(), std::memory_order_release);
+}
+
+void complete(CommunicatorState& state) noexcept {
+  if (state.size.load(std::memory_order_relaxed) > 0) return;
+  const void* handle = state.handle.load(std::memory_order_relaxed);
+  const int size = query("ncclCommCount", handle);
+  const int rank = query("ncclCommUserRank", handle);
+  if (size <= 0) return;
+  state.rank.store(rank, std::memory_order_relaxed);
+  state.size.store(size, std::memory_order_relaxed);
+  if (state.slot == 0) return;
+  ring::Communicator& entry = ring::target.ring.header().communicators[state.slot - 1];
+  entry.size = size;
+  entry.rank = rank;
+}
+
+std::uint64_t next_sequence(CommunicatorState& state, event::Collective kind, int peer) noexcept {
+  if (!event::is_point_to_point(kind)) {
+    return state.collectives.fetch_add(1, std::memory_order_relaxed);
+  }
+  auto* counter = peer_counter(state, kind, peer);
+  return counter != nullptr ? counter->fetch_add(1, std::memory_order_relaxed) : 0;
+}
+
+void take_back_sequence(CommunicatorState& state, event::Collective kind, int peer) noexcept {
+  if (!event::is_point_to_point(kind)) {
+    state.collectives.fetch_sub(1, std::memory_order_relaxed);
+  } else if (auto* counter = peer_counter(state, kind, peer)) {
+    counter->fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+void rewrite_communicators() noexcept {
+  for (CommunicatorState& state : table) {
+    const void* handle = state.handle.load(std::memory_order_acquire);
+    if (handle != nullptr && handle != tombstone()) state.slot = add_to_ring(state);
+  }
+}
+
+}  // namespace traceagent::door

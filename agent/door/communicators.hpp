@@ -1,0 +1,39 @@
+#pragma once
+// What is known of the job's communicators: identity equal on all their ranks, sequence numbers.
+
+#include <nccl.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "agent/event/record.hpp"
+
+namespace traceagent::door {
+
+struct CommunicatorState {
+  std::atomic<const void*> handle;
+  std::atomic<std::uint64_t> hash;  // 0: made where we could not see it
+  std::atomic<std::int32_t> size;   // 0: not known yet (a split in a group is made later)
+  std::atomic<std::int32_t> rank;
+  std::uint32_t slot;  // index in the ring's table, plus 1; 0: the table was full
+  std::atomic<std::uint64_t> collectives;
+  std::atomic<std::uint32_t> children;  // splits and shrinks: part of the children's identity
+  std::atomic<std::atomic<std::uint32_t>*> peers;  // sent to, received from, by rank
+};
+
+// The state of a live communicator, made at first sight. nullptr: more than we can follow.
+CommunicatorState* communicator_of(ncclComm_t comm) noexcept;
+CommunicatorState* add_communicator(ncclComm_t comm, std::uint64_t hash, int size, int rank) noexcept;
+void remove_communicator(ncclComm_t comm) noexcept;
+// Asks NCCL for size, rank and device where they are not known yet.
+void complete(CommunicatorState& state) noexcept;
+
+// The number of this collective among all of its communicator, from 0; of a send or receive: among
+// those with the same peer and direction, so that the n-th send meets the n-th receive.
+std::uint64_t next_sequence(CommunicatorState& state, event::Collective kind, int peer) noexcept;
+void take_back_sequence(CommunicatorState& state, event::Collective kind, int peer) noexcept;
+
+// A new ring: every communicator that lives is written into its table.
+void rewrite_communicators() noexcept;
+
+}  // namespace traceagent::door

@@ -1,0 +1,115 @@
+// The dlsym door: ctypes, JAX, CuPy and vLLM open libcudart and NCCL themselves.
+//
+// A plain C wrapper of dlsym breaks RTLD_NEXT and RTLD_DEFAULT, whose answer depends on the
+// caller's return address. So dlsym_x86_64.S asks here whether the name is hooked and otherwise
+// jumps to the real dlsym with the caller's frame untouched.
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "agent/door/dlsym.hpp"
+#include "agent/door/loaded_objects.hpp"
+#include "agent/door/wrappers.hpp"
+
+namespace traceagent::door {
+namespace {
+
+constinit std::atomic<bool> open{false};
+constinit std::atomic<std::uint64_t> replaced{0};
+constinit std::atomic<std::uint64_t> went_round{0};
+
+const char* soname_of(const void* address) noexcept {
+  Dl_info info{};
+  link_map* object = nullptr;
+  if (dladdr1(address, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0 ||
+      object == nullptr) {
+    return "";
+  }
+  const char* strings = nullptr;
+  std::size_t offset = 0;
+  for (const ElfW(Dyn)* entry = object->l_ld; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(entry->d_un.d_ptr);
+    if (entry->d_tag == DT_SONAME) offset = entry->d_un.d_val;
+  }
+  return strings != nullptr && offset != 0 ? strings + offset : "";
+}
+
+Library library_of(const void* address, api::Function function) noexcept {
+  // NCCL's functions are NCCL's wherever they are linked in.
+  if (function >= api::Function::first_nccl) return Library::nccl;
+  const char* soname = soname_of(address);
+  for (std::size_t i = 0; i < library_count; ++i) {
+    if (std::strcmp(soname, library_names[i].soname) == 0) return static_cast<Library>(i);
+  }
+  return Library::count;
+}
+
+// The wrapper, once it is tied to `real`; nullptr when another copy of the library has it already:
+// then the caller gets what it asked for, and the coverage report says so.
+void* replace(void* real, api::Function function) noexcept {
+  const Library library = library_of(real, function);
+  void* wrapper = library != Library::count ? wrapper_of(library, function) : nullptr;
+  if (wrapper != nullptr) {
+    void* known = nullptr;
+    target(library, function).compare_exchange_strong(known, real, std::memory_order_relaxed);
+    if (known == nullptr || known == real) {
+      replaced.fetch_add(1, std::memory_order_relaxed);
+      return wrapper;
+    }
+  }
+  went_round.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
+}
+
+template <class LookUp>
+void* wrapper_for(void* handle, const char* symbol, const LookUp& look_up) noexcept {
+  // RTLD_DEFAULT and RTLD_NEXT find our exported wrapper by themselves where they should.
+  if (symbol == nullptr || handle == RTLD_NEXT || handle == RTLD_DEFAULT) return nullptr;
+  if (!open.load(std::memory_order_relaxed)) return nullptr;
+  const api::Function function = find_function(symbol);
+  if (function == api::Function::none || function >= api::Function::nvtx_range) return nullptr;
+  void* real = look_up();
+  if (real == nullptr || is_ours(real)) return nullptr;
+  return replace(real, function);
+}
+
+}  // namespace
+
+void open_dlsym_door(bool is_open) noexcept { open.store(is_open, std::memory_order_relaxed); }
+std::uint64_t dlsym_replaced() noexcept { return replaced.load(std::memory_order_relaxed); }
+std::uint64_t dlsym_went_round() noexcept { return went_round.load(std::memory_order_relaxed); }
+
+}  // namespace traceagent::door
+
+using traceagent::door::true_dlsym;
+using traceagent::door::true_dlvsym;
+
+namespace {
+void* no_dlsym(void*, const char*) { return nullptr; }
+void* no_dlvsym(void*, const char*, const char*) { return nullptr; }
+}  // namespace
+
+// Called and read by dlsym_x86_64.S. The targets are never null: a jump to nowhere would be ours.
+extern "C" {
+[[gnu::visibility("hidden")]] void* traceagent_dlsym_target = reinterpret_cast<void*>(&no_dlsym);
+[[gnu::visibility("hidden")]] void* traceagent_dlvsym_target = reinterpret_cast<void*>(&no_dlvsym);
+
+[[gnu::visibility("hidden")]] void* traceagent_dlsym_lookup(void* handle, const char* symbol) {
+  const auto real = true_dlsym();
+  if (real == nullptr) return nullptr;
+  __atomic_store_n(&traceagent_dlsym_target, reinterpret_cast<void*>(real), __ATOMIC_RELAXED);
+  return traceagent::door::wrapper_for(handle, symbol, [&] { return real(handle, symbol); });
+}
+
+[[gnu::visibility("hidden")]] void* traceagent_dlvsym_lookup(void* handle, const char* symbol,
+                                                              const char* version) {
+  const auto real = true_dlvsym();
+  if (real == nullptr) return nullptr;
+  __atomic_store_n(&traceagent_dlvsym_target, reinterpret_cast<void*>(real), __ATOMIC_RELAXED);
+  return traceagent::door::wrapper_for(handle, symbol,
+                                       [&] { return real(handle, symbol, version); });
+}
+}

@@ -1,0 +1,138 @@
+#include "agent/door/kernel_names.hpp"
+
+#include <sys/mman.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+
+#include "agent/event/hash.hpp"
+#include "agent/ring/writer.hpp"
+
+namespace traceagent::door {
+namespace {
+
+// PyTorch registers some 50,000 kernels while it is imported, in constructors, before anyone knows
+// if a single one will run: an entry must cost a store, not a copy of its name.
+struct Registration {
+  std::atomic<const void*> function;
+  const char* name;
+};
+constexpr std::size_t block_entries = 4096;
+constexpr std::size_t block_count = 256;
+using Block = std::array<Registration, block_entries>;
+
+constinit std::array<std::atomic<Block*>, block_count> blocks{};
+constinit std::atomic<std::size_t> registered{0};
+
+Block* block_at(std::size_t index) noexcept {
+  Block* block = blocks[index].load(std::memory_order_acquire);
+  if (block != nullptr) return block;
+  const int saved_errno = errno;
+  void* memory = mmap(nullptr, sizeof(Block), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  errno = saved_errno;
+  if (memory == MAP_FAILED) return nullptr;
+  auto* fresh = static_cast<Block*>(memory);
+  if (blocks[index].compare_exchange_strong(block, fresh, std::memory_order_acq_rel)) return fresh;
+  munmap(memory, sizeof(Block));
+  return block;
+}
+
+// Newest first: after dlclose and dlopen the same address may mean another kernel.
+const char* registered_name(const void* function) noexcept {
+  std::size_t count = registered.load(std::memory_order_acquire);
+  if (count > block_entries * block_count) count = block_entries * block_count;
+  while (count-- > 0) {
+    const Block* block = blocks[count / block_entries].load(std::memory_order_acquire);
+    if (block == nullptr) continue;
+    const Registration& entry = (*block)[count % block_entries];
+    if (entry.function.load(std::memory_order_acquire) == function) return entry.name;
+  }
+  return nullptr;
+}
+
+// Found offsets, open addressing. 16,384 distinct kernels in one job is beyond what was ever seen;
+// with the table full the name is found again at each launch.
+struct CachedOffset {
+  std::atomic<const void*> function;
+  std::atomic<std::uint32_t> offset;
+};
+// Cached for a handle that nobody registered (a kernel of the driver API's libraries), so that it
+// does not cost a search at each launch.
+constexpr std::uint32_t unknown_kernel = 1;
+constexpr std::size_t cache_entries = 16384;
+constexpr std::size_t longest_probe = 32;
+constinit std::array<CachedOffset, cache_entries> cache{};
+
+CachedOffset& cached(const void* function, std::size_t probe) noexcept {
+  const std::uint64_t hash = event::mix(reinterpret_cast<std::uintptr_t>(function));
+  return cache[(hash + probe) % cache_entries];
+}
+
+std::uint32_t find_and_cache(const void* function) noexcept {
+  const char* name = registered_name(function);
+  const std::uint32_t offset = name != nullptr ? ring::target.ring.add_name(name) : 0;
+  for (std::size_t probe = 0; probe < longest_probe; ++probe) {
+    CachedOffset& entry = cached(function, probe);
+    const void* expected = nullptr;
+    if (entry.function.compare_exchange_strong(expected, function, std::memory_order_acq_rel) ||
+        expected == function) {
+      entry.offset.store(name != nullptr ? offset : unknown_kernel, std::memory_order_release);
+      break;
+    }
+  }
+  return offset;
+}
+
+// Registered after it was launched once: the next launch shall find it.
+void forget_unknown(const void* function) noexcept {
+  for (std::size_t probe = 0; probe < longest_probe; ++probe) {
+    CachedOffset& entry = cached(function, probe);
+    const void* key = entry.function.load(std::memory_order_acquire);
+    if (key == nullptr) return;
+    if (key == function) return entry.offset.store(0, std::memory_order_release);
+  }
+}
+
+}  // namespace
+
+void register_kernel(const void* function, const char* name) noexcept {
+  const std::size_t index = registered.fetch_add(1, std::memory_order_acq_rel);
+  if (index >= block_entries * block_count) return;  // a million kernels: the rest stay unnamed
+  Block* block = block_at(index / block_entries);
+  if (block == nullptr) return;
+  Registration& entry = (*block)[index % block_entries];
+  entry.name = name;
+  entry.function.store(function, std::memory_order_release);
+  forget_unknown(function);
+}
+
+void alias_kernel(const void* handle, const void* function) noexcept {
+  if (handle == function) return;
+  if (const char* name = registered_name(function)) register_kernel(handle, name);
+}
+
+std::uint32_t kernel_name(const void* function) noexcept {
+  for (std::size_t probe = 0; probe < longest_probe; ++probe) {
+    const CachedOffset& entry = cached(function, probe);
+    const void* key = entry.function.load(std::memory_order_acquire);
+    if (key == nullptr) break;
+    if (key != function) continue;
+    const std::uint32_t offset = entry.offset.load(std::memory_order_acquire);
+    if (offset == unknown_kernel) return 0;
+    if (offset != 0) return offset;
+    break;  // being cached by another thread, or registered since
+  }
+  return find_and_cache(function);
+}
+
+void forget_kernel_offsets() noexcept {
+  for (CachedOffset& entry : cache) {
+    entry.offset.store(0, std::memory_order_relaxed);
+    entry.function.store(nullptr, std::memory_order_release);
+  }
+}
+
+}  // namespace traceagent::door

@@ -1,0 +1,146 @@
+#include "agent/door/loaded_objects.hpp"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+
+namespace traceagent::door {
+namespace {
+
+struct Tables {
+  const ElfW(Sym)* symbols = nullptr;
+  const char* strings = nullptr;
+  const std::uint32_t* gnu_hash = nullptr;
+  const char* soname = "";
+};
+
+// d_ptr is relocated by glibc on most machines; a value below the load address is still an offset
+// (the vDSO's).
+template <class T>
+const T* table_at(const dl_phdr_info& object, ElfW(Addr) value) {
+  return reinterpret_cast<const T*>(value < object.dlpi_addr ? object.dlpi_addr + value : value);
+}
+
+Tables tables_of(const dl_phdr_info& object) noexcept {
+  Tables tables;
+  const ElfW(Dyn)* dynamic = nullptr;
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    if (object.dlpi_phdr[i].p_type == PT_DYNAMIC) {
+      dynamic = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
+    }
+  }
+  std::uint64_t soname_offset = 0;
+  for (; dynamic != nullptr && dynamic->d_tag != DT_NULL; ++dynamic) {
+    const ElfW(Addr) value = dynamic->d_un.d_ptr;
+    if (dynamic->d_tag == DT_SYMTAB) tables.symbols = table_at<ElfW(Sym)>(object, value);
+    if (dynamic->d_tag == DT_STRTAB) tables.strings = table_at<char>(object, value);
+    if (dynamic->d_tag == DT_GNU_HASH) tables.gnu_hash = table_at<std::uint32_t>(object, value);
+    if (dynamic->d_tag == DT_SONAME) soname_offset = value;
+  }
+  if (tables.strings != nullptr && soname_offset != 0) {
+    tables.soname = tables.strings + soname_offset;
+  }
+  return tables;
+}
+
+std::uint32_t gnu_hash(const char* name) noexcept {
+  std::uint32_t hash = 5381;
+  for (; *name != '\0'; ++name) hash = hash * 33 + static_cast<unsigned char>(*name);
+  return hash;
+}
+
+// The GNU hash section: bucket count, first hashed symbol, bloom words, shift; bloom filter;
+// buckets; chains whose last entry has bit 0 set.
+const ElfW(Sym)* look_up(const Tables& tables, const char* name) noexcept {
+  if (tables.gnu_hash == nullptr || tables.symbols == nullptr || tables.strings == nullptr) {
+    return nullptr;
+  }
+  const std::uint32_t* head = tables.gnu_hash;
+  const std::uint32_t bucket_count = head[0], first = head[1], bloom_words = head[2];
+  if (bucket_count == 0) return nullptr;
+  const auto* buckets = head + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof(std::uint32_t));
+  const std::uint32_t* chains = buckets + bucket_count;
+  const std::uint32_t hash = gnu_hash(name);
+  std::uint32_t index = buckets[hash % bucket_count];
+  if (index < first) return nullptr;
+  for (;; ++index) {
+    const std::uint32_t candidate = chains[index - first];
+    const ElfW(Sym)& symbol = tables.symbols[index];
+    if ((candidate | 1u) == (hash | 1u) && symbol.st_shndx != SHN_UNDEF &&
+        std::strcmp(tables.strings + symbol.st_name, name) == 0) {
+      return &symbol;
+    }
+    if ((candidate & 1u) != 0) return nullptr;
+  }
+}
+
+struct Search {
+  const char* soname;
+  const char* symbol;
+  void* found;
+};
+
+bool contains(const dl_phdr_info& object, std::uintptr_t address) noexcept {
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& part = object.dlpi_phdr[i];
+    const std::uintptr_t start = object.dlpi_addr + part.p_vaddr;
+    if (part.p_type == PT_LOAD && address >= start && address < start + part.p_memsz) return true;
+  }
+  return false;
+}
+
+int visit(dl_phdr_info* object, std::size_t, void* data) noexcept {
+  auto& search = *static_cast<Search*>(data);
+  if (contains(*object, reinterpret_cast<std::uintptr_t>(&visit))) return 0;
+  const Tables tables = tables_of(*object);
+  if (search.soname[0] != '\0' && std::strcmp(tables.soname, search.soname) != 0) return 0;
+  const ElfW(Sym)* symbol = look_up(tables, search.symbol);
+  if (symbol == nullptr) return 0;
+  search.found = reinterpret_cast<void*>(object->dlpi_addr + symbol->st_value);
+  return 1;
+}
+
+constinit std::atomic<void*> dlsym_address{nullptr};
+constinit std::atomic<void*> dlvsym_address{nullptr};
+
+void* from_libc(std::atomic<void*>& cache, const char* symbol) noexcept {
+  void* found = cache.load(std::memory_order_relaxed);
+  if (found != nullptr) return found;
+  found = symbol_in_object("libc.so.6", symbol);
+  // Before glibc 2.34 they lived in a library of their own.
+  if (found == nullptr) found = symbol_in_object("libdl.so.2", symbol);
+  cache.store(found, std::memory_order_relaxed);
+  return found;
+}
+
+}  // namespace
+
+void* symbol_in_object(const char* soname, const char* symbol) noexcept {
+  Search search{soname, symbol, nullptr};
+  dl_iterate_phdr(visit, &search);
+  return search.found;
+}
+
+DlsymFunction true_dlsym() noexcept {
+  return reinterpret_cast<DlsymFunction>(from_libc(dlsym_address, "dlsym"));
+}
+
+DlvsymFunction true_dlvsym() noexcept {
+  return reinterpret_cast<DlvsymFunction>(from_libc(dlvsym_address, "dlvsym"));
+}
+
+bool is_ours(const void* address) noexcept {
+  static constinit std::atomic<const void*> our_base{nullptr};
+  Dl_info info{};
+  if (our_base.load(std::memory_order_relaxed) == nullptr &&
+      dladdr(reinterpret_cast<const void*>(&visit), &info) != 0) {
+    our_base.store(info.dli_fbase, std::memory_order_relaxed);
+  }
+  return dladdr(address, &info) != 0 && info.dli_fbase == our_base.load(std::memory_order_relaxed);
+}
+
+}  // namespace traceagent::door

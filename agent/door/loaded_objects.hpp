@@ -1,0 +1,19 @@
+#pragma once
+// Looking symbols up in loaded objects without going through dlsym, which we wrap ourselves.
+
+namespace traceagent::door {
+
+// The address of `symbol` in the loaded object of this SONAME ("" = in any object
+// but our own, in load order). nullptr when it has none. Takes the loader's lock.
+void* symbol_in_object(const char* soname, const char* symbol) noexcept;
+
+// glibc's own dlsym, dlvsym; found once.
+using DlsymFunction = void* (*)(void*, const char*);
+using DlvsymFunction = void* (*)(void*, const char*, const char*);
+DlsymFunction true_dlsym() noexcept;
+DlvsymFunction true_dlvsym() noexcept;
+
+// True when the address lies in this library.
+bool is_ours(const void* address) noexcept;
+
+}  // namespace traceagent::door

@@ -1,0 +1,89 @@
+// The wrappers of NCCL. NCCL calls itself through the PLT under these names (ncclBcast is
+// ncclBroadcast inside): only the outermost call of a thread takes part.
+
+#include <nccl.h>
+
+#include "agent/door/call.hpp"
+#include "agent/door/nccl_calls.hpp"
+#include "agent/door/targets.hpp"
+#include "agent/door/wrappers.hpp"
+
+namespace traceagent::door {
+namespace {
+
+// A stack address rather than a counter: a longjmp out of NCCL would leave a counter high for ever,
+// an address is seen to be stale as soon as the stack has shrunk past it.
+class OutermostCall {
+ public:
+  explicit OutermostCall(std::uintptr_t frame) noexcept
+      : nested_(ring::writer.nccl_frame != 0 && frame < ring::writer.nccl_frame) {
+    if (!nested_) ring::writer.nccl_frame = frame;
+  }
+  ~OutermostCall() {
+    if (!nested_) ring::writer.nccl_frame = 0;
+  }
+  OutermostCall(const OutermostCall&) = delete;
+  OutermostCall& operator=(const OutermostCall&) = delete;
+  bool nested() const noexcept { return nested_; }
+
+ private:
+  const bool nested_;
+};
+
+template <class Call, class Real>
+[[gnu::noinline]] ncclResult_t take_part_nccl(api::Function function, Call call, const Real& real) {
+  if (step::mode_of(Call::call_class) == step::Mode::unstarted) start_process();
+  if (ring::writer.nested_in_start != 0) return real();
+  const OutermostCall outermost(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+  if (outermost.nested()) return real();
+
+  call.before();
+  const std::uint64_t ticks = event::read_ticks();
+  observe(function, call, ticks);
+  Record* record = nullptr;
+  if (step::mode_of(Call::call_class) == step::Mode::record) {
+    record = begin_record(function, call, ticks);
+  }
+  const ncclResult_t result = real();
+  call.after(result);
+  end_record(record, call, result);
+  return result;
+}
+
+}  // namespace
+}  // namespace traceagent::door
+
+#define NCCL(name, parameters, arguments, ...)                                                  \
+  extern "C" [[gnu::visibility("default")]] ncclResult_t traceagent_##name parameters            \
+      __asm__(#name);                                                                            \
+  ncclResult_t traceagent_##name parameters {                                                    \
+    using traceagent::api::Function;                                                             \
+    using namespace traceagent::door;                                                            \
+    using Real = ncclResult_t(*) parameters;                                                     \
+    const auto real = reinterpret_cast<Real>(real_function(Library::nccl, Function::name));      \
+    if (real == nullptr) return ncclSystemError;                                                 \
+    const auto describe = [&]() noexcept { return __VA_ARGS__; };                                       \
+    if (traceagent::step::mode_of(decltype(describe())::call_class) ==                           \
+        traceagent::step::Mode::pass) [[likely]] {                                               \
+      return real arguments;                                                                     \
+    }                                                                                            \
+    return take_part_nccl(Function::name, describe(), [&] { return real arguments; });           \
+  }
+
+#include "agent/api/nccl.def"
+
+#undef NCCL
+
+namespace traceagent::door {
+
+std::span<const Wrapper> nccl_wrappers() noexcept {
+#define NCCL(name, parameters, arguments, ...) \
+  {api::Function::name, reinterpret_cast<void*>(&traceagent_##name)},
+  static const Wrapper wrappers[] = {
+#include "agent/api/nccl.def"
+  };
+#undef NCCL
+  return wrappers;
+}
+
+}  // namespace traceagent::door

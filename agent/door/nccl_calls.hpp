@@ -1,0 +1,202 @@
+#pragma once
+// What is recorded of an NCCL call's arguments: one small type per kind of call, as in calls.hpp.
+// before() runs also when nothing is recorded: sequence numbers and communicators are counted from
+// a communicator's birth.
+
+#include <nccl.h>
+
+#include <cstdint>
+
+#include "agent/door/calls.hpp"
+#include "agent/door/communicators.hpp"
+#include "agent/event/hash.hpp"
+#include "agent/event/record.hpp"
+#include "agent/ring/writer.hpp"
+#include "agent/step/state.hpp"
+
+namespace traceagent::door {
+
+using event::Collective;
+
+inline constexpr int no_reduction = 255;
+
+struct NcclCallBase : CallBase {
+  static constexpr CallClass call_class = CallClass::communicator;
+  void before() noexcept {}
+  // Also when nothing is recorded.
+  void after(int) noexcept {}
+  static bool accepted(int result) noexcept {
+    return result == ncclSuccess || result == ncclInProgress;
+  }
+};
+
+struct NcclOtherCall : NcclCallBase {};
+
+struct CollectiveCall : NcclCallBase {
+  static constexpr CallClass call_class = CallClass::collective;
+  Collective kind;
+  std::size_t count;
+  int datatype, reduction, peer;
+  ncclComm_t comm;
+  cudaStream_t stream;
+  bool in_place;
+  CommunicatorState* state = nullptr;
+  std::uint64_t sequence = 0;
+
+  CollectiveCall(Collective what, std::size_t elements, int type, int op, int root_or_peer,
+                 ncclComm_t on, cudaStream_t in, bool same_buffer)
+      : kind(what), count(elements), datatype(type), reduction(op), peer(root_or_peer), comm(on),
+        stream(in), in_place(same_buffer) {}
+
+  void before() noexcept {
+    state = communicator_of(comm);
+    if (state == nullptr) return;
+    if (state->size.load(std::memory_order_relaxed) == 0) complete(*state);
+    sequence = next_sequence(*state, kind, peer);
+  }
+
+  void after(int result) noexcept {
+    // Refused: the ranks that were not refused do not count it either.
+    if (!accepted(result) && state != nullptr) take_back_sequence(*state, kind, peer);
+  }
+
+  void observe(step::Tracker& tracker, std::uint64_t ticks) const noexcept {
+    if ((tracker.interest() & step::interest_collectives) == 0) return;
+    const std::uint64_t identity =
+        state != nullptr ? state->hash.load(std::memory_order_relaxed) : bits(comm);
+    std::uint64_t shape = event::combine(identity, static_cast<std::uint64_t>(kind) << 8 |
+                                                       static_cast<std::uint64_t>(datatype));
+    if (event::is_point_to_point(kind)) {
+      shape = event::combine(shape, static_cast<std::uint64_t>(peer));
+      return tracker.point_to_point(event::combine(shape, count), shape, ticks);
+    }
+    tracker.collective(event::combine(shape, count), shape, ticks);
+  }
+
+  void fill(Record& record) const noexcept {
+    record.layout = Layout::collective;
+    record.detail = static_cast<std::uint32_t>(kind);
+    record.extra = state != nullptr ? state->slot : 0;
+    if (in_place) record.flags |= event::flag_in_place;
+    if (ring::writer.nccl_group_depth != 0) record.flags |= event::flag_in_group;
+    record.args[0] = count;
+    record.args[1] = sequence;
+    record.args[2] = static_cast<std::uint64_t>(datatype & 0xff) |
+                     static_cast<std::uint64_t>(reduction & 0xff) << 8 |
+                     std::uint64_t{static_cast<std::uint32_t>(peer)} << 32;
+    record.args[3] = bits(stream);
+  }
+};
+
+struct GroupCall : NcclCallBase {
+  int delta;
+  explicit GroupCall(int change) : delta(change) {}
+  void after(int) noexcept {
+    std::uint32_t& depth = ring::writer.nccl_group_depth;
+    if (delta > 0) ++depth;
+    if (delta < 0 && depth > 0) --depth;
+  }
+};
+
+struct CommCall : NcclCallBase {
+  ncclComm_t comm;
+  explicit CommCall(ncclComm_t of) : comm(of) {}
+  void fill(Record& record) const noexcept {
+    const CommunicatorState* state = communicator_of(comm);
+    record.layout = Layout::communicator;
+    record.extra = state != nullptr ? state->slot : 0;
+  }
+};
+
+struct CommEndCall : CommCall {
+  using CommCall::CommCall;
+  void after(int result) noexcept {
+    if (accepted(result) && comm != nullptr) remove_communicator(comm);
+  }
+};
+
+// A communicator that is being made: its place in the ring's table is known only after the call.
+struct CommMakingCall : NcclCallBase {
+  CommunicatorState* made = nullptr;
+  void fill(Record& record) const noexcept { record.layout = Layout::communicator; }
+  void finish(Record& record, int) const noexcept {
+    record.extra = made != nullptr ? made->slot : 0;
+  }
+};
+
+struct CommInitCall : CommMakingCall {
+  ncclComm_t* comm;
+  int size, rank;
+  const ncclUniqueId* id;
+  CommInitCall(ncclComm_t* result, int ranks, int own_rank, const ncclUniqueId* unique_id)
+      : comm(result), size(ranks), rank(own_rank), id(unique_id) {}
+  void after(int result) noexcept {
+    if (!accepted(result) || comm == nullptr || id == nullptr) return;
+    made = add_communicator(*comm, event::hash_bytes(id, sizeof *id), size, rank);
+  }
+};
+
+struct CommInitAllCall : CommMakingCall {
+  ncclComm_t* comms;
+  int size;
+  CommInitAllCall(ncclComm_t* results, int devices, const int*) : comms(results), size(devices) {}
+  void after(int result) noexcept {
+    if (!accepted(result) || comms == nullptr) return;
+    // One process has all the ranks: any number that no other communicator has will do.
+    const std::uint64_t hash =
+        event::combine(event::clock_ns(CLOCK_REALTIME), bits(comms[0]));
+    for (int i = 0; i < size; ++i) made = add_communicator(comms[i], hash, size, i);
+  }
+};
+
+struct CommSplitCall : CommMakingCall {
+  ncclComm_t parent;
+  int color;
+  ncclComm_t* comm;
+  CommSplitCall(ncclComm_t of, int with_color, ncclComm_t* result)
+      : parent(of), color(with_color), comm(result) {}
+  void after(int result) noexcept {
+    CommunicatorState* state = communicator_of(parent);
+    if (!accepted(result) || state == nullptr) return;
+    // Every rank of the parent takes part in every split, also those that get no child.
+    const std::uint64_t number = state->children.fetch_add(1, std::memory_order_relaxed);
+    if (comm == nullptr || *comm == nullptr) return;
+    const std::uint64_t identity = event::combine(state->hash.load(std::memory_order_relaxed), number);
+    made = add_communicator(*comm, event::combine(identity, static_cast<std::uint32_t>(color)), 0, -1);
+  }
+};
+
+struct CommShrinkCall : CommMakingCall {
+  ncclComm_t parent;
+  const int* excluded;
+  int excluded_count;
+  ncclComm_t* comm;
+  CommShrinkCall(ncclComm_t of, const int* ranks, int count, ncclComm_t* result)
+      : parent(of), excluded(ranks), excluded_count(count), comm(result) {}
+  void after(int result) noexcept {
+    CommunicatorState* state = communicator_of(parent);
+    if (!accepted(result) || state == nullptr || comm == nullptr || *comm == nullptr) return;
+    // The excluded ranks do not call: only who is left decides the identity, in any order.
+    std::uint64_t gone = 0;
+    for (int i = 0; i < excluded_count && excluded != nullptr; ++i) {
+      gone += event::mix(static_cast<std::uint32_t>(excluded[i]));
+    }
+    const std::uint64_t parent_hash = state->hash.load(std::memory_order_relaxed);
+    made = add_communicator(*comm, event::combine(parent_hash, event::combine(gone, 0x5147)), 0, -1);
+  }
+};
+
+struct NcclAllocationCall : NcclCallBase {
+  void** pointer;
+  std::size_t bytes;
+  NcclAllocationCall(void** result, std::size_t size) : pointer(result), bytes(size) {}
+  void fill(Record& record) const noexcept {
+    record.layout = Layout::allocation;
+    record.args[2] = bytes;
+  }
+  void finish(Record& record, int result) const noexcept {
+    if (result == ncclSuccess && pointer != nullptr) record.args[0] = bits(*pointer);
+  }
+};
+
+}  // namespace traceagent::door

@@ -1,0 +1,17 @@
+#pragma once
+// What the doors need of the process, and what the process does with the doors. The doors may not
+// include the process: these few pointers are the joint.
+
+#include "agent/step/tracker.hpp"
+
+namespace traceagent::door {
+
+// Starts the agent in this process; called by the first hooked call, whatever thread makes it and
+// even before the library's constructor. Defined in agent/process. Returns with the modes set.
+void start_process() noexcept;
+
+// The tracker that the doors report to; null while there is none. Replaced only while no other
+// thread records (start, forked child).
+extern constinit std::atomic<step::Tracker*> tracker;
+
+}  // namespace traceagent::door

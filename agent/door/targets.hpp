@@ -1,0 +1,47 @@
+#pragma once
+// The real functions behind the wrappers, found once and kept.
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "agent/api/function.hpp"
+
+namespace traceagent::door {
+
+// The libraries that a wrapper can stand for. Two majors of libcudart in one process are two
+// libraries with functions of the same names.
+enum class Library : std::uint8_t { cudart_11, cudart_12, cudart_13, nccl, count };
+inline constexpr std::size_t library_count = static_cast<std::size_t>(Library::count);
+
+struct LibraryName {
+  const char* soname;
+  const char* version;  // of its symbols; null: unversioned
+};
+inline constexpr LibraryName library_names[library_count] = {
+    {"libcudart.so.11.0", "libcudart.so.11.0"},
+    {"libcudart.so.12", "libcudart.so.12"},
+    {"libcudart.so.13", "libcudart.so.13"},
+    {"libnccl.so.2", nullptr},
+};
+
+using Target = std::atomic<void*>;
+extern constinit std::array<std::array<Target, api::function_count>, library_count> targets;
+
+inline Target& target(Library library, api::Function function) noexcept {
+  return targets[static_cast<std::size_t>(library)][static_cast<std::size_t>(function)];
+}
+
+// Looks the real function up: RTLD_NEXT, then the loaded library of that SONAME (a Python
+// extension's libcudart is not in the global scope), then every loaded object but our own.
+// Never loads anything. nullptr when there is none.
+void* find_target(Library library, api::Function function) noexcept;
+
+// The cached target, looked up at first use.
+inline void* real_function(Library library, api::Function function) noexcept {
+  void* found = target(library, function).load(std::memory_order_relaxed);
+  return found != nullptr ? found : find_target(library, function);
+}
+
+}  // namespace traceagent::door

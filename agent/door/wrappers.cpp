@@ -1,0 +1,58 @@
+#include "agent/door/wrappers.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace traceagent::door {
+namespace {
+
+struct Symbol {
+  std::string_view text;
+  api::Function function;
+};
+
+constexpr auto sorted_symbols() {
+  std::array<Symbol, api::function_count> symbols{};
+  for (std::size_t i = 0; i < api::function_count; ++i) {
+    symbols[i] = {api::function_names[i].symbol, static_cast<api::Function>(i)};
+  }
+  std::sort(symbols.begin(), symbols.end(),
+            [](const Symbol& a, const Symbol& b) { return a.text < b.text; });
+  return symbols;
+}
+constexpr auto symbols = sorted_symbols();
+
+std::span<const Wrapper> wrappers_of(Library library) noexcept {
+  switch (library) {
+    case Library::cudart_11:
+      return cudart_11_wrappers();
+    case Library::cudart_12:
+      return cudart_12_wrappers();
+    case Library::cudart_13:
+      return cudart_13_wrappers();
+    case Library::nccl:
+      return nccl_wrappers();
+    case Library::count:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+api::Function find_function(std::string_view symbol) noexcept {
+  const auto* found =
+      std::lower_bound(symbols.begin(), symbols.end(), symbol,
+                       [](const Symbol& entry, std::string_view text) { return entry.text < text; });
+  const bool hit = found != symbols.end() && found->text == symbol && !symbol.empty();
+  return hit ? found->function : api::Function::none;
+}
+
+void* wrapper_of(Library library, api::Function function) noexcept {
+  for (const Wrapper& wrapper : wrappers_of(library)) {
+    if (wrapper.function == function) return wrapper.address;
+  }
+  return nullptr;
+}
+
+}  // namespace traceagent::door

@@ -1,0 +1,28 @@
+#pragma once
+// The wrappers as addresses, for the dlsym door. Each file of wrappers lists its own.
+
+#include <span>
+#include <string_view>
+
+#include "agent/api/function.hpp"
+#include "agent/door/targets.hpp"
+
+namespace traceagent::door {
+
+struct Wrapper {
+  api::Function function;
+  void* address;
+};
+
+std::span<const Wrapper> cudart_11_wrappers() noexcept;
+std::span<const Wrapper> cudart_12_wrappers() noexcept;
+std::span<const Wrapper> cudart_13_wrappers() noexcept;
+std::span<const Wrapper> nccl_wrappers() noexcept;
+
+// The function whose exported symbol this is; Function::none if it is not hooked.
+api::Function find_function(std::string_view symbol) noexcept;
+
+// Our wrapper for a library's function; nullptr where that library's major has none.
+void* wrapper_of(Library library, api::Function function) noexcept;
+
+}  // namespace traceagent::door

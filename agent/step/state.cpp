@@ -1,0 +1,53 @@
+#include "agent/step/state.hpp"
+
+namespace traceagent::step {
+
+constinit std::array<std::atomic<Mode>, call_class_count> modes{};
+
+namespace {
+
+bool records(State state) noexcept {
+  return state == State::startup || state == State::warmup || state == State::active;
+}
+
+bool must_observe(CallClass call_class, Interest interest, CallClass counted) noexcept {
+  if ((interest & interest_calls) != 0 && call_class == counted) return true;
+  switch (call_class) {
+    case CallClass::launch:
+      return (interest & interest_launches) != 0;
+    case CallClass::copy:
+      return (interest & interest_copies) != 0;
+    case CallClass::synchronise:
+      return (interest & interest_synchronisations) != 0;
+    case CallClass::range:
+      return (interest & interest_ranges) != 0;
+    // Sequence numbers count every collective of a communicator's life, or ranks whose windows
+    // open at different calls would disagree about them.
+    case CallClass::collective:
+    case CallClass::communicator:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Mode mode_for(State state, CallClass call_class, Interest interest, CallClass counted) noexcept {
+  if (records(state)) return Mode::record;
+  if (state == State::off) return Mode::pass;
+  return must_observe(call_class, interest, counted) ? Mode::observe : Mode::pass;
+}
+
+}  // namespace
+
+void set_modes(State state, Interest interest, CallClass counted) noexcept {
+  for (std::size_t i = 0; i < call_class_count; ++i) {
+    const auto call_class = static_cast<CallClass>(i);
+    modes[i].store(mode_for(state, call_class, interest, counted), std::memory_order_relaxed);
+  }
+}
+
+void set_all_modes(Mode mode) noexcept {
+  for (auto& each : modes) each.store(mode, std::memory_order_relaxed);
+}
+
+}  // namespace traceagent::step

@@ -1,0 +1,49 @@
+#pragma once
+// What the doors do with a call, by the class of the call: the one load of an idle wrapper.
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "agent/step/tracker.hpp"
+
+namespace traceagent::step {
+
+enum class CallClass : std::uint8_t {
+  launch,
+  copy,
+  memory,
+  synchronise,
+  stream,        // streams, events, graphs, devices
+  collective,    // and point-to-point
+  communicator,  // their life, groups, registration
+  range,
+  count
+};
+inline constexpr std::size_t call_class_count = static_cast<std::size_t>(CallClass::count);
+
+enum class Mode : std::uint8_t {
+  unstarted = 0,  // so that wrappers which run before any constructor start the agent themselves
+  pass,           // straight through
+  observe,        // count steps and sequence numbers, record nothing
+  record
+};
+
+enum class State : std::uint8_t { off, startup, wait, warmup, active };
+inline constexpr const char* state_names[] = {"off", "startup", "wait", "warmup", "active"};
+
+// Relaxed on both sides: a wrapper that still sees the old mode records or skips one call more,
+// and the drain decides by the window's ticks what belongs into it.
+extern constinit std::array<std::atomic<Mode>, call_class_count> modes;
+
+inline Mode mode_of(CallClass call_class) noexcept {
+  return modes[static_cast<std::size_t>(call_class)].load(std::memory_order_relaxed);
+}
+
+// Sets every class's mode for a state; `interest` is what step detection must see meanwhile,
+// `counted` the class of the function that `call:` counts.
+void set_modes(State state, Interest interest, CallClass counted) noexcept;
+void set_all_modes(Mode mode) noexcept;
+
+}  // namespace traceagent::step

@@ -1,0 +1,167 @@
+#include "agent/step/window_keeper.hpp"
+
+namespace traceagent::step {
+
+using config::Action;
+using ring::WindowState;
+
+WindowKeeper::WindowKeeper(ring::Ring ring, const config::Schedule& schedule,
+                           std::uint64_t steps_per_epoch)
+    : ring_(ring), schedule_(schedule), steps_per_epoch_(steps_per_epoch) {}
+
+void WindowKeeper::watch(const Tracker* tracker, CallClass counted) noexcept {
+  tracker_ = tracker;
+  counted_ = counted;
+}
+
+void WindowKeeper::enter(State state) noexcept {
+  state_.store(state, std::memory_order_relaxed);
+  refresh_modes();
+}
+
+void WindowKeeper::refresh_modes() noexcept {
+  set_modes(state(), tracker_ != nullptr ? tracker_->interest() : 0, counted_);
+}
+
+Action WindowKeeper::action_of(std::uint64_t step) const noexcept {
+  const std::uint64_t batch = scheduled(step);
+  if (steps_per_epoch_ == 0) return config::action_at(schedule_, batch);
+  const std::uint64_t in_epoch = batch % steps_per_epoch_;
+  return config::action_at(schedule_, in_epoch, in_epoch + 1 == steps_per_epoch_);
+}
+
+bool WindowKeeper::finished_after(std::uint64_t step) const noexcept {
+  return steps_per_epoch_ == 0 && config::never_again(schedule_, scheduled(step));
+}
+
+namespace {
+
+// Window slots are used in turn; a slot whose window waits to be written is never taken.
+ring::Window* take_window_slot(const ring::Ring& ring) noexcept {
+  ring::Header& header = ring.header();
+  const std::uint32_t number = header.window_count.load(std::memory_order_relaxed);
+  ring::Window& window = header.windows[number % ring::window_slots];
+  const WindowState state = window.state.load(std::memory_order_acquire);
+  if (state == WindowState::open || state == WindowState::closed) return nullptr;
+  header.window_count.store(number + 1, std::memory_order_relaxed);
+  return &window;
+}
+
+void start(ring::Window& window, std::uint32_t cycle, std::uint64_t step, std::uint64_t ticks,
+           bool is_startup) noexcept {
+  window.cycle = cycle;
+  window.file_name = 0;
+  window.is_startup = is_startup ? 1 : 0;
+  window.first_step.store(step, std::memory_order_relaxed);
+  window.last_step.store(step, std::memory_order_relaxed);
+  window.begin_ticks.store(ticks, std::memory_order_relaxed);
+  window.end_ticks.store(0, std::memory_order_relaxed);
+  window.state.store(WindowState::open, std::memory_order_release);
+}
+
+void close(ring::Window& window, std::uint64_t ticks) noexcept {
+  window.end_ticks.store(ticks, std::memory_order_relaxed);
+  // Release: the drain that sees `closed` sees the window's ticks and steps.
+  window.state.store(WindowState::closed, std::memory_order_release);
+}
+
+ring::StepEdge& edge_of(const ring::Ring& ring, std::uint64_t step) noexcept {
+  return ring.header().steps[step % ring::step_slots];
+}
+
+}  // namespace
+
+void WindowKeeper::begin_startup(std::uint64_t ticks) noexcept {
+  startup_ = take_window_slot(ring_);
+  if (startup_ != nullptr) start(*startup_, 0, 0, ticks, true);
+  enter(State::startup);
+}
+
+void WindowKeeper::end_startup(std::uint64_t ticks) noexcept {
+  if (state() != State::startup) return;
+  if (startup_ != nullptr) startup_->end_ticks.store(ticks, std::memory_order_relaxed);
+  enter(State::wait);
+}
+
+void WindowKeeper::discard_startup(std::uint64_t ticks) noexcept {
+  if (startup_ == nullptr) return;
+  startup_->end_ticks.store(ticks, std::memory_order_relaxed);
+  startup_->state.store(WindowState::written, std::memory_order_release);
+  startup_ = nullptr;
+  // Its losses are no losses of any file.
+  for (auto& count : ring_.header().dropped) count.store(0, std::memory_order_relaxed);
+}
+
+void WindowKeeper::first_step(std::uint64_t step) noexcept {
+  any_step_ = true;
+  // Detection needs some steps before it locks. A schedule that wanted one of those begins with
+  // the first step that can be had, whole, rather than in its middle.
+  const std::uint64_t wanted = config::first_non_skip(schedule_);
+  shift_ = step > wanted ? step - wanted : 0;
+}
+
+void WindowKeeper::open_window(std::uint64_t step, std::uint64_t ticks) noexcept {
+  if (window_ == nullptr) {
+    window_ = take_window_slot(ring_);
+    if (window_ == nullptr) return;  // 64 windows wait to be written: this cycle is skipped
+    start(*window_, cycle_++, step, ticks, false);
+  } else if (window_->first_step.load(std::memory_order_relaxed) == step) {
+    // The first step was retracted and begins anew.
+    window_->begin_ticks.store(ticks, std::memory_order_relaxed);
+  }
+  window_->last_step.store(step, std::memory_order_relaxed);
+}
+
+void WindowKeeper::on_step_begin(std::uint64_t step, std::uint64_t ticks) noexcept {
+  discard_startup(ticks);
+  if (!any_step_) first_step(step);
+  ring::StepEdge& edge = edge_of(ring_, step);
+  edge.begin_ticks.store(ticks, std::memory_order_relaxed);
+  edge.end_ticks.store(0, std::memory_order_relaxed);
+  edge.step.store(step, std::memory_order_relaxed);
+  ring_.header().step_count.store(step + 1, std::memory_order_release);
+
+  if (step < shift_) return enter(State::wait);
+  switch (action_of(step)) {
+    case Action::skip:
+      return enter(finished_after(step) ? State::off : State::wait);
+    case Action::warmup:
+      return enter(State::warmup);
+    case Action::active:
+    case Action::active_and_save:
+      open_window(step, ticks);
+      return enter(State::active);
+  }
+}
+
+void WindowKeeper::close_window(std::uint64_t step, std::uint64_t ticks) noexcept {
+  if (window_ == nullptr) return;
+  window_->last_step.store(step, std::memory_order_relaxed);
+  close(*window_, ticks);
+  window_ = nullptr;
+}
+
+void WindowKeeper::on_step_end(std::uint64_t step, std::uint64_t ticks) noexcept {
+  edge_of(ring_, step).end_ticks.store(ticks, std::memory_order_release);
+  if (step < shift_ || action_of(step) != Action::active_and_save) return;
+  close_window(step, ticks);
+  enter(finished_after(step) ? State::off : State::wait);
+}
+
+void WindowKeeper::on_step_retracted(std::uint64_t step) noexcept {
+  ring_.header().step_count.store(step, std::memory_order_release);
+  // Its window, if it had begun with this step, waits with its slot for the next try.
+}
+
+void WindowKeeper::finish(std::uint64_t ticks) noexcept {
+  if (window_ != nullptr) {
+    close_window(window_->last_step.load(std::memory_order_relaxed), ticks);
+  } else if (startup_ != nullptr) {
+    const std::uint64_t full_at = startup_->end_ticks.load(std::memory_order_relaxed);
+    close(*startup_, full_at != 0 ? full_at : ticks);
+    startup_ = nullptr;
+  }
+  enter(State::off);
+}
+
+}  // namespace traceagent::step

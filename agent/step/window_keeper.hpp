@@ -1,0 +1,65 @@
+#pragma once
+// Turns steps into windows by the schedule: OFF → WAIT → WARMUP → ACTIVE, and the table of windows
+// in the ring, by which the drain knows which records to write.
+
+#include <atomic>
+#include <cstdint>
+
+#include "agent/ring/ring.hpp"
+#include "agent/step/state.hpp"
+#include "agent/step/tracker.hpp"
+#include "config/schedule.hpp"
+
+namespace traceagent::step {
+
+class WindowKeeper final : public StepListener {
+ public:
+  // `steps_per_epoch` 0: unknown, the schedule counts all steps. Otherwise it begins again with
+  // every epoch, as Composer's does.
+  WindowKeeper(ring::Ring ring, const config::Schedule& schedule, std::uint64_t steps_per_epoch);
+
+  // Opens the startup window: what comes before the first step, kept if no step is ever found.
+  void begin_startup(std::uint64_t ticks) noexcept;
+  // The startup window has had its share of the ring: recording waits for the first step.
+  void end_startup(std::uint64_t ticks) noexcept;
+
+  void on_step_begin(std::uint64_t step, std::uint64_t ticks) noexcept override;
+  void on_step_end(std::uint64_t step, std::uint64_t ticks) noexcept override;
+  void on_step_retracted(std::uint64_t step) noexcept override;
+
+  // The process ends: closes what is open, and says if it was a window of steps.
+  void finish(std::uint64_t ticks) noexcept;
+
+  State state() const noexcept { return state_.load(std::memory_order_relaxed); }
+  // Modes for the present state: called at transitions and by the drain's poll, because a lock of
+  // the step detection changes what must be observed.
+  void refresh_modes() noexcept;
+  void watch(const Tracker* tracker, CallClass counted) noexcept;
+
+  // Steps by which the schedule was moved, because detection locked after its first step.
+  std::uint64_t schedule_shift() const noexcept { return shift_; }
+
+ private:
+  void enter(State state) noexcept;
+  config::Action action_of(std::uint64_t step) const noexcept;
+  std::uint64_t scheduled(std::uint64_t step) const noexcept { return step - shift_; }
+  bool finished_after(std::uint64_t step) const noexcept;
+  void first_step(std::uint64_t step) noexcept;
+  void open_window(std::uint64_t step, std::uint64_t ticks) noexcept;
+  void close_window(std::uint64_t step, std::uint64_t ticks) noexcept;
+  void discard_startup(std::uint64_t ticks) noexcept;
+
+  ring::Ring ring_;
+  const config::Schedule schedule_;
+  const std::uint64_t steps_per_epoch_;
+  const Tracker* tracker_ = nullptr;
+  CallClass counted_ = CallClass::count;
+  std::atomic<State> state_{State::off};
+  ring::Window* window_ = nullptr;   // the open one
+  ring::Window* startup_ = nullptr;  // while it lasts
+  std::uint64_t shift_ = 0;
+  std::uint32_t cycle_ = 0;
+  bool any_step_ = false;
+};
+
+}  // namespace traceagent::step
