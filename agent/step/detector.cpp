@@ -29,11 +29,17 @@ Detector::~Detector() = default;
 
 void Detector::feed(const Token& token) noexcept {
   switch (token.kind) {
-    case Token::Kind::launch: return state_->feed_launch(token);
-    case Token::Kind::synchronise: ++state_->counts.synchronisations; return;
-    case Token::Kind::copy_to_device: ++state_->counts.copies; return;
+    case Token::Kind::launch:
+      return state_->feed_launch(token);
+    case Token::Kind::synchronise:
+      ++state_->counts.synchronisations;
+      return;
+    case Token::Kind::copy_to_device:
+      ++state_->counts.copies;
+      return;
     case Token::Kind::point_to_point:
-    case Token::Kind::collective: return state_->feed_collective(token);
+    case Token::Kind::collective:
+      return state_->feed_collective(token);
   }
 }
 

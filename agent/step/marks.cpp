@@ -8,8 +8,8 @@ namespace traceagent::step {
 namespace {
 
 constexpr std::array<std::string_view, 13> known_step_names = {
-    "step",      "train_step", "training_step", "train step",      "training step",
-    "trainstep", "iteration",  "iter",          "train_iter",      "train_iteration",
+    "step",        "train_step",   "training_step", "train step", "training step",
+    "trainstep",   "iteration",    "iter",          "train_iter", "train_iteration",
     "train_batch", "profilerstep", "global_step"};
 
 char lower(char letter) noexcept {
@@ -33,13 +33,8 @@ bool take_prefix(std::string_view& text, std::string_view prefix) {
 }
 
 std::optional<double> unit_ns(std::string_view unit) {
-  constexpr std::array<std::pair<std::string_view, double>, 7> units = {{{"ns", 1},
-                                                                         {"us", 1e3},
-                                                                         {"ms", 1e6},
-                                                                         {"s", 1e9},
-                                                                         {"m", 60e9},
-                                                                         {"min", 60e9},
-                                                                         {"h", 3600e9}}};
+  constexpr std::array<std::pair<std::string_view, double>, 7> units = {
+      {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"min", 60e9}, {"h", 3600e9}}};
   for (const auto& [name, ns] : units) {
     if (name == unit) return ns;
   }
@@ -114,8 +109,8 @@ std::optional<MarkSpecification> parse_mark(std::string_view text, std::string& 
   if (take_prefix(text, "nvtx:")) return parse_nvtx(text, problem);
   if (take_prefix(text, "call:")) return parse_call(text, problem);
   if (take_prefix(text, "every:")) return parse_every(text, problem);
-  problem = "want auto, nvtx:NAME, call:FUNCTION[:N] or every:DURATION, not '" +
-            std::string(text) + "'";
+  problem =
+      "want auto, nvtx:NAME, call:FUNCTION[:N] or every:DURATION, not '" + std::string(text) + "'";
   return std::nullopt;
 }
 

@@ -10,10 +10,10 @@ namespace traceagent::step {
 /// What the option `step.mark` asks for: where a training step begins.
 struct MarkSpecification {
   enum class Kind : std::uint8_t {
-    automatic,   ///< `auto`: a known NVTX range, else the period of the calls
-    nvtx,        ///< `nvtx:NAME`: a range or mark of that name
-    call,        ///< `call:FUNCTION[:N]`: every Nth call of a hooked function
-    every        ///< `every:DURATION`: wall-clock slices
+    automatic,  ///< `auto`: a known NVTX range, else the period of the calls
+    nvtx,       ///< `nvtx:NAME`: a range or mark of that name
+    call,       ///< `call:FUNCTION[:N]`: every Nth call of a hooked function
+    every       ///< `every:DURATION`: wall-clock slices
   };
 
   Kind kind = Kind::automatic;

@@ -43,8 +43,8 @@ class Tracker::Sink final : public DetectorListener {
     const std::uint64_t locks = locks_.load(std::memory_order_relaxed);
     std::string text = "period of " + std::to_string(period) + " " + kind_name();
     if (blocks > 1) text += ", " + std::to_string(blocks) + " of them a step";
-    text += "; locked at step " + std::to_string(step_.load(std::memory_order_relaxed)) + " after " +
-            std::to_string(tokens_seen_.load(std::memory_order_relaxed)) + " calls";
+    text += "; locked at step " + std::to_string(step_.load(std::memory_order_relaxed)) +
+            " after " + std::to_string(tokens_seen_.load(std::memory_order_relaxed)) + " calls";
     if (locks > 1) text += "; learned " + std::to_string(locks) + " times";
     return text;
   }
@@ -52,9 +52,12 @@ class Tracker::Sink final : public DetectorListener {
  private:
   const char* kind_name() const {
     switch (kind_.load(std::memory_order_relaxed)) {
-      case LockReport::Kind::collectives: return "collectives";
-      case LockReport::Kind::collective_shapes: return "collectives of varying counts";
-      case LockReport::Kind::launches: return "launches";
+      case LockReport::Kind::collectives:
+        return "collectives";
+      case LockReport::Kind::collective_shapes:
+        return "collectives of varying counts";
+      case LockReport::Kind::launches:
+        return "launches";
     }
     return "calls";
   }
@@ -183,9 +186,12 @@ void Tracker::consume_published() noexcept {
 
 void Tracker::consume(const LogEntry& entry) noexcept {
   switch (entry.kind) {
-    case LogEntry::Kind::sequence: return consume_sequence(entry.token);
-    case LogEntry::Kind::call: return consume_call(entry.token.ticks);
-    default: return consume_range(entry);
+    case LogEntry::Kind::sequence:
+      return consume_sequence(entry.token);
+    case LogEntry::Kind::call:
+      return consume_call(entry.token.ticks);
+    default:
+      return consume_range(entry);
   }
 }
 
@@ -223,12 +229,16 @@ void Tracker::consume_call(std::uint64_t ticks) noexcept {
 
 Interest Tracker::wanted() const noexcept {
   switch (source()) {
-    case Source::ranges: return interest_ranges;
-    case Source::calls: return interest_calls;
+    case Source::ranges:
+      return interest_ranges;
+    case Source::calls:
+      return interest_calls;
     case Source::slices:
-    case Source::fallback: return 0;
+    case Source::fallback:
+      return 0;
     case Source::undecided:
-    case Source::sequence: break;
+    case Source::sequence:
+      break;
   }
   Interest wanted = source() == Source::undecided ? interest_ranges : 0;
   if (detector_->wants_collectives()) wanted |= interest_collectives;
@@ -283,7 +293,9 @@ void Tracker::poll_patience(std::uint64_t now_ticks, std::uint64_t now_ns) noexc
 std::string Tracker::description() const {
   std::string text;
   switch (mark_.kind) {
-    case MarkSpecification::Kind::automatic: text = describe_auto(); break;
+    case MarkSpecification::Kind::automatic:
+      text = describe_auto();
+      break;
     case MarkSpecification::Kind::nvtx:
       text = "nvtx: " + mark_.name + (mark_.is_prefix ? "*" : "");
       break;
@@ -304,11 +316,14 @@ std::string Tracker::describe_auto() const {
       const auto name = followed_name_.load(std::memory_order_relaxed);
       return "auto: nvtx range " + std::string(known_step_name(static_cast<int>(name)));
     }
-    case Source::sequence: return "auto: " + sink_->description();
+    case Source::sequence:
+      return "auto: " + sink_->description();
     case Source::fallback:
       return "auto: fell back to every 1 s, since no step range and no period of calls was found "
-             "within " + std::to_string(patience_ns_ / 1000000000) + " s";
-    default: return "auto: not locked yet";
+             "within " +
+             std::to_string(patience_ns_ / 1000000000) + " s";
+    default:
+      return "auto: not locked yet";
   }
 }
 

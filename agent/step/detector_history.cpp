@@ -1,0 +1,43 @@
+#include "agent/step/detector_history.hpp"
+
+namespace traceagent::step {
+namespace {
+
+constexpr std::uint64_t base = 0x9e3779b97f4a7c15ULL | 1;
+
+/// The doors' hashes may be small numbers; prefix hashes modulo 2^64 want well-mixed symbols.
+std::uint64_t mixed(std::uint64_t value) noexcept {
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
+  return (value ^ (value >> 31)) + 0x632be59bd9b4e019ULL;
+}
+
+}  // namespace
+
+// Not initialised: pages that a short job never reaches are never touched.
+History::History()
+    : entries_(std::make_unique_for_overwrite<Entry[]>(capacity)),
+      powers_(std::make_unique_for_overwrite<std::uint64_t[]>(2 * longest_period + 1)) {
+  powers_[0] = 1;
+  for (std::uint64_t i = 1; i <= 2 * longest_period; ++i) powers_[i] = powers_[i - 1] * base;
+}
+
+void History::append(const Token& token, const CallCounts& before) noexcept {
+  const std::uint64_t symbols[track_count] = {mixed(token.exact), mixed(token.shape)};
+  Entry& entry = entries_[size_ % capacity];
+  for (int track = 0; track < track_count; ++track) {
+    const std::uint64_t so_far = prefix(static_cast<Track>(track), size_);
+    entry.symbol[track] = symbols[track];
+    entry.prefix[track] = so_far * base + symbols[track];
+  }
+  entry.ticks = token.ticks;
+  entry.before = before;
+  ++size_;
+}
+
+bool History::repeats(Track track, std::uint64_t period, std::uint64_t length) const noexcept {
+  if (oldest() + length > size_ || length - period > 2 * longest_period) return false;
+  return hash(track, size_ - length + period, size_) == hash(track, size_ - length, size_ - period);
+}
+
+}  // namespace traceagent::step

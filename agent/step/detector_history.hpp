@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "agent/step/detector_token.hpp"
+
+namespace traceagent::step {
+
+/// How often the job did something, since it began.
+struct CallCounts {
+  std::uint32_t launches = 0;
+  std::uint32_t synchronisations = 0;
+  std::uint32_t copies = 0;  ///< to the device
+  std::uint32_t point_to_points = 0;
+
+  std::uint32_t boundaries() const noexcept { return synchronisations + copies; }
+
+  friend CallCounts operator-(CallCounts a, const CallCounts& b) noexcept {
+    a.launches -= b.launches;
+    a.synchronisations -= b.synchronisations;
+    a.copies -= b.copies;
+    a.point_to_points -= b.point_to_points;
+    return a;
+  }
+};
+
+/// Which of a token's two hashes is compared.
+enum class Track : std::uint8_t { exact, shape };
+inline constexpr int track_count = 2;
+
+/// The last tokens of a sequence, with prefix hashes: whether two stretches are equal is one
+/// comparison. Positions count from the job's first token and are never reused.
+class History {
+ public:
+  static constexpr std::uint64_t capacity = 1 << 16;
+  /// Three periods must fit.
+  static constexpr std::uint64_t longest_period = capacity / 3 - 1;
+
+  History();
+
+  /// `before`: what the job had done before this token.
+  void append(const Token& token, const CallCounts& before) noexcept;
+
+  std::uint64_t size() const noexcept { return size_; }
+  /// The first position that is still held.
+  std::uint64_t oldest() const noexcept { return size_ < capacity ? 0 : size_ - capacity + 1; }
+  std::uint64_t ticks(std::uint64_t position) const noexcept { return at(position).ticks; }
+  const CallCounts& counts(std::uint64_t position) const noexcept { return at(position).before; }
+
+  std::uint64_t symbol(Track track, std::uint64_t position) const noexcept {
+    return at(position).symbol[static_cast<int>(track)];
+  }
+
+  /// Hash of the tokens [begin, end); at most longest_period × 2 long.
+  std::uint64_t hash(Track track, std::uint64_t begin, std::uint64_t end) const noexcept {
+    return prefix(track, end) - prefix(track, begin) * powers_[end - begin];
+  }
+
+  /// Whether the last `length` tokens (≥ period) have that period. False where the history does
+  /// not reach back that far.
+  bool repeats(Track track, std::uint64_t period, std::uint64_t length) const noexcept;
+
+ private:
+  struct Entry {
+    std::uint64_t symbol[track_count];
+    std::uint64_t prefix[track_count];  ///< of all tokens up to and with this one
+    std::uint64_t ticks;
+    CallCounts before;
+  };
+
+  const Entry& at(std::uint64_t position) const noexcept { return entries_[position % capacity]; }
+  std::uint64_t prefix(Track track, std::uint64_t length) const noexcept {
+    return length == 0 ? 0 : at(length - 1).prefix[static_cast<int>(track)];
+  }
+
+  std::unique_ptr<Entry[]> entries_;
+  std::unique_ptr<std::uint64_t[]> powers_;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace traceagent::step

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "agent/step/detector_history.hpp"
+#include "agent/step/detector_token.hpp"
+
+namespace traceagent::step {
+
+/// Chooses the thread whose launches are the sequence: the one that launches most (PyTorch's
+/// backward thread, not the loader that normalises pictures on the device).
+class LaunchThreads {
+ public:
+  struct Seen {
+    Token token;
+    CallCounts before;
+  };
+
+  LaunchThreads() : early_(std::make_unique<Seen[]>(early_launches)) {}
+
+  /// Takes a launch in; true if another thread leads from now on. Then the early launches should
+  /// be gone through again for that thread's.
+  bool note(const Token& token, const CallCounts& before) noexcept {
+    if (total_ < early_launches) early_[total_] = {token, before};
+    ++total_;
+    ++counts_[slot(token.thread)];
+    if (leader_ == 0) leader_ = token.thread;
+    const bool is_time = total_ >= 64 && total_ <= early_launches && (total_ & (total_ - 1)) == 0;
+    return is_time && elect();
+  }
+
+  std::uint32_t leader() const noexcept { return leader_; }
+  std::uint64_t total() const noexcept { return total_; }
+  /// The launches since the beginning, while they are few enough to be kept.
+  const Seen* begin() const noexcept { return early_.get(); }
+  const Seen* end() const noexcept {
+    return early_.get() + (total_ < early_launches ? total_ : early_launches);
+  }
+
+ private:
+  static constexpr std::uint64_t early_launches = 4096;
+  static constexpr std::uint32_t slots = 256;
+
+  static std::uint32_t slot(std::uint32_t thread) noexcept { return thread % slots; }
+
+  bool elect() noexcept {
+    std::uint32_t most = slot(leader_);
+    for (std::uint32_t each = 0; each < slots; ++each) {
+      // Ahead by a quarter, so that two equal threads do not take turns.
+      if (4 * counts_[each] > 5 * counts_[most]) most = each;
+    }
+    if (most == slot(leader_)) return false;
+    for (const Seen* seen = begin(); seen != end(); ++seen) {
+      if (slot(seen->token.thread) == most) leader_ = seen->token.thread;
+    }
+    return true;
+  }
+
+  std::unique_ptr<Seen[]> early_;
+  std::array<std::uint64_t, slots> counts_{};
+  std::uint64_t total_ = 0;
+  std::uint32_t leader_ = 0;
+};
+
+}  // namespace traceagent::step

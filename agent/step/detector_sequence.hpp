@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+
+#include "agent/step/detector_follower.hpp"
+#include "agent/step/detector_history.hpp"
+#include "agent/step/detector_search.hpp"
+
+namespace traceagent::step {
+
+/// Finds and follows the steps in one sequence of tokens: the collectives of the process, or the
+/// launches of one thread.
+class SequenceDetector {
+ public:
+  /// What the tokens are. Launches carry the optimizer in the sequence itself; of collectives the
+  /// shape alone may repeat, and what was launched between them tells micro batches from steps.
+  enum class Tokens : std::uint8_t { collectives, launches };
+
+  SequenceDetector(Tokens tokens, DetectorListener& listener);
+
+  /// `before`: what the job had done before this token.
+  void feed(const Token& token, const CallCounts& before) noexcept;
+
+  /// Forgets all that was learned; the next token is the first, steps count on from `step`.
+  void restart(std::uint64_t step) noexcept;
+  /// Takes an open step back: another sequence takes over.
+  void retire() noexcept;
+
+  /// No lock while the sequence is too short to be believed.
+  void set_may_lock(bool may_lock) noexcept { may_lock_ = may_lock; }
+
+  bool locked() const noexcept { return locked_; }
+  /// Whether the calls between the tokens still make a difference.
+  bool learning() const noexcept { return !locked_ || probation_ || !active().on_pattern(); }
+  bool has_candidate() const noexcept { return exact_.has_candidate() || shape_.has_candidate(); }
+  /// The number of the step that is open or comes next.
+  std::uint64_t step() const noexcept { return locked_ ? active().step() : first_step_; }
+
+ private:
+  Follower& active() noexcept { return followers_[active_]; }
+  const Follower& active() const noexcept { return followers_[active_]; }
+  PeriodSearch& search_of(Track track) noexcept { return track == Track::exact ? exact_ : shape_; }
+
+  void learn() noexcept;
+  void follow() noexcept;
+  void search_beside() noexcept;
+  void end_probation() noexcept;
+  void correct(const Candidate& candidate) noexcept;
+  bool is_whole_step(const Candidate& candidate) const noexcept;
+  void relearn_if_lost() noexcept;
+  void return_to_old_pattern() noexcept;
+  PeriodSearch::Found found() const noexcept;
+  void lock(const Candidate& candidate, std::uint32_t blocks_per_step,
+            std::uint64_t first_step) noexcept;
+
+  const Tokens tokens_;
+  DetectorListener& listener_;
+  History history_;
+  PeriodSearch exact_{Track::exact};
+  PeriodSearch shape_{Track::shape};
+  Follower followers_[2];
+  int active_ = 0;
+  CallCounts block_at_lock_;
+  std::uint64_t origin_ = 0;      ///< the first position after the last restart
+  std::uint64_t first_step_ = 0;  ///< its number
+  std::uint64_t judged_ = 0;      ///< the longer period that was last weighed in probation
+  bool may_lock_ = true;
+  bool locked_ = false;
+  bool has_old_pattern_ = false;
+  /// The first steps after a lock, while a longer period may still show that it was too short.
+  bool probation_ = false;
+  bool broke_in_probation_ = false;
+  bool searching_beside_ = false;
+};
+
+}  // namespace traceagent::step
