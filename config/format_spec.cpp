@@ -46,7 +46,7 @@ ParsedFormatSpec refused(std::string problem) { return {{}, std::move(problem)};
 }  // namespace
 
 ParsedFormatSpec parse_format_spec(std::string_view text) {
-  const std::string shown = quoted(text);
+  const std::string shown = in_quotes(text);
   FormatSpec spec;
   take_fill_and_align(text, spec);
   for (const char sign : {'+', '-', ' '}) {
@@ -56,9 +56,10 @@ ParsedFormatSpec parse_format_spec(std::string_view text) {
     }
   }
   spec.alternate = take(text, '#');
-  if (take(text, '0')) {
-    spec.zero = true;
-    if (spec.align == '\0') spec.fill = "0";
+  // A fill that was given makes the 0 a digit of the width.
+  if (spec.fill.empty()) {
+    spec.zero = take(text, '0');
+    spec.fill = spec.zero ? "0" : " ";
   }
   spec.width = std::max(0, take_number(text, largest_width));
   if (spec.width > largest_width) return refused("the width in " + shown + " is over 255");

@@ -8,7 +8,7 @@ namespace traceagent::config {
 
 // Python's format specification: [[fill]align][sign][#][0][width][grouping][.precision][type]
 struct FormatSpec {
-  std::string fill = " ";  // one UTF-8 character
+  std::string fill;        // one UTF-8 character; the parser leaves it never empty
   char align = '\0';       // '<' '>' '^' '=', or 0: the type's own
   char sign = '-';         // '-' '+' ' '
   bool alternate = false;  // '#': 0x, 0o, 0b

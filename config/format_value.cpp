@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 
 #include "config/format_spec.hpp"
 #include "config/plain_text.hpp"
@@ -128,6 +129,24 @@ std::string shortest(double magnitude) {
   return text;
 }
 
+// Python's own format with a precision: as g, but a point is always there, and the exponent comes
+// one digit earlier to leave room for it.
+std::string short_with_point(double magnitude, int precision) {
+  std::string text = written(magnitude, std::chars_format::scientific, precision - 1);
+  const std::size_t e = text.find('e');
+  const int exponent = std::atoi(text.c_str() + e + 1);
+  if (exponent >= -4 && exponent < precision - 1) {
+    text = written(magnitude, std::chars_format::general, precision);
+    return text.find('.') == std::string::npos ? text + ".0" : text;
+  }
+  std::string mantissa = text.substr(0, e);
+  if (mantissa.find('.') != std::string::npos) {
+    mantissa.erase(mantissa.find_last_not_of('0') + 1);
+    if (mantissa.back() == '.') mantissa.pop_back();
+  }
+  return mantissa + text.substr(e);
+}
+
 std::string real_digits(double magnitude, const FormatSpec& spec) {
   const int precision = spec.precision < 0 ? 6 : spec.precision;
   switch (spec.type) {
@@ -141,7 +160,7 @@ std::string real_digits(double magnitude, const FormatSpec& spec) {
       return written(magnitude * 100, std::chars_format::fixed, precision) + '%';
     case '\0':
       if (spec.precision < 0) return shortest(magnitude);
-      [[fallthrough]];
+      return short_with_point(magnitude, std::max(1, precision));
     default:
       return written(magnitude, std::chars_format::general, std::max(1, precision));
   }

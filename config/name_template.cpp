@@ -13,15 +13,15 @@ namespace {
 // A component of a path has at most 255 bytes; this leaves room for the rest of the template.
 constexpr std::size_t longest_value = 200;
 
-// Whatever the value, it stays one part of a path: no separator, and neither "." nor ".." can come
-// out of it, also not together with dots that the template puts before it.
+// Whatever the value, it stays one part of a path: no separator, and no dot at its beginning, so
+// that neither "." nor ".." comes out of it.
 std::string as_path_part(std::string_view value) {
   std::string part;
   while (!value.empty()) {
     const std::size_t length = std::max<std::size_t>(1, utf8_length(value));
     if (part.size() + length > longest_value) break;
     const bool is_forbidden = value[0] == '/' || has_control_character(value.substr(0, 1));
-    const bool is_leading_dot = value[0] == '.' && part.find_first_not_of('_') == part.npos;
+    const bool is_leading_dot = value[0] == '.' && part.empty();
     part += is_forbidden || is_leading_dot ? "_" : value.substr(0, length);
     value.remove_prefix(length);
   }
@@ -165,6 +165,19 @@ FormattedName format_name(std::string_view name_template, const NameVariables& v
     result.name += text.text.empty() ? "_" : text.text;
   }
   return result;
+}
+
+std::string template_problem(std::string_view name_template) {
+  NameVariables variables;
+  for (auto* number : {&variables.epoch, &variables.batch, &variables.batch_in_epoch,
+                       &variables.sample, &variables.sample_in_epoch, &variables.token,
+                       &variables.token_in_epoch}) {
+    *number = 0;
+  }
+  for (auto* seconds : {&variables.total_wct, &variables.epoch_wct, &variables.batch_wct}) {
+    *seconds = 0;
+  }
+  return format_name(name_template, variables).problem;
 }
 
 std::vector<std::string> variables_in(std::string_view name_template) {

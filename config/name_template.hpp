@@ -11,23 +11,23 @@ namespace traceagent::config {
 // The variables of folder and file names. The first six are known everywhere; the others are of a
 // batch, and a template that names one that is not set keeps it as it is: "{batch}".
 struct NameVariables {
-  std::string run_name;
+  std::string run_name = {};
   std::int64_t rank = 0;
   std::int64_t local_rank = 0;
   std::int64_t world_size = 1;
   std::int64_t local_world_size = 1;
   std::int64_t node_rank = 0;
 
-  std::optional<std::int64_t> epoch;
-  std::optional<std::int64_t> batch;  // the count after the batch: index 4 gives 5
-  std::optional<std::int64_t> batch_in_epoch;
-  std::optional<std::int64_t> sample;
-  std::optional<std::int64_t> sample_in_epoch;
-  std::optional<std::int64_t> token;
-  std::optional<std::int64_t> token_in_epoch;
-  std::optional<double> total_wct;  // seconds
-  std::optional<double> epoch_wct;
-  std::optional<double> batch_wct;
+  std::optional<std::int64_t> epoch = {};
+  std::optional<std::int64_t> batch = {};  // the count after the batch: index 4 gives 5
+  std::optional<std::int64_t> batch_in_epoch = {};
+  std::optional<std::int64_t> sample = {};
+  std::optional<std::int64_t> sample_in_epoch = {};
+  std::optional<std::int64_t> token = {};
+  std::optional<std::int64_t> token_in_epoch = {};
+  std::optional<double> total_wct = {};  // seconds
+  std::optional<double> epoch_wct = {};
+  std::optional<double> batch_wct = {};
 };
 
 struct FormattedName {
@@ -38,8 +38,11 @@ struct FormattedName {
 // Replaces {variable} and {variable:specification}; specifications are Python's (06d, .2f, >4, x).
 // {{ and }} are braces. A variable that does not exist stays as it is.
 // The value of run_name cannot leave the folder the template puts it in: '/', control characters
-// and leading dots become '_', an empty name becomes '_'. The template's own '/' are kept.
+// and a leading dot become '_', an empty name becomes '_'. The template's own '/' are kept.
 FormattedName format_name(std::string_view name_template, const NameVariables& variables);
+
+// What is wrong with a template whatever the variables are: a brace, a specification; empty: fine.
+std::string template_problem(std::string_view name_template);
 
 // The names of the variables in a template, in order, known or not. Stops at a bad brace.
 std::vector<std::string> variables_in(std::string_view name_template);

@@ -25,7 +25,7 @@ void OptionSetter::set(const OptionRow& row, const std::string& where, bool name
     origin_of(row) = where;
     return;
   }
-  std::string value = text ? quoted(*text) : "null";
+  std::string value = text ? in_quotes(*text) : "null";
   if (names_key) value = std::string(row.key) + ": " + value;
   problem("bad value", where, value, why, using_instead(row));
 }
@@ -44,11 +44,11 @@ void OptionSetter::set_schedule_part(const std::string& where, std::string_view 
   const std::string_view name = trimmed(part.substr(0, equals));
   const OptionRow* const row = find_option(std::string(schedule_group) + '.' + std::string(name));
   if (row == nullptr) {
-    problem("unknown option", where, quoted(name),
+    problem("unknown option", where, in_quotes(name),
             nearest_in_words(name, {"skip_first", "wait", "warmup", "active", "repeat"}),
             "ignored");
   } else if (equals == std::string_view::npos) {
-    problem("bad value", where, quoted(part),
+    problem("bad value", where, in_quotes(part),
             "the number is missing, such as in " + std::string(name) + "=1", using_instead(*row));
   } else {
     set(*row, where, true, trimmed(part.substr(equals + 1)));
@@ -105,7 +105,7 @@ void OptionSetter::check_names() {
     if (origin_of(row).empty()) continue;
     const std::string text = show(loaded_.options, row);
     for (const std::string& doubt : doubtful_variables(row.type, text)) {
-      problem("doubtful name", origin_of(row), quoted(text), doubt, "it stays as it is");
+      problem("doubtful name", origin_of(row), in_quotes(text), doubt, "it stays as it is");
     }
   }
 }

@@ -54,7 +54,7 @@ std::size_t utf8_length(std::string_view text) {
   return length;
 }
 
-std::string quoted(std::string_view text) { return '"' + printable(text, longest_quote) + '"'; }
+std::string in_quotes(std::string_view text) { return '"' + printable(text, longest_quote) + '"'; }
 
 std::string printable(std::string_view text, std::size_t longest) {
   std::string out;

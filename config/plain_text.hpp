@@ -9,9 +9,9 @@ namespace traceagent::config {
 std::string_view trimmed(std::string_view text);
 
 // On one line whatever it holds: control characters and invalid UTF-8 as \xNN, cut with "..." after
-// about `longest` bytes. quoted() puts it in double quotes and cuts after 100.
+// about `longest` bytes. in_quotes() puts it in double quotes and cuts after 100.
 std::string printable(std::string_view text, std::size_t longest = 4096);
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 // A JSON string, with its quotes. Invalid UTF-8 becomes U+FFFD, so that any reader takes the line.
 std::string json_string(std::string_view text);

@@ -13,7 +13,7 @@ std::string at(std::string_view path, int line) {
 }
 
 void unknown_key(OptionSetter& setter, const std::string& where, const std::string& key) {
-  setter.problem("unknown option", where, quoted(key), nearest_key_in_words(key), "ignored");
+  setter.problem("unknown option", where, in_quotes(key), nearest_key_in_words(key), "ignored");
 }
 
 // False: what stands in the group is to be passed over.
@@ -43,7 +43,7 @@ void set_whole_group(OptionSetter& setter, const std::string& where, const YamlE
   }
   if (!entry.text) return;  // "output:" with nothing under it
   if (entry.key == "schedule") return setter.set_schedule(where, *entry.text);
-  setter.problem("bad value", where, entry.key + ": " + quoted(*entry.text),
+  setter.problem("bad value", where, entry.key + ": " + in_quotes(*entry.text),
                  "it needs a map, not a value", "ignored");
 }
 

@@ -50,7 +50,7 @@ std::string unknown_unit(std::string_view name, std::span<const Unit> units) {
   std::vector<std::string_view> names;
   for (const Unit& unit : units) names.push_back(unit.name);
   const std::string_view near = nearest(name, names);
-  std::string problem = "unknown unit " + quoted(name);
+  std::string problem = "unknown unit " + in_quotes(name);
   if (!near.empty()) return problem + ", the nearest is " + std::string(near);
   problem += ", the units are";
   for (auto name_of = names.rbegin(); name_of != names.rend(); ++name_of) {

@@ -107,7 +107,7 @@ std::string text_problem(const OptionRow& row, std::string_view text) {
     case OptionType::node_name_template:
     case OptionType::nullable_name_template:
     case OptionType::file_name_template:
-      return format_name(text, {}).problem;
+      return template_problem(text);
     default:
       return {};
   }

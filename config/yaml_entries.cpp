@@ -5,10 +5,10 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
-#include <istream>
+#include <algorithm>
 #include <map>
 #include <set>
-#include <streambuf>
+#include <sstream>
 #include <utility>
 
 #include "config/plain_text.hpp"
@@ -68,6 +68,8 @@ class EntryCollector final : public YAML::EventHandler {
     --depth_;
   }
 
+  int key_line() const { return key_line_; }
+
  private:
   void scalar(const YAML::Mark& mark, std::optional<std::string> text) {
     if (depth_ == 0) {
@@ -121,7 +123,7 @@ class EntryCollector final : public YAML::EventHandler {
     if (!seen_.insert(key_).second) {
       if (document_.faults.size() < most_faults) {
         document_.faults.push_back(
-            {key_line_, quoted(key_) + " is given twice", "the first one is used"});
+            {key_line_, in_quotes(key_) + " is given twice", "the first one is used"});
       }
       if (kind != YamlEntry::Kind::group) return;
     }
@@ -144,26 +146,35 @@ class EntryCollector final : public YAML::EventHandler {
   std::map<YAML::anchor_t, std::optional<std::string>> anchored_;
 };
 
-// A stream over text that is not copied.
-class TextBuffer final : public std::streambuf {
- public:
-  explicit TextBuffer(std::string_view text) {
-    char* const begin = const_cast<char*>(text.data());
-    setg(begin, begin, begin + text.size());
-  }
-};
+// yaml-cpp takes a quote that is never closed for one that ends with the file, and so swallows all
+// keys after it. With an end-of-document mark after the text it says that the quote is open.
+constexpr std::string_view end_of_document = "\n...\n";
+
+bool is_open_quote(const YAML::Exception& error) {
+  return error.msg == YAML::ErrorMsg::DOC_IN_SCALAR || error.msg == YAML::ErrorMsg::EOF_IN_SCALAR;
+}
 
 void parse_into(YamlDocument& document, std::string_view text) {
-  TextBuffer buffer(text);
-  std::istream stream(&buffer);
+  std::istringstream stream(std::string(text) + std::string(end_of_document));
   YAML::Parser parser(stream);
   EntryCollector collector(document);
-  if (!parser.HandleNextDocument(collector)) return;
+  try {
+    if (!parser.HandleNextDocument(collector)) return;
+  } catch (const YAML::Exception& error) {
+    if (is_open_quote(error)) refuse(collector.key_line(), "a quote is not closed");
+    throw;
+  }
   YamlDocument ignored;
   EntryCollector rest(ignored);
   if (parser.HandleNextDocument(rest)) {
     document.faults.push_back({0, "a second document begins", "only the first one is read"});
   }
+}
+
+// What is missing at the end is missed after the last line.
+int within(std::string_view text, int line) {
+  const auto lines = static_cast<int>(std::ranges::count(text, '\n')) + !text.ends_with('\n');
+  return std::min(line, lines);
 }
 
 }  // namespace
@@ -179,10 +190,13 @@ YamlDocument parse_yaml(std::string_view text) {
     } catch (const Refused& refused) {
       broken = refused.fault;
     } catch (const YAML::Exception& error) {
-      broken = {error.mark.is_null() ? 0 : line_of(error.mark), error.msg, {}};
+      broken = {error.mark.is_null() ? 0 : line_of(error.mark), printable(error.msg), {}};
     }
   }
-  if (broken) document = {{}, {}, std::move(broken)};
+  if (broken) {
+    broken->line = within(text, broken->line);
+    document = {{}, {}, std::move(broken)};
+  }
   return document;
 }
 

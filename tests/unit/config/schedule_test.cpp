@@ -28,12 +28,12 @@ struct Case {
 
 TEST(Schedule, TableOfCases) {
   const std::vector<Case> cases = {
-      {{0, 0, 1, 4, 1}, "waaarsss"},       {{0, 0, 0, 1, 1}, "rsss"},
-      {{0, 0, 0, 1, 0}, "rrrrrr"},         {{0, 0, 0, 3, 1}, "aarsss"},
-      {{2, 0, 1, 2, 1}, "sswarsss"},       {{0, 2, 1, 2, 2}, "sswarsswarsss"},
+      {{0, 0, 1, 4, 1}, "waaarsss"},      {{0, 0, 0, 1, 1}, "rsss"},
+      {{0, 0, 0, 1, 0}, "rrrrrr"},        {{0, 0, 0, 3, 1}, "aarsss"},
+      {{2, 0, 1, 2, 1}, "sswarsss"},      {{0, 2, 1, 2, 2}, "sswarsswarsss"},
       {{3, 1, 1, 2, 2}, "sssswarswarss"}, {{1, 2, 0, 1, 0}, "sssrssrssrssr"},
-      {{0, 0, 2, 1, 3}, "wwrwwrwwrss"},    {{5, 0, 0, 2, 1}, "sssssarss"},
-      {{0, 3, 0, 0, 0}, "ssssss"},         {{0, 0, 2, 0, 0}, "wwwwww"},
+      {{0, 0, 2, 1, 3}, "wwrwwrwwrss"},   {{5, 0, 0, 2, 1}, "sssssarss"},
+      {{0, 3, 0, 0, 0}, "ssssss"},        {{0, 0, 2, 0, 0}, "wwwwww"},
       {{0, 0, 0, 0, 0}, "ssssss"},
   };
   for (const Case& each : cases) {

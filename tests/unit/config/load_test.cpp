@@ -1,0 +1,398 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "config/options.hpp"
+#include "tests/unit/config/variables.hpp"
+
+namespace traceagent::config {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+Lines lines_of(const Loaded& loaded) {
+  Lines lines;
+  for (const Problem& problem : loaded.problems) lines.push_back(problem.line);
+  return lines;
+}
+
+Loaded from_yaml(std::string_view text, std::initializer_list<std::string> variables = {}) {
+  const Variables environment(variables);
+  return load_text("job.yaml", text, environment.environment());
+}
+
+Loaded from_variables(std::initializer_list<std::string> variables) {
+  const Variables environment(variables);
+  return load(environment.environment());
+}
+
+TEST(Load, NothingGivesTheDefaults) {
+  const Loaded loaded = from_variables({});
+  EXPECT_EQ(lines_of(loaded), Lines{});
+  EXPECT_EQ(loaded.config_path, "");
+  const Options& o = loaded.options;
+  EXPECT_TRUE(o.enabled);
+  EXPECT_EQ(o.run_name, "");
+  EXPECT_EQ(o.output_folder, "{run_name}/traces");
+  EXPECT_EQ(o.output_merged, "node{node_rank}.json");
+  EXPECT_EQ(o.output_remote, std::nullopt);
+  EXPECT_EQ(o.output_keep, -1);
+  EXPECT_EQ(schedule_of(o), (Schedule{0, 0, 1, 4, 1}));
+  EXPECT_EQ(o.step_mark, "auto");
+  EXPECT_EQ(o.step_patience, 60000000000U);
+  EXPECT_EQ(o.ring_size, 67108864U);
+  EXPECT_EQ(o.ring_full, "drop");
+  EXPECT_EQ(o.ring_folder, "/dev/shm");
+  EXPECT_TRUE(o.doors_nccl_plugin);
+  EXPECT_EQ(o.merge_mode, "exit");
+  EXPECT_EQ(o.merge_timeout, 60000000000U);
+  EXPECT_EQ(o.exit_timeout, 5000000000U);
+  EXPECT_EQ(o.identity_rank, -1);
+}
+
+TEST(Load, AnEmptyEnvironmentIsNoCrash) {
+  EXPECT_EQ(lines_of(load(Environment(nullptr))), Lines{});
+}
+
+TEST(Load, EveryOptionFromYaml) {
+  const Loaded loaded = from_yaml(R"(
+enabled: false
+run_name: my-run
+verbose: yes
+quiet: on
+output: {folder: a/b, filename: "r{rank}.json", merged: null, gzip: true, overwrite: 1, keep: 3,
+         remote: "s3://bucket/prefix"}
+schedule: {skip_first: 10, wait: 5, warmup: 2, active: 3, repeat: 7}
+step: {mark: "nvtx:step", per_epoch: 100, samples: 32, tokens: 4096, patience: 2min}
+ring: {size: 1MiB, full: overwrite, folder: /tmp}
+doors: {cudart: false, nccl: false, dlsym: false, driver: false, nccl_plugin: false, nvtx: false,
+        cupti: off}
+merge: {mode: off, timeout: 250ms}
+exit: {timeout: 1h}
+identity: {rank: 3, local_rank: 1, world_size: 8, local_world_size: 2, node_rank: 1}
+)");
+  EXPECT_EQ(lines_of(loaded), Lines{});
+  EXPECT_EQ(describe(loaded.options),
+            R"({"enabled":false,"run_name":"my-run","verbose":true,"quiet":true,)"
+            R"("output.folder":"a/b","output.filename":"r{rank}.json","output.merged":null,)"
+            R"("output.gzip":true,"output.overwrite":true,"output.keep":3,)"
+            R"("output.remote":"s3://bucket/prefix","schedule.skip_first":10,"schedule.wait":5,)"
+            R"("schedule.warmup":2,"schedule.active":3,"schedule.repeat":7,)"
+            R"("step.mark":"nvtx:step","step.per_epoch":100,"step.samples":32,)"
+            R"("step.tokens":4096,"step.patience":"2min","ring.size":"1MiB",)"
+            R"("ring.full":"overwrite","ring.folder":"/tmp","doors.cudart":false,)"
+            R"("doors.nccl":false,"doors.dlsym":false,"doors.driver":false,)"
+            R"("doors.nccl_plugin":false,"doors.nvtx":false,"doors.cupti":false,)"
+            R"("merge.mode":"off","merge.timeout":"250ms","exit.timeout":"1h",)"
+            R"("identity.rank":3,"identity.local_rank":1,"identity.world_size":8,)"
+            R"("identity.local_world_size":2,"identity.node_rank":1})");
+}
+
+TEST(Load, EveryOptionHasItsVariable) {
+  // Each option set alone from its variable to a value that is not its default.
+  for (const OptionRow& row : option_rows()) {
+    std::string value;
+    switch (row.type) {
+      case OptionType::boolean:
+        value = std::get<bool Options::*>(row.field) == &Options::enabled ? "false" : "true";
+        if (row.key.starts_with("doors.")) value = "false";
+        break;
+      case OptionType::choice:
+        value = row.rule.choices.substr(row.rule.choices.rfind('|') + 1);
+        break;
+      case OptionType::bytes:
+        value = "2MiB";
+        break;
+      case OptionType::duration:
+        value = "7s";
+        break;
+      case OptionType::step_mark:
+        value = "every:3s";
+        break;
+      case OptionType::integer:
+      case OptionType::count:
+        value = "3";
+        break;
+      default:
+        value = "some-text";
+    }
+    const Loaded loaded = from_variables({environment_name(row.key) + "=" + value});
+    EXPECT_EQ(lines_of(loaded), Lines{}) << row.key;
+    EXPECT_NE(describe(loaded.options), describe({})) << row.key << " = " << value;
+  }
+}
+
+TEST(Load, EnvironmentNames) {
+  EXPECT_EQ(environment_name("run_name"), "TRACEAGENT_RUN_NAME");
+  EXPECT_EQ(environment_name("doors.nccl_plugin"), "TRACEAGENT_DOORS_NCCL_PLUGIN");
+}
+
+TEST(Load, TheEnvironmentWins) {
+  const Loaded loaded = from_yaml("ring: {size: 1MiB}\nverbose: true\nschedule: {active: 9}\n",
+                                  {"TRACEAGENT_RING_SIZE=2MiB", "TRACEAGENT_SCHEDULE_ACTIVE=7"});
+  EXPECT_EQ(lines_of(loaded), Lines{});
+  EXPECT_EQ(loaded.options.ring_size, 2097152U);
+  EXPECT_EQ(loaded.options.schedule_active, 7U);
+  EXPECT_TRUE(loaded.options.verbose);
+}
+
+TEST(Load, ShortNamesOfTheIdentity) {
+  const Loaded loaded =
+      from_variables({"TRACEAGENT_RANK=3", "TRACEAGENT_LOCAL_RANK=1", "TRACEAGENT_WORLD_SIZE=8",
+                      "TRACEAGENT_LOCAL_WORLD_SIZE=2", "TRACEAGENT_NODE_RANK=1"});
+  EXPECT_EQ(lines_of(loaded), Lines{});
+  EXPECT_EQ(loaded.options.identity_rank, 3);
+  EXPECT_EQ(loaded.options.identity_local_rank, 1);
+  EXPECT_EQ(loaded.options.identity_world_size, 8);
+  EXPECT_EQ(loaded.options.identity_local_world_size, 2);
+  EXPECT_EQ(loaded.options.identity_node_rank, 1);
+  EXPECT_EQ(
+      from_variables({"TRACEAGENT_IDENTITY_RANK=5", "TRACEAGENT_RANK=3"}).options.identity_rank, 5);
+}
+
+TEST(Load, TheCompactSchedule) {
+  constexpr auto compact = "TRACEAGENT_SCHEDULE=skip_first=10,wait=5,warmup=1,active=3,repeat=2";
+  EXPECT_EQ(schedule_of(from_variables({compact}).options), (Schedule{10, 5, 1, 3, 2}));
+  EXPECT_EQ(schedule_of(from_yaml("schedule: \"skip_first=10, wait=5, active=3\"\n").options),
+            (Schedule{10, 5, 1, 3, 1}));
+  // What the variable does not name stays as the file has it; a single variable is more exact.
+  const Loaded mixed =
+      from_yaml("schedule: {skip_first: 10, wait: 5}\n",
+                {"TRACEAGENT_SCHEDULE=wait=6, active=2,", "TRACEAGENT_SCHEDULE_ACTIVE=3"});
+  EXPECT_EQ(lines_of(mixed), Lines{});
+  EXPECT_EQ(schedule_of(mixed.options), (Schedule{10, 6, 1, 3, 1}));
+}
+
+TEST(Load, ProblemsOfTheCompactSchedule) {
+  EXPECT_EQ(lines_of(from_variables({"TRACEAGENT_SCHEDULE=skip_frist=1,wait,active=x"})),
+            (Lines{"unknown option: TRACEAGENT_SCHEDULE: \"skip_frist\": the nearest is "
+                   "skip_first; ignored",
+                   "bad value: TRACEAGENT_SCHEDULE: \"wait\": the number is missing, such as in "
+                   "wait=1; using the default 0",
+                   "bad value: TRACEAGENT_SCHEDULE: schedule.active: \"x\": not a whole number "
+                   "from 0; using the default 4"}));
+}
+
+TEST(Load, AnImpossibleScheduleIsReplacedWhole) {
+  const Loaded loaded = from_yaml("schedule:\n  wait: 7\n  active: 0\n");
+  EXPECT_EQ(lines_of(loaded),
+            (Lines{"impossible schedule: job.yaml:2, job.yaml:3: "
+                   "skip_first=0,wait=7,warmup=1,active=0,repeat=1: active is 0, so that nothing "
+                   "would ever be recorded; using the default "
+                   "skip_first=0,wait=0,warmup=1,active=4,repeat=1"}));
+  EXPECT_EQ(schedule_of(loaded.options), Schedule{});
+  const Loaded two_places = from_yaml("schedule: {active: 0}\n", {"TRACEAGENT_SCHEDULE=warmup=0"});
+  ASSERT_EQ(two_places.problems.size(), 1U);
+  EXPECT_TRUE(two_places.problems[0].line.starts_with(
+      "impossible schedule: TRACEAGENT_SCHEDULE, job.yaml:1: "));
+}
+
+TEST(Load, ValuesOfTheWrongType) {
+  EXPECT_EQ(
+      lines_of(from_yaml("enabled: maybe\n"
+                         "output: {keep: -2, gzip: 2, overwrite: null}\n"
+                         "schedule: {wait: -1, active: 4.5, repeat: 99999999999999999999}\n"
+                         "step: {mark: nvtx}\n"
+                         "ring: {size: 100KiB, full: dorp}\n"
+                         "merge: {timeout: 60, mode: [exit]}\n"
+                         "run_name: {a: b}\n"
+                         "quiet: \"tr\\nue\"\n")),
+      (Lines{
+          "bad value: job.yaml:1: enabled: \"maybe\": not true or false; using the default true",
+          "bad value: job.yaml:2: output.keep: \"-2\": less than -1; using the default -1",
+          "bad value: job.yaml:2: output.gzip: \"2\": not true or false; using the default false",
+          "bad value: job.yaml:2: output.overwrite: null: it must have a value; using the default "
+          "false",
+          "bad value: job.yaml:3: schedule.wait: \"-1\": not a whole number from 0; using the "
+          "default 0",
+          "bad value: job.yaml:3: schedule.active: \"4.5\": not a whole number from 0; using the "
+          "default 4",
+          "bad value: job.yaml:3: schedule.repeat: \"99999999999999999999\": too large; using the "
+          "default 1",
+          "bad value: job.yaml:4: step.mark: \"nvtx\": a name is missing, such as in nvtx:step; "
+          "using the default auto",
+          "bad value: job.yaml:5: ring.size: \"100KiB\": less than 256KiB; using the default 64MiB",
+          "bad value: job.yaml:5: ring.full: \"dorp\": not one of drop, overwrite, the nearest is "
+          "drop; using the default drop",
+          "bad value: job.yaml:6: merge.timeout: \"60\": the unit is missing, such as in 60s; "
+          "using the default 1min",
+          "bad value: job.yaml:6: merge.mode: it needs a value, not a list; using the default exit",
+          "bad value: job.yaml:7: run_name: it needs a value, not a map; using the default \"\"",
+          "bad value: job.yaml:8: quiet: \"tr\\x0aue\": not true or false; using the default "
+          "false"}));
+}
+
+TEST(Load, ARefusedVariableLeavesTheFilesValue) {
+  const Loaded loaded = from_yaml("ring: {size: 1MiB}\n", {"TRACEAGENT_RING_SIZE=lots"});
+  EXPECT_EQ(lines_of(loaded), (Lines{"bad value: TRACEAGENT_RING_SIZE: \"lots\": not a size such "
+                                     "as 64MiB; using 1MiB"}));
+  EXPECT_EQ(loaded.options.ring_size, 1048576U);
+}
+
+TEST(Load, UnknownKeysNameTheNearest) {
+  EXPECT_EQ(
+      lines_of(from_yaml("run_nam: x\n"
+                         "ouput: {folder: a, gzip: true}\n"
+                         "output: {filname: x}\n"
+                         "filename: x\n"
+                         "output.gzip: true\n"
+                         "banana: x\n"
+                         "doors: [nccl]\n"
+                         "ring: 64MiB\n"
+                         "merge:\n")),
+      (Lines{"unknown option: job.yaml:1: \"run_nam\": the nearest is run_name; ignored",
+             "unknown option: job.yaml:2: \"ouput\": the nearest is output; ignored",
+             "unknown option: job.yaml:3: \"output.filname\": the nearest is "
+             "output.filename; ignored",
+             "unknown option: job.yaml:4: \"filename\": the nearest is output.filename; "
+             "ignored",
+             "unknown option: job.yaml:6: \"banana\": there is none like it; ignored",
+             "bad value: job.yaml:7: doors: it needs a map, not a list; ignored",
+             "bad value: job.yaml:8: ring: \"64MiB\": it needs a map, not a value; ignored"}));
+}
+
+TEST(Load, UnknownVariablesNameTheNearest) {
+  EXPECT_EQ(
+      lines_of(from_variables({"TRACEAGENT_RNIG_SIZE=1", "TRACEAGENT_LOCALRANK=1",
+                               "TRACEAGENT_SCHEDUL=x", "TRACEAGENT_BANANA=1",
+                               "TRACEAGENT_INTERNAL_ANYTHING=1", "TRACEAGENTX=1", "RANK=x"})),
+      (Lines{"unknown variable: TRACEAGENT_RNIG_SIZE: the nearest is TRACEAGENT_RING_SIZE; ignored",
+             "unknown variable: TRACEAGENT_LOCALRANK: the nearest is TRACEAGENT_LOCAL_RANK; "
+             "ignored",
+             "unknown variable: TRACEAGENT_SCHEDUL: the nearest is TRACEAGENT_SCHEDULE; ignored",
+             "unknown variable: TRACEAGENT_BANANA: there is none like it; ignored"}));
+}
+
+TEST(Load, NullAndEmptyVariables) {
+  const Loaded loaded = from_variables({"TRACEAGENT_OUTPUT_MERGED=null",
+                                        "TRACEAGENT_OUTPUT_REMOTE=", "TRACEAGENT_RUN_NAME=",
+                                        "TRACEAGENT_RING_SIZE=", "TRACEAGENT_OUTPUT_FOLDER="});
+  EXPECT_EQ(lines_of(loaded), Lines{});
+  EXPECT_EQ(loaded.options.output_merged, std::nullopt);
+  EXPECT_EQ(loaded.options.output_remote, std::nullopt);
+  EXPECT_EQ(loaded.options.ring_size, 67108864U);
+  EXPECT_EQ(loaded.options.output_folder, "{run_name}/traces");
+  EXPECT_EQ(from_variables({"TRACEAGENT_OUTPUT_MERGED="}).options.output_merged, std::nullopt);
+  // An empty variable takes back what a file says only where empty is a value.
+  const Loaded over = from_yaml("run_name: x\nring.size: 1MiB\n",
+                                {"TRACEAGENT_RUN_NAME=", "TRACEAGENT_RING_SIZE="});
+  EXPECT_EQ(over.options.run_name, "");
+  EXPECT_EQ(over.options.ring_size, 1048576U);
+}
+
+TEST(Load, QuotedNullIsAName) {
+  EXPECT_EQ(from_yaml("output: {merged: 'null'}\n").options.output_merged, "null");
+  EXPECT_EQ(from_yaml("output: {merged: null}\n").options.output_merged, std::nullopt);
+}
+
+TEST(Load, NameTemplates) {
+  EXPECT_EQ(lines_of(from_yaml("output:\n"
+                               "  folder: \"{rank\"\n"
+                               "  filename: \"{batch:06q}.json\"\n"
+                               "  merged: \"\"\n")),
+            (Lines{"bad value: job.yaml:2: output.folder: \"{rank\": a '{' has no '}' after it; "
+                   "using the default {run_name}/traces",
+                   "bad value: job.yaml:3: output.filename: \"{batch:06q}.json\": {batch:06q}: "
+                   "unknown format \"06q\"; using the default "
+                   "ep{epoch}-ba{batch}-rank{rank}.json"}));
+  const Loaded doubtful = from_yaml("output: {folder: \"{epoch}\", filename: \"{rnk}{batch}\"}\n");
+  EXPECT_EQ(lines_of(doubtful),
+            (Lines{"doubtful name: job.yaml:1: \"{epoch}\": {epoch} is known in output.filename "
+                   "only; it stays as it is",
+                   "doubtful name: job.yaml:1: \"{rnk}{batch}\": there is no variable {rnk}, the "
+                   "nearest is rank; it stays as it is"}));
+  EXPECT_EQ(doubtful.options.output_folder, "{epoch}");
+  EXPECT_EQ(lines_of(from_yaml("output: {folder: \"\"}\n")),
+            (Lines{"bad value: job.yaml:1: output.folder: \"\": it is empty; using the default "
+                   "{run_name}/traces"}));
+}
+
+TEST(Load, ControlCharactersAreRefused) {
+  EXPECT_EQ(lines_of(from_yaml("run_name: \"a\\nb\"\n")),
+            (Lines{"bad value: job.yaml:1: run_name: \"a\\x0ab\": it has a control character in "
+                   "it; using the default \"\""}));
+}
+
+TEST(Load, BrokenYamlIsNotUsedAtAll) {
+  const Loaded loaded = from_yaml("verbose: true\nring: {size: 1MiB\nquiet: true\n");
+  EXPECT_EQ(lines_of(loaded), (Lines{"broken YAML: job.yaml:3: end of map flow not found; going on "
+                                     "without this file"}));
+  EXPECT_FALSE(loaded.options.verbose);
+}
+
+TEST(Load, DoubtfulYaml) {
+  EXPECT_EQ(lines_of(from_yaml("quiet: true\nquiet: false\n---\nx: 1\n")),
+            (Lines{"doubtful YAML: job.yaml:2: \"quiet\" is given twice; the first one is used",
+                   "doubtful YAML: job.yaml: a second document begins; only the first one is "
+                   "read"}));
+}
+
+TEST(Load, ManyProblemsAreCountedNotShown) {
+  std::string text;
+  for (int i = 0; i < 900; ++i) text += "unknown" + std::to_string(i) + ": 1\n";
+  const Loaded loaded = from_yaml(text);
+  ASSERT_EQ(loaded.problems.size(), 21U);
+  EXPECT_EQ(loaded.problems[20].line, "more problems with options: 880 are not shown");
+}
+
+TEST(Load, EveryProblemIsOneLineWhateverTheInput) {
+  const std::string nasty =
+      "\"a\\nb\\0\\x07\": \"\\r\\n\"\nring: {\"\\n\": \"\\n\", size: \"\\n\"}\n";
+  for (const Problem& problem :
+       from_yaml(nasty, {"TRACEAGENT_\nX=1", "TRACEAGENT_\xff=1"}).problems) {
+    EXPECT_EQ(problem.line.find_first_of("\n\r\x07"), std::string::npos) << problem.line;
+  }
+}
+
+class LoadFile : public testing::Test {
+ protected:
+  std::string path_ = testing::TempDir() + "traceagent_load_" + std::to_string(getpid()) + ".yaml";
+  void TearDown() override { std::remove(path_.c_str()); }
+};
+
+TEST_F(LoadFile, ThatTheVariableNames) {
+  std::ofstream(path_) << "ring:\n  size: 1MiB\n  fall: drop\n";
+  const Loaded loaded = from_variables({"TRACEAGENT_CONFIG=" + path_});
+  EXPECT_EQ(loaded.options.ring_size, 1048576U);
+  EXPECT_EQ(loaded.config_path, path_);
+  EXPECT_EQ(lines_of(loaded), (Lines{"unknown option: " + path_ +
+                                     ":3: \"ring.fall\": the nearest is ring.full; ignored"}));
+}
+
+TEST_F(LoadFile, ThatCannotBeRead) {
+  EXPECT_EQ(lines_of(from_variables({"TRACEAGENT_CONFIG=" + path_, "TRACEAGENT_VERBOSE=1"})),
+            (Lines{"unreadable options file: " + path_ +
+                   ": No such file or directory; going on without it"}));
+  EXPECT_EQ(lines_of(from_variables({"TRACEAGENT_CONFIG="})), Lines{});
+}
+
+TEST_F(LoadFile, ThatIsBinary) {
+  std::string bytes;
+  for (int i = 0; i < 5000; ++i) bytes += static_cast<char>(i * 37 % 251 + 1);
+  std::ofstream(path_) << bytes;
+  const Loaded loaded = from_variables({"TRACEAGENT_CONFIG=" + path_});
+  ASSERT_EQ(loaded.problems.size(), 1U);
+  EXPECT_TRUE(loaded.problems[0].line.starts_with("broken YAML: " + path_));
+  EXPECT_EQ(describe(loaded.options), describe({}));
+  std::ofstream(path_) << std::string(
+      "\x7f"
+      "ELF\0\0",
+      6);
+  EXPECT_EQ(lines_of(from_variables({"TRACEAGENT_CONFIG=" + path_})),
+            (Lines{"broken YAML: " + path_ +
+                   ": not text: it has a zero byte in it; going on without this file"}));
+}
+
+TEST_F(LoadFile, OfTenMegabytes) {
+  std::ofstream(path_) << std::string(10 << 20, 'a');
+  EXPECT_EQ(
+      lines_of(from_variables({"TRACEAGENT_CONFIG=" + path_})),
+      (Lines{"unreadable options file: " + path_ + ": larger than 1 MiB; going on without it"}));
+}
+
+}  // namespace
+}  // namespace traceagent::config
