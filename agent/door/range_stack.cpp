@@ -1,0 +1,111 @@
+#include "agent/door/range_stack.hpp"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+namespace traceagent::door {
+namespace {
+
+constexpr std::size_t page_bytes = 4096;
+constinit thread_local RangeStack* own_stack __attribute__((tls_model("initial-exec"))) = nullptr;
+
+pthread_key_t exit_key;
+pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
+bool exit_key_made = false;
+
+void free_stack(void* stack) noexcept {
+  own_stack = nullptr;
+  munmap(stack, page_bytes);
+}
+
+void make_exit_key() noexcept { exit_key_made = pthread_key_create(&exit_key, free_stack) == 0; }
+
+struct StartedRange {
+  // The range's id while it is open, 1 while it is being filled, 0 when free.
+  std::atomic<std::uint64_t> id;
+  OpenRange range;
+};
+constexpr std::size_t started_slots = 256;
+constinit std::array<StartedRange, started_slots> started{};
+constinit std::atomic<std::uint64_t> next_start{1};
+
+}  // namespace
+
+void OpenRange::set_name(std::string_view text) noexcept {
+  name_length = static_cast<std::uint32_t>(std::min(text.size(), sizeof name));
+  std::memcpy(name, text.data(), name_length);
+}
+
+RangeStack* RangeStack::of_this_thread() noexcept {
+  if (own_stack != nullptr) return own_stack;
+  const int saved_errno = errno;
+  pthread_once(&exit_key_once, make_exit_key);
+  void* memory = mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  errno = saved_errno;
+  if (memory == MAP_FAILED) return nullptr;
+  own_stack = static_cast<RangeStack*>(memory);  // zeroed pages are an empty stack
+  if (exit_key_made) pthread_setspecific(exit_key, own_stack);
+  return own_stack;
+}
+
+OpenRange* RangeStack::push(const void* domain) noexcept {
+  if (depth_ == deepest) {
+    ++unfollowed_;
+    return nullptr;
+  }
+  OpenRange& range = ranges_[depth_++];
+  range.record = nullptr;
+  range.domain = domain;
+  range.name_length = 0;
+  return &range;
+}
+
+bool RangeStack::pop(const void* domain, OpenRange& popped) noexcept {
+  if (unfollowed_ > 0) {
+    --unfollowed_;
+    return false;
+  }
+  for (std::size_t i = depth_; i-- > 0;) {
+    if (ranges_[i].domain != domain) continue;
+    popped = ranges_[i];
+    std::copy(ranges_ + i + 1, ranges_ + depth_, ranges_ + i);
+    --depth_;
+    return true;
+  }
+  return false;
+}
+
+std::uint64_t start_range(const OpenRange& range) noexcept {
+  const std::uint64_t number = next_start.fetch_add(1, std::memory_order_relaxed);
+  for (std::size_t probe = 0; probe < 8; ++probe) {
+    const std::size_t index = (number + probe) % started_slots;
+    std::uint64_t free_slot = 0;
+    if (!started[index].id.compare_exchange_strong(free_slot, 1, std::memory_order_acquire)) {
+      continue;
+    }
+    started[index].range = range;
+    const std::uint64_t id = (number << 8 | index) + (std::uint64_t{1} << 40);
+    started[index].id.store(id, std::memory_order_release);
+    return id;
+  }
+  return 0;
+}
+
+bool end_range(std::uint64_t id, OpenRange& ended) noexcept {
+  StartedRange& slot = started[id % started_slots];
+  std::uint64_t expected = id;
+  if (id <= 1 || !slot.id.compare_exchange_strong(expected, 1, std::memory_order_acquire)) {
+    return false;
+  }
+  ended = slot.range;
+  slot.id.store(0, std::memory_order_release);
+  return true;
+}
+
+}  // namespace traceagent::door
