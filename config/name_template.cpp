@@ -169,9 +169,9 @@ FormattedName format_name(std::string_view name_template, const NameVariables& v
 
 std::string template_problem(std::string_view name_template) {
   NameVariables variables;
-  for (auto* number : {&variables.epoch, &variables.batch, &variables.batch_in_epoch,
-                       &variables.sample, &variables.sample_in_epoch, &variables.token,
-                       &variables.token_in_epoch}) {
+  for (auto* number :
+       {&variables.epoch, &variables.batch, &variables.batch_in_epoch, &variables.sample,
+        &variables.sample_in_epoch, &variables.token, &variables.token_in_epoch}) {
     *number = 0;
   }
   for (auto* seconds : {&variables.total_wct, &variables.epoch_wct, &variables.batch_wct}) {

@@ -12,6 +12,9 @@
 namespace traceagent::config {
 namespace {
 
+// Nothing longer is a path, and templates multiply what they are given.
+constexpr std::size_t longest_text = 4096;
+
 std::string lowered(std::string_view text) {
   std::string out(text);
   for (char& c : out) {
@@ -98,6 +101,7 @@ std::string choice_problem(std::string_view text, std::string_view joined) {
 
 std::string text_problem(const OptionRow& row, std::string_view text) {
   if (row.rule.refuses_empty && text.empty()) return "it is empty";
+  if (text.size() > longest_text) return "longer than 4096 bytes";
   if (has_control_character(text)) return "it has a control character in it";
   switch (row.type) {
     case OptionType::choice:

@@ -2,7 +2,9 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -317,6 +319,13 @@ TEST(Load, ControlCharactersAreRefused) {
                    "it; using the default \"\""}));
 }
 
+TEST(Load, TextLongerThanAnyPathIsRefused) {
+  EXPECT_EQ(from_yaml("run_name: " + std::string(4096, 'x')).options.run_name.size(), 4096U);
+  EXPECT_EQ(lines_of(from_yaml("run_name: " + std::string(4097, 'x'))),
+            (Lines{"bad value: job.yaml:1: run_name: \"" + std::string(100, 'x') +
+                   "...\": longer than 4096 bytes; using the default \"\""}));
+}
+
 TEST(Load, BrokenYamlIsNotUsedAtAll) {
   const Loaded loaded = from_yaml("verbose: true\nring: {size: 1MiB\nquiet: true\n");
   EXPECT_EQ(lines_of(loaded), (Lines{"broken YAML: job.yaml:3: end of map flow not found; going on "
@@ -346,6 +355,21 @@ TEST(Load, EveryProblemIsOneLineWhateverTheInput) {
        from_yaml(nasty, {"TRACEAGENT_\nX=1", "TRACEAGENT_\xff=1"}).problems) {
     EXPECT_EQ(problem.line.find_first_of("\n\r\x07"), std::string::npos) << problem.line;
   }
+}
+
+// Also the beginning of a fuzzer's corpus.
+TEST(Load, SurvivesTheSeeds) {
+  int seeds = 0;
+  for (const auto& file :
+       std::filesystem::directory_iterator(TRACEAGENT_SOURCE_DIR "/tests/unit/config/seeds")) {
+    std::stringstream text;
+    text << std::ifstream(file.path()).rdbuf();
+    for (const std::string& line : lines_of(from_yaml(text.str()))) {
+      EXPECT_EQ(line.find_first_of("\n\r"), std::string::npos) << file.path();
+    }
+    ++seeds;
+  }
+  EXPECT_GE(seeds, 8);
 }
 
 class LoadFile : public testing::Test {
