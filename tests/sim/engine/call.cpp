@@ -1,0 +1,102 @@
+#include "tests/sim/engine/call.hpp"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "tests/sim/engine/clock.hpp"
+#include "tests/sim/engine/script.hpp"
+#include "tests/sim/engine/truth_file.hpp"
+
+namespace simgpu {
+namespace {
+
+thread_local constinit int depth = 0;
+thread_local constinit std::uint32_t thread_id = 0;
+thread_local constinit std::uint64_t outer_number = 0;
+std::atomic<std::uint64_t> calls{0};
+std::atomic<bool> forked{false};
+
+void on_child() {
+  thread_id = 0;
+  forked.store(calls.load() != 0);
+}
+
+std::uint64_t next_number() {
+  static std::once_flag once;
+  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, on_child); });
+  return calls.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+std::uint32_t current_tid() {
+  if (thread_id == 0) {
+    thread_id = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  }
+  return thread_id;
+}
+
+std::uint64_t count_call(const std::string& function) {
+  static std::mutex mutex;
+  static auto& counts = *new std::map<std::string, std::uint64_t>;
+  std::lock_guard lock(mutex);
+  return ++counts[function];
+}
+
+}  // namespace
+
+Call::Call(const Function& function) noexcept
+    : begin_ns_(now_ns()), function_(function), nested_(depth++ != 0), record_(&scratch_) {
+  if (nested_) {
+    number_ = outer_number;
+    return;
+  }
+  number_ = outer_number = next_number();
+  if (Record* claimed = truth::claim()) {
+    record_ = claimed;
+    claimed->kind = RecordKind::call;
+    claimed->library = function.library;
+    claimed->variant = function.variant;
+    claimed->function = function.id;
+    claimed->cudart_major = function.cudart_major;
+    claimed->tid = current_tid();
+    claimed->number = number_;
+    claimed->begin_ns = begin_ns_;
+    claimed->state.store(RecordState::open, std::memory_order_release);
+  }
+}
+
+std::optional<int> Call::injected_error() const noexcept {
+  if (nested_ || script().errors.empty()) {
+    return std::nullopt;
+  }
+  const std::uint64_t call = count_call(function_.name);
+  for (const CallError& error : script().errors) {
+    if (error.function == function_.name && error.call == call) {
+      return error.code;
+    }
+  }
+  return std::nullopt;
+}
+
+void Call::close(int result) noexcept {
+  record_->result = result;
+  if (record_ != &scratch_) {
+    record_->end_ns = now_ns();
+    record_->state.store(RecordState::closed, std::memory_order_release);
+  }
+}
+
+Call::~Call() {
+  --depth;
+}
+
+bool forked_after_use() noexcept {
+  return forked.load(std::memory_order_relaxed);
+}
+
+}  // namespace simgpu

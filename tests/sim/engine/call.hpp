@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "tests/sim/engine/record.hpp"
+
+namespace simgpu {
+
+/// Which function of which library a call entered.
+struct Function {
+  Library library;
+  std::uint16_t id;
+  const char* name;
+  Variant variant = Variant::plain;
+  std::uint16_t cudart_major = 0;
+};
+
+/// One call into the simulation: constructed first thing in the function, finished last thing.
+/// Calls that the simulation makes into itself (ncclBcast → ncclBroadcast) leave no record.
+class Call {
+ public:
+  explicit Call(const Function& function) noexcept;
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  ~Call();
+
+  /// The arguments to keep; a scratch record where no truth is wanted.
+  Record& args() noexcept { return *record_; }
+  bool per_thread() const noexcept { return function_.variant != Variant::plain; }
+  std::uint64_t number() const noexcept { return number_; }
+  std::int64_t begin_ns() const noexcept { return begin_ns_; }
+
+  /// The error that the script injects into this very call.
+  std::optional<int> injected_error() const noexcept;
+
+  template <class Result>
+  Result finish(Result result) noexcept {
+    close(static_cast<int>(result));
+    return result;
+  }
+
+ private:
+  void close(int result) noexcept;
+
+  std::int64_t begin_ns_;
+  Function function_;
+  std::uint64_t number_ = 0;
+  bool nested_;
+  Record* record_;
+  Record scratch_;
+};
+
+/// True in the child of a process that had used the simulated GPU before it forked: there, as on
+/// the real one, every call fails.
+bool forked_after_use() noexcept;
+
+}  // namespace simgpu

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// What the simulated GPU does and what goes wrong, read from the YAML file $SIMGPU_SCRIPT.
+/// README.md in the folder above lists the keys. Times are nanoseconds, bandwidths bytes/s.
+namespace simgpu {
+
+struct CallError {
+  std::string function;
+  std::uint64_t call = 1;  // the n-th call from 1, and only that one
+  int code = 999;
+};
+
+struct SlowLink {
+  int first = 0;  // global ranks
+  int second = 0;
+  double factor = 1;
+};
+
+struct Script {
+  int devices = 8;
+  std::uint64_t device_memory_bytes = std::uint64_t{80} << 30;
+  std::int64_t kernel_ns = 10'000;
+  std::vector<std::pair<std::string, std::int64_t>> kernels;  // glob on the name, first hit wins
+  std::int64_t copy_latency_ns = 5'000;
+  double host_to_device = 25e9;
+  double device_to_host = 25e9;
+  double device_to_device = 1500e9;
+  std::int64_t nccl_latency_ns = 20'000;
+  double nccl_bandwidth = 100e9;
+
+  // Faults, already narrowed down to this process's rank.
+  double slow_factor = 1;
+  std::vector<SlowLink> slow_links;                // all of them: every member must agree
+  std::int64_t never_arrives_from = -1;            // sequence number of a collective
+  std::int64_t differs_at = -1;
+  std::int64_t clock_offset_ns = 0;
+  std::vector<CallError> errors;
+
+  /// How long a kernel of this name lasts on this rank.
+  std::int64_t kernel_duration_ns(std::string_view name) const;
+  /// How much longer than told a transfer between two global ranks takes.
+  double link_factor(int from, int to) const;
+};
+
+/// Read once; a broken script ends the process with one line: a test must not run on guesses.
+const Script& script();
+
+/// Reads a script for one rank; throws std::runtime_error with the file and what is wrong.
+Script read_script(const std::string& path, int rank);
+
+}  // namespace simgpu

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "tests/sim/engine/record.hpp"
+
+namespace simgpu {
+
+/// What ends together on several ranks: a collective or a send with its receive.
+class Rendezvous {
+ public:
+  virtual ~Rendezvous() = default;
+  /// This rank's stream has reached the work. Called until it returns true.
+  virtual bool arrive(std::int64_t start_ns) = 0;
+  /// When the work ends here; empty while a peer has not arrived.
+  virtual std::optional<std::int64_t> end_ns() = 0;
+  /// Fills in what identifies the work in the truth.
+  virtual void describe(Record& record) const = 0;
+};
+
+using Parts = std::vector<std::unique_ptr<Rendezvous>>;
+
+/// A piece of device work, before it is given to a stream; kept whole in graphs.
+struct Work {
+  WorkKind kind = WorkKind::marker;
+  std::int64_t duration_ns = 0;
+  std::uint32_t name = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t address = 0;
+  int copy_kind = 0;
+  std::uint32_t grid[3] = {0, 0, 0};
+  std::uint32_t block[3] = {0, 0, 0};
+  std::uint32_t shared_bytes = 0;
+  std::function<void()> effect;   // what the work does to memory; run when it is given to a stream
+  std::function<void()> host;     // runs on the device thread when the stream reaches it
+  std::function<Parts()> meet;    // who must meet; asked anew for every launch of a graph
+};
+
+/// Work on a stream. Immutable once resolved.
+struct Operation {
+  std::int64_t floor_ns = 0;  // not before: enqueued, or a resolved predecessor's end
+  std::int64_t duration_ns = 0;
+  std::vector<std::shared_ptr<Operation>> after;  // unresolved predecessors
+  Parts parts;
+  std::vector<Record*> records;
+  std::function<void()> host;
+  bool arrived = false;
+  bool host_started = false;
+  bool resolved = false;
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+};
+
+using OperationPtr = std::shared_ptr<Operation>;
+
+}  // namespace simgpu

@@ -1,0 +1,131 @@
+#include "tests/sim/nccl/group.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "tests/sim/engine/timeline.hpp"
+#include "tests/sim/engine/truth_file.hpp"
+#include "tests/sim/nccl/bodies.hpp"
+
+namespace simgpu::nccl {
+namespace {
+
+struct Group {
+  int depth = 0;
+  ncclResult_t error = ncclSuccess;
+  std::vector<Task> tasks;
+  std::vector<CommPtr> establishing;
+};
+
+thread_local Group group;
+
+std::unique_ptr<Rendezvous> part_of(const Task& task) {
+  if (task.kind == Task::Kind::collective) {
+    return collective_part(task.comm->meeting, task.label);
+  }
+  return pair_part(task.comm->meeting, task.label, task.kind == Task::Kind::send);
+}
+
+// What one group asks of one communicator on one stream runs as one kernel, as in the real NCCL.
+void launch(std::vector<Task> tasks) {
+  Stream& stream = *tasks.front().stream;
+  const std::uint64_t number = tasks.front().call_number;
+  Work work;
+  work.kind = WorkKind::collective;
+  work.name = truth::name_id(function_name(tasks.front().label.function));
+  work.meet = [tasks = std::move(tasks)] {
+    Parts parts;
+    for (const Task& task : tasks) {
+      parts.push_back(part_of(task));
+    }
+    return parts;
+  };
+  Timeline::get().submit(stream, std::move(work), number);
+}
+
+void launch_all(std::vector<Task> tasks) {
+  while (!tasks.empty()) {
+    const Task& first = tasks.front();
+    const auto together = [&, comm = first.comm, stream = first.stream](const Task& task) {
+      return task.comm == comm && task.stream == stream;
+    };
+    const auto rest = std::stable_partition(tasks.begin(), tasks.end(), together);
+    launch({tasks.begin(), rest});
+    tasks.erase(tasks.begin(), rest);
+  }
+}
+
+}  // namespace
+
+bool in_group() {
+  return group.depth != 0;
+}
+
+void start_group() {
+  ++group.depth;
+}
+
+ncclResult_t fail(ncclResult_t error) {
+  if (in_group() && group.error == ncclSuccess) {
+    group.error = error;
+  }
+  return error;
+}
+
+ncclResult_t end_group(bool launches) {
+  if (group.depth == 0) {
+    return ncclInvalidUsage;
+  }
+  if (--group.depth != 0) {
+    return ncclSuccess;
+  }
+  const Group done = std::exchange(group, Group{});
+  if (done.error != ncclSuccess || !launches) {
+    return done.error;
+  }
+  for (const CommPtr& comm : done.establishing) {
+    if (comm->blocking) {
+      comm->establish();
+    }
+  }
+  launch_all(done.tasks);
+  return ncclSuccess;
+}
+
+ncclResult_t submit(Task task) {
+  if (in_group()) {
+    group.tasks.push_back(std::move(task));
+  } else {
+    launch({std::move(task)});
+  }
+  return ncclSuccess;
+}
+
+ncclResult_t establish(const CommPtr& comm) {
+  if (in_group()) {
+    group.establishing.push_back(comm);
+    return ncclSuccess;
+  }
+  if (!comm->blocking) {
+    return comm->try_establish() ? ncclSuccess : ncclInProgress;
+  }
+  return comm->establish();
+}
+
+BODY(ncclGroupStart)(Call&) {
+  start_group();
+  return ncclSuccess;
+}
+
+BODY(ncclGroupEnd)(Call&) {
+  return end_group(true);
+}
+
+BODY(ncclGroupSimulateEnd)(Call&, ncclSimInfo_t* info) {
+  if (info != nullptr) {
+    info->estimatedTime = 20.0F;
+  }
+  return end_group(false);
+}
+
+}  // namespace simgpu::nccl
