@@ -68,6 +68,8 @@ class Tracker {
 
   /// Calls lost because the log between the threads was full.
   std::uint64_t dropped() const noexcept { return log_.dropped(); }
+  /// Whether calls wait to be consumed by the next call or poll.
+  bool has_backlog() const noexcept { return log_.has_published(); }
 
  private:
   class Sink;
