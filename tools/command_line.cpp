@@ -1,0 +1,42 @@
+#include "tools/command_line.hpp"
+
+#include <iostream>
+
+namespace traceagent::tools {
+
+namespace {
+
+std::string help_command(const CLI::App& app) {
+  const auto subcommands = app.get_subcommands();
+  const std::string name = subcommands.empty() ? "" : " " + subcommands.front()->get_name();
+  return app.get_name() + name + " --help";
+}
+
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    c = c == '\n' ? ' ' : c;
+  }
+  return text;
+}
+
+}  // namespace
+
+int parse_and_run(CLI::App& app, int argc, const char* const* argv, const int& exit_code) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) {
+      return app.exit(error);
+    }
+    say("bad command line: " + one_line(error.what()) + ": see " + help_command(app));
+    return exit_usage;
+  } catch (const std::exception& error) {
+    say(one_line(error.what()));
+    return exit_bad_data;
+  }
+  return exit_code;
+}
+
+void say(const std::string& line) { std::cerr << "traceagent: " + line + "\n"; }
+
+}  // namespace traceagent::tools

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace traceagent::tools {
+
+inline constexpr int exit_ok = 0;
+inline constexpr int exit_bad_data = 1;
+inline constexpr int exit_usage = 2;
+
+// Each adds its subcommand; when the command line names it, it runs and leaves its exit code.
+void add_check_command(CLI::App& app, int& exit_code);
+void add_merge_command(CLI::App& app, int& exit_code);
+void add_options_command(CLI::App& app, int& exit_code);
+void add_recover_command(CLI::App& app, int& exit_code);
+// For the list of subcommands only: run_main() does it.
+void add_run_command(CLI::App& app);
+
+// All of "traceagent run" and of traceagent-run: argv[0] is not looked at.
+int run_main(const std::string& name, int argc, const char* const* argv);
+
+// Parses and runs. Help and version go to standard output; a bad command line becomes one line on
+// standard error and exit_usage. What a command throws becomes one line and exit_bad_data.
+int parse_and_run(CLI::App& app, int argc, const char* const* argv, const int& exit_code);
+
+// "traceagent: <line>" on standard error.
+void say(const std::string& line);
+
+}  // namespace traceagent::tools

@@ -1,0 +1,126 @@
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+#include <memory>
+
+#include "agent/trace/merge.hpp"
+#include "tools/command_line.hpp"
+#include "tools/trace_files.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+struct MergeArguments {
+  std::vector<std::string> inputs;
+  std::string output = "merged.json";
+  bool force = false;
+  bool gzip = false;
+  int level = 1;
+};
+
+bool show_progress(std::uint64_t done, std::uint64_t total) {
+  std::fprintf(stderr, "\r%3.0f %%",
+               total == 0 ? 100.0 : 100.0 * static_cast<double>(done) / static_cast<double>(total));
+  return true;
+}
+
+std::string in_words(std::uint64_t count, const char* noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+// "3 events lost (ring_full 2, late 1)", or empty.
+std::string losses(const trace::MergeReport& report) {
+  std::uint64_t sum = 0;
+  std::string causes;
+  for (const auto& [cause, count] : report.dropped) {
+    sum += count;
+    causes += (causes.empty() ? "" : ", ") + cause + " " + std::to_string(count);
+  }
+  return sum == 0 ? "" : ", " + in_words(sum, "event") + " lost (" + causes + ")";
+}
+
+// A file of a folder that is no trace of ours was not asked for: a note, no problem.
+bool print_input(const trace::MergedInput& input, const TraceFiles& files) {
+  if (!input.left_out.empty() && input.problem.empty()) {
+    std::cout << "left out: " << input.path << ": " << input.left_out << "\n";
+  }
+  if (input.problem.empty()) {
+    return true;
+  }
+  const bool foreign = input.problem.starts_with("not a trace");
+  if (foreign && files.found_in_folders.contains(input.path)) {
+    std::cout << "left out: " << input.path << ": not a trace of TraceAgent's\n";
+    return true;
+  }
+  say(input.problem);
+  return false;
+}
+
+int print_report(const trace::MergeReport& report, const TraceFiles& files,
+                 const std::string& output) {
+  bool ok = files.problems.empty() && report.problem.empty();
+  for (const std::string& problem : files.problems) {
+    say(problem);
+  }
+  for (const trace::MergedInput& input : report.inputs) {
+    ok = print_input(input, files) && ok;
+  }
+  if (!report.problem.empty()) {
+    say(report.problem);
+    return exit_bad_data;
+  }
+  std::cout << output << ": " << in_words(report.ranks.size(), "rank") << ", "
+            << in_words(report.events, "event") << losses(report) << ", "
+            << in_words(report.output_bytes, "byte") << "\n";
+  for (const std::int64_t rank : report.missing_ranks) {
+    std::cout << "missing: rank " << rank << "\n";
+  }
+  return ok ? exit_ok : exit_bad_data;
+}
+
+int merge_files(const MergeArguments& arguments) {
+  const TraceFiles files = trace_files(arguments.inputs);
+  trace::MergeOptions options;
+  options.gzip = arguments.gzip || arguments.output.ends_with(".gz");
+  options.gzip_level = arguments.level;
+  options.overwrite = arguments.force;
+  const bool watched = isatty(STDERR_FILENO) == 1;
+  if (watched) {
+    options.progress = show_progress;
+  }
+  const trace::MergeReport report = trace::merge(files.paths, arguments.output, options);
+  if (watched) {
+    std::fprintf(stderr, "\r\033[K");
+  }
+  return print_report(report, files, arguments.output);
+}
+
+}  // namespace
+
+void add_merge_command(CLI::App& app, int& exit_code) {
+  CLI::App* const command =
+      app.add_subcommand("merge", "Join trace files of ranks, cycles and nodes into one");
+  const auto arguments = std::make_shared<MergeArguments>();
+  command
+      ->add_option("inputs", arguments->inputs,
+                   "Files that TraceAgent wrote, or folders of them; in any order")
+      ->required()
+      ->check(CLI::ExistingPath);
+  command->add_option("-o,--output", arguments->output, "The file to write; .gz compresses it")
+      ->capture_default_str();
+  command->add_flag("--force", arguments->force, "Replace the output if it exists");
+  command->add_flag("--gzip", arguments->gzip, "Compress whatever the output's name is");
+  command->add_option("--level", arguments->level, "Compression, 1 (fast) to 9 (small)")
+      ->check(CLI::Range(1, 9))
+      ->capture_default_str();
+  command->footer(
+      "Exits with 1 when an input was cut, unreadable or foreign; what could be read is merged.\n"
+      "examples:\n"
+      "  traceagent merge my-run/traces\n"
+      "  traceagent merge node0.json node1.json -o all.json.gz --force");
+  command->callback([arguments, &exit_code] { exit_code = merge_files(*arguments); });
+}
+
+}  // namespace traceagent::tools

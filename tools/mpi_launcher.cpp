@@ -1,0 +1,126 @@
+#include "tools/mpi_launcher.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "tools/agent_library.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+constexpr std::size_t max_version_bytes = 65536;
+
+std::string shell_quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  }
+  return quoted + "'";
+}
+
+std::string output_of(const std::string& shell_command) {
+  FILE* const pipe = popen(shell_command.c_str(), "re");
+  std::string text;
+  char piece[512];
+  while (pipe != nullptr && text.size() < max_version_bytes &&
+         std::fgets(piece, sizeof piece, pipe) != nullptr) {
+    text += piece;
+  }
+  if (pipe != nullptr) {
+    pclose(pipe);
+  }
+  return text;
+}
+
+std::string version_text(const std::string& program) {
+  return output_of(shell_quoted(program) + " --version 2>&1 </dev/null");
+}
+
+bool is_in_path(const std::string& program) {
+  return !output_of("command -v " + shell_quoted(program) + " 2>/dev/null").empty();
+}
+
+std::vector<std::string> assignments(MpiKind kind, const Variables& variables) {
+  std::vector<std::string> arguments;
+  for (const auto& [name, value] : variables) {
+    if (kind == MpiKind::open_mpi) {
+      arguments.insert(arguments.end(), {"-x", name + "=" + value});
+    } else {
+      arguments.insert(arguments.end(), {"-genv", name, value});
+    }
+  }
+  return arguments;
+}
+
+}  // namespace
+
+bool recognise_mpi(std::string_view version_text, MpiKind& kind) {
+  const auto says = [version_text](std::string_view word) {
+    return version_text.find(word) != std::string_view::npos;
+  };
+  if (says("Open MPI") || says("OpenRTE") || says("open-mpi") || says("PRRTE")) {
+    kind = MpiKind::open_mpi;
+    return true;
+  }
+  kind = MpiKind::hydra;
+  return says("HYDRA") || says("Hydra") || says("MPICH") || says("Intel(R) MPI") || says("mpich");
+}
+
+MpiLauncher find_mpi_launcher() {
+  MpiLauncher launcher;
+  const char* named = std::getenv("TRACEAGENT_MPIRUN");
+  const std::vector<std::string> names = named != nullptr && *named != '\0'
+                                             ? std::vector<std::string>{named}
+                                             : std::vector<std::string>{"mpirun", "mpiexec"};
+  for (const std::string& name : names) {
+    if (is_in_path(name)) {
+      launcher.program = name;
+      break;
+    }
+  }
+  if (launcher.program.empty()) {
+    launcher.problem = "launcher not found: " + names.front() +
+                       ": install Open MPI or MPICH, or set TRACEAGENT_MPIRUN to its mpirun";
+  } else if (!recognise_mpi(version_text(launcher.program), launcher.kind)) {
+    launcher.problem =
+        "unknown launcher: " + launcher.program +
+        ": neither Open MPI nor MPICH: put traceagent-run before the program instead";
+  }
+  return launcher;
+}
+
+Variables rank_environment(const std::string& library, const char* const* environment) {
+  Variables variables;
+  std::string_view present;
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view line = *environment;
+    const std::size_t equals = line.find('=');
+    const std::string_view name = line.substr(0, equals);
+    const std::string_view value = equals == std::string_view::npos ? "" : line.substr(equals + 1);
+    if (name == "LD_PRELOAD") {
+      present = value;
+    } else if (name.starts_with("TRACEAGENT_")) {
+      variables.emplace_back(name, value);
+    }
+  }
+  variables.emplace(variables.begin(), "LD_PRELOAD", joined_preload(library, present));
+  return variables;
+}
+
+std::vector<std::string> mpi_command(const MpiLauncher& launcher, const Variables& variables,
+                                     const std::vector<std::string>& arguments) {
+  const std::vector<std::string> inserted = assignments(launcher.kind, variables);
+  std::vector<std::string> command = {launcher.program};
+  command.insert(command.end(), inserted.begin(), inserted.end());
+  for (const std::string& argument : arguments) {
+    command.push_back(argument);
+    // -x holds for one program of the list only, -genv for all.
+    if (argument == ":" && launcher.kind == MpiKind::open_mpi) {
+      command.insert(command.end(), inserted.begin(), inserted.end());
+    }
+  }
+  return command;
+}
+
+}  // namespace traceagent::tools

@@ -1,0 +1,71 @@
+#include "tools/run_options.hpp"
+
+#include <filesystem>
+
+#include "config/nearest.hpp"
+#include "config/options.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+std::vector<std::string_view> known_keys() {
+  std::vector<std::string_view> keys;
+  for (const config::OptionRow& row : config::option_rows()) {
+    keys.push_back(row.key);
+  }
+  return keys;
+}
+
+std::string check_key(const std::string& set, const std::string& key) {
+  const std::vector<std::string_view> keys = known_keys();
+  for (const std::string_view known : keys) {
+    if (key == known || key == "schedule") {
+      return "";
+    }
+  }
+  return "unknown option: --set " + set + ": " + config::nearest_in_words(key, keys) +
+         "; see traceagent options";
+}
+
+}  // namespace
+
+RunVariables variables_of(const RunOptions& options) {
+  RunVariables result;
+  const auto add = [&result](const std::string& key, const std::string& value) {
+    result.variables.emplace_back(config::environment_name(key), value);
+  };
+  if (!options.config.empty()) {
+    // The ranks may be started in another folder than ours.
+    add("config", std::filesystem::absolute(options.config).string());
+  }
+  if (!options.schedule.empty()) {
+    add("schedule", options.schedule);
+  }
+  if (!options.output.empty()) {
+    add("output.folder", options.output);
+  }
+  for (const std::string& set : options.sets) {
+    const std::size_t equals = set.find('=');
+    const std::string key = set.substr(0, equals);
+    result.problem = equals == std::string::npos
+                         ? "no value: --set " + set + ": write --set key=value"
+                         : check_key(set, key);
+    if (!result.problem.empty()) {
+      return result;
+    }
+    add(key, set.substr(equals + 1));
+  }
+  return result;
+}
+
+void add_run_options(CLI::App& app, RunOptions& options) {
+  app.add_option("--config", options.config, "Options in a YAML file")->check(CLI::ExistingFile);
+  app.add_option("--schedule", options.schedule,
+                 "When to trace: skip_first=N,wait=N,warmup=N,active=N,repeat=N");
+  app.add_option("--output", options.output, "Folder of the trace files");
+  app.add_option("--set", options.sets, "Any option, as key=value; may be repeated")
+      ->allow_extra_args(false);
+}
+
+}  // namespace traceagent::tools
