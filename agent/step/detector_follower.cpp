@@ -116,10 +116,11 @@ void Follower::retract(StepListener& listener) noexcept {
   listener.on_step_retracted(step_);
 }
 
-bool Follower::watch(const History& history) noexcept {
+bool Follower::watch(const History& history, bool may_adopt) noexcept {
   matched_ = pattern_.advance(matched_, history.symbol(pattern_.track(), history.size() - 1));
   if (matched_ < pattern_.length()) return false;
-  return true;
+  if (!may_adopt) matched_ = 0;
+  return may_adopt;
 }
 
 void Follower::adopt(const History& history, std::uint64_t step, StepListener& listener) noexcept {

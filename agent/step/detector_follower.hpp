@@ -50,9 +50,9 @@ class Follower {
   /// Takes the newest token of the history in.
   void follow(const History& history, StepListener& listener) noexcept;
 
-  /// As follow, announcing nothing; true if the whole pattern was just seen. Then adopt() goes on
-  /// from there.
-  bool watch(const History& history) noexcept;
+  /// As follow, announcing nothing; true if the whole pattern was just seen and `may_adopt`. Then
+  /// adopt() goes on from there.
+  bool watch(const History& history, bool may_adopt) noexcept;
   void adopt(const History& history, std::uint64_t step, StepListener& listener) noexcept;
   /// Takes an open step back and goes on by watch().
   void retire(StepListener& listener) noexcept;

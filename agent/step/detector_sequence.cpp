@@ -72,7 +72,9 @@ void SequenceDetector::lock(const Candidate& candidate, std::uint32_t blocks_per
 
 void SequenceDetector::follow() noexcept {
   active().follow(history_, listener_);
-  if (has_old_pattern_ && followers_[1 - active_].watch(history_)) return return_to_old_pattern();
+  if (has_old_pattern_ && followers_[1 - active_].watch(history_, !active().on_pattern())) {
+    return return_to_old_pattern();
+  }
   if (probation_) end_probation();
   if (probation_ || !active().on_pattern()) {
     search_beside();
@@ -147,13 +149,18 @@ void SequenceDetector::relearn_if_lost() noexcept {
   if (active().on_pattern() || active().tokens_since_step() < patience) return;
   const auto [candidate, blocks_per_step] = found();
   if (candidate == nullptr) return;
-  // The old pattern is still looked for: what was learned may be a long evaluation.
   const std::uint64_t step = active().step();
   active().retire(listener_);
-  has_old_pattern_ = true;
-  active_ = 1 - active_;
-  lock(*candidate, blocks_per_step, step);
-  probation_ = false;
+  // What was lost at once, to a longer period, was no training (parameters that are sent round
+  // one by one): its steps do not count. Else the old pattern is still looked for, because what
+  // was learned may be a long evaluation.
+  const bool was_false = probation_ && candidate->period() > active().tokens_per_step();
+  if (!was_false) {
+    has_old_pattern_ = true;
+    active_ = 1 - active_;
+  }
+  lock(*candidate, blocks_per_step, was_false ? first_step_ : step);
+  probation_ = probation_ && was_false;
   active().follow(history_, listener_);
 }
 

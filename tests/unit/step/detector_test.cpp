@@ -363,6 +363,85 @@ TEST(Detector, IsExactForRandomPatterns) {
   }
 }
 
+TEST(Detector, IsExactBetweenRandomInterruptions) {
+  std::mt19937_64 random(77);
+  for (int trial = 0; trial < 200; ++trial) {
+    SCOPED_TRACE(trial);
+    std::vector<std::uint64_t> pattern(8 + random() % 80);
+    for (auto& symbol : pattern) symbol = 10 + random() % 4;
+    pattern.front() = 1;
+    Job job;
+    for (int step = 0; step < 120; ++step) {
+      job.begin_step();
+      job.copy();
+      for (const auto symbol : pattern) {
+        job.launches(symbol, 2);
+        job.collective(symbol);
+      }
+      if (step < 10 || random() % 8 != 0) continue;
+      // An evaluation: batches that share a random part of the step, then a few calls of its own.
+      const std::size_t shared = random() % pattern.size();
+      for (std::uint64_t batch = random() % 6; batch > 0; --batch) {
+        job.copy();
+        for (std::size_t i = 0; i < shared; ++i) {
+          job.launches(pattern[i], 1);
+          job.collective(pattern[i]);
+        }
+      }
+      for (std::uint64_t i = random() % 3; i > 0; --i) job.collective(500 + random() % 2);
+    }
+    expect_exact(job, run(job), 8);
+  }
+}
+
+TEST(Detector, ForgetsParametersThatWereSentRoundOneByOne) {
+  Job job;
+  for (int parameter = 0; parameter < 60; ++parameter) {
+    job.launches(3, 1);
+    job.copy();
+    job.collective(8, 4096);
+  }
+  for (int step = 0; step < 100; ++step) data_parallel_step(job);
+  const Recorder seen = run(job);
+  ASSERT_EQ(seen.problem, "");
+  ASSERT_EQ(seen.locks.size(), 2U);
+  EXPECT_LE(seen.locks[1].step, 30U);
+  for (std::uint64_t step = seen.locks[1].step; step < job.edges.size(); ++step) {
+    ASSERT_EQ(seen.steps.at(step).begin, job.edges[step]) << step;
+  }
+}
+
+TEST(Detector, CountsTrainingAloneAfterALongEvaluation) {
+  // The evaluation is long enough to be learned; training must go on with the old pattern.
+  Job job;
+  const auto forward = [&] {
+    job.copy();
+    for (int layer = 0; layer < 12; ++layer) {
+      job.launches(10, 4);
+      job.collective(1, 4096);
+    }
+  };
+  const auto train = [&](int steps) {
+    for (int step = 0; step < steps; ++step) {
+      job.begin_step();
+      forward();
+      for (int layer = 0; layer < 12; ++layer) job.launches(20, 8), job.collective(1, 8192);
+      job.launches(30, 12);
+    }
+  };
+  train(300);
+  for (int batch = 0; batch < 2000; ++batch) forward(), job.collective(4, 16);
+  const std::size_t before = job.tokens.size();
+  train(100);
+  const Recorder seen = run(job);
+  ASSERT_EQ(seen.problem, "");
+  std::vector<std::uint64_t> after;
+  for (const auto& [number, step] : seen.steps) {
+    if (step.begin >= before) after.push_back(step.begin);
+  }
+  EXPECT_EQ(after, std::vector<std::uint64_t>(job.edges.begin() + 300, job.edges.end()));
+}
+
 TEST(Detector, RanksWithTheSameCollectivesDecideAtTheSameCall) {
   // Launches of loader threads fall elsewhere on each rank; here only the ticks differ.
   const Job job = data_parallel(40);
