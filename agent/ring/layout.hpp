@@ -96,7 +96,8 @@ struct IdentityBlock {
   std::uint32_t output_folder, file_template, merged_name, options_json, identity_source;
   std::uint32_t gzip;
   std::uint32_t step_description;
-  std::uint32_t has_failed;  // the agent switched itself off: output is not to be expected
+  std::uint32_t overwrite_files;
+  std::uint64_t steps_per_epoch, samples_per_step, tokens_per_step;  // 0: unknown
 };
 
 struct Header {

@@ -1,0 +1,43 @@
+#pragma once
+// One record as one line of the trace.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "agent/event/record.hpp"
+#include "agent/ring/ring.hpp"
+#include "agent/trace/event_writer.hpp"
+
+namespace traceagent::drain {
+
+struct EventTimes {
+  std::int64_t ts_ns;   // relative to the document's base
+  std::int64_t dur_ns;
+  bool in_flight;       // had not ended when it was written: dur_ns reaches to the window's end
+};
+
+class EventText {
+ public:
+  EventText(const ring::Ring& ring, trace::EventWriter& writer);
+
+  void write(const event::Record& record, std::int64_t tid, const EventTimes& times);
+
+ private:
+  void write_call(const event::Record& record, std::int64_t tid, const EventTimes& times);
+  void write_range(const event::Record& record, std::int64_t tid, const EventTimes& times);
+  void launch_args(const event::Record& record);
+  void copy_args(const event::Record& record);
+  void collective_args(const event::Record& record);
+  void communicator_args(const event::Record& record);
+  void payload_arg(const event::Record& record);
+  const ring::Communicator* communicator(const event::Record& record) const noexcept;
+  std::string_view demangled(std::uint32_t name);
+
+  ring::Ring ring_;
+  trace::EventWriter& writer_;
+  std::unordered_map<std::uint32_t, std::string> demangled_;
+};
+
+}  // namespace traceagent::drain

@@ -1,0 +1,113 @@
+#include "agent/drain/file_names.hpp"
+
+#include "agent/drain/clock.hpp"
+
+namespace traceagent::drain {
+namespace {
+
+constexpr double seconds_per_ns = 1e-9;
+
+std::string with_gzip_suffix(std::string path, bool gzip) {
+  if (gzip && !path.ends_with(".gz")) path += ".gz";
+  return path;
+}
+
+// Before the last dot: ep0-ba5-rank0.json → ep0-ba5-rank0-pid1234.json.
+std::string with_pid(const std::string& path, std::uint32_t pid) {
+  const std::string suffix = "-pid" + std::to_string(pid);
+  const std::size_t slash = path.rfind('/');
+  const std::size_t dot = path.rfind(".json");
+  if (dot == std::string::npos || (slash != std::string::npos && dot < slash)) return path + suffix;
+  return path.substr(0, dot) + suffix + path.substr(dot);
+}
+
+NamedFile in_folder(const ring::Ring& ring, std::uint32_t name_template,
+                    const config::NameVariables& variables) {
+  const auto folder = config::format_name(ring.name(ring.header().identity.output_folder), variables);
+  const auto file = config::format_name(ring.name(name_template), variables);
+  if (!folder.problem.empty()) return {{}, folder.problem};
+  if (!file.problem.empty()) return {{}, file.problem};
+  return {with_gzip_suffix(folder.name + "/" + file.name, ring.header().identity.gzip != 0), {}};
+}
+
+struct StepTimes {
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;
+};
+
+StepTimes times_of(const ring::Ring& ring, const event::TickConverter& clock, std::uint64_t step) {
+  const ring::StepEdge& edge = ring.header().steps[step % ring::step_slots];
+  if (edge.step.load(std::memory_order_relaxed) != step) return {};  // long ago: not kept
+  return {clock.realtime_ns(edge.begin_ticks.load(std::memory_order_relaxed)),
+          clock.realtime_ns(edge.end_ticks.load(std::memory_order_relaxed))};
+}
+
+void set_counts(config::NameVariables& variables, const ring::IdentityBlock& identity,
+                std::int64_t steps_done) {
+  const auto per_epoch = static_cast<std::int64_t>(identity.steps_per_epoch);
+  const std::int64_t epoch = per_epoch > 0 && steps_done > 0 ? (steps_done - 1) / per_epoch : 0;
+  const std::int64_t in_epoch = steps_done - epoch * per_epoch;
+  const auto samples = static_cast<std::int64_t>(identity.samples_per_step);
+  const auto tokens = static_cast<std::int64_t>(identity.tokens_per_step);
+  variables.epoch = epoch;
+  variables.batch = steps_done;
+  variables.batch_in_epoch = in_epoch;
+  variables.sample = steps_done * samples;
+  variables.sample_in_epoch = in_epoch * samples;
+  variables.token = steps_done * tokens;
+  variables.token_in_epoch = in_epoch * tokens;
+}
+
+void set_times(config::NameVariables& variables, const ring::Ring& ring,
+               const ring::Window& window) {
+  const event::TickConverter clock = clock_of(ring);
+  const std::int64_t start_ns =
+      static_cast<std::int64_t>(ring.header().anchors[0].realtime_ns);
+  const std::int64_t end_ns = clock.realtime_ns(window.end_ticks.load(std::memory_order_relaxed));
+  const std::uint64_t last = window.last_step.load(std::memory_order_relaxed);
+  const std::uint64_t per_epoch = ring.header().identity.steps_per_epoch;
+  const std::uint64_t epoch_start = per_epoch > 0 ? last / per_epoch * per_epoch : 0;
+  const StepTimes first_of_epoch = times_of(ring, clock, epoch_start);
+  const StepTimes last_step = times_of(ring, clock, last);
+  const std::int64_t epoch_begin_ns =
+      first_of_epoch.begin_ns != 0 ? first_of_epoch.begin_ns : start_ns;
+  variables.total_wct = static_cast<double>(end_ns - start_ns) * seconds_per_ns;
+  variables.epoch_wct = static_cast<double>(end_ns - epoch_begin_ns) * seconds_per_ns;
+  variables.batch_wct =
+      static_cast<double>(last_step.end_ns - last_step.begin_ns) * seconds_per_ns;
+}
+
+}  // namespace
+
+config::NameVariables run_variables(const ring::Ring& ring) {
+  const ring::IdentityBlock& identity = ring.header().identity;
+  config::NameVariables variables;
+  variables.run_name = ring.name(identity.run_name);
+  variables.rank = identity.rank;
+  variables.local_rank = identity.local_rank;
+  variables.world_size = identity.world_size;
+  variables.local_world_size = identity.local_world_size;
+  variables.node_rank = identity.node_rank;
+  return variables;
+}
+
+NamedFile rank_file_name(const ring::Ring& ring, const ring::Window& window) {
+  config::NameVariables variables = run_variables(ring);
+  const std::uint64_t last = window.last_step.load(std::memory_order_relaxed);
+  set_counts(variables, ring.header().identity,
+             window.is_startup != 0 ? 0 : static_cast<std::int64_t>(last) + 1);
+  set_times(variables, ring, window);
+  NamedFile file = in_folder(ring, ring.header().identity.file_template, variables);
+  const ring::IdentityBlock& identity = ring.header().identity;
+  if (file.problem.empty() && identity.trace_pid != identity.rank) {
+    file.path = with_pid(file.path, ring.header().owner_pid);
+  }
+  return file;
+}
+
+NamedFile node_file_name(const ring::Ring& ring) {
+  if (ring.header().identity.merged_name == 0) return {};
+  return in_folder(ring, ring.header().identity.merged_name, run_variables(ring));
+}
+
+}  // namespace traceagent::drain

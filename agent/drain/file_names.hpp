@@ -1,0 +1,25 @@
+#pragma once
+// The paths of a run's files, from what the ring says: the same in the job and in `recover`.
+
+#include <string>
+
+#include "agent/ring/ring.hpp"
+#include "config/name_template.hpp"
+
+namespace traceagent::drain {
+
+struct NamedFile {
+  std::string path;
+  std::string problem;
+};
+
+// The variables that name folders and node files.
+config::NameVariables run_variables(const ring::Ring& ring);
+
+// The rank's file for a window: folder and template of the options, variables of its last step.
+NamedFile rank_file_name(const ring::Ring& ring, const ring::Window& window);
+
+// The node's merged file; empty where none is wanted.
+NamedFile node_file_name(const ring::Ring& ring);
+
+}  // namespace traceagent::drain

@@ -1,0 +1,211 @@
+#include "agent/drain/rank_file.hpp"
+
+#include <algorithm>
+
+#include "agent/drain/clock.hpp"
+#include "agent/drain/event_text.hpp"
+#include "agent/drain/file_names.hpp"
+#include "agent/drain/folders.hpp"
+#include "agent/drain/lanes.hpp"
+#include "agent/drain/trace_metadata.hpp"
+#include "agent/drain/window_events.hpp"
+#include "agent/trace/document.hpp"
+#include "agent/trace/event_writer.hpp"
+#include "agent/trace/output_file.hpp"
+
+namespace traceagent::drain {
+namespace {
+
+using event::Layout;
+using event::Record;
+
+struct StepSlice {
+  std::uint64_t step;
+  std::int64_t begin_ns;
+  std::int64_t end_ns;
+};
+
+// What one file needs while it is written.
+class RankFile {
+ public:
+  RankFile(const ring::Ring& ring, const ring::Window& window)
+      : ring_(ring),
+        clock_(clock_of(ring)),
+        begin_ticks_(window.begin_ticks.load(std::memory_order_relaxed)),
+        end_ticks_(window.end_ticks.load(std::memory_order_relaxed)),
+        threads_(collect(ring, begin_ticks_, end_ticks_)),
+        base_ns_(clock_.realtime_ns(begin_ticks_)) {}
+
+  void write(trace::OutputFile& file, const ring::Window& window, const std::string& path,
+             const RankFileOptions& options, RankFileReport& report);
+
+ private:
+  std::int64_t relative_ns(std::uint64_t ticks) const {
+    return clock_.realtime_ns(ticks) - base_ns_;
+  }
+  EventTimes times_of(const Record& record) const;
+  std::size_t lane_of(const Record& record, std::size_t thread, const EventTimes& times);
+  std::int64_t tid_of(const Record& record, std::size_t thread, std::size_t lane) const;
+  void place_all();
+  void write_lane_names(trace::EventWriter& writer) const;
+  void write_events(trace::EventWriter& writer);
+  std::vector<StepSlice> steps_of(const ring::Window& window) const;
+  void write_step(trace::EventWriter& writer, const StepSlice& step) const;
+
+  const ring::Ring ring_;
+  const event::TickConverter clock_;
+  const std::uint64_t begin_ticks_, end_ticks_;
+  const std::vector<ThreadEvents> threads_;
+  const std::int64_t base_ns_;
+  std::vector<StepSlice> steps_;
+  // Lanes are found twice, first to name them (metadata comes before events), then to write.
+  std::vector<NestingLanes> thread_lanes_;
+  NestingLanes range_lanes_;
+};
+
+EventTimes RankFile::times_of(const Record& record) const {
+  const std::uint64_t begin = record.begin_ticks.load(std::memory_order_relaxed);
+  const std::uint64_t end = record.end_ticks.load(std::memory_order_acquire);
+  const std::int64_t ts_ns = relative_ns(begin);
+  // A call that has not ended is shown up to the window's end. One that ended after it is shown
+  // whole: it was begun by the window's steps.
+  const std::int64_t end_ns = relative_ns(end != 0 ? end : std::max(end_ticks_, begin));
+  return {ts_ns, std::max<std::int64_t>(end_ns - ts_ns, 0), end == 0};
+}
+
+std::size_t RankFile::lane_of(const Record& record, std::size_t thread, const EventTimes& times) {
+  if (record.layout == Layout::mark) return 0;
+  NestingLanes& lanes = (record.flags & event::flag_process_range) != 0 ? range_lanes_
+                                                                         : thread_lanes_[thread];
+  return lanes.place(times.ts_ns, times.ts_ns + times.dur_ns);
+}
+
+std::int64_t RankFile::tid_of(const Record& record, std::size_t thread, std::size_t lane) const {
+  if ((record.flags & event::flag_process_range) != 0) {
+    return process_ranges_tid + static_cast<std::int64_t>(lane);
+  }
+  return spill_tid(threads_[thread].thread_id, lane);
+}
+
+void RankFile::place_all() {
+  thread_lanes_.assign(threads_.size(), {});
+  range_lanes_ = {};
+  for_each_in_order(threads_, [&](std::size_t thread, const Record& record) {
+    lane_of(record, thread, times_of(record));
+  });
+}
+
+void RankFile::write_lane_names(trace::EventWriter& writer) const {
+  const auto name_lane = [&](std::int64_t tid, const std::string& name, std::int64_t index) {
+    writer.thread_name(tid, name);
+    writer.thread_sort_index(tid, index);
+  };
+  if (!steps_.empty()) name_lane(steps_tid, "steps", -1);
+  for (std::size_t lane = 0; lane < range_lanes_.lane_count(); ++lane) {
+    name_lane(process_ranges_tid + static_cast<std::int64_t>(lane), "NVTX process ranges", 0);
+  }
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
+    const std::int64_t tid = threads_[i].thread_id;
+    const std::string name = "thread " + std::to_string(tid) + " (" + threads_[i].thread_name + ")";
+    // A thread that only left marks has no lane of slices, yet is a lane.
+    const std::size_t lanes = std::max<std::size_t>(thread_lanes_[i].lane_count(), 1);
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      name_lane(spill_tid(tid, lane), lane == 0 ? name : name + " overlapping", tid);
+    }
+  }
+}
+
+std::vector<StepSlice> RankFile::steps_of(const ring::Window& window) const {
+  std::vector<StepSlice> steps;
+  if (window.is_startup != 0) return steps;
+  const std::uint64_t last = window.last_step.load(std::memory_order_relaxed);
+  for (std::uint64_t step = window.first_step.load(std::memory_order_relaxed); step <= last; ++step) {
+    const ring::StepEdge& edge = ring_.header().steps[step % ring::step_slots];
+    const std::uint64_t begin = edge.begin_ticks.load(std::memory_order_relaxed);
+    const std::uint64_t end = edge.end_ticks.load(std::memory_order_acquire);
+    if (edge.step.load(std::memory_order_relaxed) != step || begin >= end_ticks_) continue;
+    steps.push_back({step, relative_ns(std::max(begin, begin_ticks_)),
+                     relative_ns(end != 0 ? std::min(end, end_ticks_) : end_ticks_)});
+  }
+  return steps;
+}
+
+void RankFile::write_step(trace::EventWriter& writer, const StepSlice& step) const {
+  writer.complete("ProfilerStep#" + std::to_string(step.step), "user_annotation", steps_tid,
+                  step.begin_ns, std::max<std::int64_t>(step.end_ns - step.begin_ns, 0));
+  writer.arg("step", step.step);
+  writer.end();
+}
+
+void RankFile::write_events(trace::EventWriter& writer) {
+  thread_lanes_.assign(threads_.size(), {});
+  range_lanes_ = {};
+  EventText text(ring_, writer);
+  std::size_t next_step = 0;
+  std::int64_t latest_ns = 0;
+  for_each_in_order(threads_, [&](std::size_t thread, const Record& record) {
+    EventTimes times = times_of(record);
+    // Two anchors' rates may differ by some ppm: never let that put events out of order.
+    latest_ns = times.ts_ns = std::max(times.ts_ns, latest_ns);
+    while (next_step < steps_.size() && steps_[next_step].begin_ns <= times.ts_ns) {
+      write_step(writer, steps_[next_step++]);
+    }
+    const std::size_t lane = lane_of(record, thread, times);
+    text.write(record, tid_of(record, thread, lane), times);
+  });
+  while (next_step < steps_.size()) write_step(writer, steps_[next_step++]);
+}
+
+void RankFile::write(trace::OutputFile& file, const ring::Window& window, const std::string& path,
+                     const RankFileOptions& options, RankFileReport& report) {
+  const ring::IdentityBlock& identity = ring_.header().identity;
+  trace::DocumentHeader header;
+  header.rank = identity.rank;
+  header.world_size = identity.world_size;
+  header.backend = "nccl";
+  header.base_ns = base_ns_;
+  header.trace_name = path;
+  header.pg_config = process_groups(ring_);
+  steps_ = steps_of(window);
+  place_all();
+  trace::write_header(file, header);
+  trace::EventWriter writer(file, identity.trace_pid);
+  write_process_metadata(writer, ring_, base_ns_);
+  write_lane_names(writer);
+  write_events(writer);
+  report.events = writer.events();
+  trace::write_footer(file, rank_metadata(ring_, window, report.events, options).text(),
+                      !options.recovered);
+}
+
+}  // namespace
+
+RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& window,
+                               const RankFileOptions& options) noexcept try {
+  RankFileReport report;
+  const NamedFile named = rank_file_name(ring, window);
+  report.path = named.path;
+  report.problem = named.problem;
+  if (!report.problem.empty()) return report;
+  report.problem = make_parent_folders(named.path);
+  if (!report.problem.empty()) return report;
+
+  trace::OutputFile file;
+  trace::OutputOptions output;
+  output.gzip = ring.header().identity.gzip != 0;
+  output.overwrite = ring.header().identity.overwrite_files != 0;
+  if (!file.open(named.path, output)) {
+    report.problem = file.error();
+    return report;
+  }
+  RankFile(ring, window).write(file, window, named.path, options, report);
+  if (!file.finish()) report.problem = file.error();
+  report.dropped = total_dropped(ring);
+  return report;
+} catch (...) {
+  RankFileReport report;
+  report.problem = "trace file: out of memory while it was written: lower TRACEAGENT_RING_SIZE";
+  return report;
+}
+
+}  // namespace traceagent::drain

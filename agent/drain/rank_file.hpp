@@ -1,0 +1,28 @@
+#pragma once
+// A window of a ring as a rank file: in the job's writer thread and in `traceagent recover` alike.
+
+#include <cstdint>
+#include <string>
+
+#include "agent/ring/ring.hpp"
+#include "agent/trace/json_object.hpp"
+
+namespace traceagent::drain {
+
+struct RankFileReport {
+  std::string path;
+  std::string problem;  // one line; empty: the file is there, whole
+  std::uint64_t events = 0;
+  std::uint64_t dropped = 0;
+};
+
+struct RankFileOptions {
+  bool recovered = false;      // written after the process died: said in the file
+  trace::JsonObject coverage;  // what only the live process knows (went round, step detection)
+};
+
+// Writes the window to rank_file_name()'s path.
+RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& window,
+                               const RankFileOptions& options) noexcept;
+
+}  // namespace traceagent::drain

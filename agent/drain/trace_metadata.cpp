@@ -1,0 +1,181 @@
+#include "agent/drain/trace_metadata.hpp"
+
+#include <algorithm>
+
+#include "agent/drain/clock.hpp"
+#include "agent/drain/own_cost.hpp"
+
+namespace traceagent::drain {
+
+using trace::JsonArray;
+using trace::JsonObject;
+using trace::JsonValue;
+
+namespace {
+
+std::string text_of(const ring::Ring& ring, std::uint32_t offset) {
+  return std::string(ring.name(offset));
+}
+
+std::size_t communicator_count(const ring::Ring& ring) noexcept {
+  const std::uint32_t count =
+      ring.header().communicator_count.load(std::memory_order_acquire);
+  return std::min<std::size_t>(count, ring::communicator_slots);
+}
+
+std::string hexadecimal(std::uint64_t value) {
+  char text[trace::max_hex_chars];
+  const char* end = trace::put_hex(text, value);
+  return std::string(static_cast<const char*>(text) + 1, end - 1);  // without the quotes
+}
+
+}  // namespace
+
+std::vector<trace::ProcessGroup> process_groups(const ring::Ring& ring) {
+  std::vector<trace::ProcessGroup> groups;
+  for (std::size_t i = 0; i < communicator_count(ring); ++i) {
+    const ring::Communicator& comm = ring.header().communicators[i];
+    trace::ProcessGroup group;
+    group.name = std::to_string(i);
+    group.description = "comm " + hexadecimal(comm.hash.load(std::memory_order_acquire));
+    group.backend = "nccl";
+    group.size = comm.size;
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+void write_process_metadata(trace::EventWriter& writer, const ring::Ring& ring,
+                            std::int64_t base_ns) {
+  const ring::IdentityBlock& identity = ring.header().identity;
+  std::string name = "rank " + std::to_string(identity.rank);
+  if (identity.trace_pid != identity.rank) {
+    name += " (second process, pid " + std::to_string(ring.header().owner_pid) + ")";
+  }
+  writer.process_name(name + ": " + text_of(ring, identity.command_line));
+  writer.process_labels(text_of(ring, identity.host) + " pid " +
+                        std::to_string(ring.header().owner_pid));
+  writer.process_sort_index(identity.trace_pid);
+  writer.metadata("global_rank");
+  writer.arg("value", identity.rank);
+  writer.end();
+  writer.metadata("clock_sync_timestamp_us");
+  writer.arg("value", base_ns / 1000);
+  writer.end();
+  writer.metadata("clock_sync_error_bound");
+  writer.arg("value", clock_of(ring).error_ns() / 1000.0);
+  writer.end();
+}
+
+namespace {
+
+JsonObject identity_object(const ring::Ring& ring) {
+  const ring::IdentityBlock& identity = ring.header().identity;
+  JsonObject object;
+  object.add("rank", identity.rank)
+      .add("local_rank", identity.local_rank)
+      .add("world_size", identity.world_size)
+      .add("local_world_size", identity.local_world_size)
+      .add("node_rank", identity.node_rank)
+      .add("pid", ring.header().owner_pid)
+      .add("host", text_of(ring, identity.host))
+      .add("run_name", text_of(ring, identity.run_name))
+      .add("run_key", text_of(ring, identity.run_key))
+      .add("source", text_of(ring, identity.identity_source));
+  return object;
+}
+
+JsonObject window_object(const ring::Ring& ring, const ring::Window& window) {
+  const event::TickConverter clock = clock_of(ring);
+  JsonObject object;
+  object.add("cycle", window.cycle);
+  if (window.is_startup != 0) {
+    object.add("kind", "startup: no step was found before the program ended");
+  } else {
+    object.add("first_step", window.first_step.load(std::memory_order_relaxed))
+        .add("last_step", window.last_step.load(std::memory_order_relaxed));
+  }
+  object.add("begin_ns", clock.realtime_ns(window.begin_ticks.load(std::memory_order_relaxed)))
+      .add("end_ns", clock.realtime_ns(window.end_ticks.load(std::memory_order_relaxed)));
+  return object;
+}
+
+JsonObject doors_object(const ring::Ring& ring) {
+  JsonObject doors;
+  for (std::size_t i = 0; i < ring::door_count; ++i) {
+    JsonObject door;
+    door.add("open", ring.header().door_open[i].load(std::memory_order_relaxed) != 0);
+    doors.add(ring::door_names[i], door);
+  }
+  return doors;
+}
+
+JsonObject dropped_object(const ring::Ring& ring) {
+  JsonObject dropped;
+  for (std::size_t i = 0; i < ring::drop_cause_count; ++i) {
+    const std::uint64_t count = ring.header().dropped[i].load(std::memory_order_relaxed);
+    if (count != 0) dropped.add(ring::drop_cause_names[i], count);
+  }
+  return dropped;
+}
+
+JsonObject clock_object(const ring::Ring& ring) {
+  const ring::Header& header = ring.header();
+  JsonObject clock;
+  clock.add("ticks", header.ticks_from_tsc != 0 ? "tsc" : "CLOCK_MONOTONIC_RAW")
+      .add("anchors", header.anchor_count.load(std::memory_order_relaxed))
+      .add("error_ns", clock_of(ring).error_ns())
+      .add("ns_per_tick", header.nominal_ns_per_tick);
+  return clock;
+}
+
+JsonObject cost_object(const ring::Ring& ring, const ring::Window& window, std::uint64_t events) {
+  const event::TickConverter clock = clock_of(ring);
+  const double ns_per_event = measured_ns_per_event(ring.header().nominal_ns_per_tick);
+  const auto window_ns = static_cast<double>(
+      clock.realtime_ns(window.end_ticks.load(std::memory_order_relaxed)) -
+      clock.realtime_ns(window.begin_ticks.load(std::memory_order_relaxed)));
+  JsonObject cost;
+  cost.add("ns_per_event", ns_per_event);
+  if (window_ns > 0) {
+    cost.add("percent_of_window", ns_per_event * static_cast<double>(events) / window_ns * 100.0);
+  }
+  return cost;
+}
+
+}  // namespace
+
+JsonObject rank_metadata(const ring::Ring& ring, const ring::Window& window, std::uint64_t events,
+                         const RankFileOptions& options) {
+  const ring::Header& header = ring.header();
+  JsonObject object;
+  object.add("version", std::to_string(header.agent_version >> 16) + "." +
+                            std::to_string(header.agent_version >> 8 & 0xff) + "." +
+                            std::to_string(header.agent_version & 0xff));
+  object.add("identity", identity_object(ring))
+      .add("command_line", text_of(ring, header.identity.command_line))
+      .add("window", window_object(ring, window))
+      .add("step_detection", text_of(ring, header.identity.step_description))
+      .add("events", events)
+      .add("dropped", dropped_object(ring))
+      .add("doors", doors_object(ring))
+      .add("clock", clock_object(ring))
+      .add("cost", cost_object(ring, window, events))
+      .add("ring_bytes", header.file_bytes)
+      .add("options", JsonValue::raw(text_of(ring, header.identity.options_json)));
+  if (!options.coverage.empty()) object.add("coverage", options.coverage);
+  if (options.recovered) object.add("recovered", true);
+  return object;
+}
+
+std::uint64_t total_dropped(const ring::Ring& ring) noexcept {
+  using ring::DropCause;
+  std::uint64_t total = 0;
+  for (const DropCause cause :
+       {DropCause::ring_full, DropCause::overwritten, DropCause::during_start}) {
+    total += ring.header().dropped[static_cast<std::size_t>(cause)].load(std::memory_order_relaxed);
+  }
+  return total;
+}
+
+}  // namespace traceagent::drain

@@ -1,0 +1,26 @@
+#pragma once
+// What a rank file says about itself.
+
+#include <cstdint>
+#include <vector>
+
+#include "agent/drain/rank_file.hpp"
+#include "agent/trace/document.hpp"
+#include "agent/trace/event_writer.hpp"
+
+namespace traceagent::drain {
+
+std::vector<trace::ProcessGroup> process_groups(const ring::Ring& ring);
+
+// process_name and the like, and Composer's global_rank and clock_sync events.
+void write_process_metadata(trace::EventWriter& writer, const ring::Ring& ring,
+                            std::int64_t base_ns);
+
+// The value of "traceagent": identity, options, schedule's cycle, doors, drops, cost, clock.
+trace::JsonObject rank_metadata(const ring::Ring& ring, const ring::Window& window,
+                                std::uint64_t events, const RankFileOptions& options);
+
+// Lost events only: not lost names or unmatched ranges.
+std::uint64_t total_dropped(const ring::Ring& ring) noexcept;
+
+}  // namespace traceagent::drain

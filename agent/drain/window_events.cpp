@@ -1,0 +1,95 @@
+#include "agent/drain/window_events.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace traceagent::drain {
+namespace {
+
+using ring::Chunk;
+using ring::ChunkState;
+
+std::vector<const Chunk*> used_chunks(const ring::Ring& ring) {
+  std::vector<const Chunk*> chunks;
+  for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {
+    const Chunk& chunk = ring.chunk(i);
+    if (chunk.state.load(std::memory_order_acquire) != ChunkState::free) chunks.push_back(&chunk);
+  }
+  std::sort(chunks.begin(), chunks.end(), [](const Chunk* a, const Chunk* b) {
+    return a->claim_number < b->claim_number;
+  });
+  return chunks;
+}
+
+std::string name_in(const Chunk& chunk) {
+  const char* end = std::find(chunk.thread_name, std::end(chunk.thread_name), '\0');
+  return {chunk.thread_name, end};
+}
+
+std::uint64_t begin_of(const event::Record* record) noexcept {
+  return record->begin_ticks.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+std::vector<ThreadEvents> collect(const ring::Ring& ring, std::uint64_t begin_ticks,
+                                  std::uint64_t end_ticks) {
+  std::vector<ThreadEvents> threads;
+  std::map<std::uint32_t, std::size_t> index_of;
+  for (const Chunk* chunk : used_chunks(ring)) {
+    const auto [found, is_new] = index_of.try_emplace(chunk->thread_id, threads.size());
+    if (is_new) threads.push_back({chunk->thread_id, {}, {}});
+    ThreadEvents& thread = threads[found->second];
+    thread.thread_name = name_in(*chunk);  // the newest: threads get their name late
+    for (const event::Record& record : chunk->records) {
+      // Acquire pairs with publish(): the record's other fields are seen.
+      const std::uint64_t begin = record.begin_ticks.load(std::memory_order_acquire);
+      if (begin >= begin_ticks && begin < end_ticks && begin != 0) thread.records.push_back(&record);
+    }
+  }
+  for (ThreadEvents& thread : threads) {
+    const auto earlier = [](const event::Record* a, const event::Record* b) {
+      return begin_of(a) < begin_of(b);
+    };
+    // Out of order only where a signal handler recorded between a claim and its publishing.
+    if (!std::is_sorted(thread.records.begin(), thread.records.end(), earlier)) {
+      std::stable_sort(thread.records.begin(), thread.records.end(), earlier);
+    }
+  }
+  std::erase_if(threads, [](const ThreadEvents& thread) { return thread.records.empty(); });
+  return threads;
+}
+
+namespace {
+
+bool is_done_with(const Chunk& chunk, std::uint64_t before_ticks) noexcept {
+  return std::all_of(std::begin(chunk.records), std::end(chunk.records), [&](const auto& record) {
+    const std::uint64_t begin = record.begin_ticks.load(std::memory_order_acquire);
+    // A call that still runs will patch its end into this very place.
+    return begin == 0 ||
+           (begin < before_ticks && record.end_ticks.load(std::memory_order_relaxed) != 0);
+  });
+}
+
+}  // namespace
+
+std::uint64_t free_chunks_before(const ring::Ring& ring, std::uint64_t before_ticks) noexcept {
+  std::uint64_t freed = 0;
+  for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {
+    Chunk& chunk = ring.chunk(i);
+    if (chunk.state.load(std::memory_order_acquire) != ChunkState::retired) continue;
+    if (is_done_with(chunk, before_ticks) && free_chunk(ring, chunk)) ++freed;
+  }
+  return freed;
+}
+
+std::uint64_t correlation_of(const ring::Ring& ring, const event::Record& record) noexcept {
+  const auto* chunks = reinterpret_cast<const std::byte*>(&ring.chunk(0));
+  const auto distance =
+      static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&record) - chunks);
+  const Chunk& chunk = ring.chunk(distance / ring::chunk_bytes);
+  const std::size_t slot = static_cast<std::size_t>(&record - chunk.records);
+  return chunk.claim_number * ring::records_per_chunk + slot + 1;
+}
+
+}  // namespace traceagent::drain

@@ -1,0 +1,36 @@
+#pragma once
+// The records of a window, in order of their begin, out of a ring that others may still write.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "agent/ring/ring.hpp"
+
+namespace traceagent::drain {
+
+struct ThreadEvents {
+  std::uint32_t thread_id = 0;
+  std::string thread_name;
+  std::vector<const event::Record*> records;  // by begin
+};
+
+// Calls that began in [begin_ticks, end_ticks). Pointers into the ring: valid until its chunks are
+// freed. Memory: 8 bytes for each record, bounded by the ring.
+std::vector<ThreadEvents> collect(const ring::Ring& ring, std::uint64_t begin_ticks,
+                                  std::uint64_t end_ticks);
+
+// Gives back every retired chunk whose records all began before `before_ticks` and have ended.
+// Returns how many.
+std::uint64_t free_chunks_before(const ring::Ring& ring, std::uint64_t before_ticks) noexcept;
+
+// Unique in the process: the place of the record in the order of all that were ever claimed.
+std::uint64_t correlation_of(const ring::Ring& ring, const event::Record& record) noexcept;
+
+// Merges the threads' events by begin. visit(thread index, record).
+template <class Visit>
+void for_each_in_order(const std::vector<ThreadEvents>& threads, Visit&& visit);
+
+}  // namespace traceagent::drain
+
+#include "agent/drain/window_order.inc"
