@@ -30,6 +30,8 @@ def step_slices(rank, step):
                    {"correlation": correlation + 2})
     yield slice_of(start + 30, 10.0, "cuda_runtime", "cudaMemcpyAsync", rank, 2000 + rank,
                    {"correlation": correlation + 3})
+    yield {"ts": start + 60, "ph": "i", "s": "t", "cat": "user_annotation", "name": "mark",
+           "pid": rank, "tid": 1000 + rank, "args": {}}
 
 
 def write(path, ranks, steps=4):

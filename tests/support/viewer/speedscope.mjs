@@ -1,57 +1,18 @@
-// Opens a trace in speedscope (npm), in headless Chromium, with no network but this machine's own.
-import {createReadStream, existsSync, statSync} from 'node:fs';
-import {createServer} from 'node:http';
-import {createRequire} from 'node:module';
+// speedscope (npm): a list of profiles, one per process and thread, and one of them drawn.
 import path from 'node:path';
+import {with_page} from './browser.mjs';
 
-const types = {'.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css',
-               '.json': 'application/json', '.wasm': 'application/wasm'};
-
-// Serves speedscope's files, and the trace as /trace.json.
-function serve(folder, trace) {
-  const server = createServer((request, response) => {
-    const name = new URL(request.url, 'http://localhost').pathname;
-    const file = name === '/trace.json' ? trace : path.join(folder, path.normalize(name));
-    if (!existsSync(file) || !statSync(file).isFile()) {
-      response.writeHead(404).end();
-      return;
-    }
-    response.writeHead(200, {'Content-Type': types[path.extname(name)] ?? 'application/octet-stream'});
-    createReadStream(file).pipe(response);
-  });
-  return new Promise((done) => server.listen(0, '127.0.0.1', () => done(server)));
-}
-
-// speedscope draws with WebGL: without a GPU that is SwiftShader, so never --disable-gpu.
-const browser_flags = ['--no-sandbox', '--disable-quic', '--no-first-run',
-                       '--disable-background-networking', '--disable-component-update',
-                       '--disable-sync', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'];
-
-// Calls use(page) once the trace's first chart is drawn; anything the page complains of is in
-// page_problems. viewer_folder is where npm put speedscope and playwright-core.
-export async function with_trace(viewer_folder, trace, use, {width = 1600, height = 900} = {}) {
-  const from_viewer = createRequire(path.resolve(viewer_folder, 'package.json'));
-  const {chromium} = from_viewer('playwright-core');
-  const release = path.join(path.dirname(from_viewer.resolve('speedscope/package.json')), 'dist/release');
-  const server = await serve(release, trace);
-  const browser = await chromium.launch(
-      {executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: browser_flags});
-  try {
-    const page = await browser.newPage({viewport: {width, height}});
-    const page_problems = [];
-    page.on('pageerror', (error) => page_problems.push(String(error)));
-    page.on('dialog', (dialog) => { page_problems.push(dialog.message()); dialog.dismiss(); });
-    const origin = `http://127.0.0.1:${server.address().port}`;
+// Calls use(page, problems) once the trace is drawn or refused.
+export function with_trace(viewer_folder, trace, use) {
+  const release = path.join(viewer_folder, 'node_modules/speedscope/dist/release');
+  return with_page(viewer_folder, release, trace, async (page, origin, problems) => {
     await page.goto(`${origin}/index.html#profileURL=${encodeURIComponent(`${origin}/trace.json`)}`);
     const drawn = page.getByText('Left Heavy').first();
     const failed = page.getByText(/Something went wrong/).first();
     await drawn.or(failed).waitFor({timeout: 90_000});
-    if (await failed.isVisible()) page_problems.push(await failed.innerText());
-    return await use(page, page_problems);
-  } finally {
-    await browser.close();
-    server.close();
-  }
+    if (await failed.isVisible()) problems.push(await failed.innerText());
+    return use(page, problems);
+  });
 }
 
 // The names of all profiles of the opened trace (speedscope shows one per process and thread), in
@@ -66,4 +27,23 @@ export async function profile_names(page) {
   const names = [...text.matchAll(/^\d+\t(.*)\t[^\t]*$/gm)].map((match) => match[1]);
   if (names.length !== count) throw new Error(`${count} profiles, but ${names.length} in the list`);
   return names;
+}
+
+export function inspect(viewer_folder, trace) {
+  return with_trace(viewer_folder, trace, async (page, problems) =>
+      ({problems, profiles: problems.length ? [] : await profile_names(page)}));
+}
+
+// `lane` is a part of the lane's name; without it the first one is drawn.
+export function screenshot(viewer_folder, trace, out, lane) {
+  return with_trace(viewer_folder, trace, async (page, problems) => {
+    if (problems.length) throw new Error(problems.join('; '));
+    if (lane) {
+      await page.getByText(/\(\d+\/\d+\)$/).first().hover();
+      await page.getByText(lane).last().click();
+      await page.mouse.move(800, 600);
+    }
+    await page.waitForTimeout(1000);  // the chart is drawn by animation frames
+    await page.screenshot({path: out});
+  });
 }

