@@ -57,7 +57,6 @@ void SequenceDetector::lock(const Candidate& candidate, std::uint32_t blocks_per
   probation_ = blocks_per_step == 1;
   broke_in_probation_ = false;
   searching_beside_ = probation_;
-  judged_ = 0;
   LockReport report;
   report.kind = tokens_ == Tokens::launches         ? LockReport::Kind::launches
                 : candidate.track() == Track::shape ? LockReport::Kind::collective_shapes
@@ -102,8 +101,8 @@ void SequenceDetector::search_beside() noexcept {
     search.follow(history_);
     for (const Candidate& candidate : search) {
       if (candidate.period() <= active().tokens_per_step() || candidate.blocks() < 3) continue;
-      if (!candidate.at_edge(history_) || candidate.period() == judged_) continue;
-      return correct(candidate);
+      if (!candidate.at_edge(history_)) continue;
+      if (is_whole_step(candidate)) return correct(candidate);
     }
   } else {
     exact_.follow(history_);
@@ -113,34 +112,35 @@ void SequenceDetector::search_beside() noexcept {
 }
 
 void SequenceDetector::correct(const Candidate& candidate) noexcept {
-  judged_ = candidate.period();
-  if (!is_whole_step(candidate)) return;
   active().retire(listener_);
   lock(candidate, 1, first_step_);
   active().follow(history_, listener_);
 }
 
 /// Whether a longer period, made of blocks of the pattern and a rest, is the true step: what the
-/// rest holds is then the optimizer or the other phases of a pipeline. An evaluation copies its
-/// batches to the device; a line of logging waits for the few values that it computes.
+/// rest holds is then the optimizer, a last micro batch, or the other phases of a pipeline.
 bool SequenceDetector::is_whole_step(const Candidate& candidate) const noexcept {
-  constexpr std::uint32_t launches_per_logged_value = 4;
   constexpr std::uint64_t most_blocks = 64;
   const Pattern& pattern = active().pattern();
   const std::uint64_t end = history_.size() - 1;
   const std::uint64_t blocks = pattern.count(history_, end - candidate.period(), end);
   if (blocks < 2 || blocks > most_blocks) return false;
-  const auto rest = [blocks](std::uint32_t all, std::uint32_t each) {
-    return static_cast<std::int64_t>(all) - static_cast<std::int64_t>(blocks * each);
+  const auto rest = [blocks](std::uint64_t all, std::uint64_t each) {
+    return all > blocks * each ? all - blocks * each : 0;
   };
   const CallCounts& all = candidate.last_block();
-  const std::int64_t copies = rest(all.copies, block_at_lock_.copies);
-  const std::int64_t waits = rest(all.synchronisations, block_at_lock_.synchronisations);
-  const std::int64_t launches =
-      tokens_ == Tokens::launches
-          ? static_cast<std::int64_t>(candidate.period() - blocks * pattern.length())
-          : rest(all.launches, block_at_lock_.launches);
-  return copies <= 0 && launches > 0 && launches > launches_per_logged_value * waits;
+  const CallCounts& block = block_at_lock_;
+  const std::uint64_t copies = rest(all.copies, block.copies);
+  const std::uint64_t waits = rest(all.synchronisations, block.synchronisations);
+  const bool are_launches = tokens_ == Tokens::launches;
+  const std::uint64_t block_launches = are_launches ? pattern.length() : block.launches;
+  const std::uint64_t launches =
+      rest(are_launches ? candidate.period() : all.launches, block_launches);
+  // A line of logging waits for the few values that it computes.
+  if (launches <= 4 * waits) return false;
+  // An evaluation goes forward only: it launches less for each batch that it copies.
+  if (copies > 0) return 10 * launches * block.copies >= 8 * block_launches * copies;
+  return launches <= 3 * block_launches || all.point_to_points > blocks * block.point_to_points;
 }
 
 void SequenceDetector::relearn_if_lost() noexcept {

@@ -63,7 +63,6 @@ class SequenceDetector {
   CallCounts block_at_lock_;
   std::uint64_t origin_ = 0;      ///< the first position after the last restart
   std::uint64_t first_step_ = 0;  ///< its number
-  std::uint64_t judged_ = 0;      ///< the longer period that was last weighed in probation
   bool may_lock_ = true;
   bool locked_ = false;
   bool has_old_pattern_ = false;

@@ -127,6 +127,44 @@ TEST(Detector, FindsLongAccumulationThatReducesTheNormOnceAStep) {
   }
 }
 
+TEST(Detector, FindsLongAccumulationWhoseLastMicroBatchReduces) {
+  Job job;
+  for (int step = 0; step < 40; ++step) {
+    job.begin_step();
+    for (int micro = 0; micro < 16; ++micro) {
+      job.copy();
+      for (int layer = 0; layer < 6; ++layer) {
+        job.collective(1, static_cast<std::uint64_t>(layer));
+        job.launches(10, 10);
+        if (micro == 15) job.collective(2, static_cast<std::uint64_t>(layer));
+      }
+    }
+    job.launches(30, 40);
+  }
+  const Recorder seen = run(job);
+  ASSERT_EQ(seen.problem, "");
+  ASSERT_EQ(seen.locks.size(), 2U);
+  EXPECT_LE(seen.locks[1].step, 5U);
+  for (std::uint64_t step = seen.locks[1].step; step < job.edges.size(); ++step) {
+    ASSERT_EQ(seen.steps.at(step).begin, job.edges[step]) << step;
+  }
+}
+
+TEST(Detector, KeepsTheStepWhenEvaluationComesEveryTwelfth) {
+  Job job;
+  for (int step = 0; step < 300; ++step) {
+    data_parallel_step(job);
+    if (step % 12 != 11) continue;
+    for (int batch = 0; batch < 5; ++batch) {
+      job.copy();
+      job.launches(10, 20);
+    }
+    job.collective(5, 1);
+    job.synchronise();
+  }
+  expect_exact(job, run(job), 8);
+}
+
 /// One stage of a pipeline with tensor parallel layers; 1F1B with `micros` micro batches.
 Job pipeline(int stage, int layers, int micros, int steps, bool is_all_forward_first) {
   Job job;
