@@ -12,7 +12,8 @@ constexpr std::string_view variable_prefix = "TRACEAGENT_";
 constexpr std::string_view internal_prefix = "TRACEAGENT_INTERNAL_";
 
 std::vector<std::string> known_variables() {
-  std::vector<std::string> known = {std::string(config_variable), std::string(schedule_variable)};
+  std::vector<std::string> known = {std::string(config_variable), std::string(schedule_variable),
+                                    std::string(library_variable), std::string(mpirun_variable)};
   for (const OptionRow& row : option_rows()) {
     known.push_back(environment_name(row.key));
     if (!row.alias.empty()) known.emplace_back(row.alias);

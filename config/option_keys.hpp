@@ -23,6 +23,9 @@ std::string nearest_key_in_words(std::string_view key);
 // The variables the environment may hold: those of the options, and a few of their own.
 inline constexpr std::string_view config_variable = "TRACEAGENT_CONFIG";
 inline constexpr std::string_view schedule_variable = "TRACEAGENT_SCHEDULE";
+// For the tools: where the library and the launcher are. Nothing to the agent, but no mistake.
+inline constexpr std::string_view library_variable = "TRACEAGENT_LIBRARY";
+inline constexpr std::string_view mpirun_variable = "TRACEAGENT_MPIRUN";
 
 // True for names that begin with TRACEAGENT_ and mean nothing to us. TRACEAGENT_INTERNAL_ is for
 // what our own processes tell each other.

@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   traceagent::tools::add_run_command(app);
   traceagent::tools::add_merge_command(app, exit_code);
   traceagent::tools::add_recover_command(app, exit_code);
+  traceagent::tools::add_check_command(app, exit_code);
   traceagent::tools::add_options_command(app, exit_code);
   return traceagent::tools::parse_and_run(app, argc, argv, exit_code);
 }

@@ -1,0 +1,118 @@
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "agent/trace/output_file.hpp"
+#include "config/name_template.hpp"
+#include "config/options.hpp"
+#include "tools/check_report.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string size_in_words(std::uint64_t bytes) {
+  constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double size = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; size >= 1024 && unit + 1 < std::size(units); ++unit) {
+    size /= 1024;
+  }
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f %s", size < 10 && unit > 0 ? 1 : 0, size, units[unit]);
+  return text;
+}
+
+// Folders that do not exist yet are made by the agent: the nearest that exists decides.
+fs::path existing_ancestor(fs::path path) {
+  std::error_code ignored;
+  while (!fs::exists(path, ignored) && path.has_parent_path() && path != path.parent_path()) {
+    path = path.parent_path();
+  }
+  return path;
+}
+
+// By writing, not by asking for permission: quotas, read-only mounts and NFS answer only then.
+std::string cannot_write(const fs::path& folder) {
+  trace::OutputFile file;
+  return file.open((folder / "traceagent-check").string()) ? "" : file.error();
+}
+
+bool has_visible_files(const fs::path& folder) {
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (!at->path().filename().string().starts_with('.')) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void check_output(const config::Options& options, CheckReport& report) {
+  config::NameVariables variables;
+  variables.run_name = options.run_name.empty() ? "run" : options.run_name;
+  const config::FormattedName name = config::format_name(options.output_folder, variables);
+  const fs::path folder = fs::absolute(name.name);
+  const fs::path ancestor = existing_ancestor(folder);
+  const bool is_same_run =
+      !options.run_name.empty() || options.output_folder.find("{run_name") == std::string::npos;
+  const std::string problem = cannot_write(ancestor);
+  if (!name.problem.empty()) {
+    report.no("output folder", options.output_folder, name.problem);
+  } else if (!problem.empty()) {
+    report.no("output folder", problem, "");
+  } else if (is_same_run && !options.output_overwrite && has_visible_files(folder)) {
+    report.no("output folder", folder.string() + " holds files",
+              "set output.overwrite, or another output.folder");
+  } else {
+    struct statvfs space {};
+    statvfs(ancestor.c_str(), &space);
+    report.yes("output folder", options.output_folder + " in " + ancestor.string() +
+                                    ": writable, " +
+                                    size_in_words(space.f_bavail * space.f_frsize) + " free");
+  }
+}
+
+void check_ring(const config::Options& options, CheckReport& report) {
+  struct statvfs space {};
+  const std::string& folder = options.ring_folder;
+  if (statvfs(folder.c_str(), &space) != 0 || access(folder.c_str(), W_OK | X_OK) != 0) {
+    report.missing_help("ring folder", folder + " cannot be written to",
+                        "what is recorded will not survive a kill; set ring.folder");
+    return;
+  }
+  const std::uint64_t free_bytes = space.f_bavail * space.f_frsize;
+  const std::string detail = folder + ": " + size_in_words(space.f_blocks * space.f_frsize) + ", " +
+                             size_in_words(free_bytes) + " free; a process takes " +
+                             size_in_words(options.ring_size);
+  if (free_bytes < options.ring_size) {
+    report.missing_help("ring folder", detail,
+                        "rings will be smaller; enlarge it (docker: --shm-size), or set ring.size");
+  } else {
+    report.yes("ring folder", detail);
+  }
+}
+
+}  // namespace
+
+void check_places(CheckReport& report) {
+  report.section("Options and places");
+  const config::Loaded loaded = config::load(config::Environment::of_process());
+  for (const config::Problem& problem : loaded.problems) {
+    report.no("options", problem.line, "");
+  }
+  if (loaded.problems.empty()) {
+    report.yes("options", loaded.config_path.empty() ? "nothing wrong in the environment"
+                                                     : "nothing wrong in " + loaded.config_path);
+  }
+  if (!loaded.options.enabled) {
+    report.no("tracing", "enabled is false", "unset TRACEAGENT_ENABLED");
+  }
+  check_output(loaded.options, report);
+  check_ring(loaded.options, report);
+}
+
+}  // namespace traceagent::tools
