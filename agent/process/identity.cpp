@@ -1,0 +1,158 @@
+#include "agent/process/identity.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "agent/process/placement.hpp"
+#include "agent/process/run_name.hpp"
+
+namespace traceagent::process {
+namespace {
+
+// A second launcher's variables are about this process only if they agree with the first one's:
+// torchrun inside a batch script sees Slurm's variables of the script.
+bool agrees(const Placement& one, const Placement& other) {
+  if (one.rank != other.rank) return false;
+  return !one.world_size || !other.world_size || one.world_size == other.world_size;
+}
+
+void fill(std::optional<std::int64_t>& number, const std::optional<std::int64_t>& from) {
+  if (!number) number = from;
+}
+
+void fill(Placement& placement, const Placement& from) {
+  fill(placement.local_rank, from.local_rank);
+  fill(placement.world_size, from.world_size);
+  fill(placement.local_world_size, from.local_world_size);
+  fill(placement.node_rank, from.node_rank);
+}
+
+bool is_loopback(std::string_view address) {
+  return address.empty() || address == "localhost" || address == "::1" ||
+         address.starts_with("127.");
+}
+
+// RANK and WORLD_SIZE set by hand, without their local counterparts: one node when the ranks meet
+// on the loopback address (or nowhere), else one rank per node, as in one pod per rank.
+void guess_local(Placement& p, const config::Environment& environment) {
+  const bool is_one_node = is_loopback(environment.get("MASTER_ADDR").value_or(""));
+  if (!p.local_rank) {
+    if (p.local_world_size && *p.local_world_size > 0) {
+      p.local_rank = *p.rank % *p.local_world_size;
+    } else {
+      p.local_rank = is_one_node ? *p.rank : 0;
+    }
+  }
+  if (p.local_world_size) return;
+  if (is_one_node && p.local_rank == p.rank) {
+    p.local_world_size = p.world_size;
+  } else if (p.node_rank.value_or(0) > 0 && (*p.rank - *p.local_rank) % *p.node_rank == 0) {
+    p.local_world_size = (*p.rank - *p.local_rank) / *p.node_rank;
+  } else {
+    p.local_world_size = *p.local_rank + 1;
+  }
+}
+
+// Ranks lie on nodes in blocks or dealt round; with blocks of different sizes the result is only
+// sure to be 0 on the first node and nowhere else.
+std::int64_t guess_node(const Placement& p) {
+  const std::int64_t first_rank = *p.rank - *p.local_rank;
+  const std::int64_t size = std::max<std::int64_t>(1, *p.local_world_size);
+  if (size >= *p.world_size || first_rank == 0) return 0;
+  const std::int64_t nodes = *p.world_size / size;
+  if (first_rank % size != 0 && *p.rank / nodes == *p.local_rank) return *p.rank % nodes;
+  return std::max<std::int64_t>(1, first_rank / size);
+}
+
+// Numbers that cannot be together are widened to what the rank needs.
+void make_consistent(Placement& p, std::vector<std::string>& problems) {
+  if (!p.world_size) p.world_size = std::max(*p.rank + 1, p.local_world_size.value_or(0));
+  if (*p.world_size <= *p.rank) {
+    problems.push_back("bad rank: rank " + std::to_string(*p.rank) + " from " + p.source +
+                       ": the world has " + std::to_string(*p.world_size) +
+                       " ranks only; going on with a world of " + std::to_string(*p.rank + 1));
+    p.world_size = *p.rank + 1;
+  }
+}
+
+void make_local_consistent(Placement& p) {
+  p.local_world_size = std::min(*p.local_world_size, *p.world_size);
+  p.local_world_size = std::max(*p.local_world_size, *p.local_rank + 1);
+}
+
+struct Resolved {
+  Placement placement;
+  RunFacts run;
+};
+
+Resolved resolve(const Placements& placements, const config::Environment& environment,
+                 std::vector<std::string>& problems) {
+  Resolved result;
+  Placement& p = result.placement;
+  const Placement& own = placements.found[0];
+  const auto chosen = std::ranges::find_if(
+      placements.found, [](const Placement& candidate) { return candidate.rank.has_value(); });
+  p = own;
+  if (chosen == placements.found.end()) {
+    p.source = "single process";
+    p.rank = 0;
+  } else {
+    result.run.is_launched = true;
+    p.source = chosen->source;
+    p.rank = chosen->rank;
+    result.run.rank_variables.push_back(chosen->rank_variable);
+    fill(p, *chosen);
+    for (auto other = chosen + 1; other != placements.found.end(); ++other) {
+      if (!agrees(p, *other)) continue;
+      fill(p, *other);
+      result.run.rank_variables.push_back(other->rank_variable);
+      result.run.is_slurm_step |= other->source == "Slurm";
+    }
+    result.run.is_slurm_step |= chosen->source == "Slurm";
+  }
+  make_consistent(p, problems);
+  guess_local(p, environment);
+  make_local_consistent(p);
+  if (!p.node_rank) p.node_rank = guess_node(p);
+  result.run.is_one_node = *p.local_world_size >= *p.world_size;
+  return result;
+}
+
+}  // namespace
+
+Identity identify(const config::Environment& environment, const config::Options& options,
+                  const ProcFacts& facts) {
+  Placements placements = find_placements(environment, options);
+  Identity identity;
+  identity.problems = std::move(placements.problems);
+  const Resolved resolved = resolve(placements, environment, identity.problems);
+  const Placement& p = resolved.placement;
+  identity.rank = *p.rank;
+  identity.local_rank = *p.local_rank;
+  identity.world_size = *p.world_size;
+  identity.local_world_size = *p.local_world_size;
+  identity.node_rank = *p.node_rank;
+  identity.source = p.source;
+  identity.host = facts.host;
+  identity.pid = facts.chain[0].pid;
+  RunName name = name_run(environment, facts, resolved.run);
+  identity.run_key = std::move(name.key);
+  identity.attempt = name.attempt;
+  identity.run_name = std::move(name.name);
+  if (!options.run_name.empty()) {
+    identity.run_name = options.run_name;
+    if (!name.attempt.empty()) identity.run_name += '-' + name.attempt;
+  }
+  return identity;
+}
+
+Identity identify_this_process(const config::Options& options) noexcept try {
+  return identify(config::Environment::of_process(), options, read_proc_facts(rank_variables()));
+} catch (...) {
+  Identity identity;
+  identity.pid = getpid();
+  return identity;
+}
+
+}  // namespace traceagent::process

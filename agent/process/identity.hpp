@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "agent/process/proc_facts.hpp"
+#include "config/environment.hpp"
+#include "config/options.hpp"
+
+namespace traceagent::process {
+
+// Who this process is in its job.
+struct Identity {
+  std::int64_t rank = 0;
+  std::int64_t local_rank = 0;
+  std::int64_t world_size = 1;
+  std::int64_t local_world_size = 1;
+  std::int64_t node_rank = 0;
+  std::string run_name;  // the same on all ranks; the option's, or made from program and start
+  std::string run_key;   // names the run for machines: the same on all ranks of a node at least,
+                         // another for each run; letters, digits and ._- only
+  std::string host;
+  int pid = 0;
+  std::string source;                 // who said so: "options", "torchrun", …, "single process"
+  std::string attempt;                // of an elastic restart or a requeue; empty: the first
+  std::vector<std::string> problems;  // complete lines for the user
+};
+
+// From variables, options and /proc alone; nothing is asked of other ranks.
+Identity identify(const config::Environment& environment, const config::Options& options,
+                  const ProcFacts& facts);
+
+// The same, of this process, now. Never throws: what cannot be found out has its default.
+Identity identify_this_process(const config::Options& options) noexcept;
+
+}  // namespace traceagent::process

@@ -1,0 +1,110 @@
+#include "agent/process/proc_facts.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+namespace traceagent::process {
+namespace {
+
+// A job's launcher is a few processes away; the bounds keep a strange /proc cheap.
+constexpr std::size_t longest_chain = 16;
+constexpr std::size_t largest_file_bytes = 1 << 20;
+
+std::optional<std::string> read_text(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
+  std::string text;
+  char buffer[16384];
+  while (text.size() < largest_file_bytes) {
+    const ssize_t got = read(file, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    text.append(buffer, static_cast<std::size_t>(got));
+  }
+  close(file);
+  return text;
+}
+
+std::string path_of(int pid, const char* name) {
+  return "/proc/" + std::to_string(pid) + '/' + name;
+}
+
+std::vector<std::string> split_at_zeros(std::string_view text) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\0'), text.size());
+    parts.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+template <typename Number>
+Number number_at(std::string_view text) {
+  Number number{};
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// A field of /proc/<pid>/stat as proc(5) numbers them, from 3. The name in field 2 may hold spaces
+// and parentheses: counting begins after its last one.
+std::string_view stat_field(std::string_view stat, int number) {
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos || name_end + 2 > stat.size()) return {};
+  std::string_view rest = stat.substr(name_end + 2);
+  for (int at = 3; at < number; ++at) {
+    const std::size_t space = rest.find(' ');
+    if (space == std::string_view::npos) return {};
+    rest.remove_prefix(space + 1);
+  }
+  return rest.substr(0, rest.find(' '));
+}
+
+void read_variables(ProcessFacts& facts, const std::vector<std::string>& asked_for) {
+  const auto text = read_text(path_of(facts.pid, "environ"));
+  // An empty one is what a process without the permission to look may see.
+  if (!text || text->empty()) return;
+  facts.environment_known = true;
+  for (const std::string& line : split_at_zeros(*text)) {
+    const std::string name = line.substr(0, line.find('='));
+    if (std::ranges::find(asked_for, name) != asked_for.end()) facts.variables.push_back(name);
+  }
+}
+
+std::int64_t read_boot_time() {
+  const std::string stat = read_text("/proc/stat").value_or("");
+  const std::size_t line = stat.find("\nbtime ");
+  if (line == std::string::npos) return 0;
+  return number_at<std::int64_t>(std::string_view(stat).substr(line + 7));
+}
+
+}  // namespace
+
+ProcFacts read_proc_facts(const std::vector<std::string>& asked_for) {
+  ProcFacts facts;
+  char host[256] = {};
+  if (gethostname(host, sizeof host - 1) == 0) facts.host = host;
+  facts.boot_time_s = read_boot_time();
+  facts.ticks_per_second = std::max(1L, sysconf(_SC_CLK_TCK));
+  facts.chain.clear();
+  for (int pid = getpid(); pid > 0 && facts.chain.size() < longest_chain;) {
+    ProcessFacts process;
+    process.pid = pid;
+    const auto stat = read_text(path_of(pid, "stat"));
+    if (!stat && !facts.chain.empty()) break;
+    process.start_ticks = number_at<std::uint64_t>(stat_field(stat.value_or(""), 22));
+    process.command = split_at_zeros(read_text(path_of(pid, "cmdline")).value_or(""));
+    read_variables(process, asked_for);
+    facts.chain.push_back(std::move(process));
+    pid = number_at<int>(stat_field(stat.value_or(""), 4));
+  }
+  return facts;
+}
+
+}  // namespace traceagent::process

@@ -1,0 +1,206 @@
+#include "agent/process/run_name.hpp"
+
+#include <algorithm>
+#include <ctime>
+
+namespace traceagent::process {
+namespace {
+
+using config::Environment;
+
+constexpr std::size_t longest_key = 96;
+
+// FNV-1a: the same on all nodes whatever their library, and good enough to tell runs apart.
+std::string hash_in_hex(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const char c : text) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  }
+  std::string digits;
+  for (int shift = 60; shift >= 0; shift -= 4) digits += "0123456789abcdef"[(hash >> shift) & 15];
+  return digits;
+}
+
+std::string as_key(const std::string& text) {
+  std::string key;
+  for (const char c : text) {
+    const bool is_kept = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                         (c >= 'A' && c <= 'Z') || c == '.' || c == '_' || c == '-';
+    key += is_kept && !(c == '.' && key.empty()) ? c : '_';
+  }
+  if (key == text && key.size() <= longest_key) return key;
+  const std::string hash = hash_in_hex(text);
+  return key.substr(0, longest_key - hash.size() - 1) + '-' + hash;
+}
+
+void join(std::string& text, std::string_view part) {
+  if (part.empty()) return;
+  if (!text.empty()) text += '-';
+  text += part;
+}
+
+std::string value(const Environment& environment, std::string_view name) {
+  return std::string(environment.get(name).value_or(""));
+}
+
+std::string attempt_of(const Environment& environment) {
+  std::string attempt;
+  const std::string requeued = value(environment, "SLURM_RESTART_COUNT");
+  const std::string restarted = value(environment, "TORCHELASTIC_RESTART_COUNT");
+  if (!requeued.empty() && requeued != "0") join(attempt, "requeue" + requeued);
+  if (!restarted.empty() && restarted != "0") join(attempt, "attempt" + restarted);
+  return attempt.empty() ? attempt : as_key(attempt);
+}
+
+// The ids that a launcher gives to all ranks of a job alike.
+std::string ids_of_job(const Environment& environment, const RunFacts& run) {
+  std::string ids;
+  if (const std::string job = value(environment, "SLURM_JOB_ID"); !job.empty()) {
+    join(ids, "slurm" + job);
+    // Under mpirun the step is that of its daemons, which the first node's ranks do not have.
+    const std::string step = value(environment, "SLURM_STEP_ID");
+    if (run.is_slurm_step && !step.empty()) ids += '.' + step;
+  }
+  std::string mpi = value(environment, "PMIX_NAMESPACE");
+  if (mpi.empty()) mpi = value(environment, "OMPI_MCA_ess_base_jobid");
+  join(ids, mpi);
+  // Open MPI 4 draws a random number for each run; its job numbers come back after a while.
+  const std::string drawn = value(environment, "OMPI_MCA_orte_precondition_transports");
+  if (!drawn.empty()) join(ids, hash_in_hex(drawn).substr(0, 8));
+  const std::string elastic = value(environment, "TORCHELASTIC_RUN_ID");
+  if (elastic != "none") join(ids, elastic);
+  join(ids, value(environment, "MASTER_ADDR"));
+  join(ids, value(environment, "MASTER_PORT"));
+  return ids;
+}
+
+// The nearest ancestor without any of the variables that make this process a rank: what is between
+// it and us (a shell, a wrapper) is there once for each rank. Null when it cannot be told.
+const ProcessFacts* find_launcher(const ProcFacts& facts, const RunFacts& run) {
+  for (std::size_t i = 1; i < facts.chain.size(); ++i) {
+    const ProcessFacts& ancestor = facts.chain[i];
+    if (!ancestor.environment_known) return nullptr;
+    const bool is_rank = std::ranges::any_of(ancestor.variables, [&](const std::string& name) {
+      return std::ranges::find(run.rank_variables, name) != run.rank_variables.end();
+    });
+    if (!is_rank) return &ancestor;
+  }
+  return nullptr;
+}
+
+bool is_python_worker(const ProcessFacts& process) {
+  return std::ranges::any_of(process.command, [](const std::string& argument) {
+    return argument == "--multiprocessing-fork" || argument.starts_with("from multiprocessing.");
+  });
+}
+
+// A single process's children by fork, and Python's by spawn, belong to the same run.
+const ProcessFacts& first_of_program(const ProcFacts& facts) {
+  std::size_t i = 0;
+  while (i + 1 < facts.chain.size() && (is_python_worker(facts.chain[i]) ||
+                                        (!facts.chain[i].command.empty() &&
+                                         facts.chain[i].command == facts.chain[i + 1].command))) {
+    ++i;
+  }
+  return facts.chain[i];
+}
+
+std::string id_of(const ProcessFacts& process) {
+  return std::to_string(process.pid) + '.' + std::to_string(process.start_ticks);
+}
+
+// 20261120-214800, UTC. Boot time and ticks are the same for all who ask, unless the clock is set
+// between them: the current time would not be.
+std::string start_time(const ProcFacts& facts, const ProcessFacts& process) {
+  const auto since_boot_s = static_cast<std::int64_t>(process.start_ticks) / facts.ticks_per_second;
+  const std::time_t seconds = facts.boot_time_s + since_boot_s;
+  std::tm parts{};
+  char text[32] = {};
+  if (gmtime_r(&seconds, &parts) == nullptr) return {};
+  std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", &parts);
+  return text;
+}
+
+std::string_view file_name(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+// The script or module among Python's arguments; empty for -c, standard input and no script.
+std::string_view python_script(const std::vector<std::string>& command) {
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    const std::string_view argument = command[i];
+    if (!argument.starts_with('-')) return argument;
+    if (argument == "-" || argument.starts_with("--")) continue;
+    // One-letter options may stand together; of these four the rest or the next is the value.
+    const std::size_t letter = argument.find_first_of("mcWX", 1);
+    if (letter == std::string_view::npos) continue;
+    const bool value_follows = letter + 1 == argument.size();
+    if (argument[letter] == 'c') return {};
+    if (argument[letter] == 'm') {
+      if (!value_follows) return argument.substr(letter + 1);
+      return i + 1 < command.size() ? std::string_view(command[i + 1]) : std::string_view();
+    }
+    if (value_follows) ++i;
+  }
+  return {};
+}
+
+std::string name_with_time(const ProcFacts& facts, const ProcessFacts& process) {
+  std::string name = program_name(facts);
+  join(name, start_time(facts, process));
+  join(name, std::to_string(process.pid));
+  return name;
+}
+
+RunName name_single(const ProcFacts& facts) {
+  const ProcessFacts& first = first_of_program(facts);
+  return {as_key("process-" + id_of(first)), name_with_time(facts, first), {}};
+}
+
+RunName name_launched(const Environment& environment, const ProcFacts& facts, const RunFacts& run) {
+  const std::string ids = ids_of_job(environment, run);
+  const bool has_step = run.is_slurm_step && ids.starts_with("slurm");
+  const bool needs_launcher = !has_step && (run.is_one_node || ids.empty());
+  const ProcessFacts* const launcher = needs_launcher ? find_launcher(facts, run) : nullptr;
+  std::string key = ids;
+  if (launcher != nullptr) join(key, "launcher-" + id_of(*launcher));
+  if (key.empty())
+    key = "parent-" + id_of(facts.chain[std::min<std::size_t>(1, facts.chain.size() - 1)]);
+  RunName result{as_key(key), program_name(facts), {}};
+  if (launcher != nullptr) {
+    result.name = name_with_time(facts, *launcher);
+  } else if (has_step) {
+    join(result.name, as_key(ids.substr(0, ids.find('-'))));
+  } else {
+    join(result.name, hash_in_hex(key).substr(0, 8));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string program_name(const ProcFacts& facts) {
+  const ProcessFacts* process = &facts.chain[0];
+  if (is_python_worker(*process)) process = &first_of_program(facts);
+  if (process->command.empty()) return "program";
+  std::string_view name = file_name(process->command[0]);
+  if (name.starts_with("python")) {
+    const std::string_view script = file_name(python_script(process->command));
+    if (!script.empty()) name = script;
+    if (name.ends_with(".py")) name.remove_suffix(3);
+  }
+  return name.empty() ? "program" : as_key(std::string(name.substr(0, 64)));
+}
+
+RunName name_run(const Environment& environment, const ProcFacts& facts, const RunFacts& run) {
+  RunName result = run.is_launched ? name_launched(environment, facts, run) : name_single(facts);
+  result.attempt = attempt_of(environment);
+  if (!result.attempt.empty()) {
+    result.key = as_key(result.key + '-' + result.attempt);
+    join(result.name, result.attempt);
+  }
+  return result;
+}
+
+}  // namespace traceagent::process

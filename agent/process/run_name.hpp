@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/process/proc_facts.hpp"
+#include "config/environment.hpp"
+
+namespace traceagent::process {
+
+// What all ranks of a run know alike, so that they find one name without talking to each other.
+struct RunFacts {
+  bool is_launched = false;                 // false: a single process, with no launcher
+  bool is_slurm_step = false;               // srun started this process
+  bool is_one_node = true;                  // all ranks are on this node: they share their launcher
+  std::vector<std::string> rank_variables;  // that are this process's own, of all that are set
+};
+
+struct RunName {
+  std::string key;      // of letters, digits and ._-, at most 96 bytes; not the same for two runs
+  std::string name;     // what a user wants to see: program and start time
+  std::string attempt;  // "attempt1" after an elastic restart, "requeue1"; empty: the first
+};
+
+// Key and default name of the run.
+//   srun              job and step number
+//   one node          the launcher's pid and start time, with whatever ids the job has
+//   several nodes     the ids of the job: Slurm's job number, PMIx name space, torchrun's run id,
+//                     MASTER_ADDR and MASTER_PORT. Parents differ from node to node, so without
+//                     any of these each node is a run of its own. Two runs one after the other with
+//                     the same address and port have the same key: run_name tells them apart.
+// torchrun counts restarts per node: after a restart that not all nodes counted, the nodes' names
+// differ by their attempt.
+RunName name_run(const config::Environment& environment, const ProcFacts& facts,
+                 const RunFacts& run);
+
+// The name of the program: for Python its script or module, also in multiprocessing's children.
+std::string program_name(const ProcFacts& facts);
+
+}  // namespace traceagent::process
