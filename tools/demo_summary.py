@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""Says in a few lines what a run of tools/demo left: usage: demo_summary.py RUN_FOLDER"""
+import collections
+import json
+import pathlib
+import sys
+
+
+def rank_line(rank, events):
+    steps = sum(e["name"].startswith("ProfilerStep#") for e in events)
+    collectives = [e for e in events if "Collective name" in e.get("args", {})]
+    return (f"  rank {rank}: {steps} steps, {len(events)} events, {len(collectives)} collectives, "
+            f"{sum(e.get('dur', 0) for e in collectives) / 1000:.1f} ms in them")
+
+
+def longest_calls(events, count=5):
+    total = collections.Counter()
+    for event in events:
+        if event["ph"] == "X" and not event["name"].startswith("ProfilerStep#"):
+            total[event["name"]] += event["dur"]
+    return [f"  {us / 1000:8.1f} ms  {name}" for name, us in total.most_common(count)]
+
+
+def main():
+    run = pathlib.Path(sys.argv[1])
+    node_files = sorted(run.glob("traces/node*.json*"))
+    if not node_files:
+        sys.exit(f"traceagent: demo: no node file: {run}/traces: see the lines above")
+    node = json.loads(node_files[0].read_text())
+    events = [e for e in node["traceEvents"] if e["ph"] in "Xi"]
+    by_rank = collections.defaultdict(list)
+    for event in events:
+        by_rank[event["pid"]].append(event)
+    print(f"node file: {node_files[0]} ({node_files[0].stat().st_size} bytes)")
+    print(*(rank_line(rank, by_rank[rank]) for rank in sorted(by_rank)), sep="\n")
+    print("most time on the host in:", *longest_calls(events), sep="\n")
+    print("open the node file at https://ui.perfetto.dev, https://www.speedscope.app or chrome://tracing")
+
+
+main()
