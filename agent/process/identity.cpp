@@ -1,7 +1,5 @@
 #include "agent/process/identity.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "agent/process/placement.hpp"
@@ -121,7 +119,7 @@ Resolved resolve(const Placements& placements, const config::Environment& enviro
 
 }  // namespace
 
-Identity identify(const config::Environment& environment, const config::Options& options,
+Identity identify(const config::Options& options, const config::Environment& environment,
                   const ProcFacts& facts) {
   Placements placements = find_placements(environment, options);
   Identity identity;
@@ -144,14 +142,6 @@ Identity identify(const config::Environment& environment, const config::Options&
     identity.run_name = options.run_name;
     if (!name.attempt.empty()) identity.run_name += '-' + name.attempt;
   }
-  return identity;
-}
-
-Identity identify_this_process(const config::Options& options) noexcept try {
-  return identify(config::Environment::of_process(), options, read_proc_facts(rank_variables()));
-} catch (...) {
-  Identity identity;
-  identity.pid = getpid();
   return identity;
 }
 

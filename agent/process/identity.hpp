@@ -28,10 +28,7 @@ struct Identity {
 };
 
 // From variables, options and /proc alone; nothing is asked of other ranks.
-Identity identify(const config::Environment& environment, const config::Options& options,
+Identity identify(const config::Options& options, const config::Environment& environment,
                   const ProcFacts& facts);
-
-// The same, of this process, now. Never throws: what cannot be found out has its default.
-Identity identify_this_process(const config::Options& options) noexcept;
 
 }  // namespace traceagent::process

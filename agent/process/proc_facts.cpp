@@ -9,6 +9,8 @@
 #include <optional>
 #include <string_view>
 
+#include "agent/process/placement.hpp"
+
 namespace traceagent::process {
 namespace {
 
@@ -73,7 +75,7 @@ void read_variables(ProcessFacts& facts, const std::vector<std::string>& asked_f
   facts.environment_known = true;
   for (const std::string& line : split_at_zeros(*text)) {
     const std::string name = line.substr(0, line.find('='));
-    if (std::ranges::find(asked_for, name) != asked_for.end()) facts.variables.push_back(name);
+    if (std::ranges::find(asked_for, name) != asked_for.end()) facts.rank_variables.push_back(name);
   }
 }
 
@@ -86,7 +88,8 @@ std::int64_t read_boot_time() {
 
 }  // namespace
 
-ProcFacts read_proc_facts(const std::vector<std::string>& asked_for) {
+ProcFacts ProcFacts::of_process() {
+  const std::vector<std::string> asked_for = process::rank_variables();
   ProcFacts facts;
   char host[256] = {};
   if (gethostname(host, sizeof host - 1) == 0) facts.host = host;

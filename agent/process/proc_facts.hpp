@@ -11,10 +11,10 @@ struct ProcessFacts {
   int pid = 0;
   std::uint64_t start_ticks = 0;     // since boot; with the pid it names the process for good
   std::vector<std::string> command;  // arguments, the program first
-  // Which of the asked-for variables its first environment has. Not known for other users'
+  // Which variables that can hold a rank its first environment has. Not known for other users'
   // processes (sshd, slurmstepd).
   bool environment_known = false;
-  std::vector<std::string> variables;
+  std::vector<std::string> rank_variables;
 };
 
 struct ProcFacts {
@@ -23,9 +23,9 @@ struct ProcFacts {
   std::int64_t ticks_per_second = 100;
   // This process, its parent, the parent's parent, … as far as they can be seen. Never empty.
   std::vector<ProcessFacts> chain = {{}};
-};
 
-// Reads a few small files of /proc; missing ones leave their fields as they are.
-ProcFacts read_proc_facts(const std::vector<std::string>& asked_for);
+  // Reads a few small files of /proc for each process; missing ones leave their fields as they are.
+  static ProcFacts of_process();
+};
 
 }  // namespace traceagent::process

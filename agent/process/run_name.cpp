@@ -80,7 +80,7 @@ const ProcessFacts* find_launcher(const ProcFacts& facts, const RunFacts& run) {
   for (std::size_t i = 1; i < facts.chain.size(); ++i) {
     const ProcessFacts& ancestor = facts.chain[i];
     if (!ancestor.environment_known) return nullptr;
-    const bool is_rank = std::ranges::any_of(ancestor.variables, [&](const std::string& name) {
+    const bool is_rank = std::ranges::any_of(ancestor.rank_variables, [&](const std::string& name) {
       return std::ranges::find(run.rank_variables, name) != run.rank_variables.end();
     });
     if (!is_rank) return &ancestor;
