@@ -35,16 +35,16 @@ void check_needed(const std::string& path, CheckReport& report) {
 void check_preload(const std::string& path, CheckReport& report) {
   const Contained result = run_contained([&path] {
     setenv("LD_PRELOAD", path.c_str(), 1);
-    execl("/proc/self/exe", "traceagent", "--version", static_cast<char*>(nullptr));
+    execl("/bin/sh", "sh", "-c", "echo as without", static_cast<char*>(nullptr));
     _exit(1);
   });
   if (!result.failure.empty()) {
-    report.no("can be preloaded", "a program with it: " + result.failure, "report this as a bug");
-  } else if (result.output != "traceagent " TRACEAGENT_VERSION "\n") {
+    report.no("can be preloaded", "a shell with it: " + result.failure, "report this as a bug");
+  } else if (result.output != "as without\n") {
     const std::string first = result.output.substr(0, result.output.find('\n'));
     report.no("can be preloaded", first, "build it for this machine");
   } else {
-    report.yes("can be preloaded", "a program with it runs as without");
+    report.yes("can be preloaded", "a shell with it runs as without");
   }
 }
 

@@ -41,21 +41,16 @@ std::string losses(const trace::MergeReport& report) {
   return sum == 0 ? "" : ", " + in_words(sum, "event") + " lost (" + causes + ")";
 }
 
-// A file of a folder that is no trace of ours was not asked for: a note, no problem.
-bool print_input(const trace::MergedInput& input, const TraceFiles& files) {
-  if (!input.left_out.empty() && input.problem.empty()) {
+// True when nothing is wrong with it.
+bool print_input(const trace::MergedInput& input) {
+  if (!input.problem.empty()) {
+    say(input.problem);
+    return false;
+  }
+  if (!input.left_out.empty()) {
     std::cout << "left out: " << input.path << ": " << input.left_out << "\n";
   }
-  if (input.problem.empty()) {
-    return true;
-  }
-  const bool foreign = input.problem.starts_with("not a trace");
-  if (foreign && files.found_in_folders.contains(input.path)) {
-    std::cout << "left out: " << input.path << ": not a trace of TraceAgent's\n";
-    return true;
-  }
-  say(input.problem);
-  return false;
+  return true;
 }
 
 int print_report(const trace::MergeReport& report, const TraceFiles& files,
@@ -64,8 +59,11 @@ int print_report(const trace::MergeReport& report, const TraceFiles& files,
   for (const std::string& problem : files.problems) {
     say(problem);
   }
+  for (const std::string& path : files.foreign) {
+    std::cout << "left out: " << path << ": not a trace of TraceAgent's\n";
+  }
   for (const trace::MergedInput& input : report.inputs) {
-    ok = print_input(input, files) && ok;
+    ok = print_input(input) && ok;
   }
   if (!report.problem.empty()) {
     say(report.problem);

@@ -10,10 +10,10 @@ namespace traceagent::tools {
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
 struct RunOptions {
-  std::string config;
-  std::string schedule;
-  std::string output;
-  std::vector<std::string> sets;  // key=value
+  std::string config = {};
+  std::string schedule = {};
+  std::string output = {};
+  std::vector<std::string> sets = {};  // key=value
 };
 
 struct RunVariables {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "agent/trace/trace_reader.hpp"
+
 namespace traceagent::tools {
 
 namespace fs = std::filesystem;
@@ -11,6 +13,12 @@ namespace {
 
 bool is_trace_name(const std::string& name) {
   return !name.starts_with('.') && (name.ends_with(".json") || name.ends_with(".json.gz"));
+}
+
+// A trace of ours that is cut or unreadable is not foreign: it is to be reported.
+bool is_foreign(const std::string& path) {
+  trace::TraceReader reader;
+  return !reader.open(path) && reader.problem().starts_with("not a trace");
 }
 
 void add_folder(const std::string& folder, TraceFiles& files) {
@@ -30,8 +38,9 @@ void add_folder(const std::string& folder, TraceFiles& files) {
                              ": give a folder that holds *.json or *.json.gz");
   }
   std::sort(found.begin(), found.end());
-  files.found_in_folders.insert(found.begin(), found.end());
-  files.paths.insert(files.paths.end(), found.begin(), found.end());
+  for (const std::string& path : found) {
+    (is_foreign(path) ? files.foreign : files.paths).push_back(path);
+  }
 }
 
 }  // namespace

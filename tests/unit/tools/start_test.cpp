@@ -1,0 +1,105 @@
+// Finding the library, the preload's value, and what the launchers get.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "tests/unit/trace/scratch_folder.hpp"
+#include "tools/agent_library.hpp"
+#include "tools/mpi_launcher.hpp"
+#include "tools/run_options.hpp"
+
+namespace traceagent::tools {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST(Preload, keeps_what_is_there_once) {
+  EXPECT_EQ(joined_preload("/a/l.so", ""), "/a/l.so");
+  EXPECT_EQ(joined_preload("/a/l.so", "libjemalloc.so.2"), "/a/l.so:libjemalloc.so.2");
+  EXPECT_EQ(joined_preload("/a/l.so", "x.so /a/l.so::y.so:"), "/a/l.so:x.so:y.so");
+  EXPECT_EQ(joined_preload("/a/l.so", "/a/l.so"), "/a/l.so");
+}
+
+TEST(AgentLibrary, is_what_the_variable_names_or_a_problem) {
+  trace::ScratchFolder folder;
+  const std::string path = folder / "lib.so";
+  setenv("TRACEAGENT_LIBRARY", path.c_str(), 1);
+  AgentLibrary library = find_agent_library();
+  EXPECT_EQ(library.path, "");
+  EXPECT_EQ(library.problem,
+            "library not found: " + path + ": build it, or set TRACEAGENT_LIBRARY to where it is");
+  trace::write_whole(path, "");
+  library = find_agent_library();
+  EXPECT_EQ(library.path, path);
+  EXPECT_EQ(library.problem, "");
+
+  const std::string spaced = folder / "a b.so";
+  trace::write_whole(spaced, "");
+  setenv("TRACEAGENT_LIBRARY", spaced.c_str(), 1);
+  EXPECT_NE(find_agent_library().problem.find("without spaces"), std::string::npos);
+  unsetenv("TRACEAGENT_LIBRARY");
+}
+
+TEST(RunOptions, become_variables) {
+  const RunVariables result = variables_of({.config = "/etc/trace.yaml",
+                                            .schedule = "wait=1",
+                                            .output = "{run_name}/t",
+                                            .sets = {"ring.size=1MiB", "step.mark=nvtx:a=b"}});
+  EXPECT_EQ(result.problem, "");
+  EXPECT_EQ(result.variables, (Variables{{"TRACEAGENT_CONFIG", "/etc/trace.yaml"},
+                                         {"TRACEAGENT_SCHEDULE", "wait=1"},
+                                         {"TRACEAGENT_OUTPUT_FOLDER", "{run_name}/t"},
+                                         {"TRACEAGENT_RING_SIZE", "1MiB"},
+                                         {"TRACEAGENT_STEP_MARK", "nvtx:a=b"}}));
+  EXPECT_TRUE(variables_of({.config = "here.yaml"}).variables[0].second.starts_with('/'));
+}
+
+TEST(RunOptions, bad_settings_are_named) {
+  EXPECT_EQ(variables_of({.sets = {"ring.sise=1"}}).problem,
+            "unknown option: --set ring.sise=1: the nearest is ring.size; see traceagent options");
+  EXPECT_EQ(variables_of({.sets = {"ring.size"}}).problem,
+            "no value: --set ring.size: write --set key=value");
+}
+
+TEST(MpiLauncher, is_recognised_by_what_it_says) {
+  const std::map<std::string, MpiKind> texts = {
+      {"mpirun (Open MPI) 4.1.4\n\nReport bugs to http://www.open-mpi.org/", MpiKind::open_mpi},
+      {"mpirun (Open MPI) 5.0.3", MpiKind::open_mpi},
+      {"HYDRA build details:\n    Version:  4.0.2", MpiKind::hydra},
+      {"Intel(R) MPI Library for Linux* OS, Version 2021.9", MpiKind::hydra}};
+  for (const auto& [text, expected] : texts) {
+    MpiKind kind{};
+    EXPECT_TRUE(recognise_mpi(text, kind)) << text;
+    EXPECT_EQ(kind, expected) << text;
+  }
+  MpiKind kind{};
+  EXPECT_FALSE(recognise_mpi("srun 22.05", kind));
+  EXPECT_FALSE(recognise_mpi("", kind));
+}
+
+TEST(MpiLauncher, ranks_get_the_preload_and_our_variables) {
+  const char* environment[] = {
+      "PATH=/bin", "LD_PRELOAD=x.so", "TRACEAGENT_SCHEDULE=wait=1", "NOTRACEAGENT_A=1", "ODD",
+      nullptr};
+  EXPECT_EQ(rank_environment("/l.so", environment),
+            (Variables{{"LD_PRELOAD", "/l.so:x.so"}, {"TRACEAGENT_SCHEDULE", "wait=1"}}));
+}
+
+TEST(MpiLauncher, open_mpi_gets_the_variables_for_every_program_of_the_list) {
+  const MpiLauncher launcher{.program = "mpirun", .kind = MpiKind::open_mpi, .problem = ""};
+  const Variables variables = {{"LD_PRELOAD", "/l.so"}, {"TRACEAGENT_A", "b c"}};
+  EXPECT_EQ(
+      mpi_command(launcher, variables, {"-n", "1", "./a", "x", ":", "-n", "2", "./b"}),
+      (Words{"mpirun", "-x", "LD_PRELOAD=/l.so", "-x", "TRACEAGENT_A=b c", "-n", "1", "./a", "x",
+             ":", "-x", "LD_PRELOAD=/l.so", "-x", "TRACEAGENT_A=b c", "-n", "2", "./b"}));
+}
+
+TEST(MpiLauncher, hydra_gets_the_variables_once) {
+  const MpiLauncher launcher{.program = "mpirun", .kind = MpiKind::hydra, .problem = ""};
+  EXPECT_EQ(mpi_command(launcher, {{"LD_PRELOAD", "/l.so"}}, {"-n", "1", "./a", ":", "./b"}),
+            (Words{"mpirun", "-genv", "LD_PRELOAD", "/l.so", "-n", "1", "./a", ":", "./b"}));
+}
+
+}  // namespace
+}  // namespace traceagent::tools
