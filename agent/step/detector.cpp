@@ -7,8 +7,8 @@ namespace traceagent::step {
 
 struct Detector::State {
   explicit State(DetectorListener& listener)
-      : collectives(SequenceDetector::Tokens::collectives, listener),
-        launches(SequenceDetector::Tokens::launches, listener) {
+      : collectives(SequenceDetector::Tokens::collectives, kernels, listener),
+        launches(SequenceDetector::Tokens::launches, kernels, listener) {
     launches.set_may_lock(false);
   }
 
@@ -16,6 +16,7 @@ struct Detector::State {
   void feed_collective(const Token& token) noexcept;
   bool follows_collectives() noexcept;
 
+  KernelSet kernels;
   SequenceDetector collectives;
   SequenceDetector launches;
   LaunchThreads threads;
@@ -45,6 +46,7 @@ void Detector::feed(const Token& token) noexcept {
 
 void Detector::State::feed_launch(const Token& token) noexcept {
   const CallCounts before = counts;
+  if (kernels.note(token.exact, counts.launches)) ++counts.new_launches;
   ++counts.launches;
   if (by_collectives) return;
   // A job with collectives launches before its first one, too.

@@ -17,6 +17,7 @@ Candidate::Candidate(const History& history, Track track, std::uint64_t period,
   // A block is known once the first token after it is there: what the job launches after the last
   // collective (the optimizer) belongs to it.
   for (edge_ = start_; edge_ + period <= newest; edge_ += period) add_block(history, edge_);
+  confirmed_ = has_boundaries(history, 1);
 }
 
 void Candidate::add_block(const History& history, std::uint64_t begin) noexcept {
@@ -31,25 +32,23 @@ bool Candidate::follow(const History& history) noexcept {
   if (newest == edge_ + period_) {
     add_block(history, edge_);
     edge_ = newest;
+    confirmed_ = confirmed_ || has_boundaries(history, 1);
   }
   return true;
 }
 
-bool Candidate::has_boundaries(const History& history, Track track, std::uint64_t period) noexcept {
-  const auto with_boundary = [&](std::uint64_t blocks) {
-    if (!history.repeats(track, period, blocks * period + 1)) return std::uint64_t{0};
-    std::uint64_t seen = 0;
-    std::uint64_t end = history.size() - 1;
-    for (std::uint64_t age = 0; age < blocks; ++age, end -= period) {
-      const bool is_boundary =
-          history.counts(end).boundaries() != history.counts(end - period).boundaries();
-      seen += is_boundary ? 1 : 0;
-    }
-    return seen;
-  };
+bool Candidate::has_boundaries(const History& history, std::uint64_t blocks) const noexcept {
+  const std::uint64_t length = blocks * period_;
+  const std::uint64_t known = std::min(edge_ - start_, edge_ - std::min(edge_, history.oldest()));
+  const std::uint64_t looked_at = std::min<std::uint64_t>(8, known / length);
   // A prefetching loader copies now and then two batches in one step and none in the next.
-  if (with_boundary(3) == 3 || with_boundary(8) >= 6) return true;
-  return is_silent(history, track, period);
+  std::uint64_t may_lack = looked_at / 4;
+  std::uint64_t end = edge_;
+  for (std::uint64_t i = 0; i < looked_at; ++i, end -= length) {
+    if (history.counts(end).boundaries() != history.counts(end - length).boundaries()) continue;
+    if (may_lack-- == 0) return is_silent(history, track_, length);
+  }
+  return looked_at >= 2;
 }
 
 /// Whether the tokens have gone on so long without any such call that steps hold none, and not
@@ -73,7 +72,10 @@ std::uint64_t Candidate::equal_blocks() const noexcept {
 }
 
 bool Candidate::repeats_every(std::uint32_t blocks) const noexcept {
-  const std::uint32_t looked_at = std::max(2 * blocks, 6U);
+  // Where the host does something in every block, each is at least a micro batch, and the launches
+  // of two steps tell. Else a block may be a layer, and the micro batches of a step look like
+  // steps: more of them than any step has must be equal.
+  const std::uint32_t looked_at = confirmed_ ? std::max(2 * blocks, 6U) : 8 * blocks;
   if (looked_at > std::min<std::uint64_t>(blocks_, kept_blocks)) return false;
   for (std::uint32_t age = 0; age + blocks < looked_at; ++age) {
     if (launches_of_last(age) != launches_of_last(age + blocks)) return false;
@@ -83,7 +85,7 @@ bool Candidate::repeats_every(std::uint32_t blocks) const noexcept {
 
 bool Candidate::is_noise() const noexcept {
   constexpr std::uint32_t looked_at = 24;
-  if (blocks_ >= kept_blocks) return true;
+  if (blocks_ >= 64) return true;
   if (blocks_ < looked_at) return false;
   // More than half of the blocks differ from each other: another thread's launches, no optimizer.
   std::uint32_t most = 0;
@@ -110,19 +112,30 @@ std::uint64_t Candidate::blocks_wanted(bool launches_are_tokens) const noexcept 
 
 std::uint32_t Candidate::verdict(const History& history, bool launches_are_tokens) const noexcept {
   if (!at_edge(history) || blocks_ < 6) return 0;
-  if (!has_boundaries(history, track_, period_)) return 0;
-  const std::uint64_t wanted = blocks_wanted(launches_are_tokens);
-  if (launches_are_tokens) return blocks_ >= wanted ? 1 : 0;
+  const std::uint32_t blocks =
+      launches_are_tokens ? (blocks_ >= blocks_wanted(true) ? 1 : 0) : verdict_of_launches();
+  if (blocks == 0 || blocks_ % blocks != 0) return 0;
+  return has_boundaries(history, blocks) ? blocks : 0;
+}
+
+std::uint32_t Candidate::verdict_of_launches() const noexcept {
   // Blocks in which nothing runs are rather a model's parameters that are sent round one by one;
   // but the launches of some jobs cannot be seen at all.
   constexpr std::uint64_t silent_blocks = 32;
   if (last_block_.launches == 0 && blocks_ < silent_blocks) return 0;
-  const std::uint64_t equal = equal_blocks();
-  if (equal >= wanted) return 1;
-  for (std::uint32_t blocks = 2; blocks <= most_blocks_per_step; ++blocks) {
-    if (equal < blocks && repeats_every(blocks)) return blocks_ % blocks == 0 ? blocks : 0;
-  }
+  if (!confirmed_ && track_ == Track::shape) return 0;
+  if (equal_blocks() >= blocks_wanted(false)) return 1;
+  const std::uint32_t blocks = super_period(2);
+  if (blocks > 0) return blocks;
   return is_noise() ? 1 : 0;
+}
+
+std::uint32_t Candidate::super_period(std::uint32_t least) const noexcept {
+  const std::uint64_t equal = equal_blocks();
+  for (std::uint32_t blocks = least; blocks <= most_blocks_per_step; ++blocks) {
+    if (equal < blocks && repeats_every(blocks)) return blocks;
+  }
+  return 0;
 }
 
 }  // namespace traceagent::step

@@ -27,23 +27,30 @@ class Candidate {
   /// 0 otherwise.
   std::uint32_t verdict(const History& history, bool launches_are_tokens) const noexcept;
 
-  /// Whether the host did something in (nearly) every one of the last blocks, or nothing at all
-  /// for so long that it must be a job without such calls.
-  static bool has_boundaries(const History& history, Track track, std::uint64_t period) noexcept;
+  /// How many blocks (at least `least`) the launches of the blocks repeat with, seen twice;
+  /// 0 if they do not, or are all equal.
+  std::uint32_t super_period(std::uint32_t least) const noexcept;
 
   Track track() const noexcept { return track_; }
   std::uint64_t period() const noexcept { return period_; }
+  std::uint64_t start() const noexcept { return start_; }
   std::uint64_t blocks() const noexcept { return blocks_; }
   /// What the job did in the newest whole block.
   const CallCounts& last_block() const noexcept { return last_block_; }
   bool at_edge(const History& history) const noexcept { return edge_ + 1 == history.size(); }
+  /// Every block holds something that the host does once a step: more than a stack of layers.
+  bool confirmed() const noexcept { return confirmed_; }
   /// A shorter period lived and died inside: this one is of a larger scale.
   void note_inner_repeat() noexcept { holds_inner_repeat_ = true; }
 
  private:
-  static constexpr std::uint32_t kept_blocks = 64;
+  static constexpr std::uint32_t kept_blocks = 8 * most_blocks_per_step;
 
   static bool is_silent(const History& history, Track track, std::uint64_t period) noexcept;
+  /// Whether the host did something in (nearly) each of the last stretches of `blocks` blocks, or
+  /// nothing at all for so long that it must be a job without such calls.
+  bool has_boundaries(const History& history, std::uint64_t blocks) const noexcept;
+  std::uint32_t verdict_of_launches() const noexcept;
   void add_block(const History& history, std::uint64_t begin) noexcept;
   std::uint32_t launches_of_last(std::uint32_t age) const noexcept {
     return launches_[(blocks_ - 1 - age) % kept_blocks];
@@ -61,6 +68,7 @@ class Candidate {
   std::uint32_t launches_[kept_blocks] = {};
   Track track_ = Track::exact;
   bool holds_inner_repeat_ = false;
+  bool confirmed_ = false;
 };
 
 }  // namespace traceagent::step

@@ -10,6 +10,7 @@ namespace traceagent::step {
 /// How often the job did something, since it began.
 struct CallCounts {
   std::uint32_t launches = 0;
+  std::uint32_t new_launches = 0;  ///< of kernels that were not known (see KernelSet)
   std::uint32_t synchronisations = 0;
   std::uint32_t copies = 0;  ///< to the device
   std::uint32_t point_to_points = 0;
@@ -18,6 +19,7 @@ struct CallCounts {
 
   friend CallCounts operator-(CallCounts a, const CallCounts& b) noexcept {
     a.launches -= b.launches;
+    a.new_launches -= b.new_launches;
     a.synchronisations -= b.synchronisations;
     a.copies -= b.copies;
     a.point_to_points -= b.point_to_points;

@@ -40,7 +40,9 @@ void PeriodSearch::drop_broken(const History& history) noexcept {
       continue;
     }
     const std::uint64_t broken = candidates_[i].period();
+    const bool confirmed = candidates_[i].confirmed();
     candidates_[i] = candidates_[--count_];
+    if (!confirmed) continue;
     // The one moved here has not taken this token in yet: it is next.
     for (int j = 0; j < count_; ++j) {
       if (candidates_[j].period() > broken) candidates_[j].note_inner_repeat();
@@ -56,8 +58,11 @@ void PeriodSearch::consider(const History& history, std::uint64_t period) noexce
     if (period % known.period() == 0) return;
   }
   if (period > History::longest_period || !history.repeats(track_, period, length)) return;
-  if (!Candidate::has_boundaries(history, track_, period)) return;
   candidates_[count_++] = Candidate(history, track_, period, origin_);
+}
+
+bool PeriodSearch::has_candidate() const noexcept {
+  return std::any_of(begin(), end(), [](const Candidate& each) { return each.confirmed(); });
 }
 
 PeriodSearch::Found PeriodSearch::found(const History& history,

@@ -32,7 +32,8 @@ class PeriodSearch {
   };
   Found found(const History& history, bool launches_are_tokens) const noexcept;
 
-  bool has_candidate() const noexcept { return count_ > 0; }
+  /// Some period of a step's scale has repeated and is being verified.
+  bool has_candidate() const noexcept;
   const Candidate* begin() const noexcept { return candidates_; }
   const Candidate* end() const noexcept { return candidates_ + count_; }
 

@@ -4,8 +4,8 @@
 
 namespace traceagent::step {
 
-SequenceDetector::SequenceDetector(Tokens tokens, DetectorListener& listener)
-    : tokens_(tokens), listener_(listener) {}
+SequenceDetector::SequenceDetector(Tokens tokens, KernelSet& kernels, DetectorListener& listener)
+    : tokens_(tokens), kernels_(kernels), listener_(listener) {}
 
 void SequenceDetector::restart(std::uint64_t step) noexcept {
   origin_ = history_.size();
@@ -51,12 +51,15 @@ void SequenceDetector::lock(const Candidate& candidate, std::uint32_t blocks_per
                             std::uint64_t first_step) noexcept {
   const std::uint64_t step = first_step + candidate.blocks() / blocks_per_step;
   active().lock(history_, candidate.track(), candidate.period(), blocks_per_step, step);
-  block_at_lock_ = candidate.last_block();
+  const std::uint64_t end = history_.size() - 1;
+  const std::uint64_t tokens = std::min(candidate.period() * blocks_per_step,
+                                        end - std::max(candidate.start(), history_.oldest()));
+  step_at_lock_ = history_.counts(end) - history_.counts(end - tokens);
+  kernels_.know_since(history_.counts(std::max(candidate.start(), history_.oldest())).launches);
   locked_ = true;
-  // Where accumulation was recognised the scale is known.
-  probation_ = blocks_per_step == 1;
+  probation_ = true;
   broke_in_probation_ = false;
-  searching_beside_ = probation_;
+  searching_beside_ = true;
   LockReport report;
   report.kind = tokens_ == Tokens::launches         ? LockReport::Kind::launches
                 : candidate.track() == Track::shape ? LockReport::Kind::collective_shapes
@@ -91,56 +94,73 @@ void SequenceDetector::end_probation() noexcept {
 }
 
 void SequenceDetector::search_beside() noexcept {
-  PeriodSearch& search = search_of(active().pattern().track());
   if (!searching_beside_) {  // the token that left the pattern is the first to learn from
     searching_beside_ = true;
     exact_.restart(history_.size() - 1);
     shape_.restart(history_.size() - 1);
   }
-  if (probation_) {
-    search.follow(history_);
-    for (const Candidate& candidate : search) {
-      if (candidate.period() <= active().tokens_per_step() || candidate.blocks() < 3) continue;
-      if (!candidate.at_edge(history_)) continue;
-      if (is_whole_step(candidate)) return correct(candidate);
-    }
-  } else {
-    exact_.follow(history_);
-    if (tokens_ == Tokens::collectives) shape_.follow(history_);
-  }
+  exact_.follow(history_);
+  if (tokens_ == Tokens::collectives) shape_.follow(history_);
+  if (probation_ && correct()) return;
   relearn_if_lost();
 }
 
-void SequenceDetector::correct(const Candidate& candidate) noexcept {
-  active().retire(listener_);
-  lock(candidate, 1, first_step_);
-  active().follow(history_, listener_);
+/// In probation: takes a longer period instead, if one shows that the pattern is less than a step.
+bool SequenceDetector::correct() noexcept {
+  for (const Candidate& candidate : search_of(active().pattern().track())) {
+    if (!candidate.at_edge(history_)) continue;
+    const std::uint32_t blocks = steps_true_blocks(candidate);
+    if (blocks == 0) continue;
+    active().retire(listener_);
+    lock(candidate, blocks, first_step_);
+    active().follow(history_, listener_);
+    return true;
+  }
+  return false;
 }
 
-/// Whether a longer period, made of blocks of the pattern and a rest, is the true step: what the
-/// rest holds is then the optimizer, a last micro batch, or the other phases of a pipeline.
-bool SequenceDetector::is_whole_step(const Candidate& candidate) const noexcept {
-  constexpr std::uint64_t most_blocks = 64;
-  const Pattern& pattern = active().pattern();
+/// How many blocks of the candidate are the true step; 0 if the present one stands.
+std::uint32_t SequenceDetector::steps_true_blocks(const Candidate& candidate) const noexcept {
   const std::uint64_t end = history_.size() - 1;
-  const std::uint64_t blocks = pattern.count(history_, end - candidate.period(), end);
-  if (blocks < 2 || blocks > most_blocks) return false;
-  const auto rest = [blocks](std::uint64_t all, std::uint64_t each) {
-    return all > blocks * each ? all - blocks * each : 0;
+  if (candidate.period() > active().tokens_per_step()) {
+    const bool is_new =
+        candidate.blocks() >= 3 && is_whole_step(candidate.last_block(), steps_in(candidate));
+    return is_new ? 1 : 0;
+  }
+  // The tokens go on as they were, but every so many blocks more is launched: an optimizer.
+  if (tokens_ == Tokens::launches || candidate.period() != active().tokens_per_step()) return 0;
+  const std::uint32_t blocks = candidate.super_period(9);
+  if (blocks == 0 || candidate.blocks() % blocks != 0) return 0;
+  const CallCounts all = history_.counts(end) - history_.counts(end - blocks * candidate.period());
+  return is_whole_step(all, blocks) ? blocks : 0;
+}
+
+/// How many of the present steps one block of the candidate holds.
+std::uint64_t SequenceDetector::steps_in(const Candidate& candidate) const noexcept {
+  const std::uint64_t end = history_.size() - 1;
+  const Pattern& pattern = active().pattern();
+  return pattern.count(history_, end - candidate.period(), end) * pattern.length() /
+         active().tokens_per_step();
+}
+
+/// Whether a longer period, made of what was taken for steps and a rest, is the true step: what the
+/// rest holds is then the optimizer, a last micro batch, or the other phases of a pipeline.
+bool SequenceDetector::is_whole_step(const CallCounts& all, std::uint64_t steps) const noexcept {
+  constexpr std::uint64_t most_steps = 64;
+  if (steps < 2 || steps > most_steps) return false;
+  const CallCounts& step = step_at_lock_;
+  const auto rest = [steps](std::uint64_t whole, std::uint64_t each) {
+    return whole > steps * each ? whole - steps * each : 0;
   };
-  const CallCounts& all = candidate.last_block();
-  const CallCounts& block = block_at_lock_;
-  const std::uint64_t copies = rest(all.copies, block.copies);
-  const std::uint64_t waits = rest(all.synchronisations, block.synchronisations);
-  const bool are_launches = tokens_ == Tokens::launches;
-  const std::uint64_t block_launches = are_launches ? pattern.length() : block.launches;
-  const std::uint64_t launches =
-      rest(are_launches ? candidate.period() : all.launches, block_launches);
+  const std::uint64_t launches = rest(all.launches, step.launches);
+  const std::uint64_t copies = rest(all.copies, step.copies);
   // A line of logging waits for the few values that it computes.
-  if (launches <= 4 * waits) return false;
-  // An evaluation goes forward only: it launches less for each batch that it copies.
-  if (copies > 0) return 10 * launches * block.copies >= 8 * block_launches * copies;
-  return launches <= 3 * block_launches || all.point_to_points > blocks * block.point_to_points;
+  if (launches <= 4 * rest(all.synchronisations, step.synchronisations)) return false;
+  // An evaluation runs what training runs; and for each batch that it copies, only the forward
+  // pass.
+  if (copies == 0) return 2 * std::uint64_t{all.new_launches} >= launches;
+  return 20 * std::uint64_t{all.new_launches} >= launches &&
+         10 * launches * step.copies >= 8 * step.launches * copies;
 }
 
 void SequenceDetector::relearn_if_lost() noexcept {

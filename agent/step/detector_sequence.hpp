@@ -4,6 +4,7 @@
 
 #include "agent/step/detector_follower.hpp"
 #include "agent/step/detector_history.hpp"
+#include "agent/step/detector_kernels.hpp"
 #include "agent/step/detector_search.hpp"
 
 namespace traceagent::step {
@@ -16,7 +17,8 @@ class SequenceDetector {
   /// shape alone may repeat, and what was launched between them tells micro batches from steps.
   enum class Tokens : std::uint8_t { collectives, launches };
 
-  SequenceDetector(Tokens tokens, DetectorListener& listener);
+  /// `kernels`: of the job; told at a lock which are the pattern's.
+  SequenceDetector(Tokens tokens, KernelSet& kernels, DetectorListener& listener);
 
   /// `before`: what the job had done before this token.
   void feed(const Token& token, const CallCounts& before) noexcept;
@@ -45,8 +47,10 @@ class SequenceDetector {
   void follow() noexcept;
   void search_beside() noexcept;
   void end_probation() noexcept;
-  void correct(const Candidate& candidate) noexcept;
-  bool is_whole_step(const Candidate& candidate) const noexcept;
+  bool correct() noexcept;
+  std::uint32_t steps_true_blocks(const Candidate& candidate) const noexcept;
+  std::uint64_t steps_in(const Candidate& candidate) const noexcept;
+  bool is_whole_step(const CallCounts& all, std::uint64_t steps) const noexcept;
   void relearn_if_lost() noexcept;
   void return_to_old_pattern() noexcept;
   PeriodSearch::Found found() const noexcept;
@@ -54,13 +58,14 @@ class SequenceDetector {
             std::uint64_t first_step) noexcept;
 
   const Tokens tokens_;
+  KernelSet& kernels_;
   DetectorListener& listener_;
   History history_;
   PeriodSearch exact_{Track::exact};
   PeriodSearch shape_{Track::shape};
   Follower followers_[2];
   int active_ = 0;
-  CallCounts block_at_lock_;
+  CallCounts step_at_lock_;
   std::uint64_t origin_ = 0;      ///< the first position after the last restart
   std::uint64_t first_step_ = 0;  ///< its number
   bool may_lock_ = true;
