@@ -13,9 +13,7 @@ namespace {
 
 const traceagent::programs::Kernel kernel("all_calls_kernel");
 
-void show(const char* call, int result) {
-  std::printf("%3d %s\n", result, call);
-}
+void show(const char* call, int result) { std::printf("%3d %s\n", result, call); }
 
 #define CALL(call) show(#call, static_cast<int>(call))
 
@@ -113,9 +111,7 @@ void call_pool() {
   CALL(cudaMemPoolTrimTo(pool, 0));
 }
 
-void on_host(void* count) {
-  ++*static_cast<int*>(count);
-}
+void on_host(void* count) { ++*static_cast<int*>(count); }
 
 void call_launches() {
   int count = 0;

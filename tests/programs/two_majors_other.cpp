@@ -18,6 +18,4 @@ EXPORT int other_major_allocate(std::size_t bytes) {
   return result;
 }
 
-EXPORT int other_major_last_error() {
-  return cudaGetLastError();
-}
+EXPORT int other_major_last_error() { return cudaGetLastError(); }

@@ -7,9 +7,7 @@ namespace {
 constexpr int tile = 16;
 constexpr int line = 256;
 
-__device__ int global_index() {
-  return blockIdx.x * blockDim.x + threadIdx.x;
-}
+__device__ int global_index() { return blockIdx.x * blockDim.x + threadIdx.x; }
 
 __global__ void forward_layer_kernel(float* out, const float* in, const float* weights, int rows,
                                      int inner, int columns) {
@@ -99,16 +97,14 @@ dim3 tiles(int rows, int columns) {
   return dim3((columns + tile - 1) / tile, (rows + tile - 1) / tile);
 }
 
-int lines(int count) {
-  return (count + line - 1) / line;
-}
+int lines(int count) { return (count + line - 1) / line; }
 
 }  // namespace
 
 void forward_layer(float* out, const float* in, const float* weights, int rows, int inner,
                    int columns, cudaStream_t stream) {
   forward_layer_kernel<<<tiles(rows, columns), dim3(tile, tile), 0, stream>>>(out, in, weights,
-                                                                             rows, inner, columns);
+                                                                              rows, inner, columns);
   CHECK(cudaGetLastError());
 }
 

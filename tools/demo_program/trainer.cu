@@ -99,8 +99,8 @@ void Trainer::step(DataLoader& loader, int number) {
 
 void Trainer::forward(const float* input) {
   for (Layer& layer : layers_) {
-    forward_layer(layer.out, input, layer.weights, options_.batch, options_.hidden,
-                  options_.hidden, compute_);
+    forward_layer(layer.out, input, layer.weights, options_.batch, options_.hidden, options_.hidden,
+                  compute_);
     input = layer.out;
   }
 }

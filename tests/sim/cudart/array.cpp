@@ -30,13 +30,15 @@ cudaError_t create(Call& call, cudaArray_t* out, const cudaChannelFormatDesc* fo
 
 }  // namespace
 
-BODY(cudaMallocArray)(Call& call, cudaArray_t* out, const cudaChannelFormatDesc* format,
-                      std::size_t width, std::size_t height, unsigned flags) {
+BODY(cudaMallocArray)
+(Call& call, cudaArray_t* out, const cudaChannelFormatDesc* format, std::size_t width,
+ std::size_t height, unsigned flags) {
   return create(call, out, format, {width, height, 0}, flags);
 }
 
-BODY(cudaMalloc3DArray)(Call& call, cudaArray_t* out, const cudaChannelFormatDesc* format,
-                        cudaExtent extent, unsigned flags) {
+BODY(cudaMalloc3DArray)
+(Call& call, cudaArray_t* out, const cudaChannelFormatDesc* format, cudaExtent extent,
+ unsigned flags) {
   return create(call, out, format, extent, flags);
 }
 
@@ -49,8 +51,8 @@ BODY(cudaFreeArray)(Call&, cudaArray_t handle) {
   return cudaSuccess;
 }
 
-BODY(cudaArrayGetInfo)(Call&, cudaChannelFormatDesc* format, cudaExtent* extent, unsigned* flags,
-                       cudaArray_t handle) {
+BODY(cudaArrayGetInfo)
+(Call&, cudaChannelFormatDesc* format, cudaExtent* extent, unsigned* flags, cudaArray_t handle) {
   if (handle == nullptr) {
     return cudaErrorInvalidResourceHandle;
   }
@@ -75,8 +77,9 @@ BODY(cudaGetChannelDesc)(Call&, cudaChannelFormatDesc* format, cudaArray_const_t
   return cudaSuccess;
 }
 
-BODY(cudaCreateTextureObject)(Call&, cudaTextureObject_t* out, const cudaResourceDesc* resource,
-                              const cudaTextureDesc*, const cudaResourceViewDesc*) {
+BODY(cudaCreateTextureObject)
+(Call&, cudaTextureObject_t* out, const cudaResourceDesc* resource, const cudaTextureDesc*,
+ const cudaResourceViewDesc*) {
   if (out == nullptr || resource == nullptr) {
     return cudaErrorInvalidValue;
   }
@@ -84,9 +87,7 @@ BODY(cudaCreateTextureObject)(Call&, cudaTextureObject_t* out, const cudaResourc
   return cudaSuccess;
 }
 
-BODY(cudaDestroyTextureObject)(Call&, cudaTextureObject_t) {
-  return cudaSuccess;
-}
+BODY(cudaDestroyTextureObject)(Call&, cudaTextureObject_t) { return cudaSuccess; }
 
 BODY(cudaCreateSurfaceObject)(Call&, cudaSurfaceObject_t* out, const cudaResourceDesc* resource) {
   if (out == nullptr || resource == nullptr) {
@@ -96,18 +97,15 @@ BODY(cudaCreateSurfaceObject)(Call&, cudaSurfaceObject_t* out, const cudaResourc
   return cudaSuccess;
 }
 
-BODY(cudaDestroySurfaceObject)(Call&, cudaSurfaceObject_t) {
-  return cudaSuccess;
-}
+BODY(cudaDestroySurfaceObject)(Call&, cudaSurfaceObject_t) { return cudaSuccess; }
 
 }  // namespace simgpu::cudart
 
 extern "C" __attribute__((visibility("default"))) cudaChannelFormatDesc cudaCreateChannelDesc(
     int x, int y, int z, int w, cudaChannelFormatKind kind) {
-  simgpu::Call call(simgpu::Function{simgpu::Library::cudart,
-                                     simgpu::cudart::Number::cudaCreateChannelDesc,
-                                     "cudaCreateChannelDesc", simgpu::Variant::plain,
-                                     SIMGPU_CUDART_MAJOR});
+  simgpu::Call call(
+      simgpu::Function{simgpu::Library::cudart, simgpu::cudart::Number::cudaCreateChannelDesc,
+                       "cudaCreateChannelDesc", simgpu::Variant::plain, SIMGPU_CUDART_MAJOR});
   call.finish(0);
   return {x, y, z, w, kind};
 }

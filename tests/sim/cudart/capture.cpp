@@ -30,9 +30,9 @@ BODY(cudaStreamBeginCapture)(Call& call, cudaStream_t stream, cudaStreamCaptureM
                                              : begin(call, stream, Timeline::get().new_graph());
 }
 
-BODY(cudaStreamBeginCaptureToGraph)(Call& call, cudaStream_t stream, cudaGraph_t handle,
-                                    const cudaGraphNode_t*, const cudaGraphEdgeData*, std::size_t,
-                                    cudaStreamCaptureMode) {
+BODY(cudaStreamBeginCaptureToGraph)
+(Call& call, cudaStream_t stream, cudaGraph_t handle, const cudaGraphNode_t*,
+ const cudaGraphEdgeData*, std::size_t, cudaStreamCaptureMode) {
   auto graph = graph_of(handle);
   return graph == nullptr ? cudaErrorInvalidValue : begin(call, stream, std::move(graph));
 }
@@ -65,10 +65,10 @@ BODY(cudaStreamIsCapturing)(Call& call, cudaStream_t handle, cudaStreamCaptureSt
   return cudaSuccess;
 }
 
-BODY(cudaStreamGetCaptureInfo)(Call& call, cudaStream_t handle, cudaStreamCaptureStatus* status,
-                               unsigned long long* id, cudaGraph_t* graph,
-                               const cudaGraphNode_t** dependencies,
-                               const cudaGraphEdgeData** edges, std::size_t* count) {
+BODY(cudaStreamGetCaptureInfo)
+(Call& call, cudaStream_t handle, cudaStreamCaptureStatus* status, unsigned long long* id,
+ cudaGraph_t* graph, const cudaGraphNode_t** dependencies, const cudaGraphEdgeData** edges,
+ std::size_t* count) {
   const Stream* stream = stream_of(call, handle);
   if (stream == nullptr) {
     return cudaErrorInvalidResourceHandle;
@@ -98,8 +98,9 @@ BODY(cudaStreamGetCaptureInfo)(Call& call, cudaStream_t handle, cudaStreamCaptur
   return cudaSuccess;
 }
 
-BODY(cudaStreamUpdateCaptureDependencies)(Call& call, cudaStream_t handle, cudaGraphNode_t*,
-                                          const cudaGraphEdgeData*, std::size_t, unsigned) {
+BODY(cudaStreamUpdateCaptureDependencies)
+(Call& call, cudaStream_t handle, cudaGraphNode_t*, const cudaGraphEdgeData*, std::size_t,
+ unsigned) {
   const Stream* stream = stream_of(call, handle);
   if (stream == nullptr) {
     return cudaErrorInvalidResourceHandle;

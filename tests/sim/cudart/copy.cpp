@@ -53,15 +53,15 @@ cudaError_t copy_symbol(Call& call, Mode mode, cudaStream_t stream, const void* 
                 plain(to == nullptr ? place : to, from == nullptr ? place : from, bytes, kind));
 }
 
-Copy to_array(cudaArray_t handle, std::size_t x, std::size_t y, const void* from,
-              std::size_t pitch, std::size_t width, std::size_t height, cudaMemcpyKind kind) {
+Copy to_array(cudaArray_t handle, std::size_t x, std::size_t y, const void* from, std::size_t pitch,
+              std::size_t width, std::size_t height, cudaMemcpyKind kind) {
   const Array& array = *array_of(handle);
   const std::size_t row = array.row_bytes();
   return {array.base + y * row + x, from, width, height, row, pitch, kind};
 }
 
-Copy from_array(void* to, std::size_t pitch, cudaArray_const_t handle, std::size_t x,
-                std::size_t y, std::size_t width, std::size_t height, cudaMemcpyKind kind) {
+Copy from_array(void* to, std::size_t pitch, cudaArray_const_t handle, std::size_t x, std::size_t y,
+                std::size_t width, std::size_t height, cudaMemcpyKind kind) {
   const Array& array = *array_of(handle);
   const std::size_t row = array.row_bytes();
   return {to, array.base + y * row + x, width, height, pitch, row, kind};
@@ -96,16 +96,15 @@ Copy box(const cudaMemcpy3DPeerParms& p) {
 
 }  // namespace
 
-Copy box_of(const cudaMemcpy3DParms& parameters) {
-  return box(parameters);
-}
+Copy box_of(const cudaMemcpy3DParms& parameters) { return box(parameters); }
 
 BODY(cudaMemcpy)(Call& call, void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   return submit(call, Mode::synchronous, nullptr, plain(to, from, bytes, kind));
 }
 
-BODY(cudaMemcpyAsync)(Call& call, void* to, const void* from, std::size_t bytes,
-                      cudaMemcpyKind kind, cudaStream_t stream) {
+BODY(cudaMemcpyAsync)
+(Call& call, void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+ cudaStream_t stream) {
   return submit(call, Mode::asynchronous, stream, plain(to, from, bytes, kind));
 }
 
@@ -113,14 +112,14 @@ BODY(cudaMemcpyPeer)(Call& call, void* to, int, const void* from, int, std::size
   return submit(call, Mode::synchronous, nullptr, plain(to, from, bytes, cudaMemcpyDeviceToDevice));
 }
 
-BODY(cudaMemcpyPeerAsync)(Call& call, void* to, int, const void* from, int, std::size_t bytes,
-                          cudaStream_t stream) {
+BODY(cudaMemcpyPeerAsync)
+(Call& call, void* to, int, const void* from, int, std::size_t bytes, cudaStream_t stream) {
   return submit(call, Mode::asynchronous, stream, plain(to, from, bytes, cudaMemcpyDeviceToDevice));
 }
 
-BODY(cudaMemcpyBatchAsync)(Call& call, void* const* to, const void* const* from,
-                           const std::size_t* bytes, std::size_t count, cudaMemcpyAttributes*,
-                           std::size_t*, std::size_t, cudaStream_t stream) {
+BODY(cudaMemcpyBatchAsync)
+(Call& call, void* const* to, const void* const* from, const std::size_t* bytes, std::size_t count,
+ cudaMemcpyAttributes*, std::size_t*, std::size_t, cudaStream_t stream) {
   if (to == nullptr || from == nullptr || bytes == nullptr || count == 0) {
     return cudaErrorInvalidValue;
   }
@@ -137,23 +136,23 @@ BODY(cudaMemcpyBatchAsync)(Call& call, void* const* to, const void* const* from,
   return cudaSuccess;
 }
 
-BODY(cudaMemcpy2D)(Call& call, void* to, std::size_t to_pitch, const void* from,
-                   std::size_t from_pitch, std::size_t width, std::size_t height,
-                   cudaMemcpyKind kind) {
+BODY(cudaMemcpy2D)
+(Call& call, void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+ std::size_t width, std::size_t height, cudaMemcpyKind kind) {
   return submit(call, Mode::synchronous, nullptr,
                 {to, from, width, height, to_pitch, from_pitch, kind});
 }
 
-BODY(cudaMemcpy2DAsync)(Call& call, void* to, std::size_t to_pitch, const void* from,
-                        std::size_t from_pitch, std::size_t width, std::size_t height,
-                        cudaMemcpyKind kind, cudaStream_t stream) {
+BODY(cudaMemcpy2DAsync)
+(Call& call, void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+ std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
   return submit(call, Mode::asynchronous, stream,
                 {to, from, width, height, to_pitch, from_pitch, kind});
 }
 
-BODY(cudaMemcpy2DToArray)(Call& call, cudaArray_t to, std::size_t x, std::size_t y,
-                          const void* from, std::size_t pitch, std::size_t width,
-                          std::size_t height, cudaMemcpyKind kind) {
+BODY(cudaMemcpy2DToArray)
+(Call& call, cudaArray_t to, std::size_t x, std::size_t y, const void* from, std::size_t pitch,
+ std::size_t width, std::size_t height, cudaMemcpyKind kind) {
   if (to == nullptr) {
     return cudaErrorInvalidValue;
   }
@@ -161,9 +160,9 @@ BODY(cudaMemcpy2DToArray)(Call& call, cudaArray_t to, std::size_t x, std::size_t
                 to_array(to, x, y, from, pitch, width, height, kind));
 }
 
-BODY(cudaMemcpy2DToArrayAsync)(Call& call, cudaArray_t to, std::size_t x, std::size_t y,
-                               const void* from, std::size_t pitch, std::size_t width,
-                               std::size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+BODY(cudaMemcpy2DToArrayAsync)
+(Call& call, cudaArray_t to, std::size_t x, std::size_t y, const void* from, std::size_t pitch,
+ std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
   if (to == nullptr) {
     return cudaErrorInvalidValue;
   }
@@ -171,9 +170,9 @@ BODY(cudaMemcpy2DToArrayAsync)(Call& call, cudaArray_t to, std::size_t x, std::s
                 to_array(to, x, y, from, pitch, width, height, kind));
 }
 
-BODY(cudaMemcpy2DFromArray)(Call& call, void* to, std::size_t pitch, cudaArray_const_t from,
-                            std::size_t x, std::size_t y, std::size_t width, std::size_t height,
-                            cudaMemcpyKind kind) {
+BODY(cudaMemcpy2DFromArray)
+(Call& call, void* to, std::size_t pitch, cudaArray_const_t from, std::size_t x, std::size_t y,
+ std::size_t width, std::size_t height, cudaMemcpyKind kind) {
   if (from == nullptr) {
     return cudaErrorInvalidValue;
   }
@@ -181,9 +180,9 @@ BODY(cudaMemcpy2DFromArray)(Call& call, void* to, std::size_t pitch, cudaArray_c
                 from_array(to, pitch, from, x, y, width, height, kind));
 }
 
-BODY(cudaMemcpy2DFromArrayAsync)(Call& call, void* to, std::size_t pitch, cudaArray_const_t from,
-                                 std::size_t x, std::size_t y, std::size_t width,
-                                 std::size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+BODY(cudaMemcpy2DFromArrayAsync)
+(Call& call, void* to, std::size_t pitch, cudaArray_const_t from, std::size_t x, std::size_t y,
+ std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
   if (from == nullptr) {
     return cudaErrorInvalidValue;
   }
@@ -191,23 +190,27 @@ BODY(cudaMemcpy2DFromArrayAsync)(Call& call, void* to, std::size_t pitch, cudaAr
                 from_array(to, pitch, from, x, y, width, height, kind));
 }
 
-BODY(cudaMemcpyToSymbol)(Call& call, const void* symbol, const void* from, std::size_t bytes,
-                         std::size_t offset, cudaMemcpyKind kind) {
+BODY(cudaMemcpyToSymbol)
+(Call& call, const void* symbol, const void* from, std::size_t bytes, std::size_t offset,
+ cudaMemcpyKind kind) {
   return copy_symbol(call, Mode::synchronous, nullptr, symbol, offset, nullptr, from, bytes, kind);
 }
 
-BODY(cudaMemcpyToSymbolAsync)(Call& call, const void* symbol, const void* from, std::size_t bytes,
-                              std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
+BODY(cudaMemcpyToSymbolAsync)
+(Call& call, const void* symbol, const void* from, std::size_t bytes, std::size_t offset,
+ cudaMemcpyKind kind, cudaStream_t stream) {
   return copy_symbol(call, Mode::asynchronous, stream, symbol, offset, nullptr, from, bytes, kind);
 }
 
-BODY(cudaMemcpyFromSymbol)(Call& call, void* to, const void* symbol, std::size_t bytes,
-                           std::size_t offset, cudaMemcpyKind kind) {
+BODY(cudaMemcpyFromSymbol)
+(Call& call, void* to, const void* symbol, std::size_t bytes, std::size_t offset,
+ cudaMemcpyKind kind) {
   return copy_symbol(call, Mode::synchronous, nullptr, symbol, offset, to, nullptr, bytes, kind);
 }
 
-BODY(cudaMemcpyFromSymbolAsync)(Call& call, void* to, const void* symbol, std::size_t bytes,
-                                std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
+BODY(cudaMemcpyFromSymbolAsync)
+(Call& call, void* to, const void* symbol, std::size_t bytes, std::size_t offset,
+ cudaMemcpyKind kind, cudaStream_t stream) {
   return copy_symbol(call, Mode::asynchronous, stream, symbol, offset, to, nullptr, bytes, kind);
 }
 

@@ -1,10 +1,11 @@
+#include "tests/sim/engine/device.hpp"
+
 #include <cstdio>
 #include <map>
 #include <mutex>
 #include <set>
 
 #include "tests/sim/cudart/bodies.hpp"
-#include "tests/sim/engine/device.hpp"
 #include "tests/sim/engine/memory.hpp"
 #include "tests/sim/engine/script.hpp"
 #include "tests/sim/engine/timeline.hpp"
@@ -177,9 +178,7 @@ BODY(cudaSetDeviceFlags)(Call&, unsigned flags) {
   return flags > cudaDeviceMask ? cudaErrorInvalidValue : cudaSuccess;
 }
 
-BODY(cudaGetDeviceFlags)(Call&, unsigned* flags) {
-  return give(flags, settings().flags);
-}
+BODY(cudaGetDeviceFlags)(Call&, unsigned* flags) { return give(flags, settings().flags); }
 
 BODY(cudaGetDeviceProperties)(Call& call, cudaDeviceProp* out, int device) {
   call.args().device = device;
@@ -259,8 +258,8 @@ BODY(cudaDeviceGetByPCIBusId)(Call&, int* device, const char* text) {
   return give_for(found, device, found);
 }
 
-BODY(cudaDeviceFlushGPUDirectRDMAWrites)(Call&, cudaFlushGPUDirectRDMAWritesTarget,
-                                         cudaFlushGPUDirectRDMAWritesScope) {
+BODY(cudaDeviceFlushGPUDirectRDMAWrites)
+(Call&, cudaFlushGPUDirectRDMAWritesTarget, cudaFlushGPUDirectRDMAWritesScope) {
   return cudaSuccess;
 }
 
@@ -289,31 +288,23 @@ BODY(cudaDeviceDisablePeerAccess)(Call& call, int peer) {
   return removed ? cudaSuccess : cudaErrorPeerAccessNotEnabled;
 }
 
-BODY(cudaDriverGetVersion)(Call&, int* out) {
-  return give(out, version);
-}
+BODY(cudaDriverGetVersion)(Call&, int* out) { return give(out, version); }
 
-BODY(cudaRuntimeGetVersion)(Call&, int* out) {
-  return give(out, version);
-}
+BODY(cudaRuntimeGetVersion)(Call&, int* out) { return give(out, version); }
 
-BODY(cudaGetDriverEntryPoint)(Call&, const char*, void** function, unsigned long long,
-                              cudaDriverEntryPointQueryResult* status) {
+BODY(cudaGetDriverEntryPoint)
+(Call&, const char*, void** function, unsigned long long, cudaDriverEntryPointQueryResult* status) {
   return no_driver_entry(function, status);
 }
 
-BODY(cudaGetDriverEntryPointByVersion)(Call&, const char*, void** function, unsigned,
-                                       unsigned long long,
-                                       cudaDriverEntryPointQueryResult* status) {
+BODY(cudaGetDriverEntryPointByVersion)
+(Call&, const char*, void** function, unsigned, unsigned long long,
+ cudaDriverEntryPointQueryResult* status) {
   return no_driver_entry(function, status);
 }
 
-BODY(cudaProfilerStart)(Call&) {
-  return cudaSuccess;
-}
+BODY(cudaProfilerStart)(Call&) { return cudaSuccess; }
 
-BODY(cudaProfilerStop)(Call&) {
-  return cudaSuccess;
-}
+BODY(cudaProfilerStop)(Call&) { return cudaSuccess; }
 
 }  // namespace simgpu::cudart

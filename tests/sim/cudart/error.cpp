@@ -39,17 +39,14 @@ const char* text_of(cudaError_t code) {
 }  // namespace
 
 cudaError_t keep(std::uint16_t function, cudaError_t error) {
-  const bool asks =
-      function == Number::cudaGetLastError || function == Number::cudaPeekAtLastError;
+  const bool asks = function == Number::cudaGetLastError || function == Number::cudaPeekAtLastError;
   if (error != cudaSuccess && !asks) {
     last_error = error;
   }
   return error;
 }
 
-BODY(cudaPeekAtLastError)(Call&) {
-  return last_error;
-}
+BODY(cudaPeekAtLastError)(Call&) { return last_error; }
 
 BODY(cudaGetLastError)(Call&) {
   const cudaError_t error = last_error;

@@ -36,9 +36,7 @@ cudaError_t record(Call& call, cudaEvent_t handle, cudaStream_t stream_handle) {
 
 }  // namespace
 
-BODY(cudaEventCreate)(Call& call, cudaEvent_t* event) {
-  return create(call, event, 0);
-}
+BODY(cudaEventCreate)(Call& call, cudaEvent_t* event) { return create(call, event, 0); }
 
 BODY(cudaEventCreateWithFlags)(Call& call, cudaEvent_t* event, unsigned flags) {
   return create(call, event, flags);

@@ -37,13 +37,14 @@ BODY(cudaMemsetAsync)(Call& call, void* to, int value, std::size_t bytes, cudaSt
   return submit(call, stream, {to, bytes, 1, bytes, value});
 }
 
-BODY(cudaMemset2D)(Call& call, void* to, std::size_t pitch, int value, std::size_t width,
-                   std::size_t height) {
+BODY(cudaMemset2D)
+(Call& call, void* to, std::size_t pitch, int value, std::size_t width, std::size_t height) {
   return submit(call, nullptr, {to, width, height, pitch, value});
 }
 
-BODY(cudaMemset2DAsync)(Call& call, void* to, std::size_t pitch, int value, std::size_t width,
-                        std::size_t height, cudaStream_t stream) {
+BODY(cudaMemset2DAsync)
+(Call& call, void* to, std::size_t pitch, int value, std::size_t width, std::size_t height,
+ cudaStream_t stream) {
   return submit(call, stream, {to, width, height, pitch, value});
 }
 
@@ -51,13 +52,14 @@ BODY(cudaMemset3D)(Call& call, cudaPitchedPtr to, int value, cudaExtent extent) 
   return submit(call, nullptr, box(to, value, extent));
 }
 
-BODY(cudaMemset3DAsync)(Call& call, cudaPitchedPtr to, int value, cudaExtent extent,
-                        cudaStream_t stream) {
+BODY(cudaMemset3DAsync)
+(Call& call, cudaPitchedPtr to, int value, cudaExtent extent, cudaStream_t stream) {
   return submit(call, stream, box(to, value, extent));
 }
 
-BODY(cudaMemPrefetchAsync)(Call& call, const void* address, std::size_t bytes, cudaMemLocation,
-                           unsigned flags, cudaStream_t stream) {
+BODY(cudaMemPrefetchAsync)
+(Call& call, const void* address, std::size_t bytes, cudaMemLocation, unsigned flags,
+ cudaStream_t stream) {
   call.args().bytes = bytes;
   call.args().address = reinterpret_cast<std::uint64_t>(address);
   if (flags != 0 || !memory::covers(address, bytes)) {

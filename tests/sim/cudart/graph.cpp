@@ -75,8 +75,9 @@ BODY(cudaGraphCreate)(Call&, cudaGraph_t* out, unsigned flags) {
   return cudaSuccess;
 }
 
-BODY(cudaGraphAddKernelNode)(Call&, cudaGraphNode_t* out, cudaGraph_t graph,
-                             const cudaGraphNode_t*, std::size_t, const cudaKernelNodeParams* p) {
+BODY(cudaGraphAddKernelNode)
+(Call&, cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t*, std::size_t,
+ const cudaKernelNodeParams* p) {
   if (p == nullptr) {
     return cudaErrorInvalidValue;
   }
@@ -86,32 +87,34 @@ BODY(cudaGraphAddKernelNode)(Call&, cudaGraphNode_t* out, cudaGraph_t graph,
   return problem != cudaSuccess ? problem : add_node(out, graph, std::move(work));
 }
 
-BODY(cudaGraphAddMemcpyNode1D)(Call&, cudaGraphNode_t* out, cudaGraph_t graph,
-                               const cudaGraphNode_t*, std::size_t, void* to, const void* from,
-                               std::size_t bytes, cudaMemcpyKind kind) {
+BODY(cudaGraphAddMemcpyNode1D)
+(Call&, cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t*, std::size_t, void* to,
+ const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   return add_copy(out, graph, {to, from, bytes, 1, bytes, bytes, kind});
 }
 
-BODY(cudaGraphAddMemcpyNode)(Call&, cudaGraphNode_t* out, cudaGraph_t graph,
-                             const cudaGraphNode_t*, std::size_t, const cudaMemcpy3DParms* p) {
+BODY(cudaGraphAddMemcpyNode)
+(Call&, cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t*, std::size_t,
+ const cudaMemcpy3DParms* p) {
   return p == nullptr ? cudaErrorInvalidValue : add_copy(out, graph, box_of(*p));
 }
 
-BODY(cudaGraphAddMemsetNode)(Call&, cudaGraphNode_t* out, cudaGraph_t graph,
-                             const cudaGraphNode_t*, std::size_t, const cudaMemsetParams* p) {
+BODY(cudaGraphAddMemsetNode)
+(Call&, cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t*, std::size_t,
+ const cudaMemsetParams* p) {
   if (p == nullptr) {
     return cudaErrorInvalidValue;
   }
   Work work;
-  const cudaError_t problem =
-      fill_work({p->dst, p->width * p->elementSize, p->height, p->pitch,
-                 static_cast<int>(p->value), p->elementSize},
-                work);
+  const cudaError_t problem = fill_work({p->dst, p->width * p->elementSize, p->height, p->pitch,
+                                         static_cast<int>(p->value), p->elementSize},
+                                        work);
   return problem != cudaSuccess ? problem : add_node(out, graph, std::move(work));
 }
 
-BODY(cudaGraphAddHostNode)(Call&, cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t*,
-                           std::size_t, const cudaHostNodeParams* p) {
+BODY(cudaGraphAddHostNode)
+(Call&, cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t*, std::size_t,
+ const cudaHostNodeParams* p) {
   if (p == nullptr || p->fn == nullptr) {
     return cudaErrorInvalidValue;
   }
@@ -121,13 +124,14 @@ BODY(cudaGraphAddHostNode)(Call&, cudaGraphNode_t* out, cudaGraph_t graph, const
   return add_node(out, graph, std::move(work));
 }
 
-BODY(cudaGraphAddEmptyNode)(Call&, cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t*,
-                            std::size_t) {
+BODY(cudaGraphAddEmptyNode)
+(Call&, cudaGraphNode_t* out, cudaGraph_t graph, const cudaGraphNode_t*, std::size_t) {
   return add_node(out, graph, Work{});
 }
 
-BODY(cudaGraphAddChildGraphNode)(Call&, cudaGraphNode_t* out, cudaGraph_t handle,
-                                 const cudaGraphNode_t*, std::size_t, cudaGraph_t child_handle) {
+BODY(cudaGraphAddChildGraphNode)
+(Call&, cudaGraphNode_t* out, cudaGraph_t handle, const cudaGraphNode_t*, std::size_t,
+ cudaGraph_t child_handle) {
   const auto child = graph_of(child_handle);
   const auto graph = graph_of(handle);
   if (child == nullptr || graph == nullptr) {
@@ -138,8 +142,9 @@ BODY(cudaGraphAddChildGraphNode)(Call&, cudaGraphNode_t* out, cudaGraph_t handle
 }
 
 // Nodes run in the order in which they were added, which every program's edges allow.
-BODY(cudaGraphAddDependencies)(Call&, cudaGraph_t graph, const cudaGraphNode_t*,
-                               const cudaGraphNode_t*, const cudaGraphEdgeData*, std::size_t) {
+BODY(cudaGraphAddDependencies)
+(Call&, cudaGraph_t graph, const cudaGraphNode_t*, const cudaGraphNode_t*, const cudaGraphEdgeData*,
+ std::size_t) {
   return graph_of(graph) == nullptr ? cudaErrorInvalidValue : cudaSuccess;
 }
 
@@ -180,18 +185,18 @@ BODY(cudaGraphNodeGetType)(Call&, cudaGraphNode_t node, cudaGraphNodeType* type)
   return cudaSuccess;
 }
 
-BODY(cudaGraphInstantiate)(Call&, cudaGraphExec_t* out, cudaGraph_t graph,
-                           unsigned long long flags) {
+BODY(cudaGraphInstantiate)
+(Call&, cudaGraphExec_t* out, cudaGraph_t graph, unsigned long long flags) {
   return instantiate(out, graph, flags);
 }
 
-BODY(cudaGraphInstantiateWithFlags)(Call&, cudaGraphExec_t* out, cudaGraph_t graph,
-                                    unsigned long long flags) {
+BODY(cudaGraphInstantiateWithFlags)
+(Call&, cudaGraphExec_t* out, cudaGraph_t graph, unsigned long long flags) {
   return instantiate(out, graph, flags);
 }
 
-BODY(cudaGraphInstantiateWithParams)(Call&, cudaGraphExec_t* out, cudaGraph_t graph,
-                                     cudaGraphInstantiateParams* p) {
+BODY(cudaGraphInstantiateWithParams)
+(Call&, cudaGraphExec_t* out, cudaGraph_t graph, cudaGraphInstantiateParams* p) {
   if (p == nullptr) {
     return cudaErrorInvalidValue;
   }
@@ -230,8 +235,8 @@ BODY(cudaGraphLaunch)(Call& call, cudaGraphExec_t handle, cudaStream_t stream_ha
   return cudaSuccess;
 }
 
-BODY(cudaGraphExecUpdate)(Call&, cudaGraphExec_t handle, cudaGraph_t graph_handle,
-                          cudaGraphExecUpdateResultInfo* result) {
+BODY(cudaGraphExecUpdate)
+(Call&, cudaGraphExec_t handle, cudaGraph_t graph_handle, cudaGraphExecUpdateResultInfo* result) {
   const auto exec = exec_of(handle);
   const auto graph = graph_of(graph_handle);
   if (exec == nullptr || graph == nullptr) {

@@ -48,25 +48,17 @@ cudaGraph_t add_graph(std::shared_ptr<Graph> graph) {
   return static_cast<cudaGraph_t>(graphs().add(std::move(graph)));
 }
 
-std::shared_ptr<Graph> graph_of(cudaGraph_t handle) {
-  return graphs().find(handle);
-}
+std::shared_ptr<Graph> graph_of(cudaGraph_t handle) { return graphs().find(handle); }
 
-bool remove_graph(cudaGraph_t handle) {
-  return graphs().remove(handle);
-}
+bool remove_graph(cudaGraph_t handle) { return graphs().remove(handle); }
 
 cudaGraphExec_t add_exec(const Graph& graph, unsigned long long flags) {
   return static_cast<cudaGraphExec_t>(
       execs().add(std::make_shared<GraphExec>(GraphExec{graph, flags})));
 }
 
-std::shared_ptr<GraphExec> exec_of(cudaGraphExec_t handle) {
-  return execs().find(handle);
-}
+std::shared_ptr<GraphExec> exec_of(cudaGraphExec_t handle) { return execs().find(handle); }
 
-bool remove_exec(cudaGraphExec_t handle) {
-  return execs().remove(handle);
-}
+bool remove_exec(cudaGraphExec_t handle) { return execs().remove(handle); }
 
 }  // namespace simgpu::cudart

@@ -24,8 +24,6 @@ Stream* stream_of(Call& call, cudaStream_t handle) {
   return stream;
 }
 
-bool valid_device(int device) {
-  return device >= 0 && device < script().devices;
-}
+bool valid_device(int device) { return device >= 0 && device < script().devices; }
 
 }  // namespace simgpu::cudart

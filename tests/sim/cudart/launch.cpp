@@ -99,18 +99,20 @@ cudaError_t kernel_work(const void* function, dim3 grid, dim3 block, std::size_t
   return valid(grid, block, shared_bytes) ? cudaSuccess : cudaErrorInvalidConfiguration;
 }
 
-BODY(cudaLaunchKernel)(Call& call, const void* function, dim3 grid, dim3 block, void**,
-                       std::size_t shared_bytes, cudaStream_t stream) {
+BODY(cudaLaunchKernel)
+(Call& call, const void* function, dim3 grid, dim3 block, void**, std::size_t shared_bytes,
+ cudaStream_t stream) {
   return launch(call, function, grid, block, shared_bytes, stream);
 }
 
-BODY(cudaLaunchCooperativeKernel)(Call& call, const void* function, dim3 grid, dim3 block, void**,
-                                  std::size_t shared_bytes, cudaStream_t stream) {
+BODY(cudaLaunchCooperativeKernel)
+(Call& call, const void* function, dim3 grid, dim3 block, void**, std::size_t shared_bytes,
+ cudaStream_t stream) {
   return launch(call, function, grid, block, shared_bytes, stream);
 }
 
-BODY(cudaLaunchKernelExC)(Call& call, const cudaLaunchConfig_t* config, const void* function,
-                          void**) {
+BODY(cudaLaunchKernelExC)
+(Call& call, const cudaLaunchConfig_t* config, const void* function, void**) {
   if (config == nullptr) {
     return cudaErrorInvalidValue;
   }
@@ -130,9 +132,7 @@ BODY(cudaFuncSetAttribute)(Call&, const void* function, cudaFuncAttribute attrib
   return known(function);
 }
 
-BODY(cudaFuncSetCacheConfig)(Call&, const void* function, cudaFuncCache) {
-  return known(function);
-}
+BODY(cudaFuncSetCacheConfig)(Call&, const void* function, cudaFuncCache) { return known(function); }
 
 BODY(cudaFuncSetSharedMemConfig)(Call&, const void* function, cudaSharedMemConfig) {
   return known(function);
@@ -166,19 +166,18 @@ BODY(cudaGetKernel)(Call&, cudaKernel_t* out, const void* symbol) {
   return known(symbol);
 }
 
-BODY(cudaOccupancyMaxActiveBlocksPerMultiprocessor)(Call&, int* blocks, const void* function,
-                                                    int block_size, std::size_t) {
+BODY(cudaOccupancyMaxActiveBlocksPerMultiprocessor)
+(Call&, int* blocks, const void* function, int block_size, std::size_t) {
   return occupancy(blocks, function, block_size);
 }
 
-BODY(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)(Call&, int* blocks,
-                                                             const void* function, int block_size,
-                                                             std::size_t, unsigned) {
+BODY(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags)
+(Call&, int* blocks, const void* function, int block_size, std::size_t, unsigned) {
   return occupancy(blocks, function, block_size);
 }
 
-BODY(cudaOccupancyAvailableDynamicSMemPerBlock)(Call&, std::size_t* bytes, const void* function,
-                                                int blocks, int) {
+BODY(cudaOccupancyAvailableDynamicSMemPerBlock)
+(Call&, std::size_t* bytes, const void* function, int blocks, int) {
   if (bytes == nullptr || blocks <= 0) {
     return cudaErrorInvalidValue;
   }
@@ -186,8 +185,8 @@ BODY(cudaOccupancyAvailableDynamicSMemPerBlock)(Call&, std::size_t* bytes, const
   return known(function);
 }
 
-BODY(cudaOccupancyMaxPotentialClusterSize)(Call&, int* size, const void* function,
-                                           const cudaLaunchConfig_t* config) {
+BODY(cudaOccupancyMaxPotentialClusterSize)
+(Call&, int* size, const void* function, const cudaLaunchConfig_t* config) {
   if (size == nullptr || config == nullptr) {
     return cudaErrorInvalidValue;
   }
@@ -195,8 +194,8 @@ BODY(cudaOccupancyMaxPotentialClusterSize)(Call&, int* size, const void* functio
   return known(function);
 }
 
-BODY(cudaOccupancyMaxActiveClusters)(Call&, int* count, const void* function,
-                                     const cudaLaunchConfig_t* config) {
+BODY(cudaOccupancyMaxActiveClusters)
+(Call&, int* count, const void* function, const cudaLaunchConfig_t* config) {
   if (count == nullptr || config == nullptr) {
     return cudaErrorInvalidValue;
   }
@@ -241,12 +240,12 @@ cudaError_t pop(dim3* grid, dim3* block, std::size_t* shared_bytes, void* stream
 }  // namespace simgpu::cudart
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
-#define INTERNAL_CALL(name, variant)                                                          \
-  simgpu::Call call(simgpu::Function{simgpu::Library::cudart, simgpu::cudart::Number::name,   \
-                                     #name, simgpu::Variant::variant, SIMGPU_CUDART_MAJOR});  \
-  const auto finish = [&](auto body) {                                                        \
-    return call.finish(simgpu::cudart::keep(simgpu::cudart::Number::name,                     \
-                                            simgpu::cudart::run(call, body)));                \
+#define INTERNAL_CALL(name, variant)                                                               \
+  simgpu::Call call(simgpu::Function{simgpu::Library::cudart, simgpu::cudart::Number::name, #name, \
+                                     simgpu::Variant::variant, SIMGPU_CUDART_MAJOR});              \
+  const auto finish = [&](auto body) {                                                             \
+    return call.finish(                                                                            \
+        simgpu::cudart::keep(simgpu::cudart::Number::name, simgpu::cudart::run(call, body)));      \
   }
 
 EXPORT cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host_function) {

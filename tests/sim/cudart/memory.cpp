@@ -84,8 +84,8 @@ BODY(cudaHostAlloc)(Call& call, void** out, std::size_t bytes, unsigned flags) {
   return flags > 7 ? cudaErrorInvalidValue : allocate(call, out, bytes, Kind::pinned, flags);
 }
 
-BODY(cudaMallocPitch)(Call& call, void** out, std::size_t* pitch, std::size_t width,
-                      std::size_t height) {
+BODY(cudaMallocPitch)
+(Call& call, void** out, std::size_t* pitch, std::size_t width, std::size_t height) {
   if (pitch == nullptr) {
     return cudaErrorInvalidValue;
   }
@@ -101,13 +101,9 @@ BODY(cudaMalloc3D)(Call& call, cudaPitchedPtr* out, cudaExtent extent) {
   return allocate(call, &out->ptr, out->pitch * extent.height * extent.depth, Kind::device);
 }
 
-BODY(cudaFree)(Call& call, void* address) {
-  return release(call, address, false);
-}
+BODY(cudaFree)(Call& call, void* address) { return release(call, address, false); }
 
-BODY(cudaFreeHost)(Call& call, void* address) {
-  return release(call, address, true);
-}
+BODY(cudaFreeHost)(Call& call, void* address) { return release(call, address, true); }
 
 BODY(cudaHostRegister)(Call& call, void* address, std::size_t bytes, unsigned flags) {
   call.args().address = reinterpret_cast<std::uint64_t>(address);
@@ -188,13 +184,14 @@ BODY(cudaGetSymbolSize)(Call&, std::size_t* out, const void* symbol) {
   return cudaSuccess;
 }
 
-BODY(cudaMemAdvise)(Call&, const void* address, std::size_t bytes, cudaMemoryAdvise,
-                    cudaMemLocation) {
+BODY(cudaMemAdvise)
+(Call&, const void* address, std::size_t bytes, cudaMemoryAdvise, cudaMemLocation) {
   return memory::covers(address, bytes) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-BODY(cudaMemRangeGetAttribute)(Call&, void* data, std::size_t data_bytes, cudaMemRangeAttribute,
-                               const void* address, std::size_t bytes) {
+BODY(cudaMemRangeGetAttribute)
+(Call&, void* data, std::size_t data_bytes, cudaMemRangeAttribute, const void* address,
+ std::size_t bytes) {
   if (data == nullptr || data_bytes < sizeof(int) || !memory::covers(address, bytes)) {
     return cudaErrorInvalidValue;
   }
@@ -221,8 +218,6 @@ BODY(cudaIpcOpenMemHandle)(Call& call, void** out, cudaIpcMemHandle_t handle, un
   return allocate(call, out, std::size_t{2} << 20, Kind::device);
 }
 
-BODY(cudaIpcCloseMemHandle)(Call& call, void* address) {
-  return release(call, address, false);
-}
+BODY(cudaIpcCloseMemHandle)(Call& call, void* address) { return release(call, address, false); }
 
 }  // namespace simgpu::cudart

@@ -1,11 +1,11 @@
+#include <map>
+#include <mutex>
+#include <set>
+
 #include "tests/sim/cudart/bodies.hpp"
 #include "tests/sim/engine/device.hpp"
 #include "tests/sim/engine/memory.hpp"
 #include "tests/sim/engine/timeline.hpp"
-
-#include <map>
-#include <mutex>
-#include <set>
 
 namespace simgpu::cudart {
 namespace {
@@ -56,9 +56,7 @@ Pool* pool_of(cudaMemPool_t handle) {
   return pools().known.contains(pool) ? pool : nullptr;
 }
 
-bool is_size(cudaMemPoolAttr attribute) {
-  return attribute >= cudaMemPoolAttrReleaseThreshold;
-}
+bool is_size(cudaMemPoolAttr attribute) { return attribute >= cudaMemPoolAttrReleaseThreshold; }
 
 cudaError_t give(cudaMemPool_t* out, int device, Pool* (*which)(int)) {
   if (out == nullptr) {
@@ -92,8 +90,8 @@ cudaError_t allocate(Call& call, void** out, std::size_t bytes, Pool* pool, cuda
   if (out == nullptr || pool == nullptr) {
     return cudaErrorInvalidValue;
   }
-  *out = bytes == 0 ? nullptr
-                    : memory::allocate(bytes, memory::Kind::device, pool->device, 0, pool);
+  *out =
+      bytes == 0 ? nullptr : memory::allocate(bytes, memory::Kind::device, pool->device, 0, pool);
   call.args().address = reinterpret_cast<std::uint64_t>(*out);
   return *out == nullptr && bytes != 0 ? cudaErrorMemoryAllocation : cudaSuccess;
 }
@@ -104,8 +102,8 @@ BODY(cudaMallocAsync)(Call& call, void** out, std::size_t bytes, cudaStream_t st
   return allocate(call, out, bytes, current_pool(current_device()), stream);
 }
 
-BODY(cudaMallocFromPoolAsync)(Call& call, void** out, std::size_t bytes, cudaMemPool_t pool,
-                              cudaStream_t stream) {
+BODY(cudaMallocFromPoolAsync)
+(Call& call, void** out, std::size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
   return allocate(call, out, bytes, pool_of(pool), stream);
 }
 
@@ -169,8 +167,8 @@ BODY(cudaMemPoolGetAttribute)(Call&, cudaMemPool_t handle, cudaMemPoolAttr attri
   return cudaSuccess;
 }
 
-BODY(cudaMemPoolSetAccess)(Call&, cudaMemPool_t pool, const cudaMemAccessDesc* access,
-                           std::size_t) {
+BODY(cudaMemPoolSetAccess)
+(Call&, cudaMemPool_t pool, const cudaMemAccessDesc* access, std::size_t) {
   return pool_of(pool) == nullptr || access == nullptr ? cudaErrorInvalidValue : cudaSuccess;
 }
 
@@ -190,22 +188,20 @@ BODY(cudaDeviceGetMemPool)(Call&, cudaMemPool_t* out, int device) {
   return give(out, device, current_pool);
 }
 
-BODY(cudaDeviceSetMemPool)(Call&, int device, cudaMemPool_t pool) {
-  return set_pool(device, pool);
-}
+BODY(cudaDeviceSetMemPool)(Call&, int device, cudaMemPool_t pool) { return set_pool(device, pool); }
 
-BODY(cudaMemGetDefaultMemPool)(Call&, cudaMemPool_t* out, cudaMemLocation* location,
-                               cudaMemAllocationType) {
+BODY(cudaMemGetDefaultMemPool)
+(Call&, cudaMemPool_t* out, cudaMemLocation* location, cudaMemAllocationType) {
   return location == nullptr ? cudaErrorInvalidValue : give(out, location->id, standard_pool);
 }
 
-BODY(cudaMemGetMemPool)(Call&, cudaMemPool_t* out, cudaMemLocation* location,
-                        cudaMemAllocationType) {
+BODY(cudaMemGetMemPool)
+(Call&, cudaMemPool_t* out, cudaMemLocation* location, cudaMemAllocationType) {
   return location == nullptr ? cudaErrorInvalidValue : give(out, location->id, current_pool);
 }
 
-BODY(cudaMemSetMemPool)(Call&, cudaMemLocation* location, cudaMemAllocationType,
-                        cudaMemPool_t pool) {
+BODY(cudaMemSetMemPool)
+(Call&, cudaMemLocation* location, cudaMemAllocationType, cudaMemPool_t pool) {
   return location == nullptr ? cudaErrorInvalidValue : set_pool(location->id, pool);
 }
 

@@ -9,7 +9,8 @@
 #include "tests/sim/engine/memory.hpp"
 #include "tests/sim/engine/misuse.hpp"
 
-// What nvcc's code does before main. No truth is written: a program that uses no device leaves none.
+// What nvcc's code does before main. No truth is written: a program that uses no device leaves
+// none.
 namespace simgpu::cudart {
 namespace {
 

@@ -20,9 +20,7 @@ cudaError_t create(Call& call, cudaStream_t* out, unsigned flags, int priority) 
 
 }  // namespace
 
-BODY(cudaStreamCreate)(Call& call, cudaStream_t* out) {
-  return create(call, out, 0, 0);
-}
+BODY(cudaStreamCreate)(Call& call, cudaStream_t* out) { return create(call, out, 0, 0); }
 
 BODY(cudaStreamCreateWithFlags)(Call& call, cudaStream_t* out, unsigned flags) {
   return create(call, out, flags, 0);
@@ -86,7 +84,8 @@ BODY(cudaStreamGetDevice)(Call& call, cudaStream_t handle, int* device) {
   return cudaSuccess;
 }
 
-BODY(cudaStreamWaitEvent)(Call& call, cudaStream_t handle, cudaEvent_t event_handle, unsigned flags) {
+BODY(cudaStreamWaitEvent)
+(Call& call, cudaStream_t handle, cudaEvent_t event_handle, unsigned flags) {
   Stream* stream = stream_of(call, handle);
   auto* event = reinterpret_cast<Event*>(event_handle);
   call.args().address = reinterpret_cast<std::uint64_t>(event_handle);
@@ -120,8 +119,8 @@ BODY(cudaStreamQuery)(Call& call, cudaStream_t handle) {
   return Timeline::get().finished(*stream) ? cudaSuccess : cudaErrorNotReady;
 }
 
-BODY(cudaStreamAddCallback)(Call& call, cudaStream_t handle, cudaStreamCallback_t callback,
-                            void* data, unsigned flags) {
+BODY(cudaStreamAddCallback)
+(Call& call, cudaStream_t handle, cudaStreamCallback_t callback, void* data, unsigned flags) {
   Stream* stream = stream_of(call, handle);
   if (stream == nullptr) {
     return cudaErrorInvalidResourceHandle;
@@ -160,8 +159,8 @@ BODY(cudaStreamCopyAttributes)(Call& call, cudaStream_t to, cudaStream_t from) {
   return known ? cudaSuccess : cudaErrorInvalidResourceHandle;
 }
 
-BODY(cudaStreamGetAttribute)(Call& call, cudaStream_t handle, cudaLaunchAttributeID,
-                             cudaLaunchAttributeValue* value) {
+BODY(cudaStreamGetAttribute)
+(Call& call, cudaStream_t handle, cudaLaunchAttributeID, cudaLaunchAttributeValue* value) {
   if (value == nullptr) {
     return cudaErrorInvalidValue;
   }
@@ -169,16 +168,14 @@ BODY(cudaStreamGetAttribute)(Call& call, cudaStream_t handle, cudaLaunchAttribut
   return stream_of(call, handle) == nullptr ? cudaErrorInvalidResourceHandle : cudaSuccess;
 }
 
-BODY(cudaStreamSetAttribute)(Call& call, cudaStream_t handle, cudaLaunchAttributeID,
-                             const cudaLaunchAttributeValue* value) {
+BODY(cudaStreamSetAttribute)
+(Call& call, cudaStream_t handle, cudaLaunchAttributeID, const cudaLaunchAttributeValue* value) {
   if (value == nullptr) {
     return cudaErrorInvalidValue;
   }
   return stream_of(call, handle) == nullptr ? cudaErrorInvalidResourceHandle : cudaSuccess;
 }
 
-BODY(cudaCtxResetPersistingL2Cache)(Call&) {
-  return cudaSuccess;
-}
+BODY(cudaCtxResetPersistingL2Cache)(Call&) { return cudaSuccess; }
 
 }  // namespace simgpu::cudart

@@ -10,22 +10,23 @@ using simgpu::Library;
 using simgpu::Variant;
 namespace cudart = simgpu::cudart;
 
-#define EXPORTED(symbol, name, variant, params, result)                                         \
-  extern "C" __attribute__((visibility("default"))) cudaError_t symbol params {                 \
-    Call call(                                                                                  \
-        Function{Library::cudart, cudart::Number::name, #name, variant, SIMGPU_CUDART_MAJOR});  \
-    return call.finish(cudart::keep(cudart::Number::name, cudart::run(call, [&] { return result; })));                \
+#define EXPORTED(symbol, name, variant, params, result)                                        \
+  extern "C" __attribute__((visibility("default"))) cudaError_t symbol params {                \
+    Call call(                                                                                 \
+        Function{Library::cudart, cudart::Number::name, #name, variant, SIMGPU_CUDART_MAJOR}); \
+    return call.finish(                                                                        \
+        cudart::keep(cudart::Number::name, cudart::run(call, [&] { return result; })));        \
   }
 
 #define SIMULATED_PLAIN(name, params, args) \
   EXPORTED(name, name, Variant::plain, params, cudart::body_##name(call SIMGPU_AFTER args))
-#define SIMULATED_STREAM(name, params, args)                                     \
-  SIMULATED_PLAIN(name, params, args)                                            \
-  EXPORTED(name##_ptsz, name, Variant::per_thread_stream, params,                \
+#define SIMULATED_STREAM(name, params, args)                      \
+  SIMULATED_PLAIN(name, params, args)                             \
+  EXPORTED(name##_ptsz, name, Variant::per_thread_stream, params, \
            cudart::body_##name(call SIMGPU_AFTER args))
-#define SIMULATED_DEFAULT(name, params, args)                                    \
-  SIMULATED_PLAIN(name, params, args)                                            \
-  EXPORTED(name##_ptds, name, Variant::per_thread_default, params,               \
+#define SIMULATED_DEFAULT(name, params, args)                      \
+  SIMULATED_PLAIN(name, params, args)                              \
+  EXPORTED(name##_ptds, name, Variant::per_thread_default, params, \
            cudart::body_##name(call SIMGPU_AFTER args))
 #define ABSENT_PLAIN(name, params, args) \
   EXPORTED(name, name, Variant::plain, params, cudaErrorNotSupported)

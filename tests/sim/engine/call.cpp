@@ -91,12 +91,8 @@ void Call::close(int result) noexcept {
   }
 }
 
-Call::~Call() {
-  --depth;
-}
+Call::~Call() { --depth; }
 
-bool forked_after_use() noexcept {
-  return forked.load(std::memory_order_relaxed);
-}
+bool forked_after_use() noexcept { return forked.load(std::memory_order_relaxed); }
 
 }  // namespace simgpu

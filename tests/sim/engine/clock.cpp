@@ -24,8 +24,6 @@ void sleep_until(std::int64_t deadline_ns) {
   }
 }
 
-void sleep_for(std::int64_t span_ns) {
-  sleep_until(now_ns() + span_ns);
-}
+void sleep_for(std::int64_t span_ns) { sleep_until(now_ns() + span_ns); }
 
 }  // namespace simgpu

@@ -7,12 +7,8 @@ thread_local int current = 0;
 
 }  // namespace
 
-int current_device() {
-  return current;
-}
+int current_device() { return current; }
 
-void set_current_device(int device) {
-  current = device;
-}
+void set_current_device(int device) { current = device; }
 
 }  // namespace simgpu

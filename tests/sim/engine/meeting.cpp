@@ -38,8 +38,8 @@ MeetingPair& pair(MeetingHeader* header, int size, int from, int to) {
 }
 
 std::size_t meeting_bytes(int size) {
-  return pairs_offset(size) + static_cast<std::size_t>(size) * static_cast<std::size_t>(size) *
-                                  sizeof(MeetingPair);
+  return pairs_offset(size) +
+         static_cast<std::size_t>(size) * static_cast<std::size_t>(size) * sizeof(MeetingPair);
 }
 
 std::string name_of(std::uint64_t hash) {
@@ -85,9 +85,7 @@ Meeting::Meeting(std::uint64_t hash, int rank, int size, int device)
   self.joined.store(1, std::memory_order_release);
 }
 
-Meeting::~Meeting() {
-  munmap(header_, bytes_);
-}
+Meeting::~Meeting() { munmap(header_, bytes_); }
 
 bool Meeting::everyone_in() {
   for (int each = 0; each < size_; ++each) {

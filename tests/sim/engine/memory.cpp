@@ -21,9 +21,7 @@ Blocks& blocks() {
   return *instance;
 }
 
-bool on_device(Kind kind) {
-  return kind == Kind::device || kind == Kind::managed;
-}
+bool on_device(Kind kind) { return kind == Kind::device || kind == Kind::managed; }
 
 void forget(Blocks& all, std::map<const char*, Block>::iterator at) {
   if (on_device(at->second.kind)) {

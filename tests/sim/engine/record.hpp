@@ -41,14 +41,14 @@ struct Record {
   std::uint16_t cudart_major;
   std::uint32_t tid;
   std::int32_t result;
-  std::uint32_t name;      // kernel or mark
-  std::uint64_t number;    // of the call; for device work, of the call that launched it
+  std::uint32_t name;    // kernel or mark
+  std::uint64_t number;  // of the call; for device work, of the call that launched it
   std::int64_t begin_ns;
-  std::int64_t end_ns;     // 0 in an open record: the call never returned
-  std::uint64_t stream;    // as passed
+  std::int64_t end_ns;   // 0 in an open record: the call never returned
+  std::uint64_t stream;  // as passed
   std::uint64_t stream_id;
   std::uint64_t bytes;
-  std::uint64_t count;     // elements; the counter of a mark
+  std::uint64_t count;  // elements; the counter of a mark
   std::uint64_t address;
   std::uint64_t comm_hash;
   std::uint64_t comm_seq;
@@ -56,7 +56,7 @@ struct Record {
   std::int32_t comm_size;
   std::int32_t dtype;
   std::int32_t op;
-  std::int32_t peer;       // or root
+  std::int32_t peer;  // or root
   std::int32_t device;
   std::int32_t copy_kind;
   std::uint32_t shared_bytes;

@@ -41,11 +41,10 @@ double size_bytes(const YAML::Node& node) {
   return with_unit(node, {{"B", 1}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}});
 }
 
-double bandwidth(const YAML::Node& node) {
-  return with_unit(node, {{"MB/s", 1e6}, {"GB/s", 1e9}});
-}
+double bandwidth(const YAML::Node& node) { return with_unit(node, {{"MB/s", 1e6}, {"GB/s", 1e9}}); }
 
-// Every key has its reader; an unknown key is an error, so that a misspelt fault cannot pass a test.
+// Every key has its reader; an unknown key is an error, so that a misspelt fault cannot pass a
+// test.
 void read_map(const YAML::Node& node, const Readers& readers) {
   for (const auto& entry : node) {
     const auto key = entry.first.as<std::string>();
@@ -93,17 +92,19 @@ void read_fault(const YAML::Node& node, int rank, Script& script) {
       }
     };
   };
-  read_map(node,
-           {{"slow_rank", for_rank([&](auto& f) { script.slow_factor = f["factor"].template as<double>(); })},
-            {"slow_link", [&](auto& f) { read_link(f, script); }},
-            {"never_arrives", for_rank([&](auto& f) {
-               script.never_arrives_from = f["from_collective"].template as<std::int64_t>();
-             })},
-            {"differs", for_rank([&](auto& f) {
-               script.differs_at = f["collective"].template as<std::int64_t>();
-             })},
-            {"skewed_clock", for_rank([&](auto& f) { script.clock_offset_ns = time_ns(f["offset"]); })},
-            {"error", for_rank([&](auto& f) { read_error(f, script); })}});
+  read_map(
+      node,
+      {{"slow_rank",
+        for_rank([&](auto& f) { script.slow_factor = f["factor"].template as<double>(); })},
+       {"slow_link", [&](auto& f) { read_link(f, script); }},
+       {"never_arrives", for_rank([&](auto& f) {
+          script.never_arrives_from = f["from_collective"].template as<std::int64_t>();
+        })},
+       {"differs", for_rank([&](auto& f) {
+          script.differs_at = f["collective"].template as<std::int64_t>();
+        })},
+       {"skewed_clock", for_rank([&](auto& f) { script.clock_offset_ns = time_ns(f["offset"]); })},
+       {"error", for_rank([&](auto& f) { read_error(f, script); })}});
 }
 
 void read_copies(const YAML::Node& node, Script& script) {
@@ -119,19 +120,19 @@ void read_nccl(const YAML::Node& node, Script& script) {
 }
 
 void read_all(const YAML::Node& node, int rank, Script& script) {
-  read_map(node, {{"devices", [&](auto& n) { script.devices = n.template as<int>(); }},
-                  {"device_memory",
-                   [&](auto& n) {
-                     script.device_memory_bytes = static_cast<std::uint64_t>(size_bytes(n));
-                   }},
-                  {"kernels", [&](auto& n) { read_kernels(n, script); }},
-                  {"copies", [&](auto& n) { read_copies(n, script); }},
-                  {"nccl", [&](auto& n) { read_nccl(n, script); }},
-                  {"faults", [&](auto& n) {
-                     for (const auto& fault : n) {
-                       read_fault(fault, rank, script);
-                     }
-                   }}});
+  read_map(
+      node,
+      {{"devices", [&](auto& n) { script.devices = n.template as<int>(); }},
+       {"device_memory",
+        [&](auto& n) { script.device_memory_bytes = static_cast<std::uint64_t>(size_bytes(n)); }},
+       {"kernels", [&](auto& n) { read_kernels(n, script); }},
+       {"copies", [&](auto& n) { read_copies(n, script); }},
+       {"nccl", [&](auto& n) { read_nccl(n, script); }},
+       {"faults", [&](auto& n) {
+          for (const auto& fault : n) {
+            read_fault(fault, rank, script);
+          }
+        }}});
 }
 
 }  // namespace

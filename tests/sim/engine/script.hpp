@@ -36,8 +36,8 @@ struct Script {
 
   // Faults, already narrowed down to this process's rank.
   double slow_factor = 1;
-  std::vector<SlowLink> slow_links;                // all of them: every member must agree
-  std::int64_t never_arrives_from = -1;            // sequence number of a collective
+  std::vector<SlowLink> slow_links;      // all of them: every member must agree
+  std::int64_t never_arrives_from = -1;  // sequence number of a collective
   std::int64_t differs_at = -1;
   std::int64_t clock_offset_ns = 0;
   std::vector<CallError> errors;

@@ -35,9 +35,9 @@ struct Work {
   std::uint32_t grid[3] = {0, 0, 0};
   std::uint32_t block[3] = {0, 0, 0};
   std::uint32_t shared_bytes = 0;
-  std::function<void()> effect;   // what the work does to memory; run when it is given to a stream
-  std::function<void()> host;     // runs on the device thread when the stream reaches it
-  std::function<Parts()> meet;    // who must meet; asked anew for every launch of a graph
+  std::function<void()> effect;  // what the work does to memory; run when it is given to a stream
+  std::function<void()> host;    // runs on the device thread when the stream reaches it
+  std::function<Parts()> meet;   // who must meet; asked anew for every launch of a graph
 };
 
 /// Work on a stream. Immutable once resolved.

@@ -81,9 +81,7 @@ ncclResult_t Comm::establish() {
   return ncclSuccess;
 }
 
-ncclComm_t handle_of(const CommPtr& comm) {
-  return reinterpret_cast<ncclComm_t>(comm.get());
-}
+ncclComm_t handle_of(const CommPtr& comm) { return reinterpret_cast<ncclComm_t>(comm.get()); }
 
 CommPtr add_comm(CommPtr comm) {
   std::lock_guard lock(comms().mutex);

@@ -57,13 +57,9 @@ void launch_all(std::vector<Task> tasks) {
 
 }  // namespace
 
-bool in_group() {
-  return group.depth != 0;
-}
+bool in_group() { return group.depth != 0; }
 
-void start_group() {
-  ++group.depth;
-}
+void start_group() { ++group.depth; }
 
 ncclResult_t fail(ncclResult_t error) {
   if (in_group() && group.error == ncclSuccess) {
@@ -117,9 +113,7 @@ BODY(ncclGroupStart)(Call&) {
   return ncclSuccess;
 }
 
-BODY(ncclGroupEnd)(Call&) {
-  return end_group(true);
-}
+BODY(ncclGroupEnd)(Call&) { return end_group(true); }
 
 BODY(ncclGroupSimulateEnd)(Call&, ncclSimInfo_t* info) {
   if (info != nullptr) {

@@ -100,13 +100,14 @@ BODY(ncclCommInitRank)(Call& call, ncclComm_t* comm, int size, ncclUniqueId id, 
   return init(call, comm, size, id, rank, nullptr, current_device());
 }
 
-BODY(ncclCommInitRankConfig)(Call& call, ncclComm_t* comm, int size, ncclUniqueId id, int rank,
-                             ncclConfig_t* config) {
+BODY(ncclCommInitRankConfig)
+(Call& call, ncclComm_t* comm, int size, ncclUniqueId id, int rank, ncclConfig_t* config) {
   return init(call, comm, size, id, rank, config, current_device());
 }
 
-BODY(ncclCommInitRankScalable)(Call& call, ncclComm_t* comm, int size, int rank, int ids,
-                               ncclUniqueId* id, ncclConfig_t* config) {
+BODY(ncclCommInitRankScalable)
+(Call& call, ncclComm_t* comm, int size, int rank, int ids, ncclUniqueId* id,
+ ncclConfig_t* config) {
   if (ids < 1 || ids > size || id == nullptr) {
     return fail(ncclInvalidArgument);
   }
@@ -136,8 +137,8 @@ BODY(ncclCommInitAll)(Call& call, ncclComm_t* comms, int count, const int* devic
   return end_group(true);
 }
 
-BODY(ncclCommSplit)(Call& call, ncclComm_t handle, int color, int key, ncclComm_t* out,
-                    ncclConfig_t* config) {
+BODY(ncclCommSplit)
+(Call& call, ncclComm_t handle, int color, int key, ncclComm_t* out, ncclConfig_t* config) {
   const CommPtr parent = comm_of(call, handle);
   if (parent == nullptr || out == nullptr || (color < 0 && color != NCCL_SPLIT_NOCOLOR) ||
       !valid_config(config)) {
@@ -157,8 +158,9 @@ BODY(ncclCommSplit)(Call& call, ncclComm_t handle, int color, int key, ncclComm_
   return establish(comm);
 }
 
-BODY(ncclCommShrink)(Call& call, ncclComm_t handle, int* excluded, int count, ncclComm_t* out,
-                     ncclConfig_t* config, int flags) {
+BODY(ncclCommShrink)
+(Call& call, ncclComm_t handle, int* excluded, int count, ncclComm_t* out, ncclConfig_t* config,
+ int flags) {
   const CommPtr parent = comm_of(call, handle);
   if (parent == nullptr || out == nullptr || excluded == nullptr || count < 1 ||
       flags > NCCL_SHRINK_ABORT || !valid_config(config)) {
@@ -200,13 +202,9 @@ BODY(ncclCommFinalize)(Call& call, ncclComm_t handle) {
   return ncclSuccess;
 }
 
-BODY(ncclCommDestroy)(Call& call, ncclComm_t handle) {
-  return leave(call, handle, false);
-}
+BODY(ncclCommDestroy)(Call& call, ncclComm_t handle) { return leave(call, handle, false); }
 
-BODY(ncclCommAbort)(Call& call, ncclComm_t handle) {
-  return leave(call, handle, true);
-}
+BODY(ncclCommAbort)(Call& call, ncclComm_t handle) { return leave(call, handle, true); }
 
 BODY(ncclCommRevoke)(Call& call, ncclComm_t handle, int flags) {
   const CommPtr comm = comm_of(call, handle);

@@ -133,28 +133,32 @@ ncclResult_t request(Call& call, const Request& wanted) {
 
 }  // namespace
 
-BODY(ncclAllReduce)(Call& call, const void* from, void*, std::size_t count, ncclDataType_t type,
-                    ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+BODY(ncclAllReduce)
+(Call& call, const void* from, void*, std::size_t count, ncclDataType_t type, ncclRedOp_t op,
+ ncclComm_t comm, cudaStream_t stream) {
   return request(call, {Number::ncclAllReduce, Task::Kind::collective, from, count, type, op,
                         no_peer, comm, stream, false});
 }
 
-BODY(ncclReduce)(Call& call, const void* from, void*, std::size_t count, ncclDataType_t type,
-                 ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
+BODY(ncclReduce)
+(Call& call, const void* from, void*, std::size_t count, ncclDataType_t type, ncclRedOp_t op,
+ int root, ncclComm_t comm, cudaStream_t stream) {
   return request(call, {Number::ncclReduce, Task::Kind::collective, from, count, type, op, root,
                         comm, stream, false});
 }
 
-BODY(ncclBroadcast)(Call& call, const void* from, void*, std::size_t count, ncclDataType_t type,
-                    int root, ncclComm_t comm, cudaStream_t stream) {
+BODY(ncclBroadcast)
+(Call& call, const void* from, void*, std::size_t count, ncclDataType_t type, int root,
+ ncclComm_t comm, cudaStream_t stream) {
   return request(call, {Number::ncclBroadcast, Task::Kind::collective, from, count, type, no_op,
                         root, comm, stream, false});
 }
 
 // Through the PLT, as the real library does: an interposed ncclBroadcast sees a nested call. The
 // outer call's record keeps the arguments.
-BODY(ncclBcast)(Call& call, void* buffer, std::size_t count, ncclDataType_t type, int root,
-                ncclComm_t handle, cudaStream_t stream) {
+BODY(ncclBcast)
+(Call& call, void* buffer, std::size_t count, ncclDataType_t type, int root, ncclComm_t handle,
+ cudaStream_t stream) {
   note_request(call, {Number::ncclBcast, Task::Kind::collective, buffer, count, type, no_op, root,
                       handle, stream, false});
   if (const CommPtr comm = comm_of(call, handle)) {
@@ -163,45 +167,51 @@ BODY(ncclBcast)(Call& call, void* buffer, std::size_t count, ncclDataType_t type
   return ::ncclBroadcast(buffer, buffer, count, type, root, handle, stream);
 }
 
-BODY(ncclReduceScatter)(Call& call, const void* from, void*, std::size_t count,
-                        ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                        cudaStream_t stream) {
+BODY(ncclReduceScatter)
+(Call& call, const void* from, void*, std::size_t count, ncclDataType_t type, ncclRedOp_t op,
+ ncclComm_t comm, cudaStream_t stream) {
   return request(call, {Number::ncclReduceScatter, Task::Kind::collective, from, count, type, op,
                         no_peer, comm, stream, true});
 }
 
-BODY(ncclAllGather)(Call& call, const void* from, void*, std::size_t count, ncclDataType_t type,
-                    ncclComm_t comm, cudaStream_t stream) {
+BODY(ncclAllGather)
+(Call& call, const void* from, void*, std::size_t count, ncclDataType_t type, ncclComm_t comm,
+ cudaStream_t stream) {
   return request(call, {Number::ncclAllGather, Task::Kind::collective, from, count, type, no_op,
                         no_peer, comm, stream, true});
 }
 
-BODY(ncclAlltoAll)(Call& call, const void* from, void*, std::size_t count, ncclDataType_t type,
-                   ncclComm_t comm, cudaStream_t stream) {
+BODY(ncclAlltoAll)
+(Call& call, const void* from, void*, std::size_t count, ncclDataType_t type, ncclComm_t comm,
+ cudaStream_t stream) {
   return request(call, {Number::ncclAlltoAll, Task::Kind::collective, from, count, type, no_op,
                         no_peer, comm, stream, true});
 }
 
-BODY(ncclGather)(Call& call, const void* from, void*, std::size_t count, ncclDataType_t type,
-                 int root, ncclComm_t comm, cudaStream_t stream) {
+BODY(ncclGather)
+(Call& call, const void* from, void*, std::size_t count, ncclDataType_t type, int root,
+ ncclComm_t comm, cudaStream_t stream) {
   return request(call, {Number::ncclGather, Task::Kind::collective, from, count, type, no_op, root,
                         comm, stream, true});
 }
 
-BODY(ncclScatter)(Call& call, const void* from, void*, std::size_t count, ncclDataType_t type,
-                  int root, ncclComm_t comm, cudaStream_t stream) {
-  return request(call, {Number::ncclScatter, Task::Kind::collective, from, count, type, no_op,
-                        root, comm, stream, true});
+BODY(ncclScatter)
+(Call& call, const void* from, void*, std::size_t count, ncclDataType_t type, int root,
+ ncclComm_t comm, cudaStream_t stream) {
+  return request(call, {Number::ncclScatter, Task::Kind::collective, from, count, type, no_op, root,
+                        comm, stream, true});
 }
 
-BODY(ncclSend)(Call& call, const void* from, std::size_t count, ncclDataType_t type, int peer,
-               ncclComm_t comm, cudaStream_t stream) {
+BODY(ncclSend)
+(Call& call, const void* from, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+ cudaStream_t stream) {
   return request(call, {Number::ncclSend, Task::Kind::send, from, count, type, no_op, peer, comm,
                         stream, false});
 }
 
-BODY(ncclRecv)(Call& call, void* to, std::size_t count, ncclDataType_t type, int peer,
-               ncclComm_t comm, cudaStream_t stream) {
+BODY(ncclRecv)
+(Call& call, void* to, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+ cudaStream_t stream) {
   return request(call, {Number::ncclRecv, Task::Kind::receive, to, count, type, no_op, peer, comm,
                         stream, false});
 }

@@ -61,8 +61,8 @@ BODY(ncclMemFree)(Call& call, void* address) {
   return memory::release(address, false) ? ncclSuccess : ncclUnhandledCudaError;
 }
 
-BODY(ncclCommRegister)(Call& call, const ncclComm_t handle, void* buffer, std::size_t bytes,
-                       void** out) {
+BODY(ncclCommRegister)
+(Call& call, const ncclComm_t handle, void* buffer, std::size_t bytes, void** out) {
   call.args().bytes = bytes;
   call.args().address = reinterpret_cast<std::uint64_t>(buffer);
   if (comm_of(call, handle) == nullptr || out == nullptr || buffer == nullptr || bytes == 0) {
@@ -80,8 +80,8 @@ BODY(ncclCommDeregister)(Call& call, const ncclComm_t handle, void* registration
   return ncclSuccess;
 }
 
-BODY(ncclCommWindowRegister)(Call& call, ncclComm_t handle, void* buffer, std::size_t bytes,
-                             ncclWindow_t* out, int flags) {
+BODY(ncclCommWindowRegister)
+(Call& call, ncclComm_t handle, void* buffer, std::size_t bytes, ncclWindow_t* out, int flags) {
   call.args().bytes = bytes;
   call.args().address = reinterpret_cast<std::uint64_t>(buffer);
   if (comm_of(call, handle) == nullptr || out == nullptr || flags > NCCL_WIN_COLL_SYMMETRIC) {
@@ -103,8 +103,9 @@ BODY(ncclCommWindowDeregister)(Call& call, ncclComm_t handle, ncclWindow_t windo
   return ::ncclCommDeregister(handle, window);
 }
 
-BODY(ncclRedOpCreatePreMulSum)(Call& call, ncclRedOp_t* out, void* scalar, ncclDataType_t type,
-                               ncclScalarResidence_t, ncclComm_t handle) {
+BODY(ncclRedOpCreatePreMulSum)
+(Call& call, ncclRedOp_t* out, void* scalar, ncclDataType_t type, ncclScalarResidence_t,
+ ncclComm_t handle) {
   const CommPtr comm = comm_of(call, handle);
   call.args().dtype = type;
   if (comm == nullptr || out == nullptr || scalar == nullptr || type < 0 || type >= ncclNumTypes) {

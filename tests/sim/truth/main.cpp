@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/sim/truth/reader.hpp"
 #include "tests/sim/truth/printer.hpp"
+#include "tests/sim/truth/reader.hpp"
 
 int main(int argc, char** argv) {
   CLI::App app("Prints what the simulated GPU did: truth files as JSON lines, sorted by begin.");

@@ -56,12 +56,11 @@ TEST(Errors, NcclChecksItsArguments) {
   EXPECT_EQ(ncclCommInitRank(&comm, 2, id, 2), ncclInvalidArgument);
   EXPECT_EQ(ncclCommInitRank(nullptr, 2, id, 0), ncclInvalidArgument);
   ASSERT_EQ(ncclCommInitRank(&comm, 1, id, 0), ncclSuccess);
-  EXPECT_EQ(ncclBroadcast(nullptr, nullptr, 1, ncclFloat32, 1, comm, nullptr),
-            ncclInvalidArgument);
+  EXPECT_EQ(ncclBroadcast(nullptr, nullptr, 1, ncclFloat32, 1, comm, nullptr), ncclInvalidArgument);
   EXPECT_EQ(ncclSend(nullptr, 1, ncclFloat32, -1, comm, nullptr), ncclInvalidArgument);
-  EXPECT_EQ(ncclAllReduce(nullptr, nullptr, 1, ncclFloat32, ncclSum, bad_handle<ncclComm_t>(),
-                          nullptr),
-            ncclInvalidArgument);
+  EXPECT_EQ(
+      ncclAllReduce(nullptr, nullptr, 1, ncclFloat32, ncclSum, bad_handle<ncclComm_t>(), nullptr),
+      ncclInvalidArgument);
   EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage);
   EXPECT_EQ(ncclGroupStart(), ncclSuccess);
   EXPECT_EQ(ncclAllReduce(nullptr, nullptr, 1, ncclFloat32, ncclSum, nullptr, nullptr),

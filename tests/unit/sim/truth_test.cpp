@@ -43,22 +43,24 @@ TEST(Truth, HoldsEveryCallOnce) {
   const auto path = scratch() / "every.truth";
   constexpr int threads = 4;
   constexpr int launches = 5000;  // more than the file grows by at once
-  ASSERT_EQ(in_child(path, [] {
-    std::vector<std::thread> pool;
-    for (int t = 0; t < threads; ++t) {
-      pool.emplace_back([] {
-        cudaStream_t stream = nullptr;
-        cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-        for (int i = 0; i < launches; ++i) {
-          kernel.launch(stream);
-        }
-      });
-    }
-    for (auto& thread : pool) {
-      thread.join();
-    }
-    simgpu_mark("step", 7);
-  }), 0);
+  ASSERT_EQ(in_child(path,
+                     [] {
+                       std::vector<std::thread> pool;
+                       for (int t = 0; t < threads; ++t) {
+                         pool.emplace_back([] {
+                           cudaStream_t stream = nullptr;
+                           cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+                           for (int i = 0; i < launches; ++i) {
+                             kernel.launch(stream);
+                           }
+                         });
+                       }
+                       for (auto& thread : pool) {
+                         thread.join();
+                       }
+                       simgpu_mark("step", 7);
+                     }),
+            0);
   const TruthRecords truth(path);
   ASSERT_TRUE(truth.readable());
   EXPECT_EQ(truth.select(calls_of(Number::cudaLaunchKernel)).size(), threads * launches);
@@ -77,13 +79,15 @@ TEST(Truth, HoldsEveryCallOnce) {
 
 TEST(Truth, KeepsArgumentsAndResults) {
   const auto path = scratch() / "arguments.truth";
-  ASSERT_EQ(in_child(path, [] {
-    void* memory = nullptr;
-    cudaMalloc(&memory, 12345);
-    cudaMemset(memory, 0, 345);
-    cudaMalloc(&memory, std::size_t{1} << 50);
-    kernel.launch(nullptr, 3, 64);
-  }), 0);
+  ASSERT_EQ(in_child(path,
+                     [] {
+                       void* memory = nullptr;
+                       cudaMalloc(&memory, 12345);
+                       cudaMemset(memory, 0, 345);
+                       cudaMalloc(&memory, std::size_t{1} << 50);
+                       kernel.launch(nullptr, 3, 64);
+                     }),
+            0);
   const TruthRecords truth(path);
   const auto mallocs = truth.select(calls_of(Number::cudaMalloc));
   ASSERT_EQ(mallocs.size(), 2U);
@@ -129,16 +133,18 @@ TEST(Truth, ForkedChildIsRefusedAndWritesItsOwn) {
   const auto path = scratch() / "fork-{pid}.truth";
   int grandchild_result = -1;
   const auto result_file = scratch() / "grandchild";
-  ASSERT_EQ(in_child(path, [&] {
-    void* memory = nullptr;
-    cudaMalloc(&memory, 10);
-    const pid_t grandchild = fork();
-    if (grandchild == 0) {
-      std::ofstream(result_file) << static_cast<int>(cudaMalloc(&memory, 10));
-      _exit(0);
-    }
-    waitpid(grandchild, nullptr, 0);
-  }), 0);
+  ASSERT_EQ(in_child(path,
+                     [&] {
+                       void* memory = nullptr;
+                       cudaMalloc(&memory, 10);
+                       const pid_t grandchild = fork();
+                       if (grandchild == 0) {
+                         std::ofstream(result_file) << static_cast<int>(cudaMalloc(&memory, 10));
+                         _exit(0);
+                       }
+                       waitpid(grandchild, nullptr, 0);
+                     }),
+            0);
   std::ifstream(result_file) >> grandchild_result;
   EXPECT_EQ(grandchild_result, cudaErrorInitializationError);
   int files = 0;
