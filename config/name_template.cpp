@@ -167,6 +167,15 @@ FormattedName format_name(std::string_view name_template, const NameVariables& v
   return result;
 }
 
+std::string as_template(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    out += c;
+    if (c == '{' || c == '}') out += c;
+  }
+  return out;
+}
+
 std::string template_problem(std::string_view name_template) {
   NameVariables variables;
   for (auto* number :

@@ -41,6 +41,10 @@ struct FormattedName {
 // and a leading dot become '_', an empty name becomes '_'. The template's own '/' are kept.
 FormattedName format_name(std::string_view name_template, const NameVariables& variables);
 
+// The template whose name is this text: braces doubled. For parts that are not the user's template,
+// such as a working folder put before it.
+std::string as_template(std::string_view text);
+
 // What is wrong with a template whatever the variables are: a brace, a specification; empty: fine.
 std::string template_problem(std::string_view name_template);
 

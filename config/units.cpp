@@ -70,10 +70,9 @@ Quantity multiply(std::string_view number, std::uint64_t factor) {
     return {product, {}};
   }
   if (read.ec == std::errc::result_out_of_range) return {0, "too large"};
-  double value = 0;
-  const auto fraction = std::from_chars(number.data(), end, value, std::chars_format::fixed);
-  if (fraction.ec != std::errc() || fraction.ptr != end) return {0, "not a number"};
-  const double product = std::round(value * static_cast<double>(factor));
+  const std::optional<double> value = parse_decimal(number);
+  if (!value) return {0, "not a number"};
+  const double product = *value * static_cast<double>(factor) + 0.5;
   if (!(product < 1.8e19)) return {0, "too large"};
   return {static_cast<std::uint64_t>(product), {}};
 }

@@ -21,7 +21,7 @@ struct LauncherVariables {
 
 // Open MPI's OMPI_COMM_WORLD_NODE_RANK is not the node's number: it counts the processes of all
 // jobs on this node. Neither Open MPI nor Hydra says which node this is.
-const LauncherVariables launchers[] = {
+constexpr LauncherVariables launchers[] = {
     {"torchrun",
      "RANK",
      {"LOCAL_RANK"},

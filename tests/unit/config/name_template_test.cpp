@@ -138,6 +138,10 @@ TEST(NameTemplate, HostileRunNamesNeverLeaveTheirFolder) {
   }
 }
 
+TEST(NameTemplate, AnyTextHasATemplate) {
+  EXPECT_EQ(name(as_template("/home/{me}/}{") + "/{rank}"), "/home/{me}/}{/3");
+}
+
 TEST(NameTemplate, ListsTheVariables) {
   EXPECT_EQ(variables_in("a{rank:04d}{{x}}{host}{"), (std::vector<std::string>{"rank", "host"}));
   EXPECT_EQ(node_variable_names().size(), 6U);
