@@ -1,22 +1,25 @@
 #include "agent/process/placement.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <initializer_list>
 
 namespace traceagent::process {
 namespace {
 
 using config::Environment;
 
+// Arrays, not lists: the table must be there before any constructor has run.
+using Names = std::array<std::string_view, 3>;
+
 // The variables of a launcher; of several names for one number the first that is set counts.
 struct LauncherVariables {
   std::string_view source;
   std::string_view rank;
-  std::initializer_list<std::string_view> local_rank;
-  std::initializer_list<std::string_view> world_size;
-  std::initializer_list<std::string_view> local_world_size;
-  std::initializer_list<std::string_view> node_rank;
+  Names local_rank;
+  Names world_size;
+  Names local_world_size;
+  Names node_rank;
 };
 
 // Open MPI's OMPI_COMM_WORLD_NODE_RANK is not the node's number: it counts the processes of all
@@ -79,8 +82,9 @@ class VariableReader {
     return value;
   }
 
-  std::optional<std::int64_t> first_number(std::initializer_list<std::string_view> names) {
+  std::optional<std::int64_t> first_number(const Names& names) {
     for (const std::string_view name : names) {
+      if (name.empty()) break;
       if (const auto value = number(name)) return value;
     }
     return std::nullopt;
