@@ -1,10 +1,10 @@
 #include "config/units.hpp"
 
 #include <charconv>
-#include <cmath>
 #include <span>
 #include <vector>
 
+#include "config/decimal.hpp"
 #include "config/nearest.hpp"
 #include "config/plain_text.hpp"
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 
+#include "config/decimal.hpp"
+
 namespace traceagent::step {
 namespace {
 
@@ -91,15 +93,14 @@ std::optional<MarkSpecification> parse_every(std::string_view text, std::string&
 
 std::optional<std::uint64_t> parse_duration_ns(std::string_view text) {
   constexpr double year_ns = 365.0 * 24 * 3600e9;
-  double value = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
-  if (error != std::errc{}) return std::nullopt;
-  std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+  const std::optional<double> value = config::parse_decimal(text.substr(0, digits));
+  if (!value) return std::nullopt;
+  std::string_view unit = text.substr(digits);
   while (unit.starts_with(' ')) unit.remove_prefix(1);
   const auto scale = unit_ns(unit);
   if (!scale) return std::nullopt;
-  const double ns = value * *scale + 0.5;
+  const double ns = *value * *scale + 0.5;
   if (!(ns >= 1 && ns <= year_ns)) return std::nullopt;
   return static_cast<std::uint64_t>(ns);
 }

@@ -10,8 +10,8 @@ bool records(State state) noexcept {
   return state == State::startup || state == State::warmup || state == State::active;
 }
 
-bool must_observe(CallClass call_class, Interest interest, CallClass counted) noexcept {
-  if ((interest & interest_calls) != 0 && call_class == counted) return true;
+bool must_observe(CallClass call_class, Interest interest, ClassMask counted) noexcept {
+  if ((interest & interest_calls) != 0 && (counted & mask_of(call_class)) != 0) return true;
   switch (call_class) {
     case CallClass::launch:
       return (interest & interest_launches) != 0;
@@ -31,18 +31,19 @@ bool must_observe(CallClass call_class, Interest interest, CallClass counted) no
   }
 }
 
-Mode mode_for(State state, CallClass call_class, Interest interest, CallClass counted) noexcept {
+Mode mode_for(State state, CallClass call_class, Interest interest, const Watch& watch) noexcept {
+  if ((watch.open & mask_of(call_class)) == 0) return Mode::pass;
   if (records(state)) return Mode::record;
   if (state == State::off) return Mode::pass;
-  return must_observe(call_class, interest, counted) ? Mode::observe : Mode::pass;
+  return must_observe(call_class, interest, watch.counted) ? Mode::observe : Mode::pass;
 }
 
 }  // namespace
 
-void set_modes(State state, Interest interest, CallClass counted) noexcept {
+void set_modes(State state, Interest interest, const Watch& watch) noexcept {
   for (std::size_t i = 0; i < call_class_count; ++i) {
     const auto call_class = static_cast<CallClass>(i);
-    modes[i].store(mode_for(state, call_class, interest, counted), std::memory_order_relaxed);
+    modes[i].store(mode_for(state, call_class, interest, watch), std::memory_order_relaxed);
   }
 }
 

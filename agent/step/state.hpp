@@ -41,9 +41,26 @@ inline Mode mode_of(CallClass call_class) noexcept {
   return modes[static_cast<std::size_t>(call_class)].load(std::memory_order_relaxed);
 }
 
-// Sets every class's mode for a state; `interest` is what step detection must see meanwhile,
-// `counted` the class of the function that `call:` counts.
-void set_modes(State state, Interest interest, CallClass counted) noexcept;
+// Sets of classes, one bit each.
+using ClassMask = std::uint32_t;
+constexpr ClassMask mask_of(CallClass call_class) noexcept {
+  return ClassMask{1} << static_cast<unsigned>(call_class);
+}
+inline constexpr ClassMask range_classes = mask_of(CallClass::range);
+inline constexpr ClassMask nccl_classes =
+    mask_of(CallClass::collective) | mask_of(CallClass::communicator);
+inline constexpr ClassMask cudart_classes =
+    mask_of(CallClass::launch) | mask_of(CallClass::copy) | mask_of(CallClass::memory) |
+    mask_of(CallClass::synchronise) | mask_of(CallClass::stream);
+
+// What governs the modes beside the state.
+struct Watch {
+  ClassMask open = range_classes | nccl_classes | cudart_classes;  // doors the user left open
+  ClassMask counted = 0;  // where the function of `step.mark: call:` may be
+};
+
+// Sets every class's mode for a state; `interest` is what step detection must see meanwhile.
+void set_modes(State state, Interest interest, const Watch& watch) noexcept;
 void set_all_modes(Mode mode) noexcept;
 
 }  // namespace traceagent::step

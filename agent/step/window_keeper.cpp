@@ -9,9 +9,9 @@ WindowKeeper::WindowKeeper(ring::Ring ring, const config::Schedule& schedule,
                            std::uint64_t steps_per_epoch)
     : ring_(ring), schedule_(schedule), steps_per_epoch_(steps_per_epoch) {}
 
-void WindowKeeper::watch(const Tracker* tracker, CallClass counted) noexcept {
+void WindowKeeper::watch(const Tracker* tracker, const Watch& watch) noexcept {
   tracker_ = tracker;
-  counted_ = counted;
+  watch_ = watch;
 }
 
 void WindowKeeper::enter(State state) noexcept {
@@ -20,7 +20,7 @@ void WindowKeeper::enter(State state) noexcept {
 }
 
 void WindowKeeper::refresh_modes() noexcept {
-  set_modes(state(), tracker_ != nullptr ? tracker_->interest() : 0, counted_);
+  set_modes(state(), tracker_ != nullptr ? tracker_->interest() : 0, watch_);
 }
 
 Action WindowKeeper::action_of(std::uint64_t step) const noexcept {

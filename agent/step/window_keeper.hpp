@@ -34,7 +34,7 @@ class WindowKeeper final : public StepListener {
   // Modes for the present state: called at transitions and by the drain's poll, because a lock of
   // the step detection changes what must be observed.
   void refresh_modes() noexcept;
-  void watch(const Tracker* tracker, CallClass counted) noexcept;
+  void watch(const Tracker* tracker, const Watch& watch) noexcept;
 
   // Steps by which the schedule was moved, because detection locked after its first step.
   std::uint64_t schedule_shift() const noexcept { return shift_; }
@@ -53,7 +53,7 @@ class WindowKeeper final : public StepListener {
   const config::Schedule schedule_;
   const std::uint64_t steps_per_epoch_;
   const Tracker* tracker_ = nullptr;
-  CallClass counted_ = CallClass::count;
+  Watch watch_;
   std::atomic<State> state_{State::off};
   ring::Window* window_ = nullptr;   // the open one
   ring::Window* startup_ = nullptr;  // while it lasts

@@ -1,0 +1,46 @@
+// Prints what libtraceagent.so exports, one symbol a line, as `nm -D --with-symbol-versions` does.
+
+#include <cstdio>
+#include <initializer_list>
+
+namespace {
+
+struct Major {
+  int number;
+  const char* suffix;
+};
+constexpr Major majors[] = {{11, "@libcudart.so.11.0"}, {12, "@libcudart.so.12"}, {13, "@@libcudart.so.13"}};
+
+void list(const char* name, int first, int last) {
+  for (const Major& major : majors) {
+    if (major.number >= first && major.number <= last) std::printf("%s%s\n", name, major.suffix);
+  }
+}
+
+#define RANGE_since_11 11, 13
+#define RANGE_since_12 12, 13
+#define RANGE_since_13 13, 13
+#define RANGE_until_12 11, 12
+#define RANGE_before_12 11, 11
+#define RANGE_before_13 11, 12
+#define EACH_plain(name, first, last) list(#name, first, last);
+#define EACH_ptsz(name, first, last) list(#name, first, last); list(#name "_ptsz", first, last);
+#define EACH_ptds(name, first, last) list(#name, first, last); list(#name "_ptds", first, last);
+#define CALL(macro, ...) macro(__VA_ARGS__)
+#define CUDART(majors, variant, name, ...) CALL(EACH_##variant, name, RANGE_##majors)
+#define REGISTRATION(majors, name) CALL(EACH_plain, name, RANGE_##majors)
+#define NCCL(name, ...) std::puts(#name);
+
+}  // namespace
+
+int main() {
+#include "agent/api/cuda_runtime.def"
+#include "agent/api/registration.def"
+#include "agent/api/nccl.def"
+  for (const char* name : {"dlsym", "dlvsym", "_exit", "_Exit", "InitializeInjectionNvtx2",
+                           // The version nodes themselves.
+                           "libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13"}) {
+    std::puts(name);
+  }
+  return 0;
+}

@@ -1,0 +1,46 @@
+#include "agent/drain/recover_window.hpp"
+
+#include <algorithm>
+
+namespace traceagent::drain {
+namespace {
+
+using ring::Window;
+using ring::WindowState;
+
+std::uint64_t last_tick(const ring::Ring& ring) noexcept {
+  std::uint64_t last = 0;
+  for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {
+    for (const event::Record& record : ring.chunk(i).records) {
+      last = std::max({last, record.begin_ticks.load(std::memory_order_relaxed),
+                       record.end_ticks.load(std::memory_order_relaxed)});
+    }
+  }
+  return last;
+}
+
+bool is_unwritten(const Window& window) noexcept {
+  const WindowState state = window.state.load(std::memory_order_acquire);
+  return state == WindowState::open || state == WindowState::closed;
+}
+
+}  // namespace
+
+std::vector<RankFileReport> recover_windows(const ring::Ring& ring) {
+  std::vector<RankFileReport> reports;
+  const std::uint64_t end = last_tick(ring) + 1;
+  RankFileOptions options;
+  options.recovered = true;
+  for (Window& window : ring.header().windows) {
+    if (!is_unwritten(window)) continue;
+    if (window.state.load(std::memory_order_relaxed) == WindowState::open &&
+        window.end_ticks.load(std::memory_order_relaxed) == 0) {
+      window.end_ticks.store(std::max(end, window.begin_ticks.load(std::memory_order_relaxed)),
+                             std::memory_order_relaxed);
+    }
+    reports.push_back(write_rank_file(ring, window, options));
+  }
+  return reports;
+}
+
+}  // namespace traceagent::drain

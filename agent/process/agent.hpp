@@ -1,0 +1,42 @@
+#pragma once
+// The agent of this process, once the first hooked call has started it. Made once and never freed:
+// a thread of the job may be inside a wrapper until the very end.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/process/drain_thread.hpp"
+#include "agent/process/identity.hpp"
+#include "agent/process/run_folder.hpp"
+#include "agent/ring/ring_file.hpp"
+#include "agent/step/tracker.hpp"
+#include "agent/step/window_keeper.hpp"
+#include "config/options.hpp"
+
+namespace traceagent::process {
+
+struct Agent {
+  config::Options options;
+  Identity identity;
+  RunFolder run_folder;
+  ring::CreatedRing ring;
+  std::unique_ptr<step::WindowKeeper> windows;
+  std::unique_ptr<step::Tracker> tracker;
+  DrainThread drain;
+  std::vector<std::string> written_files;  // by the drain thread
+  std::int64_t trace_pid = 0;  // shown as pid in the trace: the rank, but for a second claimant
+  int pid = 0;
+
+  bool speaks_for_node() const noexcept { return identity.local_rank == 0; }
+};
+
+// nullptr until the agent runs, and in a process where it has switched itself off.
+extern constinit std::atomic<Agent*> agent;
+
+// The ring's file and what lies beside it, where nobody will need them any more.
+void remove_ring(const Agent& agent);
+
+}  // namespace traceagent::process

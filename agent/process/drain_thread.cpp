@@ -1,0 +1,96 @@
+#include "agent/process/drain_thread.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+
+#include "agent/event/ticks.hpp"
+#include "agent/process/agent.hpp"
+#include "agent/process/futex.hpp"
+#include "agent/process/last_work.hpp"
+#include "agent/process/window_writer.hpp"
+#include "agent/ring/writer.hpp"
+
+namespace traceagent::process {
+namespace {
+
+constexpr std::uint64_t ms = 1'000'000;
+// While recording: often enough to free chunks long before 64 MiB are full at 10 M events/s.
+constexpr std::uint64_t recording_period_ns = 20 * ms;
+constexpr std::uint64_t waiting_period_ns = 100 * ms;
+// Nothing will be recorded any more: only the exit wakes it.
+constexpr std::uint64_t off_period_ns = 3600'000 * ms;
+
+bool any_window_closed(const Agent& agent) noexcept {
+  const auto& windows = agent.ring.ring.header().windows;
+  return std::any_of(windows.begin(), windows.end(), [](const ring::Window& window) {
+    return window.state.load(std::memory_order_acquire) == ring::WindowState::closed;
+  });
+}
+
+}  // namespace
+
+bool DrainThread::start(Agent& agent) noexcept {
+  agent_ = &agent;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  // The default stack is the job's RLIMIT_STACK, which may be tiny or huge.
+  pthread_attr_setstacksize(&attributes, 1024 * 1024);
+  pthread_t thread;
+  const int result = pthread_create(&thread, &attributes, run, this);
+  if (result == 0) pthread_setname_np(thread, "traceagent");
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return result == 0;
+}
+
+void* DrainThread::run(void* self) noexcept {
+  static_cast<DrainThread*>(self)->loop();
+  return nullptr;
+}
+
+void DrainThread::sleep() noexcept {
+  std::uint64_t period_ns = recording_period_ns;
+  if (agent_->windows->state() == step::State::wait) period_ns = waiting_period_ns;
+  // The last window closes before the state turns off: what is seen here is all there will be.
+  if (agent_->windows->state() == step::State::off && !any_window_closed(*agent_)) {
+    period_ns = off_period_ns;
+  }
+  futex_wait(wake_, 0, period_ns);
+}
+
+void DrainThread::loop() noexcept {
+  // Our own file work is no event of the job, whatever library it should one day go through.
+  ring::writer.nested_in_start = 1;
+  WindowWriter writer(*agent_);
+  writer.prefault();
+  while (wake_.load(std::memory_order_acquire) == 0) {
+    writer.poll();
+    sleep();
+  }
+  do_last_work(*agent_, writer);
+  done_.store(1, std::memory_order_release);
+  futex_wake(done_);
+}
+
+bool DrainThread::finish(std::uint64_t timeout_ns) noexcept {
+  const int saved_errno = errno;
+  const std::uint64_t deadline_ns = event::clock_ns(CLOCK_MONOTONIC) + timeout_ns;
+  wake_.store(1, std::memory_order_release);
+  futex_wake(wake_);
+  while (done_.load(std::memory_order_acquire) == 0) {
+    const std::uint64_t now_ns = event::clock_ns(CLOCK_MONOTONIC);
+    if (now_ns >= deadline_ns) break;
+    futex_wait(done_, 0, deadline_ns - now_ns);
+  }
+  errno = saved_errno;
+  return done_.load(std::memory_order_acquire) != 0;
+}
+
+}  // namespace traceagent::process

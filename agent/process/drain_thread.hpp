@@ -1,0 +1,31 @@
+#pragma once
+// The agent's one thread: polls step detection, takes clock anchors, writes finished windows, and
+// does the work of the exit, so that none of it happens in a thread of the job.
+
+#include <atomic>
+#include <cstdint>
+
+namespace traceagent::process {
+
+struct Agent;
+
+class DrainThread {
+ public:
+  // All signals blocked, so that none of the job's is ever delivered here. False: no thread.
+  bool start(Agent& agent) noexcept;
+
+  // Asks for the last windows and the node file, and waits at most `timeout_ns`. False when it was
+  // not done by then. From any thread, signal handlers' too.
+  bool finish(std::uint64_t timeout_ns) noexcept;
+
+ private:
+  static void* run(void* self) noexcept;
+  void loop() noexcept;
+  void sleep() noexcept;
+
+  Agent* agent_ = nullptr;
+  std::atomic<std::uint32_t> wake_{0};  // futex: raised by finish()
+  std::atomic<std::uint32_t> done_{0};  // futex: raised when the last work is done
+};
+
+}  // namespace traceagent::process

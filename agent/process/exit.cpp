@@ -1,0 +1,62 @@
+// The end of the process: ask the drain thread for the last files, wait a bounded time.
+
+#include "agent/process/exit.hpp"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+
+#include "agent/process/agent.hpp"
+#include "agent/process/notices.hpp"
+
+namespace traceagent::process {
+namespace {
+
+constinit std::atomic<bool> finishing{false};
+
+std::uint64_t longest_wait_ns(const Agent& ending) noexcept {
+  const bool may_merge = ending.options.merge_mode != "off";
+  return ending.options.exit_timeout + (may_merge ? ending.options.merge_timeout : 0);
+}
+
+// All the work is the drain thread's: this may run in a signal handler (a handler that calls
+// _exit) while this thread holds malloc's lock.
+void finish() noexcept {
+  Agent* ending = agent.load(std::memory_order_acquire);
+  // A forked child, and a vfork child in its parent's memory, have a pid of their own: not theirs.
+  if (ending == nullptr || ending->pid != getpid()) return;
+  if (finishing.exchange(true, std::memory_order_acq_rel)) return;
+  if (!ending->drain.finish(longest_wait_ns(*ending))) {
+    say_problem("the last events were not written within exit.timeout: they stay in memory for "
+                "`traceagent recover`");
+  }
+  switch_off();
+}
+
+}  // namespace
+
+void watch_exit() noexcept {
+  finishing.store(false, std::memory_order_relaxed);
+  static bool watched = false;  // a forked child inherits the handlers
+  if (watched) return;
+  watched = true;
+  std::atexit(finish);
+  std::at_quick_exit(finish);
+}
+
+}  // namespace traceagent::process
+
+// Python's os._exit and many launchers' children end here, where no exit handler runs.
+extern "C" {
+
+[[gnu::visibility("default"), noreturn]] void traceagent_exit_now(int status) __asm__("_exit");
+[[noreturn]] void traceagent_exit_now(int status) {
+  traceagent::process::finish();
+  for (;;) syscall(SYS_exit_group, status);
+}
+
+[[gnu::visibility("default"), noreturn]] void traceagent_Exit(int status) __asm__("_Exit");
+[[noreturn]] void traceagent_Exit(int status) { traceagent_exit_now(status); }
+}

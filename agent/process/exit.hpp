@@ -1,0 +1,11 @@
+#pragma once
+
+namespace traceagent::process {
+
+// Registers the exit hooks: exit and return from main, quick_exit. (_exit is wrapped in exit.cpp.)
+void watch_exit() noexcept;
+
+// Every wrapper passes straight through from now on.
+void switch_off() noexcept;
+
+}  // namespace traceagent::process

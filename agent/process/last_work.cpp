@@ -1,0 +1,33 @@
+#include "agent/process/last_work.hpp"
+
+#include "agent/event/ticks.hpp"
+#include "agent/process/agent.hpp"
+#include "agent/process/node_merge.hpp"
+#include "agent/process/notices.hpp"
+
+namespace traceagent::process {
+namespace {
+
+void say_no_window(const Agent& agent) {
+  const std::uint64_t steps = agent.ring.ring.header().step_count.load(std::memory_order_relaxed);
+  if (!agent.speaks_for_node() || steps == 0) return;
+  say_result("no trace: the program ended at step " + std::to_string(steps) +
+             ", before the schedule's first active step was over: lower schedule.skip_first, "
+             "wait or warmup");
+}
+
+}  // namespace
+
+void do_last_work(Agent& agent, WindowWriter& writer) noexcept try {
+  // Once more as usual, so that what just closed is not cut; then whatever is still open.
+  writer.poll();
+  agent.windows->finish(event::read_ticks());
+  writer.write_closed();
+  agent.ring.ring.header().finished.store(1, std::memory_order_seq_cst);
+  if (writer.files_written() == 0) say_no_window(agent);
+  finish_node(agent);
+} catch (...) {
+  // Out of memory at the end: the ring stays, for `traceagent recover`.
+}
+
+}  // namespace traceagent::process

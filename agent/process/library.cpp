@@ -1,0 +1,44 @@
+// The library's constructor: almost nothing, since a Python or shell job starts hundreds of
+// processes that never touch CUDA. It opens the doors that need a variable or a switch; all else
+// waits for the first hooked call.
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "agent/door/dlsym.hpp"
+#include "agent/door/nvtx.hpp"
+
+namespace traceagent::process {
+namespace {
+
+bool is_off(const char* variable) noexcept {
+  const char* value = std::getenv(variable);
+  return value != nullptr && (std::strcmp(value, "false") == 0 || std::strcmp(value, "0") == 0 ||
+                              std::strcmp(value, "no") == 0 || std::strcmp(value, "off") == 0);
+}
+
+// A user's own NVTX tool stays the tool.
+void offer_nvtx() noexcept {
+  constexpr const char* variable = "NVTX_INJECTION64_PATH";
+  Dl_info self{};
+  if (std::getenv(variable) != nullptr) return;
+  if (dladdr(reinterpret_cast<const void*>(&offer_nvtx), &self) == 0) return;
+  char* path = realpath(self.dli_fname, nullptr);
+  if (path == nullptr) return;
+  setenv(variable, path, 0);
+  std::free(path);
+}
+
+[[gnu::constructor]] void load() noexcept {
+  if (is_off("TRACEAGENT_ENABLED")) return;
+  door::open_dlsym_door(!is_off("TRACEAGENT_DOORS_DLSYM"));
+  if (!is_off("TRACEAGENT_DOORS_NVTX")) {
+    door::open_nvtx_door(true);
+    offer_nvtx();
+  }
+}
+
+}  // namespace
+}  // namespace traceagent::process

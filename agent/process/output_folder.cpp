@@ -1,0 +1,89 @@
+#include "agent/process/output_folder.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+
+namespace traceagent::process {
+namespace {
+
+// A rank file says whose it is at its end, in "identity". On a file system shared by nodes another
+// node's ranks may have written already.
+bool is_of_run(const std::string& path, const std::string& run_key) {
+  constexpr off_t tail_bytes = 64 * 1024;
+  const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return false;
+  const off_t size = lseek(fd, 0, SEEK_END);
+  const off_t start = size > tail_bytes ? size - tail_bytes : 0;
+  std::string tail(static_cast<std::size_t>(size > start ? size - start : 0), '\0');
+  const ssize_t got = pread(fd, tail.data(), tail.size(), start);
+  close(fd);
+  if (got <= 0) return false;
+  tail.resize(static_cast<std::size_t>(got));
+  return tail.find("\"run_key\": \"" + run_key + "\"") != std::string::npos ||
+         tail.find("\"run_key\":\"" + run_key + "\"") != std::string::npos;
+}
+
+std::string foreign_file_in(const std::string& folder, const std::string& run_key) {
+  DIR* entries = opendir(folder.c_str());
+  if (entries == nullptr) return {};
+  std::string foreign;
+  while (const dirent* entry = readdir(entries)) {
+    // Hidden files do not count, as in Composer; ours that are being written are hidden.
+    if (entry->d_name[0] == '.') continue;
+    if (is_of_run(folder + "/" + entry->d_name, run_key)) continue;
+    foreign = entry->d_name;
+    break;
+  }
+  closedir(entries);
+  return foreign;
+}
+
+std::string read_verdict(const std::string& path) {
+  char text[16] = {};
+  const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return {};
+  const ssize_t got = read(fd, text, sizeof text - 1);
+  close(fd);
+  return got > 0 ? std::string(text, static_cast<std::size_t>(got)) : std::string();
+}
+
+// The first process looks while we wait, at most a second (a folder on a slow network): after that
+// it is taken as usable, and no file is ever replaced anyway.
+std::string wait_for_verdict(const std::string& path) {
+  const timespec pause{0, 2'000'000};
+  for (int i = 0; i < 500; ++i) {
+    const std::string verdict = read_verdict(path);
+    if (!verdict.empty()) return verdict;
+    nanosleep(&pause, nullptr);
+  }
+  return "usable";
+}
+
+}  // namespace
+
+FolderVerdict check_output_folder(const RunFolder& run, const std::string& folder,
+                                  const std::string& run_key) {
+  const std::string path = run.path + "/output";
+  const int fd = run.path.empty()
+                     ? -1
+                     : open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd < 0 && !run.path.empty()) return {wait_for_verdict(path) == "usable", {}};
+  const std::string foreign = foreign_file_in(folder, run_key);
+  const std::string verdict = foreign.empty() ? "usable" : "refused";
+  if (fd >= 0) {
+    const ssize_t written = write(fd, verdict.data(), verdict.size());
+    static_cast<void>(written);
+    close(fd);
+  }
+  if (foreign.empty()) return {};
+  return {false, "output.folder: " + folder + ": holds files already (" + foreign +
+                     "), tracing is off: choose another folder or set "
+                     "TRACEAGENT_OUTPUT_OVERWRITE=true"};
+}
+
+}  // namespace traceagent::process

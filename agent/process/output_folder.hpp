@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "agent/process/run_folder.hpp"
+
+namespace traceagent::process {
+
+struct FolderVerdict {
+  bool usable = true;
+  std::string problem;  // one line, for one process of the node only
+};
+
+// With overwrite false a folder that holds files of another run is refused, before any rank of this
+// one has written. The node's first process looks, the others learn what it found.
+FolderVerdict check_output_folder(const RunFolder& run, const std::string& folder,
+                                  const std::string& run_key);
+
+}  // namespace traceagent::process

@@ -1,0 +1,35 @@
+#pragma once
+// The processes of this node's run, as their rings show them.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "agent/process/run_folder.hpp"
+#include "agent/ring/ring_file.hpp"
+
+namespace traceagent::process {
+
+struct Peer {
+  std::string ring_path;
+  std::int64_t rank = -1;
+  std::int64_t local_rank = -1;
+  std::int64_t trace_pid = -1;
+  bool finished = false;  // its files are all written
+  bool alive = false;
+  bool gone() const noexcept { return finished || !alive; }
+};
+
+// All rings of the run but `own_path`, whose lock must not be touched: closing any descriptor of a
+// file drops this process's POSIX lock on it.
+std::vector<Peer> look_at_peers(const RunFolder& folder, const std::string& own_path);
+
+struct Recovered {
+  std::vector<std::string> files;
+  std::vector<std::string> problems;
+  std::uint64_t events = 0;
+};
+// Writes what a dead process had recorded and not written.
+Recovered recover_ring(const std::string& ring_path);
+
+}  // namespace traceagent::process

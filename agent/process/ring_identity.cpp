@@ -1,0 +1,92 @@
+#include "agent/process/ring_identity.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "agent/event/ticks.hpp"
+#include "agent/process/agent.hpp"
+#include "agent/version.hpp"
+
+namespace traceagent::process {
+namespace {
+
+std::string read_file(const char* path) {
+  std::string text;
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return text;
+  char buffer[4096];
+  const ssize_t got = read(fd, buffer, sizeof buffer);
+  close(fd);
+  if (got > 0) text.assign(buffer, static_cast<std::size_t>(got));
+  return text;
+}
+
+std::string command_line() {
+  std::string text = read_file("/proc/self/cmdline");
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  for (char& c : text) {
+    if (c == '\0') c = ' ';
+  }
+  return text;
+}
+
+// Field 22 of /proc/self/stat; the second field may hold spaces and parentheses.
+std::uint64_t start_time() {
+  const std::string stat = read_file("/proc/self/stat");
+  std::size_t at = stat.rfind(')');
+  for (int field = 2; at != std::string::npos && field < 22; ++field) at = stat.find(' ', at + 1);
+  return at == std::string::npos ? 0 : std::strtoull(stat.c_str() + at, nullptr, 10);
+}
+
+}  // namespace
+
+config::NameVariables name_variables(const Identity& identity) {
+  config::NameVariables variables;
+  variables.run_name = identity.run_name;
+  variables.rank = identity.rank;
+  variables.local_rank = identity.local_rank;
+  variables.world_size = identity.world_size;
+  variables.local_world_size = identity.local_world_size;
+  variables.node_rank = identity.node_rank;
+  return variables;
+}
+
+void write_identity(Agent& agent) {
+  const ring::Ring& ring = agent.ring.ring;
+  ring::Header& header = ring.header();
+  header.agent_version = agent_version_number;
+  header.owner_pid = static_cast<std::uint32_t>(agent.pid);
+  header.owner_start_time = start_time();
+  header.ticks_from_tsc = event::ticks_from_tsc ? 1 : 0;
+
+  ring::IdentityBlock& block = header.identity;
+  block.rank = agent.identity.rank;
+  block.local_rank = agent.identity.local_rank;
+  block.world_size = agent.identity.world_size;
+  block.local_world_size = agent.identity.local_world_size;
+  block.node_rank = agent.identity.node_rank;
+  block.trace_pid = agent.trace_pid;
+  block.run_name = ring.add_name(agent.identity.run_name);
+  block.run_key = ring.add_name(agent.identity.run_key);
+  block.host = ring.add_name(agent.identity.host);
+  block.identity_source = ring.add_name(agent.identity.source);
+  block.command_line = ring.add_name(command_line());
+  block.output_folder = ring.add_name(agent.options.output_folder);
+  block.file_template = ring.add_name(agent.options.output_filename);
+  block.merged_name =
+      agent.options.output_merged ? ring.add_name(*agent.options.output_merged) : 0;
+  block.options_json = ring.add_name(config::describe(agent.options));
+  block.gzip = agent.options.output_gzip ? 1 : 0;
+  block.overwrite_files = agent.options.output_overwrite ? 1 : 0;
+  block.steps_per_epoch = agent.options.step_per_epoch;
+  block.samples_per_step = agent.options.step_samples;
+  block.tokens_per_step = agent.options.step_tokens;
+  header.door_open[static_cast<std::size_t>(ring::DoorId::cudart)] = agent.options.doors_cudart;
+  header.door_open[static_cast<std::size_t>(ring::DoorId::nccl)] = agent.options.doors_nccl;
+  header.door_open[static_cast<std::size_t>(ring::DoorId::dlsym)] = agent.options.doors_dlsym;
+  header.door_open[static_cast<std::size_t>(ring::DoorId::nvtx)] = agent.options.doors_nvtx;
+}
+
+}  // namespace traceagent::process

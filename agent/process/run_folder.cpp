@@ -1,0 +1,184 @@
+#include "agent/process/run_folder.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace traceagent::process {
+namespace {
+
+constexpr std::size_t longest_text = 1 << 20;
+
+// A run key may hold anything a scheduler puts into its variables.
+std::string as_file_name(const std::string& key) {
+  std::string name = key.substr(0, 120);
+  for (char& c : name) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                       c == '-' || c == '_' || c == '.';
+    if (!plain) c = '_';
+  }
+  if (name.empty() || name.front() == '.') name.insert(0, "run-");
+  return name;
+}
+
+std::string make_own_folder(const std::string& path) {
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    return path + ": " + std::strerror(errno);
+  }
+  struct stat facts {};
+  if (lstat(path.c_str(), &facts) != 0) return path + ": " + std::strerror(errno);
+  // A link or a folder of someone else could redirect what we write.
+  if (!S_ISDIR(facts.st_mode) || facts.st_uid != geteuid()) {
+    return path + ": belongs to another user";
+  }
+  return {};
+}
+
+bool ends_with(const std::string& text, const char* suffix) {
+  return text.size() >= std::strlen(suffix) &&
+         text.compare(text.size() - std::strlen(suffix), std::string::npos, suffix) == 0;
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  DIR* entries = opendir(folder.c_str());
+  if (entries == nullptr) return names;
+  while (const dirent* entry = readdir(entries)) {
+    if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0) {
+      names.emplace_back(entry->d_name);
+    }
+  }
+  closedir(entries);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+int create_new(const std::string& path) {
+  return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+void write_text(int fd, const std::string& text) {
+  const ssize_t written = write(fd, text.data(), text.size());
+  static_cast<void>(written);  // in tmpfs; a lost line costs one file in the merge, which says so
+}
+
+std::string read_text(const std::string& path) {
+  std::string text;
+  const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return text;
+  char buffer[4096];
+  ssize_t got = 0;
+  while (text.size() < longest_text && (got = read(fd, buffer, sizeof buffer)) > 0) {
+    text.append(buffer, static_cast<std::size_t>(got));
+  }
+  close(fd);
+  return text;
+}
+
+// True if this process is the one that made the claim.
+bool claim(const std::string& path, int pid) {
+  const std::string own = std::to_string(pid) + "\n";
+  const int fd = create_new(path);
+  if (fd < 0) return read_text(path) == own;  // ours before an exec
+  write_text(fd, own);
+  close(fd);
+  return true;
+}
+
+std::string list_path(const std::string& ring_path) {
+  return ring_path.substr(0, ring_path.size() - std::strlen(".ring")) + ".files";
+}
+
+}  // namespace
+
+RunFolder make_run_folder(const std::string& ring_folder, const std::string& run_key) {
+  RunFolder folder;
+  const std::string users = ring_folder + "/traceagent-" + std::to_string(geteuid());
+  folder.path = users + "/" + as_file_name(run_key);
+  // Twice: the last rank of another run may remove the user's folder between the two steps.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    folder.problem = make_own_folder(users);
+    if (folder.problem.empty()) folder.problem = make_own_folder(folder.path);
+    if (folder.problem.empty()) break;
+  }
+  if (!folder.problem.empty()) {
+    folder.problem = "ring.folder: " + folder.problem +
+                     ": the ranks of this node cannot meet: set TRACEAGENT_RING_FOLDER";
+    folder.path.clear();
+  }
+  return folder;
+}
+
+std::int64_t claim_rank(const RunFolder& folder, std::int64_t rank, int pid) {
+  if (folder.path.empty()) return 0;
+  const std::string base = folder.path + "/claim-rank" + std::to_string(rank);
+  if (claim(base, pid)) return 0;
+  constexpr std::int64_t most_claimants = 1000;
+  for (std::int64_t number = 1; number < most_claimants; ++number) {
+    if (claim(base + "." + std::to_string(number), pid)) return number;
+  }
+  return most_claimants;
+}
+
+std::string ring_path(const RunFolder& folder, std::int64_t rank, int pid) {
+  if (folder.path.empty()) return {};
+  const std::string base = folder.path + "/" + std::to_string(rank) + "-" + std::to_string(pid);
+  for (int number = 0; number < 1000; ++number) {
+    std::string path = base + "-" + std::to_string(number) + ".ring";
+    if (access(path.c_str(), F_OK) != 0) return path;
+  }
+  return {};
+}
+
+std::vector<std::string> ring_paths(const RunFolder& folder) {
+  std::vector<std::string> paths;
+  if (folder.path.empty()) return paths;
+  for (const std::string& name : names_in(folder.path)) {
+    if (ends_with(name, ".ring")) paths.push_back(folder.path + "/" + name);
+  }
+  return paths;
+}
+
+void note_written_file(const std::string& ring_path, const std::string& trace_file) {
+  if (ring_path.empty()) return;
+  const int fd = open(list_path(ring_path).c_str(),
+                      O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd < 0) return;
+  write_text(fd, trace_file + "\n");
+  close(fd);
+}
+
+std::vector<std::string> written_files(const std::string& ring_path) {
+  std::vector<std::string> files;
+  if (ring_path.empty()) return files;
+  const std::string text = read_text(list_path(ring_path));
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    if (end > start) files.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return files;
+}
+
+bool take_merge(const RunFolder& folder) {
+  if (folder.path.empty()) return true;
+  const int fd = create_new(folder.path + "/merge");
+  if (fd < 0) return false;
+  close(fd);
+  return true;
+}
+
+void remove_run_folder(const RunFolder& folder) {
+  if (folder.path.empty()) return;
+  for (const std::string& name : names_in(folder.path)) unlink((folder.path + "/" + name).c_str());
+  rmdir(folder.path.c_str());
+  // The user's folder goes with the last run in it.
+  rmdir(folder.path.substr(0, folder.path.rfind('/')).c_str());
+}
+
+}  // namespace traceagent::process

@@ -1,0 +1,41 @@
+#pragma once
+// Where the ranks of a node meet without talking: a folder in shared memory with their rings.
+//
+//   <ring.folder>/traceagent-<uid>/<run key>/claim-rank<R>         pid of the process that is rank
+//   R
+//                                           <R>-<pid>-<n>.ring     a process's ring
+//                                           <R>-<pid>-<n>.files    the trace files it has written
+//                                           output                 verdict on the output folder
+//                                           merge                  taken by who merges
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace traceagent::process {
+
+struct RunFolder {
+  std::string path;     // empty: cannot be had
+  std::string problem;  // one line, or empty
+};
+
+// Makes the user's folder (0700, refused if it belongs to someone else) and the run's within it.
+RunFolder make_run_folder(const std::string& ring_folder, const std::string& run_key);
+
+// "" for the process that is the rank; for a later one that claims it too its number, 1, 2, ….
+std::int64_t claim_rank(const RunFolder& folder, std::int64_t rank, int pid);
+
+// A path for this process's ring that does not exist yet. "" without a folder.
+std::string ring_path(const RunFolder& folder, std::int64_t rank, int pid);
+std::vector<std::string> ring_paths(const RunFolder& folder);
+
+// The list of written trace files that belongs to a ring.
+void note_written_file(const std::string& ring_path, const std::string& trace_file);
+std::vector<std::string> written_files(const std::string& ring_path);
+
+// True for one process of the run only.
+bool take_merge(const RunFolder& folder);
+// Removes the run's files and folder.
+void remove_run_folder(const RunFolder& folder);
+
+}  // namespace traceagent::process

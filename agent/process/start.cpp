@@ -1,0 +1,205 @@
+// The start of the agent, inside the first hooked call of the process.
+
+#include <limits.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "agent/door/call.hpp"
+#include "agent/door/communicators.hpp"
+#include "agent/door/interned_text.hpp"
+#include "agent/door/kernel_names.hpp"
+#include "agent/door/start.hpp"
+#include "agent/door/wrappers.hpp"
+#include "agent/event/clock_anchor.hpp"
+#include "agent/event/ticks.hpp"
+#include "agent/process/agent.hpp"
+#include "agent/process/exit.hpp"
+#include "agent/process/fork.hpp"
+#include "agent/process/notices.hpp"
+#include "agent/process/output_folder.hpp"
+#include "agent/process/ring_identity.hpp"
+#include "config/environment.hpp"
+
+namespace traceagent::process {
+
+constinit std::atomic<Agent*> agent{nullptr};
+
+namespace {
+
+enum class Phase : std::uint32_t { unstarted, starting, decided };
+constinit std::atomic<Phase> phase{Phase::unstarted};
+
+Talk talk_of(const config::Options& options) noexcept {
+  if (options.quiet) return Talk::quiet;
+  return options.verbose ? Talk::verbose : Talk::normal;
+}
+
+// The job may change its working folder before the first file is written.
+std::string absolute(const std::string& path) {
+  char folder[PATH_MAX];
+  if (path.empty() || path.front() == '/' || getcwd(folder, sizeof folder) == nullptr) return path;
+  return std::string(folder) + "/" + path;
+}
+
+bool make_ring(Agent& made) {
+  made.run_folder = make_run_folder(made.options.ring_folder, made.identity.run_key);
+  if (!made.run_folder.problem.empty()) say_problem(made.run_folder.problem);
+  const std::int64_t claim = claim_rank(made.run_folder, made.identity.rank, made.pid);
+  // A second process that claims the rank is a process of its own in the trace.
+  made.trace_pid = made.identity.rank + claim * 1'000'000;
+  made.ring = ring::create_ring(ring_path(made.run_folder, made.identity.rank, made.pid),
+                                made.options.ring_size);
+  if (!made.ring.problem.empty()) say_problem(made.ring.problem);
+  return made.ring.ring.valid();
+}
+
+bool output_is_usable(Agent& made) {
+  if (made.options.output_overwrite) return true;
+  const auto folder = config::format_name(made.options.output_folder,
+                                          name_variables(made.identity));
+  if (!folder.problem.empty()) return true;  // said when the file is named
+  const FolderVerdict verdict =
+      check_output_folder(made.run_folder, folder.name, made.identity.run_key);
+  if (!verdict.problem.empty()) say_problem(verdict.problem);
+  return verdict.usable;
+}
+
+void record_into(const Agent& made) {
+  ring::target.ring = made.ring.ring;
+  ring::target.overwrite.store(made.options.ring_full == "overwrite", std::memory_order_relaxed);
+  // Release: a thread that sees the new generation sees the ring.
+  ring::target.generation.fetch_add(1, std::memory_order_release);
+  ring::prepare_thread_exit();
+  door::forget_kernel_offsets();
+  door::forget_interned();
+  door::rewrite_communicators();
+}
+
+step::Watch watch_of(const config::Options& options, api::Function counted) noexcept {
+  step::Watch watch;
+  watch.open = (options.doors_cudart ? step::cudart_classes : 0) |
+               (options.doors_nccl ? step::nccl_classes : 0) |
+               (options.doors_nvtx ? step::range_classes : 0);
+  if (counted != api::Function::none) {
+    watch.counted = counted >= api::Function::first_nccl ? step::nccl_classes : step::cudart_classes;
+  }
+  return watch;
+}
+
+void watch_steps(Agent& made) {
+  made.windows = std::make_unique<step::WindowKeeper>(
+      made.ring.ring, config::schedule_of(made.options), made.options.step_per_epoch);
+  std::string problem;
+  const auto mark = step::parse_mark(made.options.step_mark, problem);
+  made.tracker = std::make_unique<step::Tracker>(mark.value_or(step::MarkSpecification{}),
+                                                 *made.windows, made.options.step_patience);
+  const api::Function counted = door::find_function(made.tracker->called_function());
+  door::counted_function.store(counted, std::memory_order_relaxed);
+  made.windows->watch(made.tracker.get(), watch_of(made.options, counted));
+}
+
+// Everything that can be refused, in order of what it leaves behind.
+std::unique_ptr<Agent> make_agent() {
+  const config::Environment environment = config::Environment::of_process();
+  config::Loaded loaded = config::load(environment);
+  auto made = std::make_unique<Agent>();
+  made->options = std::move(loaded.options);
+  made->pid = getpid();
+  set_talk(talk_of(made->options));
+  if (!made->options.enabled) return nullptr;
+  made->options.output_folder = absolute(made->options.output_folder);
+  made->identity = identify(made->options, environment, ProcFacts::of_process());
+  if (made->speaks_for_node()) {
+    for (const config::Problem& problem : loaded.problems) say_problem(problem.line);
+    for (const std::string& problem : made->identity.problems) say_problem(problem);
+  }
+  if (!make_ring(*made)) return nullptr;
+  if (!output_is_usable(*made)) {
+    remove_ring(*made);
+    return nullptr;
+  }
+  return made;
+}
+
+void begin(Agent& made) {
+  event::choose_tick_source();
+  ring::Header& header = made.ring.ring.header();
+  write_identity(made);
+  header.nominal_ns_per_tick = event::measure_ns_per_tick();
+  ring::add_anchor(made.ring.ring, event::take_anchor());
+  watch_steps(made);
+  header.ready.store(1, std::memory_order_release);
+  record_into(made);
+  agent.store(&made, std::memory_order_release);
+  door::tracker.store(made.tracker.get(), std::memory_order_release);
+  made.windows->begin_startup(event::read_ticks());
+  if (!made.drain.start(made)) {
+    // Without it nothing could be written or bounded.
+    switch_off();
+    say_problem("no thread could be made for writing traces: tracing is off");
+    return;
+  }
+  watch_exit();
+  watch_forks();
+}
+
+}  // namespace
+
+void remove_ring(const Agent& made) {
+  if (made.ring.path.empty()) return;
+  unlink(made.ring.path.c_str());
+  const std::string list = made.ring.path.substr(0, made.ring.path.size() - 5) + ".files";
+  unlink(list.c_str());
+  // Only if nobody else is in it.
+  if (ring_paths(made.run_folder).empty()) remove_run_folder(made.run_folder);
+}
+
+void switch_off() noexcept {
+  step::set_all_modes(step::Mode::pass);
+  door::tracker.store(nullptr, std::memory_order_release);
+  agent.store(nullptr, std::memory_order_release);
+}
+
+void forget_after_fork() noexcept {
+  // The parent's agent stays allocated in the child and is never used: its ring is the parent's.
+  door::tracker.store(nullptr, std::memory_order_relaxed);
+  agent.store(nullptr, std::memory_order_relaxed);
+  ring::target.ring = ring::Ring();
+  ring::target.generation.fetch_add(1, std::memory_order_release);
+  step::set_all_modes(step::Mode::unstarted);
+  phase.store(Phase::unstarted, std::memory_order_release);
+}
+
+}  // namespace traceagent::process
+
+namespace traceagent::door {
+
+void start_process() noexcept {
+  using namespace process;
+  Phase expected = Phase::unstarted;
+  // Whoever comes second passes through unrecorded rather than waits: it might hold a lock that
+  // the start needs.
+  if (!phase.compare_exchange_strong(expected, Phase::starting, std::memory_order_acq_rel)) return;
+  const int saved_errno = errno;
+  ++ring::writer.nested_in_start;
+  try {
+    std::unique_ptr<Agent> made = make_agent();
+    if (made != nullptr) {
+      begin(*made.release());
+    } else {
+      step::set_all_modes(step::Mode::pass);
+    }
+  } catch (...) {
+    switch_off();
+    say_problem("out of memory at the start: tracing is off");
+  }
+  --ring::writer.nested_in_start;
+  phase.store(Phase::decided, std::memory_order_release);
+  errno = saved_errno;
+}
+
+}  // namespace traceagent::door

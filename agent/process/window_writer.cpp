@@ -1,0 +1,122 @@
+#include "agent/process/window_writer.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+
+#include "agent/door/dlsym.hpp"
+#include "agent/door/nvtx.hpp"
+#include "agent/drain/window_events.hpp"
+#include "agent/event/clock_anchor.hpp"
+#include "agent/event/ticks.hpp"
+#include "agent/process/agent.hpp"
+#include "agent/process/notices.hpp"
+#include "agent/ring/writer.hpp"
+
+namespace traceagent::process {
+
+using ring::WindowState;
+
+namespace {
+constexpr std::uint64_t longest_anchor_period_ns = 1'000'000'000;
+}
+
+WindowWriter::WindowWriter(Agent& agent) noexcept
+    : agent_(agent),
+      // What is younger than 100 ms stays: a window may open a moment in the past.
+      margin_ticks_(
+          static_cast<std::uint64_t>(1e8 / agent.ring.ring.header().nominal_ns_per_tick)) {}
+
+void WindowWriter::prefault() noexcept {
+  ring::Header& header = agent_.ring.ring.header();
+  // Older kernels (before 5.14) do not know the advice: then the job pays the first touch.
+#ifdef MADV_POPULATE_WRITE
+  madvise(&header, header.file_bytes, MADV_POPULATE_WRITE);
+#else
+  static_cast<void>(header);
+#endif
+}
+
+void WindowWriter::anchor(std::uint64_t now_ns) noexcept {
+  if (now_ns < next_anchor_ns_) return;
+  ring::add_anchor(agent_.ring.ring, event::take_anchor());
+  next_anchor_ns_ = now_ns + anchor_period_ns_;
+  // Dense at first, so that a process killed within its first second has a measured rate.
+  anchor_period_ns_ = std::min(anchor_period_ns_ * 2, longest_anchor_period_ns);
+}
+
+void WindowWriter::bound_startup(std::uint64_t now_ticks) noexcept {
+  if (agent_.windows->state() != step::State::startup) return;
+  const ring::Header& header = agent_.ring.ring.header();
+  // Half the ring, so that the first window finds room while this one is being given back.
+  if (header.free_chunks.load(std::memory_order_relaxed) < header.chunk_count / 2) {
+    agent_.windows->end_startup(now_ticks);
+  }
+}
+
+void WindowWriter::free_chunks(std::uint64_t now_ticks) noexcept {
+  std::uint64_t keep_from = now_ticks - std::min(now_ticks, margin_ticks_);
+  for (const ring::Window& window : agent_.ring.ring.header().windows) {
+    const WindowState state = window.state.load(std::memory_order_acquire);
+    if (state != WindowState::open && state != WindowState::closed) continue;
+    keep_from = std::min(keep_from, window.begin_ticks.load(std::memory_order_relaxed));
+  }
+  drain::free_chunks_before(agent_.ring.ring, keep_from);
+}
+
+trace::JsonObject WindowWriter::coverage() const {
+  trace::JsonObject coverage;
+  coverage.add("dlsym_replaced", door::dlsym_replaced())
+      .add("dlsym_went_round", door::dlsym_went_round())
+      .add("nvtx_clients", door::nvtx_clients())
+      .add("schedule_shift_steps", agent_.windows->schedule_shift())
+      .add("step_tokens_lost", agent_.tracker->dropped());
+  return coverage;
+}
+
+void WindowWriter::write(ring::Window& window) noexcept try {
+  ring::Header& header = agent_.ring.ring.header();
+  header.identity.step_description = agent_.ring.ring.add_name(agent_.tracker->description());
+  // Overwriting would take chunks from under the writer.
+  const bool overwrite = ring::target.overwrite.exchange(false, std::memory_order_seq_cst);
+  drain::RankFileOptions options;
+  options.coverage = coverage();
+  const drain::RankFileReport report = drain::write_rank_file(agent_.ring.ring, window, options);
+  ring::target.overwrite.store(overwrite, std::memory_order_relaxed);
+  if (!report.problem.empty()) {
+    say_problem(report.problem);
+  } else {
+    window.file_name = agent_.ring.ring.add_name(report.path);
+    note_written_file(agent_.ring.path, report.path);
+    agent_.written_files.push_back(report.path);
+    say_detail("wrote " + report.path + ": " + std::to_string(report.events) + " events");
+    ++files_;
+    events_ += report.events;
+  }
+  dropped_ = report.dropped;
+  window.state.store(WindowState::written, std::memory_order_release);
+} catch (...) {
+  window.state.store(WindowState::written, std::memory_order_release);
+}
+
+void WindowWriter::write_closed() noexcept {
+  for (ring::Window& window : agent_.ring.ring.header().windows) {
+    if (window.state.load(std::memory_order_acquire) != WindowState::closed) continue;
+    // The rate between the last anchors must cover the window's end.
+    ring::add_anchor(agent_.ring.ring, event::take_anchor());
+    write(window);
+  }
+}
+
+void WindowWriter::poll() noexcept {
+  const std::uint64_t now_ticks = event::read_ticks();
+  const std::uint64_t now_ns = event::clock_ns(CLOCK_MONOTONIC);
+  anchor(now_ns);
+  agent_.tracker->poll(now_ticks, now_ns);
+  agent_.windows->refresh_modes();
+  bound_startup(now_ticks);
+  write_closed();
+  free_chunks(now_ticks);
+}
+
+}  // namespace traceagent::process
