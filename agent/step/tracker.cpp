@@ -13,70 +13,12 @@ std::uint32_t thread_number() noexcept {
 
 }  // namespace
 
-/// Publishes what the detector locked on to, for description(), and passes steps on.
-class Tracker::Sink final : public DetectorListener {
- public:
-  explicit Sink(Tracker& tracker) : tracker_(tracker) {}
-
-  void on_step_begin(std::uint64_t step, std::uint64_t ticks) noexcept override {
-    tracker_.listener_.on_step_begin(step, ticks);
-  }
-  void on_step_end(std::uint64_t step, std::uint64_t ticks) noexcept override {
-    tracker_.listener_.on_step_end(step, ticks);
-  }
-  void on_step_retracted(std::uint64_t step) noexcept override {
-    tracker_.listener_.on_step_retracted(step);
-  }
-  void on_locked(const LockReport& report) noexcept override {
-    kind_.store(report.kind, std::memory_order_relaxed);
-    period_.store(report.period, std::memory_order_relaxed);
-    blocks_.store(report.blocks_per_step, std::memory_order_relaxed);
-    tokens_seen_.store(report.tokens_seen, std::memory_order_relaxed);
-    step_.store(report.step, std::memory_order_relaxed);
-    locks_.fetch_add(1, std::memory_order_relaxed);
-    tracker_.source_.store(Source::sequence, std::memory_order_relaxed);
-  }
-
-  std::string description() const {
-    const std::uint32_t period = period_.load(std::memory_order_relaxed);
-    const std::uint32_t blocks = blocks_.load(std::memory_order_relaxed);
-    const std::uint64_t locks = locks_.load(std::memory_order_relaxed);
-    std::string text = "period of " + std::to_string(period) + " " + kind_name();
-    if (blocks > 1) text += ", " + std::to_string(blocks) + " of them a step";
-    text += "; locked at step " + std::to_string(step_.load(std::memory_order_relaxed)) +
-            " after " + std::to_string(tokens_seen_.load(std::memory_order_relaxed)) + " calls";
-    if (locks > 1) text += "; learned " + std::to_string(locks) + " times";
-    return text;
-  }
-
- private:
-  const char* kind_name() const {
-    switch (kind_.load(std::memory_order_relaxed)) {
-      case LockReport::Kind::collectives:
-        return "collectives";
-      case LockReport::Kind::collective_shapes:
-        return "collectives of varying counts";
-      case LockReport::Kind::launches:
-        return "launches";
-    }
-    return "calls";
-  }
-
-  Tracker& tracker_;
-  std::atomic<LockReport::Kind> kind_{};
-  std::atomic<std::uint32_t> period_{0};
-  std::atomic<std::uint32_t> blocks_{1};
-  std::atomic<std::uint64_t> tokens_seen_{0};
-  std::atomic<std::uint64_t> step_{0};
-  std::atomic<std::uint64_t> locks_{0};
-};
-
 Tracker::Tracker(const MarkSpecification& mark, StepListener& listener, std::uint64_t patience_ns)
     : mark_(mark), listener_(listener), patience_ns_(patience_ns), ranges_(listener) {
   using Kind = MarkSpecification::Kind;
   if (mark_.kind == Kind::automatic) {
-    sink_ = std::make_unique<Sink>(*this);
-    detector_ = std::make_unique<Detector>(*sink_);
+    lock_notes_ = std::make_unique<LockNotes>(listener);
+    detector_ = std::make_unique<Detector>(*lock_notes_);
   }
   if (mark_.kind == Kind::nvtx) source_ = Source::ranges;
   if (mark_.kind == Kind::call) source_ = Source::calls;
@@ -217,6 +159,7 @@ void Tracker::consume_sequence(const Token& token) noexcept {
   if (source() != Source::undecided && source() != Source::sequence) return;
   sequence_seen_ = true;
   detector_->feed(token);
+  if (lock_notes_->locked()) source_.store(Source::sequence, std::memory_order_relaxed);
   update_interest();
 }
 
@@ -288,43 +231,6 @@ void Tracker::poll_patience(std::uint64_t now_ticks, std::uint64_t now_ns) noexc
   source_.store(Source::fallback, std::memory_order_relaxed);
   update_interest();
   poll_slices(now_ticks, now_ns);
-}
-
-std::string Tracker::description() const {
-  std::string text;
-  switch (mark_.kind) {
-    case MarkSpecification::Kind::automatic:
-      text = describe_auto();
-      break;
-    case MarkSpecification::Kind::nvtx:
-      text = "nvtx: " + mark_.name + (mark_.is_prefix ? "*" : "");
-      break;
-    case MarkSpecification::Kind::call:
-      text = "call: " + mark_.name + ", " + std::to_string(mark_.calls_per_step) + " a step";
-      break;
-    case MarkSpecification::Kind::every:
-      text = "every: " + std::to_string(mark_.duration_ns / 1000000) + " ms";
-      break;
-  }
-  if (dropped() > 0) text += "; " + std::to_string(dropped()) + " calls missed";
-  return text;
-}
-
-std::string Tracker::describe_auto() const {
-  switch (source()) {
-    case Source::ranges: {
-      const auto name = followed_name_.load(std::memory_order_relaxed);
-      return "auto: nvtx range " + std::string(known_step_name(static_cast<int>(name)));
-    }
-    case Source::sequence:
-      return "auto: " + sink_->description();
-    case Source::fallback:
-      return "auto: fell back to every 1 s, since no step range and no period of calls was found "
-             "within " +
-             std::to_string(patience_ns_ / 1000000000) + " s";
-    default:
-      return "auto: not locked yet";
-  }
 }
 
 }  // namespace traceagent::step

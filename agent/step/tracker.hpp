@@ -8,6 +8,7 @@
 
 #include "agent/step/detector.hpp"
 #include "agent/step/marks.hpp"
+#include "agent/step/tracker_lock.hpp"
 #include "agent/step/tracker_log.hpp"
 #include "agent/step/tracker_ranges.hpp"
 
@@ -72,7 +73,6 @@ class Tracker {
   bool has_backlog() const noexcept { return log_.has_published(); }
 
  private:
-  class Sink;
   enum class Source : std::uint8_t { undecided, ranges, sequence, calls, slices, fallback };
 
   void push(Token::Kind kind, std::uint64_t exact, std::uint64_t shape,
@@ -104,7 +104,7 @@ class Tracker {
 
   // Below: for the holder of the turn alone.
   RangeFollower ranges_;
-  std::unique_ptr<Sink> sink_;  ///< stands between detector and listener
+  std::unique_ptr<LockNotes> lock_notes_;
   std::unique_ptr<Detector> detector_;
   std::uint64_t calls_ = 0;
   std::uint64_t step_ = 0;

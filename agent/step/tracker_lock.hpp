@@ -1,0 +1,44 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "agent/step/detector_token.hpp"
+
+namespace traceagent::step {
+
+/// Stands between the detector and the listener: passes steps on, and remembers what the detector
+/// locked on to for whoever asks from another thread. The fields are relaxed: a description asked
+/// for in the very moment of a lock may mix two of them.
+class LockNotes final : public DetectorListener {
+ public:
+  explicit LockNotes(StepListener& listener) : listener_(listener) {}
+
+  void on_step_begin(std::uint64_t step, std::uint64_t ticks) noexcept override {
+    listener_.on_step_begin(step, ticks);
+  }
+  void on_step_end(std::uint64_t step, std::uint64_t ticks) noexcept override {
+    listener_.on_step_end(step, ticks);
+  }
+  void on_step_retracted(std::uint64_t step) noexcept override {
+    listener_.on_step_retracted(step);
+  }
+  void on_locked(const LockReport& report) noexcept override;
+
+  bool locked() const noexcept { return locks_.load(std::memory_order_relaxed) > 0; }
+  std::string description() const;
+
+ private:
+  const char* kind_name() const noexcept;
+
+  StepListener& listener_;
+  std::atomic<LockReport::Kind> kind_{};
+  std::atomic<std::uint32_t> period_{0};
+  std::atomic<std::uint32_t> blocks_{1};
+  std::atomic<std::uint64_t> tokens_seen_{0};
+  std::atomic<std::uint64_t> step_{0};
+  std::atomic<std::uint64_t> locks_{0};
+};
+
+}  // namespace traceagent::step
