@@ -87,6 +87,16 @@ bool TraceReader::read_header_line(std::string_view line) {
   }
   const std::string_view key = line.substr(1, colon - 1);
   const std::string_view value = without_comma(line.substr(colon + 3));
+  if (key == "sources") {
+    return value == "[" && read_sources();
+  }
+  if (key == "traceEvents") {
+    has_events_ = true;
+    return value == "[";
+  }
+  if (!is_whole_value(value)) {
+    return false;  // it would spoil the file that it is merged into
+  }
   if (key == "distributedInfo") {
     header_.distributed_info = value;
     header_.rank = integer_member(value, "rank").value_or(0);
@@ -95,15 +105,10 @@ bool TraceReader::read_header_line(std::string_view line) {
     const auto base = parse_integer(value);
     has_base_ = base.has_value();
     header_.base_ns = base.value_or(0);
-  } else if (key == "traceName" && value.size() >= 2) {
+  } else if (key == "traceName" && value.starts_with('"')) {
     header_.trace_name = value.substr(1, value.size() - 2);
   } else if (key == "deviceProperties") {
     header_.device_properties = value;
-  } else if (key == "sources") {
-    return value == "[" && read_sources();
-  } else if (key == "traceEvents") {
-    has_events_ = true;
-    return value == "[";
   }
   return true;  // a later version may say more
 }
@@ -113,6 +118,9 @@ bool TraceReader::read_sources() {
   while (lines_.next(line) == LineReader::Status::line) {
     if (line == "],") {
       return true;
+    }
+    if (!is_whole_object(without_comma(line))) {
+      return false;
     }
     header_.sources.emplace_back(without_comma(line));
   }
@@ -168,6 +176,9 @@ TraceLine TraceReader::end_of_events() {
     footer_.metadata.append(line);
   }
   footer_.metadata.resize(without_comma(footer_.metadata).size());
+  if (!is_whole_object(footer_.metadata)) {
+    footer_.metadata.clear();  // cut within: spliced into a merged file it would spoil that one
+  }
   if (status != LineReader::Status::line) {
     footer_.complete = false;
     return fail_reading(status);

@@ -330,5 +330,56 @@ TEST(Merge, memory_follows_the_files_that_overlap_in_time) {
   EXPECT_TRUE(std::ranges::is_sorted(read_trace(folder / "m.json").times_ns));
 }
 
+TEST(Merge, a_merged_file_cut_within_its_metadata_spoils_nothing) {
+  ScratchFolder folder;
+  const auto a = write_sample(folder / "a.json", {.times_ns = {1}});
+  const auto b = write_sample(folder / "b.json", {.rank = 1, .times_ns = {2}});
+  const auto c = write_sample(folder / "c.json", {.rank = 2, .times_ns = {3}});
+  ASSERT_EQ(merge({a, b}, folder / "ab.json").problem, "");
+  const std::string whole = read_whole(folder / "ab.json");
+  write_whole(folder / "ab.json", whole.substr(0, whole.rfind("{\"rank\": 1")));
+  const MergeReport report = merge({folder / "ab.json", c}, folder / "m.json");
+  EXPECT_EQ(report.events, 3U);
+  EXPECT_FALSE(report.complete);
+  const ReadTrace merged = read_trace(folder / "m.json");
+  EXPECT_EQ(merged.problem, "");
+  EXPECT_TRUE(is_whole_object(merged.footer.metadata));
+  EXPECT_TRUE(merged.footer.metadata.starts_with(R"({"merged": [{"rank": 2, "events": 1}],)"))
+      << merged.footer.metadata;
+}
+
+// Bytes changed, removed and doubled: whatever comes in, what goes out is ordered and closed.
+TEST(Merge, damaged_files_never_spoil_the_output) {
+  ScratchFolder folder;
+  std::mt19937_64 random(11);
+  const auto good = write_sample(folder / "a.json", {.times_ns = {1, 20, 300}});
+  const auto bad = write_sample(folder / "b.json", {.rank = 1, .times_ns = {2, 30, 400, 5000}});
+  const std::string whole = read_whole(bad);
+  for (int round = 0; round < 500; ++round) {
+    std::string text = whole;
+    for (std::uint64_t change = 0; change <= random() % 3; ++change) {
+      const std::size_t at = random() % text.size();
+      switch (random() % 3) {
+        case 0:
+          text[at] = static_cast<char>(random());
+          break;
+        case 1:
+          text.erase(at, random() % 40);
+          break;
+        default:
+          text.insert(at, text.substr(random() % text.size(), random() % 200));
+      }
+    }
+    write_whole(bad, text);
+    const MergeReport report = merge({good, bad}, folder / "m.json");
+    ASSERT_EQ(report.problem, "") << text;
+    const ReadTrace merged = read_trace(folder / "m.json");
+    ASSERT_EQ(merged.problem, "") << text;
+    ASSERT_TRUE(std::ranges::is_sorted(merged.times_ns)) << text;
+    ASSERT_EQ(merged.events.size(), report.events);
+    ASSERT_GE(report.events, 3U);
+  }
+}
+
 }  // namespace
 }  // namespace traceagent::trace
