@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "tests/sim/engine/call.hpp"
 #include "tests/sim/engine/clock.hpp"
 #include "tests/sim/engine/script.hpp"
 #include "tests/sim/engine/truth_file.hpp"
@@ -104,6 +105,13 @@ bool everyone_arrived(Operation& operation) {
 }
 
 }  // namespace
+
+// Work whose end was not looked at before the process ends is settled for the truth's sake.
+__attribute__((destructor, used)) static void settle_at_exit() {
+  if (!forked_after_use()) {
+    Timeline::get().progress();
+  }
+}
 
 Timeline& Timeline::get() {
   static Timeline* instance = new Timeline;  // leaked: the device thread outlives static objects

@@ -1,63 +1,22 @@
 #include <gtest/gtest.h>
 #include <nccl.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <map>
 
 #include "tests/sim/nccl/functions.hpp"
-#include "tests/unit/sim/truth_records.hpp"
+#include "tests/unit/sim/two_ranks.hpp"
 
 namespace traceagent::sim_test {
 namespace {
 
 using simgpu::Record;
-using simgpu::RecordKind;
 using Number = simgpu::nccl::Number;
 
-constexpr int ranks = 2;
 constexpr int rounds = 3000;  // round the ring of the meeting place more than once
 constexpr std::size_t elements = 1'000'000;
 // 20 us latency and 4 MB at 100 GB/s
 constexpr std::int64_t cost_ns = 20'000 + 40'000;
-
-std::filesystem::path truth_of(const std::string& test, int rank) {
-  return scratch() / (test + std::to_string(rank) + ".truth");
-}
-
-// Each rank is a process of its own. The children are forked before this process uses the
-// simulation; an id need only be the same everywhere.
-template <class Body>
-void on_each_rank(const std::string& test, Body body) {
-  ncclUniqueId id{};
-  std::snprintf(id.internal, sizeof id.internal, "unit_sim %d %s", getpid(), test.c_str());
-  scratch();  // made by this process, not by a child
-  std::vector<pid_t> children;
-  for (int rank = 0; rank < ranks; ++rank) {
-    const pid_t child = fork();
-    if (child == 0) {
-      setenv("SIMGPU_TRUTH", truth_of(test, rank).c_str(), 1);
-      setenv("RANK", std::to_string(rank).c_str(), 1);
-      ncclComm_t comm = nullptr;
-      const bool good = ncclCommInitRank(&comm, ranks, id, rank) == ncclSuccess &&
-                        body(rank, comm) && ncclCommDestroy(comm) == ncclSuccess;
-      _exit(good ? 0 : 1);
-    }
-    children.push_back(child);
-  }
-  for (const pid_t child : children) {
-    int status = 0;
-    waitpid(child, &status, 0);
-    EXPECT_EQ(status, 0);
-  }
-}
-
-std::vector<const Record*> device_work(const TruthRecords& truth, std::uint16_t function) {
-  return truth.select([=](const Record& r) {
-    return r.kind == RecordKind::device && r.library == simgpu::Library::nccl &&
-           r.function == function;
-  });
-}
 
 TEST(Collectives, EndEverywhereAfterTheLastArrival) {
   on_each_rank("reduce", [](int rank, ncclComm_t comm) {
