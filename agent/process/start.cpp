@@ -23,6 +23,7 @@
 #include "agent/process/output_folder.hpp"
 #include "agent/process/ring_identity.hpp"
 #include "config/environment.hpp"
+#include "config/name_template.hpp"
 
 namespace traceagent::process {
 
@@ -42,7 +43,8 @@ Talk talk_of(const config::Options& options) noexcept {
 std::string absolute(const std::string& path) {
   char folder[PATH_MAX];
   if (path.empty() || path.front() == '/' || getcwd(folder, sizeof folder) == nullptr) return path;
-  return std::string(folder) + "/" + path;
+  // The folder's own braces are no variables.
+  return config::as_template(folder) + "/" + path;
 }
 
 bool make_ring(Agent& made) {
