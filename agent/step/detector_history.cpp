@@ -15,11 +15,18 @@ std::uint64_t mixed(std::uint64_t value) noexcept {
 }  // namespace
 
 // Not initialised: pages that a short job never reaches are never touched.
-History::History()
-    : entries_(std::make_unique_for_overwrite<Entry[]>(capacity)),
-      powers_(std::make_unique_for_overwrite<std::uint64_t[]>(2 * longest_period + 1)) {
-  powers_[0] = 1;
-  for (std::uint64_t i = 1; i <= 2 * longest_period; ++i) powers_[i] = powers_[i - 1] * base;
+History::History() : entries_(std::make_unique_for_overwrite<Entry[]>(capacity)) {
+  std::uint64_t power = 1;
+  for (std::uint64_t& each : low_powers_) {
+    each = power;
+    power *= base;
+  }
+  const std::uint64_t step = power;
+  power = 1;
+  for (std::uint64_t& each : high_powers_) {
+    each = power;
+    power *= step;
+  }
 }
 
 void History::append(const Token& token, const CallCounts& before) noexcept {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 
@@ -56,7 +57,7 @@ class History {
 
   /// Hash of the tokens [begin, end); at most longest_period × 2 long.
   std::uint64_t hash(Track track, std::uint64_t begin, std::uint64_t end) const noexcept {
-    return prefix(track, end) - prefix(track, begin) * powers_[end - begin];
+    return prefix(track, end) - prefix(track, begin) * power(end - begin);
   }
 
   /// Whether the last `length` tokens (≥ period) have that period. False where the history does
@@ -64,6 +65,13 @@ class History {
   bool repeats(Track track, std::uint64_t period, std::uint64_t length) const noexcept;
 
  private:
+  static constexpr std::uint64_t power_step = 256;
+
+  /// Of the hash's base. Two small tables: one large one would be the most of the start-up.
+  std::uint64_t power(std::uint64_t exponent) const noexcept {
+    return low_powers_[exponent % power_step] * high_powers_[exponent / power_step];
+  }
+
   struct Entry {
     std::uint64_t symbol[track_count];
     std::uint64_t prefix[track_count];  ///< of all tokens up to and with this one
@@ -77,7 +85,8 @@ class History {
   }
 
   std::unique_ptr<Entry[]> entries_;
-  std::unique_ptr<std::uint64_t[]> powers_;
+  std::array<std::uint64_t, power_step> low_powers_;
+  std::array<std::uint64_t, capacity / power_step> high_powers_;
   std::uint64_t size_ = 0;
 };
 

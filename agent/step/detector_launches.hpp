@@ -18,7 +18,7 @@ class LaunchThreads {
     CallCounts before;
   };
 
-  LaunchThreads() : early_(std::make_unique<Seen[]>(early_launches)) {}
+  LaunchThreads() : early_(std::make_unique_for_overwrite<Seen[]>(early_launches)) {}
 
   /// Takes a launch in; true if another thread leads from now on. Then the early launches should
   /// be gone through again for that thread's.
