@@ -1,15 +1,14 @@
 #include "agent/trace/merge.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <exception>
 #include <functional>
 #include <unordered_set>
 #include <utility>
 
 #include "agent/trace/document.hpp"
-#include "agent/trace/json_text.hpp"
 #include "agent/trace/merge_input.hpp"
+#include "agent/trace/merge_lines.hpp"
 #include "agent/trace/merge_metadata.hpp"
 #include "agent/trace/output_file.hpp"
 
@@ -18,7 +17,6 @@ namespace traceagent::trace {
 namespace {
 
 constexpr std::uint64_t events_between_reports = 1U << 16;
-constexpr std::string_view ts_prefix = "{\"ts\":";
 
 // Wraps rather than overflows: a damaged base must not be undefined behaviour.
 std::int64_t absolute_ns(const MergeInput& input, std::int64_t ts_ns) {
@@ -44,19 +42,15 @@ class Merger {
   void start(MergeInput& input);
   bool advance(MergeInput& input);
   void finish_input(MergeInput& input);
-  void write_event(const MergeInput& input);
-  void write_long_event(const MergeInput& input, std::int64_t ts_ns);
-  char* put_separator(char* to);
   void look_around();
 
   std::vector<MergeInput>& inputs_;
   const MergeOptions& options_;
   MergeReport& report_;
   OutputFile file_;
-  std::int64_t base_ns_ = 0;
+  MergedLines lines_{file_};
   std::vector<Due> due_;  // a heap, earliest first
   std::uint64_t closed_bytes_ = 0;
-  bool first_line_ = true;
   bool given_up_ = false;
 };
 
@@ -82,7 +76,7 @@ void Merger::run(const std::string& output) {
 
 void Merger::write_head(const std::string& output) {
   MergedHeader merged = merged_header(inputs_);
-  base_ns_ = merged.base_ns;
+  lines_.set_base(merged.base_ns);
   report_.ranks = merged.ranks;
   DocumentHeader header;
   header.base_ns = merged.base_ns;
@@ -92,14 +86,6 @@ void Merger::write_head(const std::string& output) {
   header.device_properties_json = std::move(merged.device_properties);
   header.sources_json = std::move(merged.sources);
   write_header(file_, header);
-}
-
-char* Merger::put_separator(char* to) {
-  *to = ',';
-  to += first_line_ ? 0 : 1;
-  first_line_ = false;
-  *to++ = '\n';
-  return to;
 }
 
 void Merger::write_metadata_events() {
@@ -125,10 +111,7 @@ void Merger::write_metadata_events_of(MergeInput& input, std::unordered_set<std:
   TraceLine line;
   while ((line = reader.next()).kind == TraceLine::Kind::metadata) {
     if (written.emplace(line.text).second) {
-      char separator[2];
-      const char* end = put_separator(separator);
-      file_.append({separator, static_cast<std::size_t>(end - separator)});
-      file_.append(line.text);
+      lines_.write_metadata_event(line.text);
     }
   }
   if (line.kind == TraceLine::Kind::event) {
@@ -166,7 +149,7 @@ void Merger::write_events() {
 void Merger::write_run(std::size_t index, Due limit) {
   MergeInput& input = inputs_[index];
   while (input.reader && Due(input.line_ns, index) <= limit) {
-    write_event(input);
+    lines_.write_event(input.line, input.header.base_ns, input.line_ns);
     ++input.report.events;
     if (++report_.events % events_between_reports == 0) {
       look_around();
@@ -216,34 +199,6 @@ void Merger::finish_input(MergeInput& input) {
   closed_bytes_ += input.file_bytes;
   input.reader.reset();
   input.line = {};
-}
-
-void Merger::write_event(const MergeInput& input) {
-  const auto ts_ns = static_cast<std::int64_t>(static_cast<std::uint64_t>(input.line_ns) -
-                                               static_cast<std::uint64_t>(base_ns_));
-  const std::string_view text = input.line.text;
-  if (text.size() > OutputFile::max_reserve_bytes - 64) {
-    write_long_event(input, ts_ns);
-    return;
-  }
-  char* const start = file_.reserve(text.size() + 64);
-  char* to = put_separator(start);
-  if (input.header.base_ns == base_ns_) {
-    to = put_literal(to, text);
-  } else {
-    to = put_literal(to, ts_prefix);
-    to = put_microseconds(to, ts_ns);
-    to = put_literal(to, input.line.after_ts);
-  }
-  file_.commit(static_cast<std::size_t>(to - start));
-}
-
-void Merger::write_long_event(const MergeInput& input, std::int64_t ts_ns) {
-  char head[64];
-  char* to = put_literal(put_separator(head), ts_prefix);
-  to = put_microseconds(to, ts_ns);
-  file_.append({head, static_cast<std::size_t>(to - head)});
-  file_.append(input.line.after_ts);
 }
 
 void Merger::look_around() {

@@ -10,6 +10,7 @@
 #include <new>
 
 #include "agent/trace/file_problem.hpp"
+#include "agent/trace/file_size_limit.hpp"
 #include "agent/trace/gzip_members.hpp"
 
 namespace traceagent::trace {
@@ -127,6 +128,7 @@ void OutputFile::write_front(std::size_t size) {
 }
 
 bool OutputFile::write_raw(const char* bytes, std::size_t size) {
+  FileSizeLimitGuard guard;
   while (size > 0) {
     const ssize_t written = ::write(descriptor_, bytes, size);
     if (written < 0) {
@@ -134,6 +136,7 @@ bool OutputFile::write_raw(const char* bytes, std::size_t size) {
         continue;
       }
       remember("cannot write a trace", errno);
+      guard.limit_reached();
       return false;
     }
     bytes += written;

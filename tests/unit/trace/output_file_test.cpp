@@ -152,7 +152,7 @@ TEST(OutputFile, a_full_disk_is_remembered_and_leaves_nothing) {
   ScratchFolder folder;
   const pid_t child = fork();
   if (child == 0) {
-    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGXFSZ, SIG_DFL);  // which ends the process: it must not come
     const rlimit small{1 << 20, 1 << 20};
     setrlimit(RLIMIT_FSIZE, &small);
     OutputFile file;
