@@ -9,11 +9,15 @@
 namespace traceagent::config {
 namespace {
 
+constexpr std::uint64_t longest_period_ns = 365ULL * 24 * 3600 * 1'000'000'000;
+
 ParsedStepMark refused(std::string problem) { return {{}, std::move(problem)}; }
 
 ParsedStepMark parse_nvtx(std::string_view name) {
-  if (name.empty()) return refused("nvtx: needs the name of a range or mark");
   StepMark mark;
+  mark.is_prefix = name.ends_with('*');
+  if (mark.is_prefix) name.remove_suffix(1);
+  if (name.empty()) return refused("nvtx: needs the name of a range or mark");
   mark.kind = StepMark::Kind::nvtx;
   mark.name = name;
   return {mark, {}};
@@ -51,6 +55,7 @@ ParsedStepMark parse_every(std::string_view duration) {
   const Quantity period = parse_duration(duration);
   if (!period.problem.empty()) return refused(period.problem);
   if (period.value == 0) return refused("a step must last longer than 0");
+  if (period.value > longest_period_ns) return refused("longer than a year");
   StepMark mark;
   mark.kind = StepMark::Kind::every;
   mark.period_ns = period.value;

@@ -12,6 +12,7 @@ struct StepMark {
 
   Kind kind = Kind::automatic;
   std::string name;             // nvtx: the range's or mark's name; call: the function
+  bool is_prefix = false;       // nvtx: the names that begin so
   std::uint64_t every_nth = 1;  // call: a step ends at each Nth call
   std::uint64_t period_ns = 0;  // every
 };
@@ -21,8 +22,8 @@ struct ParsedStepMark {
   std::string problem;  // empty: mark is valid
 };
 
-// auto | nvtx:NAME | call:FUNCTION | call:FUNCTION:N | every:DURATION
-// An NVTX name may itself contain colons and spaces.
+// auto | nvtx:NAME | nvtx:BEGINNING* | call:FUNCTION | call:FUNCTION:N | every:DURATION
+// An NVTX name may itself contain colons and spaces. The longest duration is a year.
 ParsedStepMark parse_step_mark(std::string_view text);
 
 }  // namespace traceagent::config

@@ -31,6 +31,7 @@ struct RunName {
 //                     MASTER_ADDR and MASTER_PORT. Parents differ from node to node, so without
 //                     any of these each node is a run of its own. Two runs one after the other with
 //                     the same address and port have the same key: run_name tells them apart.
+// Ranks started by hand twice from one shell, with no id at all, look like one run.
 // torchrun counts restarts per node: after a restart that not all nodes counted, the nodes' names
 // differ by their attempt.
 RunName name_run(const config::Environment& environment, const ProcFacts& facts,

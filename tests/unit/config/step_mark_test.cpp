@@ -19,6 +19,12 @@ TEST(StepMark, Nvtx) {
   EXPECT_EQ(read("nvtx:Train: one step").name, "Train: one step");
 }
 
+TEST(StepMark, NvtxNamesThatBeginAlike) {
+  EXPECT_FALSE(read("nvtx:step").is_prefix);
+  EXPECT_TRUE(read("nvtx:step_*").is_prefix);
+  EXPECT_EQ(read("nvtx:step_*").name, "step_");
+}
+
 TEST(StepMark, Call) {
   const StepMark each = read("call:ncclAllReduce");
   EXPECT_EQ(each.kind, StepMark::Kind::call);
@@ -39,6 +45,7 @@ TEST(StepMark, SaysWhatIsWrong) {
   const auto problem = [](std::string_view text) { return parse_step_mark(text).problem; };
   EXPECT_EQ(problem("nvtx"), "a name is missing, such as in nvtx:step");
   EXPECT_EQ(problem("nvtx:"), "nvtx: needs the name of a range or mark");
+  EXPECT_EQ(problem("nvtx:*"), "nvtx: needs the name of a range or mark");
   EXPECT_EQ(problem("call"), "a function is missing, such as in call:ncclAllReduce:4");
   EXPECT_EQ(problem("call:"), "call: needs the name of a function");
   EXPECT_EQ(problem("call:8"), "call: needs the name of a function");
@@ -52,6 +59,8 @@ TEST(StepMark, SaysWhatIsWrong) {
   EXPECT_EQ(problem("every"), "a duration is missing, such as in every:1s");
   EXPECT_EQ(problem("every:"), "not a duration such as 5s");
   EXPECT_EQ(problem("every:1"), "the unit is missing, such as in 1s");
+  EXPECT_EQ(problem("every:8760h"), "");
+  EXPECT_EQ(problem("every:8761h"), "longer than a year");
   EXPECT_EQ(problem("every:0s"), "a step must last longer than 0");
   EXPECT_EQ(problem("Auto:"),
             "not one of auto, nvtx:NAME, call:FUNCTION, call:FUNCTION:N, every:DURATION; "
