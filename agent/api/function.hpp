@@ -46,9 +46,14 @@ struct FunctionName {
   std::string_view category;
 };
 
+// nvcc 13's __cudaLaunchKernel is what every consumer counts as cudaLaunchKernel.
+constexpr std::string_view without_underscores(std::string_view name) {
+  return name.starts_with("__") ? name.substr(2) : name;
+}
+
 inline constexpr FunctionName function_names[function_count + 1] = {
     {"", "", ""},
-#define ROW(shown, symbol) {#symbol, #shown, "cuda_runtime"},
+#define ROW(shown, symbol) {#symbol, without_underscores(#shown), "cuda_runtime"},
 #include "agent/api/cuda_runtime.def"
 #undef ROW
 #define REGISTRATION(majors, name) {#name, #name, "cuda_runtime"},
