@@ -9,7 +9,8 @@ struct Major {
   int number;
   const char* suffix;
 };
-constexpr Major majors[] = {{11, "@libcudart.so.11.0"}, {12, "@libcudart.so.12"}, {13, "@@libcudart.so.13"}};
+constexpr Major majors[] = {
+    {11, "@libcudart.so.11.0"}, {12, "@libcudart.so.12"}, {13, "@@libcudart.so.13"}};
 
 void list(const char* name, int first, int last) {
   for (const Major& major : majors) {
@@ -24,8 +25,12 @@ void list(const char* name, int first, int last) {
 #define RANGE_before_12 11, 11
 #define RANGE_before_13 11, 12
 #define EACH_plain(name, first, last) list(#name, first, last);
-#define EACH_ptsz(name, first, last) list(#name, first, last); list(#name "_ptsz", first, last);
-#define EACH_ptds(name, first, last) list(#name, first, last); list(#name "_ptds", first, last);
+#define EACH_ptsz(name, first, last) \
+  list(#name, first, last);          \
+  list(#name "_ptsz", first, last);
+#define EACH_ptds(name, first, last) \
+  list(#name, first, last);          \
+  list(#name "_ptds", first, last);
 #define CALL(macro, ...) macro(__VA_ARGS__)
 #define CUDART(majors, variant, name, ...) CALL(EACH_##variant, name, RANGE_##majors)
 #define REGISTRATION(majors, name) CALL(EACH_plain, name, RANGE_##majors)
@@ -35,8 +40,8 @@ void list(const char* name, int first, int last) {
 
 int main() {
 #include "agent/api/cuda_runtime.def"
-#include "agent/api/registration.def"
 #include "agent/api/nccl.def"
+#include "agent/api/registration.def"
   for (const char* name : {"dlsym", "dlvsym", "_exit", "_Exit", "InitializeInjectionNvtx2",
                            // The version nodes themselves.
                            "libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13"}) {

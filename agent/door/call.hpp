@@ -20,7 +20,8 @@ using event::Record;
 extern constinit std::atomic<api::Function> counted_function;
 
 inline void report_counted(api::Function function, std::uint64_t ticks) noexcept {
-  if (counted_function.load(std::memory_order_relaxed) != function) [[likely]] return;
+  if (counted_function.load(std::memory_order_relaxed) != function) [[likely]]
+    return;
   if (step::Tracker* steps = tracker.load(std::memory_order_acquire)) {
     steps->call(api::name_of(function).symbol, ticks);
   }

@@ -111,7 +111,11 @@ struct PeerCopyCall : CallBase {
 
   PeerCopyCall(const void* to, const void* from, std::size_t size, cudaStream_t on, int to_device,
                int from_device)
-      : dst(to), src(from), bytes(size), stream(on), dst_device(to_device),
+      : dst(to),
+        src(from),
+        bytes(size),
+        stream(on),
+        dst_device(to_device),
         src_device(from_device) {}
 
   void fill(Record& record) const noexcept {
@@ -128,8 +132,8 @@ struct PeerCopyCall : CallBase {
 inline PeerCopyCall copy_3d_peer(const cudaMemcpy3DPeerParms* copy, cudaStream_t stream) noexcept {
   if (copy == nullptr) return {nullptr, nullptr, 0, stream, 0, 0};
   const cudaExtent& extent = copy->extent;
-  return {copy->dstPtr.ptr, copy->srcPtr.ptr, extent.width * extent.height * extent.depth, stream,
-          copy->dstDevice,  copy->srcDevice};
+  return {copy->dstPtr.ptr, copy->srcPtr.ptr, extent.width * extent.height * extent.depth,
+          stream,           copy->dstDevice,  copy->srcDevice};
 }
 
 // Memory of a size: sets, registrations, prefetches.

@@ -23,7 +23,8 @@ struct CommunicatorState {
 
 // The state of a live communicator, made at first sight. nullptr: more than we can follow.
 CommunicatorState* communicator_of(ncclComm_t comm) noexcept;
-CommunicatorState* add_communicator(ncclComm_t comm, std::uint64_t hash, int size, int rank) noexcept;
+CommunicatorState* add_communicator(ncclComm_t comm, std::uint64_t hash, int size,
+                                    int rank) noexcept;
 void remove_communicator(ncclComm_t comm) noexcept;
 // Asks NCCL for size, rank and device where they are not known yet.
 void complete(CommunicatorState& state) noexcept;

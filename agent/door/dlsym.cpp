@@ -4,13 +4,14 @@
 // caller's return address. So dlsym_x86_64.S asks here whether the name is hooked and otherwise
 // jumps to the real dlsym with the caller's frame untouched.
 
+#include "agent/door/dlsym.hpp"
+
 #include <dlfcn.h>
 #include <link.h>
 
 #include <atomic>
 #include <cstring>
 
-#include "agent/door/dlsym.hpp"
 #include "agent/door/loaded_objects.hpp"
 #include "agent/door/wrappers.hpp"
 
@@ -105,7 +106,7 @@ extern "C" {
 }
 
 [[gnu::visibility("hidden")]] void* traceagent_dlvsym_lookup(void* handle, const char* symbol,
-                                                              const char* version) {
+                                                             const char* version) {
   const auto real = true_dlvsym();
   if (real == nullptr) return nullptr;
   __atomic_store_n(&traceagent_dlvsym_target, reinterpret_cast<void*>(real), __ATOMIC_RELAXED);

@@ -30,8 +30,8 @@ Block* block_at(std::size_t index) noexcept {
   Block* block = blocks[index].load(std::memory_order_acquire);
   if (block != nullptr) return block;
   const int saved_errno = errno;
-  void* memory = mmap(nullptr, sizeof(Block), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      mmap(nullptr, sizeof(Block), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   errno = saved_errno;
   if (memory == MAP_FAILED) return nullptr;
   auto* fresh = static_cast<Block*>(memory);

@@ -12,7 +12,7 @@ namespace traceagent::door {
 namespace {
 
 struct Tables {
-  const ElfW(Sym)* symbols = nullptr;
+  const ElfW(Sym) * symbols = nullptr;
   const char* strings = nullptr;
   const std::uint32_t* gnu_hash = nullptr;
   const char* soname = "";
@@ -55,7 +55,7 @@ std::uint32_t gnu_hash(const char* name) noexcept {
 
 // The GNU hash section: bucket count, first hashed symbol, bloom words, shift; bloom filter;
 // buckets; chains whose last entry has bit 0 set.
-const ElfW(Sym)* look_up(const Tables& tables, const char* name) noexcept {
+const ElfW(Sym) * look_up(const Tables& tables, const char* name) noexcept {
   if (tables.gnu_hash == nullptr || tables.symbols == nullptr || tables.strings == nullptr) {
     return nullptr;
   }

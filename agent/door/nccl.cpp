@@ -53,21 +53,21 @@ template <class Call, class Real>
 }  // namespace
 }  // namespace traceagent::door
 
-#define NCCL(name, parameters, arguments, ...)                                                  \
-  extern "C" [[gnu::visibility("default")]] ncclResult_t traceagent_##name parameters            \
-      __asm__(#name);                                                                            \
-  ncclResult_t traceagent_##name parameters {                                                    \
-    using traceagent::api::Function;                                                             \
-    using namespace traceagent::door;                                                            \
-    using Real = ncclResult_t(*) parameters;                                                     \
-    const auto real = reinterpret_cast<Real>(real_function(Library::nccl, Function::name));      \
-    if (real == nullptr) return ncclSystemError;                                                 \
-    const auto describe = [&]() noexcept { return __VA_ARGS__; };                                       \
-    if (traceagent::step::mode_of(decltype(describe())::call_class) ==                           \
-        traceagent::step::Mode::pass) [[likely]] {                                               \
-      return real arguments;                                                                     \
-    }                                                                                            \
-    return take_part_nccl(Function::name, describe(), [&] { return real arguments; });           \
+#define NCCL(name, parameters, arguments, ...)                                                 \
+  extern "C"                                                                                   \
+      [[gnu::visibility("default")]] ncclResult_t traceagent_##name parameters __asm__(#name); \
+  ncclResult_t traceagent_##name parameters {                                                  \
+    using traceagent::api::Function;                                                           \
+    using namespace traceagent::door;                                                          \
+    using Real = ncclResult_t(*) parameters;                                                   \
+    const auto real = reinterpret_cast<Real>(real_function(Library::nccl, Function::name));    \
+    if (real == nullptr) return ncclSystemError;                                               \
+    const auto describe = [&]() noexcept { return __VA_ARGS__; };                              \
+    if (traceagent::step::mode_of(decltype(describe())::call_class) ==                         \
+        traceagent::step::Mode::pass) [[likely]] {                                             \
+      return real arguments;                                                                   \
+    }                                                                                          \
+    return take_part_nccl(Function::name, describe(), [&] { return real arguments; });         \
   }
 
 #include "agent/api/nccl.def"

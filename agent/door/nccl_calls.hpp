@@ -45,8 +45,14 @@ struct CollectiveCall : NcclCallBase {
 
   CollectiveCall(Collective what, std::size_t elements, int type, int op, int root_or_peer,
                  ncclComm_t on, cudaStream_t in, bool same_buffer)
-      : kind(what), count(elements), datatype(type), reduction(op), peer(root_or_peer), comm(on),
-        stream(in), in_place(same_buffer) {}
+      : kind(what),
+        count(elements),
+        datatype(type),
+        reduction(op),
+        peer(root_or_peer),
+        comm(on),
+        stream(in),
+        in_place(same_buffer) {}
 
   void before() noexcept {
     state = communicator_of(comm);
@@ -64,8 +70,8 @@ struct CollectiveCall : NcclCallBase {
     if ((tracker.interest() & step::interest_collectives) == 0) return;
     const std::uint64_t identity =
         state != nullptr ? state->hash.load(std::memory_order_relaxed) : bits(comm);
-    std::uint64_t shape = event::combine(identity, static_cast<std::uint64_t>(kind) << 8 |
-                                                       static_cast<std::uint64_t>(datatype));
+    std::uint64_t shape = event::combine(
+        identity, static_cast<std::uint64_t>(kind) << 8 | static_cast<std::uint64_t>(datatype));
     if (event::is_point_to_point(kind)) {
       shape = event::combine(shape, static_cast<std::uint64_t>(peer));
       return tracker.point_to_point(event::combine(shape, count), shape, ticks);
@@ -143,8 +149,7 @@ struct CommInitAllCall : CommMakingCall {
   void after(int result) noexcept {
     if (!accepted(result) || comms == nullptr) return;
     // One process has all the ranks: any number that no other communicator has will do.
-    const std::uint64_t hash =
-        event::combine(event::clock_ns(CLOCK_REALTIME), bits(comms[0]));
+    const std::uint64_t hash = event::combine(event::clock_ns(CLOCK_REALTIME), bits(comms[0]));
     for (int i = 0; i < size; ++i) made = add_communicator(comms[i], hash, size, i);
   }
 };
@@ -161,8 +166,10 @@ struct CommSplitCall : CommMakingCall {
     // Every rank of the parent takes part in every split, also those that get no child.
     const std::uint64_t number = state->children.fetch_add(1, std::memory_order_relaxed);
     if (comm == nullptr || *comm == nullptr) return;
-    const std::uint64_t identity = event::combine(state->hash.load(std::memory_order_relaxed), number);
-    made = add_communicator(*comm, event::combine(identity, static_cast<std::uint32_t>(color)), 0, -1);
+    const std::uint64_t identity =
+        event::combine(state->hash.load(std::memory_order_relaxed), number);
+    made =
+        add_communicator(*comm, event::combine(identity, static_cast<std::uint32_t>(color)), 0, -1);
   }
 };
 
@@ -182,7 +189,8 @@ struct CommShrinkCall : CommMakingCall {
       gone += event::mix(static_cast<std::uint32_t>(excluded[i]));
     }
     const std::uint64_t parent_hash = state->hash.load(std::memory_order_relaxed);
-    made = add_communicator(*comm, event::combine(parent_hash, event::combine(gone, 0x5147)), 0, -1);
+    made =
+        add_communicator(*comm, event::combine(parent_hash, event::combine(gone, 0x5147)), 0, -1);
   }
 };
 

@@ -98,7 +98,8 @@ void begin(OpenRange& open, const RangeText& range, std::uint8_t flags) noexcept
   open.set_name(range.text);
   if (step::Tracker* steps = interested_tracker()) steps->range_begin(range.text, ticks);
   if (step::mode_of(step::CallClass::range) != step::Mode::record) return;
-  open.record = record_range(api::Function::nvtx_range, event::Layout::range, open.domain, range, ticks, flags);
+  open.record = record_range(api::Function::nvtx_range, event::Layout::range, open.domain, range,
+                             ticks, flags);
 }
 
 void end(const OpenRange& open) noexcept {
@@ -154,7 +155,8 @@ void mark(const void* domain, const RangeText& range) noexcept {
   const std::uint64_t ticks = event::read_ticks();
   if (step::Tracker* steps = interested_tracker()) steps->mark(range.text, ticks);
   if (step::mode_of(step::CallClass::range) != step::Mode::record) return;
-  Record* record = record_range(api::Function::nvtx_mark, event::Layout::mark, domain, range, ticks, 0);
+  Record* record =
+      record_range(api::Function::nvtx_mark, event::Layout::mark, domain, range, ticks, 0);
   if (record != nullptr) record->end_ticks.store(ticks, std::memory_order_release);
 }
 

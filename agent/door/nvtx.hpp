@@ -5,7 +5,8 @@
 
 namespace traceagent::door {
 
-// Closed (NVTX's clients are told that no tool is here) until the constructor has read `doors.nvtx`.
+// Closed (NVTX's clients are told that no tool is here) until the constructor has read
+// `doors.nvtx`.
 void open_nvtx_door(bool is_open) noexcept;
 
 // Libraries of this process whose NVTX calls come to us.

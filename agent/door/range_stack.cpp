@@ -46,7 +46,8 @@ RangeStack* RangeStack::of_this_thread() noexcept {
   if (own_stack != nullptr) return own_stack;
   const int saved_errno = errno;
   pthread_once(&exit_key_once, make_exit_key);
-  void* memory = mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   errno = saved_errno;
   if (memory == MAP_FAILED) return nullptr;
   own_stack = static_cast<RangeStack*>(memory);  // zeroed pages are an empty stack

@@ -41,9 +41,9 @@ std::span<const Wrapper> wrappers_of(Library library) noexcept {
 }  // namespace
 
 api::Function find_function(std::string_view symbol) noexcept {
-  const auto* found =
-      std::lower_bound(symbols.begin(), symbols.end(), symbol,
-                       [](const Symbol& entry, std::string_view text) { return entry.text < text; });
+  const auto* found = std::lower_bound(
+      symbols.begin(), symbols.end(), symbol,
+      [](const Symbol& entry, std::string_view text) { return entry.text < text; });
   const bool hit = found != symbols.end() && found->text == symbol && !symbol.empty();
   return hit ? found->function : api::Function::none;
 }

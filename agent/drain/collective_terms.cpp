@@ -23,9 +23,15 @@ MessageElements message_elements(Collective kind, std::uint64_t count,
 }
 
 const char* collective_name(Collective kind) noexcept {
-  static constexpr const char* names[] = {"allreduce",       "reduce",   "broadcast",
-                                          "_reduce_scatter_base", "_allgather_base", "alltoall",
-                                          "gather",          "scatter",  "send",
+  static constexpr const char* names[] = {"allreduce",
+                                          "reduce",
+                                          "broadcast",
+                                          "_reduce_scatter_base",
+                                          "_allgather_base",
+                                          "alltoall",
+                                          "gather",
+                                          "scatter",
+                                          "send",
                                           "recv"};
   const auto index = static_cast<std::size_t>(kind);
   return index < std::size(names) ? names[index] : "unknown";
@@ -43,10 +49,10 @@ struct Datatype {
   std::uint64_t bytes;
 };
 // In ncclDataType_t's order.
-constexpr Datatype datatypes[] = {{"Char", 1},   {"Byte", 1},  {"Int", 4},    {"UInt32", 4},
-                                  {"Long", 8},   {"UInt64", 8}, {"Half", 2},  {"Float", 4},
-                                  {"Double", 8}, {"BFloat16", 2}, {"Float8_e4m3fn", 1},
-                                  {"Float8_e5m2", 1}};
+constexpr Datatype datatypes[] = {{"Char", 1},     {"Byte", 1},          {"Int", 4},
+                                  {"UInt32", 4},   {"Long", 8},          {"UInt64", 8},
+                                  {"Half", 2},     {"Float", 4},         {"Double", 8},
+                                  {"BFloat16", 2}, {"Float8_e4m3fn", 1}, {"Float8_e5m2", 1}};
 constexpr const char* reductions[] = {"sum", "prod", "max", "min", "avg"};
 
 }  // namespace

@@ -161,7 +161,8 @@ void EventText::collective_args(const Record& record) {
   const auto peer = static_cast<std::int32_t>(record.args[2] >> 32);
   const std::uint64_t count = record.args[0];
   const ring::Communicator* comm = communicator(record);
-  const std::uint64_t ranks = comm != nullptr && comm->size > 0 ? static_cast<std::uint64_t>(comm->size) : 1;
+  const std::uint64_t ranks =
+      comm != nullptr && comm->size > 0 ? static_cast<std::uint64_t>(comm->size) : 1;
   const MessageElements elements = message_elements(kind, count, ranks);
 
   writer_.arg("Collective name", collective_name(kind));

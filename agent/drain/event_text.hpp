@@ -13,9 +13,9 @@
 namespace traceagent::drain {
 
 struct EventTimes {
-  std::int64_t ts_ns;   // relative to the document's base
+  std::int64_t ts_ns;  // relative to the document's base
   std::int64_t dur_ns;
-  bool in_flight;       // had not ended when it was written: dur_ns reaches to the window's end
+  bool in_flight;  // had not ended when it was written: dur_ns reaches to the window's end
 };
 
 class EventText {

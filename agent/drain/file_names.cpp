@@ -23,7 +23,8 @@ std::string with_pid(const std::string& path, std::uint32_t pid) {
 
 NamedFile in_folder(const ring::Ring& ring, std::uint32_t name_template,
                     const config::NameVariables& variables) {
-  const auto folder = config::format_name(ring.name(ring.header().identity.output_folder), variables);
+  const auto folder =
+      config::format_name(ring.name(ring.header().identity.output_folder), variables);
   const auto file = config::format_name(ring.name(name_template), variables);
   if (!folder.problem.empty()) return {{}, folder.problem};
   if (!file.problem.empty()) return {{}, file.problem};
@@ -61,8 +62,7 @@ void set_counts(config::NameVariables& variables, const ring::IdentityBlock& ide
 void set_times(config::NameVariables& variables, const ring::Ring& ring,
                const ring::Window& window) {
   const event::TickConverter clock = clock_of(ring);
-  const std::int64_t start_ns =
-      static_cast<std::int64_t>(ring.header().anchors[0].realtime_ns);
+  const std::int64_t start_ns = static_cast<std::int64_t>(ring.header().anchors[0].realtime_ns);
   const std::int64_t end_ns = clock.realtime_ns(window.end_ticks.load(std::memory_order_relaxed));
   const std::uint64_t last = window.last_step.load(std::memory_order_relaxed);
   const std::uint64_t per_epoch = ring.header().identity.steps_per_epoch;
@@ -73,8 +73,7 @@ void set_times(config::NameVariables& variables, const ring::Ring& ring,
       first_of_epoch.begin_ns != 0 ? first_of_epoch.begin_ns : start_ns;
   variables.total_wct = static_cast<double>(end_ns - start_ns) * seconds_per_ns;
   variables.epoch_wct = static_cast<double>(end_ns - epoch_begin_ns) * seconds_per_ns;
-  variables.batch_wct =
-      static_cast<double>(last_step.end_ns - last_step.begin_ns) * seconds_per_ns;
+  variables.batch_wct = static_cast<double>(last_step.end_ns - last_step.begin_ns) * seconds_per_ns;
 }
 
 }  // namespace

@@ -75,8 +75,8 @@ EventTimes RankFile::times_of(const Record& record) const {
 
 std::size_t RankFile::lane_of(const Record& record, std::size_t thread, const EventTimes& times) {
   if (record.layout == Layout::mark) return 0;
-  NestingLanes& lanes = (record.flags & event::flag_process_range) != 0 ? range_lanes_
-                                                                         : thread_lanes_[thread];
+  NestingLanes& lanes =
+      (record.flags & event::flag_process_range) != 0 ? range_lanes_ : thread_lanes_[thread];
   return lanes.place(times.ts_ns, times.ts_ns + times.dur_ns);
 }
 
@@ -119,7 +119,8 @@ std::vector<StepSlice> RankFile::steps_of(const ring::Window& window) const {
   std::vector<StepSlice> steps;
   if (window.is_startup != 0) return steps;
   const std::uint64_t last = window.last_step.load(std::memory_order_relaxed);
-  for (std::uint64_t step = window.first_step.load(std::memory_order_relaxed); step <= last; ++step) {
+  for (std::uint64_t step = window.first_step.load(std::memory_order_relaxed); step <= last;
+       ++step) {
     const ring::StepEdge& edge = ring_.header().steps[step % ring::step_slots];
     const std::uint64_t begin = edge.begin_ticks.load(std::memory_order_relaxed);
     const std::uint64_t end = edge.end_ticks.load(std::memory_order_acquire);

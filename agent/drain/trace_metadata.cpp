@@ -18,8 +18,7 @@ std::string text_of(const ring::Ring& ring, std::uint32_t offset) {
 }
 
 std::size_t communicator_count(const ring::Ring& ring) noexcept {
-  const std::uint32_t count =
-      ring.header().communicator_count.load(std::memory_order_acquire);
+  const std::uint32_t count = ring.header().communicator_count.load(std::memory_order_acquire);
   return std::min<std::size_t>(count, ring::communicator_slots);
 }
 
@@ -132,9 +131,9 @@ JsonObject clock_object(const ring::Ring& ring) {
 JsonObject cost_object(const ring::Ring& ring, const ring::Window& window, std::uint64_t events) {
   const event::TickConverter clock = clock_of(ring);
   const double ns_per_event = measured_ns_per_event(ring.header().nominal_ns_per_tick);
-  const auto window_ns = static_cast<double>(
-      clock.realtime_ns(window.end_ticks.load(std::memory_order_relaxed)) -
-      clock.realtime_ns(window.begin_ticks.load(std::memory_order_relaxed)));
+  const auto window_ns =
+      static_cast<double>(clock.realtime_ns(window.end_ticks.load(std::memory_order_relaxed)) -
+                          clock.realtime_ns(window.begin_ticks.load(std::memory_order_relaxed)));
   JsonObject cost;
   cost.add("ns_per_event", ns_per_event);
   if (window_ns > 0) {

@@ -15,9 +15,8 @@ std::vector<const Chunk*> used_chunks(const ring::Ring& ring) {
     const Chunk& chunk = ring.chunk(i);
     if (chunk.state.load(std::memory_order_acquire) != ChunkState::free) chunks.push_back(&chunk);
   }
-  std::sort(chunks.begin(), chunks.end(), [](const Chunk* a, const Chunk* b) {
-    return a->claim_number < b->claim_number;
-  });
+  std::sort(chunks.begin(), chunks.end(),
+            [](const Chunk* a, const Chunk* b) { return a->claim_number < b->claim_number; });
   return chunks;
 }
 
@@ -44,7 +43,8 @@ std::vector<ThreadEvents> collect(const ring::Ring& ring, std::uint64_t begin_ti
     for (const event::Record& record : chunk->records) {
       // Acquire pairs with publish(): the record's other fields are seen.
       const std::uint64_t begin = record.begin_ticks.load(std::memory_order_acquire);
-      if (begin >= begin_ticks && begin < end_ticks && begin != 0) thread.records.push_back(&record);
+      if (begin >= begin_ticks && begin < end_ticks && begin != 0)
+        thread.records.push_back(&record);
     }
   }
   for (ThreadEvents& thread : threads) {

@@ -51,7 +51,8 @@ TickConverter::TickConverter(const ClockAnchor* anchors, std::size_t count,
                              double nominal_ns_per_tick) noexcept
     : anchors_(anchors), count_(count), nominal_ns_per_tick_(nominal_ns_per_tick) {
   // The whole run gives a better nominal rate than the short measurement at its start.
-  if (count_ >= 2) nominal_ns_per_tick_ = slope(anchors_[0], anchors_[count_ - 1], nominal_ns_per_tick_);
+  if (count_ >= 2)
+    nominal_ns_per_tick_ = slope(anchors_[0], anchors_[count_ - 1], nominal_ns_per_tick_);
 }
 
 std::int64_t TickConverter::realtime_ns(std::uint64_t ticks) const noexcept {

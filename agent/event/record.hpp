@@ -10,27 +10,35 @@ namespace traceagent::event {
 // args[3], every one with a size in bytes has it in args[2]. Stored in the ring file: append only.
 enum class Layout : std::uint8_t {
   none = 0,
-  launch = 1,        // extra: kernel's name; detail: dynamic shared bytes; args[0..2]: grid, block
-  copy = 2,          // detail: cudaMemcpyKind; args: dst, src, bytes, stream
-  peer_copy = 3,     // detail, extra: devices to and from; args as copy
-  set = 4,           // detail: value; args: pointer, -, bytes, stream
-  allocation = 5,    // args: pointer, -, bytes (0: a free), stream
-  stream = 6,        // args: -, -, -, stream
-  event = 7,         // args: event, -, -, stream
-  synchronise = 8,   // args: the stream or event waited for
-  device = 9,        // detail: device number
-  graph = 10,        // args: graph, -, -, stream
-  collective = 11,   // extra: communicator; detail: Collective; args: count, sequence number,
-                     //   type | reduction<<8 | (root or peer)<<32, stream
-  communicator = 12, // extra: communicator's index in the ring's table, plus 1
-  range = 13,        // extra: name; detail: payload type; args: domain's name, payload, colour
-  mark = 14,         // as range, but an instant
+  launch = 1,         // extra: kernel's name; detail: dynamic shared bytes; args[0..2]: grid, block
+  copy = 2,           // detail: cudaMemcpyKind; args: dst, src, bytes, stream
+  peer_copy = 3,      // detail, extra: devices to and from; args as copy
+  set = 4,            // detail: value; args: pointer, -, bytes, stream
+  allocation = 5,     // args: pointer, -, bytes (0: a free), stream
+  stream = 6,         // args: -, -, -, stream
+  event = 7,          // args: event, -, -, stream
+  synchronise = 8,    // args: the stream or event waited for
+  device = 9,         // detail: device number
+  graph = 10,         // args: graph, -, -, stream
+  collective = 11,    // extra: communicator; detail: Collective; args: count, sequence number,
+                      //   type | reduction<<8 | (root or peer)<<32, stream
+  communicator = 12,  // extra: communicator's index in the ring's table, plus 1
+  range = 13,         // extra: name; detail: payload type; args: domain's name, payload, colour
+  mark = 14,          // as range, but an instant
 };
 
 // Record::detail of a collective. Stored in the ring file: append only.
 enum class Collective : std::uint8_t {
-  all_reduce, reduce, broadcast, reduce_scatter, all_gather, all_to_all, gather, scatter,
-  send, receive,
+  all_reduce,
+  reduce,
+  broadcast,
+  reduce_scatter,
+  all_gather,
+  all_to_all,
+  gather,
+  scatter,
+  send,
+  receive,
 };
 inline constexpr bool is_point_to_point(Collective kind) noexcept {
   return kind >= Collective::send;

@@ -27,7 +27,8 @@ inline std::uint64_t clock_ns(clockid_t clock) noexcept {
 inline std::uint64_t read_ticks() noexcept {
 #if defined(__x86_64__)
   // Not fenced: rdtscp or lfence cost 10 ns more than the reordering they would forbid.
-  if (ticks_from_tsc) [[likely]] return __rdtsc();
+  if (ticks_from_tsc) [[likely]]
+    return __rdtsc();
 #endif
   return clock_ns(CLOCK_MONOTONIC_RAW);
 }

@@ -29,8 +29,9 @@ void finish() noexcept {
   if (ending == nullptr || ending->pid != getpid()) return;
   if (finishing.exchange(true, std::memory_order_acq_rel)) return;
   if (!ending->drain.finish(longest_wait_ns(*ending))) {
-    say_problem("the last events were not written within exit.timeout: they stay in memory for "
-                "`traceagent recover`");
+    say_problem(
+        "the last events were not written within exit.timeout: they stay in memory for "
+        "`traceagent recover`");
   }
   switch_off();
 }

@@ -53,8 +53,7 @@ std::vector<Peer> wait_for_peers(const Agent& agent) {
 // Local rank zero merges if it lives; else the last one out. Each process says `finished` before it
 // looks, so of the last two at least one sees the other gone; take_merge() lets only one through.
 bool is_ours_to_merge(const Agent& agent, const std::vector<Peer>& peers) {
-  if (agent.identity.local_rank == 0 && agent.trace_pid == agent.identity.rank)
-    return true;
+  if (agent.identity.local_rank == 0 && agent.trace_pid == agent.identity.rank) return true;
   const bool zero_has_it = std::any_of(peers.begin(), peers.end(), [](const Peer& peer) {
     return peer.local_rank == 0 && peer.trace_pid == peer.rank && (peer.alive || peer.finished);
   });

@@ -69,9 +69,10 @@ std::string wait_for_verdict(const std::string& path) {
 FolderVerdict check_output_folder(const RunFolder& run, const std::string& folder,
                                   const std::string& run_key) {
   const std::string path = run.path + "/output";
-  const int fd = run.path.empty()
-                     ? -1
-                     : open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  const int fd =
+      run.path.empty()
+          ? -1
+          : open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0 && !run.path.empty()) return {wait_for_verdict(path) == "usable", {}};
   const std::string foreign = foreign_file_in(folder, run_key);
   const std::string verdict = foreign.empty() ? "usable" : "refused";

@@ -7,7 +7,7 @@
 
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
-#include "agent/version.hpp"
+#include "agent/process/version.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -75,8 +75,7 @@ void write_identity(Agent& agent) {
   block.command_line = ring.add_name(command_line());
   block.output_folder = ring.add_name(agent.options.output_folder);
   block.file_template = ring.add_name(agent.options.output_filename);
-  block.merged_name =
-      agent.options.output_merged ? ring.add_name(*agent.options.output_merged) : 0;
+  block.merged_name = agent.options.output_merged ? ring.add_name(*agent.options.output_merged) : 0;
   block.options_json = ring.add_name(config::describe(agent.options));
   block.gzip = agent.options.output_gzip ? 1 : 0;
   block.overwrite_files = agent.options.output_overwrite ? 1 : 0;

@@ -1,5 +1,7 @@
 // The start of the agent, inside the first hooked call of the process.
 
+#include "agent/door/start.hpp"
+
 #include <limits.h>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -12,7 +14,6 @@
 #include "agent/door/communicators.hpp"
 #include "agent/door/interned_text.hpp"
 #include "agent/door/kernel_names.hpp"
-#include "agent/door/start.hpp"
 #include "agent/door/wrappers.hpp"
 #include "agent/event/clock_anchor.hpp"
 #include "agent/event/ticks.hpp"
@@ -61,8 +62,8 @@ bool make_ring(Agent& made) {
 
 bool output_is_usable(Agent& made) {
   if (made.options.output_overwrite) return true;
-  const auto folder = config::format_name(made.options.output_folder,
-                                          name_variables(made.identity));
+  const auto folder =
+      config::format_name(made.options.output_folder, name_variables(made.identity));
   if (!folder.problem.empty()) return true;  // said when the file is named
   const FolderVerdict verdict =
       check_output_folder(made.run_folder, folder.name, made.identity.run_key);
@@ -87,7 +88,8 @@ step::Watch watch_of(const config::Options& options, api::Function counted) noex
                (options.doors_nccl ? step::nccl_classes : 0) |
                (options.doors_nvtx ? step::range_classes : 0);
   if (counted != api::Function::none) {
-    watch.counted = counted >= api::Function::first_nccl ? step::nccl_classes : step::cudart_classes;
+    watch.counted =
+        counted >= api::Function::first_nccl ? step::nccl_classes : step::cudart_classes;
   }
   return watch;
 }

@@ -38,10 +38,9 @@ Chunk* oldest_retired(const Ring& ring) noexcept {
 }
 
 std::uint64_t published_records(const Chunk& chunk) noexcept {
-  return static_cast<std::uint64_t>(
-      std::count_if(std::begin(chunk.records), std::end(chunk.records), [](const auto& record) {
-        return record.begin_ticks.load(std::memory_order_relaxed) != 0;
-      }));
+  return static_cast<std::uint64_t>(std::count_if(
+      std::begin(chunk.records), std::end(chunk.records),
+      [](const auto& record) { return record.begin_ticks.load(std::memory_order_relaxed) != 0; }));
 }
 
 Chunk* take_over_oldest(const Ring& ring) noexcept {
@@ -85,7 +84,8 @@ Chunk* take_free(const Ring& ring) noexcept {
 
 Sizes divide(std::uint64_t wanted_bytes) noexcept {
   const std::uint64_t head = round_up(sizeof(Header), page_bytes);
-  const std::uint64_t names = round_up(std::max(wanted_bytes / 16, smallest_names_bytes), page_bytes);
+  const std::uint64_t names =
+      round_up(std::max(wanted_bytes / 16, smallest_names_bytes), page_bytes);
   const std::uint64_t used = head + names;
   const std::uint64_t left = wanted_bytes > used ? wanted_bytes - used : 0;
   const std::uint64_t chunks = std::max<std::uint64_t>(left / chunk_bytes, 2);

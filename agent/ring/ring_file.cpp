@@ -75,12 +75,12 @@ std::string check_header(const Header& header, std::uint64_t file_bytes) {
            ": use the traceagent of the version that wrote it";
   }
   const std::uint64_t names_end = header.names_offset + header.names_bytes;
-  const bool consistent =
-      header.file_bytes == file_bytes && header.names_offset >= sizeof(Header) &&
-      header.names_offset <= file_bytes && header.names_bytes <= file_bytes &&
-      header.chunks_offset >= names_end && header.chunks_offset <= file_bytes &&
-      header.chunks_offset % alignof(Chunk) == 0 &&
-      header.chunk_count == (file_bytes - header.chunks_offset) / chunk_bytes;
+  const bool consistent = header.file_bytes == file_bytes &&
+                          header.names_offset >= sizeof(Header) &&
+                          header.names_offset <= file_bytes && header.names_bytes <= file_bytes &&
+                          header.chunks_offset >= names_end && header.chunks_offset <= file_bytes &&
+                          header.chunks_offset % alignof(Chunk) == 0 &&
+                          header.chunk_count == (file_bytes - header.chunks_offset) / chunk_bytes;
   return consistent ? "" : "its header contradicts its size: the file is damaged";
 }
 
@@ -89,9 +89,9 @@ std::string check_header(const Header& header, std::uint64_t file_bytes) {
 CreatedRing create_ring(const std::string& path, std::uint64_t wanted_bytes) noexcept try {
   CreatedRing created;
   created.path = path;
-  created.fd = path.empty() ? -1
-                            : open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                                   0600);
+  created.fd = path.empty()
+                   ? -1
+                   : open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   const int open_errno = errno;
   if (created.fd >= 0) {
     created.fd = move_high(created.fd);
