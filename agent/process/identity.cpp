@@ -114,6 +114,9 @@ Resolved resolve(const Placements& placements, const config::Environment& enviro
   make_local_consistent(p);
   if (!p.node_rank) p.node_rank = guess_node(p);
   result.run.is_one_node = *p.local_world_size >= *p.world_size;
+  // A world of one needs nobody to agree with, and its launcher may outlive many runs: the shell of
+  // srun --pty is rank 0 of 1, and so is all that is started from it.
+  result.run.is_launched &= *p.world_size > 1;
   return result;
 }
 
