@@ -12,7 +12,7 @@ namespace traceagent::process {
 
 // What all ranks of a run know alike, so that they find one name without talking to each other.
 struct RunFacts {
-  bool is_launched = false;                 // false: a single process, with no launcher
+  bool is_launched = false;                 // false: nobody to agree with
   bool is_slurm_step = false;               // srun started this process
   bool is_one_node = true;                  // all ranks are on this node: they share their launcher
   std::vector<std::string> rank_variables;  // that are this process's own, of all that are set

@@ -436,6 +436,18 @@ TEST(Identity, RankExportedFromSlurm) {
   EXPECT_EQ(b.run_name, a.run_name);
 }
 
+TEST(Identity, RunsFromOneInteractiveShellOfSrunAreRunsOfTheirOwn) {
+  const ProcessFacts shell = process_facts(400, 100, {"bash"}, {"SLURM_PROCID"});
+  const auto run = [&](int pid) {
+    return identity_of(srun(0, 0, 0, "1", 1),
+                       facts_of({process_facts(pid, 360000, {"./train"}, {"SLURM_PROCID"}), shell,
+                                 foreign_process(300, 50, {"slurmstepd"})}));
+  };
+  EXPECT_EQ(shown(run(500)), "0/1 0/1 node 0 Slurm");
+  EXPECT_EQ(run(500).run_name, "train-20261120-010000-500");
+  EXPECT_NE(run(501).run_key, run(500).run_key);
+}
+
 TEST(Identity, SlurmsVariablesByHand) {
   const Identity a = identity_of({"SLURM_PROCID=0", "SLURM_LOCALID=0", "SLURM_NTASKS=2",
                                   "SLURM_NODEID=0", "SLURM_TASKS_PER_NODE=2"},
