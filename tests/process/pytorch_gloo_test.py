@@ -13,7 +13,7 @@ import tempfile
 
 from places import DEPS, LIBRARY, SOURCE, VENV, need
 
-CALLS = ("cudaGetDeviceCount", "cudaMalloc", "cudaDeviceSynchronize")
+CALLS = ("cudaMalloc", "cudaDeviceSynchronize", "cudaFree")
 ACTIVE = 4
 SCHEDULE = {"TRACEAGENT_RUN_NAME": "gloo", "TRACEAGENT_STEP_MARK": f"call:{CALLS[0]}",
             "TRACEAGENT_SCHEDULE": f"skip_first=0,wait=0,warmup=1,active={ACTIVE},repeat=1"}

@@ -15,10 +15,9 @@ STEPS = 6
 
 
 def cuda_errors(runtime):
-    count, pointer = ctypes.c_int(), ctypes.c_void_p()
-    return [runtime.cudaGetDeviceCount(ctypes.byref(count)),
-            runtime.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(1024)),
-            runtime.cudaDeviceSynchronize()]
+    pointer = ctypes.c_void_p()
+    return [runtime.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(1024)),
+            runtime.cudaDeviceSynchronize(), runtime.cudaFree(pointer)]
 
 
 def main():
