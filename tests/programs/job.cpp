@@ -26,7 +26,7 @@ Job::Job(int argc, char** argv, bool uses_nccl, std::initializer_list<const char
   CHECK(cudaEventCreateWithFlags(&ready_, cudaEventDisableTiming));
   CHECK(cudaEventCreateWithFlags(&reduced_, cudaEventDisableTiming));
   CHECK(cudaMalloc(reinterpret_cast<void**>(&memory_), memory_floats * sizeof(float)));
-  CHECK(cudaMallocHost(reinterpret_cast<void**>(&host_), sizeof(float)));
+  CHECK(cudaMallocHost(reinterpret_cast<void**>(&host_), batch_floats * sizeof(float)));
   if (uses_nccl) {
     connect();
   }
@@ -104,6 +104,11 @@ void Job::reduce_bucket(std::size_t count) {
 void Job::join_communication() {
   CHECK(cudaEventRecord(reduced_, communication_));
   CHECK(cudaStreamWaitEvent(compute_, reduced_, 0));
+}
+
+void Job::load_batch() {
+  CHECK(cudaMemcpyAsync(memory_, host_, batch_floats * sizeof(float), cudaMemcpyHostToDevice,
+                        compute_));
 }
 
 void Job::read_back() {

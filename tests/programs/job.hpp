@@ -40,11 +40,14 @@ class Job {
   void reduce_bucket(std::size_t count);
   /// Compute goes on after everything that communication holds now.
   void join_communication();
+  /// Copies a batch to the device, as a training loop does for every micro batch.
+  void load_batch();
   /// Reads a number back from the device, as a training loop does to print its loss.
   void read_back();
   float* memory() const { return memory_; }
 
   static constexpr std::size_t memory_floats = std::size_t{1} << 20;
+  static constexpr std::size_t batch_floats = 4096;
 
  private:
   void parse(int argc, char** argv);

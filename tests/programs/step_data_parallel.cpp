@@ -12,6 +12,7 @@ const Kernel optimizer("optimizer_kernel");
 constexpr std::size_t buckets[] = {65536, 262144, 262144, 262144, 1000};
 
 void train_step(Job& job, int step) {
+  job.load_batch();
   CHECK(cudaMemsetAsync(job.memory(), 0, 4096, job.compute()));
   for (int layer = 0; layer < 8; ++layer) {
     forward.launch(job.compute());

@@ -3,7 +3,6 @@
 #include "tests/programs/job.hpp"
 #include "tests/programs/kernel.hpp"
 #include "tests/sim/mark.hpp"
-#include "tools/demo_program/check.hpp"
 
 namespace traceagent::programs {
 namespace {
@@ -15,6 +14,7 @@ constexpr int evaluate_every = 50;
 constexpr int evaluation_batches = 10;
 
 void forward_pass(Job& job) {
+  job.load_batch();
   for (int layer = 0; layer < 6; ++layer) {
     forward.launch(job.compute());
   }

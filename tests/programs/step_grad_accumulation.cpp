@@ -13,6 +13,7 @@ constexpr int micro_batches = 4;
 constexpr std::size_t buckets[] = {131072, 131072, 4096};
 
 void micro_batch(Job& job, bool reduce) {
+  job.load_batch();
   for (int layer = 0; layer < 4; ++layer) {
     forward.launch(job.compute());
   }

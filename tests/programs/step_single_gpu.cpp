@@ -1,7 +1,6 @@
 // One GPU, no NCCL: a copy in, launches, the loss read back once per step.
 #include "tests/programs/job.hpp"
 #include "tests/programs/kernel.hpp"
-#include "tools/demo_program/check.hpp"
 
 namespace traceagent::programs {
 namespace {
@@ -11,8 +10,7 @@ const Kernel backward("backward_kernel");
 const Kernel optimizer("optimizer_kernel");
 
 void train_step(Job& job) {
-  static float input[1024];
-  CHECK(cudaMemcpyAsync(job.memory(), input, sizeof input, cudaMemcpyHostToDevice, job.compute()));
+  job.load_batch();
   for (int layer = 0; layer < 6; ++layer) {
     forward.launch(job.compute());
   }

@@ -47,10 +47,13 @@ class TensorPipeline {
   }
 
  private:
+  // The first stage loads the inputs, the last one the labels.
   void first_stage() {
+    job_.load_batch();
     forward_layers();
     send();
     for (int micro = 1; micro < micro_batches; ++micro) {
+      job_.load_batch();
       forward_layers();
       CHECK(ncclGroupStart());
       send();
@@ -65,6 +68,7 @@ class TensorPipeline {
   void second_stage() {
     receive();
     for (int micro = 1; micro < micro_batches; ++micro) {
+      job_.load_batch();
       forward_layers();
       backward_layers();
       CHECK(ncclGroupStart());
@@ -72,6 +76,7 @@ class TensorPipeline {
       receive();
       CHECK(ncclGroupEnd());
     }
+    job_.load_batch();
     forward_layers();
     backward_layers();
     send();

@@ -1,0 +1,59 @@
+// Steps of the same calls, as many and as fast as told; each step ends in a cudaDeviceSynchronize.
+// No collectives: a rank can be killed while the others go on.
+//
+//   steady STEPS CALLS_PER_STEP PAUSE_US [THREADS]
+#include <cuda_runtime_api.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+namespace {
+
+void set_often(void* memory, int calls, int pause_us) {
+  for (int call = 0; call < calls; ++call) {
+    cudaMemsetAsync(memory, call & 0xff, 64, nullptr);
+  }
+  if (pause_us > 0) {
+    usleep(static_cast<useconds_t>(pause_us));
+  }
+}
+
+void one_step(void* memory, int calls, int pause_us, int threads) {
+  std::vector<std::thread> others;
+  for (int i = 1; i < threads; ++i) {
+    others.emplace_back(set_often, memory, calls, pause_us);
+  }
+  set_often(memory, calls, pause_us);
+  for (std::thread& other : others) {
+    other.join();
+  }
+  cudaDeviceSynchronize();
+}
+
+int number(int argc, char** argv, int index, int otherwise) {
+  return argc > index ? std::atoi(argv[index]) : otherwise;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int steps = number(argc, argv, 1, 10);
+  const int calls = number(argc, argv, 2, 10);
+  const int pause_us = number(argc, argv, 3, 0);
+  const int threads = number(argc, argv, 4, 1);
+  void* memory = nullptr;
+  std::printf("malloc %d\n", static_cast<int>(cudaMalloc(&memory, 64)));
+  cudaDeviceSynchronize();
+  for (int step = 0; step < steps; ++step) {
+    one_step(memory, calls, pause_us, threads);
+    if (step % 10 == 9) {
+      std::printf("step %d\n", step + 1);
+      std::fflush(stdout);
+    }
+  }
+  std::printf("free %d\n", static_cast<int>(cudaFree(memory)));
+  return 3;  // what a wrapper or a hook could lose
+}
