@@ -1,5 +1,7 @@
 #include "agent/step/detector.hpp"
 
+#include <bitset>
+
 #include "agent/step/detector_launches.hpp"
 #include "agent/step/detector_sequence.hpp"
 
@@ -12,6 +14,7 @@ struct Detector::State {
     launches.set_may_lock(false);
   }
 
+  void note_boundary(const Token& token) noexcept;
   void feed_launch(const Token& token) noexcept;
   void feed_collective(const Token& token) noexcept;
   bool follows_collectives() noexcept;
@@ -21,6 +24,7 @@ struct Detector::State {
   SequenceDetector launches;
   LaunchThreads threads;
   CallCounts counts;
+  std::bitset<256> working_threads;  ///< that have launched or communicated
   std::uint64_t collectives_beside_launches = 0;
   bool by_collectives = false;
 };
@@ -33,19 +37,26 @@ void Detector::feed(const Token& token) noexcept {
     case Token::Kind::launch:
       return state_->feed_launch(token);
     case Token::Kind::synchronise:
-      ++state_->counts.synchronisations;
-      return;
     case Token::Kind::copy_to_device:
-      ++state_->counts.copies;
-      return;
+      return state_->note_boundary(token);
     case Token::Kind::point_to_point:
     case Token::Kind::collective:
       return state_->feed_collective(token);
   }
 }
 
+void Detector::State::note_boundary(const Token& token) noexcept {
+  const bool is_copy = token.kind == Token::Kind::copy_to_device;
+  ++(is_copy ? counts.copies : counts.synchronisations);
+  const bool is_own = by_collectives ? working_threads[token.thread % working_threads.size()]
+                                     : threads.is_heavy(token.thread);
+  if (is_own) ++counts.own_boundaries;
+}
+
 void Detector::State::feed_launch(const Token& token) noexcept {
   const CallCounts before = counts;
+  working_threads.set(token.thread % working_threads.size());
+  counts.kernels += mixed(token.exact);
   if (kernels.note(token.exact, counts.launches)) ++counts.new_launches;
   ++counts.launches;
   if (by_collectives) return;
@@ -64,6 +75,7 @@ void Detector::State::feed_launch(const Token& token) noexcept {
 }
 
 void Detector::State::feed_collective(const Token& token) noexcept {
+  working_threads.set(token.thread % working_threads.size());
   if (!follows_collectives()) return;
   const CallCounts before = counts;
   if (token.kind == Token::Kind::point_to_point) ++counts.point_to_points;

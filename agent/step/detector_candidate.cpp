@@ -22,7 +22,7 @@ Candidate::Candidate(const History& history, Track track, std::uint64_t period,
 
 void Candidate::add_block(const History& history, std::uint64_t begin) noexcept {
   last_block_ = history.counts(begin + period_) - history.counts(begin);
-  launches_[blocks_ % kept_blocks] = last_block_.launches;
+  kernels_[blocks_ % kept_blocks] = last_block_.kernels;
   ++blocks_;
 }
 
@@ -37,48 +37,83 @@ bool Candidate::follow(const History& history) noexcept {
   return true;
 }
 
+/// Whether the host did something in (nearly) each of the last stretches of `blocks` blocks.
 bool Candidate::has_boundaries(const History& history, std::uint64_t blocks) const noexcept {
   const std::uint64_t length = blocks * period_;
-  const std::uint64_t known = std::min(edge_ - start_, edge_ - std::min(edge_, history.oldest()));
+  const std::uint64_t known = edge_ - std::min(edge_, std::max(start_, history.oldest()));
   const std::uint64_t looked_at = std::min<std::uint64_t>(8, known / length);
   // A prefetching loader copies now and then two batches in one step and none in the next.
   std::uint64_t may_lack = looked_at / 4;
   std::uint64_t end = edge_;
   for (std::uint64_t i = 0; i < looked_at; ++i, end -= length) {
     if (history.counts(end).boundaries() != history.counts(end - length).boundaries()) continue;
-    if (may_lack-- == 0) return is_silent(history, track_, length);
+    if (may_lack-- == 0) return false;
   }
   return looked_at >= 2;
 }
 
-/// Whether the tokens have gone on so long without any such call that steps hold none, and not
-/// just a stack of equal layers inside a step.
-bool Candidate::is_silent(const History& history, Track track, std::uint64_t period) noexcept {
-  constexpr std::uint64_t where_never_seen = 1024;
-  constexpr std::uint64_t where_seen_before = 8192;
-  const std::uint32_t now = history.counts(history.size() - 1).boundaries();
-  const bool never_seen = history.counts(history.oldest()).boundaries() == now;
-  const std::uint64_t tokens = never_seen ? where_never_seen : where_seen_before;
-  const std::uint64_t length = std::max(tokens, 16 * period) + 1;
-  return history.repeats(track, period, length) &&
-         history.counts(history.size() - length).boundaries() == now;
+/// A log line every so often, in blocks that are as the others. Layers are not: where a forward
+/// pass begins or ends, more is launched than the layer; and once is no proof.
+bool Candidate::has_rare_boundaries(const History& history, std::uint64_t blocks) const noexcept {
+  constexpr std::uint64_t apart = 3;
+  const std::uint64_t length = blocks * period_;
+  const std::uint64_t equal = blocks > 1 ? blocks_ / blocks : equal_blocks();
+  const std::uint64_t held = (edge_ - std::min(edge_, std::max(start_, history.oldest()))) / length;
+  const std::uint64_t looked_at = std::min<std::uint64_t>({equal, held, kept_blocks});
+  if (looked_at < 8) return false;
+  const auto own = [&](std::uint64_t age) {
+    return history.counts(edge_ - age * length).own_boundaries;
+  };
+  if (own(0) == own(looked_at)) return false;
+  std::uint64_t last = looked_at + apart;
+  int seen = 0;
+  for (std::uint64_t age = 0; age < looked_at; ++age) {
+    if (own(age) == own(age + 1)) continue;
+    seen += last > looked_at || age - last >= apart ? 1 : 0;
+    last = age;
+  }
+  return seen >= 2;
+}
+
+/// Whether stretches of `blocks` blocks are steps though the host does nothing in most of them.
+bool Candidate::does_without_boundaries(const History& history, std::uint64_t blocks,
+                                        bool launches_are_tokens) const noexcept {
+  const std::uint64_t length = blocks * period_;
+  const std::uint64_t oldest = std::min(edge_, std::max(start_, history.oldest()));
+  const CallCounts& now = history.counts(edge_);
+  if (has_rare_boundaries(history, blocks)) return true;
+  const std::uint64_t silent =
+      launches_are_tokens ? std::max<std::uint64_t>(4096, 16 * length) : 32 * length;
+  if (edge_ - oldest < silent || history.counts(edge_ - silent).boundaries() != now.boundaries()) {
+    return false;
+  }
+  // The tokens are more than a layer has, or more than a stack of layers; or the job never does
+  // anything of the kind, though it is no stage of a pipeline (where other stages may).
+  constexpr std::uint64_t most_of_a_layer = 8;
+  constexpr std::uint64_t most_of_a_stack = 8192;
+  if (now.boundaries() == 0 && now.point_to_points == 0 && !launches_are_tokens) {
+    const auto looked_at = std::min<std::uint64_t>(32 * blocks, kept_blocks);
+    if (repeats_every(static_cast<std::uint32_t>(blocks), static_cast<std::uint32_t>(looked_at))) {
+      return true;
+    }
+  }
+  if (launches_are_tokens && now.boundaries() == 0) return true;
+  if (!launches_are_tokens && period_ >= most_of_a_layer) return true;
+  return edge_ - oldest >= most_of_a_stack &&
+         history.counts(edge_ - most_of_a_stack).boundaries() == now.boundaries();
 }
 
 std::uint64_t Candidate::equal_blocks() const noexcept {
   const auto known = std::min<std::uint64_t>(blocks_, kept_blocks);
   std::uint32_t equal = 1;
-  while (equal < known && launches_of_last(equal) == launches_of_last(0)) ++equal;
+  while (equal < known && kernels_of_last(equal) == kernels_of_last(0)) ++equal;
   return equal;
 }
 
-bool Candidate::repeats_every(std::uint32_t blocks) const noexcept {
-  // Where the host does something in every block, each is at least a micro batch, and the launches
-  // of two steps tell. Else a block may be a layer, and the micro batches of a step look like
-  // steps: more of them than any step has must be equal.
-  const std::uint32_t looked_at = confirmed_ ? std::max(2 * blocks, 6U) : 8 * blocks;
+bool Candidate::repeats_every(std::uint32_t blocks, std::uint32_t looked_at) const noexcept {
   if (looked_at > std::min<std::uint64_t>(blocks_, kept_blocks)) return false;
   for (std::uint32_t age = 0; age + blocks < looked_at; ++age) {
-    if (launches_of_last(age) != launches_of_last(age + blocks)) return false;
+    if (kernels_of_last(age) != kernels_of_last(age + blocks)) return false;
   }
   return true;
 }
@@ -92,7 +127,7 @@ bool Candidate::is_noise() const noexcept {
   for (std::uint32_t age = 0; age < looked_at; ++age) {
     std::uint32_t same = 0;
     for (std::uint32_t other = 0; other < looked_at; ++other) {
-      same += launches_of_last(age) == launches_of_last(other) ? 1 : 0;
+      same += kernels_of_last(age) == kernels_of_last(other) ? 1 : 0;
     }
     most = std::max(most, same);
   }
@@ -115,7 +150,8 @@ std::uint32_t Candidate::verdict(const History& history, bool launches_are_token
   const std::uint32_t blocks =
       launches_are_tokens ? (blocks_ >= blocks_wanted(true) ? 1 : 0) : verdict_of_launches();
   if (blocks == 0 || blocks_ % blocks != 0) return 0;
-  return has_boundaries(history, blocks) ? blocks : 0;
+  if (has_boundaries(history, blocks)) return blocks;
+  return does_without_boundaries(history, blocks, launches_are_tokens) ? blocks : 0;
 }
 
 std::uint32_t Candidate::verdict_of_launches() const noexcept {
@@ -133,7 +169,11 @@ std::uint32_t Candidate::verdict_of_launches() const noexcept {
 std::uint32_t Candidate::super_period(std::uint32_t least) const noexcept {
   const std::uint64_t equal = equal_blocks();
   for (std::uint32_t blocks = least; blocks <= most_blocks_per_step; ++blocks) {
-    if (equal < blocks && repeats_every(blocks)) return blocks;
+    // Where the host does something in every block, each is at least a micro batch, and the
+    // launches of two steps tell. Else a block may be a layer, and the micro batches of a step
+    // look like steps: more of them than any step has must be equal.
+    const std::uint32_t looked_at = confirmed_ ? std::max(2 * blocks, 6U) : 8 * blocks;
+    if (equal < blocks && repeats_every(blocks, looked_at)) return blocks;
   }
   return 0;
 }

@@ -46,17 +46,17 @@ class Candidate {
  private:
   static constexpr std::uint32_t kept_blocks = 8 * most_blocks_per_step;
 
-  static bool is_silent(const History& history, Track track, std::uint64_t period) noexcept;
-  /// Whether the host did something in (nearly) each of the last stretches of `blocks` blocks, or
-  /// nothing at all for so long that it must be a job without such calls.
   bool has_boundaries(const History& history, std::uint64_t blocks) const noexcept;
+  bool has_rare_boundaries(const History& history, std::uint64_t blocks) const noexcept;
+  bool does_without_boundaries(const History& history, std::uint64_t blocks,
+                               bool launches_are_tokens) const noexcept;
   std::uint32_t verdict_of_launches() const noexcept;
   void add_block(const History& history, std::uint64_t begin) noexcept;
-  std::uint32_t launches_of_last(std::uint32_t age) const noexcept {
-    return launches_[(blocks_ - 1 - age) % kept_blocks];
+  std::uint64_t kernels_of_last(std::uint32_t age) const noexcept {
+    return kernels_[(blocks_ - 1 - age) % kept_blocks];
   }
   std::uint64_t equal_blocks() const noexcept;
-  bool repeats_every(std::uint32_t blocks) const noexcept;
+  bool repeats_every(std::uint32_t blocks, std::uint32_t looked_at) const noexcept;
   bool is_noise() const noexcept;
   std::uint64_t blocks_wanted(bool launches_are_tokens) const noexcept;
 
@@ -65,7 +65,7 @@ class Candidate {
   std::uint64_t edge_ = 0;  ///< position of the newest block's end, where the next begins
   std::uint64_t blocks_ = 0;
   CallCounts last_block_;
-  std::uint32_t launches_[kept_blocks] = {};
+  std::uint64_t kernels_[kept_blocks];  ///< what each of the newest blocks launched
   Track track_ = Track::exact;
   bool holds_inner_repeat_ = false;
   bool confirmed_ = false;

@@ -5,13 +5,6 @@ namespace {
 
 constexpr std::uint64_t base = 0x9e3779b97f4a7c15ULL | 1;
 
-/// The doors' hashes may be small numbers; prefix hashes modulo 2^64 want well-mixed symbols.
-std::uint64_t mixed(std::uint64_t value) noexcept {
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
-  return (value ^ (value >> 31)) + 0x632be59bd9b4e019ULL;
-}
-
 }  // namespace
 
 // Not initialised: pages that a short job never reaches are never touched.

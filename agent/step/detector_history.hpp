@@ -10,23 +10,36 @@ namespace traceagent::step {
 
 /// How often the job did something, since it began.
 struct CallCounts {
+  std::uint64_t kernels = 0;  ///< sum of the hashes of the kernels launched: equal for equal sets
   std::uint32_t launches = 0;
   std::uint32_t new_launches = 0;  ///< of kernels that were not known (see KernelSet)
   std::uint32_t synchronisations = 0;
   std::uint32_t copies = 0;  ///< to the device
   std::uint32_t point_to_points = 0;
+  /// Synchronisations and copies by threads that launch or communicate: a loader's thread copies
+  /// at any moment.
+  std::uint32_t own_boundaries = 0;
 
   std::uint32_t boundaries() const noexcept { return synchronisations + copies; }
 
   friend CallCounts operator-(CallCounts a, const CallCounts& b) noexcept {
+    a.kernels -= b.kernels;
     a.launches -= b.launches;
     a.new_launches -= b.new_launches;
     a.synchronisations -= b.synchronisations;
     a.copies -= b.copies;
     a.point_to_points -= b.point_to_points;
+    a.own_boundaries -= b.own_boundaries;
     return a;
   }
 };
+
+/// Spreads what may be small numbers over all bits.
+inline std::uint64_t mixed(std::uint64_t value) noexcept {
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
+  return (value ^ (value >> 31)) + 0x632be59bd9b4e019ULL;
+}
 
 /// Which of a token's two hashes is compared.
 enum class Track : std::uint8_t { exact, shape };

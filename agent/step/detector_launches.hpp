@@ -31,6 +31,11 @@ class LaunchThreads {
     return is_time && elect();
   }
 
+  /// Whether the thread launches enough to be one that trains.
+  bool is_heavy(std::uint32_t thread) const noexcept {
+    return 8 * counts_[slot(thread)] >= counts_[slot(leader_)] && counts_[slot(thread)] > 0;
+  }
+
   std::uint32_t leader() const noexcept { return leader_; }
   std::uint64_t total() const noexcept { return total_; }
   /// The launches since the beginning, while they are few enough to be kept.

@@ -101,6 +101,48 @@ TEST_P(Accumulation, ReducedInEveryMicroBatchIsOneStep) {
 
 INSTANTIATE_TEST_SUITE_P(MicroBatches, Accumulation, testing::Values(2, 3, 4, 8));
 
+TEST(Detector, DoesWithoutBoundariesInEveryStep) {
+  // A loop that never copies and reads its loss back every tenth step only.
+  for (const int read_every : {10, 50, 1000}) {
+    SCOPED_TRACE(read_every);
+    Job job;
+    for (int step = 1; step <= 200; ++step) {
+      job.begin_step();
+      job.launches(10, 8);
+      for (std::uint64_t bucket = 0; bucket < 5; ++bucket) {
+        job.launches(20, 2);
+        job.collective(1, bucket % 3);
+      }
+      job.launches(30, 1);
+      if (step % read_every == 0) job.synchronise();
+    }
+    expect_exact(job, run(job), 33);
+  }
+}
+
+TEST(Detector, CountsPipelineStepsInWhichTheHostNeverWaits) {
+  Job job;
+  const auto layers = [&](int count, std::uint64_t kernel) {
+    for (int layer = 0; layer < count; ++layer) job.launches(kernel, 1), job.collective(1, 32768);
+  };
+  for (int step = 0; step < 200; ++step) {
+    job.begin_step();
+    layers(6, 10);
+    job.point_to_point(50);
+    for (int micro = 1; micro < 4; ++micro) {
+      layers(6, 10);
+      job.point_to_point(50);
+      job.point_to_point(51);
+      layers(3, 20);
+    }
+    job.point_to_point(51);
+    layers(3, 20);
+    job.collective(3, 1);
+    job.launches(30, 1);
+  }
+  expect_exact(job, run(job), 33);
+}
+
 TEST(Detector, FindsLongAccumulationThatReducesTheNormOnceAStep) {
   // Fully sharded training gathers and scatters in every micro batch. More than 8 equal ones look
   // like steps at first; the longer period must win, with the true numbers.

@@ -27,7 +27,7 @@ class Job {
     for (int i = 0; i < count; ++i) add(Token::Kind::launch, kernel, kernel, thread);
   }
   void synchronise() { add(Token::Kind::synchronise, 0, 0); }
-  void copy() { add(Token::Kind::copy_to_device, 0, 0); }
+  void copy(std::uint32_t thread = 1) { add(Token::Kind::copy_to_device, 0, 0, thread); }
 
   /// A new step's first deciding call is the next of this kind of call.
   void begin_step() { step_begins_ = true; }
