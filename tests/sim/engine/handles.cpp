@@ -13,7 +13,7 @@ Stream* Timeline::create_stream(int device, unsigned flags, bool blocking, int p
   stream->blocking = blocking;
   stream->priority = priority;
   std::lock_guard lock(mutex_);
-  stream->id = next_stream_id_++;
+  stream->id = stream->queue = next_stream_id_++;
   streams_.insert(stream);
   return stream;
 }
@@ -39,6 +39,7 @@ Stream* Timeline::legacy_stream(int device) {
   if (stream == nullptr) {
     stream = new Stream;
     stream->id = 7;  // what CUPTI calls the default stream
+    stream->queue = next_stream_id_++;
     stream->device = device;
     stream->legacy = true;
     streams_.insert(stream);

@@ -12,7 +12,8 @@ struct Graph;
 
 /// A queue of device work. Guarded by the timeline's lock.
 struct Stream {
-  std::uint64_t id = 0;  // as cudaStreamGetId would say
+  std::uint64_t id = 0;     // as cudaStreamGetId would say
+  std::uint64_t queue = 0;  // unlike the id and the address, never used twice
   int device = 0;
   bool blocking = true;  // waits for, and holds up, the legacy default stream
   bool legacy = false;

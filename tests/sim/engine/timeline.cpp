@@ -170,32 +170,41 @@ void Timeline::enqueue(Stream& stream, const Work& work, std::uint64_t call_numb
     }
   }
   stream.last = operation;
-  settle(operation);
+  settle(stream, operation);
 }
 
-void Timeline::settle(const OperationPtr& operation) {
+void Timeline::settle(const Stream& stream, const OperationPtr& operation) {
   settle_pending();
-  if (!try_settle(*operation)) {
-    pending_.push_back(operation);
+  const bool first = !pending_.contains(stream.queue);
+  if (!first || !try_settle(*operation)) {
+    pending_[stream.queue].push_back(operation);
     start_device_thread();
   }
 }
 
-// In the order of enqueueing: a predecessor always comes first, so one pass settles all it can.
+// Again and again, because what one queue settles may be what another one waits for.
 void Timeline::settle_pending() {
-  std::erase_if(pending_, [this](const OperationPtr& operation) {
-    return operation->resolved || try_settle(*operation);
-  });
+  for (bool settled = true; settled;) {
+    settled = false;
+    for (auto& [queue, operations] : pending_) {
+      while (!operations.empty() &&
+             (operations.front()->resolved || try_settle(*operations.front()))) {
+        operations.pop_front();
+        settled = true;
+      }
+    }
+    std::erase_if(pending_, [](const auto& entry) { return entry.second.empty(); });
+  }
 }
 
 bool Timeline::try_settle(Operation& operation) {
   if (!predecessors_settled(operation)) {
     return false;
   }
-  operation.start_ns = operation.floor_ns;
   if (operation.host) {
-    return false;  // the device thread runs it and says when it ended
+    return false;  // the device thread runs it and says when it began and ended
   }
+  operation.start_ns = operation.floor_ns;
   if (!operation.parts.empty()) {
     if (!operation.arrived) {
       // Every part, not the first that says no: peers may wait for any of them.
@@ -242,7 +251,7 @@ void Timeline::wait_event(Stream& stream, Event& event) {
   add_predecessor(*operation, stream.last);
   add_predecessor(*operation, event.recorded);
   stream.last = operation;
-  settle(operation);
+  settle(stream, operation);
 }
 
 bool Timeline::done(const OperationPtr& operation) {
@@ -361,14 +370,17 @@ void Timeline::run_device_thread() {
 }
 
 bool Timeline::run_host_functions(std::unique_lock<std::mutex>& lock) {
-  const auto due = std::find_if(pending_.begin(), pending_.end(), [](const OperationPtr& item) {
+  const auto is_due = [](const OperationPtr& item) {
     return item->host && !item->host_started && predecessors_settled(*item) &&
            item->floor_ns <= now_ns();
+  };
+  const auto due = std::find_if(pending_.begin(), pending_.end(), [&](const auto& entry) {
+    return !entry.second.empty() && is_due(entry.second.front());
   });
   if (due == pending_.end()) {
     return false;
   }
-  const OperationPtr operation = *due;
+  const OperationPtr operation = due->second.front();
   operation->host_started = true;
   operation->start_ns = now_ns();
   lock.unlock();

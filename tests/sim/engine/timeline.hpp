@@ -56,7 +56,7 @@ class Timeline {
  private:
   Timeline();
   void enqueue(Stream& stream, const Work& work, std::uint64_t call_number);
-  void settle(const OperationPtr& operation);
+  void settle(const Stream& stream, const OperationPtr& operation);
   void settle_pending();
   bool try_settle(Operation& operation);
   void run_device_thread();
@@ -73,7 +73,8 @@ class Timeline {
   std::set<Stream*> streams_;
   std::set<Event*> events_;
   std::map<int, Stream*> legacy_;
-  std::deque<OperationPtr> pending_;
+  // By Stream::queue. Only the first of a queue can be settled: the others follow it.
+  std::map<std::uint64_t, std::deque<OperationPtr>> pending_;
   std::map<int, std::vector<OperationPtr>> orphans_;  // last work of destroyed streams, by device
 };
 
