@@ -41,11 +41,12 @@ export function inspect(viewer_folder, trace) {
   });
 }
 
-// `lane` is a part of the name of a process to unfold; without it all are folded.
+// `lane` names the processes to unfold by parts of their names, divided by commas; without it all
+// are folded.
 export function screenshot(viewer_folder, trace, out, lane) {
   return with_trace(viewer_folder, trace, async (page) => {
     await page.getByText('Default Workspace').waitFor();
-    if (lane) await page.getByText(lane).first().click();
+    for (const name of lane ? lane.split(',') : []) await page.getByText(name).first().click();
     await page.waitForTimeout(2000);  // tracks are drawn as their queries come back
     await page.screenshot({path: out});
   });
