@@ -171,7 +171,7 @@ void RankFile::write(trace::OutputFile& file, const ring::Window& window, const 
   place_all();
   trace::write_header(file, header);
   trace::EventWriter writer(file, identity.trace_pid);
-  write_process_metadata(writer, ring_, base_ns_);
+  write_process_metadata(writer, ring_);
   write_lane_names(writer);
   write_events(writer);
   report.events = writer.events();

@@ -44,8 +44,7 @@ std::vector<trace::ProcessGroup> process_groups(const ring::Ring& ring) {
   return groups;
 }
 
-void write_process_metadata(trace::EventWriter& writer, const ring::Ring& ring,
-                            std::int64_t base_ns) {
+void write_process_metadata(trace::EventWriter& writer, const ring::Ring& ring) {
   const ring::IdentityBlock& identity = ring.header().identity;
   std::string name = "rank " + std::to_string(identity.rank);
   if (identity.trace_pid != identity.rank) {
@@ -55,15 +54,6 @@ void write_process_metadata(trace::EventWriter& writer, const ring::Ring& ring,
   writer.process_labels(text_of(ring, identity.host) + " pid " +
                         std::to_string(ring.header().owner_pid));
   writer.process_sort_index(identity.trace_pid);
-  writer.metadata("global_rank");
-  writer.arg("value", identity.rank);
-  writer.end();
-  writer.metadata("clock_sync_timestamp_us");
-  writer.arg("value", base_ns / 1000);
-  writer.end();
-  writer.metadata("clock_sync_error_bound");
-  writer.arg("value", clock_of(ring).error_ns() / 1000.0);
-  writer.end();
 }
 
 namespace {
@@ -118,12 +108,19 @@ JsonObject dropped_object(const ring::Ring& ring) {
   return dropped;
 }
 
-JsonObject clock_object(const ring::Ring& ring) {
+// The two clock_sync values have Composer's names and units. They stand here, not in metadata events
+// as Composer writes them: Chrome's viewer warns of every metadata event it does not know.
+JsonObject clock_object(const ring::Ring& ring, const ring::Window& window) {
   const ring::Header& header = ring.header();
+  const event::TickConverter converter = clock_of(ring);
+  const std::int64_t begin_ns =
+      converter.realtime_ns(window.begin_ticks.load(std::memory_order_relaxed));
   JsonObject clock;
   clock.add("ticks", header.ticks_from_tsc != 0 ? "tsc" : "CLOCK_MONOTONIC_RAW")
       .add("anchors", header.anchor_count.load(std::memory_order_relaxed))
-      .add("error_ns", clock_of(ring).error_ns())
+      .add("error_ns", converter.error_ns())
+      .add("clock_sync_timestamp_us", begin_ns / 1000)
+      .add("clock_sync_error_bound", converter.error_ns() / 1000.0)
       .add("ns_per_tick", header.nominal_ns_per_tick);
   return clock;
 }
@@ -158,7 +155,7 @@ JsonObject rank_metadata(const ring::Ring& ring, const ring::Window& window, std
       .add("events", events)
       .add("dropped", dropped_object(ring))
       .add("doors", doors_object(ring))
-      .add("clock", clock_object(ring))
+      .add("clock", clock_object(ring, window))
       .add("cost", cost_object(ring, window, events))
       .add("ring_bytes", header.file_bytes)
       .add("options", JsonValue::raw(text_of(ring, header.identity.options_json)));

@@ -12,9 +12,8 @@ namespace traceagent::drain {
 
 std::vector<trace::ProcessGroup> process_groups(const ring::Ring& ring);
 
-// process_name and the like, and Composer's global_rank and clock_sync events.
-void write_process_metadata(trace::EventWriter& writer, const ring::Ring& ring,
-                            std::int64_t base_ns);
+// process_name and the like: only metadata events that Chrome's viewer knows.
+void write_process_metadata(trace::EventWriter& writer, const ring::Ring& ring);
 
 // The value of "traceagent": identity, options, schedule's cycle, doors, drops, cost, clock.
 trace::JsonObject rank_metadata(const ring::Ring& ring, const ring::Window& window,
