@@ -108,8 +108,8 @@ JsonObject dropped_object(const ring::Ring& ring) {
   return dropped;
 }
 
-// The two clock_sync values have Composer's names and units. They stand here, not in metadata events
-// as Composer writes them: Chrome's viewer warns of every metadata event it does not know.
+// The two clock_sync values have Composer's names and units. They stand here, not in metadata
+// events as Composer writes them: Chrome's viewer warns of every metadata event it does not know.
 JsonObject clock_object(const ring::Ring& ring, const ring::Window& window) {
   const ring::Header& header = ring.header();
   const event::TickConverter converter = clock_of(ring);
