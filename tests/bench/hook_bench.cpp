@@ -1,0 +1,159 @@
+// What a hook costs the job: a call through the PLT, the wrapper, a function that does nothing.
+// All cases run in one traced process, interleaved, so that they meet the same machine.
+#include <benchmark/benchmark.h>
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+#include <nvtx3/nvToolsExt.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "agent/event/record.hpp"
+#include "agent/event/ticks.hpp"
+#include "tests/bench/traced_process.hpp"
+
+extern "C" {
+cudaError_t plainMalloc(void**, size_t);
+cudaError_t plainLaunchKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t);
+ncclResult_t plainAllReduce(const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t,
+                            cudaStream_t);
+void __cudaRegisterFunction(void**, const char*, char*, const char*, int, uint3*, uint3*, dim3*,
+                            dim3*, int*);
+}
+
+namespace traceagent::bench {
+namespace {
+
+constexpr int kernel_stub = 0;
+const ncclComm_t comm = reinterpret_cast<ncclComm_t>(0x1000);
+
+void malloc_plain() {
+  void* pointer = nullptr;
+  benchmark::DoNotOptimize(plainMalloc(&pointer, 1024));
+}
+void malloc_hooked() {
+  void* pointer = nullptr;
+  benchmark::DoNotOptimize(cudaMalloc(&pointer, 1024));
+}
+void launch_plain() {
+  benchmark::DoNotOptimize(plainLaunchKernel(&kernel_stub, {64}, {256}, nullptr, 0, nullptr));
+}
+void launch_hooked() {
+  benchmark::DoNotOptimize(cudaLaunchKernel(&kernel_stub, {64}, {256}, nullptr, 0, nullptr));
+}
+void all_reduce_plain() {
+  benchmark::DoNotOptimize(
+      plainAllReduce(nullptr, nullptr, 4096, ncclFloat, ncclSum, comm, nullptr));
+}
+void all_reduce_hooked() {
+  benchmark::DoNotOptimize(
+      ncclAllReduce(nullptr, nullptr, 4096, ncclFloat, ncclSum, comm, nullptr));
+}
+void nvtx_range() {
+  nvtxRangePushA("forward");
+  nvtxRangePop();
+}
+
+// The least that any recording can cost: both ticks and the record, in a mapped ring of 64 MiB.
+class Floor {
+ public:
+  Floor() {
+    void* memory = mmap(nullptr, count * sizeof(event::Record), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    records_ = static_cast<event::Record*>(memory);
+  }
+  void record() noexcept {
+    event::Record& record = records_[next_++ % count];
+    const std::uint64_t begin = event::read_ticks();
+    record.function = 1;
+    record.layout = event::Layout::launch;
+    record.flags = 0;
+    record.result = 0;
+    record.detail = 0;
+    record.extra = 0;
+    std::fill(std::begin(record.args), std::end(record.args), begin);
+    record.begin_ticks.store(begin, std::memory_order_release);
+    record.end_ticks.store(event::read_ticks(), std::memory_order_release);
+  }
+
+ private:
+  static constexpr std::size_t count = std::size_t{1} << 20;
+  event::Record* records_;
+  std::size_t next_ = 0;
+};
+
+void floor_record() {
+  static Floor floor;
+  floor.record();
+}
+
+template <void (*call)()>
+void repeat(benchmark::State& state) {
+  call();  // what happens only once is not the hook's cost
+  for (auto _ : state) call();
+}
+
+template <void (*call)()>
+void repeat_recording(benchmark::State& state) {
+  const std::uint64_t dropped_before = dropped();
+  repeat<call>(state);
+  if (dropped() != dropped_before) state.SkipWithError("the ring was full: nothing was measured");
+}
+
+constexpr int plain_calls = 4'000'000;
+// Well within the ring's million records, so that the drain, which frees later, is never waited
+// for.
+constexpr int recorded_calls = 400'000;
+
+void enter_idle(const benchmark::State&) { enter(Step::idle); }
+void enter_recording(const benchmark::State&) { enter(Step::recording_for_nothing); }
+
+double minimum(const std::vector<double>& values) {
+  return *std::min_element(values.begin(), values.end());
+}
+
+void add(const char* name, void (*run)(benchmark::State&), void (*set_up)(const benchmark::State&),
+         int calls) {
+  benchmark::RegisterBenchmark(name, run)
+      ->Setup(set_up)
+      ->Iterations(calls)
+      ->Repetitions(31)
+      ->ComputeStatistics("min", minimum)
+      ->ReportAggregatesOnly();
+}
+
+void add_all() {
+  add("plain/malloc", repeat<malloc_plain>, enter_idle, plain_calls);
+  add("plain/launch", repeat<launch_plain>, enter_idle, plain_calls);
+  add("plain/all_reduce", repeat<all_reduce_plain>, enter_idle, plain_calls);
+  add("idle/malloc", repeat<malloc_hooked>, enter_idle, plain_calls);
+  add("idle/launch", repeat<launch_hooked>, enter_idle, plain_calls);
+  add("idle/all_reduce", repeat<all_reduce_hooked>, enter_idle, plain_calls);
+  add("idle/nvtx_push_pop", repeat<nvtx_range>, enter_idle, plain_calls);
+  add("active/floor", repeat<floor_record>, enter_recording, recorded_calls);
+  add("active/malloc", repeat_recording<malloc_hooked>, enter_recording, recorded_calls);
+  add("active/launch", repeat_recording<launch_hooked>, enter_recording, recorded_calls);
+  add("active/all_reduce", repeat_recording<all_reduce_hooked>, enter_recording, recorded_calls);
+  add("active/nvtx_push_pop", repeat_recording<nvtx_range>, enter_recording, recorded_calls);
+}
+
+}  // namespace
+}  // namespace traceagent::bench
+
+int main(int argc, char** argv) {
+  const int result = traceagent::bench::run_traced(argv);
+  if (result >= 0) return result;
+  std::vector<char*> arguments(argv, argv + argc);
+  char interleaved[] = "--benchmark_enable_random_interleaving=true";
+  arguments.insert(arguments.begin() + 1, interleaved);
+  int count = static_cast<int>(arguments.size());
+  arguments.push_back(nullptr);
+  benchmark::Initialize(&count, arguments.data());
+  char name[] = "a_kernel";
+  __cudaRegisterFunction(nullptr, reinterpret_cast<const char*>(&traceagent::bench::kernel_stub),
+                         name, name, -1, nullptr, nullptr, nullptr, nullptr, nullptr);
+  traceagent::bench::add_all();
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

@@ -1,0 +1,81 @@
+#include "tests/bench/traced_process.hpp"
+
+#include <nvtx3/nvToolsExt.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "agent/ring/ring_file.hpp"
+
+namespace traceagent::bench {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr const char* scratch_variable = "TRACEAGENT_BENCH_SCRATCH";
+constexpr const char* step_name = "bench_step";
+
+void set(const char* variable, const std::string& value) { setenv(variable, value.c_str(), 1); }
+
+void choose_options(const fs::path& scratch) {
+  set(scratch_variable, scratch);
+  set("LD_PRELOAD", fs::read_symlink("/proc/self/exe").parent_path() / "../lib/libtraceagent.so");
+  set("TRACEAGENT_STEP_MARK", std::string("nvtx:") + step_name);
+  set("TRACEAGENT_SCHEDULE", "wait=1,warmup=1,active=1,repeat=0");
+  set("TRACEAGENT_RING_FOLDER", scratch);
+  set("TRACEAGENT_OUTPUT_FOLDER", scratch / "traces");
+  set("TRACEAGENT_OUTPUT_OVERWRITE", "true");
+  set("TRACEAGENT_MERGE_MODE", "off");
+  set("TRACEAGENT_QUIET", "true");
+}
+
+fs::path own_ring() {
+  for (const auto& entry : fs::recursive_directory_iterator(std::getenv(scratch_variable))) {
+    if (entry.path().extension() == ".ring") return entry.path();
+  }
+  return {};
+}
+
+}  // namespace
+
+int run_traced(char** arguments) {
+  if (std::getenv(scratch_variable) != nullptr) return -1;
+  const fs::path scratch = "/dev/shm/traceagent-bench-" + std::to_string(getpid());
+  fs::create_directory(scratch);
+  const pid_t child = fork();
+  if (child == 0) {
+    choose_options(scratch);
+    execv("/proc/self/exe", arguments);
+    _exit(127);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  fs::remove_all(scratch);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+void enter(Step step) {
+  static unsigned steps_begun = 0;
+  do {
+    if (steps_begun > 0) nvtxRangePop();
+    nvtxRangePushA(step_name);
+  } while (steps_begun++ % 3 != static_cast<unsigned>(step));
+  // The drain keeps 100 ms of records and looks every 20 to 100 ms.
+  const bool records = step != Step::idle;
+  std::this_thread::sleep_for(std::chrono::milliseconds(records ? 300 : 20));
+}
+
+std::uint64_t dropped() {
+  ring::OpenedRing opened = ring::open_ring(own_ring());
+  if (!opened.ring.valid()) return UINT64_MAX;
+  std::uint64_t sum = 0;
+  for (const auto& count : opened.ring.header().dropped) sum += count.load();
+  ring::close_ring(opened);
+  return sum;
+}
+
+}  // namespace traceagent::bench

@@ -1,0 +1,24 @@
+#pragma once
+// A benchmark whose own process is traced: it starts itself again with the agent preloaded, as a
+// user would, and chooses what the agent does by its step marks.
+
+#include <cstdint>
+
+namespace traceagent::bench {
+
+// In a process without the agent: runs this program again with it, in a scratch folder of tmpfs
+// that is removed afterwards, and returns its exit code. In the traced process: -1.
+int run_traced(char** arguments);
+
+// The schedule of the traced process is wait 1, warmup 1, active 1 for ever: each state comes
+// round.
+enum class Step : unsigned { idle, recording_for_nothing, recording_for_a_file };
+
+// Begins steps until the next one of this kind. While recording for nothing, the drain thread frees
+// the ring's chunks as they fill; what was recorded before is waited for.
+void enter(Step step);
+
+// Events that the ring of this process had no room for, so far.
+std::uint64_t dropped();
+
+}  // namespace traceagent::bench
