@@ -3,7 +3,7 @@
 // record, publish it, call the real function, patch its end. No lock, no allocation, no system
 // call, errno untouched. Not noexcept: an exception of the job's callback passes through.
 
-#include <utility>
+#include <string_view>
 
 #include "agent/api/function.hpp"
 #include "agent/door/start.hpp"
@@ -16,22 +16,23 @@ namespace traceagent::door {
 
 using event::Record;
 
-// The function whose calls `step.mark: call:` counts; none otherwise.
-extern constinit std::atomic<api::Function> counted_function;
-
-inline void report_counted(api::Function function, std::uint64_t ticks) noexcept {
-  if (counted_function.load(std::memory_order_relaxed) != function) [[likely]]
+// `step.mark: call:FUNCTION` counts a function by the name the user knows: cudaLaunchKernel is also
+// nvcc 13's __cudaLaunchKernel and the per-thread-stream variants of both.
+inline void report_counted(step::Tracker& steps, api::Function function,
+                           std::uint64_t ticks) noexcept {
+  if ((steps.interest() & step::interest_calls) == 0) [[likely]] {
     return;
-  if (step::Tracker* steps = tracker.load(std::memory_order_acquire)) {
-    steps->call(api::name_of(function).symbol, ticks);
   }
+  const api::FunctionName& name = api::name_of(function);
+  const std::string_view counted = steps.called_function();
+  if (name.shown == counted || name.symbol == counted) steps.call(counted, ticks);
 }
 
 template <class Call>
 void observe(api::Function function, const Call& call, std::uint64_t ticks) noexcept {
   step::Tracker* steps = tracker.load(std::memory_order_acquire);
   if (steps == nullptr) return;
-  report_counted(function, ticks);
+  report_counted(*steps, function, ticks);
   call.observe(*steps, ticks);
 }
 

@@ -56,6 +56,7 @@ void* replace(void* real, api::Function function) noexcept {
   if (wrapper != nullptr) {
     void* known = nullptr;
     target(library, function).compare_exchange_strong(known, real, std::memory_order_relaxed);
+    if (known == nullptr) keep_loaded(real);
     if (known == nullptr || known == real) {
       replaced.fetch_add(1, std::memory_order_relaxed);
       return wrapper;

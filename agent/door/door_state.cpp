@@ -4,6 +4,5 @@
 namespace traceagent::door {
 
 constinit std::atomic<step::Tracker*> tracker{nullptr};
-constinit std::atomic<api::Function> counted_function{api::Function::none};
 
 }  // namespace traceagent::door

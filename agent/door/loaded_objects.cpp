@@ -133,6 +133,13 @@ DlvsymFunction true_dlvsym() noexcept {
   return reinterpret_cast<DlvsymFunction>(from_libc(dlvsym_address, "dlvsym"));
 }
 
+void keep_loaded(const void* address) noexcept {
+  Dl_info info{};
+  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr || info.dli_fname[0] == '\0') return;
+  void* handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+  if (handle != nullptr) dlclose(handle);
+}
+
 bool is_ours(const void* address) noexcept {
   static constinit std::atomic<const void*> our_base{nullptr};
   Dl_info info{};

@@ -13,6 +13,10 @@ using DlvsymFunction = void* (*)(void*, const char*, const char*);
 DlsymFunction true_dlsym() noexcept;
 DlvsymFunction true_dlvsym() noexcept;
 
+// Keeps the object that holds `address` loaded until the process ends, whatever the job closes: a
+// wrapper's cached target must never point into a library that is gone.
+void keep_loaded(const void* address) noexcept;
+
 // True when the address lies in this library.
 bool is_ours(const void* address) noexcept;
 

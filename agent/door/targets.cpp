@@ -42,6 +42,7 @@ void* find_target(Library library, api::Function function) noexcept {
   if (found == nullptr || is_ours(found)) found = symbol_in_object(name.soname, symbol);
   // libtorch may carry NCCL within itself; a libcudart of another major is not the same function.
   if (found == nullptr && library == Library::nccl) found = symbol_in_object("", symbol);
+  if (found != nullptr) keep_loaded(found);
   dlerror();  // the failed look-ups are ours: the program must not read them
   errno = saved_errno;
   if (found != nullptr) target(library, function).store(found, std::memory_order_relaxed);

@@ -30,7 +30,10 @@ struct Agent {
   std::int64_t trace_pid = 0;  // shown as pid in the trace: the rank, but for a second claimant
   int pid = 0;
 
-  bool speaks_for_node() const noexcept { return identity.local_rank == 0; }
+  // One process says what concerns all; a child that inherited the rank does not say it again.
+  bool speaks_for_node() const noexcept {
+    return identity.local_rank == 0 && trace_pid == identity.rank;
+  }
 };
 
 // nullptr until the agent runs, and in a process where it has switched itself off.

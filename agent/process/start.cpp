@@ -102,7 +102,6 @@ void watch_steps(Agent& made) {
   made.tracker = std::make_unique<step::Tracker>(mark.value_or(step::MarkSpecification{}),
                                                  *made.windows, made.options.step_patience);
   const api::Function counted = door::find_function(made.tracker->called_function());
-  door::counted_function.store(counted, std::memory_order_relaxed);
   made.windows->watch(made.tracker.get(), watch_of(made.options, counted));
 }
 
@@ -117,11 +116,12 @@ std::unique_ptr<Agent> make_agent() {
   if (!made->options.enabled) return nullptr;
   made->options.output_folder = absolute(made->options.output_folder);
   made->identity = identify(made->options, environment, ProcFacts::of_process());
+  const bool has_ring = make_ring(*made);
   if (made->speaks_for_node()) {
     for (const config::Problem& problem : loaded.problems) say_problem(problem.line);
     for (const std::string& problem : made->identity.problems) say_problem(problem);
   }
-  if (!make_ring(*made)) return nullptr;
+  if (!has_ring) return nullptr;
   if (!output_is_usable(*made)) {
     remove_ring(*made);
     return nullptr;
