@@ -1,0 +1,75 @@
+"""A program of several ranks on the simulated GPU, traced, with the simulator's truth beside it."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from places import BUILD, need
+from trace_file import Trace
+from truth import Truth
+
+RUN = BUILD / "bin/traceagent-run"
+MPIRUN = ["mpirun", "--oversubscribe", "-n"]
+LAUNCHER_VARIABLES = re.compile(
+    r"TRACEAGENT_|OMPI_|PMI|SLURM_|TORCHELASTIC_|SIMGPU_|(RANK|LOCAL_RANK|WORLD_SIZE|LOCAL_WORLD_SIZE|"
+    r"GROUP_RANK|MASTER_ADDR|MASTER_PORT|LD_PRELOAD)$")
+
+
+def variables_of(folder, **more):
+    """The environment of a traced program in `folder`; the run has a fixed name."""
+    kept = {key: value for key, value in os.environ.items() if not LAUNCHER_VARIABLES.match(key)}
+    kept |= {"LD_LIBRARY_PATH": f"{BUILD}/sim/lib", "TRACEAGENT_RUN_NAME": "run",
+             "SIMGPU_TRUTH": f"{folder}/{{rank}}-{{pid}}.truth",
+             # mpirun refuses root otherwise, and containers are root.
+             "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return kept | {key: str(value) for key, value in more.items()}
+
+
+class TracedRun:
+    """What a run left in its folder."""
+
+    def __init__(self, folder, out, err):
+        self.folder, self.out, self.err = folder, out, err
+
+    @property
+    def traces(self):
+        return self.folder / "run/traces"
+
+    def files(self):
+        return sorted(path.name for path in self.traces.iterdir())
+
+    def trace(self, name="node0.json"):
+        return Trace(self.traces / name)
+
+    def truth(self):
+        return Truth(self.folder.glob("*.truth"))
+
+
+def run_ranks(folder, ranks, command, **environment):
+    """Under mpirun and traceagent-run; raises where the program does not end well."""
+    need(shutil.which("mpirun") or "/none", "mpirun")
+    words = [*MPIRUN, str(ranks), RUN, *command]
+    return run_command(folder, words, variables_of(folder, **environment))
+
+
+def run_command(folder, words, variables):
+    done = subprocess.run([str(word) for word in words], cwd=folder, env=variables, text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=200)
+    if done.returncode != 0:
+        raise RuntimeError(f"{words} ended with {done.returncode}: {done.stdout}{done.stderr}")
+    return TracedRun(pathlib.Path(folder), done.stdout, done.stderr)
+
+
+def report(test):
+    """Runs a generator of problems in a folder of its own; the test's exit code."""
+    with tempfile.TemporaryDirectory(prefix="traceagent-test-") as folder:
+        problems = list(test(pathlib.Path(folder)))
+        if problems and os.environ.get("KEEP_FAILED"):
+            shutil.copytree(folder, os.environ["KEEP_FAILED"], dirs_exist_ok=True)
+    print(*problems[:20], sep="\n")
+    print(f"{len(problems)} problems")
+    sys.exit(1 if problems else 0)
