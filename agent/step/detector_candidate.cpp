@@ -1,6 +1,7 @@
 #include "agent/step/detector_candidate.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace traceagent::step {
 
@@ -82,6 +83,7 @@ bool Candidate::does_without_boundaries(const History& history, std::uint64_t bl
   const std::uint64_t oldest = std::min(edge_, std::max(start_, history.oldest()));
   const CallCounts& now = history.counts(edge_);
   if (has_rare_boundaries(history, blocks)) return true;
+  if (!launches_are_tokens && blocks_ >= 8 && holds_micro_batches(history)) return true;
   const std::uint64_t silent =
       launches_are_tokens ? std::max<std::uint64_t>(4096, 16 * length) : 32 * length;
   if (edge_ - oldest < silent || history.counts(edge_ - silent).boundaries() != now.boundaries()) {
@@ -134,33 +136,64 @@ bool Candidate::is_noise() const noexcept {
   return 2 * most <= looked_at;
 }
 
-std::uint64_t Candidate::blocks_wanted(bool launches_are_tokens) const noexcept {
+/// Whether two equal stretches with a send or receive follow each other inside the newest block:
+/// micro batches, so that the block is more than one.
+bool Candidate::holds_micro_batches(const History& history) const noexcept {
+  struct Seen {
+    std::uint64_t symbol, position;
+  };
+  Seen seen[8];
+  std::uint32_t count = 0;
+  if (edge_ - std::min(edge_, history.oldest()) < period_) return false;
+  for (std::uint64_t i = edge_ - period_; i < edge_; ++i) {
+    if (history.counts(i).point_to_points == history.counts(i + 1).point_to_points) continue;
+    const std::uint64_t symbol = history.symbol(track_, i);
+    Seen* last =
+        std::find_if(seen, seen + count, [symbol](const Seen& s) { return s.symbol == symbol; });
+    if (last == seen + count) {
+      if (count < std::size(seen)) seen[count++] = {symbol, i};
+      continue;
+    }
+    const std::uint64_t length = i - last->position;
+    if (i + length <= edge_ &&
+        history.hash(track_, last->position, i) == history.hash(track_, i, i + length)) {
+      return true;
+    }
+    last->position = i;
+  }
+  return false;
+}
+
+std::uint64_t Candidate::blocks_wanted(const History& history,
+                                       bool launches_are_tokens) const noexcept {
   // Accumulation of up to 8 micro batches shows at most 7 equal blocks of collectives in a row
   // (the eighth holds the optimizer), but 8 equal blocks of launches before the optimizer's.
   if (launches_are_tokens) return 9;
   // With a pipeline, a block in which the host never waits and nothing repeats is rather a micro
   // batch than a step.
   const bool is_of_pipeline = last_block_.point_to_points > 0;
-  if (is_of_pipeline && !holds_inner_repeat_ && last_block_.synchronisations == 0) return 32;
-  return 8;
+  if (!is_of_pipeline || holds_inner_repeat_ || last_block_.synchronisations > 0) return 8;
+  return blocks_ >= 32 || !holds_micro_batches(history) ? 32 : 8;
 }
 
 std::uint32_t Candidate::verdict(const History& history, bool launches_are_tokens) const noexcept {
   if (!at_edge(history) || blocks_ < 6) return 0;
-  const std::uint32_t blocks =
-      launches_are_tokens ? (blocks_ >= blocks_wanted(true) ? 1 : 0) : verdict_of_launches();
+  const std::uint32_t blocks = launches_are_tokens
+                                   ? (blocks_ >= blocks_wanted(history, true) ? 1 : 0)
+                                   : verdict_of_launches(history);
   if (blocks == 0 || blocks_ % blocks != 0) return 0;
   if (has_boundaries(history, blocks)) return blocks;
   return does_without_boundaries(history, blocks, launches_are_tokens) ? blocks : 0;
 }
 
-std::uint32_t Candidate::verdict_of_launches() const noexcept {
+std::uint32_t Candidate::verdict_of_launches(const History& history) const noexcept {
   // Blocks in which nothing runs are rather a model's parameters that are sent round one by one;
   // but the launches of some jobs cannot be seen at all.
   constexpr std::uint64_t silent_blocks = 32;
   if (last_block_.launches == 0 && blocks_ < silent_blocks) return 0;
   if (!confirmed_ && track_ == Track::shape) return 0;
-  if (equal_blocks() >= blocks_wanted(false)) return 1;
+  const std::uint64_t equal = equal_blocks();
+  if (equal >= 8 && equal >= blocks_wanted(history, false)) return 1;
   const std::uint32_t blocks = super_period(2);
   if (blocks > 0) return blocks;
   return is_noise() ? 1 : 0;

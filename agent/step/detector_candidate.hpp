@@ -50,7 +50,7 @@ class Candidate {
   bool has_rare_boundaries(const History& history, std::uint64_t blocks) const noexcept;
   bool does_without_boundaries(const History& history, std::uint64_t blocks,
                                bool launches_are_tokens) const noexcept;
-  std::uint32_t verdict_of_launches() const noexcept;
+  std::uint32_t verdict_of_launches(const History& history) const noexcept;
   void add_block(const History& history, std::uint64_t begin) noexcept;
   std::uint64_t kernels_of_last(std::uint32_t age) const noexcept {
     return kernels_[(blocks_ - 1 - age) % kept_blocks];
@@ -58,7 +58,8 @@ class Candidate {
   std::uint64_t equal_blocks() const noexcept;
   bool repeats_every(std::uint32_t blocks, std::uint32_t looked_at) const noexcept;
   bool is_noise() const noexcept;
-  std::uint64_t blocks_wanted(bool launches_are_tokens) const noexcept;
+  bool holds_micro_batches(const History& history) const noexcept;
+  std::uint64_t blocks_wanted(const History& history, bool launches_are_tokens) const noexcept;
 
   std::uint64_t period_ = 0;
   std::uint64_t start_ = 0;

@@ -140,7 +140,7 @@ TEST(Detector, CountsPipelineStepsInWhichTheHostNeverWaits) {
     job.collective(3, 1);
     job.launches(30, 1);
   }
-  expect_exact(job, run(job), 33);
+  expect_exact(job, run(job), 8);
 }
 
 TEST(Detector, FindsLongAccumulationThatReducesTheNormOnceAStep) {
