@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 
+#include "tests/programs/kernel.hpp"
 #include "tools/demo_program/ranks.hpp"
 
 namespace traceagent::programs {
@@ -31,8 +32,7 @@ class Job {
   cudaStream_t compute() const { return compute_; }
   cudaStream_t communication() const { return communication_; }
 
-  /// Runs the body once per step inside an NVTX range "step", marking each in the truth, and
-  /// `after`, if any, outside of the range.
+  /// Runs the body once per step inside an NVTX range "step", and `after`, if any, outside of it.
   void run(const std::function<void(int step)>& body,
            const std::function<void(int step)>& after = nullptr);
 
@@ -40,6 +40,9 @@ class Job {
   void reduce_bucket(std::size_t count);
   /// Compute goes on after everything that communication holds now.
   void join_communication();
+  /// Marks the optimizer step in the truth, inside of the step and not at its very edge, and
+  /// launches the optimizer's kernels.
+  void optimize(const Kernel& optimizer);
   /// Copies a batch to the device, as a training loop does for every micro batch.
   void load_batch();
   /// Reads a number back from the device, as a training loop does to print its loss.
@@ -54,6 +57,7 @@ class Job {
   void connect();
 
   int steps_ = 200;
+  std::uint64_t optimized_ = 0;
   bool nvtx_ = true;
   std::map<std::string, bool> flags_;
   demo::Ranks ranks_;

@@ -23,7 +23,7 @@ void train_step(Job& job, int step) {
     job.reduce_bucket(bucket);
   }
   job.join_communication();
-  optimizer.launch(job.compute());
+  job.optimize(optimizer);
   if (step % 10 == 0) {
     job.read_back();
   }

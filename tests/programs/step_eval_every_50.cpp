@@ -27,7 +27,7 @@ void train_step(Job& job) {
     job.reduce_bucket(bucket);
   }
   job.join_communication();
-  optimizer.launch(job.compute());
+  job.optimize(optimizer);
 }
 
 void evaluate(Job& job) {

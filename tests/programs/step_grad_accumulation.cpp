@@ -30,7 +30,7 @@ void train_step(Job& job) {
     micro_batch(job, job.flag("--sync-each") || micro == micro_batches - 1);
   }
   job.join_communication();
-  optimizer.launch(job.compute());
+  job.optimize(optimizer);
   job.read_back();
 }
 

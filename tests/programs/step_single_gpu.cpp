@@ -17,7 +17,7 @@ void train_step(Job& job) {
   for (int layer = 0; layer < 6; ++layer) {
     backward.launch(job.compute());
   }
-  optimizer.launch(job.compute());
+  job.optimize(optimizer);
   job.read_back();
 }
 

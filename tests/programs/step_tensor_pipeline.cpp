@@ -43,7 +43,7 @@ class TensorPipeline {
     }
     CHECK(ncclAllReduce(job_.memory(), job_.memory(), 1, ncclFloat32, ncclSum, job_.world(),
                         job_.compute()));
-    optimizer.launch(job_.compute());
+    job_.optimize(optimizer);
   }
 
  private:
