@@ -120,6 +120,24 @@ TEST(Detector, DoesWithoutBoundariesInEveryStep) {
   }
 }
 
+TEST(Detector, DoesNotCountEvaluationsThatAloneReadBack) {
+  Job job;
+  for (int step = 1; step <= 200; ++step) {
+    job.begin_step();
+    job.launches(10, 6);
+    for (std::uint64_t bucket = 0; bucket < 3; ++bucket) {
+      job.launches(20, 1);
+      job.collective(1, bucket / 2);
+    }
+    job.launches(30, 1);
+    if (step % 50 != 0) continue;
+    for (int batch = 0; batch < 10; ++batch) job.launches(10, 6), job.synchronise();
+    job.collective(1, 2);
+    job.synchronise();
+  }
+  expect_exact(job, run(job), 33);
+}
+
 TEST(Detector, CountsPipelineStepsInWhichTheHostNeverWaits) {
   Job job;
   const auto layers = [&](int count, std::uint64_t kernel) {
