@@ -1,22 +1,30 @@
 """The project's own files: what git tracks, or everything outside the build folders without git."""
 
 import pathlib
+import re
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 CPP = {".cpp", ".hpp", ".h", ".cu", ".c"}
 
 
+def names_in_git():
+    try:
+        listing = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True)
+    except FileNotFoundError:
+        return []
+    return listing.stdout.split("\0")
+
+
+def names_on_disk():
+    left_out = re.compile(r"build(-[^/]*)?/|\.git/|(.*/)?__pycache__/")
+    names = (str(p.relative_to(ROOT)) for p in ROOT.rglob("*") if p.is_file())
+    return [name for name in names if not left_out.match(name)]
+
+
 def tracked_files(suffixes=None):
     """Paths relative to ROOT, sorted; deleted but still tracked ones are left out."""
-    listing = subprocess.run(
-        ["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True, check=False
-    )
-    if listing.returncode == 0:
-        names = listing.stdout.split("\0")
-    else:
-        names = (str(p.relative_to(ROOT)) for p in ROOT.rglob("*") if p.is_file())
-        names = (n for n in names if not n.startswith(("build", ".git/")))
+    names = names_in_git() or names_on_disk()
     paths = sorted(pathlib.Path(n) for n in names if n)
     return [p for p in paths if (ROOT / p).is_file() and (suffixes is None or p.suffix in suffixes)]
 
