@@ -13,9 +13,9 @@ constexpr double shortest_span_ns = 500'000.0;
 double slope(const ClockAnchor& a, const ClockAnchor& b, double nominal) noexcept {
   const double span_ns = static_cast<double>(b.ticks - a.ticks) * nominal;
   if (b.ticks <= a.ticks || span_ns < shortest_span_ns) return nominal;
-  const double measured =
-      (static_cast<double>(b.realtime_ns) - static_cast<double>(a.realtime_ns)) /
-      static_cast<double>(b.ticks - a.ticks);
+  // Subtracted as integers: nanoseconds since 1970 are 256 apart as doubles.
+  const auto elapsed_ns = static_cast<std::int64_t>(b.realtime_ns - a.realtime_ns);
+  const double measured = static_cast<double>(elapsed_ns) / static_cast<double>(b.ticks - a.ticks);
   // A clock that was set between the anchors (date -s, a VM resumed) is no rate: 1 % is far more
   // than NTP's slew of 500 ppm.
   if (measured < nominal * 0.99 || measured > nominal * 1.01) return nominal;

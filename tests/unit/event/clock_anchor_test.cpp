@@ -1,0 +1,114 @@
+#include "agent/event/clock_anchor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+#include "agent/event/ticks.hpp"
+
+namespace traceagent::event {
+namespace {
+
+constexpr std::uint64_t base_ns = 1'700'000'000'000'000'000;
+
+TEST(TakeAnchor, LiesBetweenReadingsOfBothClocks) {
+  choose_tick_source();
+  const std::uint64_t ticks_before = read_ticks();
+  const std::uint64_t ns_before = clock_ns(CLOCK_REALTIME);
+  const ClockAnchor anchor = take_anchor();
+  EXPECT_GE(anchor.ticks, ticks_before);
+  EXPECT_LE(anchor.ticks + anchor.error_ticks, read_ticks());
+  EXPECT_GE(anchor.realtime_ns, ns_before);
+  EXPECT_LE(anchor.realtime_ns, clock_ns(CLOCK_REALTIME));
+}
+
+TEST(TickConverter, IsExactAtItsAnchors) {
+  // 2 ticks per ns, and a clock that is slewed a little between the anchors.
+  const std::array<ClockAnchor, 3> anchors = {{{1'000'000, base_ns, 10},
+                                               {2'001'000'000, base_ns + 1'000'100'000, 30},
+                                               {4'001'000'000, base_ns + 2'000'000'000, 20}}};
+  const TickConverter clock(anchors.data(), anchors.size(), 0.5);
+  for (const ClockAnchor& anchor : anchors) {
+    EXPECT_EQ(clock.realtime_ns(anchor.ticks), static_cast<std::int64_t>(anchor.realtime_ns));
+  }
+  EXPECT_DOUBLE_EQ(clock.error_ns(), 30 * (2'000'000'000.0 / 4'000'000'000.0));
+}
+
+TEST(TickConverter, InterpolatesWithTheRateOfTheNeighbours) {
+  const std::array<ClockAnchor, 3> anchors = {{{0, base_ns, 0},
+                                               {1'000'000'000, base_ns + 500'000'000, 0},
+                                               {2'000'000'000, base_ns + 1'001'000'000, 0}}};
+  const TickConverter clock(anchors.data(), anchors.size(), 0.5);
+  const auto base = static_cast<std::int64_t>(base_ns);
+  EXPECT_EQ(clock.realtime_ns(400'000'000), base + 200'000'000);
+  EXPECT_EQ(clock.realtime_ns(1'500'000'000), base + 500'000'000 + 250'500'000);
+}
+
+TEST(TickConverter, ExtrapolatesBeforeTheFirstAndBeyondTheLast) {
+  const std::array<ClockAnchor, 3> anchors = {{{1'000'000'000, base_ns, 0},
+                                               {2'000'000'000, base_ns + 500'000'000, 0},
+                                               {3'000'000'000, base_ns + 1'001'000'000, 0}}};
+  const TickConverter clock(anchors.data(), anchors.size(), 0.5);
+  const auto base = static_cast<std::int64_t>(base_ns);
+  EXPECT_EQ(clock.realtime_ns(500'000'000), base - 250'000'000);
+  EXPECT_EQ(clock.realtime_ns(3'100'000'000), base + 1'001'000'000 + 50'100'000);
+}
+
+TEST(TickConverter, UsesTheNominalRateWithOneAnchor) {
+  const ClockAnchor anchor{1'000, base_ns, 8};
+  const TickConverter clock(&anchor, 1, 0.25);
+  EXPECT_EQ(clock.realtime_ns(5'000), static_cast<std::int64_t>(base_ns) + 1'000);
+  EXPECT_EQ(clock.realtime_ns(600), static_cast<std::int64_t>(base_ns) - 100);
+  EXPECT_DOUBLE_EQ(clock.error_ns(), 2.0);
+}
+
+TEST(TickConverter, SaysZeroWithoutAnchors) {
+  EXPECT_EQ(TickConverter(nullptr, 0, 0.5).realtime_ns(123), 0);
+}
+
+TEST(TickConverter, TakesNoRateFromAnchorsThatLieTooClose) {
+  // 100 µs apart, 1 µs of reading error: 1 % in the slope. The nominal rate is better.
+  const std::array<ClockAnchor, 2> anchors = {
+      {{1'000'000, base_ns, 0}, {1'200'000, base_ns + 100'900, 0}}};
+  const TickConverter clock(anchors.data(), anchors.size(), 0.5);
+  EXPECT_EQ(clock.realtime_ns(1'100'000), static_cast<std::int64_t>(base_ns) + 50'000);
+}
+
+TEST(TickConverter, RefusesTheRateOfAClockThatWasSet) {
+  // One second of ticks, but an hour of CLOCK_REALTIME: somebody set the date.
+  constexpr std::uint64_t hour_ns = 3'600'000'000'000;
+  const std::array<ClockAnchor, 2> anchors = {
+      {{0, base_ns, 0}, {2'000'000'000, base_ns + 1'000'000'000 + hour_ns, 0}}};
+  const TickConverter clock(anchors.data(), anchors.size(), 0.5);
+  const auto base = static_cast<std::int64_t>(base_ns);
+  EXPECT_EQ(clock.realtime_ns(1'000'000'000), base + 500'000'000);
+  const auto hour = static_cast<std::int64_t>(hour_ns);
+  EXPECT_EQ(clock.realtime_ns(2'000'000'100), base + 1'000'000'050 + hour);
+}
+
+TEST(TickConverter, RefusesAClockThatWentBack) {
+  const std::array<ClockAnchor, 2> anchors = {
+      {{0, base_ns, 0}, {2'000'000'000, base_ns - 5'000'000'000, 0}}};
+  const TickConverter clock(anchors.data(), anchors.size(), 0.5);
+  EXPECT_EQ(clock.realtime_ns(200), static_cast<std::int64_t>(base_ns) + 100);
+}
+
+TEST(TickConverter, NeverGoesBackBetweenAnchorsOfASlewedClock) {
+  std::vector<ClockAnchor> anchors;
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    // NTP's largest slew, 500 ppm, to and fro.
+    const std::uint64_t slew_ns = i % 2 == 0 ? 0 : 500'000;
+    anchors.push_back({i * 2'000'000'000, base_ns + i * 1'000'000'000 + slew_ns, 5});
+  }
+  const TickConverter clock(anchors.data(), anchors.size(), 0.5);
+  std::int64_t last = clock.realtime_ns(0);
+  for (std::uint64_t ticks = 0; ticks < 41'000'000'000; ticks += 9'999'991) {
+    const std::int64_t now = clock.realtime_ns(ticks);
+    ASSERT_GE(now, last) << "at " << ticks;
+    last = now;
+  }
+}
+
+}  // namespace
+}  // namespace traceagent::event

@@ -1,0 +1,55 @@
+#include "agent/event/ticks.hpp"
+
+#include <gtest/gtest.h>
+
+#include "agent/event/clock_anchor.hpp"
+
+namespace traceagent::event {
+namespace {
+
+TEST(Ticks, NeverGoBackOnOneThread) {
+  choose_tick_source();
+  std::uint64_t last = read_ticks();
+  for (int i = 0; i < 100'000; ++i) {
+    const std::uint64_t now = read_ticks();
+    ASSERT_GE(now, last);
+    last = now;
+  }
+}
+
+TEST(Ticks, FallBackToTheRawClock) {
+  const bool chosen = ticks_from_tsc;
+  ticks_from_tsc = false;
+  const std::uint64_t before = clock_ns(CLOCK_MONOTONIC_RAW);
+  const std::uint64_t ticks = read_ticks();
+  const std::uint64_t after = clock_ns(CLOCK_MONOTONIC_RAW);
+  const double rate = measure_ns_per_tick();
+  ticks_from_tsc = chosen;
+  EXPECT_GE(ticks, before);
+  EXPECT_LE(ticks, after);
+  EXPECT_EQ(rate, 1.0);
+}
+
+TEST(Ticks, ClockCountsNanoseconds) {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  const std::uint64_t ns = clock_ns(CLOCK_REALTIME);
+  EXPECT_GE(ns / 1'000'000'000, static_cast<std::uint64_t>(now.tv_sec));
+  EXPECT_LE(ns / 1'000'000'000, static_cast<std::uint64_t>(now.tv_sec) + 60);
+}
+
+TEST(Ticks, MeasuredRateConvertsARealSpan) {
+  choose_tick_source();
+  const double rate = measure_ns_per_tick();
+  const std::uint64_t start_ns = clock_ns(CLOCK_MONOTONIC_RAW);
+  const std::uint64_t start = read_ticks();
+  while (clock_ns(CLOCK_MONOTONIC_RAW) - start_ns < 20'000'000) continue;
+  const std::uint64_t ticks = read_ticks() - start;
+  const std::uint64_t ns = clock_ns(CLOCK_MONOTONIC_RAW) - start_ns;
+  // Either measurement may be preempted once; a wrong unit would be off by thousands.
+  EXPECT_GT(static_cast<double>(ticks) * rate, static_cast<double>(ns) * 0.2);
+  EXPECT_LT(static_cast<double>(ticks) * rate, static_cast<double>(ns) * 5);
+}
+
+}  // namespace
+}  // namespace traceagent::event
