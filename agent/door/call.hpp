@@ -58,10 +58,15 @@ void end_record(Record* record, const Call& call, int result) noexcept {
   record->end_ticks.store(event::read_ticks(), std::memory_order_release);
 }
 
+template <class Call>
+bool is_idle() noexcept {
+  return step::mode_of(Call::call_class) == step::Mode::pass;
+}
+
 // The way of a call that does not pass straight through. `describe` makes the Call, `real` calls
 // the real function.
 template <class Describe, class Real>
-[[gnu::noinline]] auto take_part(api::Function function, const Describe& describe,
+auto take_part(api::Function function, const Describe& describe,
                                  const Real& real) {
   using Call = decltype(describe());
   step::Mode mode = step::mode_of(Call::call_class);

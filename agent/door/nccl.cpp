@@ -31,7 +31,7 @@ class OutermostCall {
 };
 
 template <class Call, class Real>
-[[gnu::noinline]] ncclResult_t take_part_nccl(api::Function function, Call call, const Real& real) {
+ncclResult_t take_part_nccl(api::Function function, Call call, const Real& real) {
   if (step::mode_of(Call::call_class) == step::Mode::unstarted) start_process();
   if (ring::writer.nested_in_start != 0) return real();
   const OutermostCall outermost(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
@@ -53,21 +53,26 @@ template <class Call, class Real>
 }  // namespace
 }  // namespace traceagent::door
 
-#define NCCL(name, parameters, arguments, ...)                                                 \
-  extern "C"                                                                                   \
-      [[gnu::visibility("default")]] ncclResult_t traceagent_##name parameters __asm__(#name); \
-  ncclResult_t traceagent_##name parameters {                                                  \
-    using traceagent::api::Function;                                                           \
-    using namespace traceagent::door;                                                          \
-    using Real = ncclResult_t(*) parameters;                                                   \
-    const auto real = reinterpret_cast<Real>(real_function(Library::nccl, Function::name));    \
-    if (real == nullptr) return ncclSystemError;                                               \
-    const auto describe = [&]() noexcept { return __VA_ARGS__; };                              \
-    if (traceagent::step::mode_of(decltype(describe())::call_class) ==                         \
-        traceagent::step::Mode::pass) [[likely]] {                                             \
-      return real arguments;                                                                   \
-    }                                                                                          \
-    return take_part_nccl(Function::name, describe(), [&] { return real arguments; });         \
+#define NCCL(name, parameters, arguments, ...)                                                   \
+  [[gnu::noinline]] static ncclResult_t slow_##name parameters {                                 \
+    using traceagent::api::Function;                                                             \
+    using namespace traceagent::door;                                                            \
+    using Real = ncclResult_t(*) parameters;                                                     \
+    const auto real = reinterpret_cast<Real>(real_function(Library::nccl, Function::name));      \
+    if (real == nullptr) return ncclSystemError;                                                 \
+    return take_part_nccl(Function::name, __VA_ARGS__, [&] { return real arguments; });          \
+  }                                                                                              \
+  extern "C"                                                                                     \
+      [[gnu::visibility("default")]] ncclResult_t traceagent_##name parameters __asm__(#name);   \
+  ncclResult_t traceagent_##name parameters {                                                    \
+    using namespace traceagent::door;                                                            \
+    using Real = ncclResult_t(*) parameters;                                                     \
+    const auto real = reinterpret_cast<Real>(                                                    \
+        target(Library::nccl, traceagent::api::Function::name).load(std::memory_order_relaxed)); \
+    if (is_idle<decltype(__VA_ARGS__)>() && real != nullptr) [[likely]] {                        \
+      return real arguments;                                                                     \
+    }                                                                                            \
+    return slow_##name arguments;                                                                \
   }
 
 #include "agent/api/nccl.def"
