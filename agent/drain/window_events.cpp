@@ -9,14 +9,22 @@ namespace {
 using ring::Chunk;
 using ring::ChunkState;
 
-std::vector<const Chunk*> used_chunks(const ring::Ring& ring) {
-  std::vector<const Chunk*> chunks;
+struct UsedChunk {
+  std::uint64_t claim_number;  // as it was seen: others claim meanwhile
+  const Chunk* chunk;
+};
+
+std::vector<UsedChunk> used_chunks(const ring::Ring& ring) {
+  std::vector<UsedChunk> chunks;
   for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {
     const Chunk& chunk = ring.chunk(i);
-    if (chunk.state.load(std::memory_order_acquire) != ChunkState::free) chunks.push_back(&chunk);
+    // Acquire pairs with the claim: what is seen beside the number is this owner's.
+    const std::uint64_t number = chunk.claim_number.load(std::memory_order_acquire);
+    if (number != 0) chunks.push_back({number, &chunk});
   }
-  std::sort(chunks.begin(), chunks.end(),
-            [](const Chunk* a, const Chunk* b) { return a->claim_number < b->claim_number; });
+  std::sort(chunks.begin(), chunks.end(), [](const UsedChunk& a, const UsedChunk& b) {
+    return a.claim_number < b.claim_number;
+  });
   return chunks;
 }
 
@@ -35,9 +43,10 @@ std::vector<ThreadEvents> collect(const ring::Ring& ring, std::uint64_t begin_ti
                                   std::uint64_t end_ticks) {
   std::vector<ThreadEvents> threads;
   std::map<std::uint32_t, std::size_t> index_of;
-  for (const Chunk* chunk : used_chunks(ring)) {
-    const auto [found, is_new] = index_of.try_emplace(chunk->thread_id, threads.size());
-    if (is_new) threads.push_back({chunk->thread_id, {}, {}});
+  for (const auto& [number, chunk] : used_chunks(ring)) {
+    const std::uint32_t thread_id = chunk->thread_id.load(std::memory_order_relaxed);
+    const auto [found, is_new] = index_of.try_emplace(thread_id, threads.size());
+    if (is_new) threads.push_back({thread_id, {}, {}});
     ThreadEvents& thread = threads[found->second];
     thread.thread_name = name_in(*chunk);  // the newest: threads get their name late
     for (const event::Record& record : chunk->records) {
@@ -89,7 +98,8 @@ std::uint64_t correlation_of(const ring::Ring& ring, const event::Record& record
       static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&record) - chunks);
   const Chunk& chunk = ring.chunk(distance / ring::chunk_bytes);
   const std::size_t slot = static_cast<std::size_t>(&record - chunk.records);
-  return chunk.claim_number * ring::records_per_chunk + slot + 1;
+  const std::uint64_t number = chunk.claim_number.load(std::memory_order_relaxed);
+  return number * ring::records_per_chunk + slot + 1;
 }
 
 }  // namespace traceagent::drain

@@ -23,8 +23,10 @@ enum class ChunkState : std::uint32_t { free = 0, owned = 1, retired = 2 };
 // One thread's piece of the ring: a header of a record's size, then the records.
 struct alignas(64) Chunk {
   std::atomic<ChunkState> state;
-  std::uint32_t thread_id;
-  std::uint64_t claim_number;  // unique and rising: gives the order and the correlation ids
+  std::atomic<std::uint32_t> thread_id;
+  // Unique and rising from 1: gives the order and the correlation ids. Stored last, with release:
+  // a reader that finds 0 meets a chunk between two owners.
+  std::atomic<std::uint64_t> claim_number;
   char thread_name[16];
   std::uint64_t reserved[4];
   event::Record records[records_per_chunk];

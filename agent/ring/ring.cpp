@@ -16,23 +16,31 @@ constexpr std::uint64_t smallest_names_bytes = 64 * 1024;
 constexpr std::size_t longest_name = 4095;
 
 void clear_records(Chunk& chunk) noexcept {
+  chunk.claim_number.store(0, std::memory_order_relaxed);
   // Plain memset: no other thread reads a chunk that is being given back or taken over, but a
   // recovering reader, which treats a zero begin_ticks as "no record".
   std::memset(static_cast<void*>(chunk.records), 0, sizeof chunk.records);
 }
 
 void take(const Ring& ring, Chunk& chunk, std::uint32_t thread_id, const char* name) noexcept {
-  chunk.thread_id = thread_id;
-  chunk.claim_number = ring.header().next_claim.fetch_add(1, std::memory_order_relaxed);
+  chunk.thread_id.store(thread_id, std::memory_order_relaxed);
   std::memcpy(chunk.thread_name, name, sizeof chunk.thread_name);
+  const std::uint64_t before = ring.header().next_claim.fetch_add(1, std::memory_order_relaxed);
+  chunk.claim_number.store(before + 1, std::memory_order_release);
 }
 
-Chunk* oldest_retired(const Ring& ring) noexcept {
+std::uint64_t number_of(const Chunk& chunk) noexcept {
+  return chunk.claim_number.load(std::memory_order_relaxed);
+}
+
+// Of those that were claimed later than `after`.
+Chunk* oldest_retired(const Ring& ring, std::uint64_t after) noexcept {
   Chunk* oldest = nullptr;
   for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {
     Chunk& chunk = ring.chunk(i);
     if (chunk.state.load(std::memory_order_acquire) != ChunkState::retired) continue;
-    if (oldest == nullptr || chunk.claim_number < oldest->claim_number) oldest = &chunk;
+    if (number_of(chunk) <= after) continue;
+    if (oldest == nullptr || number_of(chunk) < number_of(*oldest)) oldest = &chunk;
   }
   return oldest;
 }
@@ -43,14 +51,30 @@ std::uint64_t published_records(const Chunk& chunk) noexcept {
       [](const auto& record) { return record.begin_ticks.load(std::memory_order_relaxed) != 0; }));
 }
 
+// A call that still runs, or a range that is open, will patch its end into its place.
+bool is_in_flight(const Chunk& chunk) noexcept {
+  return std::any_of(std::begin(chunk.records), std::end(chunk.records), [](const auto& record) {
+    return record.begin_ticks.load(std::memory_order_relaxed) != 0 &&
+           record.end_ticks.load(std::memory_order_relaxed) == 0;
+  });
+}
+
 Chunk* take_over_oldest(const Ring& ring) noexcept {
   // Bounded: under contention give up rather than spin in the job's thread.
-  for (int attempt = 0; attempt < 4; ++attempt) {
-    Chunk* chunk = oldest_retired(ring);
+  constexpr int most_attempts = 8;
+  std::uint64_t after = 0;
+  for (int attempt = 1; attempt <= most_attempts; ++attempt) {
+    Chunk* chunk = oldest_retired(ring, after);
     if (chunk == nullptr) return nullptr;
+    after = number_of(*chunk);
     auto expected = ChunkState::retired;
     if (!chunk->state.compare_exchange_strong(expected, ChunkState::owned,
                                               std::memory_order_acquire)) {
+      continue;
+    }
+    // That many old ones in flight are calls that were left by an exception: they never end.
+    if (attempt < most_attempts && is_in_flight(*chunk)) {
+      retire_chunk(*chunk);
       continue;
     }
     ring.count_drop(DropCause::overwritten, published_records(*chunk));

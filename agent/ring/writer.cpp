@@ -63,12 +63,12 @@ event::Record* next_in_new_chunk(Writer& self) noexcept {
   const auto thread_id = static_cast<std::uint32_t>(syscall(SYS_gettid));
   Chunk* chunk =
       claim_chunk(ring, thread_id, name, target.overwrite.load(std::memory_order_relaxed));
+  if (chunk != nullptr) adopt(self, *chunk);
   errno = saved_errno;
   if (chunk == nullptr) {
     ring.count_drop(DropCause::ring_full);
     return nullptr;
   }
-  adopt(self, *chunk);
   return self.next++;
 }
 

@@ -1,0 +1,275 @@
+#include "agent/ring/ring_file.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <vector>
+
+namespace traceagent::ring {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RingFileTest : public testing::Test {
+ protected:
+  RingFileTest() : folder_(fs::path("/dev/shm") / ("traceagent-test-" + std::to_string(getpid()))) {
+    fs::create_directories(folder_);
+  }
+  ~RingFileTest() override { fs::remove_all(folder_); }
+  std::string path(const std::string& name = "0-1-0.ring") const { return folder_ / name; }
+
+  // Makes a ring in a process that is killed with SIGKILL once it has recorded.
+  void leave_behind(const std::string& where,
+                    const std::function<void(const Ring&)>& record) const {
+    const pid_t child = fork();
+    if (child == 0) {
+      const CreatedRing created = create_ring(where, 1 << 20);
+      if (!created.ring.valid()) _exit(1);
+      created.ring.header().ready.store(1);
+      record(created.ring);
+      raise(SIGKILL);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status));
+  }
+
+  void change_header(const std::function<void(Header&)>& change) const {
+    std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
+    std::vector<char> bytes(sizeof(Header));
+    file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    change(*reinterpret_cast<Header*>(bytes.data()));
+    file.seekp(0);
+    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  }
+
+  std::string problem_of(const std::string& where) const {
+    OpenedRing opened = open_ring(where);
+    EXPECT_EQ(opened.ring.valid(), opened.problem.empty());
+    close_ring(opened);
+    return opened.problem;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(RingFileTest, IsMadeForItsOwnerAlone) {
+  const CreatedRing created = create_ring(path(), 4 << 20);
+  ASSERT_TRUE(created.ring.valid());
+  EXPECT_EQ(created.problem, "");
+  EXPECT_EQ(created.path, path());
+  EXPECT_GE(created.fd, 500) << "low descriptors are what programs close blindly";
+  EXPECT_NE(fcntl(created.fd, F_GETFD) & FD_CLOEXEC, 0);
+  struct stat facts {};
+  ASSERT_EQ(stat(path().c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0600u);
+  EXPECT_EQ(static_cast<std::uint64_t>(facts.st_size), created.ring.header().file_bytes);
+  EXPECT_GE(static_cast<std::uint64_t>(facts.st_blocks) * 512, created.ring.header().file_bytes)
+      << "every page must be granted before it is touched";
+  close(created.fd);
+}
+
+TEST_F(RingFileTest, NeverReplacesAFile) {
+  std::ofstream(path()) << "mine";
+  const CreatedRing created = create_ring(path(), 1 << 20);
+  EXPECT_EQ(created.path, "") << "in private memory instead";
+  EXPECT_TRUE(created.ring.valid());
+  EXPECT_NE(created.problem.find("File exists"), std::string::npos) << created.problem;
+  std::string text;
+  std::ifstream(path()) >> text;
+  EXPECT_EQ(text, "mine");
+  if (created.fd >= 0) close(created.fd);
+}
+
+TEST_F(RingFileTest, FollowsNoLink) {
+  std::ofstream(path("victim")) << "mine";
+  fs::create_symlink(path("victim"), path());
+  const CreatedRing created = create_ring(path(), 1 << 20);
+  EXPECT_EQ(created.path, "");
+  EXPECT_EQ(fs::file_size(path("victim")), 4u);
+  EXPECT_NE(problem_of(path()), "");
+  if (created.fd >= 0) close(created.fd);
+}
+
+TEST_F(RingFileTest, SurvivesTheDeathOfItsOwner) {
+  leave_behind(path(), [](const Ring& ring) {
+    Chunk* chunk = claim_chunk(ring, 77, "python\0\0\0\0\0\0\0\0\0", false);
+    chunk->records[0].extra = ring.add_name("kernel_a");
+    chunk->records[0].begin_ticks.store(5);
+  });
+  OpenedRing opened = open_ring(path());
+  ASSERT_TRUE(opened.ring.valid()) << opened.problem;
+  EXPECT_FALSE(opened.owner_alive);
+  EXPECT_EQ(opened.ring.header().ready.load(), 1u);
+  EXPECT_EQ(opened.ring.header().finished.load(), 0u);
+  const Chunk& chunk = opened.ring.chunk(0);
+  EXPECT_EQ(chunk.thread_id, 77u);
+  EXPECT_EQ(chunk.records[0].begin_ticks.load(), 5u);
+  EXPECT_EQ(opened.ring.name(chunk.records[0].extra), "kernel_a");
+  close_ring(opened);
+  EXPECT_FALSE(opened.ring.valid());
+}
+
+TEST_F(RingFileTest, AReaderChangesOnlyItsOwnCopy) {
+  leave_behind(path(), [](const Ring&) {});
+  OpenedRing opened = open_ring(path());
+  ASSERT_TRUE(opened.ring.valid());
+  opened.ring.header().finished.store(1);
+  OpenedRing again = open_ring(path());
+  EXPECT_EQ(again.ring.header().finished.load(), 0u);
+  close_ring(opened);
+  close_ring(again);
+}
+
+TEST_F(RingFileTest, LockShowsALivingOwnerAndItsDeath) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t owner = fork();
+  if (owner == 0) {
+    const CreatedRing created = create_ring(path(), 1 << 20);
+    // A data loader that outlives its parent must not make it look alive.
+    if (fork() == 0) {
+      pause();
+      _exit(0);
+    }
+    const char made = created.path.empty() ? 'n' : 'y';
+    if (write(ready[1], &made, 1) != 1) _exit(1);
+    pause();
+    _exit(0);
+  }
+  setpgid(owner, owner);
+  char made = 0;
+  ASSERT_EQ(read(ready[0], &made, 1), 1);
+  EXPECT_EQ(made, 'y');
+  EXPECT_TRUE(owner_holds_lock(path()));
+  kill(owner, SIGKILL);
+  int status = 0;
+  waitpid(owner, &status, 0);
+  EXPECT_FALSE(owner_holds_lock(path()));
+  kill(-owner, SIGKILL);
+  close(ready[0]);
+  close(ready[1]);
+}
+
+TEST_F(RingFileTest, RefusesWhatIsNoRing) {
+  EXPECT_NE(problem_of(path("missing")).find("No such file"), std::string::npos);
+  EXPECT_NE(problem_of(folder_).find("not a ring"), std::string::npos) << problem_of(folder_);
+  std::ofstream(path("empty"));
+  EXPECT_NE(problem_of(path("empty")).find("not a ring"), std::string::npos);
+  std::ofstream(path("text")) << std::string(2 << 20, 'x');
+  EXPECT_NE(problem_of(path("text")).find("not a ring"), std::string::npos);
+}
+
+TEST_F(RingFileTest, RefusesATruncatedRing) {
+  leave_behind(path(), [](const Ring&) {});
+  const std::uint64_t bytes = fs::file_size(path());
+  for (const std::uint64_t left :
+       {bytes - 1, bytes / 2, sizeof(Header), sizeof(Header) - 1, std::uint64_t{1}}) {
+    fs::resize_file(path(), left);
+    EXPECT_NE(problem_of(path()), "") << left << " bytes left";
+  }
+}
+
+TEST_F(RingFileTest, RefusesAnotherLayoutAndNamesBothVersions) {
+  leave_behind(path(), [](const Ring&) {});
+  change_header([](Header& header) { header.layout_version = 99; });
+  const std::string problem = problem_of(path());
+  EXPECT_NE(problem.find("99"), std::string::npos) << problem;
+  EXPECT_NE(problem.find(std::to_string(layout_version)), std::string::npos) << problem;
+}
+
+TEST_F(RingFileTest, RefusesAHeaderThatContradictsTheFile) {
+  const std::function<void(Header&)> damages[] = {
+      [](Header& header) { header.file_bytes += 1; },
+      [](Header& header) { header.names_offset = 0; },
+      [](Header& header) { header.names_offset = UINT64_MAX - 100; },
+      [](Header& header) { header.names_bytes = UINT64_MAX; },
+      [](Header& header) { header.names_bytes += header.chunks_offset; },
+      [](Header& header) { header.chunks_offset += 1; },
+      [](Header& header) { header.chunks_offset = header.file_bytes + 64; },
+      [](Header& header) { header.chunks_offset = 64; },
+      [](Header& header) { header.chunk_count += 1; },
+      [](Header& header) { header.chunk_count = UINT64_MAX; },
+      [](Header& header) { header.magic = 1; },
+  };
+  for (std::size_t i = 0; i < std::size(damages); ++i) {
+    fs::remove(path());
+    leave_behind(path(), [](const Ring&) {});
+    EXPECT_EQ(problem_of(path()), "");
+    change_header(damages[i]);
+    EXPECT_NE(problem_of(path()), "") << "damage " << i;
+  }
+}
+
+TEST_F(RingFileTest, FallsBackToPrivateMemory) {
+  const std::string nowhere = path("no/such/folder/0.ring");
+  const CreatedRing created = create_ring(nowhere, 1 << 20);
+  ASSERT_TRUE(created.ring.valid());
+  EXPECT_EQ(created.path, "");
+  EXPECT_NE(created.problem.find(nowhere), std::string::npos) << created.problem;
+  EXPECT_NE(created.problem.find("TRACEAGENT_RING_FOLDER"), std::string::npos);
+  EXPECT_NE(claim_chunk(created.ring, 1, "thread\0\0\0\0\0\0\0\0\0", false), nullptr);
+  if (created.fd >= 0) close(created.fd);
+}
+
+// A page that was not granted would be a SIGBUS.
+void touch_last_chunk(const Ring& ring) {
+  Chunk& last = ring.chunk(ring.chunk_count() - 1);
+  for (event::Record& record : last.records) record.begin_ticks.store(1);
+}
+
+// A limit lasts for the process.
+int in_child(const std::function<int()>& work) {
+  const pid_t child = fork();
+  if (child == 0) _exit(work());
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+TEST_F(RingFileTest, TakesLessWhereFilesMayNotBeLarge) {
+  EXPECT_EQ(in_child([&] {
+              const rlimit limit{2 << 20, 2 << 20};
+              if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return 1;
+              const CreatedRing created = create_ring(path(), 16 << 20);
+              if (!created.ring.valid() || created.path.empty()) return 2;
+              if (created.ring.header().file_bytes > (2 << 20)) return 3;
+              if (created.problem.find("KiB were granted") == std::string::npos) return 4;
+              touch_last_chunk(created.ring);
+              return 0;
+            }),
+            0);
+}
+
+TEST_F(RingFileTest, TakesLessWhereTheFileSystemIsSmall) {
+  const std::string mount_point = path("small");
+  fs::create_directory(mount_point);
+  if (mount("tmpfs", mount_point.c_str(), "tmpfs", 0, "size=3m") != 0) {
+    GTEST_SKIP() << "mounting a small tmpfs needs root";
+  }
+  const CreatedRing created = create_ring(mount_point + "/0.ring", 16 << 20);
+  EXPECT_TRUE(created.ring.valid());
+  EXPECT_NE(created.path, "");
+  EXPECT_NE(created.problem.find("KiB were granted"), std::string::npos) << created.problem;
+  if (created.ring.valid()) {
+    EXPECT_LT(created.ring.header().file_bytes, 3u << 20);
+    touch_last_chunk(created.ring);
+    munmap(&created.ring.header(), created.ring.header().file_bytes);
+  }
+  close(created.fd);
+  umount2(mount_point.c_str(), MNT_DETACH);
+}
+
+}  // namespace
+}  // namespace traceagent::ring

@@ -1,0 +1,206 @@
+#include "agent/ring/ring.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/unit/ring/memory_ring.hpp"
+
+namespace traceagent::ring {
+namespace {
+
+constexpr const char* no_name = "thread\0\0\0\0\0\0\0\0\0";
+
+TEST(Divide, UsesWhatIsWanted) {
+  const std::uint64_t wanted = 64 << 20;
+  const Sizes sizes = divide(wanted);
+  EXPECT_EQ(sizes.names_bytes, wanted / 16);
+  EXPECT_LE(sizes.file_bytes, wanted);
+  EXPECT_GT(sizes.file_bytes + chunk_bytes, wanted);
+}
+
+TEST(Divide, GivesTwoChunksHoweverLittleIsWanted) {
+  for (const std::uint64_t wanted : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{300'000}}) {
+    const Sizes sizes = divide(wanted);
+    EXPECT_GE(sizes.chunk_count, 2u);
+    EXPECT_GE(sizes.names_bytes, 64u * 1024);
+    EXPECT_GE(sizes.file_bytes,
+              sizeof(Header) + sizes.names_bytes + sizes.chunk_count * sizeof(Chunk));
+  }
+}
+
+TEST(Format, LaysEverythingWithinTheFile) {
+  MemoryRing memory(1 << 20);
+  const Header& header = memory.ring().header();
+  EXPECT_EQ(header.magic, magic);
+  EXPECT_EQ(header.layout_version, layout_version);
+  EXPECT_EQ(header.ready.load(), 0u);
+  EXPECT_GE(header.names_offset, sizeof(Header));
+  EXPECT_EQ(header.chunks_offset, header.names_offset + header.names_bytes);
+  EXPECT_EQ(header.chunks_offset % alignof(Chunk), 0u);
+  EXPECT_EQ(header.chunks_offset + header.chunk_count * chunk_bytes, header.file_bytes);
+  EXPECT_EQ(header.free_chunks.load(), header.chunk_count);
+}
+
+TEST(Names, AreReadBack) {
+  MemoryRing memory(1 << 20);
+  const Ring& ring = memory.ring();
+  const std::uint32_t first = ring.add_name("ncclAllReduce");
+  const std::uint32_t second = ring.add_name(std::string_view("with\0zero", 9));
+  const std::uint32_t empty = ring.add_name("");
+  EXPECT_EQ(ring.name(first), "ncclAllReduce");
+  EXPECT_EQ(ring.name(second), std::string_view("with\0zero", 9));
+  EXPECT_EQ(ring.name(empty), "");
+  EXPECT_NE(empty, 0u);
+  EXPECT_EQ(ring.name(0), "");
+}
+
+TEST(Names, AreCutAtTheirLongest) {
+  MemoryRing memory(1 << 20);
+  const std::string longest(100'000, 'x');
+  EXPECT_EQ(memory.ring().name(memory.ring().add_name(longest)), longest.substr(0, 4095));
+}
+
+TEST(Names, FullAreaIsCountedAndLosesOnlyTheName) {
+  MemoryRing memory(1 << 20);
+  const Ring& ring = memory.ring();
+  const std::string text(1000, 'n');
+  std::uint64_t added = 0;
+  while (ring.add_name(text) != 0) ++added;
+  EXPECT_EQ(added, (ring.header().names_bytes - 8) / 1008);
+  EXPECT_EQ(ring.add_name(text), 0u);
+  EXPECT_EQ(ring.header().dropped[static_cast<std::size_t>(DropCause::names_full)].load(), 2u);
+}
+
+TEST(Names, HostileOffsetsReadNothingOutside) {
+  MemoryRing memory(1 << 20);
+  const Ring& ring = memory.ring();
+  const auto area = static_cast<std::uint32_t>(ring.header().names_bytes);
+  const std::uint32_t huge_length = UINT32_MAX - 2;
+  std::memcpy(ring.names() + area - 4, &huge_length, sizeof huge_length);
+  std::memcpy(ring.names() + 64, &huge_length, sizeof huge_length);
+  for (const std::uint32_t offset :
+       {1u, 7u, 64u, area - 4, area - 3, area - 1, area, area + 1, UINT32_MAX - 3, UINT32_MAX}) {
+    EXPECT_EQ(ring.name(offset), "") << offset;
+  }
+  const std::uint32_t to_the_end = area - 100 - 4;
+  std::memcpy(ring.names() + 100, &to_the_end, sizeof to_the_end);
+  EXPECT_EQ(ring.name(100).size(), to_the_end);
+}
+
+TEST(Chunks, EachIsClaimedOnceUntilTheRingIsFull) {
+  MemoryRing memory(1 << 20);
+  const Ring& ring = memory.ring();
+  std::set<Chunk*> claimed;
+  for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {
+    Chunk* chunk = claim_chunk(ring, 7, no_name, false);
+    ASSERT_NE(chunk, nullptr);
+    EXPECT_EQ(chunk->thread_id, 7u);
+    EXPECT_STREQ(chunk->thread_name, "thread");
+    claimed.insert(chunk);
+  }
+  EXPECT_EQ(claimed.size(), ring.chunk_count());
+  EXPECT_EQ(ring.header().free_chunks.load(), 0u);
+  EXPECT_EQ(claim_chunk(ring, 7, no_name, false), nullptr);
+}
+
+TEST(Chunks, ClaimNumbersRise) {
+  MemoryRing memory(1 << 20);
+  std::uint64_t last = 0;
+  for (int i = 0; i < 100; ++i) {
+    Chunk* chunk = claim_chunk(memory.ring(), 1, no_name, false);
+    ASSERT_NE(chunk, nullptr);
+    EXPECT_GT(chunk->claim_number.load(), last);
+    last = chunk->claim_number;
+    retire_chunk(*chunk);
+    EXPECT_TRUE(free_chunk(memory.ring(), *chunk));
+  }
+}
+
+TEST(Chunks, FreeClearsRetiredOnesOnly) {
+  MemoryRing memory(1 << 20);
+  Chunk* chunk = claim_chunk(memory.ring(), 1, no_name, false);
+  write_record(*chunk, 0, 5, 6);
+  EXPECT_FALSE(free_chunk(memory.ring(), *chunk)) << "its owner may still write";
+  retire_chunk(*chunk);
+  EXPECT_EQ(chunk->records[0].begin_ticks.load(), 5u);
+  EXPECT_TRUE(free_chunk(memory.ring(), *chunk));
+  EXPECT_EQ(chunk->records[0].begin_ticks.load(), 0u);
+  EXPECT_FALSE(free_chunk(memory.ring(), *chunk)) << "freed twice";
+  EXPECT_EQ(memory.ring().header().free_chunks.load(), memory.ring().chunk_count());
+}
+
+TEST(Overwrite, TakesTheOldestRetiredChunkAndCountsItsRecords) {
+  MemoryRing memory(1 << 20);
+  const Ring& ring = memory.ring();
+  std::vector<Chunk*> chunks;
+  for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {
+    chunks.push_back(claim_chunk(ring, 1, no_name, false));
+  }
+  EXPECT_EQ(claim_chunk(ring, 2, no_name, true), nullptr) << "all are owned";
+  for (std::size_t slot = 0; slot < 3; ++slot) write_record(*chunks[1], slot, 10 + slot, 20 + slot);
+  // What came before the window is wanted by nobody: no loss.
+  ring.header().windows[0].begin_ticks.store(11);
+  ring.header().windows[0].state.store(WindowState::open);
+  retire_chunk(*chunks[2]);
+  retire_chunk(*chunks[1]);
+  EXPECT_EQ(claim_chunk(ring, 2, no_name, true), chunks[1]);
+  EXPECT_EQ(chunks[1]->thread_id, 2u);
+  EXPECT_EQ(chunks[1]->records[0].begin_ticks.load(), 0u);
+  EXPECT_EQ(ring.header().dropped[static_cast<std::size_t>(DropCause::overwritten)].load(), 2u);
+}
+
+// A call that still runs will patch its end into its place: had another thread's record moved in,
+// it would get that end.
+TEST(Overwrite, LeavesChunksWithCallsInFlightAlone) {
+  MemoryRing memory(1 << 20);
+  const Ring& ring = memory.ring();
+  std::vector<Chunk*> chunks;
+  for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {
+    chunks.push_back(claim_chunk(ring, 1, no_name, false));
+    write_record(*chunks[i], 0, 10 + i, i == 0 ? 0 : 20 + i);
+  }
+  retire_chunk(*chunks[0]);
+  retire_chunk(*chunks[1]);
+  EXPECT_EQ(claim_chunk(ring, 2, no_name, true), chunks[1]);
+  EXPECT_EQ(chunks[0]->records[0].begin_ticks.load(), 10u);
+  EXPECT_EQ(claim_chunk(ring, 2, no_name, true), nullptr);
+  chunks[0]->records[0].end_ticks.store(99);
+  EXPECT_EQ(claim_chunk(ring, 2, no_name, true), chunks[0]);
+}
+
+// Calls that an exception left never end: they must not keep the flight recorder from flying.
+TEST(Overwrite, TakesAChunkInFlightWhenNothingElseIsLeft) {
+  MemoryRing memory(2 << 20);
+  const Ring& ring = memory.ring();
+  while (Chunk* chunk = claim_chunk(ring, 1, no_name, false)) {
+    write_record(*chunk, 0, 10, 0);
+    retire_chunk(*chunk);
+  }
+  EXPECT_NE(claim_chunk(ring, 2, no_name, true), nullptr);
+}
+
+TEST(Anchors, AreThinnedWhenTheTableIsFull) {
+  MemoryRing memory(1 << 20);
+  const Ring& ring = memory.ring();
+  for (std::uint64_t i = 1; i <= 1000; ++i) add_anchor(ring, {i * 1000, i * 500, 1});
+  const std::uint32_t count = ring.header().anchor_count.load();
+  ASSERT_LE(count, anchor_slots);
+  EXPECT_GE(count, anchor_slots / 2);
+  EXPECT_EQ(ring.header().anchors[0].ticks, 1000u) << "the first stays";
+  EXPECT_EQ(ring.header().anchors[count - 1].ticks, 1'000'000u) << "the newest is there";
+  for (std::uint32_t i = 1; i < count; ++i) {
+    EXPECT_GT(ring.header().anchors[i].ticks, ring.header().anchors[i - 1].ticks);
+  }
+}
+
+TEST(Anchors, KeepTheirOrder) {
+  MemoryRing memory(1 << 20);
+  add_anchor(memory.ring(), {2000, 1000, 1});
+  add_anchor(memory.ring(), {2000, 1001, 1});
+  add_anchor(memory.ring(), {1000, 500, 1});
+  EXPECT_EQ(memory.ring().header().anchor_count.load(), 1u);
+}
+
+}  // namespace
+}  // namespace traceagent::ring

@@ -1,0 +1,243 @@
+#include "agent/ring/writer.hpp"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cerrno>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "tests/unit/ring/memory_ring.hpp"
+
+namespace traceagent::ring {
+namespace {
+
+// The process's target is one for all tests: each gives it a ring of its own.
+class WriterTest : public testing::Test {
+ protected:
+  void record_into(const Ring& ring, bool overwrite = false) {
+    target.ring = ring;
+    target.overwrite = overwrite;
+    target.generation.fetch_add(1, std::memory_order_release);
+    prepare_thread_exit();
+  }
+  ~WriterTest() override {
+    target.ring = Ring();
+    target.generation.fetch_add(1, std::memory_order_release);
+  }
+};
+
+void record(std::uint64_t begin, std::uint64_t value) {
+  event::Record* slot = claim(writer);
+  if (slot == nullptr) return;
+  slot->args[0] = value;
+  publish(*slot, begin);
+  slot->end_ticks.store(begin + 1, std::memory_order_release);
+}
+
+void free_retired(const Ring& ring) {
+  for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) free_chunk(ring, ring.chunk(i));
+}
+
+std::uint64_t published(const Ring& ring) {
+  std::uint64_t count = 0;
+  for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {
+    for (const event::Record& each : ring.chunk(i).records) {
+      if (each.begin_ticks.load(std::memory_order_acquire) != 0) ++count;
+    }
+  }
+  return count;
+}
+
+TEST_F(WriterTest, RecordsNothingWithoutARing) {
+  target.ring = Ring();
+  target.generation.fetch_add(1);
+  EXPECT_EQ(claim(writer), nullptr);
+}
+
+TEST_F(WriterTest, FillsOneChunkAfterTheOther) {
+  MemoryRing memory(1 << 20);
+  record_into(memory.ring());
+  for (std::uint64_t i = 1; i <= records_per_chunk + 1; ++i) record(i, i);
+  EXPECT_EQ(published(memory.ring()), records_per_chunk + 1);
+  EXPECT_EQ(memory.ring().header().free_chunks.load(), memory.ring().chunk_count() - 2);
+  EXPECT_EQ(memory.ring().header().next_claim.load(), 2u);
+}
+
+TEST_F(WriterTest, CountsEveryEventThatAFullRingHasNoPlaceFor) {
+  MemoryRing memory(1 << 20);
+  record_into(memory.ring());
+  const std::uint64_t capacity = memory.ring().chunk_count() * records_per_chunk;
+  for (std::uint64_t i = 1; i <= capacity + 1234; ++i) record(i, i);
+  EXPECT_EQ(published(memory.ring()), capacity);
+  EXPECT_EQ(memory.dropped(DropCause::ring_full), 1234u);
+  // Room again: recording goes on.
+  free_retired(memory.ring());
+  record(1, 1);
+  EXPECT_EQ(memory.dropped(DropCause::ring_full), 1234u);
+}
+
+TEST_F(WriterTest, OverwriteKeepsTheNewest) {
+  MemoryRing memory(1 << 20);
+  record_into(memory.ring(), true);
+  const std::uint64_t capacity = memory.ring().chunk_count() * records_per_chunk;
+  const std::uint64_t total = capacity * 3 + 17;
+  for (std::uint64_t i = 1; i <= total; ++i) record(i, i);
+  std::uint64_t oldest = UINT64_MAX, newest = 0;
+  for (std::uint64_t i = 0; i < memory.ring().chunk_count(); ++i) {
+    for (const event::Record& each : memory.ring().chunk(i).records) {
+      const std::uint64_t begin = each.begin_ticks.load();
+      if (begin == 0) continue;
+      oldest = std::min(oldest, begin);
+      newest = std::max(newest, begin);
+    }
+  }
+  EXPECT_EQ(newest, total);
+  EXPECT_GT(oldest, total - capacity);
+  EXPECT_EQ(memory.dropped(DropCause::ring_full), 0u);
+}
+
+TEST_F(WriterTest, LeavesErrnoAlone) {
+  MemoryRing memory(1 << 20);
+  record_into(memory.ring());
+  const std::uint64_t more_than_fit = (memory.ring().chunk_count() + 1) * records_per_chunk;
+  errno = ENOENT;
+  for (std::uint64_t i = 1; i <= more_than_fit; ++i) record(i, i);
+  EXPECT_EQ(errno, ENOENT);
+}
+
+TEST_F(WriterTest, ANewGenerationLeavesTheOldRingUntouched) {
+  MemoryRing parents(1 << 20);
+  MemoryRing own(1 << 20);
+  record_into(parents.ring());
+  record(1, 1);
+  record_into(own.ring());
+  for (std::uint64_t i = 1; i <= 5; ++i) record(i, i);
+  EXPECT_EQ(published(parents.ring()), 1u);
+  EXPECT_EQ(published(own.ring()), 5u);
+  EXPECT_EQ(parents.ring().chunk(0).state.load(), ChunkState::owned) << "it is the parent's";
+}
+
+TEST_F(WriterTest, AThreadThatEndsGivesItsChunkBack) {
+  MemoryRing memory(1 << 20);
+  record_into(memory.ring());
+  std::thread([] { record(1, 1); }).join();
+  EXPECT_EQ(memory.ring().chunk(0).state.load(), ChunkState::retired);
+  EXPECT_EQ(published(memory.ring()), 1u) << "what it wrote stays";
+}
+
+// A destructor of the job's own may still make a call after ours ran: it must not leak a chunk.
+TEST_F(WriterTest, ACallFromAThreadsLastDestructorsLeaksNoChunk) {
+  MemoryRing memory(1 << 20);
+  record_into(memory.ring());
+  pthread_key_t late;
+  ASSERT_EQ(pthread_key_create(&late, [](void*) { record(7, 7); }), 0);
+  std::thread([&] {
+    record(1, 1);
+    pthread_setspecific(late, &memory);
+  }).join();
+  pthread_key_delete(late);
+  for (std::uint64_t i = 0; i < memory.ring().chunk_count(); ++i) {
+    EXPECT_NE(memory.ring().chunk(i).state.load(), ChunkState::owned);
+  }
+  EXPECT_EQ(published(memory.ring()), 2u);
+}
+
+TEST_F(WriterTest, TenThousandShortThreadsLoseNothingWhileTheDrainFrees) {
+  MemoryRing memory(1 << 20);
+  record_into(memory.ring());
+  constexpr int threads = 10'000;
+  for (int i = 0; i < threads; ++i) {
+    std::thread([] { record(1, 1); }).join();
+    if (i % 8 == 7) free_retired(memory.ring());
+  }
+  free_retired(memory.ring());
+  EXPECT_EQ(memory.dropped(DropCause::ring_full), 0u);
+  EXPECT_EQ(memory.ring().header().next_claim.load(), static_cast<std::uint64_t>(threads));
+  EXPECT_EQ(memory.ring().header().free_chunks.load(), memory.ring().chunk_count());
+}
+
+// Writers go round a tiny ring many times while a reader takes records out and frees chunks: what
+// was claimed is read once or counted as dropped, whole and in each thread's order.
+TEST_F(WriterTest, ManyThreadsRoundATinyRingWithAReader) {
+  MemoryRing memory(512 * 1024);
+  const Ring& ring = memory.ring();
+  record_into(ring);
+  constexpr std::uint64_t threads = 4;
+  constexpr std::uint64_t each_records = 60'000;
+  std::atomic<std::uint64_t> running{threads};
+  std::vector<std::thread> writers;
+  for (std::uint64_t t = 0; t < threads; ++t) {
+    writers.emplace_back([&, t] {
+      for (std::uint64_t i = 1; i <= each_records; ++i) {
+        event::Record* slot = claim(writer);
+        if (slot == nullptr) continue;
+        slot->args[0] = t;
+        slot->args[1] = i;
+        slot->args[2] = ~(t << 32 | i);
+        publish(*slot, i);
+        slot->end_ticks.store(i, std::memory_order_release);
+      }
+      running.fetch_sub(1);
+    });
+  }
+  std::uint64_t seen = 0, torn = 0;
+  const auto look = [&](const Chunk& chunk, bool last) {
+    for (const event::Record& each : chunk.records) {
+      if (each.begin_ticks.load(std::memory_order_acquire) == 0) continue;
+      if (each.args[2] != ~(each.args[0] << 32 | each.args[1])) ++torn;
+      if (last) ++seen;
+    }
+  };
+  bool last_round = false;
+  while (!last_round) {
+    last_round = running.load() == 0;
+    if (last_round) {
+      for (std::thread& thread : writers) thread.join();
+    }
+    for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {
+      Chunk& chunk = ring.chunk(i);
+      const ChunkState state = chunk.state.load(std::memory_order_acquire);
+      if (state == ChunkState::free) continue;
+      const bool retired = state == ChunkState::retired;
+      look(chunk, retired);
+      if (retired) {
+        EXPECT_TRUE(free_chunk(ring, chunk));
+      }
+    }
+  }
+  EXPECT_EQ(torn, 0u);
+  EXPECT_EQ(seen + memory.dropped(DropCause::ring_full), threads * each_records);
+  EXPECT_GT(seen, 0u);
+  EXPECT_EQ(ring.header().free_chunks.load(), ring.chunk_count());
+}
+
+TEST_F(WriterTest, ManyThreadsOverwriteATinyRing) {
+  MemoryRing memory(512 * 1024);
+  record_into(memory.ring(), true);
+  constexpr std::uint64_t threads = 4;
+  constexpr std::uint64_t each_records = 50'000;
+  std::vector<std::thread> writers;
+  for (std::uint64_t t = 0; t < threads; ++t) {
+    writers.emplace_back([t] {
+      for (std::uint64_t i = 1; i <= each_records; ++i) record(i, t);
+    });
+  }
+  for (std::thread& thread : writers) thread.join();
+  // Without a window that wants them overwritten records are no loss: only what is there counts.
+  std::map<std::uint64_t, std::uint64_t> newest;
+  for (std::uint64_t i = 0; i < memory.ring().chunk_count(); ++i) {
+    for (const event::Record& each : memory.ring().chunk(i).records) {
+      if (each.begin_ticks.load() == 0) continue;
+      ASSERT_LT(each.args[0], threads);
+      EXPECT_EQ(each.end_ticks.load(), each.begin_ticks.load() + 1);
+      newest[each.args[0]] = std::max(newest[each.args[0]], each.begin_ticks.load());
+    }
+  }
+  EXPECT_GE(newest.size(), 1u);
+}
+
+}  // namespace
+}  // namespace traceagent::ring
