@@ -12,15 +12,6 @@ std::string with_gzip_suffix(std::string path, bool gzip) {
   return path;
 }
 
-// Before the last dot: ep0-ba5-rank0.json → ep0-ba5-rank0-pid1234.json.
-std::string with_pid(const std::string& path, std::uint32_t pid) {
-  const std::string suffix = "-pid" + std::to_string(pid);
-  const std::size_t slash = path.rfind('/');
-  const std::size_t dot = path.rfind(".json");
-  if (dot == std::string::npos || (slash != std::string::npos && dot < slash)) return path + suffix;
-  return path.substr(0, dot) + suffix + path.substr(dot);
-}
-
 NamedFile in_folder(const ring::Ring& ring, std::uint32_t name_template,
                     const config::NameVariables& variables) {
   const auto folder =
@@ -77,6 +68,14 @@ void set_times(config::NameVariables& variables, const ring::Ring& ring,
 }
 
 }  // namespace
+
+std::string with_pid(const std::string& path, std::uint32_t pid) {
+  const std::string suffix = "-pid" + std::to_string(pid);
+  const std::size_t slash = path.rfind('/');
+  const std::size_t dot = path.rfind(".json");
+  if (dot == std::string::npos || (slash != std::string::npos && dot < slash)) return path + suffix;
+  return path.substr(0, dot) + suffix + path.substr(dot);
+}
 
 config::NameVariables run_variables(const ring::Ring& ring) {
   const ring::IdentityBlock& identity = ring.header().identity;

@@ -1,6 +1,7 @@
 #pragma once
 // The paths of a run's files, from what the ring says: the same in the job and in `recover`.
 
+#include <cstdint>
 #include <string>
 
 #include "agent/ring/ring.hpp"
@@ -18,6 +19,9 @@ config::NameVariables run_variables(const ring::Ring& ring);
 
 // The rank's file for a window: folder and template of the options, variables of its last step.
 NamedFile rank_file_name(const ring::Ring& ring, const ring::Window& window);
+
+// ep0-ba5-rank0.json → ep0-ba5-rank0-pid1234.json
+std::string with_pid(const std::string& path, std::uint32_t pid);
 
 // The node's merged file; empty where none is wanted.
 NamedFile node_file_name(const ring::Ring& ring);

@@ -1,5 +1,7 @@
 #include "agent/drain/rank_file.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "agent/drain/clock.hpp"
@@ -119,8 +121,10 @@ std::vector<StepSlice> RankFile::steps_of(const ring::Window& window) const {
   std::vector<StepSlice> steps;
   if (window.is_startup != 0) return steps;
   const std::uint64_t last = window.last_step.load(std::memory_order_relaxed);
-  for (std::uint64_t step = window.first_step.load(std::memory_order_relaxed); step <= last;
-       ++step) {
+  // Older edges are overwritten; the bound also holds for a damaged ring's numbers.
+  const std::uint64_t first = std::max(window.first_step.load(std::memory_order_relaxed),
+                                       last - std::min<std::uint64_t>(last, ring::step_slots - 1));
+  for (std::uint64_t step = first; step - first < ring::step_slots && step <= last; ++step) {
     const ring::StepEdge& edge = ring_.header().steps[step % ring::step_slots];
     const std::uint64_t begin = edge.begin_ticks.load(std::memory_order_relaxed);
     const std::uint64_t end = edge.end_ticks.load(std::memory_order_acquire);
@@ -167,6 +171,8 @@ void RankFile::write(trace::OutputFile& file, const ring::Window& window, const 
   header.base_ns = base_ns_;
   header.trace_name = path;
   header.pg_config = process_groups(ring_);
+  header.run_key = ring_.name(identity.run_key);
+  header.node_rank = identity.node_rank;
   steps_ = steps_of(window);
   place_all();
   trace::write_header(file, header);
@@ -181,10 +187,31 @@ void RankFile::write(trace::OutputFile& file, const ring::Window& window, const 
 
 }  // namespace
 
+namespace {
+
+bool is_own_file(const ring::Ring& ring, const std::string& path) {
+  const auto& windows = ring.header().windows;
+  return std::any_of(windows.begin(), windows.end(), [&](const ring::Window& window) {
+    return ring.name(window.file_name) == path;
+  });
+}
+
+NamedFile free_file_name(const ring::Ring& ring, const ring::Window& window) {
+  NamedFile named = rank_file_name(ring, window);
+  if (!named.problem.empty() || ring.header().identity.overwrite_files != 0) return named;
+  // A name without {batch} meets this process's own files: that is said, not evaded.
+  if (access(named.path.c_str(), F_OK) == 0 && !is_own_file(ring, named.path)) {
+    named.path = with_pid(named.path, ring.header().owner_pid);
+  }
+  return named;
+}
+
+}  // namespace
+
 RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& window,
                                const RankFileOptions& options) noexcept try {
   RankFileReport report;
-  const NamedFile named = rank_file_name(ring, window);
+  const NamedFile named = free_file_name(ring, window);
   report.path = named.path;
   report.problem = named.problem;
   if (!report.problem.empty()) return report;
@@ -201,7 +228,6 @@ RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& windo
   }
   RankFile(ring, window).write(file, window, named.path, options, report);
   if (!file.finish()) report.problem = file.error();
-  report.dropped = total_dropped(ring);
   return report;
 } catch (...) {
   RankFileReport report;

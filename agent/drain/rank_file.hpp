@@ -13,7 +13,6 @@ struct RankFileReport {
   std::string path;
   std::string problem;  // one line; empty: the file is there, whole
   std::uint64_t events = 0;
-  std::uint64_t dropped = 0;
 };
 
 struct RankFileOptions {
@@ -21,7 +20,8 @@ struct RankFileOptions {
   trace::JsonObject coverage;  // what only the live process knows (went round, step detection)
 };
 
-// Writes the window to rank_file_name()'s path.
+// Writes the window to rank_file_name()'s path; with the pid in its name where another process of
+// the run, which claimed the rank before, has left a file of that name.
 RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& window,
                                const RankFileOptions& options) noexcept;
 

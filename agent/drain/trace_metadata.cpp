@@ -4,6 +4,7 @@
 
 #include "agent/drain/clock.hpp"
 #include "agent/drain/own_cost.hpp"
+#include "agent/trace/json_scan.hpp"
 
 namespace traceagent::drain {
 
@@ -99,11 +100,11 @@ JsonObject doors_object(const ring::Ring& ring) {
   return doors;
 }
 
-JsonObject dropped_object(const ring::Ring& ring) {
+JsonObject dropped_object(const ring::Ring& ring, const ring::Window& window) {
   JsonObject dropped;
+  const auto counts = ring::dropped_in(ring, window);
   for (std::size_t i = 0; i < ring::drop_cause_count; ++i) {
-    const std::uint64_t count = ring.header().dropped[i].load(std::memory_order_relaxed);
-    if (count != 0) dropped.add(ring::drop_cause_names[i], count);
+    if (counts[i] != 0) dropped.add(ring::drop_cause_names[i], counts[i]);
   }
   return dropped;
 }
@@ -141,6 +142,16 @@ JsonObject cost_object(const ring::Ring& ring, const ring::Window& window, std::
 
 }  // namespace
 
+namespace {
+
+// A damaged ring's text would spoil the file.
+JsonValue options_value(const ring::Ring& ring) {
+  std::string text = text_of(ring, ring.header().identity.options_json);
+  return trace::is_whole_object(text) ? JsonValue::raw(std::move(text)) : JsonValue(nullptr);
+}
+
+}  // namespace
+
 JsonObject rank_metadata(const ring::Ring& ring, const ring::Window& window, std::uint64_t events,
                          const RankFileOptions& options) {
   const ring::Header& header = ring.header();
@@ -153,25 +164,15 @@ JsonObject rank_metadata(const ring::Ring& ring, const ring::Window& window, std
       .add("window", window_object(ring, window))
       .add("step_detection", text_of(ring, header.identity.step_description))
       .add("events", events)
-      .add("dropped", dropped_object(ring))
+      .add("dropped", dropped_object(ring, window))
       .add("doors", doors_object(ring))
       .add("clock", clock_object(ring, window))
       .add("cost", cost_object(ring, window, events))
       .add("ring_bytes", header.file_bytes)
-      .add("options", JsonValue::raw(text_of(ring, header.identity.options_json)));
+      .add("options", options_value(ring));
   if (!options.coverage.empty()) object.add("coverage", options.coverage);
   if (options.recovered) object.add("recovered", true);
   return object;
-}
-
-std::uint64_t total_dropped(const ring::Ring& ring) noexcept {
-  using ring::DropCause;
-  std::uint64_t total = 0;
-  for (const DropCause cause :
-       {DropCause::ring_full, DropCause::overwritten, DropCause::during_start}) {
-    total += ring.header().dropped[static_cast<std::size_t>(cause)].load(std::memory_order_relaxed);
-  }
-  return total;
 }
 
 }  // namespace traceagent::drain

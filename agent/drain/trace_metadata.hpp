@@ -19,7 +19,4 @@ void write_process_metadata(trace::EventWriter& writer, const ring::Ring& ring);
 trace::JsonObject rank_metadata(const ring::Ring& ring, const ring::Window& window,
                                 std::uint64_t events, const RankFileOptions& options);
 
-// Lost events only: not lost names or unmatched ranges.
-std::uint64_t total_dropped(const ring::Ring& ring) noexcept;
-
 }  // namespace traceagent::drain

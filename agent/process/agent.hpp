@@ -39,6 +39,9 @@ struct Agent {
 // nullptr until the agent runs, and in a process where it has switched itself off.
 extern constinit std::atomic<Agent*> agent;
 
+// True for one process of the node for each topic: what many ranks could say, one of them says.
+bool is_spokesman(const Agent& agent, const char* topic);
+
 // The ring's file and what lies beside it, where nobody will need them any more.
 void remove_ring(const Agent& agent);
 

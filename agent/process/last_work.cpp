@@ -24,7 +24,7 @@ void do_last_work(Agent& agent, WindowWriter& writer) noexcept try {
   agent.windows->finish(event::read_ticks());
   writer.write_closed();
   agent.ring.ring.header().finished.store(1, std::memory_order_seq_cst);
-  if (writer.files_written() == 0) say_no_window(agent);
+  if (writer.files_written() + writer.failures() == 0) say_no_window(agent);
   finish_node(agent);
 } catch (...) {
   // Out of memory at the end: the ring stays, for `traceagent recover`.

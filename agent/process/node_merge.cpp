@@ -4,60 +4,34 @@
 #include <set>
 
 #include "agent/drain/file_names.hpp"
-#include "agent/drain/folders.hpp"
-#include "agent/event/ticks.hpp"
+#include "agent/drain/recover_ring.hpp"
 #include "agent/process/agent.hpp"
+#include "agent/process/node_view.hpp"
 #include "agent/process/notices.hpp"
-#include "agent/process/peers.hpp"
+#include "agent/ring/written_files.hpp"
 #include "agent/trace/merge.hpp"
 
 namespace traceagent::process {
 namespace {
 
-constexpr std::uint64_t ms = 1'000'000;
-constexpr std::uint64_t look_period_ns = 50 * ms;
-// A peer that has no ring by now makes no hooked calls, or starts later than the others end.
-constexpr std::uint64_t longest_wait_for_unseen_ns = 2000 * ms;
-
-std::uint64_t now_ns() noexcept { return event::clock_ns(CLOCK_MONOTONIC); }
-
-void pause(std::uint64_t ns) noexcept {
-  const timespec duration{0, static_cast<long>(ns)};
-  nanosleep(&duration, nullptr);
+bool is_node_zero(const Agent& agent) {
+  return agent.identity.local_rank == 0 && agent.trace_pid == agent.identity.rank;
 }
 
-bool all_gone(const std::vector<Peer>& peers) {
-  return std::all_of(peers.begin(), peers.end(), [](const Peer& peer) { return peer.gone(); });
+bool has_seen_node_zero(const NodeView& node) {
+  return std::any_of(node.peers.begin(), node.peers.end(),
+                     [](const Peer& peer) { return peer.local_rank == 0; });
 }
 
-std::size_t ranks_seen(const std::vector<Peer>& peers, std::int64_t own_rank) {
-  std::set<std::int64_t> ranks{own_rank};
-  for (const Peer& peer : peers) ranks.insert(peer.rank);
-  return ranks.size();
-}
-
-std::vector<Peer> wait_for_peers(const Agent& agent) {
-  const std::uint64_t start_ns = now_ns();
-  const auto expected =
-      static_cast<std::size_t>(std::max<std::int64_t>(agent.identity.local_world_size, 1));
-  for (;;) {
-    std::vector<Peer> peers = look_at_peers(agent.run_folder, agent.ring.path);
-    const std::uint64_t waited_ns = now_ns() - start_ns;
-    const bool all_seen = ranks_seen(peers, agent.identity.rank) >= expected ||
-                          waited_ns >= longest_wait_for_unseen_ns;
-    if ((all_gone(peers) && all_seen) || waited_ns >= agent.options.merge_timeout) return peers;
-    pause(look_period_ns);
-  }
-}
+enum class Part { none, merge, leave };  // leave: the run's folder goes, the merge is another's
 
 // Local rank zero merges if it lives; else the last one out. Each process says `finished` before it
-// looks, so of the last two at least one sees the other gone; take_merge() lets only one through.
-bool is_ours_to_merge(const Agent& agent, const std::vector<Peer>& peers) {
-  if (agent.identity.local_rank == 0 && agent.trace_pid == agent.identity.rank) return true;
-  const bool zero_has_it = std::any_of(peers.begin(), peers.end(), [](const Peer& peer) {
-    return peer.local_rank == 0 && peer.trace_pid == peer.rank && (peer.alive || peer.finished);
-  });
-  return !zero_has_it && all_gone(peers);
+// looks, so of the last two at least one sees the other gone; be_first() lets only one through.
+Part own_part(const Agent& agent, const NodeView& node) {
+  if (is_node_zero(agent)) return Part::merge;
+  if (node.has_node_zero() || !node.all_gone()) return Part::none;
+  if (has_seen_node_zero(node) || agent.trace_pid != agent.identity.rank) return Part::merge;
+  return node_zero_is_elsewhere(agent) ? Part::leave : Part::merge;
 }
 
 struct Inputs {
@@ -75,18 +49,20 @@ void add_files(Inputs& inputs, std::int64_t rank, std::vector<std::string> files
   }
 }
 
-Inputs gather(const Agent& agent, const std::vector<Peer>& peers) {
+void recover(const Peer& peer) {
+  const drain::Recovered recovered = drain::recover_ring(peer.ring_path);
+  for (const std::string& problem : recovered.problems) say_problem(problem);
+  say_result("rank " + std::to_string(peer.rank) + " died: recovered " +
+             std::to_string(recovered.events()) + " of its events from memory");
+}
+
+Inputs gather(const Agent& agent, const NodeView& node) {
   Inputs inputs;
   add_files(inputs, agent.identity.rank, agent.written_files);
-  for (const Peer& peer : peers) {
-    if (!peer.finished && !peer.alive) {
-      const Recovered recovered = recover_ring(peer.ring_path);
-      for (const std::string& problem : recovered.problems) say_problem(problem);
-      say_result("rank " + std::to_string(peer.rank) + " died: recovered " +
-                 std::to_string(recovered.events) + " of its events from memory");
-    }
+  for (const Peer& peer : node.peers) {
+    if (!peer.finished && !peer.alive) recover(peer);
     if (!peer.finished && peer.alive) inputs.unfinished.push_back(peer.rank);
-    add_files(inputs, peer.rank, written_files(peer.ring_path));
+    add_files(inputs, peer.rank, ring::written_files(peer.ring_path));
   }
   return inputs;
 }
@@ -120,12 +96,33 @@ std::string summary(const trace::MergeReport& report, const std::string& path) {
          " events, " + std::to_string(lost) + " lost" + causes + (causes.empty() ? "" : ")");
 }
 
-void merge(const Agent& agent, const Inputs& inputs) {
+// What no ring tells of: files of ranks in other containers, of processes of this run that ended
+// before this one began, and of ranks whose list found no room.
+void add_files_of_folder(const Agent& agent, Inputs& inputs) {
+  NodeRankFiles folder = node_rank_files(agent);
+  for (const RunFile& file : folder.look()) add_files(inputs, file.rank, {file.path});
+}
+
+void say_missing(const Inputs& inputs, const trace::MergeOptions& options, const std::string& path) {
+  if (!options.missing_ranks.empty()) {
+    say_result(path + ": nothing from rank " + list(options.missing_ranks));
+  }
+  if (!inputs.unfinished.empty()) {
+    say_result(path + ": rank " + list(inputs.unfinished) +
+               " still ran after merge.timeout: it will be added when it ends");
+  }
+}
+
+void merge(const Agent& agent, Inputs& inputs) {
   const drain::NamedFile node = drain::node_file_name(agent.ring.ring);
   if (!node.problem.empty()) return say_problem("output.merged: " + node.problem);
+  // A node file of this run was made by one who saw less: this one holds all that it holds.
+  const bool is_there = run_file(node.path, agent.identity.run_key).has_value();
+  if (is_there || !missing_ranks(agent, inputs).empty()) add_files_of_folder(agent, inputs);
+  if (inputs.files.empty()) return;
   trace::MergeOptions options;
   options.gzip = agent.options.output_gzip;
-  options.overwrite = agent.options.output_overwrite;
+  options.overwrite = agent.options.output_overwrite || is_there;
   options.missing_ranks = missing_ranks(agent, inputs);
   const trace::MergeReport report = trace::merge(inputs.files, node.path, options);
   if (!report.problem.empty()) return say_problem(report.problem);
@@ -133,13 +130,24 @@ void merge(const Agent& agent, const Inputs& inputs) {
     if (!input.problem.empty()) say_problem(input.problem);
   }
   say_result(summary(report, node.path));
-  if (!options.missing_ranks.empty()) {
-    say_result(node.path + ": nothing from rank " + list(options.missing_ranks));
-  }
-  if (!inputs.unfinished.empty()) {
-    say_result(node.path + ": rank " + list(inputs.unfinished) +
-               " still ran after merge.timeout; merge later with: traceagent merge FOLDER");
-  }
+  say_missing(inputs, options, node.path);
+}
+
+// A rank that the merge did not wait for ends: the last of those merges all again.
+void merge_again(Agent& agent) {
+  const NodeView node = look_at_node(agent);
+  if (!node.all_gone() || !be_first(agent.run_folder, second_merge_topic)) return;
+  Inputs inputs = gather(agent, node);
+  merge(agent, inputs);
+  remove_run_folder(agent.run_folder);
+}
+
+void merge_first(Agent& agent, const NodeView& node) {
+  Inputs inputs = gather(agent, node);
+  merge(agent, inputs);
+  if (inputs.unfinished.empty()) return remove_run_folder(agent.run_folder);
+  be_first(agent.run_folder, left_out_topic);
+  merge_again(agent);  // it may have ended just before it could see that note
 }
 
 void say_own_files(const Agent& agent) {
@@ -155,13 +163,12 @@ void finish_node(Agent& agent) {
     if (agent.speaks_for_node()) say_own_files(agent);
     return remove_ring(agent);
   }
-  const bool is_local_zero = agent.identity.local_rank == 0;
-  std::vector<Peer> peers =
-      is_local_zero ? wait_for_peers(agent) : look_at_peers(agent.run_folder, agent.ring.path);
-  if (!is_ours_to_merge(agent, peers) || !take_merge(agent.run_folder)) return;
-  const Inputs inputs = gather(agent, peers);
-  if (!inputs.files.empty()) merge(agent, inputs);
-  if (inputs.unfinished.empty()) remove_run_folder(agent.run_folder);
+  if (has_been(agent.run_folder, left_out_topic)) return merge_again(agent);
+  const NodeView node = is_node_zero(agent) ? wait_for_node(agent) : look_at_node(agent);
+  const Part part = own_part(agent, node);
+  if (part == Part::none || !be_first(agent.run_folder, merge_topic)) return;
+  if (part == Part::leave) return remove_run_folder(agent.run_folder);
+  merge_first(agent, node);
 }
 
 }  // namespace traceagent::process

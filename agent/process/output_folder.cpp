@@ -8,25 +8,10 @@
 #include <cstring>
 #include <ctime>
 
+#include "agent/process/run_files.hpp"
+
 namespace traceagent::process {
 namespace {
-
-// A rank file says whose it is at its end, in "identity". On a file system shared by nodes another
-// node's ranks may have written already.
-bool is_of_run(const std::string& path, const std::string& run_key) {
-  constexpr off_t tail_bytes = 64 * 1024;
-  const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return false;
-  const off_t size = lseek(fd, 0, SEEK_END);
-  const off_t start = size > tail_bytes ? size - tail_bytes : 0;
-  std::string tail(static_cast<std::size_t>(size > start ? size - start : 0), '\0');
-  const ssize_t got = pread(fd, tail.data(), tail.size(), start);
-  close(fd);
-  if (got <= 0) return false;
-  tail.resize(static_cast<std::size_t>(got));
-  return tail.find("\"run_key\": \"" + run_key + "\"") != std::string::npos ||
-         tail.find("\"run_key\":\"" + run_key + "\"") != std::string::npos;
-}
 
 std::string foreign_file_in(const std::string& folder, const std::string& run_key) {
   DIR* entries = opendir(folder.c_str());
@@ -35,7 +20,7 @@ std::string foreign_file_in(const std::string& folder, const std::string& run_ke
   while (const dirent* entry = readdir(entries)) {
     // Hidden files do not count, as in Composer; ours that are being written are hidden.
     if (entry->d_name[0] == '.') continue;
-    if (is_of_run(folder + "/" + entry->d_name, run_key)) continue;
+    if (run_file(folder + "/" + entry->d_name, run_key)) continue;
     foreign = entry->d_name;
     break;
   }

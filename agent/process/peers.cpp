@@ -1,8 +1,5 @@
 #include "agent/process/peers.hpp"
 
-#include "agent/drain/rank_file.hpp"
-#include "agent/drain/recover_window.hpp"
-
 namespace traceagent::process {
 
 std::vector<Peer> look_at_peers(const RunFolder& folder, const std::string& own_path) {
@@ -25,26 +22,6 @@ std::vector<Peer> look_at_peers(const RunFolder& folder, const std::string& own_
     ring::close_ring(opened);
   }
   return peers;
-}
-
-Recovered recover_ring(const std::string& ring_path) {
-  Recovered recovered;
-  ring::OpenedRing opened = ring::open_ring(ring_path);
-  if (!opened.ring.valid()) {
-    recovered.problems.push_back("ring: " + opened.problem);
-    return recovered;
-  }
-  for (const drain::RankFileReport& report : drain::recover_windows(opened.ring)) {
-    if (!report.problem.empty()) {
-      recovered.problems.push_back(report.problem);
-      continue;
-    }
-    recovered.files.push_back(report.path);
-    recovered.events += report.events;
-    note_written_file(ring_path, report.path);
-  }
-  ring::close_ring(opened);
-  return recovered;
 }
 
 }  // namespace traceagent::process

@@ -24,12 +24,4 @@ struct Peer {
 // file drops this process's POSIX lock on it.
 std::vector<Peer> look_at_peers(const RunFolder& folder, const std::string& own_path);
 
-struct Recovered {
-  std::vector<std::string> files;
-  std::vector<std::string> problems;
-  std::uint64_t events = 0;
-};
-// Writes what a dead process had recorded and not written.
-Recovered recover_ring(const std::string& ring_path);
-
 }  // namespace traceagent::process

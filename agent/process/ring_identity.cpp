@@ -7,6 +7,7 @@
 
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
+#include "agent/ring/owner.hpp"
 #include "agent/process/version.hpp"
 
 namespace traceagent::process {
@@ -32,14 +33,6 @@ std::string command_line() {
   return text;
 }
 
-// Field 22 of /proc/self/stat; the second field may hold spaces and parentheses.
-std::uint64_t start_time() {
-  const std::string stat = read_file("/proc/self/stat");
-  std::size_t at = stat.rfind(')');
-  for (int field = 2; at != std::string::npos && field < 22; ++field) at = stat.find(' ', at + 1);
-  return at == std::string::npos ? 0 : std::strtoull(stat.c_str() + at, nullptr, 10);
-}
-
 }  // namespace
 
 config::NameVariables name_variables(const Identity& identity) {
@@ -58,7 +51,7 @@ void write_identity(Agent& agent) {
   ring::Header& header = ring.header();
   header.agent_version = agent_version_number;
   header.owner_pid = static_cast<std::uint32_t>(agent.pid);
-  header.owner_start_time = start_time();
+  header.owner_start_time = ring::start_time_of(header.owner_pid);
   header.ticks_from_tsc = event::ticks_from_tsc ? 1 : 0;
 
   ring::IdentityBlock& block = header.identity;

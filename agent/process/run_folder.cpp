@@ -90,10 +90,6 @@ bool claim(const std::string& path, int pid) {
   return true;
 }
 
-std::string list_path(const std::string& ring_path) {
-  return ring_path.substr(0, ring_path.size() - std::strlen(".ring")) + ".files";
-}
-
 }  // namespace
 
 RunFolder make_run_folder(const std::string& ring_folder, const std::string& run_key) {
@@ -108,7 +104,8 @@ RunFolder make_run_folder(const std::string& ring_folder, const std::string& run
   }
   if (!folder.problem.empty()) {
     folder.problem = "ring.folder: " + folder.problem +
-                     ": the ranks of this node cannot meet: set TRACEAGENT_RING_FOLDER";
+                     ": recording in private memory, which does not survive a kill and which the "
+                     "node's other ranks do not see: set TRACEAGENT_RING_FOLDER to a writable tmpfs";
     folder.path.clear();
   }
   return folder;
@@ -144,33 +141,17 @@ std::vector<std::string> ring_paths(const RunFolder& folder) {
   return paths;
 }
 
-void note_written_file(const std::string& ring_path, const std::string& trace_file) {
-  if (ring_path.empty()) return;
-  const int fd = open(list_path(ring_path).c_str(),
-                      O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (fd < 0) return;
-  write_text(fd, trace_file + "\n");
-  close(fd);
-}
-
-std::vector<std::string> written_files(const std::string& ring_path) {
-  std::vector<std::string> files;
-  if (ring_path.empty()) return files;
-  const std::string text = read_text(list_path(ring_path));
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t end = std::min(text.find('\n', start), text.size());
-    if (end > start) files.push_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-  return files;
-}
-
-bool take_merge(const RunFolder& folder) {
+bool be_first(const RunFolder& folder, const std::string& topic) {
   if (folder.path.empty()) return true;
-  const int fd = create_new(folder.path + "/merge");
-  if (fd < 0) return false;
+  const int fd = create_new(folder.path + "/" + topic);
+  // No room for the note: better twice than never.
+  if (fd < 0) return errno != EEXIST;
   close(fd);
   return true;
+}
+
+bool has_been(const RunFolder& folder, const std::string& topic) {
+  return !folder.path.empty() && access((folder.path + "/" + topic).c_str(), F_OK) == 0;
 }
 
 void remove_run_folder(const RunFolder& folder) {

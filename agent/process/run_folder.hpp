@@ -1,12 +1,11 @@
 #pragma once
 // Where the ranks of a node meet without talking: a folder in shared memory with their rings.
 //
-//   <ring.folder>/traceagent-<uid>/<run key>/claim-rank<R>         pid of the process that is rank
-//   R
+//   <ring.folder>/traceagent-<uid>/<run key>/claim-rank<R>         pid of the process that is R
 //                                           <R>-<pid>-<n>.ring     a process's ring
 //                                           <R>-<pid>-<n>.files    the trace files it has written
 //                                           output                 verdict on the output folder
-//                                           merge                  taken by who merges
+//                                           merge, …               see be_first()
 
 #include <cstdint>
 #include <string>
@@ -29,12 +28,14 @@ std::int64_t claim_rank(const RunFolder& folder, std::int64_t rank, int pid);
 std::string ring_path(const RunFolder& folder, std::int64_t rank, int pid);
 std::vector<std::string> ring_paths(const RunFolder& folder);
 
-// The list of written trace files that belongs to a ring.
-void note_written_file(const std::string& ring_path, const std::string& trace_file);
-std::vector<std::string> written_files(const std::string& ring_path);
+// True for the first process of the run that asks with this topic (a plain file name); for each
+// process where the ranks cannot meet.
+bool be_first(const RunFolder& folder, const std::string& topic);
+bool has_been(const RunFolder& folder, const std::string& topic);
+inline constexpr const char* merge_topic = "merge";           // taken by who merges
+inline constexpr const char* left_out_topic = "merge-again";  // some rank ran on after the merge
+inline constexpr const char* second_merge_topic = "merge-2";  // taken by the last of those
 
-// True for one process of the run only.
-bool take_merge(const RunFolder& folder);
 // Removes the run's files and folder.
 void remove_run_folder(const RunFolder& folder);
 

@@ -23,6 +23,7 @@
 #include "agent/process/notices.hpp"
 #include "agent/process/output_folder.hpp"
 #include "agent/process/ring_identity.hpp"
+#include "agent/ring/written_files.hpp"
 #include "config/environment.hpp"
 #include "config/name_template.hpp"
 
@@ -50,13 +51,19 @@ std::string absolute(const std::string& path) {
 
 bool make_ring(Agent& made) {
   made.run_folder = make_run_folder(made.options.ring_folder, made.identity.run_key);
-  if (!made.run_folder.problem.empty()) say_problem(made.run_folder.problem);
+  if (!made.run_folder.problem.empty() && is_spokesman(made, "ring-problem")) {
+    say_problem(made.run_folder.problem);
+  }
   const std::int64_t claim = claim_rank(made.run_folder, made.identity.rank, made.pid);
   // A second process that claims the rank is a process of its own in the trace.
   made.trace_pid = made.identity.rank + claim * 1'000'000;
   made.ring = ring::create_ring(ring_path(made.run_folder, made.identity.rank, made.pid),
                                 made.options.ring_size);
-  if (!made.ring.problem.empty()) say_problem(made.ring.problem);
+  // Where the folder cannot be had there is no path, and all has been said.
+  const bool is_known = made.run_folder.path.empty() && made.ring.ring.valid();
+  if (!made.ring.problem.empty() && !is_known && is_spokesman(made, "ring-problem")) {
+    say_problem(made.ring.problem);
+  }
   return made.ring.ring.valid();
 }
 
@@ -153,11 +160,14 @@ void begin(Agent& made) {
 
 }  // namespace
 
+bool is_spokesman(const Agent& made, const char* topic) {
+  return made.run_folder.path.empty() ? made.speaks_for_node() : be_first(made.run_folder, topic);
+}
+
 void remove_ring(const Agent& made) {
   if (made.ring.path.empty()) return;
   unlink(made.ring.path.c_str());
-  const std::string list = made.ring.path.substr(0, made.ring.path.size() - 5) + ".files";
-  unlink(list.c_str());
+  unlink(ring::written_files_path(made.ring.path).c_str());
   // Only if nobody else is in it.
   if (ring_paths(made.run_folder).empty()) remove_run_folder(made.run_folder);
 }

@@ -12,6 +12,7 @@
 #include "agent/process/agent.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/ring/writer.hpp"
+#include "agent/ring/written_files.hpp"
 
 namespace traceagent::process {
 
@@ -84,16 +85,21 @@ void WindowWriter::write(ring::Window& window) noexcept try {
   const drain::RankFileReport report = drain::write_rank_file(agent_.ring.ring, window, options);
   ring::target.overwrite.store(overwrite, std::memory_order_relaxed);
   if (!report.problem.empty()) {
-    say_problem(report.problem);
+    ++failures_;
+    // Ranks of a node mostly share the reason: one of them says it, once.
+    if (failures_ == 1 && is_spokesman(agent_, "output-problem")) {
+      say_problem(report.problem);
+    } else {
+      say_detail(report.problem);
+    }
   } else {
     window.file_name = agent_.ring.ring.add_name(report.path);
-    note_written_file(agent_.ring.path, report.path);
+    ring::note_written_file(agent_.ring.path, report.path);
     agent_.written_files.push_back(report.path);
     say_detail("wrote " + report.path + ": " + std::to_string(report.events) + " events");
     ++files_;
     events_ += report.events;
   }
-  dropped_ = report.dropped;
   window.state.store(WindowState::written, std::memory_order_release);
 } catch (...) {
   window.state.store(WindowState::written, std::memory_order_release);

@@ -20,7 +20,7 @@ class WindowWriter {
   void write_closed() noexcept;
 
   std::uint64_t events_written() const noexcept { return events_; }
-  std::uint64_t events_dropped() const noexcept { return dropped_; }
+  std::uint64_t failures() const noexcept { return failures_; }
   std::uint64_t files_written() const noexcept { return files_; }
 
  private:
@@ -35,8 +35,7 @@ class WindowWriter {
   std::uint64_t anchor_period_ns_ = 5'000'000;
   std::uint64_t margin_ticks_;
   std::uint64_t events_ = 0;
-  std::uint64_t dropped_ = 0;
-  std::uint64_t dropped_before_ = 0;
+  std::uint64_t failures_ = 0;
   std::uint64_t files_ = 0;
 };
 

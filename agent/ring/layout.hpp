@@ -13,7 +13,7 @@
 namespace traceagent::ring {
 
 inline constexpr std::uint64_t magic = 0x474e4952'41525454u;  // "TTRARING"
-inline constexpr std::uint32_t layout_version = 1;
+inline constexpr std::uint32_t layout_version = 2;
 
 inline constexpr std::size_t chunk_bytes = 64 * 1024;
 inline constexpr std::size_t records_per_chunk = chunk_bytes / sizeof(event::Record) - 1;
@@ -67,6 +67,9 @@ struct Window {
   std::atomic<std::uint64_t> last_step;
   std::uint32_t file_name;   // offset of the written file's path in the names, 0: none yet
   std::uint32_t is_startup;  // what came before any step was found
+  // Header::dropped as it was at the edges: the difference is this window's own loss.
+  std::array<std::uint64_t, drop_cause_count> dropped_at_begin;
+  std::array<std::uint64_t, drop_cause_count> dropped_at_end;
 };
 inline constexpr std::size_t window_slots = 64;
 

@@ -45,10 +45,24 @@ Chunk* oldest_retired(const Ring& ring, std::uint64_t after) noexcept {
   return oldest;
 }
 
-std::uint64_t published_records(const Chunk& chunk) noexcept {
-  return static_cast<std::uint64_t>(std::count_if(
-      std::begin(chunk.records), std::end(chunk.records),
-      [](const auto& record) { return record.begin_ticks.load(std::memory_order_relaxed) != 0; }));
+// From when on records are wanted: the begin of the earliest window that has no file yet.
+std::uint64_t wanted_from(const Ring& ring) noexcept {
+  std::uint64_t from = UINT64_MAX;
+  for (const Window& window : ring.header().windows) {
+    const WindowState state = window.state.load(std::memory_order_acquire);
+    if (state != WindowState::open && state != WindowState::closed) continue;
+    from = std::min(from, window.begin_ticks.load(std::memory_order_relaxed));
+  }
+  return std::max<std::uint64_t>(from, 1);  // begin_ticks 0 is no record
+}
+
+// What was recorded in warm-up is no loss.
+std::uint64_t wanted_records(const Ring& ring, const Chunk& chunk) noexcept {
+  const std::uint64_t from = wanted_from(ring);
+  return static_cast<std::uint64_t>(
+      std::count_if(std::begin(chunk.records), std::end(chunk.records), [&](const auto& record) {
+        return record.begin_ticks.load(std::memory_order_relaxed) >= from;
+      }));
 }
 
 // A call that still runs, or a range that is open, will patch its end into its place.
@@ -77,7 +91,7 @@ Chunk* take_over_oldest(const Ring& ring) noexcept {
       retire_chunk(*chunk);
       continue;
     }
-    ring.count_drop(DropCause::overwritten, published_records(*chunk));
+    ring.count_drop(DropCause::overwritten, wanted_records(ring, *chunk));
     clear_records(*chunk);
     return chunk;
   }
@@ -179,6 +193,27 @@ bool free_chunk(const Ring& ring, Chunk& chunk) noexcept {
   chunk.state.store(ChunkState::free, std::memory_order_release);
   ring.header().free_chunks.fetch_add(1, std::memory_order_relaxed);
   return true;
+}
+
+void note_dropped(const Ring& ring,
+                  std::array<std::uint64_t, drop_cause_count>& at_edge) noexcept {
+  for (std::size_t i = 0; i < drop_cause_count; ++i) {
+    at_edge[i] = ring.header().dropped[i].load(std::memory_order_relaxed);
+  }
+}
+
+std::array<std::uint64_t, drop_cause_count> dropped_in(const Ring& ring,
+                                                       const Window& window) noexcept {
+  std::array<std::uint64_t, drop_cause_count> dropped{};
+  note_dropped(ring, dropped);
+  const bool is_open = window.state.load(std::memory_order_acquire) == WindowState::open;
+  for (std::size_t i = 0; i < drop_cause_count; ++i) {
+    const auto cause = static_cast<DropCause>(i);
+    if (cause == DropCause::names_full || cause == DropCause::communicators_full) continue;
+    if (!is_open) dropped[i] = window.dropped_at_end[i];
+    dropped[i] -= std::min(dropped[i], window.dropped_at_begin[i]);
+  }
+  return dropped;
 }
 
 void add_anchor(const Ring& ring, const event::ClockAnchor& anchor) noexcept {

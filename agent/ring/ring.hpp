@@ -58,6 +58,14 @@ void retire_chunk(Chunk& chunk) noexcept;
 // the hot path: the drain alone calls it.
 bool free_chunk(const Ring& ring, Chunk& chunk) noexcept;
 
+// What was lost in the window, by cause; for an open one so far. Lost names and communicators count
+// from the ring's start: a window that needs them lacks them whenever they were lost.
+std::array<std::uint64_t, drop_cause_count> dropped_in(const Ring& ring,
+                                                       const Window& window) noexcept;
+// The losses so far, as a window keeps them at its edges.
+void note_dropped(const Ring& ring,
+                  std::array<std::uint64_t, drop_cause_count>& at_edge) noexcept;
+
 // Adds an anchor; when the table is full every second one is thinned out.
 void add_anchor(const Ring& ring, const event::ClockAnchor& anchor) noexcept;
 

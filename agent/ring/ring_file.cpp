@@ -2,11 +2,15 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+
+#include "agent/ring/owner.hpp"
 
 namespace traceagent::ring {
 namespace {
@@ -22,25 +26,53 @@ bool lock_whole_file(int fd) noexcept {
   return fcntl(fd, F_SETLK, &lock) == 0;
 }
 
+// Room that a ring leaves: lists and claims lie beside it.
+constexpr std::uint64_t left_free_bytes = 256 * 1024;
+
+// Growing a file beyond the job's own limit (ulimit -f) would end the job with SIGXFSZ.
+bool is_within_limit(std::uint64_t bytes) noexcept {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur;
+}
+
+bool leaves_room(int fd, std::uint64_t bytes) noexcept {
+  struct statvfs space {};
+  if (fstatvfs(fd, &space) != 0 || space.f_blocks == 0) return true;  // a tmpfs without a limit
+  return bytes + left_free_bytes <= space.f_bavail * space.f_frsize;
+}
+
 bool grant(int fd, std::uint64_t bytes) noexcept {
-  int result = 0;
-  do {
-    result = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
-  } while (result == EINTR);
+  int result = is_within_limit(bytes) ? 0 : EFBIG;
+  if (result == 0 && !leaves_room(fd, bytes)) result = ENOSPC;
+  if (result == 0) {
+    do {
+      result = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+    } while (result == EINTR);
+  }
+  errno = result;
   return result == 0;
 }
 
 // Returns the mapping, or nullptr when the bytes were not granted.
 void* grant_and_map(int fd, const Sizes& sizes) noexcept {
   if (!grant(fd, sizes.file_bytes)) {
-    if (ftruncate(fd, 0) != 0) return nullptr;
+    const int saved_errno = errno;
+    const int ignored = ftruncate(fd, 0);
+    static_cast<void>(ignored);
+    errno = saved_errno;
     return nullptr;
   }
   void* memory = mmap(nullptr, sizes.file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
+std::string shrink_remedy(int refused_errno) {
+  if (refused_errno == EFBIG) return "raise the limit of file sizes (ulimit -f)";
+  return "enlarge /dev/shm (docker: --shm-size) or set TRACEAGENT_RING_FOLDER";
+}
+
 bool map_what_is_granted(CreatedRing& created, std::uint64_t wanted_bytes) {
+  int refused_errno = 0;
   for (std::uint64_t bytes = wanted_bytes; bytes >= smallest_ring_bytes; bytes /= 2) {
     const Sizes sizes = divide(bytes);
     if (void* memory = grant_and_map(created.fd, sizes)) {
@@ -48,12 +80,13 @@ bool map_what_is_granted(CreatedRing& created, std::uint64_t wanted_bytes) {
       if (bytes != wanted_bytes) {
         created.problem = "ring.size: " + created.path + ": only " +
                           std::to_string(sizes.file_bytes >> 10) +
-                          " KiB were granted: enlarge /dev/shm (docker: --shm-size) or set "
-                          "TRACEAGENT_RING_FOLDER";
+                          " KiB were granted: " + shrink_remedy(refused_errno);
       }
       return true;
     }
+    refused_errno = errno;
   }
+  errno = refused_errno;
   return false;
 }
 
@@ -84,6 +117,24 @@ std::string check_header(const Header& header, std::uint64_t file_bytes) {
   return consistent ? "" : "its header contradicts its size: the file is damaged";
 }
 
+// Memory of this process alone. A memfd, so that core dumps need not hold it; where files may not be
+// that large plain memory, which no limit of file sizes concerns.
+bool map_private(CreatedRing& created, std::uint64_t wanted_bytes) {
+  created.fd = memfd_create("traceagent-ring", MFD_CLOEXEC);
+  if (created.fd >= 0) {
+    created.fd = move_high(created.fd);
+    if (map_what_is_granted(created, wanted_bytes)) return true;
+    close(created.fd);
+    created.fd = -1;
+  }
+  const Sizes sizes = divide(wanted_bytes);
+  void* memory = mmap(nullptr, sizes.file_bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  created.ring = format(memory, sizes);
+  return true;
+}
+
 }  // namespace
 
 CreatedRing create_ring(const std::string& path, std::uint64_t wanted_bytes) noexcept try {
@@ -92,26 +143,26 @@ CreatedRing create_ring(const std::string& path, std::uint64_t wanted_bytes) noe
   created.fd = path.empty()
                    ? -1
                    : open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  const int open_errno = errno;
+  int file_errno = errno;
   if (created.fd >= 0) {
     created.fd = move_high(created.fd);
     if (map_what_is_granted(created, wanted_bytes)) {
       lock_whole_file(created.fd);
       return created;
     }
+    file_errno = errno;
     unlink(path.c_str());
     close(created.fd);
   }
   created.path.clear();
-  created.fd = memfd_create("traceagent-ring", MFD_CLOEXEC);
-  if (created.fd >= 0) created.fd = move_high(created.fd);
-  if (created.fd < 0 || !map_what_is_granted(created, wanted_bytes)) {
+  if (!map_private(created, wanted_bytes)) {
     created.problem = "ring: no memory for it (" + describe_errno(errno) + "): tracing is off";
     return created;
   }
-  created.problem = "ring: " + path + ": " + describe_errno(open_errno) +
-                    ": recording in private memory, which does not survive a kill: set "
-                    "TRACEAGENT_RING_FOLDER to a writable tmpfs";
+  created.problem = "ring: " + path + ": " + describe_errno(file_errno) +
+                    ": recording in private memory, which does not survive a kill: " +
+                    (file_errno == EFBIG ? shrink_remedy(EFBIG)
+                                         : "set TRACEAGENT_RING_FOLDER to a writable tmpfs");
   return created;
 } catch (...) {
   return {};
@@ -130,7 +181,6 @@ bool owner_holds_lock(const std::string& path) noexcept {
 
 OpenedRing open_ring(const std::string& path) noexcept try {
   OpenedRing opened;
-  opened.owner_alive = owner_holds_lock(path);
   const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) {
     opened.problem = path + ": " + describe_errno(errno);
@@ -157,6 +207,10 @@ OpenedRing open_ring(const std::string& path) noexcept try {
     return opened;
   }
   opened.ring = Ring(memory);
+  const Header& header = opened.ring.header();
+  // A daemon that closes all its descriptors drops the lock and goes on.
+  opened.owner_alive = owner_holds_lock(path) ||
+                       process_lives(header.owner_pid, header.owner_start_time);
   return opened;
 } catch (...) {
   return {};

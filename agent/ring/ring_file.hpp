@@ -22,7 +22,7 @@ CreatedRing create_ring(const std::string& path, std::uint64_t wanted_bytes) noe
 
 struct OpenedRing {
   Ring ring;
-  bool owner_alive = false;
+  bool owner_alive = false;  // by its lock, or by its pid and start time
   std::string problem;
 };
 

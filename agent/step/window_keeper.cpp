@@ -47,8 +47,8 @@ ring::Window* take_window_slot(const ring::Ring& ring) noexcept {
   return &window;
 }
 
-void start(ring::Window& window, std::uint32_t cycle, std::uint64_t step, std::uint64_t ticks,
-           bool is_startup) noexcept {
+void start(const ring::Ring& ring, ring::Window& window, std::uint32_t cycle, std::uint64_t step,
+           std::uint64_t ticks, bool is_startup) noexcept {
   window.cycle = cycle;
   window.file_name = 0;
   window.is_startup = is_startup ? 1 : 0;
@@ -56,10 +56,12 @@ void start(ring::Window& window, std::uint32_t cycle, std::uint64_t step, std::u
   window.last_step.store(step, std::memory_order_relaxed);
   window.begin_ticks.store(ticks, std::memory_order_relaxed);
   window.end_ticks.store(0, std::memory_order_relaxed);
+  ring::note_dropped(ring, window.dropped_at_begin);
   window.state.store(WindowState::open, std::memory_order_release);
 }
 
-void close(ring::Window& window, std::uint64_t ticks) noexcept {
+void close(const ring::Ring& ring, ring::Window& window, std::uint64_t ticks) noexcept {
+  ring::note_dropped(ring, window.dropped_at_end);
   window.end_ticks.store(ticks, std::memory_order_relaxed);
   // Release: the drain that sees `closed` sees the window's ticks and steps.
   window.state.store(WindowState::closed, std::memory_order_release);
@@ -73,7 +75,7 @@ ring::StepEdge& edge_of(const ring::Ring& ring, std::uint64_t step) noexcept {
 
 void WindowKeeper::begin_startup(std::uint64_t ticks) noexcept {
   startup_ = take_window_slot(ring_);
-  if (startup_ != nullptr) start(*startup_, 0, 0, ticks, true);
+  if (startup_ != nullptr) start(ring_, *startup_, 0, 0, ticks, true);
   enter(State::startup);
 }
 
@@ -88,8 +90,6 @@ void WindowKeeper::discard_startup(std::uint64_t ticks) noexcept {
   startup_->end_ticks.store(ticks, std::memory_order_relaxed);
   startup_->state.store(WindowState::written, std::memory_order_release);
   startup_ = nullptr;
-  // Its losses are no losses of any file.
-  for (auto& count : ring_.header().dropped) count.store(0, std::memory_order_relaxed);
 }
 
 void WindowKeeper::first_step(std::uint64_t step) noexcept {
@@ -104,10 +104,11 @@ void WindowKeeper::open_window(std::uint64_t step, std::uint64_t ticks) noexcept
   if (window_ == nullptr) {
     window_ = take_window_slot(ring_);
     if (window_ == nullptr) return;  // 64 windows wait to be written: this cycle is skipped
-    start(*window_, cycle_++, step, ticks, false);
+    start(ring_, *window_, cycle_++, step, ticks, false);
   } else if (window_->first_step.load(std::memory_order_relaxed) == step) {
     // The first step was retracted and begins anew.
     window_->begin_ticks.store(ticks, std::memory_order_relaxed);
+    ring::note_dropped(ring_, window_->dropped_at_begin);
   }
   window_->last_step.store(step, std::memory_order_relaxed);
 }
@@ -137,7 +138,7 @@ void WindowKeeper::on_step_begin(std::uint64_t step, std::uint64_t ticks) noexce
 void WindowKeeper::close_window(std::uint64_t step, std::uint64_t ticks) noexcept {
   if (window_ == nullptr) return;
   window_->last_step.store(step, std::memory_order_relaxed);
-  close(*window_, ticks);
+  close(ring_, *window_, ticks);
   window_ = nullptr;
 }
 
@@ -158,7 +159,7 @@ void WindowKeeper::finish(std::uint64_t ticks) noexcept {
     close_window(window_->last_step.load(std::memory_order_relaxed), ticks);
   } else if (startup_ != nullptr) {
     const std::uint64_t full_at = startup_->end_ticks.load(std::memory_order_relaxed);
-    close(*startup_, full_at != 0 ? full_at : ticks);
+    close(ring_, *startup_, full_at != 0 ? full_at : ticks);
     startup_ = nullptr;
   }
   enter(State::off);

@@ -41,6 +41,9 @@ std::string distributed_info(const DocumentHeader& header) {
   if (!header.nccl_version.empty()) {
     info.add("nccl_version", header.nccl_version);
   }
+  if (!header.run_key.empty()) {
+    info.add("node_rank", header.node_rank).add("run_key", header.run_key);
+  }
   return info.text();
 }
 

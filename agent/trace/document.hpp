@@ -23,6 +23,8 @@ struct DocumentHeader {
   std::int64_t world_size = 1;
   std::string backend;       // "nccl"; empty: left out
   std::string nccl_version;  // "2.21.5"; empty: left out
+  std::string run_key;       // names the run for machines; empty: it and node_rank are left out
+  std::int64_t node_rank = 0;
   std::int64_t base_ns = 0;  // CLOCK_REALTIME that "ts" counts from
   std::string trace_name;
   std::vector<ProcessGroup> pg_config;

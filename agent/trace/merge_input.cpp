@@ -183,6 +183,8 @@ MergedHeader merged_header(const std::vector<MergeInput>& inputs) {
     info.add("pg_count", groups.size()).add("pg_config", array_of(groups));
   }
   add_first(inputs, "nccl_version", info);
+  add_first(inputs, "node_rank", info);
+  add_first(inputs, "run_key", info);
   merged.distributed_info = info.text();
   merged.device_properties = array_of(devices).text();
   return merged;

@@ -1,0 +1,36 @@
+#pragma once
+// What a process that ends sees of its node's other ranks.
+
+#include <set>
+#include <vector>
+
+#include "agent/process/peers.hpp"
+#include "agent/process/run_files.hpp"
+
+namespace traceagent::process {
+
+struct Agent;
+
+struct NodeView {
+  std::vector<Peer> peers;         // by their rings
+  std::vector<RunFile> strangers;  // files of ranks whose rings are not here: in other containers
+
+  bool all_gone() const;
+  // The process that makes the node's file, among the peers: alive, or ended in good order.
+  bool has_node_zero() const;
+};
+
+// At once; strangers are not looked for.
+NodeView look_at_node(const Agent& agent);
+
+// Until all ranks of the node have finished, died, or cannot be seen to exist; at most merge.timeout.
+// Ranks whose rings are elsewhere are there when their files are, as many as this rank's own.
+NodeView wait_for_node(const Agent& agent);
+
+// Local rank zero's ring is not here: does its file show up in the output folder? A short wait.
+bool node_zero_is_elsewhere(const Agent& agent);
+
+// The rank files of this run and node in this process's output folder.
+NodeRankFiles node_rank_files(const Agent& agent);
+
+}  // namespace traceagent::process

@@ -1,0 +1,45 @@
+#include "agent/process/run_files.hpp"
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include "agent/trace/json_scan.hpp"
+#include "agent/trace/trace_reader.hpp"
+
+namespace traceagent::process {
+
+std::optional<RunFile> run_file(const std::string& path, const std::string& run_key) {
+  struct stat facts {};
+  // No pipe is opened, no link followed.
+  if (lstat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return std::nullopt;
+  trace::TraceReader reader;
+  if (!reader.open(path)) return std::nullopt;
+  const trace::TraceHeader& header = reader.header();
+  if (trace::string_member(header.distributed_info, "run_key") != run_key) return std::nullopt;
+  RunFile file;
+  file.path = path;
+  file.rank = header.rank;
+  file.node_rank = trace::integer_member(header.distributed_info, "node_rank").value_or(0);
+  file.is_merged = !header.sources.empty();
+  return file;
+}
+
+NodeRankFiles::NodeRankFiles(std::string folder, std::string run_key, std::int64_t node_rank)
+    : folder_(std::move(folder)), run_key_(std::move(run_key)), node_rank_(node_rank) {}
+
+const std::vector<RunFile>& NodeRankFiles::look() {
+  DIR* entries = opendir(folder_.c_str());
+  if (entries == nullptr) return files_;
+  while (const dirent* entry = readdir(entries)) {
+    // Files that are being written are hidden; under its final name each is whole.
+    if (entry->d_name[0] == '.' || !known_.insert(entry->d_name).second) continue;
+    std::optional<RunFile> file = run_file(folder_ + "/" + entry->d_name, run_key_);
+    if (file && !file->is_merged && file->node_rank == node_rank_) {
+      files_.push_back(std::move(*file));
+    }
+  }
+  closedir(entries);
+  return files_;
+}
+
+}  // namespace traceagent::process

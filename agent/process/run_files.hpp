@@ -1,0 +1,38 @@
+#pragma once
+// The run's trace files in its output folder: how ranks that do not share memory (containers) find
+// each other's work.
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace traceagent::process {
+
+struct RunFile {
+  std::string path;
+  std::int64_t rank = 0;
+  std::int64_t node_rank = 0;
+  bool is_merged = false;
+};
+
+// Nothing for a file that is no trace of this run. Reads the file's first lines.
+std::optional<RunFile> run_file(const std::string& path, const std::string& run_key);
+
+// The rank files of one node in a folder. The folder may be on a network and be polled: each file
+// is opened once.
+class NodeRankFiles {
+ public:
+  NodeRankFiles(std::string folder, std::string run_key, std::int64_t node_rank);
+  const std::vector<RunFile>& look();
+
+ private:
+  const std::string folder_;
+  const std::string run_key_;
+  const std::int64_t node_rank_;
+  std::set<std::string> known_;
+  std::vector<RunFile> files_;
+};
+
+}  // namespace traceagent::process

@@ -1,0 +1,46 @@
+#include "agent/ring/owner.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace traceagent::ring {
+namespace {
+
+struct Stat {
+  char state = 0;
+  std::uint64_t start_time = 0;
+};
+
+// The second field, the name, may hold spaces and parentheses: what follows its last one counts.
+Stat read_stat(std::uint32_t pid) noexcept {
+  char text[1024];
+  std::snprintf(text, sizeof text, "/proc/%u/stat", pid);
+  const int fd = open(text, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return {};
+  const ssize_t got = read(fd, text, sizeof text - 1);
+  close(fd);
+  text[got > 0 ? got : 0] = '\0';
+  const char* at = std::strrchr(text, ')');
+  if (at == nullptr || at[1] != ' ') return {};
+  Stat stat;
+  stat.state = at[2];
+  for (int field = 2; at != nullptr && field < 22; ++field) at = std::strchr(at + 1, ' ');
+  if (at != nullptr) stat.start_time = std::strtoull(at, nullptr, 10);
+  return stat;
+}
+
+}  // namespace
+
+std::uint64_t start_time_of(std::uint32_t pid) noexcept { return read_stat(pid).start_time; }
+
+bool process_lives(std::uint32_t pid, std::uint64_t start_time) noexcept {
+  if (pid == 0 || start_time == 0) return false;
+  const Stat stat = read_stat(pid);
+  return stat.start_time == start_time && stat.state != 'Z' && stat.state != 'X';
+}
+
+}  // namespace traceagent::ring

@@ -1,0 +1,15 @@
+#pragma once
+// The process that made a ring, as /proc names it.
+
+#include <cstdint>
+
+namespace traceagent::ring {
+
+// Field 22 of /proc/<pid>/stat, the start in clock ticks since boot; 0 when it cannot be read.
+std::uint64_t start_time_of(std::uint32_t pid) noexcept;
+
+// True while that very process runs: a later one with the same pid started at another time, and one
+// that is dead but not waited for is dead.
+bool process_lives(std::uint32_t pid, std::uint64_t start_time) noexcept;
+
+}  // namespace traceagent::ring
