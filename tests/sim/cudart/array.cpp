@@ -103,9 +103,9 @@ BODY(cudaDestroySurfaceObject)(Call&, cudaSurfaceObject_t) { return cudaSuccess;
 
 extern "C" __attribute__((visibility("default"))) cudaChannelFormatDesc cudaCreateChannelDesc(
     int x, int y, int z, int w, cudaChannelFormatKind kind) {
-  simgpu::Call call(
-      simgpu::Function{simgpu::Library::cudart, simgpu::cudart::Number::cudaCreateChannelDesc,
-                       "cudaCreateChannelDesc", simgpu::Variant::plain, SIMGPU_CUDART_MAJOR});
+  simgpu::Call call(simgpu::Function{
+      simgpu::Library::cudart, simgpu::cudart::Number::cudaCreateChannelDesc,
+      "cudaCreateChannelDesc", simgpu::Variant::plain, simgpu::cudart::cudart_major});
   call.finish(0);
   return {x, y, z, w, kind};
 }

@@ -7,13 +7,12 @@
 #include "tests/sim/engine/call.hpp"
 #include "tests/sim/engine/stream.hpp"
 
-#ifndef SIMGPU_CUDART_MAJOR
-#define SIMGPU_CUDART_MAJOR 13
-#endif
-
 /// The simulated functions' bodies, one per SIMULATED row of cudart.def; the exported wrappers
 /// around them are in wrappers.cpp.
 namespace simgpu::cudart {
+
+/// Which CUDA this library plays: the one thing in which its builds differ.
+extern const std::uint16_t cudart_major;
 
 #define BODY(name) cudaError_t body_##name
 #define SIMGPU_AFTER(...) __VA_OPT__(, ) __VA_ARGS__

@@ -13,8 +13,6 @@
 namespace simgpu::cudart {
 namespace {
 
-constexpr int version = SIMGPU_CUDART_MAJOR * 1000;
-
 // What programs ask for before they launch anything; a device like an H100.
 constexpr std::pair<cudaDeviceAttr, int> attributes[] = {
     {cudaDevAttrMaxThreadsPerBlock, 1024},
@@ -288,9 +286,9 @@ BODY(cudaDeviceDisablePeerAccess)(Call& call, int peer) {
   return removed ? cudaSuccess : cudaErrorPeerAccessNotEnabled;
 }
 
-BODY(cudaDriverGetVersion)(Call&, int* out) { return give(out, version); }
+BODY(cudaDriverGetVersion)(Call&, int* out) { return give(out, cudart_major * 1000); }
 
-BODY(cudaRuntimeGetVersion)(Call&, int* out) { return give(out, version); }
+BODY(cudaRuntimeGetVersion)(Call&, int* out) { return give(out, cudart_major * 1000); }
 
 BODY(cudaGetDriverEntryPoint)
 (Call&, const char*, void** function, unsigned long long, cudaDriverEntryPointQueryResult* status) {

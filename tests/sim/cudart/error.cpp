@@ -64,7 +64,7 @@ using simgpu::cudart::Number;
 
 extern "C" __attribute__((visibility("default"))) const char* cudaGetErrorName(cudaError_t error) {
   Call call(Function{Library::cudart, Number::cudaGetErrorName, "cudaGetErrorName", Variant::plain,
-                     SIMGPU_CUDART_MAJOR});
+                     simgpu::cudart::cudart_major});
   call.finish(0);
   return simgpu::cudart::name_of(error);
 }
@@ -72,7 +72,7 @@ extern "C" __attribute__((visibility("default"))) const char* cudaGetErrorName(c
 extern "C" __attribute__((visibility("default"))) const char* cudaGetErrorString(
     cudaError_t error) {
   Call call(Function{Library::cudart, Number::cudaGetErrorString, "cudaGetErrorString",
-                     Variant::plain, SIMGPU_CUDART_MAJOR});
+                     Variant::plain, simgpu::cudart::cudart_major});
   call.finish(0);
   return simgpu::cudart::text_of(error);
 }

@@ -242,7 +242,7 @@ cudaError_t pop(dim3* grid, dim3* block, std::size_t* shared_bytes, void* stream
 #define EXPORT extern "C" __attribute__((visibility("default")))
 #define INTERNAL_CALL(name, variant)                                                               \
   simgpu::Call call(simgpu::Function{simgpu::Library::cudart, simgpu::cudart::Number::name, #name, \
-                                     simgpu::Variant::variant, SIMGPU_CUDART_MAJOR});              \
+                                     simgpu::Variant::variant, simgpu::cudart::cudart_major});     \
   const auto finish = [&](auto body) {                                                             \
     return call.finish(                                                                            \
         simgpu::cudart::keep(simgpu::cudart::Number::name, simgpu::cudart::run(call, body)));      \

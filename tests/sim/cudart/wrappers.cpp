@@ -10,12 +10,12 @@ using simgpu::Library;
 using simgpu::Variant;
 namespace cudart = simgpu::cudart;
 
-#define EXPORTED(symbol, name, variant, params, result)                                        \
-  extern "C" __attribute__((visibility("default"))) cudaError_t symbol params {                \
-    Call call(                                                                                 \
-        Function{Library::cudart, cudart::Number::name, #name, variant, SIMGPU_CUDART_MAJOR}); \
-    return call.finish(                                                                        \
-        cudart::keep(cudart::Number::name, cudart::run(call, [&] { return result; })));        \
+#define EXPORTED(symbol, name, variant, params, result)                                         \
+  extern "C" __attribute__((visibility("default"))) cudaError_t symbol params {                 \
+    Call call(                                                                                  \
+        Function{Library::cudart, cudart::Number::name, #name, variant, cudart::cudart_major}); \
+    return call.finish(                                                                         \
+        cudart::keep(cudart::Number::name, cudart::run(call, [&] { return result; })));         \
   }
 
 #define SIMULATED_PLAIN(name, params, args) \
