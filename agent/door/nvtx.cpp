@@ -98,15 +98,17 @@ void begin(OpenRange& open, const RangeText& range, std::uint8_t flags) noexcept
   open.set_name(range.text);
   if (step::Tracker* steps = interested_tracker()) steps->range_begin(range.text, ticks);
   if (step::mode_of(step::CallClass::range) != step::Mode::record) return;
-  open.record = record_range(api::Function::nvtx_range, event::Layout::range, open.domain, range,
-                             ticks, flags);
+  open.set_record(record_range(api::Function::nvtx_range, event::Layout::range, open.domain, range,
+                               ticks, flags),
+                  ticks);
 }
 
 void end(const OpenRange& open) noexcept {
-  if (open.record == nullptr && mode_now() <= step::Mode::pass) return;
+  Record* record = open.own_record();
+  if (record == nullptr && mode_now() <= step::Mode::pass) return;
   const std::uint64_t ticks = event::read_ticks();
   // The end first: the window that this pop may close must find the range ended.
-  if (open.record != nullptr) open.record->end_ticks.store(ticks, std::memory_order_release);
+  if (record != nullptr) record->end_ticks.store(ticks, std::memory_order_release);
   if (open.name_length == 0) return;
   if (step::Tracker* steps = interested_tracker()) steps->range_end(open.name_text(), ticks);
 }

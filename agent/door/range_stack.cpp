@@ -9,10 +9,12 @@
 #include <cerrno>
 #include <cstring>
 
+#include "agent/ring/writer.hpp"
+
 namespace traceagent::door {
 namespace {
 
-constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t stack_bytes = 8192;
 constinit thread_local RangeStack* own_stack __attribute__((tls_model("initial-exec"))) = nullptr;
 
 pthread_key_t exit_key;
@@ -21,7 +23,7 @@ bool exit_key_made = false;
 
 void free_stack(void* stack) noexcept {
   own_stack = nullptr;
-  munmap(stack, page_bytes);
+  munmap(stack, stack_bytes);
 }
 
 void make_exit_key() noexcept { exit_key_made = pthread_key_create(&exit_key, free_stack) == 0; }
@@ -42,12 +44,24 @@ void OpenRange::set_name(std::string_view text) noexcept {
   std::memcpy(name, text.data(), name_length);
 }
 
+void OpenRange::set_record(event::Record* claimed, std::uint64_t ticks) noexcept {
+  record = claimed;
+  begin_ticks = ticks;
+  generation = ring::target.generation.load(std::memory_order_relaxed);
+}
+
+event::Record* OpenRange::own_record() const noexcept {
+  if (record == nullptr) return nullptr;
+  if (generation != ring::target.generation.load(std::memory_order_relaxed)) return nullptr;
+  return record->begin_ticks.load(std::memory_order_relaxed) == begin_ticks ? record : nullptr;
+}
+
 RangeStack* RangeStack::of_this_thread() noexcept {
   if (own_stack != nullptr) return own_stack;
   const int saved_errno = errno;
   pthread_once(&exit_key_once, make_exit_key);
   void* memory =
-      mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   errno = saved_errno;
   if (memory == MAP_FAILED) return nullptr;
   own_stack = static_cast<RangeStack*>(memory);  // zeroed pages are an empty stack

@@ -1,0 +1,203 @@
+#include "agent/door/communicators.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+#include "agent/door/nccl_calls.hpp"
+#include "tests/unit/door/recording.hpp"
+
+namespace traceagent::door {
+namespace {
+
+using event::Collective;
+
+ncclComm_t next_comm() {
+  static std::uintptr_t last = 0x7f0000000000;
+  return reinterpret_cast<ncclComm_t>(last += 4096);
+}
+
+TEST(Communicators, AreKnownFromTheirBirthToTheirEnd) {
+  Recording recording;
+  const ncclComm_t comm = next_comm();
+  const CommunicatorState* made = add_communicator(comm, 42, 8, 3);
+  ASSERT_NE(made, nullptr);
+  EXPECT_EQ(communicator_of(comm), made);
+  const ring::Communicator& entry = recording.ring().header().communicators[made->slot - 1];
+  EXPECT_EQ(entry.hash.load(), 42u);
+  EXPECT_EQ(entry.size, 8);
+  EXPECT_EQ(entry.rank, 3);
+  remove_communicator(comm);
+  EXPECT_EQ(communicator_of(comm)->hash.load(), 0u) << "seen again: another, made unseen";
+  remove_communicator(comm);
+  EXPECT_EQ(communicator_of(nullptr), nullptr);
+}
+
+TEST(Communicators, AnAddressUsedAgainCountsFromZero) {
+  Recording recording;
+  const ncclComm_t comm = next_comm();
+  CommunicatorState* first = add_communicator(comm, 1, 4, 0);
+  EXPECT_EQ(next_sequence(*first, Collective::all_reduce, -1), 0u);
+  EXPECT_EQ(next_sequence(*first, Collective::send, 2), 0u);
+  const std::uint32_t first_slot = first->slot;
+  CommunicatorState* second = add_communicator(comm, 2, 4, 0);
+  EXPECT_NE(second->slot, first_slot);
+  EXPECT_EQ(next_sequence(*second, Collective::all_reduce, -1), 0u);
+  EXPECT_EQ(next_sequence(*second, Collective::send, 2), 0u);
+  remove_communicator(comm);
+}
+
+TEST(Sequences, CountCollectivesOfAllKindsTogether) {
+  Recording recording;
+  CommunicatorState* state = add_communicator(next_comm(), 1, 4, 0);
+  EXPECT_EQ(next_sequence(*state, Collective::all_reduce, -1), 0u);
+  EXPECT_EQ(next_sequence(*state, Collective::broadcast, 0), 1u);
+  EXPECT_EQ(next_sequence(*state, Collective::all_gather, -1), 2u);
+  take_back_sequence(*state, Collective::all_gather, -1);
+  EXPECT_EQ(next_sequence(*state, Collective::reduce, 0), 2u) << "a refused call does not count";
+}
+
+TEST(Sequences, CountPointToPointByPeerAndDirection) {
+  Recording recording;
+  CommunicatorState* state = add_communicator(next_comm(), 1, 4, 0);
+  for (std::uint64_t n = 0; n < 3; ++n) {
+    for (int peer = 0; peer < 4; ++peer) {
+      EXPECT_EQ(next_sequence(*state, Collective::send, peer), n);
+      EXPECT_EQ(next_sequence(*state, Collective::receive, peer), n);
+    }
+  }
+  EXPECT_EQ(next_sequence(*state, Collective::all_reduce, -1), 0u);
+  take_back_sequence(*state, Collective::send, 3);
+  EXPECT_EQ(next_sequence(*state, Collective::send, 3), 2u);
+}
+
+TEST(Sequences, SurviveAPeerThatDoesNotExist) {
+  Recording recording;
+  CommunicatorState* state = add_communicator(next_comm(), 1, 4, 0);
+  for (const int peer : {-1, 4, 1 << 30}) {
+    EXPECT_EQ(next_sequence(*state, Collective::send, peer), 0u);
+    take_back_sequence(*state, Collective::send, peer);
+  }
+}
+
+// One rank's part of what all do; a rank is a handle of its own, as in a process of its own.
+struct Rank {
+  ncclComm_t world = next_comm();
+  ncclComm_t split(int color) {
+    ncclComm_t child = color >= 0 ? next_comm() : nullptr;
+    CommSplitCall call(world, color, &child);
+    call.after(ncclSuccess);
+    return child;
+  }
+  ncclComm_t shrink(std::vector<int> excluded) {
+    ncclComm_t child = next_comm();
+    CommShrinkCall call(world, excluded.data(), static_cast<int>(excluded.size()), &child);
+    call.after(ncclSuccess);
+    return child;
+  }
+};
+
+std::vector<Rank> make_world(int size) {
+  static char seed = 0;
+  ncclUniqueId id{};
+  id.internal[0] = ++seed;
+  std::vector<Rank> ranks(static_cast<std::size_t>(size));
+  for (int i = 0; i < size; ++i) {
+    CommInitCall call(&ranks[static_cast<std::size_t>(i)].world, size, i, &id);
+    call.after(ncclSuccess);
+  }
+  return ranks;
+}
+
+std::uint64_t hash_of(ncclComm_t comm) { return communicator_of(comm)->hash.load(); }
+
+TEST(Identity, IsEqualOnAllRanksAndUnlikeAnyOther) {
+  Recording recording;
+  auto first = make_world(4);
+  auto second = make_world(4);
+  for (const Rank& rank : first) EXPECT_EQ(hash_of(rank.world), hash_of(first[0].world));
+  EXPECT_NE(hash_of(first[0].world), hash_of(second[0].world));
+  EXPECT_NE(hash_of(first[0].world), 0u);
+}
+
+TEST(Identity, OfSplitsIsEqualWithinAColourOnly) {
+  Recording recording;
+  auto ranks = make_world(4);
+  std::set<std::uint64_t> hashes = {hash_of(ranks[0].world)};
+  for (int round = 0; round < 3; ++round) {
+    std::vector<std::uint64_t> of_rank;
+    for (std::size_t i = 0; i < 4; ++i) {
+      of_rank.push_back(hash_of(ranks[i].split(static_cast<int>(i % 2))));
+    }
+    EXPECT_EQ(of_rank[0], of_rank[2]);
+    EXPECT_EQ(of_rank[1], of_rank[3]);
+    EXPECT_TRUE(hashes.insert(of_rank[0]).second) << "seen before, round " << round;
+    EXPECT_TRUE(hashes.insert(of_rank[1]).second) << "seen before, round " << round;
+  }
+}
+
+// A rank without a colour gets no communicator, but counts the split like all others.
+TEST(Identity, OfLaterSplitsAgreesAfterOneThatLeftRanksOut) {
+  Recording recording;
+  auto ranks = make_world(3);
+  ranks[0].split(0);
+  ranks[1].split(NCCL_SPLIT_NOCOLOR);
+  ranks[2].split(0);
+  const std::uint64_t hash = hash_of(ranks[0].split(5));
+  EXPECT_EQ(hash_of(ranks[1].split(5)), hash);
+  EXPECT_EQ(hash_of(ranks[2].split(5)), hash);
+}
+
+TEST(Identity, OfAShrunkCommunicatorAgreesInAnyOrderOfTheExcluded) {
+  Recording recording;
+  auto ranks = make_world(4);
+  const std::uint64_t hash = hash_of(ranks[0].shrink({2, 3}));
+  EXPECT_EQ(hash_of(ranks[1].shrink({3, 2})), hash);
+  EXPECT_NE(hash_of(ranks[1].shrink({3})), hash);
+}
+
+TEST(Communicators, MoreThanTheTableHoldsAreCountedAndFollowed) {
+  Recording recording;
+  std::vector<ncclComm_t> comms;
+  for (std::size_t i = 0; i < ring::communicator_slots + 10; ++i) {
+    comms.push_back(next_comm());
+    CommunicatorState* state = add_communicator(comms.back(), i + 1, 2, 0);
+    ASSERT_NE(state, nullptr);
+    EXPECT_EQ(state->slot == 0, i >= ring::communicator_slots);
+    EXPECT_EQ(next_sequence(*state, Collective::all_reduce, -1), 0u);
+  }
+  EXPECT_EQ(recording.dropped(ring::DropCause::communicators_full), 10u);
+  EXPECT_EQ(recording.ring().header().communicator_count.load(), ring::communicator_slots);
+  for (const ncclComm_t comm : comms) remove_communicator(comm);
+}
+
+TEST(Communicators, ComeAndGoForEver) {
+  Recording recording;
+  const ncclComm_t steady = next_comm();
+  add_communicator(steady, 7, 2, 0);
+  for (int i = 0; i < 50'000; ++i) {
+    const ncclComm_t comm = next_comm();
+    ASSERT_NE(add_communicator(comm, 1, 2, 0), nullptr) << "after " << i;
+    remove_communicator(comm);
+  }
+  EXPECT_EQ(hash_of(steady), 7u);
+  remove_communicator(steady);
+}
+
+TEST(Communicators, ANewRingKnowsThoseThatLive) {
+  const ncclComm_t comm = next_comm();
+  {
+    Recording parents;
+    add_communicator(comm, 4711, 4, 2);
+  }
+  Recording own;
+  rewrite_communicators();
+  const CommunicatorState* state = communicator_of(comm);
+  ASSERT_NE(state->slot, 0u);
+  EXPECT_EQ(own.ring().header().communicators[state->slot - 1].hash.load(), 4711u);
+  remove_communicator(comm);
+}
+
+}  // namespace
+}  // namespace traceagent::door

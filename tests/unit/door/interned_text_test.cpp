@@ -1,0 +1,70 @@
+#include "agent/door/interned_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/unit/door/recording.hpp"
+
+namespace traceagent::door {
+namespace {
+
+std::uint64_t names_used(const Recording& recording) {
+  return recording.ring().header().names_used.load();
+}
+
+TEST(InternedText, IsStoredOnce) {
+  Recording recording;
+  const std::uint32_t offset = intern("forward");
+  EXPECT_EQ(recording.ring().name(offset), "forward");
+  EXPECT_EQ(intern(std::string("forward")), offset);
+  EXPECT_NE(intern("backward"), offset);
+  EXPECT_EQ(intern(""), 0u);
+}
+
+TEST(InternedText, LongerThanANameMayBeIsStoredOnceToo) {
+  Recording recording;
+  const std::string text(10'000, 'x');
+  const std::uint32_t offset = intern(text);
+  const std::uint64_t used = names_used(recording);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(intern(text), offset);
+  EXPECT_EQ(names_used(recording), used);
+  EXPECT_EQ(recording.ring().name(offset), text.substr(0, 4000));
+}
+
+TEST(InternedText, MoreTextsThanTheTableHoldsAreAllThere) {
+  Recording recording(32 << 20);
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string text = "iteration " + std::to_string(i);
+    ASSERT_EQ(recording.ring().name(intern(text)), text);
+  }
+}
+
+TEST(InternedText, AFullAreaGivesNoNames) {
+  Recording recording;
+  for (int i = 0; i < 10'000; ++i) intern("a text of some length " + std::to_string(i));
+  EXPECT_EQ(intern("one more that is too long for what little room is left"), 0u);
+  EXPECT_GT(recording.dropped(ring::DropCause::names_full), 0u);
+  EXPECT_EQ(recording.ring().name(intern("a text of some length 0")), "a text of some length 0");
+}
+
+TEST(InternedText, ManyThreadsGetTheTextTheyAskedFor) {
+  Recording recording(8 << 20);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 5000; ++i) {
+        const std::string text = "range " + std::to_string(i % 500);
+        if (recording.ring().name(intern(text)) != text) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong.load(), 0);
+}
+
+}  // namespace
+}  // namespace traceagent::door

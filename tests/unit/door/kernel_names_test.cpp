@@ -1,0 +1,101 @@
+#include "agent/door/kernel_names.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/unit/door/recording.hpp"
+
+namespace traceagent::door {
+namespace {
+
+// Registrations are for the process's life: each test takes handles of its own.
+const void* next_handle() {
+  static std::uintptr_t last = 0x100000;
+  return reinterpret_cast<const void*>(last += 16);
+}
+
+TEST(KernelNames, FindWhatWasRegistered) {
+  Recording recording;
+  const void* stub = next_handle();
+  register_kernel(stub, "_Z6kernelv");
+  const std::uint32_t offset = kernel_name(stub);
+  EXPECT_EQ(recording.ring().name(offset), "_Z6kernelv");
+  EXPECT_EQ(kernel_name(stub), offset) << "stored once";
+}
+
+TEST(KernelNames, AliasHasTheSameName) {
+  Recording recording;
+  const void* stub = next_handle();
+  const void* handle = next_handle();
+  register_kernel(stub, "aliased");
+  alias_kernel(handle, stub);
+  EXPECT_EQ(recording.ring().name(kernel_name(handle)), "aliased");
+  alias_kernel(handle, handle);
+  alias_kernel(next_handle(), next_handle());
+  EXPECT_EQ(recording.ring().name(kernel_name(handle)), "aliased");
+}
+
+TEST(KernelNames, UnknownOnesHaveNone) {
+  Recording recording;
+  const void* stub = next_handle();
+  EXPECT_EQ(kernel_name(stub), 0u);
+  EXPECT_EQ(kernel_name(stub), 0u);
+  EXPECT_EQ(kernel_name(nullptr), 0u);
+}
+
+TEST(KernelNames, RegisteredAfterItsFirstLaunchIsFoundAtTheNext) {
+  Recording recording;
+  const void* stub = next_handle();
+  EXPECT_EQ(kernel_name(stub), 0u);
+  register_kernel(stub, "late");
+  EXPECT_EQ(recording.ring().name(kernel_name(stub)), "late");
+}
+
+TEST(KernelNames, AnAddressThatIsUsedAgainHasItsNewName) {
+  Recording recording;
+  const void* stub = next_handle();
+  register_kernel(stub, "of_a_closed_library");
+  EXPECT_EQ(recording.ring().name(kernel_name(stub)), "of_a_closed_library");
+  register_kernel(stub, "of_the_next_library");
+  EXPECT_EQ(recording.ring().name(kernel_name(stub)), "of_the_next_library");
+}
+
+TEST(KernelNames, ANewRingGetsItsOwnOffsets) {
+  const void* stub = next_handle();
+  register_kernel(stub, "after_fork");
+  {
+    Recording parents;
+    parents.ring().add_name("something that moves the offsets");
+    EXPECT_EQ(parents.ring().name(kernel_name(stub)), "after_fork");
+  }
+  Recording own;
+  EXPECT_EQ(own.ring().name(kernel_name(stub)), "after_fork");
+}
+
+TEST(KernelNames, ManyThreadsRegisterAndLaunch) {
+  Recording recording(8 << 20);
+  constexpr int threads = 4;
+  constexpr int each = 3000;
+  static std::array<std::array<char, each>, threads> stubs;
+  std::vector<std::thread> running;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < threads; ++t) {
+    running.emplace_back([&, t] {
+      static const char* const names[] = {"of thread 0", "of thread 1", "of thread 2",
+                                          "of thread 3"};
+      for (char& stub : stubs[static_cast<std::size_t>(t)]) {
+        kernel_name(&stub);
+        register_kernel(&stub, names[t]);
+        if (recording.ring().name(kernel_name(&stub)) != names[t]) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : running) thread.join();
+  EXPECT_EQ(wrong.load(), 0);
+}
+
+}  // namespace
+}  // namespace traceagent::door

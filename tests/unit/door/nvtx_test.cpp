@@ -1,0 +1,189 @@
+#include "agent/door/nvtx.hpp"
+
+#include <gtest/gtest.h>
+#include <nvtx3/nvToolsExt.h>
+
+#include <array>
+#include <cstdlib>
+#include <string>
+
+#include "agent/api/function.hpp"
+#include "tests/unit/door/recording.hpp"
+
+extern "C" int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t export_table);
+
+namespace traceagent::door {
+namespace {
+
+// A client of NVTX: its tables of function pointers, as the injected library gets to see them.
+struct Client {
+  std::array<NvtxFunctionPointer, NVTX_CBID_CORE_SIZE> core{};
+  std::array<NvtxFunctionPointer, NVTX_CBID_CORE2_SIZE> domains{};
+  std::array<NvtxFunctionPointer*, NVTX_CBID_CORE_SIZE + 1> core_table{};
+  std::array<NvtxFunctionPointer*, NVTX_CBID_CORE2_SIZE + 1> domain_table{};
+} client;
+
+int module_table(NvtxCallbackModule module, NvtxFunctionTable* table, unsigned* size) {
+  if (module == NVTX_CB_MODULE_CORE) {
+    *table = client.core_table.data();
+    *size = NVTX_CBID_CORE_SIZE;
+    return 1;
+  }
+  if (module != NVTX_CB_MODULE_CORE2) return 0;
+  *table = client.domain_table.data();
+  *size = NVTX_CBID_CORE2_SIZE;
+  return 1;
+}
+
+const void* export_table(std::uint32_t id) {
+  static const NvtxExportTableCallbacks callbacks = {sizeof(NvtxExportTableCallbacks),
+                                                     module_table};
+  return id == NVTX_ETID_CALLBACKS ? &callbacks : nullptr;
+}
+
+template <class Signature>
+Signature* core(unsigned id) {
+  return reinterpret_cast<Signature*>(client.core[id]);
+}
+template <class Signature>
+Signature* domains(unsigned id) {
+  return reinterpret_cast<Signature*>(client.domains[id]);
+}
+
+class NvtxTest : public testing::Test {
+ protected:
+  NvtxTest() {
+    for (std::size_t i = 1; i < client.core.size(); ++i) client.core_table[i] = &client.core[i];
+    for (std::size_t i = 1; i < client.domains.size(); ++i) {
+      client.domain_table[i] = &client.domains[i];
+    }
+    open_nvtx_door(true);
+    EXPECT_EQ(InitializeInjectionNvtx2(export_table), 1);
+  }
+  ~NvtxTest() override { open_nvtx_door(false); }
+
+  int push(const char* name) { return core<int(const char*)>(NVTX_CBID_CORE_RangePushA)(name); }
+  int pop() { return core<int()>(NVTX_CBID_CORE_RangePop)(); }
+  std::string name_of(const event::Record& record) {
+    return std::string(recording.ring().name(record.extra));
+  }
+  Recording recording;
+};
+
+TEST_F(NvtxTest, ClosedDoorTellsTheClientThatThereIsNoTool) {
+  open_nvtx_door(false);
+  EXPECT_EQ(InitializeInjectionNvtx2(export_table), 0);
+  open_nvtx_door(true);
+  EXPECT_EQ(InitializeInjectionNvtx2(nullptr), 0);
+}
+
+TEST_F(NvtxTest, PushAndPopAreOneRange) {
+  EXPECT_EQ(push("outer"), NVTX_NO_PUSH_POP_TRACKING);
+  push("inner");
+  pop();
+  EXPECT_EQ(recording.records().at(0)->end_ticks.load(), 0u);
+  EXPECT_NE(recording.records().at(1)->end_ticks.load(), 0u);
+  pop();
+  pop();  // one too many
+  ASSERT_EQ(recording.records().size(), 2u);
+  EXPECT_EQ(name_of(*recording.records()[0]), "outer");
+  EXPECT_EQ(name_of(*recording.records()[1]), "inner");
+  EXPECT_GE(recording.records()[0]->end_ticks.load(), recording.records()[1]->end_ticks.load());
+}
+
+TEST_F(NvtxTest, APopDoesNotCloseARangeWhosePushWasRecordedEarlier) {
+  push("recorded");
+  step::set_all_modes(step::Mode::pass);
+  push("not recorded");
+  step::set_all_modes(step::Mode::record);
+  pop();
+  EXPECT_EQ(recording.records().at(0)->end_ticks.load(), 0u);
+  pop();
+  EXPECT_NE(recording.records().at(0)->end_ticks.load(), 0u);
+}
+
+TEST_F(NvtxTest, AttributesCarryPayloadCategoryAndColour) {
+  nvtxEventAttributes_t attributes{};
+  attributes.version = NVTX_VERSION;
+  attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  attributes.category = 7;
+  attributes.color = 0xff8800;
+  attributes.payloadType = NVTX_PAYLOAD_TYPE_INT64;
+  attributes.payload.llValue = -5;
+  attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
+  attributes.message.ascii = "loss";
+  core<void(const nvtxEventAttributes_t*)>(NVTX_CBID_CORE_MarkEx)(&attributes);
+  const event::Record& record = *recording.records().at(0);
+  EXPECT_EQ(record.layout, event::Layout::mark);
+  EXPECT_EQ(name_of(record), "loss");
+  EXPECT_EQ(static_cast<std::int64_t>(record.args[1]), -5);
+  EXPECT_EQ(record.detail, static_cast<std::uint32_t>(NVTX_PAYLOAD_TYPE_INT64));
+  EXPECT_EQ(record.args[2], 0xff8800u | std::uint64_t{7} << 32);
+  EXPECT_EQ(record.begin_ticks.load(), record.end_ticks.load());
+}
+
+TEST_F(NvtxTest, DomainsAndRegisteredStringsHaveTheirNames) {
+  const auto domain =
+      domains<nvtxDomainHandle_t(const char*)>(NVTX_CBID_CORE2_DomainCreateA)("NCCL");
+  ASSERT_NE(domain, nullptr);
+  const auto text = domains<nvtxStringHandle_t(nvtxDomainHandle_t, const char*)>(
+      NVTX_CBID_CORE2_DomainRegisterStringA)(domain, "ncclAllReduce");
+  nvtxEventAttributes_t attributes{};
+  attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+  attributes.message.registered = text;
+  domains<int(nvtxDomainHandle_t, const nvtxEventAttributes_t*)>(NVTX_CBID_CORE2_DomainRangePushEx)(
+      domain, &attributes);
+  pop();  // the default domain's: not this one
+  EXPECT_EQ(recording.records().at(0)->end_ticks.load(), 0u);
+  domains<int(nvtxDomainHandle_t)>(NVTX_CBID_CORE2_DomainRangePop)(domain);
+  const event::Record& record = *recording.records().at(0);
+  EXPECT_NE(record.end_ticks.load(), 0u);
+  EXPECT_EQ(name_of(record), "ncclAllReduce");
+  EXPECT_EQ(recording.ring().name(static_cast<std::uint32_t>(record.args[0])), "NCCL");
+}
+
+TEST_F(NvtxTest, HandlesThatAreNotOursAreNotRead) {
+  nvtxEventAttributes_t attributes{};
+  attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+  attributes.message.registered = reinterpret_cast<nvtxStringHandle_t>(0x10);
+  const auto domain = reinterpret_cast<nvtxDomainHandle_t>(0x20);
+  domains<void(nvtxDomainHandle_t, const nvtxEventAttributes_t*)>(NVTX_CBID_CORE2_DomainMarkEx)(
+      domain, &attributes);
+  EXPECT_EQ(name_of(*recording.records().at(0)), "");
+  push(nullptr);
+  pop();
+  core<void(const nvtxEventAttributes_t*)>(NVTX_CBID_CORE_MarkEx)(nullptr);
+  EXPECT_EQ(recording.records().size(), 3u);
+}
+
+TEST_F(NvtxTest, WideTextsBecomeUtf8) {
+  core<void(const wchar_t*)>(NVTX_CBID_CORE_MarkW)(L"Öl 漢 🚀");
+  EXPECT_EQ(name_of(*recording.records().at(0)), "Öl 漢 🚀");
+}
+
+TEST_F(NvtxTest, StartedRangesEndOnAnyThread) {
+  const auto id = core<nvtxRangeId_t(const char*)>(NVTX_CBID_CORE_RangeStartA)("request");
+  ASSERT_NE(id, 0u);
+  EXPECT_EQ(recording.records().at(0)->flags, event::flag_process_range);
+  core<void(nvtxRangeId_t)>(NVTX_CBID_CORE_RangeEnd)(id);
+  EXPECT_NE(recording.records().at(0)->end_ticks.load(), 0u);
+}
+
+TEST_F(NvtxTest, TooDeepRangesAreCounted) {
+  for (int i = 0; i < 70; ++i) push("deep");
+  for (int i = 0; i < 70; ++i) pop();
+  EXPECT_EQ(recording.dropped(ring::DropCause::ranges_too_deep), 7u);
+  EXPECT_EQ(recording.records().size(), 63u);
+  for (const event::Record* record : recording.records()) EXPECT_NE(record->end_ticks.load(), 0u);
+}
+
+// As in a forked child: a pop must not write into the parent's ring, which is shared memory.
+TEST_F(NvtxTest, APopAfterForkLeavesTheParentsRingAlone) {
+  push("epoch");
+  ring::target.generation.fetch_add(1);
+  pop();
+  EXPECT_EQ(recording.records().at(0)->end_ticks.load(), 0u);
+}
+
+}  // namespace
+}  // namespace traceagent::door

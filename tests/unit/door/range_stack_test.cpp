@@ -1,0 +1,153 @@
+#include "agent/door/range_stack.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/unit/door/recording.hpp"
+
+namespace traceagent::door {
+namespace {
+
+constexpr std::size_t deepest = 63;
+const int domain_a = 0;
+const int domain_b = 0;
+
+TEST(RangeStack, PopsTheInnermost) {
+  RangeStack stack{};
+  stack.push(nullptr)->set_name("outer");
+  stack.push(nullptr)->set_name("inner");
+  OpenRange popped;
+  ASSERT_TRUE(stack.pop(nullptr, popped));
+  EXPECT_EQ(popped.name_text(), "inner");
+  ASSERT_TRUE(stack.pop(nullptr, popped));
+  EXPECT_EQ(popped.name_text(), "outer");
+  EXPECT_FALSE(stack.pop(nullptr, popped)) << "it began before us";
+}
+
+TEST(RangeStack, DomainsHaveStacksOfTheirOwn) {
+  RangeStack stack{};
+  stack.push(&domain_a)->set_name("a1");
+  stack.push(&domain_b)->set_name("b1");
+  stack.push(&domain_a)->set_name("a2");
+  stack.push(nullptr)->set_name("default");
+  OpenRange popped;
+  ASSERT_TRUE(stack.pop(&domain_b, popped));
+  EXPECT_EQ(popped.name_text(), "b1");
+  EXPECT_FALSE(stack.pop(&domain_b, popped));
+  ASSERT_TRUE(stack.pop(&domain_a, popped));
+  EXPECT_EQ(popped.name_text(), "a2");
+  ASSERT_TRUE(stack.pop(nullptr, popped));
+  EXPECT_EQ(popped.name_text(), "default");
+  ASSERT_TRUE(stack.pop(&domain_a, popped));
+  EXPECT_EQ(popped.name_text(), "a1");
+}
+
+TEST(RangeStack, TooDeepOnesArePoppedUnfollowed) {
+  RangeStack stack{};
+  for (std::size_t i = 0; i < deepest; ++i) {
+    OpenRange* range = stack.push(nullptr);
+    ASSERT_NE(range, nullptr);
+    range->set_name(std::to_string(i));
+  }
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(stack.push(nullptr), nullptr);
+  OpenRange popped;
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(stack.pop(nullptr, popped));
+  for (std::size_t i = deepest; i-- > 0;) {
+    ASSERT_TRUE(stack.pop(nullptr, popped));
+    EXPECT_EQ(popped.name_text(), std::to_string(i));
+  }
+}
+
+TEST(RangeStack, EachThreadHasItsOwn) {
+  RangeStack* mine = RangeStack::of_this_thread();
+  ASSERT_NE(mine, nullptr);
+  EXPECT_EQ(RangeStack::of_this_thread(), mine);
+  RangeStack* others = nullptr;
+  std::thread([&] {
+    others = RangeStack::of_this_thread();
+    EXPECT_NE(others->push(nullptr), nullptr);
+  }).join();
+  EXPECT_NE(others, mine);
+  OpenRange popped;
+  EXPECT_FALSE(mine->pop(nullptr, popped));
+}
+
+TEST(RangeStack, LongNamesAreCut) {
+  OpenRange range{};
+  const std::string name(500, 'n');
+  range.set_name(name);
+  EXPECT_EQ(range.name_text(), name.substr(0, sizeof range.name));
+}
+
+TEST(OpenRange, KeepsItsRecordWhileItIsItsOwn) {
+  Recording recording;
+  event::Record* record = ring::claim(ring::writer);
+  ring::publish(*record, 77);
+  OpenRange range{};
+  EXPECT_EQ(range.own_record(), nullptr);
+  range.set_record(record, 77);
+  EXPECT_EQ(range.own_record(), record);
+  // The flight recorder went round: the place is another call's.
+  ring::publish(*record, 99);
+  EXPECT_EQ(range.own_record(), nullptr);
+}
+
+TEST(OpenRange, TouchesNoRecordOfTheParentsRingAfterFork) {
+  Recording recording;
+  event::Record* record = ring::claim(ring::writer);
+  ring::publish(*record, 77);
+  OpenRange range{};
+  range.set_record(record, 77);
+  ring::target.generation.fetch_add(1);  // as in a forked child
+  EXPECT_EQ(range.own_record(), nullptr);
+}
+
+TEST(StartedRanges, AreEndedOnceByTheirId) {
+  OpenRange range{};
+  range.set_name("request");
+  const std::uint64_t id = start_range(range);
+  ASSERT_NE(id, 0u);
+  OpenRange ended{};
+  EXPECT_FALSE(end_range(0, ended));
+  EXPECT_FALSE(end_range(id + 256, ended)) << "an id of nobody";
+  ASSERT_TRUE(end_range(id, ended));
+  EXPECT_EQ(ended.name_text(), "request");
+  EXPECT_FALSE(end_range(id, ended)) << "ended twice";
+}
+
+TEST(StartedRanges, MayOverlapAndEndInAnyOrder) {
+  std::vector<std::uint64_t> ids;
+  for (int i = 0; i < 200; ++i) {
+    OpenRange range{};
+    range.set_name(std::to_string(i));
+    ids.push_back(start_range(range));
+    ASSERT_NE(ids.back(), 0u) << i;
+  }
+  EXPECT_EQ(std::set<std::uint64_t>(ids.begin(), ids.end()).size(), ids.size());
+  for (std::size_t i = 0; i < ids.size(); i += 2) {
+    OpenRange ended{};
+    ASSERT_TRUE(end_range(ids[i], ended));
+    EXPECT_EQ(ended.name_text(), std::to_string(i));
+  }
+  for (std::size_t i = ids.size(); i-- > 0;) {
+    OpenRange ended{};
+    EXPECT_EQ(end_range(ids[i], ended), i % 2 == 1);
+  }
+}
+
+TEST(StartedRanges, MoreThanWeFollowGetNoId) {
+  std::vector<std::uint64_t> ids;
+  for (int i = 0; i < 300; ++i) ids.push_back(start_range(OpenRange{}));
+  EXPECT_EQ(ids.back(), 0u);
+  for (const std::uint64_t id : ids) {
+    OpenRange ended{};
+    EXPECT_EQ(end_range(id, ended), id != 0);
+  }
+}
+
+}  // namespace
+}  // namespace traceagent::door
