@@ -39,8 +39,8 @@ struct LaunchCall : CallBase {
   std::size_t shared_bytes;
   cudaStream_t stream;
 
-  LaunchCall(const void* function_, dim3 grid_, dim3 block_, std::size_t shared, cudaStream_t on)
-      : function(function_), grid(grid_), block(block_), shared_bytes(shared), stream(on) {}
+  LaunchCall(const void* called, dim3 blocks, dim3 threads, std::size_t shared, cudaStream_t on)
+      : function(called), grid(blocks), block(threads), shared_bytes(shared), stream(on) {}
 
   void fill(Record& record) const noexcept {
     record.layout = Layout::launch;

@@ -14,11 +14,11 @@ namespace {
 
 void* look_up(void* handle, const char* symbol, const char* version) noexcept {
   if (version != nullptr) {
-    const DlvsymFunction dlvsym_ = true_dlvsym();
-    return dlvsym_ != nullptr ? dlvsym_(handle, symbol, version) : nullptr;
+    const DlvsymFunction with_version = true_dlvsym();
+    return with_version != nullptr ? with_version(handle, symbol, version) : nullptr;
   }
-  const DlsymFunction dlsym_ = true_dlsym();
-  return dlsym_ != nullptr ? dlsym_(handle, symbol) : nullptr;
+  const DlsymFunction without_version = true_dlsym();
+  return without_version != nullptr ? without_version(handle, symbol) : nullptr;
 }
 
 void* in_loaded_library(const LibraryName& library, const char* symbol) noexcept {

@@ -58,6 +58,6 @@ extern "C" {
   for (;;) syscall(SYS_exit_group, status);
 }
 
-[[gnu::visibility("default"), noreturn]] void traceagent_Exit(int status) __asm__("_Exit");
-[[noreturn]] void traceagent_Exit(int status) { traceagent_exit_now(status); }
+[[gnu::visibility("default"), noreturn]] void traceagent_exit_as_in_c(int status) __asm__("_Exit");
+[[noreturn]] void traceagent_exit_as_in_c(int status) { traceagent_exit_now(status); }
 }

@@ -14,8 +14,8 @@ namespace traceagent::trace {
 // them may be constexpr.
 class ArgKey {
  public:
-  template <std::size_t Size>
-  consteval ArgKey(const char (&literal)[Size]) : text_(literal), size_(Size - 1) {
+  template <std::size_t bytes>
+  consteval ArgKey(const char (&literal)[bytes]) : text_(literal), size_(bytes - 1) {
     for (std::size_t i = 0; i < size_; ++i) {
       if (literal[i] < ' ' || literal[i] == '"' || literal[i] == '\\') {
         throw "an argument's name must need no escape";
