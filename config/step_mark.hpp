@@ -14,7 +14,7 @@ struct StepMark {
   std::string name;             // nvtx: the range's or mark's name; call: the function
   bool is_prefix = false;       // nvtx: the names that begin so
   std::uint64_t every_nth = 1;  // call: a step ends at each Nth call
-  std::uint64_t period_ns = 0;  // every
+  std::uint64_t period_ns = 1'000'000'000;  // every, and what automatic falls back to
 };
 
 struct ParsedStepMark {

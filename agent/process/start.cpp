@@ -104,10 +104,9 @@ step::Watch watch_of(const config::Options& options, api::Function counted) noex
 void watch_steps(Agent& made) {
   made.windows = std::make_unique<step::WindowKeeper>(
       made.ring.ring, config::schedule_of(made.options), made.options.step_per_epoch);
-  std::string problem;
-  const auto mark = step::parse_mark(made.options.step_mark, problem);
-  made.tracker = std::make_unique<step::Tracker>(mark.value_or(step::MarkSpecification{}),
-                                                 *made.windows, made.options.step_patience);
+  // A bad value was refused with the other options.
+  const config::StepMark mark = config::parse_step_mark(made.options.step_mark).mark;
+  made.tracker = std::make_unique<step::Tracker>(mark, *made.windows, made.options.step_patience);
   const api::Function counted = door::find_function(made.tracker->called_function());
   made.windows->watch(made.tracker.get(), watch_of(made.options, counted));
 }

@@ -164,7 +164,7 @@ void Tracker::consume_sequence(const Token& token) noexcept {
 }
 
 void Tracker::consume_call(std::uint64_t ticks) noexcept {
-  if (calls_++ % mark_.calls_per_step != 0) return;
+  if (calls_++ % mark_.every_nth != 0) return;
   if (step_open_) listener_.on_step_end(step_++, ticks);
   step_open_ = true;
   listener_.on_step_begin(step_, ticks);
@@ -213,7 +213,7 @@ void Tracker::poll_slices(std::uint64_t now_ticks, std::uint64_t now_ns) noexcep
     return;
   }
   if (now_ns < slices_start_ns_) return;
-  const std::uint64_t slice = (now_ns - slices_start_ns_) / mark_.duration_ns;
+  const std::uint64_t slice = (now_ns - slices_start_ns_) / mark_.period_ns;
   if (slice <= step_) return;
   listener_.on_step_end(step_, now_ticks);
   step_ = slice;

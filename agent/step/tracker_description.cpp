@@ -49,10 +49,10 @@ std::string Tracker::description() const {
       text = "nvtx: " + mark_.name + (mark_.is_prefix ? "*" : "");
       break;
     case MarkSpecification::Kind::call:
-      text = "call: " + mark_.name + ", " + std::to_string(mark_.calls_per_step) + " a step";
+      text = "call: " + mark_.name + ", " + std::to_string(mark_.every_nth) + " a step";
       break;
     case MarkSpecification::Kind::every:
-      text = "every: " + std::to_string(mark_.duration_ns / 1000000) + " ms";
+      text = "every: " + std::to_string(mark_.period_ns / 1000000) + " ms";
       break;
   }
   if (dropped() > 0) text += "; " + std::to_string(dropped()) + " calls missed";

@@ -115,7 +115,11 @@ void WindowKeeper::open_window(std::uint64_t step, std::uint64_t ticks) noexcept
 
 void WindowKeeper::on_step_begin(std::uint64_t step, std::uint64_t ticks) noexcept {
   discard_startup(ticks);
-  if (!any_step_) first_step(step);
+  // Detection found a longer period (micro batches were no steps) and counts anew from the start:
+  // what was recorded under the old numbers is of no step.
+  if (any_step_ && step < latest_step_) discard_window(ticks);
+  if (!any_step_ || step < latest_step_) first_step(step);
+  latest_step_ = step;
   ring::StepEdge& edge = edge_of(ring_, step);
   edge.begin_ticks.store(ticks, std::memory_order_relaxed);
   edge.end_ticks.store(0, std::memory_order_relaxed);
@@ -133,6 +137,14 @@ void WindowKeeper::on_step_begin(std::uint64_t step, std::uint64_t ticks) noexce
       open_window(step, ticks);
       return enter(State::active);
   }
+}
+
+void WindowKeeper::discard_window(std::uint64_t ticks) noexcept {
+  if (window_ == nullptr) return;
+  window_->end_ticks.store(ticks, std::memory_order_relaxed);
+  window_->state.store(WindowState::written, std::memory_order_release);
+  window_ = nullptr;
+  --cycle_;
 }
 
 void WindowKeeper::close_window(std::uint64_t step, std::uint64_t ticks) noexcept {

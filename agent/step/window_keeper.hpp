@@ -48,6 +48,7 @@ class WindowKeeper final : public StepListener {
   void open_window(std::uint64_t step, std::uint64_t ticks) noexcept;
   void close_window(std::uint64_t step, std::uint64_t ticks) noexcept;
   void discard_startup(std::uint64_t ticks) noexcept;
+  void discard_window(std::uint64_t ticks) noexcept;
 
   ring::Ring ring_;
   const config::Schedule schedule_;
@@ -58,6 +59,7 @@ class WindowKeeper final : public StepListener {
   ring::Window* window_ = nullptr;   // the open one
   ring::Window* startup_ = nullptr;  // while it lasts
   std::uint64_t shift_ = 0;
+  std::uint64_t latest_step_ = 0;
   std::uint32_t cycle_ = 0;
   bool any_step_ = false;
 };

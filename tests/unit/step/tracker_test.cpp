@@ -27,10 +27,7 @@ struct Seen final : StepListener {
   std::vector<Step> steps;
 };
 
-MarkSpecification mark_of(std::string_view text) {
-  std::string problem;
-  return parse_mark(text, problem).value();
-}
+MarkSpecification mark_of(std::string_view text) { return config::parse_step_mark(text).mark; }
 
 using Steps = std::vector<Seen::Step>;
 
