@@ -3,6 +3,8 @@
 
 Without a CUDA or NCCL call: the same bytes, the same exit code, no file, no line. With calls into
 the real libcudart: the same bytes too, and exactly the files that the schedule asks for.
+
+usage: pytorch_gloo_test.py BUILD DEPS LIBCUDART
 """
 import json
 import os
@@ -11,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-from places import DEPS, LIBRARY, SOURCE, VENV, need
+from places import ARGUMENTS, LIBRARY, SOURCE, VENV, need
 
 CALLS = ("cudaMalloc", "cudaDeviceSynchronize", "cudaFree")
 ACTIVE = 4
@@ -78,8 +80,7 @@ def rank_file_problems(path, rank):
 
 
 def problems_with_calls(folder):
-    runtime = need(next(DEPS.glob("cuda/lib/libcudart.so.1?"), "/none"), "the real libcudart in build/deps")
-    bare, traced = run_both(folder, [str(runtime)], SCHEDULE)
+    bare, traced = run_both(folder, [need(ARGUMENTS[0], "the real libcudart")], SCHEDULE)
     yield from differences(bare, traced)
     batch = 1 + ACTIVE
     wanted = sorted(["gloo", "gloo/traces", "gloo/traces/node0.json",
