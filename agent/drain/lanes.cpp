@@ -7,7 +7,6 @@ namespace {
 constexpr std::size_t most_lanes = 512;
 }  // namespace
 
-
 std::size_t NestingLanes::place(std::int64_t begin_ns, std::int64_t end_ns) {
   for (std::size_t lane = 0;; ++lane) {
     if (lane == lanes_.size()) lanes_.emplace_back();

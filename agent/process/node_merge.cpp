@@ -103,7 +103,8 @@ void add_files_of_folder(const Agent& agent, Inputs& inputs) {
   for (const RunFile& file : folder.look()) add_files(inputs, file.rank, {file.path});
 }
 
-void say_missing(const Inputs& inputs, const trace::MergeOptions& options, const std::string& path) {
+void say_missing(const Inputs& inputs, const trace::MergeOptions& options,
+                 const std::string& path) {
   if (!options.missing_ranks.empty()) {
     say_result(path + ": nothing from rank " + list(options.missing_ranks));
   }

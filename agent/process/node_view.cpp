@@ -63,8 +63,8 @@ NodeView look_at_node(const Agent& agent) {
 
 NodeRankFiles node_rank_files(const Agent& agent) {
   std::string folder;
-  const auto named = config::format_name(agent.options.output_folder,
-                                         drain::run_variables(agent.ring.ring));
+  const auto named =
+      config::format_name(agent.options.output_folder, drain::run_variables(agent.ring.ring));
   if (named.problem.empty()) folder = named.name;
   return {folder, agent.identity.run_key, agent.identity.node_rank};
 }

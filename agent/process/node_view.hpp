@@ -23,8 +23,9 @@ struct NodeView {
 // At once; strangers are not looked for.
 NodeView look_at_node(const Agent& agent);
 
-// Until all ranks of the node have finished, died, or cannot be seen to exist; at most merge.timeout.
-// Ranks whose rings are elsewhere are there when their files are, as many as this rank's own.
+// Until all ranks of the node have finished, died, or cannot be seen to exist; at most
+// merge.timeout. Ranks whose rings are elsewhere are there when their files are, as many as this
+// rank's own.
 NodeView wait_for_node(const Agent& agent);
 
 // Local rank zero's ring is not here: does its file show up in the output folder? A short wait.

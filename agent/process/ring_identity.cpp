@@ -7,8 +7,8 @@
 
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
-#include "agent/ring/owner.hpp"
 #include "agent/process/version.hpp"
+#include "agent/ring/owner.hpp"
 
 namespace traceagent::process {
 namespace {

@@ -103,9 +103,10 @@ RunFolder make_run_folder(const std::string& ring_folder, const std::string& run
     if (folder.problem.empty()) break;
   }
   if (!folder.problem.empty()) {
-    folder.problem = "ring.folder: " + folder.problem +
-                     ": recording in private memory, which does not survive a kill and which the "
-                     "node's other ranks do not see: set TRACEAGENT_RING_FOLDER to a writable tmpfs";
+    folder.problem =
+        "ring.folder: " + folder.problem +
+        ": recording in private memory, which does not survive a kill and which the "
+        "node's other ranks do not see: set TRACEAGENT_RING_FOLDER to a writable tmpfs";
     folder.path.clear();
   }
   return folder;

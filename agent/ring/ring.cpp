@@ -195,8 +195,7 @@ bool free_chunk(const Ring& ring, Chunk& chunk) noexcept {
   return true;
 }
 
-void note_dropped(const Ring& ring,
-                  std::array<std::uint64_t, drop_cause_count>& at_edge) noexcept {
+void note_dropped(const Ring& ring, std::array<std::uint64_t, drop_cause_count>& at_edge) noexcept {
   for (std::size_t i = 0; i < drop_cause_count; ++i) {
     at_edge[i] = ring.header().dropped[i].load(std::memory_order_relaxed);
   }

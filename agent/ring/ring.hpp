@@ -63,8 +63,7 @@ bool free_chunk(const Ring& ring, Chunk& chunk) noexcept;
 std::array<std::uint64_t, drop_cause_count> dropped_in(const Ring& ring,
                                                        const Window& window) noexcept;
 // The losses so far, as a window keeps them at its edges.
-void note_dropped(const Ring& ring,
-                  std::array<std::uint64_t, drop_cause_count>& at_edge) noexcept;
+void note_dropped(const Ring& ring, std::array<std::uint64_t, drop_cause_count>& at_edge) noexcept;
 
 // Adds an anchor; when the table is full every second one is thinned out.
 void add_anchor(const Ring& ring, const event::ClockAnchor& anchor) noexcept;

@@ -117,8 +117,8 @@ std::string check_header(const Header& header, std::uint64_t file_bytes) {
   return consistent ? "" : "its header contradicts its size: the file is damaged";
 }
 
-// Memory of this process alone. A memfd, so that core dumps need not hold it; where files may not be
-// that large plain memory, which no limit of file sizes concerns.
+// Memory of this process alone. A memfd, so that core dumps need not hold it; where files may not
+// be that large plain memory, which no limit of file sizes concerns.
 bool map_private(CreatedRing& created, std::uint64_t wanted_bytes) {
   created.fd = memfd_create("traceagent-ring", MFD_CLOEXEC);
   if (created.fd >= 0) {
@@ -181,7 +181,7 @@ bool owner_holds_lock(const std::string& path) noexcept {
 
 OpenedRing open_ring(const std::string& path) noexcept try {
   OpenedRing opened;
-  const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     opened.problem = path + ": " + describe_errno(errno);
     return opened;
@@ -209,8 +209,8 @@ OpenedRing open_ring(const std::string& path) noexcept try {
   opened.ring = Ring(memory);
   const Header& header = opened.ring.header();
   // A daemon that closes all its descriptors drops the lock and goes on.
-  opened.owner_alive = owner_holds_lock(path) ||
-                       process_lives(header.owner_pid, header.owner_start_time);
+  opened.owner_alive =
+      owner_holds_lock(path) || process_lives(header.owner_pid, header.owner_start_time);
   return opened;
 } catch (...) {
   return {};

@@ -54,7 +54,7 @@ class Place:
     def start(self, command, variables):
         return subprocess.Popen([str(word) for word in command], env=variables, cwd=self.path,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True)
+                                stderr=subprocess.PIPE, text=True, errors="replace")
 
     def run(self, command, variables=None):
         return end_of(self.start(command, self.agent() if variables is None else variables))
@@ -99,7 +99,7 @@ def bare_run(command):
     with tempfile.TemporaryDirectory() as folder:
         return end_of(subprocess.Popen([str(word) for word in command], env=variables_of(), cwd=folder,
                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                       stderr=subprocess.PIPE, text=True))
+                                       stderr=subprocess.PIPE, text=True, errors="replace"))
 
 
 def calls_in(trace):

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""traceagent recover: what killed processes had recorded, and rings that are damaged."""
+import os
+import random
+import signal
+import struct
+import sys
+import time
+
+from jobs import STEADY, TIMEOUT, TRACEAGENT, Checks, Place, calls_in, end_of, steps_in, truth_of
+from places import need
+
+checks = Checks()
+check = checks.check
+RECORDING = {"TRACEAGENT_SCHEDULE": "wait=2,warmup=1,active=1000,repeat=1", "TRACEAGENT_OUTPUT_FOLDER": "out"}
+
+
+def recover(place, *words, **more):
+    variables = place.agent(**more)
+    del variables["LD_PRELOAD"]
+    return place.run([TRACEAGENT, "recover", *words], variables)
+
+
+def synchronizations(truth):
+    return sum(record.get("function") == "cudaDeviceSynchronize" for record in truth_of(truth)) \
+        if truth.exists() else 0
+
+
+def killed(place, ranks=1, **more):
+    """Ranks that are killed in the middle of their window; their truths."""
+    truths = [place.path / f"{rank}.truth" for rank in range(ranks)]
+    running = [place.start([STEADY, 1000, 10, 10_000], variables) for variables in
+               place.ranks(ranks, **{**RECORDING, "SIMGPU_TRUTH": place.path / "{rank}.truth", **more})]
+    deadline = time.monotonic() + TIMEOUT
+    while any(synchronizations(truth) < 10 for truth in truths) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for process in running:
+        process.send_signal(signal.SIGKILL)
+    check([end_of(process).code for process in running] == [-9] * ranks, "all are killed")
+    return truths
+
+
+def window_of(truth):
+    calls = sorted((r for r in truth_of(truth) if r["kind"] == "call"), key=lambda r: r["number"])
+    begins = [i for i, record in enumerate(calls) if record["function"] == "cudaDeviceSynchronize"]
+    return [record["function"] for record in calls[begins[3]:]]
+
+
+def test_two_ranks():
+    with Place() as place:
+        truths = killed(place, 2)
+        check(place.files() == ["0.truth", "1.truth"], f"before: {place.files()}")
+        kept = recover(place, "--keep")
+        check(kept.code == 0 and kept.err == "", f"recover --keep: {kept}")
+        check("rank 0" in kept.out and "rank 1" in kept.out and "traceagent merge" in kept.out, kept.out)
+        names = [name for name in place.files() if name.startswith("out/")]
+        check(len(names) == 2, f"two rank files: {names}")
+        for rank, truth in enumerate(truths):
+            name = next((name for name in names if f"rank{rank}" in name), None)
+            if not check(name, f"rank {rank}: no file"):
+                continue
+            trace, wanted = place.trace(name), window_of(truth)
+            found = [event["name"] for event in calls_in(trace)]
+            check(wanted in (found, found + wanted[-1:]) or found[:-1] == wanted,
+                  f"rank {rank}: {len(found)} calls, truth {len(wanted)}")
+            check(trace["traceagent"].get("recovered") is True and "complete" not in trace, "says it was recovered")
+            check(steps_in(trace)[0] == 3, f"steps {steps_in(trace)[:3]}")
+            print(f"rank {rank}: {len(found)} calls recovered, truth {len(wanted)}")
+        again = recover(place)
+        check(again.code == 0 and again.out.count("nothing to recover") == 2, f"again: {again}")
+        check([name for name in place.files() if name.startswith("out/")] == names, "no file twice")
+        check(place.left_in_memory() == [], f"left: {place.left_in_memory()}")
+        none = recover(place)
+        check(none.code == 0 and "no ring of a dead process" in none.out, f"none: {none}")
+
+
+def test_living():
+    with Place() as place:
+        process = place.start([STEADY, 1000, 10, 10_000], place.agent(**RECORDING))
+        deadline = time.monotonic() + TIMEOUT
+        while not any(name.endswith(".ring") for name in place.left_in_memory()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.3)
+        ring = next(place.rings.rglob("*.ring"), None)
+        result = recover(place)
+        check(result.code == 0 and "still goes on" in result.out, f"a living run: {result}")
+        named = recover(place, str(ring))
+        check(named.code == 1 and len(named.lines()) == 1 and "still runs" in named.err, f"a living ring: {named}")
+        check(ring and ring.exists(), "a living ring is left alone")
+        process.send_signal(signal.SIGTERM)
+        check(end_of(process).code == -15, "SIGTERM")
+        result = recover(place, place.rings)
+        check(result.code == 0 and "recovered" in result.out, f"after SIGTERM: {result}")
+        check(place.left_in_memory() == [], f"left: {place.left_in_memory()}")
+
+
+def test_usage():
+    with Place() as place:
+        helped = recover(place, "--help")
+        check(helped.code == 0 and "examples:" in helped.out and "--keep" in helped.out, f"help: {helped}")
+        for words in (["--bogus"], ["/no/such/ring"]):
+            result = recover(place, *words)
+            check(result.code == 2 and len(result.lines()) == 1, f"{words}: {result}")
+
+
+def refused(place, path, what, *words):
+    started = time.monotonic()
+    result = recover(place, str(path))
+    check(result.code in (0, 1) and len(result.lines()) <= 3, f"{what}: {result}")
+    check(all(word in result.err for word in words), f"{what}: wants {words}: {result.err}")
+    check(time.monotonic() - started < TIMEOUT / 2, f"{what}: took {time.monotonic() - started:.0f} s")
+    return result
+
+
+def damaged_copies(ring):
+    """Name, bytes, words of the refusal."""
+    data = ring.read_bytes()
+    version = struct.unpack_from("<I", data, 8)[0]
+    yield "empty", b"", ["not a ring"]
+    yield "another file", b"#!/bin/sh\n" * 10000, ["not a ring"]
+    yield "cut", data[:len(data) // 2], ["damaged"]
+    yield "cut in its header", data[:5000], ["not a ring"]
+    yield "another version", data[:8] + struct.pack("<I", version + 6) + data[12:], \
+        [f"layout {version + 6}", f"layout {version}"]
+    chance = random.Random(1)
+    yield "random behind its header's sizes", data[:64] + chance.randbytes(len(data) - 64), []
+    yield "random records", data[:len(data) // 4] + chance.randbytes(len(data) - len(data) // 4), []
+    for seed in range(12):
+        chance = random.Random(seed)
+        copy = bytearray(data)
+        for _ in range(2000):
+            copy[chance.randrange(64, len(copy) if seed % 2 else 160_000)] = chance.randrange(256)
+        yield f"2,000 random bytes, seed {seed}", bytes(copy), []
+
+
+def test_damaged():
+    with Place() as place:
+        killed(place, 1, TRACEAGENT_RING_SIZE="2MiB")
+        ring = next(place.rings.rglob("*.ring"))
+        good = recover(place, "--keep")
+        check(good.code == 0 and "recovered" in good.out, f"the ring itself: {good}")
+        folder = place.path / "damaged"
+        folder.mkdir()
+        for number, (what, data, words) in enumerate(damaged_copies(ring)):
+            path = folder / f"{number}.ring"
+            path.write_bytes(data)
+            result = refused(place, path, what, *words)
+            if words:
+                check(result.code == 1 and len(result.lines()) == 1 and path.exists(), f"{what}: {result}")
+        os.mkfifo(folder / "pipe.ring")
+        refused(place, folder / "pipe.ring", "a pipe", "not a ring")
+
+
+def main():
+    need(TRACEAGENT, "the tool")
+    for test in (test_two_ranks, test_living, test_usage, test_damaged):
+        started = time.monotonic()
+        test()
+        print(f"{test.__name__}: {time.monotonic() - started:.1f} s", flush=True)
+    return checks.end()
+
+
+sys.exit(main())

@@ -1,0 +1,96 @@
+#include "tools/dead_rings.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "agent/ring/ring_file.hpp"
+#include "agent/ring/written_files.hpp"
+
+namespace traceagent::tools {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool is_ring_name(const fs::path& path) { return path.extension() == ".ring"; }
+
+bool has_living_owner(const std::string& path) {
+  ring::OpenedRing opened = ring::open_ring(path);
+  const bool lives = opened.owner_alive;
+  ring::close_ring(opened);
+  return lives;
+}
+
+// <ring.folder>/traceagent-<uid>/<run>/<ring>: three levels and no link.
+std::map<fs::path, std::vector<std::string>> rings_by_run(const std::string& folder) {
+  constexpr int deepest = 2;
+  std::map<fs::path, std::vector<std::string>> rings;
+  std::error_code error;
+  fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error);
+  for (const fs::recursive_directory_iterator end; !error && at != end; at.increment(error)) {
+    if (at.depth() >= deepest) at.disable_recursion_pending();
+    std::error_code ignored;
+    if (is_ring_name(at->path()) && at->is_regular_file(ignored)) {
+      rings[at->path().parent_path()].push_back(at->path().string());
+    }
+  }
+  return rings;
+}
+
+void add_folder(const std::string& folder, DeadRings& found) {
+  for (auto& [run, paths] : rings_by_run(folder)) {
+    std::sort(paths.begin(), paths.end());
+    const bool goes_on = std::any_of(paths.begin(), paths.end(), has_living_owner);
+    auto& into = goes_on ? found.left : found.paths;
+    into.insert(into.end(), paths.begin(), paths.end());
+  }
+}
+
+// Only what the agent makes there: a ring may have been copied to anywhere.
+bool is_agents_note(const std::string& name) {
+  return name == "output" || name.starts_with("claim-rank") || name.starts_with("merge") ||
+         name.ends_with("-problem") || name.ends_with(".files");
+}
+
+void remove_empty_run(const fs::path& run) {
+  std::error_code ignored;
+  std::vector<fs::path> notes;
+  for (fs::directory_iterator at(run, ignored), end; !ignored && at != end; at.increment(ignored)) {
+    if (!is_agents_note(at->path().filename().string())) return;
+    notes.push_back(at->path());
+  }
+  for (const fs::path& note : notes) fs::remove(note, ignored);
+  if (rmdir(run.c_str()) == 0) rmdir(run.parent_path().c_str());  // both only if empty
+}
+
+}  // namespace
+
+DeadRings find_dead_rings(const std::vector<std::string>& files_and_folders) {
+  DeadRings found;
+  for (const std::string& path : files_and_folders) {
+    std::error_code ignored;
+    if (fs::is_directory(path, ignored)) {
+      add_folder(path, found);
+    } else {
+      found.paths.push_back(path);
+    }
+  }
+  return found;
+}
+
+std::string users_ring_folder(const std::string& ring_folder) {
+  return ring_folder + "/traceagent-" + std::to_string(geteuid());
+}
+
+void remove_dead_ring(const std::string& path) {
+  std::error_code ignored;
+  fs::remove(path, ignored);
+  fs::remove(ring::written_files_path(path), ignored);
+  const fs::path run = fs::path(path).parent_path();
+  if (run.parent_path().filename().string().starts_with("traceagent-")) remove_empty_run(run);
+}
+
+}  // namespace traceagent::tools

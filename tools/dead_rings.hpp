@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace traceagent::tools {
+
+struct DeadRings {
+  std::vector<std::string> paths;
+  std::vector<std::string> left;  // rings of runs that still go on
+};
+
+// Files as they are named; of a folder all rings within it, but for those of runs of which some
+// process still lives: that run's merge takes care of its dead.
+DeadRings find_dead_rings(const std::vector<std::string>& files_and_folders);
+
+// Where this user's rings lie under `ring.folder`.
+std::string users_ring_folder(const std::string& ring_folder);
+
+// Removes the ring and its list, then its run's folder if no other ring is in it.
+void remove_dead_ring(const std::string& path);
+
+}  // namespace traceagent::tools
