@@ -81,7 +81,9 @@ void Job::run(const std::function<void(int step)>& body,
   for (int step = 1; step <= steps_; ++step) {
     {
       const demo::Range range(nvtx_, "step", step);
+      simgpu_mark("step_begin", static_cast<std::uint64_t>(step));
       body(step);
+      simgpu_mark("step_end", static_cast<std::uint64_t>(step));
     }
     if (after) {
       after(step);

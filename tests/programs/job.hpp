@@ -33,6 +33,7 @@ class Job {
   cudaStream_t communication() const { return communication_; }
 
   /// Runs the body once per step inside an NVTX range "step", and `after`, if any, outside of it.
+  /// Marks in the truth around the body tell which calls are whose.
   void run(const std::function<void(int step)>& body,
            const std::function<void(int step)>& after = nullptr);
 

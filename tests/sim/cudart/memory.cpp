@@ -90,7 +90,9 @@ BODY(cudaMallocPitch)
     return cudaErrorInvalidValue;
   }
   *pitch = pitch_for(width);
-  return allocate(call, out, *pitch * height, Kind::device);
+  const cudaError_t result = allocate(call, out, *pitch * height, Kind::device);
+  call.args().bytes = width * height;  // what was asked for
+  return result;
 }
 
 BODY(cudaMalloc3D)(Call& call, cudaPitchedPtr* out, cudaExtent extent) {
@@ -98,7 +100,10 @@ BODY(cudaMalloc3D)(Call& call, cudaPitchedPtr* out, cudaExtent extent) {
     return cudaErrorInvalidValue;
   }
   *out = {nullptr, pitch_for(extent.width), extent.width, extent.height};
-  return allocate(call, &out->ptr, out->pitch * extent.height * extent.depth, Kind::device);
+  const std::size_t rows = extent.height * extent.depth;
+  const cudaError_t result = allocate(call, &out->ptr, out->pitch * rows, Kind::device);
+  call.args().bytes = extent.width * rows;
+  return result;
 }
 
 BODY(cudaFree)(Call& call, void* address) { return release(call, address, false); }
