@@ -43,7 +43,8 @@ Mode mode_for(State state, CallClass call_class, Interest interest, const Watch&
 void set_modes(State state, Interest interest, const Watch& watch) noexcept {
   for (std::size_t i = 0; i < call_class_count; ++i) {
     const auto call_class = static_cast<CallClass>(i);
-    modes[i].store(mode_for(state, call_class, interest, watch), std::memory_order_relaxed);
+    // Sequentially consistent for WindowKeeper::refresh_modes(), which two threads may be in.
+    modes[i].store(mode_for(state, call_class, interest, watch), std::memory_order_seq_cst);
   }
 }
 

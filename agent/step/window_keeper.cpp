@@ -15,23 +15,31 @@ void WindowKeeper::watch(const Tracker* tracker, const Watch& watch) noexcept {
 }
 
 void WindowKeeper::enter(State state) noexcept {
-  state_.store(state, std::memory_order_relaxed);
+  state_.store(state, std::memory_order_seq_cst);
   refresh_modes();
 }
 
 void WindowKeeper::refresh_modes() noexcept {
-  set_modes(state(), tracker_ != nullptr ? tracker_->interest() : 0, watch_);
+  State seen;
+  // Again where the state has changed meanwhile: the drain, interrupted in here, would otherwise
+  // put back the modes of a state that a step has left, and a window would record nothing.
+  do {
+    seen = state_.load(std::memory_order_seq_cst);
+    set_modes(seen, tracker_ != nullptr ? tracker_->interest() : 0, watch_);
+  } while (seen != state_.load(std::memory_order_seq_cst));
 }
 
 Action WindowKeeper::action_of(std::uint64_t step) const noexcept {
-  const std::uint64_t batch = scheduled(step);
-  if (steps_per_epoch_ == 0) return config::action_at(schedule_, batch);
-  const std::uint64_t in_epoch = batch % steps_per_epoch_;
-  return config::action_at(schedule_, in_epoch, in_epoch + 1 == steps_per_epoch_);
+  if (steps_per_epoch_ == 0) return config::action_at(schedule_, step - shift_);
+  const std::uint64_t in_epoch = step % steps_per_epoch_;
+  // The shift is the first epoch's alone: the others begin with their first step.
+  const bool is_shifted = step / steps_per_epoch_ == shifted_epoch_;
+  return config::action_at(schedule_, in_epoch - (is_shifted ? shift_ : 0),
+                           in_epoch + 1 == steps_per_epoch_);
 }
 
 bool WindowKeeper::finished_after(std::uint64_t step) const noexcept {
-  return steps_per_epoch_ == 0 && config::never_again(schedule_, scheduled(step));
+  return steps_per_epoch_ == 0 && config::never_again(schedule_, step - shift_);
 }
 
 namespace {
@@ -74,22 +82,28 @@ ring::StepEdge& edge_of(const ring::Ring& ring, std::uint64_t step) noexcept {
 }  // namespace
 
 void WindowKeeper::begin_startup(std::uint64_t ticks) noexcept {
-  startup_ = take_window_slot(ring_);
-  if (startup_ != nullptr) start(ring_, *startup_, 0, 0, ticks, true);
+  ring::Window* window = take_window_slot(ring_);
+  if (window != nullptr) start(ring_, *window, 0, 0, ticks, true);
+  startup_.store(window, std::memory_order_release);
   enter(State::startup);
 }
 
 void WindowKeeper::end_startup(std::uint64_t ticks) noexcept {
   if (state() != State::startup) return;
-  if (startup_ != nullptr) startup_->end_ticks.store(ticks, std::memory_order_relaxed);
-  enter(State::wait);
+  ring::Window* window = startup_.load(std::memory_order_acquire);
+  if (window != nullptr) window->end_ticks.store(ticks, std::memory_order_relaxed);
+  // The drain calls this: a step that begins at this very moment has the last word.
+  State expected = State::startup;
+  if (state_.compare_exchange_strong(expected, State::wait, std::memory_order_seq_cst)) {
+    refresh_modes();
+  }
 }
 
 void WindowKeeper::discard_startup(std::uint64_t ticks) noexcept {
-  if (startup_ == nullptr) return;
-  startup_->end_ticks.store(ticks, std::memory_order_relaxed);
-  startup_->state.store(WindowState::written, std::memory_order_release);
-  startup_ = nullptr;
+  ring::Window* window = startup_.exchange(nullptr, std::memory_order_acq_rel);
+  if (window == nullptr) return;
+  window->end_ticks.store(ticks, std::memory_order_relaxed);
+  window->state.store(WindowState::written, std::memory_order_release);
 }
 
 void WindowKeeper::first_step(std::uint64_t step) noexcept {
@@ -97,7 +111,9 @@ void WindowKeeper::first_step(std::uint64_t step) noexcept {
   // Detection needs some steps before it locks. A schedule that wanted one of those begins with
   // the first step that can be had, whole, rather than in its middle.
   const std::uint64_t wanted = config::first_non_skip(schedule_);
-  shift_ = step > wanted ? step - wanted : 0;
+  const std::uint64_t in_epoch = steps_per_epoch_ != 0 ? step % steps_per_epoch_ : step;
+  shift_ = in_epoch > wanted ? in_epoch - wanted : 0;
+  shifted_epoch_ = steps_per_epoch_ != 0 ? step / steps_per_epoch_ : 0;
 }
 
 void WindowKeeper::open_window(std::uint64_t step, std::uint64_t ticks) noexcept {
@@ -126,7 +142,6 @@ void WindowKeeper::on_step_begin(std::uint64_t step, std::uint64_t ticks) noexce
   edge.step.store(step, std::memory_order_relaxed);
   ring_.header().step_count.store(step + 1, std::memory_order_release);
 
-  if (step < shift_) return enter(State::wait);
   switch (action_of(step)) {
     case Action::skip:
       return enter(finished_after(step) ? State::off : State::wait);
@@ -156,7 +171,7 @@ void WindowKeeper::close_window(std::uint64_t step, std::uint64_t ticks) noexcep
 
 void WindowKeeper::on_step_end(std::uint64_t step, std::uint64_t ticks) noexcept {
   edge_of(ring_, step).end_ticks.store(ticks, std::memory_order_release);
-  if (step < shift_ || action_of(step) != Action::active_and_save) return;
+  if (action_of(step) != Action::active_and_save) return;
   close_window(step, ticks);
   enter(finished_after(step) ? State::off : State::wait);
 }
@@ -169,10 +184,9 @@ void WindowKeeper::on_step_retracted(std::uint64_t step) noexcept {
 void WindowKeeper::finish(std::uint64_t ticks) noexcept {
   if (window_ != nullptr) {
     close_window(window_->last_step.load(std::memory_order_relaxed), ticks);
-  } else if (startup_ != nullptr) {
-    const std::uint64_t full_at = startup_->end_ticks.load(std::memory_order_relaxed);
-    close(ring_, *startup_, full_at != 0 ? full_at : ticks);
-    startup_ = nullptr;
+  } else if (ring::Window* window = startup_.exchange(nullptr, std::memory_order_acq_rel)) {
+    const std::uint64_t full_at = window->end_ticks.load(std::memory_order_relaxed);
+    close(ring_, *window, full_at != 0 ? full_at : ticks);
   }
   enter(State::off);
 }

@@ -42,7 +42,6 @@ class WindowKeeper final : public StepListener {
  private:
   void enter(State state) noexcept;
   config::Action action_of(std::uint64_t step) const noexcept;
-  std::uint64_t scheduled(std::uint64_t step) const noexcept { return step - shift_; }
   bool finished_after(std::uint64_t step) const noexcept;
   void first_step(std::uint64_t step) noexcept;
   void open_window(std::uint64_t step, std::uint64_t ticks) noexcept;
@@ -56,9 +55,10 @@ class WindowKeeper final : public StepListener {
   const Tracker* tracker_ = nullptr;
   Watch watch_;
   std::atomic<State> state_{State::off};
-  ring::Window* window_ = nullptr;   // the open one
-  ring::Window* startup_ = nullptr;  // while it lasts
+  ring::Window* window_ = nullptr;               // the open one
+  std::atomic<ring::Window*> startup_{nullptr};  // while it lasts
   std::uint64_t shift_ = 0;
+  std::uint64_t shifted_epoch_ = 0;
   std::uint64_t latest_step_ = 0;
   std::uint32_t cycle_ = 0;
   bool any_step_ = false;

@@ -1,0 +1,249 @@
+#include "agent/step/window_keeper.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "tests/unit/ring/memory_ring.hpp"
+
+namespace traceagent::step {
+namespace {
+
+using ring::WindowState;
+
+struct Seen {
+  std::uint64_t first, last, begin, end;
+  friend bool operator==(const Seen&, const Seen&) = default;
+};
+
+class WindowKeeperTest : public testing::Test {
+ protected:
+  WindowKeeper& keeper(const config::Schedule& schedule, std::uint64_t per_epoch = 0) {
+    keeper_ = std::make_unique<WindowKeeper>(memory_.ring(), schedule, per_epoch);
+    return *keeper_;
+  }
+  ~WindowKeeperTest() override { set_all_modes(Mode::pass); }
+
+  // Step k lasts from 100 k to 100 k + 90. Returns the state within each.
+  std::vector<State> run_steps(std::uint64_t first, std::uint64_t last) {
+    std::vector<State> states;
+    for (std::uint64_t step = first; step <= last; ++step) {
+      keeper_->on_step_begin(step, step * 100);
+      states.push_back(keeper_->state());
+      keeper_->on_step_end(step, step * 100 + 90);
+    }
+    return states;
+  }
+
+  // The windows that are to be written; they are marked as written, as the drain would.
+  std::vector<Seen> closed() {
+    std::vector<Seen> windows;
+    for (ring::Window& window : header().windows) {
+      if (window.state.load() != WindowState::closed) continue;
+      windows.push_back(
+          {window.first_step, window.last_step, window.begin_ticks, window.end_ticks});
+      window.state.store(WindowState::written);
+    }
+    return windows;
+  }
+  ring::Header& header() { return memory_.ring().header(); }
+
+  ring::MemoryRing memory_{1 << 20};
+  std::unique_ptr<WindowKeeper> keeper_;
+};
+
+constexpr State wait = State::wait, warmup = State::warmup, active = State::active,
+                off = State::off;
+
+TEST_F(WindowKeeperTest, FollowsTheSchedule) {
+  keeper({.skip_first = 1, .wait = 1, .warmup = 1, .active = 2, .repeat = 1});
+  EXPECT_EQ(run_steps(0, 6), (std::vector<State>{wait, wait, warmup, active, active, off, off}));
+  EXPECT_EQ(closed(), (std::vector<Seen>{{3, 4, 300, 490}}));
+  EXPECT_EQ(keeper_->schedule_shift(), 0u);
+}
+
+TEST_F(WindowKeeperTest, IsOffWithTheEndOfTheLastActiveStep) {
+  keeper({.warmup = 0, .active = 1, .repeat = 1});
+  keeper_->on_step_begin(0, 0);
+  EXPECT_EQ(keeper_->state(), active);
+  EXPECT_EQ(mode_of(CallClass::launch), Mode::record);
+  keeper_->on_step_end(0, 90);
+  EXPECT_EQ(keeper_->state(), off);
+  EXPECT_EQ(mode_of(CallClass::launch), Mode::pass);
+  EXPECT_EQ(mode_of(CallClass::collective), Mode::pass);
+}
+
+TEST_F(WindowKeeperTest, EachCycleIsAWindow) {
+  keeper({.wait = 1, .warmup = 0, .active = 2, .repeat = 3});
+  run_steps(0, 12);
+  EXPECT_EQ(closed(), (std::vector<Seen>{{1, 2, 100, 290}, {4, 5, 400, 590}, {7, 8, 700, 890}}));
+  for (std::uint32_t i = 0; i < 3; ++i) EXPECT_EQ(header().windows[i].cycle, i);
+  EXPECT_EQ(keeper_->state(), off);
+}
+
+TEST_F(WindowKeeperTest, RepeatsForEver) {
+  keeper({.wait = 0, .warmup = 0, .active = 1, .repeat = 0});
+  std::size_t windows = 0;
+  for (std::uint64_t step = 0; step < 1000; ++step) {
+    run_steps(step, step);
+    windows += closed().size();
+  }
+  EXPECT_EQ(windows, 1000u) << "slots are used again";
+  EXPECT_EQ(header().window_count.load(), 1000u);
+}
+
+TEST_F(WindowKeeperTest, SkipsACycleWhenNoWindowWasWritten) {
+  keeper({.wait = 0, .warmup = 0, .active = 1, .repeat = 0});
+  run_steps(0, 99);
+  const auto windows = closed();
+  ASSERT_EQ(windows.size(), ring::window_slots);
+  EXPECT_EQ(windows.back().first, ring::window_slots - 1) << "none that waits was overwritten";
+  run_steps(100, 100);
+  EXPECT_EQ(closed(), (std::vector<Seen>{{100, 100, 10'000, 10'090}}));
+}
+
+TEST_F(WindowKeeperTest, KeepsTheEdgesOfTheLatestSteps) {
+  keeper({.active = 1, .repeat = 1});
+  run_steps(0, ring::step_slots + 4);
+  const auto& steps = header().steps;
+  EXPECT_EQ(steps[4].step.load(), ring::step_slots + 4);
+  EXPECT_EQ(steps[4].begin_ticks.load(), (ring::step_slots + 4) * 100);
+  EXPECT_EQ(steps[4].end_ticks.load(), (ring::step_slots + 4) * 100 + 90);
+  EXPECT_EQ(steps[5].step.load(), 5u);
+  EXPECT_EQ(header().step_count.load(), ring::step_slots + 5);
+}
+
+TEST_F(WindowKeeperTest, BeginsWithTheFirstWholeStepWhenDetectionWasLate) {
+  keeper({.skip_first = 2, .wait = 1, .warmup = 1, .active = 2, .repeat = 1});
+  EXPECT_EQ(run_steps(10, 14), (std::vector<State>{warmup, active, active, off, off}));
+  EXPECT_EQ(keeper_->schedule_shift(), 7u);
+  EXPECT_EQ(closed(), (std::vector<Seen>{{11, 12, 1100, 1290}}));
+}
+
+TEST_F(WindowKeeperTest, ARetractedStepBeginsAnew) {
+  keeper({.warmup = 0, .active = 2, .repeat = 1});
+  keeper_->on_step_begin(0, 100);
+  keeper_->on_step_retracted(0);
+  EXPECT_EQ(header().step_count.load(), 0u);
+  keeper_->on_step_begin(0, 150);
+  keeper_->on_step_end(0, 190);
+  keeper_->on_step_begin(1, 200);
+  keeper_->on_step_end(1, 290);
+  EXPECT_EQ(closed(), (std::vector<Seen>{{0, 1, 150, 290}}));
+}
+
+TEST_F(WindowKeeperTest, ARetractedLaterStepKeepsTheWindowsBegin) {
+  keeper({.warmup = 0, .active = 2, .repeat = 1});
+  run_steps(0, 0);
+  keeper_->on_step_begin(1, 100);
+  keeper_->on_step_retracted(1);
+  keeper_->on_step_begin(1, 130);
+  keeper_->on_step_end(1, 190);
+  EXPECT_EQ(closed(), (std::vector<Seen>{{0, 1, 0, 190}}));
+}
+
+TEST_F(WindowKeeperTest, CountingAnewDiscardsWhatBelongsToNoStep) {
+  keeper({.warmup = 0, .active = 3, .repeat = 1});
+  keeper_->on_step_begin(4, 400);
+  keeper_->on_step_end(4, 490);
+  keeper_->on_step_begin(5, 500);
+  keeper_->on_step_retracted(5);
+  EXPECT_EQ(run_steps(1, 3), (std::vector<State>{active, active, active}));
+  EXPECT_EQ(closed(), (std::vector<Seen>{{1, 3, 100, 390}}));
+  EXPECT_EQ(header().windows[1].cycle, 0u);
+}
+
+TEST_F(WindowKeeperTest, StartupIsRecordedAndDiscardedWithTheFirstStep) {
+  keeper({.wait = 1, .active = 1, .repeat = 1}).begin_startup(7);
+  EXPECT_EQ(keeper_->state(), State::startup);
+  EXPECT_EQ(mode_of(CallClass::launch), Mode::record);
+  EXPECT_EQ(header().windows[0].state.load(), WindowState::open);
+  run_steps(0, 0);
+  EXPECT_EQ(keeper_->state(), wait);
+  EXPECT_TRUE(closed().empty());
+  EXPECT_EQ(header().windows[0].state.load(), WindowState::written);
+}
+
+TEST_F(WindowKeeperTest, StartupIsKeptWhereNoStepIsFound) {
+  keeper({.active = 1, .repeat = 1}).begin_startup(7);
+  keeper_->finish(1000);
+  EXPECT_EQ(keeper_->state(), off);
+  EXPECT_EQ(closed(), (std::vector<Seen>{{0, 0, 7, 1000}}));
+  EXPECT_EQ(header().windows[0].is_startup, 1u);
+}
+
+TEST_F(WindowKeeperTest, StartupEndsWhereItHadItsShareOfTheRing) {
+  keeper({.active = 1, .repeat = 1}).begin_startup(7);
+  keeper_->end_startup(500);
+  EXPECT_EQ(keeper_->state(), wait);
+  EXPECT_EQ(mode_of(CallClass::launch), Mode::pass);
+  keeper_->finish(1000);
+  EXPECT_EQ(closed(), (std::vector<Seen>{{0, 0, 7, 500}}));
+}
+
+TEST_F(WindowKeeperTest, StartupCannotEndTwiceOrAfterAStep) {
+  keeper({.warmup = 0, .active = 1, .repeat = 1}).begin_startup(7);
+  keeper_->on_step_begin(0, 100);
+  keeper_->end_startup(150);
+  EXPECT_EQ(keeper_->state(), active);
+  EXPECT_EQ(mode_of(CallClass::launch), Mode::record);
+}
+
+TEST_F(WindowKeeperTest, TheEndOfTheProcessClosesAnOpenWindow) {
+  keeper({.warmup = 0, .active = 5, .repeat = 1});
+  run_steps(0, 1);
+  keeper_->on_step_begin(2, 200);
+  keeper_->finish(250);
+  EXPECT_EQ(closed(), (std::vector<Seen>{{0, 2, 0, 250}}));
+  keeper_->finish(300);
+  EXPECT_TRUE(closed().empty());
+}
+
+TEST_F(WindowKeeperTest, BeginsAgainWithEveryEpoch) {
+  keeper({.wait = 1, .warmup = 1, .active = 2, .repeat = 1}, 6);
+  run_steps(0, 17);
+  EXPECT_EQ(closed(),
+            (std::vector<Seen>{{2, 3, 200, 390}, {8, 9, 800, 990}, {14, 15, 1400, 1590}}));
+  EXPECT_EQ(keeper_->state(), wait) << "another epoch may follow";
+}
+
+TEST_F(WindowKeeperTest, TheLastStepOfAnEpochEndsItsCycle) {
+  keeper({.warmup = 1, .active = 10, .repeat = 1}, 4);
+  run_steps(0, 7);
+  EXPECT_EQ(closed(), (std::vector<Seen>{{1, 3, 100, 390}, {5, 7, 500, 790}}));
+}
+
+TEST_F(WindowKeeperTest, LateDetectionShiftsOnlyTheFirstEpoch) {
+  keeper({.wait = 1, .warmup = 0, .active = 1, .repeat = 1}, 10);
+  run_steps(4, 25);
+  EXPECT_EQ(closed(),
+            (std::vector<Seen>{{4, 4, 400, 490}, {11, 11, 1100, 1190}, {21, 21, 2100, 2190}}));
+}
+
+// The drain refreshes the modes while steps change the state: modes of a state that is over must
+// not stay.
+TEST_F(WindowKeeperTest, ModesAreThoseOfTheStateWhoeverRefreshedLast) {
+  keeper({.wait = 1, .warmup = 0, .active = 1, .repeat = 0});
+  std::atomic<bool> over{false};
+  std::thread drain([&] {
+    while (!over.load()) keeper_->refresh_modes();
+  });
+  int wrong = 0;
+  for (std::uint64_t step = 0; step < 20'000; ++step) {
+    keeper_->on_step_begin(step, step * 100);
+    // The drain may be within a refresh that it will correct itself: give it its turn.
+    const Mode expected = step % 2 == 0 ? Mode::pass : Mode::record;
+    int tries = 0;
+    while (mode_of(CallClass::launch) != expected && ++tries < 1'000'000) continue;
+    if (mode_of(CallClass::launch) != expected) ++wrong;
+    keeper_->on_step_end(step, step * 100 + 90);
+    closed();
+  }
+  over = true;
+  drain.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace traceagent::step
