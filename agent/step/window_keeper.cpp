@@ -136,6 +136,7 @@ void WindowKeeper::on_step_begin(std::uint64_t step, std::uint64_t ticks) noexce
   if (any_step_ && step < latest_step_) discard_window(ticks);
   if (!any_step_ || step < latest_step_) first_step(step);
   latest_step_ = step;
+  retracted_step_ = no_step;
   ring::StepEdge& edge = edge_of(ring_, step);
   edge.begin_ticks.store(ticks, std::memory_order_relaxed);
   edge.end_ticks.store(0, std::memory_order_relaxed);
@@ -173,16 +174,26 @@ void WindowKeeper::on_step_end(std::uint64_t step, std::uint64_t ticks) noexcept
   edge_of(ring_, step).end_ticks.store(ticks, std::memory_order_release);
   if (action_of(step) != Action::active_and_save) return;
   close_window(step, ticks);
-  enter(finished_after(step) ? State::off : State::wait);
+  if (finished_after(step)) return enter(State::off);
+  // Where the next cycle follows at once, recording goes on: other threads' calls would be lost
+  // between this step's end and the next one's begin.
+  enter(action_of(step + 1) == Action::skip ? State::wait : State::warmup);
 }
 
 void WindowKeeper::on_step_retracted(std::uint64_t step) noexcept {
   ring_.header().step_count.store(step, std::memory_order_release);
+  edge_of(ring_, step).step.store(no_step, std::memory_order_relaxed);
+  retracted_step_ = step;
   // Its window, if it had begun with this step, waits with its slot for the next try.
+  if (window_ != nullptr && window_->first_step.load(std::memory_order_relaxed) < step) {
+    window_->last_step.store(step - 1, std::memory_order_relaxed);
+  }
 }
 
 void WindowKeeper::finish(std::uint64_t ticks) noexcept {
-  if (window_ != nullptr) {
+  if (window_ != nullptr && window_->first_step.load(std::memory_order_relaxed) == retracted_step_) {
+    discard_window(ticks);
+  } else if (window_ != nullptr) {
     close_window(window_->last_step.load(std::memory_order_relaxed), ticks);
   } else if (ring::Window* window = startup_.exchange(nullptr, std::memory_order_acq_rel)) {
     const std::uint64_t full_at = window->end_ticks.load(std::memory_order_relaxed);

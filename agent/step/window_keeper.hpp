@@ -40,6 +40,8 @@ class WindowKeeper final : public StepListener {
   std::uint64_t schedule_shift() const noexcept { return shift_; }
 
  private:
+  static constexpr std::uint64_t no_step = UINT64_MAX;
+
   void enter(State state) noexcept;
   config::Action action_of(std::uint64_t step) const noexcept;
   bool finished_after(std::uint64_t step) const noexcept;
@@ -61,6 +63,7 @@ class WindowKeeper final : public StepListener {
   std::uint64_t shifted_epoch_ = 0;
   std::uint64_t latest_step_ = 0;
   std::uint32_t cycle_ = 0;
+  std::uint64_t retracted_step_ = no_step;  // until it begins again
   bool any_step_ = false;
 };
 

@@ -143,6 +143,34 @@ TEST_F(WindowKeeperTest, ARetractedLaterStepKeepsTheWindowsBegin) {
   EXPECT_EQ(closed(), (std::vector<Seen>{{0, 1, 0, 190}}));
 }
 
+TEST_F(WindowKeeperTest, ARetractedStepThatNeverReturnsIsNotShown) {
+  keeper({.warmup = 0, .active = 3, .repeat = 1});
+  run_steps(0, 1);
+  keeper_->on_step_begin(2, 200);
+  keeper_->on_step_retracted(2);
+  EXPECT_NE(header().steps[2].step.load(), 2u);
+  keeper_->finish(500);
+  EXPECT_EQ(closed(), (std::vector<Seen>{{0, 1, 0, 500}}));
+}
+
+TEST_F(WindowKeeperTest, AWindowOfARetractedStepAloneIsNotWritten) {
+  keeper({.warmup = 1, .active = 3, .repeat = 1});
+  run_steps(0, 0);
+  keeper_->on_step_begin(1, 100);
+  keeper_->on_step_retracted(1);
+  keeper_->finish(500);
+  EXPECT_TRUE(closed().empty());
+}
+
+TEST_F(WindowKeeperTest, RecordsOnBetweenCyclesThatFollowAtOnce) {
+  keeper({.wait = 0, .warmup = 0, .active = 2, .repeat = 2});
+  run_steps(0, 1);
+  EXPECT_EQ(mode_of(CallClass::launch), Mode::record);
+  run_steps(2, 3);
+  EXPECT_EQ(keeper_->state(), off);
+  EXPECT_EQ(closed(), (std::vector<Seen>{{0, 1, 0, 190}, {2, 3, 200, 390}}));
+}
+
 TEST_F(WindowKeeperTest, CountingAnewDiscardsWhatBelongsToNoStep) {
   keeper({.warmup = 0, .active = 3, .repeat = 1});
   keeper_->on_step_begin(4, 400);
