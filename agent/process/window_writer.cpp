@@ -20,13 +20,17 @@ using ring::WindowState;
 
 namespace {
 constexpr std::uint64_t longest_anchor_period_ns = 1'000'000'000;
-}
+// A call reads its ticks before it is published: one that a thread began within the window may not
+// be there yet when another thread's step closes it.
+constexpr double settle_ns = 1e7;
+}  // namespace
 
 WindowWriter::WindowWriter(Agent& agent) noexcept
     : agent_(agent),
       // What is younger than 100 ms stays: a window may open a moment in the past.
-      margin_ticks_(
-          static_cast<std::uint64_t>(1e8 / agent.ring.ring.header().nominal_ns_per_tick)) {}
+      margin_ticks_(static_cast<std::uint64_t>(1e8 / agent.ring.ring.header().nominal_ns_per_tick)),
+      settle_ticks_(
+          static_cast<std::uint64_t>(settle_ns / agent.ring.ring.header().nominal_ns_per_tick)) {}
 
 void WindowWriter::prefault() noexcept {
   ring::Header& header = agent_.ring.ring.header();
@@ -105,9 +109,10 @@ void WindowWriter::write(ring::Window& window) noexcept try {
   window.state.store(WindowState::written, std::memory_order_release);
 }
 
-void WindowWriter::write_closed() noexcept {
+void WindowWriter::write_closed(std::uint64_t before_ticks) noexcept {
   for (ring::Window& window : agent_.ring.ring.header().windows) {
     if (window.state.load(std::memory_order_acquire) != WindowState::closed) continue;
+    if (window.end_ticks.load(std::memory_order_relaxed) >= before_ticks) continue;
     // The rate between the last anchors must cover the window's end.
     ring::add_anchor(agent_.ring.ring, event::take_anchor());
     write(window);
@@ -121,7 +126,7 @@ void WindowWriter::poll() noexcept {
   agent_.tracker->poll(now_ticks, now_ns);
   agent_.windows->refresh_modes();
   bound_startup(now_ticks);
-  write_closed();
+  write_closed(now_ticks - std::min(now_ticks, settle_ticks_));
   free_chunks(now_ticks);
 }
 

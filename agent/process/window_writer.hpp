@@ -16,8 +16,8 @@ class WindowWriter {
   // Touches the ring's pages before the job's threads do: a first touch costs them 60 ns an event.
   void prefault() noexcept;
   void poll() noexcept;
-  // Every window that is closed. After the last poll.
-  void write_closed() noexcept;
+  // Every window that closed before. After the last poll without a bound.
+  void write_closed(std::uint64_t before_ticks = UINT64_MAX) noexcept;
 
   std::uint64_t events_written() const noexcept { return events_; }
   std::uint64_t failures() const noexcept { return failures_; }
@@ -34,6 +34,7 @@ class WindowWriter {
   std::uint64_t next_anchor_ns_ = 0;
   std::uint64_t anchor_period_ns_ = 5'000'000;
   std::uint64_t margin_ticks_;
+  std::uint64_t settle_ticks_;
   std::uint64_t events_ = 0;
   std::uint64_t failures_ = 0;
   std::uint64_t files_ = 0;

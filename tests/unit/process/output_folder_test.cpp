@@ -1,0 +1,81 @@
+#include "agent/process/output_folder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "agent/trace/document.hpp"
+#include "agent/trace/output_file.hpp"
+#include "tests/unit/trace/scratch_folder.hpp"
+
+namespace traceagent::process {
+namespace {
+
+class OutputFolderTest : public testing::Test {
+ protected:
+  OutputFolderTest() { std::filesystem::create_directory(output); }
+
+  void write_trace(const std::string& name, const std::string& run_key) const {
+    trace::OutputFile file;
+    ASSERT_TRUE(file.open(output + "/" + name));
+    trace::DocumentHeader header;
+    header.run_key = run_key;
+    trace::write_header(file, header);
+    trace::write_footer(file, "{}");
+    ASSERT_TRUE(file.finish());
+  }
+  FolderVerdict check(const std::string& run_key = "this run") const {
+    return check_output_folder(run, output, run_key);
+  }
+
+  trace::ScratchFolder scratch;
+  const std::string output = scratch / "traces";
+  const RunFolder run = make_run_folder(scratch.path().string(), "key");
+};
+
+TEST_F(OutputFolderTest, EmptyOrMissingIsUsable) {
+  EXPECT_TRUE(check().usable);
+  EXPECT_TRUE(check_output_folder({}, scratch / "missing", "this run").usable);
+}
+
+TEST_F(OutputFolderTest, AnybodysFileIsRefusedByOneAndForAll) {
+  trace::write_whole(output + "/notes.txt", "mine");
+  const FolderVerdict first = check();
+  EXPECT_FALSE(first.usable);
+  EXPECT_NE(first.problem.find("notes.txt"), std::string::npos) << first.problem;
+  EXPECT_NE(first.problem.find("TRACEAGENT_OUTPUT_OVERWRITE"), std::string::npos);
+  const FolderVerdict second = check();
+  EXPECT_FALSE(second.usable);
+  EXPECT_EQ(second.problem, "") << "said once";
+}
+
+TEST_F(OutputFolderTest, ARankThatLooksLaterSeesWhatTheFirstSaw) {
+  EXPECT_TRUE(check().usable);
+  trace::write_whole(output + "/ep0-ba5-rank0.json", "a rank was quick");
+  EXPECT_TRUE(check().usable);
+}
+
+TEST_F(OutputFolderTest, HiddenFilesAndThoseOfTheRunDoNotCount) {
+  trace::write_whole(output + "/.nfs0001", "");
+  write_trace("ep0-ba5-rank9.json", "this run");
+  EXPECT_TRUE(check().usable);
+}
+
+TEST_F(OutputFolderTest, TracesOfAnotherRunDo) {
+  write_trace("ep0-ba5-rank9.json", "another run");
+  EXPECT_FALSE(check().usable);
+}
+
+TEST_F(OutputFolderTest, WaitsForTheVerdictOfWhoCameFirst) {
+  trace::write_whole(run.path + "/output", "");
+  std::thread first([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    trace::write_whole(run.path + "/output", "refused");
+  });
+  EXPECT_FALSE(check().usable);
+  first.join();
+}
+
+}  // namespace
+}  // namespace traceagent::process

@@ -1,0 +1,128 @@
+#include "agent/process/run_folder.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/unit/trace/scratch_folder.hpp"
+
+namespace traceagent::process {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RunFolderTest : public testing::Test {
+ protected:
+  std::string users() const { return scratch / ("traceagent-" + std::to_string(geteuid())); }
+  RunFolder make(const std::string& key = "job-17") const {
+    return make_run_folder(scratch.path().string(), key);
+  }
+  trace::ScratchFolder scratch;
+};
+
+TEST_F(RunFolderTest, IsForItsUserAlone) {
+  const RunFolder folder = make();
+  EXPECT_EQ(folder.problem, "");
+  EXPECT_EQ(folder.path, users() + "/job-17");
+  for (const std::string& path : {users(), folder.path}) {
+    struct stat facts {};
+    ASSERT_EQ(stat(path.c_str(), &facts), 0);
+    EXPECT_EQ(facts.st_mode & 0777, 0700u) << path;
+  }
+  EXPECT_EQ(make().path, folder.path) << "all ranks meet there";
+}
+
+TEST_F(RunFolderTest, HostileKeysStayInside) {
+  for (const std::string& key :
+       {std::string("../../etc/passwd"), std::string("/abs/olute"), std::string(""),
+        std::string("."), std::string(".."), std::string(5000, 'k'), std::string("a\nb\tc"),
+        std::string("with\0zero", 9), std::string("$(reboot);`id`"), std::string("ünïcode")}) {
+    const RunFolder folder = make(key);
+    EXPECT_EQ(folder.problem, "") << key;
+    EXPECT_EQ(fs::path(folder.path).parent_path(), users()) << key;
+    const std::string name = fs::path(folder.path).filename();
+    EXPECT_NE(name, "..");
+    EXPECT_NE(name.front(), '.');
+    EXPECT_LE(name.size(), 130u);
+    EXPECT_TRUE(fs::is_directory(folder.path));
+  }
+}
+
+TEST_F(RunFolderTest, RefusesALinkInItsPlace) {
+  fs::create_directory(scratch / "elsewhere");
+  fs::create_directory_symlink(scratch / "elsewhere", users());
+  const RunFolder folder = make();
+  EXPECT_EQ(folder.path, "");
+  EXPECT_NE(folder.problem.find(users()), std::string::npos) << folder.problem;
+  EXPECT_TRUE(fs::is_empty(scratch / "elsewhere"));
+}
+
+TEST_F(RunFolderTest, RefusesAFileInItsPlace) {
+  trace::write_whole(users(), "not a folder");
+  EXPECT_NE(make().problem, "");
+}
+
+TEST_F(RunFolderTest, SaysWhereItCannotBe) {
+  const RunFolder folder = make_run_folder(scratch / "missing/shm", "key");
+  EXPECT_EQ(folder.path, "");
+  EXPECT_NE(folder.problem.find("TRACEAGENT_RING_FOLDER"), std::string::npos);
+  EXPECT_EQ(folder.problem.find('\n'), std::string::npos);
+}
+
+TEST_F(RunFolderTest, FirstToClaimIsTheRank) {
+  const RunFolder folder = make();
+  EXPECT_EQ(claim_rank(folder, 0, 100), 0);
+  EXPECT_EQ(claim_rank(folder, 1, 101), 0);
+  EXPECT_EQ(claim_rank(folder, 0, 102), 1);
+  EXPECT_EQ(claim_rank(folder, 0, 103), 2);
+  EXPECT_EQ(claim_rank(folder, 0, 100), 0) << "the same process, after an exec";
+  EXPECT_EQ(claim_rank(folder, 0, 102), 1);
+  EXPECT_EQ(claim_rank({}, 0, 104), 0) << "nobody to meet";
+}
+
+TEST_F(RunFolderTest, NamesAFreshRing) {
+  const RunFolder folder = make();
+  const std::string first = ring_path(folder, 3, 100);
+  EXPECT_EQ(first, folder.path + "/3-100-0.ring");
+  trace::write_whole(first, "");
+  EXPECT_EQ(ring_path(folder, 3, 100), folder.path + "/3-100-1.ring");
+  EXPECT_EQ(ring_path({}, 3, 100), "");
+}
+
+TEST_F(RunFolderTest, ListsItsRingsOnly) {
+  const RunFolder folder = make();
+  for (const char* name : {"1-20-0.ring", "0-10-0.ring", "0-10-0.files", "claim-rank0", "output"}) {
+    trace::write_whole(folder.path + "/" + name, "");
+  }
+  EXPECT_EQ(ring_paths(folder),
+            (std::vector<std::string>{folder.path + "/0-10-0.ring", folder.path + "/1-20-0.ring"}));
+  EXPECT_TRUE(ring_paths({}).empty());
+}
+
+TEST_F(RunFolderTest, OneIsFirst) {
+  const RunFolder folder = make();
+  EXPECT_FALSE(has_been(folder, merge_topic));
+  EXPECT_TRUE(be_first(folder, merge_topic));
+  EXPECT_FALSE(be_first(folder, merge_topic));
+  EXPECT_TRUE(has_been(folder, merge_topic));
+  EXPECT_TRUE(be_first(folder, second_merge_topic));
+  EXPECT_TRUE(be_first({}, merge_topic));
+}
+
+TEST_F(RunFolderTest, GoesWithTheLastRunInIt) {
+  const RunFolder first = make("one");
+  const RunFolder second = make("two");
+  claim_rank(first, 0, 1);
+  remove_run_folder(first);
+  EXPECT_FALSE(fs::exists(first.path));
+  EXPECT_TRUE(fs::exists(second.path));
+  remove_run_folder(second);
+  EXPECT_FALSE(fs::exists(users()));
+  remove_run_folder({});
+}
+
+}  // namespace
+}  // namespace traceagent::process
