@@ -56,9 +56,17 @@ class Comparison:
             if event["name"] != shown_name(call["function"]):
                 self.problems.append(f"{lane}: the calls part here: {event} was {call}")
                 return
-            self.pairs.append((event, call))
+            if "in flight" in event["args"]:
+                self._check_in_flight(event, call)
+            else:
+                self.pairs.append((event, call))
         if len(calls) < len(events):
             self.problems.append(f"{lane}: not in the truth: {events[len(calls)]}")
+
+    def _check_in_flight(self, event, call):
+        """The file was written while the call still ran: it cannot tell its end or result."""
+        if "result" in event["args"] or call["end_ns"] < self.trace.end_ns(event):
+            self.problems.append(f"not in flight: {event}, {call}")
 
     def _count_edge(self, lane, where, count, calls):
         self.edge_calls += abs(count)
