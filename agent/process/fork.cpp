@@ -1,7 +1,6 @@
 #include "agent/process/fork.hpp"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include "agent/process/agent.hpp"
 
@@ -11,10 +10,9 @@ namespace {
 // We hold no lock across anything, so there is nothing to take before the fork and to give back in
 // the parent. In the child only async-signal-safe work is allowed.
 void in_child() noexcept {
-  Agent* parents = agent.load(std::memory_order_relaxed);
-  if (parents == nullptr) return;
-  // The lock on the ring's file is the parent's alone, and closing here does not drop it.
-  close(parents->ring.fd);
+  if (agent.load(std::memory_order_relaxed) == nullptr) return;
+  // The descriptor of the parent's ring stays open: the job may have closed it and given its number
+  // to a file of its own. The lock on it is the parent's alone.
   forget_after_fork();
 }
 

@@ -110,7 +110,7 @@ void say_missing(const Inputs& inputs, const trace::MergeOptions& options,
   }
   if (!inputs.unfinished.empty()) {
     say_result(path + ": rank " + list(inputs.unfinished) +
-               " still ran after merge.timeout: it will be added when it ends");
+               " still runs: it will be added when it ends");
   }
 }
 

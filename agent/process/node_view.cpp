@@ -12,8 +12,9 @@ namespace {
 
 constexpr std::uint64_t ms = 1'000'000;
 constexpr std::uint64_t look_period_ns = 50 * ms;
-// A rank that shows neither ring nor file by now makes no hooked calls, or ends long after us.
-constexpr std::uint64_t longest_wait_for_unseen_ns = 2000 * ms;
+// A rank that shows neither ring nor file by now makes no hooked calls, or ends long after us; a
+// second claimant of a rank may wait for the first one's end.
+constexpr std::uint64_t longest_wait_for_others_ns = 2000 * ms;
 
 std::uint64_t now_ns() noexcept { return event::clock_ns(CLOCK_MONOTONIC); }
 
@@ -51,6 +52,11 @@ bool NodeView::all_gone() const {
   return std::all_of(peers.begin(), peers.end(), [](const Peer& peer) { return peer.gone(); });
 }
 
+bool NodeView::all_ranks_gone() const {
+  return std::all_of(peers.begin(), peers.end(),
+                     [](const Peer& peer) { return peer.gone() || peer.trace_pid != peer.rank; });
+}
+
 bool NodeView::has_node_zero() const {
   return std::any_of(peers.begin(), peers.end(), [](const Peer& peer) {
     return peer.local_rank == 0 && peer.trace_pid == peer.rank && (peer.alive || peer.finished);
@@ -83,9 +89,11 @@ NodeView wait_for_node(const Agent& agent) {
     if (!all_seen) {
       node.strangers = strangers_in(files.look(), seen);
       all_seen = seen.size() + ranks_done(node.strangers, own_files) >= expected ||
-                 (node.strangers.empty() && waited_ns >= longest_wait_for_unseen_ns);
+                 (node.strangers.empty() && waited_ns >= longest_wait_for_others_ns);
     }
-    if ((node.all_gone() && all_seen) || waited_ns >= agent.options.merge_timeout) return node;
+    const bool is_late = waited_ns >= longest_wait_for_others_ns;
+    const bool gone = node.all_gone() || (is_late && node.all_ranks_gone());
+    if ((gone && all_seen) || waited_ns >= agent.options.merge_timeout) return node;
     pause(look_period_ns);
   }
 }
@@ -101,7 +109,7 @@ bool node_zero_is_elsewhere(const Agent& agent) {
                     [&](const RunFile& file) { return file.rank == zero; })) {
       return true;
     }
-    if (now_ns() - start_ns >= std::min(longest_wait_for_unseen_ns, agent.options.merge_timeout)) {
+    if (now_ns() - start_ns >= std::min(longest_wait_for_others_ns, agent.options.merge_timeout)) {
       return false;
     }
     pause(look_period_ns);

@@ -16,6 +16,7 @@ struct NodeView {
   std::vector<RunFile> strangers;  // files of ranks whose rings are not here: in other containers
 
   bool all_gone() const;
+  bool all_ranks_gone() const;  // but for second claimants of a rank
   // The process that makes the node's file, among the peers: alive, or ended in good order.
   bool has_node_zero() const;
 };
@@ -26,6 +27,8 @@ NodeView look_at_node(const Agent& agent);
 // Until all ranks of the node have finished, died, or cannot be seen to exist; at most
 // merge.timeout. Ranks whose rings are elsewhere are there when their files are, as many as this
 // rank's own.
+// A forked worker that uses CUDA too may wait for its parent's end: second claimants of a rank get
+// a short while.
 NodeView wait_for_node(const Agent& agent);
 
 // Local rank zero's ring is not here: does its file show up in the output folder? A short wait.

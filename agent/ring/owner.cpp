@@ -1,6 +1,7 @@
 #include "agent/ring/owner.hpp"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -41,6 +42,21 @@ bool process_lives(std::uint32_t pid, std::uint64_t start_time) noexcept {
   if (pid == 0 || start_time == 0) return false;
   const Stat stat = read_stat(pid);
   return stat.start_time == start_time && stat.state != 'Z' && stat.state != 'X';
+}
+
+bool process_maps(std::uint32_t pid, const char* path) noexcept {
+  char line[PATH_MAX + 128];
+  std::snprintf(line, sizeof line, "/proc/%u/maps", pid);
+  std::FILE* maps = std::fopen(line, "re");
+  if (maps == nullptr) return false;
+  bool is_mapped = false;
+  const std::size_t length = std::strlen(path);
+  while (!is_mapped && std::fgets(line, sizeof line, maps) != nullptr) {
+    const std::size_t size = std::strcspn(line, "\n");
+    is_mapped = size > length && std::strncmp(line + size - length, path, length) == 0;
+  }
+  std::fclose(maps);
+  return is_mapped;
 }
 
 }  // namespace traceagent::ring

@@ -209,8 +209,11 @@ OpenedRing open_ring(const std::string& path) noexcept try {
   opened.ring = Ring(memory);
   const Header& header = opened.ring.header();
   // A daemon that closes all its descriptors drops the lock and goes on.
+  // (Under our own pid lies what we were before an exec.)
   opened.owner_alive =
-      owner_holds_lock(path) || process_lives(header.owner_pid, header.owner_start_time);
+      owner_holds_lock(path) || (header.owner_pid != static_cast<std::uint32_t>(getpid()) &&
+                                 process_lives(header.owner_pid, header.owner_start_time) &&
+                                 process_maps(header.owner_pid, path.c_str()));
   return opened;
 } catch (...) {
   return {};

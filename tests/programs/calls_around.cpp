@@ -20,4 +20,4 @@ void* memory = nullptr;
 
 }  // namespace
 
-extern "C" void calls_around() { cudaMemset(memory, 0, 64); }
+extern "C" [[gnu::visibility("default")]] void calls_around() { cudaMemset(memory, 0, 64); }

@@ -69,7 +69,12 @@ int fork_busy() {
   });
   int good = 0;
   for (int i = 0; i < 20; ++i) {
-    good += in_child([] { call_often(child_calls); _exit(5); }) == 5 ? 1 : 0;
+    good += in_child([] {
+              call_often(child_calls);
+              _exit(5);
+            }) == 5
+                ? 1
+                : 0;
   }
   stop.store(true);
   busy.join();
@@ -77,15 +82,18 @@ int fork_busy() {
   return 0;
 }
 
-int vfork_exec() {
-  for (int i = 0; i < 3; ++i) {
-    const pid_t child = vfork();
-    if (child == 0) {
-      execl(i == 1 ? "/no/such/program" : "/bin/true", "true", nullptr);
-      _exit(9);  // in the parent's memory
-    }
-    std::printf("vfork %d\n", wait_for(child));
+[[gnu::noinline]] void vfork_one(const char* program) {
+  const pid_t child = vfork();
+  if (child == 0) {
+    execl(program, "true", nullptr);
+    _exit(9);  // in the parent's memory
   }
+  std::printf("vfork %d\n", wait_for(child));
+}
+
+int vfork_exec() {
+  vfork_one("/bin/true");
+  vfork_one("/no/such/program");
   pid_t child = 0;
   char name[] = "true";
   char* words[] = {name, nullptr};
