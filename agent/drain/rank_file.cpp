@@ -128,7 +128,8 @@ std::vector<StepSlice> RankFile::steps_of(const ring::Window& window) const {
     const ring::StepEdge& edge = ring_.header().steps[step % ring::step_slots];
     const std::uint64_t begin = edge.begin_ticks.load(std::memory_order_relaxed);
     const std::uint64_t end = edge.end_ticks.load(std::memory_order_acquire);
-    if (edge.step.load(std::memory_order_relaxed) != step || begin >= end_ticks_) continue;
+    if (edge.step.load(std::memory_order_relaxed) != step) continue;
+    if (begin == 0 || begin >= end_ticks_) continue;
     steps.push_back({step, relative_ns(std::max(begin, begin_ticks_)),
                      relative_ns(end != 0 ? std::min(end, end_ticks_) : end_ticks_)});
   }

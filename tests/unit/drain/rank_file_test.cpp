@@ -1,0 +1,198 @@
+#include "agent/drain/rank_file.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <filesystem>
+#include <sstream>
+
+#include "agent/drain/recover_window.hpp"
+#include "tests/unit/drain/crafted_ring.hpp"
+#include "tests/unit/trace/scratch_folder.hpp"
+
+namespace traceagent::drain {
+namespace {
+
+using api::Function;
+using event::Layout;
+using event::Record;
+
+constexpr std::uint64_t us = 1000;
+
+class RankFileTest : public testing::Test {
+ protected:
+  RankFileReport write(const ring::Window& window, const RankFileOptions& options = {}) {
+    RankFileReport report = write_rank_file(crafted.ring(), window, options);
+    EXPECT_EQ(report.problem, "");
+    text = trace::read_whole(report.path);
+    return report;
+  }
+  // The lines of `text` that begin so, without their trailing commas.
+  std::vector<std::string> lines(const std::string& start) const {
+    std::vector<std::string> found;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) {
+      if (!line.starts_with(start)) continue;
+      if (line.back() == ',') line.pop_back();
+      found.push_back(line);
+    }
+    return found;
+  }
+  bool says(const std::string& part) const { return text.find(part) != std::string::npos; }
+
+  Record& wait(ring::Chunk& chunk, std::uint64_t begin, std::uint64_t end) {
+    return crafted.add(chunk, Function::cudaDeviceSynchronize, Layout::none, begin, end);
+  }
+
+  trace::ScratchFolder scratch;
+  CraftedRing crafted{scratch / "out/{run_name}"};
+  std::string text;
+};
+
+TEST_F(RankFileTest, HoldsTheWindowInOrder) {
+  ring::Chunk& main = crafted.chunk_of(500, "python");
+  ring::Chunk& loader = crafted.chunk_of(501, "loader");
+  wait(main, 90 * us, 95 * us);  // before
+  wait(main, 110 * us, 130 * us);
+  wait(loader, 120 * us, 125 * us);
+  wait(main, 150 * us, 0);           // still running
+  wait(loader, 160 * us, 290 * us);  // ends after the window
+  wait(main, 200 * us, 210 * us);    // after
+  crafted.step(7, 100 * us, 150 * us);
+  crafted.step(8, 150 * us, 0);
+  const RankFileReport report = write(crafted.window(100 * us, 200 * us, 7, 8));
+
+  EXPECT_EQ(report.path, scratch / "out/a run/ep0-ba9-rank3.json");
+  const auto event = [](const char* times, const char* tid, const char* arguments) {
+    return std::string("{\"ts\":") + times +
+           ",\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaDeviceSynchronize\",\"pid\":3,"
+           "\"tid\":" +
+           tid + ",\"args\":{" + arguments + "}}";
+  };
+  const auto step = [](const char* times, const char* number) {
+    return std::string("{\"ts\":") + times +
+           ",\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#" + number +
+           "\",\"pid\":3,\"tid\":0,\"args\":{\"step\":" + number + "}}";
+  };
+  EXPECT_EQ(lines("{\"ts\":"),
+            (std::vector<std::string>{
+                step("0.000,\"dur\":50.000", "7"),
+                event("10.000,\"dur\":20.000", "500", "\"correlation\":1025,\"result\":0"),
+                event("20.000,\"dur\":5.000", "501", "\"correlation\":2047,\"result\":0"),
+                step("50.000,\"dur\":50.000", "8"),
+                event("50.000,\"dur\":50.000", "500", "\"correlation\":1026,\"in flight\":true"),
+                event("60.000,\"dur\":130.000", "501", "\"correlation\":2048,\"result\":0")}));
+  EXPECT_EQ(report.events, 6u);
+  EXPECT_TRUE(says("\"baseTimeNanoseconds\": " + std::to_string(epoch_ns + 100'000)));
+  EXPECT_TRUE(says("\"distributedInfo\": {\"rank\": 3, \"world_size\": 8"));
+  EXPECT_TRUE(text.ends_with("\"complete\": true\n}\n"));
+}
+
+TEST_F(RankFileTest, NamesEveryLaneThatItUses) {
+  ring::Chunk& main = crafted.chunk_of(500, "python");
+  crafted.add(main, Function::nvtx_range, Layout::range, 110 * us, 150 * us);
+  wait(main, 120 * us, 180 * us);  // overlaps the range: a lane of its own
+  crafted.add(main, Function::nvtx_range, Layout::range, 125 * us, 190 * us).flags =
+      event::flag_process_range;
+  write(crafted.window(100 * us, 200 * us, 0, 0));
+  for (const char* tid : {"500", "10000500", "5000000"}) {
+    const std::string lane = std::string("\"tid\":") + tid + ",";
+    EXPECT_EQ(trace::count_of(text, std::string("\"name\":\"thread_name\",\"pid\":3,") + lane), 1u)
+        << tid;
+    EXPECT_EQ(
+        trace::count_of(text, std::string("\"name\":\"thread_sort_index\",\"pid\":3,") + lane), 1u)
+        << tid;
+  }
+  EXPECT_EQ(lines("{\"ts\":20.000").size(), 1u);
+  EXPECT_NE(lines("{\"ts\":20.000").at(0).find("\"tid\":10000500"), std::string::npos);
+}
+
+TEST_F(RankFileTest, AnEmptyWindowIsAWholeFile) {
+  const RankFileReport report = write(crafted.window(100 * us, 200 * us, 0, 0));
+  EXPECT_EQ(report.events, 0u);
+  EXPECT_TRUE(lines("{\"ts\":").empty());
+  EXPECT_TRUE(text.ends_with("\"complete\": true\n}\n"));
+}
+
+TEST_F(RankFileTest, SaysWhatWasLost) {
+  auto& dropped = crafted.ring().header().dropped;
+  ring::Window& window = crafted.window(100 * us, 200 * us, 0, 0);
+  window.dropped_at_begin[0] = 100;
+  window.dropped_at_end[0] = 142;
+  dropped[0] = 999;
+  write(window);
+  EXPECT_TRUE(says("\"ring_full\": 42")) << text;
+}
+
+TEST_F(RankFileTest, TellsTheProcessGroups) {
+  crafted.communicator(0xabcdef, 3, 8);
+  write(crafted.window(100 * us, 200 * us, 0, 0));
+  EXPECT_TRUE(says("\"pg_name\": \"0\"")) << text.substr(0, 600);
+  EXPECT_TRUE(says("comm 0xabcdef"));
+  EXPECT_TRUE(says("\"pg_size\": 8"));
+}
+
+TEST_F(RankFileTest, ReplacesNoFileOfOthers) {
+  const ring::Window& window = crafted.window(100 * us, 200 * us, 7, 8);
+  std::filesystem::create_directories(scratch / "out/a run");
+  trace::write_whole(scratch / "out/a run/ep0-ba9-rank3.json", "mine");
+  const RankFileReport report = write_rank_file(crafted.ring(), window, {});
+  EXPECT_EQ(trace::read_whole(scratch / "out/a run/ep0-ba9-rank3.json"), "mine");
+  EXPECT_EQ(report.path, scratch / "out/a run/ep0-ba9-rank3-pid4242.json");
+  EXPECT_EQ(report.problem, "");
+}
+
+TEST_F(RankFileTest, AFolderThatCannotBeIsOneLine) {
+  trace::write_whole(scratch / "out", "a file in the way");
+  const RankFileReport report =
+      write_rank_file(crafted.ring(), crafted.window(100 * us, 200 * us, 0, 0), {});
+  EXPECT_NE(report.problem.find(scratch / "out"), std::string::npos) << report.problem;
+  EXPECT_EQ(report.problem.find('\n'), std::string::npos);
+}
+
+// Numbers of a damaged or hostile ring: any file or problem will do, but it ends.
+TEST_F(RankFileTest, ADamagedRingEndsTheFileToo) {
+  ring::Chunk& main = crafted.chunk_of(500, "python");
+  for (std::uint64_t i = 0; i < ring::records_per_chunk; ++i) {
+    wait(main, i * 0x9e3779b97f4a7c15u | 1, i * 0xc2b2ae3d27d4eb4fu);
+  }
+  RankFileOptions recovered;
+  recovered.recovered = true;
+  ring::Header& header = crafted.ring().header();
+  header.anchor_count = 1'000'000;
+  header.communicator_count = 1'000'000;
+  ring::Window& window = crafted.window(1, UINT64_MAX, 0, UINT64_MAX);
+  const RankFileReport report = write_rank_file(crafted.ring(), window, recovered);
+  EXPECT_TRUE(report.problem.empty());
+  header.identity.rank = header.identity.trace_pid = INT64_MIN;
+  header.identity.steps_per_epoch = UINT64_MAX;
+  header.identity.samples_per_step = UINT64_MAX;
+  header.identity.output_folder = 77;
+  write_rank_file(crafted.ring(), window, recovered);
+}
+
+TEST_F(RankFileTest, RecoversWhatHasNoFileYet) {
+  ring::Chunk& main = crafted.chunk_of(500, "python");
+  wait(main, 110 * us, 120 * us);
+  wait(main, 310 * us, 320 * us);
+  wait(main, 510 * us, 520 * us);
+  wait(main, 530 * us, 0);
+  crafted.window(100 * us, 200 * us, 0, 0).state = ring::WindowState::written;
+  crafted.window(300 * us, 400 * us, 2, 2);
+  crafted.window(500 * us, 0, 4, 4);
+  const auto reports = recover_windows(crafted.ring());
+  ASSERT_EQ(reports.size(), 2u);
+  EXPECT_EQ(reports[0].path, scratch / "out/a run/ep0-ba3-rank3.json");
+  EXPECT_EQ(reports[0].events, 1u);
+  EXPECT_EQ(reports[1].path, scratch / "out/a run/ep0-ba5-rank3.json");
+  EXPECT_EQ(reports[1].events, 2u);
+  text = trace::read_whole(reports[1].path);
+  EXPECT_TRUE(says("\"in flight\":true"));
+  EXPECT_TRUE(says("\"recovered\": true")) << text;
+  EXPECT_FALSE(says("\"complete\": true")) << "the process did not live to say so";
+}
+
+}  // namespace
+}  // namespace traceagent::drain
