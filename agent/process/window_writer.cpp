@@ -60,8 +60,15 @@ void WindowWriter::bound_startup(std::uint64_t now_ticks) noexcept {
 }
 
 void WindowWriter::free_chunks(std::uint64_t now_ticks) noexcept {
+  const ring::Header& header = agent_.ring.ring.header();
+  // After an evaluation a step may be found to have begun long ago, seconds in a large job: in
+  // warm-up, events are kept while the ring has room for them.
+  if (agent_.windows->state() == step::State::warmup &&
+      header.free_chunks.load(std::memory_order_relaxed) >= header.chunk_count / 2) {
+    return;
+  }
   std::uint64_t keep_from = now_ticks - std::min(now_ticks, margin_ticks_);
-  for (const ring::Window& window : agent_.ring.ring.header().windows) {
+  for (const ring::Window& window : header.windows) {
     const WindowState state = window.state.load(std::memory_order_acquire);
     if (state != WindowState::open && state != WindowState::closed) continue;
     keep_from = std::min(keep_from, window.begin_ticks.load(std::memory_order_relaxed));

@@ -6,7 +6,8 @@ from truth import shown_name
 
 CLOCK_ERROR_NS = 1000
 COPY_KINDS = ["HtoH", "HtoD", "DtoH", "DtoD", "default"]
-DATA_TYPES = ["Char", "Byte", "Int", "UInt32", "Long", "UInt64", "Half", "Float", "Double", "BFloat16"]
+DATA_TYPES = ["Char", "Byte", "Int", "UInt32", "Long", "UInt64", "Half", "Float", "Double", "BFloat16",
+              "Float8_e4m3fn", "Float8_e5m2"]
 REDUCTIONS = ["sum", "prod", "max", "min", "avg"]
 
 
@@ -87,7 +88,8 @@ def argument_problems(pairs):
         for key, shown, true in _arguments(event["args"], call):
             if shown != true:
                 yield f"{event['name']}: {key} is {shown}, was {true}: {event}"
-        if "comm hash" in event["args"] and call.get("comm"):
+        # A split shows the communicator that it made, the simulator the one that was split.
+        if "comm hash" in event["args"] and call.get("comm") and event["name"] != "ncclCommSplit":
             hashes.setdefault(call["comm"], event["args"]["comm hash"])
             simulated.setdefault(event["args"]["comm hash"], call["comm"])
             if hashes[call["comm"]] != event["args"]["comm hash"] or \
@@ -97,6 +99,8 @@ def argument_problems(pairs):
 
 def _arguments(args, call):
     yield "result", args.get("result"), call["result"]
+    if call["result"] != 0:  # of what it refused, the simulator keeps not all
+        return
     if "stream" in args:
         yield "stream", int(args["stream"], 16), call["stream"]
     if "bytes" in args and call["bytes"]:
@@ -113,11 +117,13 @@ def _arguments(args, call):
 
 
 def _collective_arguments(args, call):
-    yield "Seq", args["Seq"], call["seq"]
+    if args["Collective name"] not in ("send", "recv"):  # numbered by the simulator after the call
+        yield "Seq", args["Seq"], call["seq"]
     yield "dtype", args["dtype"], DATA_TYPES[call["dtype"]]
     yield "Group size", args["Group size"], call["comm_size"]
     yield "comm rank", args["comm rank"], call["comm_rank"]
-    yield "reduction", args.get("reduction"), REDUCTIONS[call["op"]] if call["op"] >= 0 else None
+    reductions = dict(enumerate(REDUCTIONS)) | {-1: None}
+    yield "reduction", args.get("reduction"), reductions.get(call["op"], "user")
     peer = args.get("root", args.get("Dst Rank", args.get("Src Rank", -1)))
     yield "root or peer", peer, call["peer"]
     if args["Collective name"] in ("allreduce", "broadcast", "reduce", "send", "recv"):

@@ -26,10 +26,10 @@ class Trace:
         return sorted({rank["identity"]["rank"] for rank in self.about})
 
     def windows(self, rank):
-        """[(begin_ns, end_ns, first step, last step)] of the rank's cycles, by cycle."""
+        """[(begin_ns, end_ns, first step, last step)] of the rank's cycles, by cycle; before any step None."""
         windows = sorted((about["window"] for about in self.about if about["identity"]["rank"] == rank),
                          key=lambda window: window["cycle"])
-        return [(w["begin_ns"], w["end_ns"], w["first_step"], w["last_step"]) for w in windows]
+        return [(w["begin_ns"], w["end_ns"], w.get("first_step"), w.get("last_step")) for w in windows]
 
     def begin_ns(self, event):
         return self.base_ns + nanoseconds(event["ts"])
