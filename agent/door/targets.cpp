@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "agent/door/loaded_objects.hpp"
 
@@ -21,6 +22,21 @@ void* look_up(void* handle, const char* symbol, const char* version) noexcept {
   return without_version != nullptr ? without_version(handle, symbol) : nullptr;
 }
 
+bool is_in_a_cudart(const void* address) noexcept {
+  Dl_info object{};
+  return dladdr(address, &object) != 0 && object.dli_fname != nullptr &&
+         std::strstr(object.dli_fname, "libcudart") != nullptr;
+}
+
+// What the caller would have got without us: the loader takes an unversioned definition too, so a
+// tool that is preloaded behind us has its turn, but dlvsym does not.
+void* next_after_us(const LibraryName& library, const char* symbol) noexcept {
+  void* found = look_up(RTLD_NEXT, symbol, nullptr);
+  const bool is_other_tool = found != nullptr && !is_ours(found) && !is_in_a_cudart(found);
+  if (library.version == nullptr || is_other_tool) return found;
+  return look_up(RTLD_NEXT, symbol, library.version);
+}
+
 void* in_loaded_library(const LibraryName& library, const char* symbol) noexcept {
   void* handle = dlopen(library.soname, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return nullptr;
@@ -37,7 +53,7 @@ void* find_target(Library library, api::Function function) noexcept {
   const int saved_errno = errno;
   const LibraryName& name = library_names[static_cast<std::size_t>(library)];
   const char* symbol = api::name_of(function).symbol.data();
-  void* found = look_up(RTLD_NEXT, symbol, name.version);
+  void* found = next_after_us(name, symbol);
   if (found == nullptr || is_ours(found)) found = in_loaded_library(name, symbol);
   if (found == nullptr || is_ours(found)) found = symbol_in_object(name.soname, symbol);
   // libtorch may carry NCCL within itself; a libcudart of another major is not the same function.
