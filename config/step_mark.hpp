@@ -11,9 +11,9 @@ struct StepMark {
   enum class Kind : std::uint8_t { automatic, nvtx, call, every };
 
   Kind kind = Kind::automatic;
-  std::string name;             // nvtx: the range's or mark's name; call: the function
-  bool is_prefix = false;       // nvtx: the names that begin so
-  std::uint64_t every_nth = 1;  // call: a step ends at each Nth call
+  std::string name;                         // nvtx: the range's or mark's name; call: the function
+  bool is_prefix = false;                   // nvtx: the names that begin so
+  std::uint64_t every_nth = 1;              // call: a step ends at each Nth call
   std::uint64_t period_ns = 1'000'000'000;  // every, and what automatic falls back to
 };
 

@@ -66,8 +66,7 @@ bool is_idle() noexcept {
 // The way of a call that does not pass straight through. `describe` makes the Call, `real` calls
 // the real function.
 template <class Describe, class Real>
-auto take_part(api::Function function, const Describe& describe,
-                                 const Real& real) {
+auto take_part(api::Function function, const Describe& describe, const Real& real) {
   using Call = decltype(describe());
   step::Mode mode = step::mode_of(Call::call_class);
   if (mode == step::Mode::unstarted) {

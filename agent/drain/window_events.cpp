@@ -22,9 +22,8 @@ std::vector<UsedChunk> used_chunks(const ring::Ring& ring) {
     const std::uint64_t number = chunk.claim_number.load(std::memory_order_acquire);
     if (number != 0) chunks.push_back({number, &chunk});
   }
-  std::sort(chunks.begin(), chunks.end(), [](const UsedChunk& a, const UsedChunk& b) {
-    return a.claim_number < b.claim_number;
-  });
+  std::sort(chunks.begin(), chunks.end(),
+            [](const UsedChunk& a, const UsedChunk& b) { return a.claim_number < b.claim_number; });
   return chunks;
 }
 

@@ -191,7 +191,8 @@ void WindowKeeper::on_step_retracted(std::uint64_t step) noexcept {
 }
 
 void WindowKeeper::finish(std::uint64_t ticks) noexcept {
-  if (window_ != nullptr && window_->first_step.load(std::memory_order_relaxed) == retracted_step_) {
+  if (window_ != nullptr &&
+      window_->first_step.load(std::memory_order_relaxed) == retracted_step_) {
     discard_window(ticks);
   } else if (window_ != nullptr) {
     close_window(window_->last_step.load(std::memory_order_relaxed), ticks);
