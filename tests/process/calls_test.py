@@ -37,7 +37,7 @@ def calls(folder):
     yield from trace.problems()
     comparison = Comparison(trace, run.truth())
     print(f"{len(comparison.pairs)} calls of {len(trace.calls())} threads compared, "
-          f"{comparison.edge_calls} on an edge")
+          f"{comparison.edge_calls} on an edge, {comparison.in_flight} in flight")
     yield from comparison.problems
     yield from argument_problems(comparison.pairs)
     yield from message_problems(trace)

@@ -21,7 +21,7 @@ class Comparison:
 
     def __init__(self, trace, truth):
         self.trace = trace
-        self.pairs, self.problems, self.edge_calls = [], [], 0
+        self.pairs, self.problems, self.edge_calls, self.in_flight = [], [], 0, 0
         self.main_threads = {about["identity"]["pid"] for about in trace.about}
         events, calls = trace.calls(), truth.calls()
         for lane in sorted(events.keys() | calls.keys()):
@@ -66,6 +66,7 @@ class Comparison:
 
     def _check_in_flight(self, event, call):
         """The file was written while the call still ran: it cannot tell its end or result."""
+        self.in_flight += 1
         if "result" in event["args"] or call["end_ns"] < self.trace.end_ns(event):
             self.problems.append(f"not in flight: {event}, {call}")
 
