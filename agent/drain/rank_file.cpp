@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "agent/drain/clock.hpp"
 #include "agent/drain/event_text.hpp"
@@ -46,6 +47,8 @@ class RankFile {
     return clock_.realtime_ns(ticks) - base_ns_;
   }
   EventTimes times_of(const Record& record) const;
+  template <class Visit>
+  void visit_in_order(Visit&& visit);
   std::size_t lane_of(const Record& record, std::size_t thread, const EventTimes& times);
   std::int64_t tid_of(const Record& record, std::size_t thread, std::size_t lane) const;
   void place_all();
@@ -60,14 +63,17 @@ class RankFile {
   const std::vector<ThreadEvents> threads_;
   const std::int64_t base_ns_;
   std::vector<StepSlice> steps_;
-  // Lanes are found twice, first to name them (metadata comes before events), then to write.
+  // Lanes are found twice, first to name them (metadata comes before events), then to write. Calls
+  // that ran at the first look run at the second: had they ended there, lanes would differ.
+  std::unordered_set<const Record*> in_flight_;
   std::vector<NestingLanes> thread_lanes_;
   NestingLanes range_lanes_;
 };
 
 EventTimes RankFile::times_of(const Record& record) const {
   const std::uint64_t begin = record.begin_ticks.load(std::memory_order_relaxed);
-  const std::uint64_t end = record.end_ticks.load(std::memory_order_acquire);
+  const bool in_flight = !in_flight_.empty() && in_flight_.contains(&record);
+  const std::uint64_t end = in_flight ? 0 : record.end_ticks.load(std::memory_order_acquire);
   const std::int64_t ts_ns = relative_ns(begin);
   // A call that has not ended is shown up to the window's end. One that ended after it is shown
   // whole: it was begun by the window's steps.
@@ -89,12 +95,29 @@ std::int64_t RankFile::tid_of(const Record& record, std::size_t thread, std::siz
   return spill_tid(threads_[thread].thread_id, lane);
 }
 
-void RankFile::place_all() {
+// visit(thread index, record, times, lane)
+template <class Visit>
+void RankFile::visit_in_order(Visit&& visit) {
   thread_lanes_.assign(threads_.size(), {});
   range_lanes_ = {};
+  std::int64_t latest_ns = 0;
   for_each_in_order(threads_, [&](std::size_t thread, const Record& record) {
-    lane_of(record, thread, times_of(record));
+    EventTimes times = times_of(record);
+    // Two anchors' rates may differ by some ppm: never let that put events out of order.
+    const std::int64_t late_ns = std::max<std::int64_t>(latest_ns - times.ts_ns, 0);
+    latest_ns = times.ts_ns += late_ns;
+    times.dur_ns -= std::min(times.dur_ns, late_ns);
+    visit(thread, record, times, lane_of(record, thread, times));
   });
+}
+
+void RankFile::place_all() {
+  for (const ThreadEvents& thread : threads_) {
+    for (const Record* record : thread.records) {
+      if (record->end_ticks.load(std::memory_order_acquire) == 0) in_flight_.insert(record);
+    }
+  }
+  visit_in_order([](std::size_t, const Record&, const EventTimes&, std::size_t) {});
 }
 
 void RankFile::write_lane_names(trace::EventWriter& writer) const {
@@ -144,21 +167,15 @@ void RankFile::write_step(trace::EventWriter& writer, const StepSlice& step) con
 }
 
 void RankFile::write_events(trace::EventWriter& writer) {
-  thread_lanes_.assign(threads_.size(), {});
-  range_lanes_ = {};
   EventText text(ring_, writer);
   std::size_t next_step = 0;
-  std::int64_t latest_ns = 0;
-  for_each_in_order(threads_, [&](std::size_t thread, const Record& record) {
-    EventTimes times = times_of(record);
-    // Two anchors' rates may differ by some ppm: never let that put events out of order.
-    latest_ns = times.ts_ns = std::max(times.ts_ns, latest_ns);
-    while (next_step < steps_.size() && steps_[next_step].begin_ns <= times.ts_ns) {
-      write_step(writer, steps_[next_step++]);
-    }
-    const std::size_t lane = lane_of(record, thread, times);
-    text.write(record, tid_of(record, thread, lane), times);
-  });
+  visit_in_order(
+      [&](std::size_t thread, const Record& record, const EventTimes& times, std::size_t lane) {
+        while (next_step < steps_.size() && steps_[next_step].begin_ns <= times.ts_ns) {
+          write_step(writer, steps_[next_step++]);
+        }
+        text.write(record, tid_of(record, thread, lane), times);
+      });
   while (next_step < steps_.size()) write_step(writer, steps_[next_step++]);
 }
 

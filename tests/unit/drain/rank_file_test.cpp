@@ -7,6 +7,7 @@
 #include <csignal>
 #include <filesystem>
 #include <sstream>
+#include <thread>
 
 #include "agent/drain/recover_window.hpp"
 #include "tests/unit/drain/crafted_ring.hpp"
@@ -107,6 +108,26 @@ TEST_F(RankFileTest, NamesEveryLaneThatItUses) {
   }
   EXPECT_EQ(lines("{\"ts\":20.000").size(), 1u);
   EXPECT_NE(lines("{\"ts\":20.000").at(0).find("\"tid\":10000500"), std::string::npos);
+}
+
+// A call may end between the look that names the lanes and the one that writes the events.
+TEST_F(RankFileTest, NamesItsLanesWhileCallsEnd) {
+  ring::Chunk& main = crafted.chunk_of(500, "python");
+  crafted.add(main, Function::nvtx_range, Layout::range, 110 * us, 0);
+  Record& ending = wait(main, 120 * us, 0);
+  for (std::uint64_t i = 0; i < 300; ++i) wait(main, (130 + i) * us, (130 + i) * us + 500);
+  const ring::Window& window = crafted.window(100 * us, 900 * us, 0, 0);
+  crafted.ring().header().identity.overwrite_files = 1;
+  for (int round = 0; round < 200; ++round) {
+    ending.end_ticks.store(0);
+    std::thread job([&] {
+      std::this_thread::sleep_for(std::chrono::microseconds(5 * round));
+      ending.end_ticks.store(950 * us);
+    });
+    write(window);
+    job.join();
+    EXPECT_NE(trace::count_of(text, "\"tid\":10000500,"), 1u) << "a lane without a name";
+  }
 }
 
 TEST_F(RankFileTest, AnEmptyWindowIsAWholeFile) {
