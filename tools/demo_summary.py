@@ -10,7 +10,7 @@ def rank_line(rank, events):
     steps = sum(e["name"].startswith("ProfilerStep#") for e in events)
     collectives = [e for e in events if "Collective name" in e.get("args", {})]
     return (f"  rank {rank}: {steps} steps, {len(events)} events, {len(collectives)} collectives, "
-            f"{sum(e.get('dur', 0) for e in collectives) / 1000:.1f} ms in them")
+            f"{sum(e.get('dur', 0) for e in collectives):.1f} us in them")
 
 
 def longest_calls(events, count=5):
