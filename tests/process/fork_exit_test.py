@@ -139,7 +139,8 @@ def test_closed_descriptors():
         check(counts(place, rank_files(place)) == [CALLS], f"closes all: {place.files()}")
         clean(place, "closes all")
     with Place() as place:
-        run(place, "daemon")
+        # A daemon that begins to call after its parent's end is a run of its own: its own folder.
+        run(place, "daemon", TRACEAGENT_RUN_NAME="", TRACEAGENT_OUTPUT_FOLDER="{run_name}")
         deadline = time.monotonic() + TIMEOUT
         while len(rank_files(place)) < 2 and time.monotonic() < deadline:
             time.sleep(0.05)
