@@ -148,6 +148,39 @@ def limited_files(bare):
         clean(place, "limited file size")
 
 
+def folder_in_the_way(bare):
+    with Place() as place:
+        (place.path / "out/ep0-ba7-rank0.json").mkdir(parents=True)
+        result = place.run(COMMAND, place.agent(TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_OUTPUT_OVERWRITE="true"))
+        same_as(bare, result, "a folder of that name")
+        one_line(result, "a folder of that name", "ep0-ba7-rank0.json")
+        check(place.files() == [], f"a folder of that name: {place.files()}")
+        clean(place, "a folder of that name")
+
+
+def no_working_folder(bare):
+    with Place() as place:
+        script = "mkdir gone; cd gone; rmdir ../gone; exec " + shlex.join(map(str, COMMAND))
+        result = place.run(["sh", "-c", script], place.agent(TRACEAGENT_OUTPUT_FOLDER="out"))
+        same_as(bare, result, "no working folder")
+        one_line(result, "no working folder", "out", "No such file")
+        clean(place, "no working folder")
+
+
+def limited_resources(bare):
+    limits = {"-n 20": 0, "-s 64": 0, "-v 100000": 1, "-n 4": 1}
+    for limit, problems in limits.items():
+        with Place() as place:
+            command = ["sh", "-c", f"ulimit {limit}; exec " + shlex.join(map(str, COMMAND))]
+            result = place.run(command, place.agent(TRACEAGENT_OUTPUT_FOLDER="out"))
+            same_as(bare_run(command), result, f"ulimit {limit}")
+            said = [line for line in result.lines() if not is_result(line)]
+            check(len(said) <= problems, f"ulimit {limit}: {result.lines()}")
+            if not said:
+                whole(place, "out/ep0-ba7-rank0.json", what=f"ulimit {limit}")
+                clean(place, f"ulimit {limit}")
+
+
 # --- options -------------------------------------------------------------------------------------
 
 def with_config(place, text):
@@ -250,6 +283,41 @@ def small_ring(bare):
         check(f"{lost} lost (ring_full {lost})" in result.lines()[-1], f"small ring: {result.lines()}")
         print(f"small ring: {len(calls_in(trace))} events, {lost} dropped, truth {wanted}")
         clean(place, "small ring")
+
+
+def small_ring_in_cycles(bare):
+    """Each cycle counts its own losses; threads that share too small a ring lose none uncounted."""
+    with Place() as place:
+        command = [STEADY, 20, 4000, 0, 4]
+        variables = place.agent(TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_RING_SIZE="1MiB",
+                                TRACEAGENT_SCHEDULE="wait=1,warmup=1,active=2,repeat=3",
+                                SIMGPU_TRUTH=place.path / "t.truth")
+        result = place.run(command, variables)
+        same_as(bare_run(command), result, "cycles")
+        records, all_lost = truth_of(place.path / "t.truth"), 0
+        for cycle, first in enumerate((2, 6, 10)):
+            trace = whole(place, f"out/ep0-ba{first + 2}-rank0.json", (first, first + 1), "cycles")
+            if trace is None:
+                return
+            lost = sum(trace["traceagent"]["dropped"].values())
+            all_lost += lost
+            wanted = len(truth_of_steps(records, first, first + 1))
+            check(len(calls_in(trace)) + lost == wanted,
+                  f"cycle {cycle}: {len(calls_in(trace))} events + {lost} dropped, the truth is {wanted}")
+        check(f" {all_lost} lost" in result.lines()[-1], f"cycles: {all_lost} lost: {result.lines()}")
+        clean(place, "cycles")
+
+
+def foreign_ring_folder(bare):
+    with Place() as place:
+        target = place.path / "elsewhere"
+        target.mkdir()
+        (place.rings / f"traceagent-{os.geteuid()}").symlink_to(target)
+        result = place.run(COMMAND, place.agent(TRACEAGENT_OUTPUT_FOLDER="out"))
+        same_as(bare, result, "a link as ring folder")
+        one_line(result, "a link as ring folder", place.rings, "another user", "TRACEAGENT_RING_FOLDER")
+        check(list(target.iterdir()) == [], "a link as ring folder: was followed")
+        whole(place, "out/node0.json", what="a link as ring folder")
 
 
 def overwriting_ring(bare):
@@ -476,7 +544,9 @@ def late_rank(bare):
 
 NEED_MOUNTS = [read_only_folder, full_disk, small_dev_shm, unwritable_dev_shm]
 PLAIN = [unwritable_folder, four_ranks_unwritable, folder_with_files, limited_files, bad_options,
-         impossible_schedule, too_long_schedule, no_cudart, small_ring, overwriting_ring, no_dev_shm,
+         impossible_schedule, too_long_schedule, no_cudart, small_ring,
+         small_ring_in_cycles, overwriting_ring, foreign_ring_folder, folder_in_the_way, no_working_folder,
+         limited_resources, no_dev_shm,
          same_rank, same_rank_before, separate_memory, early_exit, stopped_rank, late_rank]
 
 
