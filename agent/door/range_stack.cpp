@@ -41,7 +41,7 @@ constinit std::atomic<std::uint64_t> next_start{1};
 
 void OpenRange::set_name(std::string_view text) noexcept {
   name_length = static_cast<std::uint32_t>(std::min(text.size(), sizeof name));
-  std::memcpy(name, text.data(), name_length);
+  std::copy_n(text.data(), name_length, name);
 }
 
 void OpenRange::set_record(event::Record* claimed, std::uint64_t ticks) noexcept {

@@ -34,26 +34,26 @@ StepTimes times_of(const ring::Ring& ring, const event::TickConverter& clock, st
           clock.realtime_ns(edge.end_ticks.load(std::memory_order_relaxed))};
 }
 
+// Unsigned, which may wrap: a damaged ring's numbers are any.
 void set_counts(config::NameVariables& variables, const ring::IdentityBlock& identity,
-                std::int64_t steps_done) {
-  const auto per_epoch = static_cast<std::int64_t>(identity.steps_per_epoch);
-  const std::int64_t epoch = per_epoch > 0 && steps_done > 0 ? (steps_done - 1) / per_epoch : 0;
-  const std::int64_t in_epoch = steps_done - epoch * per_epoch;
-  const auto samples = static_cast<std::int64_t>(identity.samples_per_step);
-  const auto tokens = static_cast<std::int64_t>(identity.tokens_per_step);
-  variables.epoch = epoch;
-  variables.batch = steps_done;
-  variables.batch_in_epoch = in_epoch;
-  variables.sample = steps_done * samples;
-  variables.sample_in_epoch = in_epoch * samples;
-  variables.token = steps_done * tokens;
-  variables.token_in_epoch = in_epoch * tokens;
+                std::uint64_t steps_done) {
+  const std::uint64_t per_epoch = identity.steps_per_epoch;
+  const std::uint64_t epoch = per_epoch > 0 && steps_done > 0 ? (steps_done - 1) / per_epoch : 0;
+  const std::uint64_t in_epoch = steps_done - epoch * per_epoch;
+  const auto count = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
+  variables.epoch = count(epoch);
+  variables.batch = count(steps_done);
+  variables.batch_in_epoch = count(in_epoch);
+  variables.sample = count(steps_done * identity.samples_per_step);
+  variables.sample_in_epoch = count(in_epoch * identity.samples_per_step);
+  variables.token = count(steps_done * identity.tokens_per_step);
+  variables.token_in_epoch = count(in_epoch * identity.tokens_per_step);
 }
 
 void set_times(config::NameVariables& variables, const ring::Ring& ring,
                const ring::Window& window) {
   const event::TickConverter clock = clock_of(ring);
-  const std::int64_t start_ns = static_cast<std::int64_t>(ring.header().anchors[0].realtime_ns);
+  const std::int64_t start_ns = clock.realtime_ns(ring.header().anchors[0].ticks);
   const std::int64_t end_ns = clock.realtime_ns(window.end_ticks.load(std::memory_order_relaxed));
   const std::uint64_t last = window.last_step.load(std::memory_order_relaxed);
   const std::uint64_t per_epoch = ring.header().identity.steps_per_epoch;
@@ -92,8 +92,7 @@ config::NameVariables run_variables(const ring::Ring& ring) {
 NamedFile rank_file_name(const ring::Ring& ring, const ring::Window& window) {
   config::NameVariables variables = run_variables(ring);
   const std::uint64_t last = window.last_step.load(std::memory_order_relaxed);
-  set_counts(variables, ring.header().identity,
-             window.is_startup != 0 ? 0 : static_cast<std::int64_t>(last) + 1);
+  set_counts(variables, ring.header().identity, window.is_startup != 0 ? 0 : last + 1);
   set_times(variables, ring, window);
   NamedFile file = in_folder(ring, ring.header().identity.file_template, variables);
   const ring::IdentityBlock& identity = ring.header().identity;

@@ -22,6 +22,17 @@ double slope(const ClockAnchor& a, const ClockAnchor& b, double nominal) noexcep
   return measured;
 }
 
+// A damaged ring's ticks and anchors may be any numbers: the times made of them stay so small that
+// no difference of two overflows.
+constexpr std::uint64_t last_realtime_ns = 4'000'000'000'000'000'000;  // in 2096
+constexpr std::int64_t farthest_ns = 500'000'000'000'000'000;          // 16 years from its anchor
+
+std::int64_t bounded(double distance_ns) noexcept {
+  constexpr auto farthest = static_cast<double>(farthest_ns);
+  if (!(distance_ns > -farthest)) return -farthest_ns;  // and for what is no number
+  return distance_ns < farthest ? static_cast<std::int64_t>(distance_ns) : farthest_ns;
+}
+
 }  // namespace
 
 ClockAnchor take_anchor() noexcept {
@@ -68,7 +79,8 @@ std::int64_t TickConverter::realtime_ns(std::uint64_t ticks) const noexcept {
     rate = slope(left[0], left[1], nominal_ns_per_tick_);
   }
   const auto distance = static_cast<double>(static_cast<std::int64_t>(ticks - from.ticks));
-  return static_cast<std::int64_t>(from.realtime_ns) + static_cast<std::int64_t>(distance * rate);
+  const std::uint64_t realtime_ns = std::min(from.realtime_ns, last_realtime_ns);
+  return static_cast<std::int64_t>(realtime_ns) + bounded(distance * rate);
 }
 
 double TickConverter::error_ns() const noexcept {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <limits>
 #include <vector>
 
 #include "agent/event/ticks.hpp"
@@ -92,6 +93,21 @@ TEST(TickConverter, RefusesAClockThatWentBack) {
       {{0, base_ns, 0}, {2'000'000'000, base_ns - 5'000'000'000, 0}}};
   const TickConverter clock(anchors.data(), anchors.size(), 0.5);
   EXPECT_EQ(clock.realtime_ns(200), static_cast<std::int64_t>(base_ns) + 100);
+}
+
+// Of a damaged ring: no sum or difference of two times may overflow.
+TEST(TickConverter, KeepsAnyNumbersTimesWithinBounds) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double rate : {1e300, -1e300, nan, 1.0}) {
+    for (const std::uint64_t realtime_ns : {std::uint64_t{0}, base_ns, UINT64_MAX}) {
+      const ClockAnchor anchor{1000, realtime_ns, 1};
+      const TickConverter clock(&anchor, 1, rate);
+      for (const std::uint64_t ticks : {std::uint64_t{0}, UINT64_MAX / 2, UINT64_MAX}) {
+        EXPECT_LE(clock.realtime_ns(ticks), INT64_MAX / 2);
+        EXPECT_GE(clock.realtime_ns(ticks), INT64_MIN / 2);
+      }
+    }
+  }
 }
 
 TEST(TickConverter, NeverGoesBackBetweenAnchorsOfASlewedClock) {
