@@ -4,6 +4,7 @@
 #include <set>
 
 #include "agent/drain/recover_ring.hpp"
+#include "agent/ring/written_files.hpp"
 #include "config/options.hpp"
 #include "tools/command_line.hpp"
 #include "tools/dead_rings.hpp"
@@ -29,7 +30,10 @@ bool recover_one(const std::string& path, bool keep, std::set<std::string>& fold
   for (const drain::RecoveredFile& file : recovered.files) {
     std::cout << file.path << ": rank " << recovered.rank << ", " << in_words(file.events, "event")
               << " recovered\n";
-    folders.insert(fs::path(file.path).parent_path().string());
+  }
+  // Also what it wrote itself: its run may have ended with nobody left to merge.
+  for (const std::string& file : ring::written_files(path)) {
+    folders.insert(fs::path(file).parent_path().string());
   }
   if (recovered.lost > 0) {
     std::cout << "missing: rank " << recovered.rank << ": " << in_words(recovered.lost, "event")

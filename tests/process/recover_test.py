@@ -74,6 +74,26 @@ def test_two_ranks():
         check(none.code == 0 and "no ring of a dead process" in none.out, f"none: {none}")
 
 
+def test_nobody_left_to_merge():
+    """Local rank zero is killed last, when its peers have left the merge to it."""
+    with Place() as place:
+        variables = place.ranks(2, **{**RECORDING, "TRACEAGENT_SCHEDULE": "wait=2,warmup=1,active=4,repeat=1"},
+                                SIMGPU_TRUTH=place.path / "{rank}.truth")
+        zero = place.start([STEADY, 1000, 10, 10_000], variables[0])
+        one = end_of(place.start([STEADY, 10, 10], variables[1]))
+        check(one.code == 3, f"rank 1: {one}")
+        deadline = time.monotonic() + TIMEOUT
+        while len([name for name in place.files() if "rank" in name]) < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        zero.kill()
+        end_of(zero)
+        result = recover(place)
+        check(result.code == 0 and f"traceagent merge {place.path}/out" in result.out, f"nobody left: {result}")
+        check(place.left_in_memory() == [], f"nobody left: {place.left_in_memory()}")
+        merged = place.run([TRACEAGENT, "merge", "out", "-o", "all.json"], place.agent())
+        check(merged.code == 0 and "2 ranks" in merged.out, f"nobody left: {merged}")
+
+
 def test_living():
     with Place() as place:
         process = place.start([STEADY, 1000, 10, 10_000], place.agent(**RECORDING))
@@ -153,7 +173,7 @@ def test_damaged():
 
 def main():
     need(TRACEAGENT, "the tool")
-    for test in (test_two_ranks, test_living, test_usage, test_damaged):
+    for test in (test_two_ranks, test_nobody_left_to_merge, test_living, test_usage, test_damaged):
         started = time.monotonic()
         test()
         print(f"{test.__name__}: {time.monotonic() - started:.1f} s", flush=True)
