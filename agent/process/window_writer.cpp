@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <ctime>
 
 #include "agent/door/dlsym.hpp"
 #include "agent/door/nvtx.hpp"
@@ -91,6 +92,9 @@ void WindowWriter::write(ring::Window& window) noexcept try {
   header.identity.step_description = agent_.ring.ring.add_name(agent_.tracker->description());
   // Overwriting would take chunks from under the writer.
   const bool overwrite = ring::target.overwrite.exchange(false, std::memory_order_seq_cst);
+  // A thread that still saw it set is done with its chunk by then: it takes microseconds.
+  const timespec pause{0, 1'000'000};
+  if (overwrite) nanosleep(&pause, nullptr);
   drain::RankFileOptions options;
   options.coverage = coverage();
   const drain::RankFileReport report = drain::write_rank_file(agent_.ring.ring, window, options);
