@@ -1,0 +1,73 @@
+#include "agent/ring/owner.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace traceagent::ring {
+namespace {
+
+pid_t start_child(const char* name) {
+  const pid_t child = fork();
+  if (child == 0) {
+    prctl(PR_SET_NAME, name);
+    for (;;) pause();
+  }
+  return child;
+}
+
+std::uint32_t own_pid() { return static_cast<std::uint32_t>(getpid()); }
+
+TEST(Owner, ThisProcessLives) {
+  const std::uint64_t start = start_time_of(own_pid());
+  EXPECT_GT(start, 0u);
+  EXPECT_TRUE(process_lives(own_pid(), start));
+}
+
+TEST(Owner, ALaterProcessWithItsPidIsAnother) {
+  EXPECT_FALSE(process_lives(own_pid(), start_time_of(own_pid()) + 1));
+  EXPECT_FALSE(process_lives(own_pid(), 0));
+  EXPECT_FALSE(process_lives(0, 0));
+}
+
+TEST(Owner, ANameMayHoldAnything) {
+  const pid_t child = start_child("a) R 1 (b");
+  const auto pid = static_cast<std::uint32_t>(child);
+  std::uint64_t start = 0;
+  // The name is set a moment after the fork.
+  for (int i = 0; i < 100; ++i) {
+    start = start_time_of(pid);
+    usleep(1000);
+  }
+  EXPECT_GE(start, start_time_of(own_pid()));
+  EXPECT_TRUE(process_lives(pid, start));
+  kill(child, SIGKILL);
+  siginfo_t end{};
+  waitid(P_PID, pid, &end, WEXITED | WNOWAIT);
+  EXPECT_FALSE(process_lives(pid, start)) << "dead, though not waited for";
+  waitpid(child, nullptr, 0);
+  EXPECT_FALSE(process_lives(pid, start));
+}
+
+TEST(Owner, KnowsWhatIsMapped) {
+  std::string path = "/tmp/traceagent-owner-XXXXXX";
+  const int fd = mkstemp(path.data());
+  ASSERT_GE(fd, 0);
+  ASSERT_EQ(ftruncate(fd, 4096), 0);
+  EXPECT_FALSE(process_maps(own_pid(), path.c_str()));
+  void* memory = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fd, 0);
+  close(fd);
+  EXPECT_TRUE(process_maps(own_pid(), path.c_str()));
+  munmap(memory, 4096);
+  EXPECT_FALSE(process_maps(own_pid(), path.c_str()));
+  unlink(path.c_str());
+}
+
+}  // namespace
+}  // namespace traceagent::ring

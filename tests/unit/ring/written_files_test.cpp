@@ -1,0 +1,54 @@
+#include "agent/ring/written_files.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace traceagent::ring {
+namespace {
+
+class WrittenFilesTest : public testing::Test {
+ protected:
+  WrittenFilesTest() {
+    std::string name = "/tmp/traceagent-files-XXXXXX";
+    folder_ = mkdtemp(name.data());
+    ring_ = folder_ + "/0-1-0.ring";
+  }
+  ~WrittenFilesTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string folder_, ring_;
+};
+
+TEST_F(WrittenFilesTest, AreListedInOrderAndOnce) {
+  EXPECT_EQ(written_files(ring_), std::vector<std::string>{});
+  note_written_file(ring_, "/a/first.json");
+  note_written_file(ring_, "/a/second file.json");
+  note_written_file(ring_, "/a/first.json");
+  EXPECT_EQ(written_files(ring_),
+            (std::vector<std::string>{"/a/first.json", "/a/second file.json"}));
+  EXPECT_EQ(written_files_path(ring_), folder_ + "/0-1-0.files");
+}
+
+TEST_F(WrittenFilesTest, HalfALineIsNoFile) {
+  std::ofstream(written_files_path(ring_)) << "/a/whole.json\n/a/hal";
+  EXPECT_EQ(written_files(ring_), std::vector<std::string>{"/a/whole.json"});
+}
+
+TEST_F(WrittenFilesTest, FollowNoLink) {
+  const std::string target = folder_ + "/target";
+  std::ofstream(target) << "/a/theirs.json\n";
+  std::filesystem::create_symlink(target, written_files_path(ring_));
+  note_written_file(ring_, "/a/mine.json");
+  EXPECT_EQ(written_files(ring_), std::vector<std::string>{});
+  EXPECT_EQ(std::filesystem::file_size(target), 15u);
+}
+
+TEST_F(WrittenFilesTest, ARingWithoutAPathHasNone) {
+  note_written_file("", "/a/first.json");
+  EXPECT_EQ(written_files(""), std::vector<std::string>{});
+}
+
+}  // namespace
+}  // namespace traceagent::ring
