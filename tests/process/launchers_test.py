@@ -24,9 +24,10 @@ def environment(**more):
 
 
 def start(command, folder, variables):
-    return subprocess.Popen([str(word) for word in command], cwd=folder, env=variables,
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            text=True)
+    outside = {"TMPDIR": str(pathlib.Path(folder).parent)}
+    return subprocess.Popen([str(word) for word in command], cwd=folder, env=variables | outside,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
 
 
 def one_command(*command):
@@ -72,11 +73,14 @@ def shape_of(folder):
 
 def run_by(way):
     with tempfile.TemporaryDirectory() as folder:
-        processes = WAYS[way](folder)
+        # A folder within, since torchrun leaves log folders in TMPDIR.
+        work = pathlib.Path(folder, "work")
+        work.mkdir()
+        processes = WAYS[way](work)
         ends = [(p.communicate(timeout=120), p.returncode) for p in processes]
         said = [out_and_err[1] for out_and_err, _ in ends]
         lines = [line for text in said for line in text.splitlines() if line.startswith("traceagent:")]
-        return shape_of(pathlib.Path(folder)), [code for _, code in ends], lines, said
+        return shape_of(work), [code for _, code in ends], lines, said
 
 
 def main():

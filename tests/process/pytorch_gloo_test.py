@@ -27,7 +27,9 @@ def shared_memory():
 
 def torchrun(folder, arguments, variables):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("TRACEAGENT_")}
-    environment |= {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"} | variables
+    # torchrun leaves its log folders in TMPDIR.
+    environment |= {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
+                    "TMPDIR": str(folder.parent)} | variables
     command = [VENV / "bin/torchrun", "--standalone", "--nproc-per-node=2",
                SOURCE / "tests/programs/gloo_training.py", *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=200)
