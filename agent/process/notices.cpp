@@ -1,12 +1,16 @@
 #include "agent/process/notices.hpp"
 
+#include <poll.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
+#include <ctime>
 
 namespace traceagent::process {
 namespace {
@@ -14,6 +18,42 @@ namespace {
 constinit std::atomic<Talk> talk_level{Talk::normal};
 
 constexpr std::string_view prefix = "traceagent: ";
+
+// The job may have nobody who reads its standard error, or a limit of file sizes: neither may end
+// it. What a failed write raises in this thread while it is blocked is taken back.
+class WriteSignalsBlocked {
+ public:
+  WriteSignalsBlocked() noexcept {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGPIPE);
+    sigaddset(&signals_, SIGXFSZ);
+    sigset_t pending;
+    sigpending(&pending);
+    // One that was pending before is the job's.
+    if (sigismember(&pending, SIGPIPE) == 1) sigdelset(&signals_, SIGPIPE);
+    if (sigismember(&pending, SIGXFSZ) == 1) sigdelset(&signals_, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+  }
+  ~WriteSignalsBlocked() {
+    const timespec at_once{0, 0};
+    while (sigtimedwait(&signals_, nullptr, &at_once) > 0) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  WriteSignalsBlocked(const WriteSignalsBlocked&) = delete;
+  WriteSignalsBlocked& operator=(const WriteSignalsBlocked&) = delete;
+
+ private:
+  sigset_t signals_;
+  sigset_t before_;
+};
+
+// A full pipe whose reader waits for the job's end would hold the job for ever.
+bool can_take_a_line() noexcept {
+  constexpr int patience_ms = 200;
+  pollfd error_output{STDERR_FILENO, POLLOUT, 0};
+  return poll(&error_output, 1, patience_ms) != 0;
+}
 
 // One write() for the whole line, so that ranks that share a terminal do not mix theirs. No stdio:
 // its lock may be held by the thread that is exiting.
@@ -28,10 +68,13 @@ void write_line(std::string_view line) noexcept {
   }
   text[size++] = '\n';
   const int saved_errno = errno;
-  ssize_t written = 0;
-  do {
-    written = write(STDERR_FILENO, text.data(), size);
-  } while (written < 0 && errno == EINTR);
+  if (can_take_a_line()) {
+    const WriteSignalsBlocked blocked;
+    ssize_t written = 0;
+    do {
+      written = write(STDERR_FILENO, text.data(), size);
+    } while (written < 0 && errno == EINTR);
+  }
   errno = saved_errno;
 }
 

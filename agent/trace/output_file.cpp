@@ -35,6 +35,19 @@ bool exists(const std::string& path) {
   return faccessat(AT_FDCWD, path.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+// A job that closed its standard output goes on printing to that number.
+int off_standard_numbers(int descriptor) {
+  if (descriptor > STDERR_FILENO) {
+    return descriptor;
+  }
+  const int higher = fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (higher < 0) {
+    return descriptor;
+  }
+  close(descriptor);
+  return higher;
+}
+
 }  // namespace
 
 OutputFile::OutputFile() = default;
@@ -70,6 +83,7 @@ bool OutputFile::open_temporary() {
           ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     } while (descriptor_ < 0 && errno == EINTR);
     if (descriptor_ >= 0) {
+      descriptor_ = off_standard_numbers(descriptor_);
       return true;
     }
     if (errno != EEXIST) {

@@ -181,6 +181,46 @@ def limited_resources(bare):
                 clean(place, f"ulimit {limit}")
 
 
+def closed_outputs(bare):
+    """Nobody reads what the job and the agent say, or their numbers are closed."""
+    with Place() as place:
+        variables = place.agent(TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_RING_FULL="explode")
+        reader, writer = os.pipe()
+        os.close(reader)
+        process = subprocess.Popen([str(word) for word in COMMAND], env=variables, cwd=place.path,
+                                   stdout=subprocess.DEVNULL, stderr=writer)
+        os.close(writer)
+        check(process.wait(timeout=60) == bare.code, f"no reader: exit code {process.returncode}")
+        whole(place, "out/node0.json", what="no reader")
+    with Place() as place:
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        try:
+            while os.write(writer, b"x" * 512):
+                pass
+        except BlockingIOError:
+            os.set_blocking(writer, True)
+        variables = place.agent(TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_RING_FULL="explode")
+        process = subprocess.Popen([str(word) for word in COMMAND], env=variables, cwd=place.path,
+                                   stdout=subprocess.DEVNULL, stderr=writer)
+        check(process.wait(timeout=60) == bare.code, f"a full pipe: exit code {process.returncode}")
+        os.close(reader)
+        os.close(writer)
+        whole(place, "out/node0.json", what="a full pipe")
+    with Place() as place:
+        # Cycles are written while it prints to numbers that it closed.
+        command = shlex.join(map(str, [STEADY, 100, 10, 2000]))
+        variables = place.agent(TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_RING_SIZE="64MiB",
+                                TRACEAGENT_SCHEDULE="wait=1,warmup=1,active=3,repeat=0")
+        process = subprocess.Popen(["sh", "-c", f"exec {command} 0<&- 1>&- 2>&-"], env=variables, cwd=place.path)
+        check(process.wait(timeout=60) == bare.code, f"closed numbers: exit code {process.returncode}")
+        names = [name for name in place.files() if name.endswith(".json")]
+        check(len(names) > 10, f"closed numbers: {names}")
+        for name in names:
+            place.trace(name)  # fails where the program's lines are in it
+        clean(place, "closed numbers")
+
+
 # --- options -------------------------------------------------------------------------------------
 
 def with_config(place, text):
@@ -546,7 +586,7 @@ NEED_MOUNTS = [read_only_folder, full_disk, small_dev_shm, unwritable_dev_shm]
 PLAIN = [unwritable_folder, four_ranks_unwritable, folder_with_files, limited_files, bad_options,
          impossible_schedule, too_long_schedule, no_cudart, small_ring,
          small_ring_in_cycles, overwriting_ring, foreign_ring_folder, folder_in_the_way, no_working_folder,
-         limited_resources, no_dev_shm,
+         limited_resources, closed_outputs, no_dev_shm,
          same_rank, same_rank_before, separate_memory, early_exit, stopped_rank, late_rank]
 
 
