@@ -129,6 +129,15 @@ void WindowKeeper::open_window(std::uint64_t step, std::uint64_t ticks) noexcept
   window_->last_step.store(step, std::memory_order_relaxed);
 }
 
+// A schedule without warm-up gets one all the same, in the step before the first active one: other
+// threads' calls would be lost while the window opens, seen where the thread that opened it lost
+// its core in doing so.
+State WindowKeeper::before(std::uint64_t step) const noexcept {
+  const Action action = action_of(step);
+  const bool is_active = action == Action::active || action == Action::active_and_save;
+  return is_active ? State::warmup : State::wait;
+}
+
 void WindowKeeper::on_step_begin(std::uint64_t step, std::uint64_t ticks) noexcept {
   discard_startup(ticks);
   // Detection found a longer period (micro batches were no steps) and counts anew from the start:
@@ -145,7 +154,7 @@ void WindowKeeper::on_step_begin(std::uint64_t step, std::uint64_t ticks) noexce
 
   switch (action_of(step)) {
     case Action::skip:
-      return enter(finished_after(step) ? State::off : State::wait);
+      return enter(finished_after(step) ? State::off : before(step + 1));
     case Action::warmup:
       return enter(State::warmup);
     case Action::active:
@@ -175,8 +184,7 @@ void WindowKeeper::on_step_end(std::uint64_t step, std::uint64_t ticks) noexcept
   if (action_of(step) != Action::active_and_save) return;
   close_window(step, ticks);
   if (finished_after(step)) return enter(State::off);
-  // Where the next cycle follows at once, recording goes on: other threads' calls would be lost
-  // between this step's end and the next one's begin.
+  // Where the next cycle follows at once, recording goes on without a gap.
   enter(action_of(step + 1) == Action::skip ? State::wait : State::warmup);
 }
 

@@ -162,6 +162,12 @@ TEST_F(WindowKeeperTest, AWindowOfARetractedStepAloneIsNotWritten) {
   EXPECT_TRUE(closed().empty());
 }
 
+TEST_F(WindowKeeperTest, RecordsInTheStepBeforeAWindowWithoutWarmup) {
+  keeper({.wait = 2, .warmup = 0, .active = 1, .repeat = 2});
+  EXPECT_EQ(run_steps(0, 6), (std::vector<State>{wait, warmup, active, wait, warmup, active, off}));
+  EXPECT_EQ(closed(), (std::vector<Seen>{{2, 2, 200, 290}, {5, 5, 500, 590}}));
+}
+
 TEST_F(WindowKeeperTest, RecordsOnBetweenCyclesThatFollowAtOnce) {
   keeper({.wait = 0, .warmup = 0, .active = 2, .repeat = 2});
   run_steps(0, 1);
@@ -252,7 +258,7 @@ TEST_F(WindowKeeperTest, LateDetectionShiftsOnlyTheFirstEpoch) {
 // The drain refreshes the modes while steps change the state: modes of a state that is over must
 // not stay.
 TEST_F(WindowKeeperTest, ModesAreThoseOfTheStateWhoeverRefreshedLast) {
-  keeper({.wait = 1, .warmup = 0, .active = 1, .repeat = 0});
+  keeper({.wait = 2, .warmup = 0, .active = 1, .repeat = 0});
   std::atomic<bool> over{false};
   std::thread drain([&] {
     while (!over.load()) keeper_->refresh_modes();
@@ -261,7 +267,7 @@ TEST_F(WindowKeeperTest, ModesAreThoseOfTheStateWhoeverRefreshedLast) {
   for (std::uint64_t step = 0; step < 20'000; ++step) {
     keeper_->on_step_begin(step, step * 100);
     // The drain may be within a refresh that it will correct itself: give it its turn.
-    const Mode expected = step % 2 == 0 ? Mode::pass : Mode::record;
+    const Mode expected = step % 3 == 0 ? Mode::pass : Mode::record;
     int tries = 0;
     while (mode_of(CallClass::launch) != expected && ++tries < 1'000'000) continue;
     if (mode_of(CallClass::launch) != expected) ++wrong;
