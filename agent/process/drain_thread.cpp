@@ -58,6 +58,7 @@ void* DrainThread::run(void* self) noexcept {
 void DrainThread::sleep() noexcept {
   std::uint64_t period_ns = recording_period_ns;
   if (agent_->windows->state() == step::State::wait) period_ns = waiting_period_ns;
+  period_ns = std::min(period_ns, agent_->tracker->longest_pause_ns());
   // The last window closes before the state turns off: what is seen here is all there will be.
   if (agent_->windows->state() == step::State::off && !any_window_closed(*agent_)) {
     period_ns = off_period_ns;

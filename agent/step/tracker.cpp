@@ -1,5 +1,7 @@
 #include "agent/step/tracker.hpp"
 
+#include <algorithm>
+
 namespace traceagent::step {
 namespace {
 
@@ -203,6 +205,12 @@ void Tracker::poll(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept {
   if (source == Source::undecided) poll_patience(now_ticks, now_ns);
   if (source == Source::slices || source == Source::fallback) poll_slices(now_ticks, now_ns);
   turn_.exchange(false, std::memory_order_acq_rel);
+}
+
+std::uint64_t Tracker::longest_pause_ns() const noexcept {
+  constexpr std::uint64_t shortest_ns = 1'000'000;
+  if (source() != Source::slices) return UINT64_MAX;
+  return std::max(mark_.period_ns / 4, shortest_ns);
 }
 
 void Tracker::poll_slices(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept {

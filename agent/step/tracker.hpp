@@ -62,6 +62,9 @@ class Tracker {
   /// From the drain thread, a few times a second: time slices and the fallback of `auto`.
   void poll(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept;
 
+  /// How long poll() may be put off without missing a slice of time; at least a millisecond.
+  std::uint64_t longest_pause_ns() const noexcept;
+
   Interest interest() const noexcept { return interest_.load(std::memory_order_relaxed); }
 
   /// What it locked on to and when, or that it fell back and why; for the trace's metadata.

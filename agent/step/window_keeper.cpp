@@ -1,5 +1,7 @@
 #include "agent/step/window_keeper.hpp"
 
+#include <algorithm>
+
 namespace traceagent::step {
 
 using config::Action;
@@ -129,6 +131,18 @@ void WindowKeeper::open_window(std::uint64_t step, std::uint64_t ticks) noexcept
   window_->last_step.store(step, std::memory_order_relaxed);
 }
 
+// Slices of time are passed over where the drain was kept from its work: the window must not go on
+// into the next cycle because the step that ends it never was.
+bool WindowKeeper::passed_over_end(std::uint64_t step) const noexcept {
+  if (window_ == nullptr) return false;
+  const std::uint64_t first = window_->first_step.load(std::memory_order_relaxed);
+  const std::uint64_t end = std::min(step, first + schedule_.active);
+  for (std::uint64_t passed = latest_step_ + 1; passed < end; ++passed) {
+    if (action_of(passed) == Action::active_and_save) return true;
+  }
+  return false;
+}
+
 // A schedule without warm-up gets one all the same, in the step before the first active one: other
 // threads' calls would be lost while the window opens, seen where the thread that opened it lost
 // its core in doing so.
@@ -140,6 +154,7 @@ State WindowKeeper::before(std::uint64_t step) const noexcept {
 
 void WindowKeeper::on_step_begin(std::uint64_t step, std::uint64_t ticks) noexcept {
   discard_startup(ticks);
+  if (passed_over_end(step)) close_window(latest_step_, ticks);
   // Detection found a longer period (micro batches were no steps) and counts anew from the start:
   // what was recorded under the old numbers is of no step.
   if (any_step_ && step < latest_step_) discard_window(ticks);

@@ -45,6 +45,7 @@ class WindowKeeper final : public StepListener {
   void enter(State state) noexcept;
   config::Action action_of(std::uint64_t step) const noexcept;
   bool finished_after(std::uint64_t step) const noexcept;
+  bool passed_over_end(std::uint64_t step) const noexcept;
   State before(std::uint64_t step) const noexcept;
   void first_step(std::uint64_t step) noexcept;
   void open_window(std::uint64_t step, std::uint64_t ticks) noexcept;

@@ -162,6 +162,13 @@ TEST_F(WindowKeeperTest, AWindowOfARetractedStepAloneIsNotWritten) {
   EXPECT_TRUE(closed().empty());
 }
 
+TEST_F(WindowKeeperTest, AWindowEndsWhereItsLastStepWasPassedOver) {
+  keeper({.wait = 1, .warmup = 1, .active = 3, .repeat = 2});
+  run_steps(0, 3);
+  run_steps(8, 9);
+  EXPECT_EQ(closed(), (std::vector<Seen>{{2, 3, 200, 800}, {8, 9, 800, 990}}));
+}
+
 TEST_F(WindowKeeperTest, RecordsInTheStepBeforeAWindowWithoutWarmup) {
   keeper({.wait = 2, .warmup = 0, .active = 1, .repeat = 2});
   EXPECT_EQ(run_steps(0, 6), (std::vector<State>{wait, warmup, active, wait, warmup, active, off}));
