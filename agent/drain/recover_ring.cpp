@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/recover_window.hpp"
@@ -16,19 +15,6 @@ namespace {
 bool has_plausible_clock(const ring::Header& header) noexcept {
   const double rate = header.nominal_ns_per_tick;
   return std::isfinite(rate) && rate > 1e-3 && rate < 1e6;
-}
-
-// Where its files go. The agent makes the folder's path absolute, and no name of ours holds control
-// characters: other bytes are damage, and would go to the user's terminal.
-bool has_plausible_names(const ring::Ring& ring) noexcept {
-  const ring::IdentityBlock& identity = ring.header().identity;
-  const auto is_plain = [](std::string_view name) {
-    return !name.empty() && std::none_of(name.begin(), name.end(), [](char c) {
-      return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-    });
-  };
-  const std::string_view folder = ring.name(identity.output_folder);
-  return is_plain(folder) && folder.front() == '/' && is_plain(ring.name(identity.file_template));
 }
 
 std::uint64_t lost_in_open_windows(const ring::Ring& ring) noexcept {
@@ -100,9 +86,10 @@ Recovered recover_ring(const std::string& ring_path) {
   } else if (!has_plausible_clock(header)) {
     recovered.problems.push_back("ring: " + ring_path +
                                  ": its clock makes no sense: the file is damaged");
-  } else if (!has_plausible_names(opened.ring)) {
+  } else if (header.identity.checksum != ring::identity_checksum(opened.ring)) {
+    // Its files would go anywhere, and its bytes to the user's terminal.
     recovered.problems.push_back("ring: " + ring_path +
-                                 ": its names make no sense: the file is damaged");
+                                 ": its identity does not add up: the file is damaged");
   } else {
     recover(opened.ring, ring_path, recovered);
   }

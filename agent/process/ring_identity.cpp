@@ -75,6 +75,7 @@ void write_identity(Agent& agent) {
   block.steps_per_epoch = agent.options.step_per_epoch;
   block.samples_per_step = agent.options.step_samples;
   block.tokens_per_step = agent.options.step_tokens;
+  block.checksum = ring::identity_checksum(ring);
   header.door_open[static_cast<std::size_t>(ring::DoorId::cudart)] = agent.options.doors_cudart;
   header.door_open[static_cast<std::size_t>(ring::DoorId::nccl)] = agent.options.doors_nccl;
   header.door_open[static_cast<std::size_t>(ring::DoorId::dlsym)] = agent.options.doors_dlsym;

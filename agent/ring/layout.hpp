@@ -13,7 +13,7 @@
 namespace traceagent::ring {
 
 inline constexpr std::uint64_t magic = 0x474e4952'41525454u;  // "TTRARING"
-inline constexpr std::uint32_t layout_version = 2;
+inline constexpr std::uint32_t layout_version = 3;
 
 inline constexpr std::size_t chunk_bytes = 64 * 1024;
 inline constexpr std::size_t records_per_chunk = chunk_bytes / sizeof(event::Record) - 1;
@@ -103,6 +103,7 @@ struct IdentityBlock {
   std::uint32_t step_description;
   std::uint32_t overwrite_files;
   std::uint64_t steps_per_epoch, samples_per_step, tokens_per_step;  // 0: unknown
+  std::uint64_t checksum;  // see identity_checksum()
 };
 
 struct Header {

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <type_traits>
+
+#include "agent/event/hash.hpp"
 
 namespace traceagent::ring {
 namespace {
@@ -213,6 +216,21 @@ std::array<std::uint64_t, drop_cause_count> dropped_in(const Ring& ring,
     dropped[i] -= std::min(dropped[i], window.dropped_at_begin[i]);
   }
   return dropped;
+}
+
+std::uint64_t identity_checksum(const Ring& ring) noexcept {
+  IdentityBlock identity = ring.header().identity;
+  identity.step_description = 0;
+  identity.checksum = 0;
+  static_assert(std::has_unique_object_representations_v<IdentityBlock>, "padding has no value");
+  std::uint64_t sum = event::hash_bytes(&identity, sizeof identity, ring.header().owner_pid);
+  for (const std::uint32_t text :
+       {identity.run_name, identity.run_key, identity.host, identity.command_line,
+        identity.output_folder, identity.file_template, identity.merged_name, identity.options_json,
+        identity.identity_source}) {
+    sum = event::combine(sum, event::hash_text(ring.name(text)));
+  }
+  return sum;
 }
 
 void add_anchor(const Ring& ring, const event::ClockAnchor& anchor) noexcept {

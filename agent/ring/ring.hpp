@@ -65,6 +65,10 @@ std::array<std::uint64_t, drop_cause_count> dropped_in(const Ring& ring,
 // The losses so far, as a window keeps them at its edges.
 void note_dropped(const Ring& ring, std::array<std::uint64_t, drop_cause_count>& at_edge) noexcept;
 
+// Over the identity and its texts, but for step_description, which comes late: what of a damaged
+// ring decides where files are written.
+std::uint64_t identity_checksum(const Ring& ring) noexcept;
+
 // Adds an anchor; when the table is full every second one is thinned out.
 void add_anchor(const Ring& ring, const event::ClockAnchor& anchor) noexcept;
 

@@ -591,6 +591,7 @@ PLAIN = [unwritable_folder, four_ranks_unwritable, folder_with_files, limited_fi
 
 
 def main():
+    need(LIBRARY, "the library")
     need(STEADY, "tests/programs/steady")
     bare = bare_run(COMMAND)
     check(bare.code == 3 and bare.out.endswith("free 0\n"), f"without the agent: {bare}")

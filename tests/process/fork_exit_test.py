@@ -5,7 +5,7 @@ import sys
 import time
 
 from jobs import (PROGRAMS, TIMEOUT, TRACEAGENT, Checks, Place, bare_run, calls_in, end_of, steps_in)
-from places import BUILD, need
+from places import LIBRARY, need
 
 checks = Checks()
 check = checks.check
@@ -220,6 +220,7 @@ def test_python_pool():
 
 
 def main():
+    need(LIBRARY, "the library")
     need(LIFE, "tests/programs/process_life")
     wanted = sys.argv[3:]
     for name, test in list(globals().items()):

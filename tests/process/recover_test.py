@@ -8,7 +8,7 @@ import sys
 import time
 
 from jobs import STEADY, TIMEOUT, TRACEAGENT, Checks, Place, calls_in, end_of, steps_in, truth_of
-from places import need
+from places import LIBRARY, need
 
 checks = Checks()
 check = checks.check
@@ -165,6 +165,9 @@ def test_damaged():
             path = folder / f"{number}.ring"
             path.write_bytes(data)
             result = refused(place, path, what, *words)
+            # Whatever it makes of the records: files appear where the ring itself said, or nowhere.
+            strays = [name for name in place.files() if not name.startswith(("out/", "damaged/", "0.truth"))]
+            check(strays == [], f"{what}: {strays}")
             if words:
                 check(result.code == 1 and len(result.lines()) == 1 and path.exists(), f"{what}: {result}")
         os.mkfifo(folder / "pipe.ring")
@@ -172,6 +175,7 @@ def test_damaged():
 
 
 def main():
+    need(LIBRARY, "the library")
     need(TRACEAGENT, "the tool")
     for test in (test_two_ranks, test_nobody_left_to_merge, test_living, test_usage, test_damaged):
         started = time.monotonic()

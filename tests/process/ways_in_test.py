@@ -72,6 +72,7 @@ def test_extension():
 
 
 def main():
+    need(LIBRARY, "the library")
     need(WAYS_IN, "tests/programs/ways_in")
     test_ways(f"{BUILD}/sim/lib")
     for library in ARGUMENTS:
