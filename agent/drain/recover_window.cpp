@@ -8,8 +8,15 @@ namespace {
 using ring::Window;
 using ring::WindowState;
 
+// The last moment at which the process is known to have lived: its last event, or the last anchor
+// of its drain thread, which goes on while a call hangs. Up to there a call that never returned is
+// shown.
 std::uint64_t last_tick(const ring::Ring& ring) noexcept {
   std::uint64_t last = 0;
+  const std::uint32_t anchors = ring.header().anchor_count.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < std::min<std::size_t>(anchors, ring::anchor_slots); ++i) {
+    last = std::max(last, ring.header().anchors[i].ticks);
+  }
   for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {
     for (const event::Record& record : ring.chunk(i).records) {
       last = std::max({last, record.begin_ticks.load(std::memory_order_relaxed),

@@ -45,15 +45,36 @@ std::vector<trace::ProcessGroup> process_groups(const ring::Ring& ring) {
   return groups;
 }
 
+namespace {
+
+// What a person calls the program: "python /x/train.py --lr 1" is train.py, "/x/y/demo -n 3" is
+// demo.
+std::string program_of(std::string_view command_line) {
+  const auto take_word = [&] {
+    const std::string_view word = command_line.substr(0, command_line.find(' '));
+    command_line.remove_prefix(std::min(word.size() + 1, command_line.size()));
+    return word.substr(word.rfind('/') + 1);
+  };
+  const std::string_view program = take_word();
+  if (!program.starts_with("python")) return std::string(program);
+  for (std::string_view word = take_word(); !word.empty(); word = take_word()) {
+    if (word.front() != '-') return std::string(word);
+  }
+  return std::string(program);
+}
+
+}  // namespace
+
 void write_process_metadata(trace::EventWriter& writer, const ring::Ring& ring) {
   const ring::IdentityBlock& identity = ring.header().identity;
   std::string name = "rank " + std::to_string(identity.rank);
   if (identity.trace_pid != identity.rank) {
     name += " (second process, pid " + std::to_string(ring.header().owner_pid) + ")";
   }
-  writer.process_name(name + ": " + text_of(ring, identity.command_line));
+  writer.process_name(name + ": " + program_of(ring.name(identity.command_line)));
   writer.process_labels(text_of(ring, identity.host) + " pid " +
-                        std::to_string(ring.header().owner_pid));
+                        std::to_string(ring.header().owner_pid) + ": " +
+                        text_of(ring, identity.command_line));
   writer.process_sort_index(identity.trace_pid);
 }
 

@@ -16,6 +16,14 @@ void say_no_window(const Agent& agent) {
              "wait or warmup");
 }
 
+// A schedule that never came into play because its steps were not found must not look like success.
+void say_no_step(const Agent& agent) {
+  const std::uint64_t steps = agent.ring.ring.header().step_count.load(std::memory_order_relaxed);
+  if (!agent.speaks_for_node() || steps != 0) return;
+  say_result("no step was found (step.mark: " + agent.options.step_mark +
+             "): the trace holds the program's beginning, whatever the schedule says");
+}
+
 }  // namespace
 
 void do_last_work(Agent& agent, WindowWriter& writer) noexcept try {
@@ -25,6 +33,7 @@ void do_last_work(Agent& agent, WindowWriter& writer) noexcept try {
   writer.write_closed();
   agent.ring.ring.header().finished.store(1, std::memory_order_seq_cst);
   if (writer.files_written() + writer.failures() == 0) say_no_window(agent);
+  if (writer.files_written() != 0) say_no_step(agent);
   finish_node(agent);
 } catch (...) {
   // Out of memory at the end: the ring stays, for `traceagent recover`.

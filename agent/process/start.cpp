@@ -111,6 +111,24 @@ void watch_steps(Agent& made) {
   made.windows->watch(made.tracker.get(), watch_of(made.options, counted));
 }
 
+// What is accepted but does nothing yet, and a function that is never called because it is unknown.
+std::vector<std::string> check_values(const config::Options& options) {
+  std::vector<std::string> problems;
+  if (options.output_keep != -1) {
+    problems.push_back("output.keep: not in this version: every file is kept");
+  }
+  if (options.output_remote) {
+    problems.push_back("output.remote: not in this version: the files stay where they are written");
+  }
+  const config::StepMark mark = config::parse_step_mark(options.step_mark).mark;
+  if (mark.kind == config::StepMark::Kind::call &&
+      door::find_function(mark.name) == api::Function::none) {
+    problems.push_back("step.mark: " + options.step_mark +
+                       ": no function of that name is traced: no step will be found");
+  }
+  return problems;
+}
+
 // Everything that can be refused, in order of what it leaves behind.
 std::unique_ptr<Agent> make_agent() {
   const config::Environment environment = config::Environment::of_process();
@@ -126,6 +144,7 @@ std::unique_ptr<Agent> make_agent() {
   if (made->speaks_for_node()) {
     for (const config::Problem& problem : loaded.problems) say_problem(problem.line);
     for (const std::string& problem : made->identity.problems) say_problem(problem);
+    for (const std::string& problem : check_values(made->options)) say_problem(problem);
   }
   if (!has_ring) return nullptr;
   if (!output_is_usable(*made)) {
