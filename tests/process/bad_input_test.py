@@ -436,7 +436,7 @@ def run_with_second_claimant(bare, place, script, what):
     """Rank 0's shell runs the script, which runs the program twice; rank 1 runs it once."""
     first, second = place.ranks(2, TRACEAGENT_OUTPUT_FOLDER="out")
     running = [place.start(["sh", "-c", script], first),
-               place.start([*COMMAND, 20_000], second)]
+               place.start([*COMMAND, 50_000], second)]
     results = [end_of(process) for process in running]
     for result in results:
         check((result.code, result.out) == (bare.code, bare.out), f"{what}: {result}")
@@ -451,7 +451,7 @@ def run_with_second_claimant(bare, place, script, what):
 
 def same_rank(bare):
     with Place() as place:
-        script = shlex.join(map(str, [*COMMAND, 20_000]))  # long enough to meet
+        script = shlex.join(map(str, [*COMMAND, 50_000]))  # long enough to meet
         second = run_with_second_claimant(bare, place, f"{script} > inner.txt & {script}", "same rank")
         trace = four_ranks_in_node_file(place, "out/node0.json", "same rank", (0, 1, 1_000_000))
         if trace and second:
@@ -465,7 +465,7 @@ def same_rank(bare):
 def same_rank_before(bare):
     """A child that inherits the rank and is gone before the rank itself begins."""
     with Place() as place:
-        script = shlex.join(map(str, [*COMMAND, 20_000]))
+        script = shlex.join(map(str, [*COMMAND, 50_000]))
         run_with_second_claimant(bare, place, f"{script} > inner.txt; {script}", "same rank before")
         trace = four_ranks_in_node_file(place, "out/node0.json", "same rank before", (0, 1))
         check(trace and len(steps_in(trace)) == 12, "same rank before: not all is in the node file")
