@@ -103,7 +103,7 @@ struct IdentityBlock {
   std::uint32_t step_description;
   std::uint32_t overwrite_files;
   std::uint64_t steps_per_epoch, samples_per_step, tokens_per_step;  // 0: unknown
-  std::uint64_t checksum;  // see identity_checksum()
+  std::uint64_t checksum;                                            // see identity_checksum()
 };
 
 struct Header {
