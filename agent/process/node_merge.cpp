@@ -23,13 +23,18 @@ bool has_seen_node_zero(const NodeView& node) {
                      [](const Peer& peer) { return peer.local_rank == 0; });
 }
 
-enum class Part { none, merge, leave };  // leave: the run's folder goes, the merge is another's
+// merge_again: who merged died over it. leave: the run's folder goes, the merge is another's.
+enum class Part { none, merge, merge_again, leave };
 
 // Local rank zero merges if it lives; else the last one out. Each process says `finished` before it
 // looks, so of the last two at least one sees the other gone; be_first() lets only one through.
 Part own_part(const Agent& agent, const NodeView& node) {
   if (is_node_zero(agent)) return Part::merge;
-  if (node.has_node_zero() || !node.all_gone()) return Part::none;
+  if (node.has_living_zero() || !node.all_gone()) return Part::none;
+  // A peer that lives and has finished may be the one that merges.
+  if (has_been(agent.run_folder, merge_topic)) {
+    return node.any_alive() ? Part::none : Part::merge_again;
+  }
   if (has_seen_node_zero(node) || agent.trace_pid != agent.identity.rank) return Part::merge;
   return node_zero_is_elsewhere(agent) ? Part::leave : Part::merge;
 }
@@ -167,6 +172,7 @@ void finish_node(Agent& agent) {
   if (has_been(agent.run_folder, left_out_topic)) return merge_again(agent);
   const NodeView node = is_node_zero(agent) ? wait_for_node(agent) : look_at_node(agent);
   const Part part = own_part(agent, node);
+  if (part == Part::merge_again) return merge_again(agent);
   if (part == Part::none || !be_first(agent.run_folder, merge_topic)) return;
   if (part == Part::leave) return remove_run_folder(agent.run_folder);
   merge_first(agent, node);

@@ -52,14 +52,18 @@ bool NodeView::all_gone() const {
   return std::all_of(peers.begin(), peers.end(), [](const Peer& peer) { return peer.gone(); });
 }
 
+bool NodeView::any_alive() const {
+  return std::any_of(peers.begin(), peers.end(), [](const Peer& peer) { return peer.alive; });
+}
+
 bool NodeView::all_ranks_gone() const {
   return std::all_of(peers.begin(), peers.end(),
                      [](const Peer& peer) { return peer.gone() || peer.trace_pid != peer.rank; });
 }
 
-bool NodeView::has_node_zero() const {
+bool NodeView::has_living_zero() const {
   return std::any_of(peers.begin(), peers.end(), [](const Peer& peer) {
-    return peer.local_rank == 0 && peer.trace_pid == peer.rank && (peer.alive || peer.finished);
+    return peer.local_rank == 0 && peer.trace_pid == peer.rank && peer.alive;
   });
 }
 

@@ -16,9 +16,11 @@ struct NodeView {
   std::vector<RunFile> strangers;  // files of ranks whose rings are not here: in other containers
 
   bool all_gone() const;
+  bool any_alive() const;
   bool all_ranks_gone() const;  // but for second claimants of a rank
-  // The process that makes the node's file, among the peers: alive, or ended in good order.
-  bool has_node_zero() const;
+  // The process that makes the node's file lives. Its end in good order is the end of all: whoever
+  // still sees its ring then sees that it died before, or while it merged.
+  bool has_living_zero() const;
 };
 
 // At once; strangers are not looked for.

@@ -531,6 +531,24 @@ def killed_rank(bare, victim):
         clean(place, what)
 
 
+def killed_while_waiting(bare):
+    """Local rank zero has written its file and waits for its peer when it is killed."""
+    with Place() as place:
+        variables = place.ranks(2, TRACEAGENT_OUTPUT_FOLDER="out")
+        running = [place.start([STEADY, 20, 10, pause], own) for pause, own in zip((0, 100_000), variables)]
+        for _ in range(400):
+            if any("rank0" in name for name in place.files()):
+                break
+            time.sleep(0.01)
+        time.sleep(0.3)
+        check(running[0].poll() is None, "killed while waiting: it does not wait")
+        running[0].send_signal(signal.SIGKILL)
+        results = [end_of(process) for process in running]
+        check([result.code for result in results] == [-9, 3], f"killed while waiting: {results}")
+        four_ranks_in_node_file(place, "out/node0.json", "killed while waiting", (0, 1))
+        clean(place, "killed while waiting")
+
+
 def wait_for_steps(truth, count):
     for _ in range(400):
         if truth.exists() and sum(record.get("function") == "cudaDeviceSynchronize"
@@ -587,7 +605,7 @@ PLAIN = [unwritable_folder, four_ranks_unwritable, folder_with_files, limited_fi
          impossible_schedule, too_long_schedule, no_cudart, small_ring,
          small_ring_in_cycles, overwriting_ring, foreign_ring_folder, folder_in_the_way, no_working_folder,
          limited_resources, closed_outputs, no_dev_shm,
-         same_rank, same_rank_before, separate_memory, early_exit, stopped_rank, late_rank]
+         same_rank, same_rank_before, separate_memory, early_exit, stopped_rank, late_rank, killed_while_waiting]
 
 
 def main():
