@@ -9,6 +9,7 @@
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/futex.hpp"
+#include "agent/process/last_thread.hpp"
 #include "agent/process/last_work.hpp"
 #include "agent/process/window_writer.hpp"
 #include "agent/ring/writer.hpp"
@@ -20,8 +21,9 @@ constexpr std::uint64_t ms = 1'000'000;
 // While recording: often enough to free chunks long before 64 MiB are full at 10 M events/s.
 constexpr std::uint64_t recording_period_ns = 20 * ms;
 constexpr std::uint64_t waiting_period_ns = 100 * ms;
-// Nothing will be recorded any more: only the exit wakes it.
-constexpr std::uint64_t off_period_ns = 3600'000 * ms;
+// Nothing will be recorded any more: it waits for the exit, and looks if it is alone.
+constexpr std::uint64_t off_period_ns = 1000 * ms;
+constexpr std::uint64_t look_period_ns = 1000 * ms;
 
 bool any_window_closed(const Agent& agent) noexcept {
   const auto& windows = agent.ring.ring.header().windows;
@@ -66,12 +68,22 @@ void DrainThread::sleep() noexcept {
   futex_wait(wake_, 0, period_ns);
 }
 
+// After pthread_exit in main the process lives as long as its threads: it must not live for ours,
+// which blocks every signal. As the last one out, it ends like any other thread, and libc calls
+// exit.
+bool DrainThread::is_alone() noexcept {
+  const std::uint64_t now_ns = event::clock_ns(CLOCK_MONOTONIC);
+  if (now_ns < next_look_ns_) return false;
+  next_look_ns_ = now_ns + look_period_ns;
+  return is_last_thread();
+}
+
 void DrainThread::loop() noexcept {
   // Our own file work is no event of the job, whatever library it should one day go through.
   ring::writer.nested_in_start = 1;
   WindowWriter writer(*agent_);
   writer.prefault();
-  while (wake_.load(std::memory_order_acquire) == 0) {
+  while (wake_.load(std::memory_order_acquire) == 0 && !is_alone()) {
     writer.poll();
     sleep();
   }

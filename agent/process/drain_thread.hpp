@@ -22,8 +22,10 @@ class DrainThread {
   static void* run(void* self) noexcept;
   void loop() noexcept;
   void sleep() noexcept;
+  bool is_alone() noexcept;
 
   Agent* agent_ = nullptr;
+  std::uint64_t next_look_ns_ = 0;      // for other threads
   std::atomic<std::uint32_t> wake_{0};  // futex: raised by finish()
   std::atomic<std::uint32_t> done_{0};  // futex: raised when the last work is done
 };

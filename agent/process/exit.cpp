@@ -27,7 +27,11 @@ void finish() noexcept {
   Agent* ending = agent.load(std::memory_order_acquire);
   // A forked child, and a vfork child in its parent's memory, have a pid of their own: not theirs.
   if (ending == nullptr || ending->pid != getpid()) return;
-  if (finishing.exchange(true, std::memory_order_acq_rel)) return;
+  if (finishing.exchange(true, std::memory_order_acq_rel)) {
+    // Another thread is at it: ending the process now would cut its merge.
+    ending->drain.finish(longest_wait_ns(*ending));
+    return;
+  }
   if (!ending->drain.finish(longest_wait_ns(*ending))) {
     say_problem(
         "the last events were not written within exit.timeout: they stay in memory for "

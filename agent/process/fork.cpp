@@ -2,15 +2,12 @@
 
 #include <pthread.h>
 
-#include "agent/process/agent.hpp"
-
 namespace traceagent::process {
 namespace {
 
 // We hold no lock across anything, so there is nothing to take before the fork and to give back in
 // the parent. In the child only async-signal-safe work is allowed.
 void in_child() noexcept {
-  if (agent.load(std::memory_order_relaxed) == nullptr) return;
   // The descriptor of the parent's ring stays open: the job may have closed it and given its number
   // to a file of its own. The lock on it is the parent's alone.
   forget_after_fork();

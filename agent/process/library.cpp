@@ -9,6 +9,7 @@
 
 #include "agent/door/dlsym.hpp"
 #include "agent/door/nvtx.hpp"
+#include "agent/process/notices.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -32,6 +33,7 @@ void offer_nvtx() noexcept {
 }
 
 [[gnu::constructor]] void load() noexcept {
+  look_at_error_output();
   if (is_off("TRACEAGENT_ENABLED")) return;
   door::open_dlsym_door(!is_off("TRACEAGENT_DOORS_DLSYM"));
   if (!is_off("TRACEAGENT_DOORS_NVTX")) {

@@ -1,5 +1,6 @@
 #include "agent/process/notices.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -16,6 +17,10 @@ namespace traceagent::process {
 namespace {
 
 constinit std::atomic<Talk> talk_level{Talk::normal};
+
+// Closed when the library was loaded: a file that the job opens gets its number, and our line must
+// not get into that file.
+constinit std::atomic<bool> has_error_output{true};
 
 constexpr std::string_view prefix = "traceagent: ";
 
@@ -68,7 +73,7 @@ void write_line(std::string_view line) noexcept {
   }
   text[size++] = '\n';
   const int saved_errno = errno;
-  if (can_take_a_line()) {
+  if (has_error_output.load(std::memory_order_relaxed) && can_take_a_line()) {
     const WriteSignalsBlocked blocked;
     ssize_t written = 0;
     do {
@@ -79,6 +84,12 @@ void write_line(std::string_view line) noexcept {
 }
 
 }  // namespace
+
+void look_at_error_output() noexcept {
+  const int saved_errno = errno;
+  has_error_output.store(fcntl(STDERR_FILENO, F_GETFD) >= 0, std::memory_order_relaxed);
+  errno = saved_errno;
+}
 
 void set_talk(Talk talk) noexcept { talk_level.store(talk, std::memory_order_relaxed); }
 

@@ -22,12 +22,13 @@ std::optional<std::string> read_text(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return std::nullopt;
   std::string text;
-  char buffer[16384];
+  // Not on the stack: the first hooked call may be made by a thread with 16 KiB of it.
+  std::string buffer(16384, '\0');
   while (text.size() < largest_file_bytes) {
-    const ssize_t got = read(file, buffer, sizeof buffer);
+    const ssize_t got = read(file, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) break;
-    text.append(buffer, static_cast<std::size_t>(got));
+    text.append(buffer.data(), static_cast<std::size_t>(got));
   }
   close(file);
   return text;

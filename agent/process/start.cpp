@@ -24,6 +24,7 @@
 #include "agent/process/output_folder.hpp"
 #include "agent/process/ring_identity.hpp"
 #include "agent/ring/written_files.hpp"
+#include "agent/trace/file_size_limit.hpp"
 #include "config/environment.hpp"
 #include "config/name_template.hpp"
 
@@ -43,10 +44,12 @@ Talk talk_of(const config::Options& options) noexcept {
 
 // The job may change its working folder before the first file is written.
 std::string absolute(const std::string& path) {
-  char folder[PATH_MAX];
-  if (path.empty() || path.front() == '/' || getcwd(folder, sizeof folder) == nullptr) return path;
+  if (path.empty() || path.front() == '/') return path;
+  // On the heap: the first hooked call may be made on a small stack.
+  const std::unique_ptr<char, decltype(&std::free)> folder(getcwd(nullptr, 0), &std::free);
+  if (folder == nullptr) return path;
   // The folder's own braces are no variables.
-  return config::as_template(folder) + "/" + path;
+  return config::as_template(folder.get()) + "/" + path;
 }
 
 bool make_ring(Agent& made) {
@@ -173,7 +176,6 @@ void begin(Agent& made) {
     return;
   }
   watch_exit();
-  watch_forks();
 }
 
 }  // namespace
@@ -197,6 +199,10 @@ void switch_off() noexcept {
 }
 
 void forget_after_fork() noexcept {
+  // Off by the user's word or for want of something: so is the child.
+  const bool is_off = phase.load(std::memory_order_relaxed) == Phase::decided &&
+                      agent.load(std::memory_order_relaxed) == nullptr;
+  if (is_off) return;
   // The parent's agent stays allocated in the child and is never used: its ring is the parent's.
   door::tracker.store(nullptr, std::memory_order_relaxed);
   agent.store(nullptr, std::memory_order_relaxed);
@@ -218,7 +224,12 @@ void start_process() noexcept {
   if (!phase.compare_exchange_strong(expected, Phase::starting, std::memory_order_acq_rel)) return;
   const int saved_errno = errno;
   ++ring::writer.nested_in_start;
+  // First of all: a child forked by another thread meanwhile must find itself unstarted.
+  watch_forks();
   try {
+    // The small files of the run's folder count against the job's limit of file sizes.
+    trace::FileSizeLimitGuard no_signal;
+    no_signal.limit_reached();
     std::unique_ptr<Agent> made = make_agent();
     if (made != nullptr) {
       begin(*made.release());

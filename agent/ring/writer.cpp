@@ -58,11 +58,16 @@ event::Record* next_in_new_chunk(Writer& self) noexcept {
 
   const Ring& ring = target.ring;
   if (!ring.valid()) return nullptr;
+  const bool overwrite = target.overwrite.load(std::memory_order_relaxed);
+  // A full ring must cost a load for each event, not two system calls.
+  if (!overwrite && ring.header().free_chunks.load(std::memory_order_relaxed) == 0) {
+    ring.count_drop(DropCause::ring_full);
+    return nullptr;
+  }
   char name[16] = {};
   prctl(PR_GET_NAME, name);
   const auto thread_id = static_cast<std::uint32_t>(syscall(SYS_gettid));
-  Chunk* chunk =
-      claim_chunk(ring, thread_id, name, target.overwrite.load(std::memory_order_relaxed));
+  Chunk* chunk = claim_chunk(ring, thread_id, name, overwrite);
   if (chunk != nullptr) adopt(self, *chunk);
   errno = saved_errno;
   if (chunk == nullptr) {
