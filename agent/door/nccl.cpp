@@ -30,6 +30,12 @@ class OutermostCall {
   const bool nested_;
 };
 
+bool steps_are_watched() noexcept {
+  const step::Tracker* steps = tracker.load(std::memory_order_acquire);
+  return steps != nullptr &&
+         (steps->interest() & (step::interest_collectives | step::interest_calls)) != 0;
+}
+
 template <class Call, class Real>
 ncclResult_t take_part_nccl(api::Function function, Call call, const Real& real) {
   if (step::mode_of(Call::call_class) == step::Mode::unstarted) start_process();
@@ -38,11 +44,16 @@ ncclResult_t take_part_nccl(api::Function function, Call call, const Real& real)
   if (outermost.nested()) return real();
 
   call.before();
-  const std::uint64_t ticks = event::read_ticks();
-  observe(function, call, ticks);
+  std::uint64_t ticks = 0;
+  // A tick read costs more than all the rest: none is made where a call is merely counted.
+  if (steps_are_watched() || step::mode_of(Call::call_class) == step::Mode::record) {
+    ticks = event::read_ticks();
+    observe(function, call, ticks);
+  }
   Record* record = nullptr;
   if (step::mode_of(Call::call_class) == step::Mode::record) {
-    record = begin_record(function, call, ticks);
+    // Zero only where another thread has opened a window in this very moment.
+    record = begin_record(function, call, ticks != 0 ? ticks : event::read_ticks());
   }
   const ncclResult_t result = real();
   call.after(result);
