@@ -102,6 +102,8 @@ JsonObject window_object(const ring::Ring& ring, const ring::Window& window) {
   object.add("cycle", window.cycle);
   if (window.is_startup != 0) {
     object.add("kind", "startup: no step was found before the program ended");
+    // Not a loss by accident, so no drop; but nobody shall take it for the whole program.
+    if (window.is_startup == 2) object.add("cut", "what came after half the ring was full");
   } else {
     object.add("first_step", window.first_step.load(std::memory_order_relaxed))
         .add("last_step", window.last_step.load(std::memory_order_relaxed));

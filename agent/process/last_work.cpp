@@ -20,8 +20,10 @@ void say_no_window(const Agent& agent) {
 void say_no_step(const Agent& agent) {
   const std::uint64_t steps = agent.ring.ring.header().step_count.load(std::memory_order_relaxed);
   if (!agent.speaks_for_node() || steps != 0) return;
+  const bool is_cut = agent.ring.ring.header().windows[0].is_startup == 2;
   say_result("no step was found (step.mark: " + agent.options.step_mark +
-             "): the trace holds the program's beginning, whatever the schedule says");
+             "): the trace holds the program's beginning" +
+             (is_cut ? ", what fitted into half the ring" : "") + ", whatever the schedule says");
 }
 
 }  // namespace

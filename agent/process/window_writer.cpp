@@ -89,7 +89,11 @@ trace::JsonObject WindowWriter::coverage() const {
 
 void WindowWriter::write(ring::Window& window) noexcept try {
   ring::Header& header = agent_.ring.ring.header();
-  header.identity.step_description = agent_.ring.ring.add_name(agent_.tracker->description());
+  // Once for each text: a run of days has more windows than the names have room for.
+  const std::string description = agent_.tracker->description();
+  if (agent_.ring.ring.name(header.identity.step_description) != description) {
+    header.identity.step_description = agent_.ring.ring.add_name(description);
+  }
   // Overwriting would take chunks from under the writer.
   const bool overwrite = ring::target.overwrite.exchange(false, std::memory_order_seq_cst);
   // A thread that still saw it set is done with its chunk by then: it takes microseconds.

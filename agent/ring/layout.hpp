@@ -66,7 +66,7 @@ struct Window {
   std::atomic<std::uint64_t> first_step;
   std::atomic<std::uint64_t> last_step;
   std::uint32_t file_name;   // offset of the written file's path in the names, 0: none yet
-  std::uint32_t is_startup;  // what came before any step was found
+  std::uint32_t is_startup;  // 1: what came before any step was found; 2: only the first of it
   // Header::dropped as it was at the edges: the difference is this window's own loss.
   std::array<std::uint64_t, drop_cause_count> dropped_at_begin;
   std::array<std::uint64_t, drop_cause_count> dropped_at_end;

@@ -93,7 +93,10 @@ void WindowKeeper::begin_startup(std::uint64_t ticks) noexcept {
 void WindowKeeper::end_startup(std::uint64_t ticks) noexcept {
   if (state() != State::startup) return;
   ring::Window* window = startup_.load(std::memory_order_acquire);
-  if (window != nullptr) window->end_ticks.store(ticks, std::memory_order_relaxed);
+  if (window != nullptr) {
+    window->is_startup = 2;
+    window->end_ticks.store(ticks, std::memory_order_relaxed);
+  }
   // The drain calls this: a step that begins at this very moment has the last word.
   State expected = State::startup;
   if (state_.compare_exchange_strong(expected, State::wait, std::memory_order_seq_cst)) {

@@ -219,6 +219,7 @@ TEST_F(WindowKeeperTest, StartupEndsWhereItHadItsShareOfTheRing) {
   keeper_->end_startup(500);
   EXPECT_EQ(keeper_->state(), wait);
   EXPECT_EQ(mode_of(CallClass::launch), Mode::pass);
+  EXPECT_EQ(header().windows[0].is_startup, 2u);
   keeper_->finish(1000);
   EXPECT_EQ(closed(), (std::vector<Seen>{{0, 0, 7, 500}}));
 }
