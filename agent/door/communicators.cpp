@@ -112,6 +112,15 @@ void free_peers(CommunicatorState& state) noexcept {
   errno = saved_errno;
 }
 
+// Without a locked instruction, which would cost more than the rest of an idle call: NCCL allows
+// one thread at a time in a communicator, and the job orders them.
+template <class Count>
+Count count_up(std::atomic<Count>& count) noexcept {
+  const Count before = count.load(std::memory_order_relaxed);
+  count.store(before + 1, std::memory_order_relaxed);
+  return before;
+}
+
 }  // namespace
 
 CommunicatorState* add_communicator(ncclComm_t comm, std::uint64_t hash, int size,
@@ -160,10 +169,10 @@ void complete(CommunicatorState& state) noexcept {
 
 std::uint64_t next_sequence(CommunicatorState& state, event::Collective kind, int peer) noexcept {
   if (!event::is_point_to_point(kind)) {
-    return state.collectives.fetch_add(1, std::memory_order_relaxed);
+    return count_up(state.collectives);
   }
   auto* counter = peer_counter(state, kind, peer);
-  return counter != nullptr ? counter->fetch_add(1, std::memory_order_relaxed) : 0;
+  return counter != nullptr ? count_up(*counter) : 0;
 }
 
 void take_back_sequence(CommunicatorState& state, event::Collective kind, int peer) noexcept {
