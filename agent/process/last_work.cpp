@@ -26,6 +26,15 @@ void say_no_step(const Agent& agent) {
              (is_cut ? ", what fitted into half the ring" : "") + ", whatever the schedule says");
 }
 
+void say_cycles_lost(const Agent& agent) {
+  const std::uint64_t cycles = agent.windows->cycles_lost();
+  if (cycles == 0) return;
+  say_result(
+      "rank " + std::to_string(agent.identity.rank) + ": " + std::to_string(cycles) +
+      " cycles of the schedule were lost: they came faster than they could be written: raise "
+      "schedule.wait or schedule.active");
+}
+
 }  // namespace
 
 void do_last_work(Agent& agent, WindowWriter& writer) noexcept try {
@@ -36,6 +45,7 @@ void do_last_work(Agent& agent, WindowWriter& writer) noexcept try {
   agent.ring.ring.header().finished.store(1, std::memory_order_seq_cst);
   if (writer.files_written() + writer.failures() == 0) say_no_window(agent);
   if (writer.files_written() != 0) say_no_step(agent);
+  say_cycles_lost(agent);
   finish_node(agent);
 } catch (...) {
   // Out of memory at the end: the ring stays, for `traceagent recover`.

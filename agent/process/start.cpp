@@ -36,6 +36,8 @@ namespace {
 
 enum class Phase : std::uint32_t { unstarted, starting, decided };
 constinit std::atomic<Phase> phase{Phase::unstarted};
+// Calls that other threads made meanwhile: they are in no trace, and counted.
+constinit std::atomic<std::uint64_t> calls_during_start{0};
 
 Talk talk_of(const config::Options& options) noexcept {
   if (options.quiet) return Talk::quiet;
@@ -221,7 +223,12 @@ void start_process() noexcept {
   Phase expected = Phase::unstarted;
   // Whoever comes second passes through unrecorded rather than waits: it might hold a lock that
   // the start needs.
-  if (!phase.compare_exchange_strong(expected, Phase::starting, std::memory_order_acq_rel)) return;
+  if (!phase.compare_exchange_strong(expected, Phase::starting, std::memory_order_acq_rel)) {
+    if (ring::writer.nested_in_start == 0) {
+      calls_during_start.fetch_add(1, std::memory_order_relaxed);
+    }
+    return;
+  }
   const int saved_errno = errno;
   ++ring::writer.nested_in_start;
   // First of all: a child forked by another thread meanwhile must find itself unstarted.
@@ -233,6 +240,8 @@ void start_process() noexcept {
     std::unique_ptr<Agent> made = make_agent();
     if (made != nullptr) {
       begin(*made.release());
+      const std::uint64_t missed = calls_during_start.exchange(0, std::memory_order_relaxed);
+      ring::target.ring.count_drop(ring::DropCause::during_start, missed);
     } else {
       step::set_all_modes(step::Mode::pass);
     }

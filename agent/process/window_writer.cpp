@@ -83,7 +83,8 @@ trace::JsonObject WindowWriter::coverage() const {
       .add("dlsym_went_round", door::dlsym_went_round())
       .add("nvtx_clients", door::nvtx_clients())
       .add("schedule_shift_steps", agent_.windows->schedule_shift())
-      .add("step_tokens_lost", agent_.tracker->dropped());
+      .add("step_tokens_lost", agent_.tracker->dropped())
+      .add("cycles_lost", agent_.windows->cycles_lost());
   return coverage;
 }
 

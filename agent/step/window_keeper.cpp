@@ -124,7 +124,10 @@ void WindowKeeper::first_step(std::uint64_t step) noexcept {
 void WindowKeeper::open_window(std::uint64_t step, std::uint64_t ticks) noexcept {
   if (window_ == nullptr) {
     window_ = take_window_slot(ring_);
-    if (window_ == nullptr) return;  // 64 windows wait to be written: this cycle is skipped
+    if (window_ == nullptr) {  // 64 windows wait to be written
+      lacked_slot_ = true;
+      return;
+    }
     start(ring_, *window_, cycle_++, step, ticks, false);
   } else if (window_->first_step.load(std::memory_order_relaxed) == step) {
     // The first step was retracted and begins anew.
@@ -200,6 +203,11 @@ void WindowKeeper::close_window(std::uint64_t step, std::uint64_t ticks) noexcep
 void WindowKeeper::on_step_end(std::uint64_t step, std::uint64_t ticks) noexcept {
   edge_of(ring_, step).end_ticks.store(ticks, std::memory_order_release);
   if (action_of(step) != Action::active_and_save) return;
+  if (lacked_slot_) {
+    cycles_lost_.fetch_add(1, std::memory_order_relaxed);
+    if (window_ == nullptr) ++cycle_;  // its number is missing too: a gap shows in the files
+    lacked_slot_ = false;
+  }
   close_window(step, ticks);
   if (finished_after(step)) return enter(State::off);
   // Where the next cycle follows at once, recording goes on without a gap.

@@ -38,6 +38,10 @@ class WindowKeeper final : public StepListener {
 
   // Steps by which the schedule was moved, because detection locked after its first step.
   std::uint64_t schedule_shift() const noexcept { return shift_; }
+  // Cycles not recorded, or not from their first step, because 64 windows waited to be written.
+  std::uint64_t cycles_lost() const noexcept {
+    return cycles_lost_.load(std::memory_order_relaxed);
+  }
 
  private:
   static constexpr std::uint64_t no_step = UINT64_MAX;
@@ -64,6 +68,8 @@ class WindowKeeper final : public StepListener {
   std::uint64_t shift_ = 0;
   std::uint64_t shifted_epoch_ = 0;
   std::uint64_t latest_step_ = 0;
+  bool lacked_slot_ = false;  // in this cycle
+  std::atomic<std::uint64_t> cycles_lost_{0};
   std::uint32_t cycle_ = 0;
   std::uint64_t retracted_step_ = no_step;  // until it begins again
   bool any_step_ = false;

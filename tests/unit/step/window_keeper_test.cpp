@@ -101,6 +101,8 @@ TEST_F(WindowKeeperTest, SkipsACycleWhenNoWindowWasWritten) {
   EXPECT_EQ(windows.back().first, ring::window_slots - 1) << "none that waits was overwritten";
   run_steps(100, 100);
   EXPECT_EQ(closed(), (std::vector<Seen>{{100, 100, 10'000, 10'090}}));
+  EXPECT_EQ(keeper_->cycles_lost(), 100 - ring::window_slots);
+  EXPECT_EQ(header().windows[0].cycle, 100u) << "lost cycles keep their numbers";
 }
 
 TEST_F(WindowKeeperTest, KeepsTheEdgesOfTheLatestSteps) {
