@@ -11,6 +11,9 @@
 #include "agent/ring/writer.hpp"
 
 namespace traceagent::door {
+
+constinit thread_local CommunicatorState* latest_communicator = nullptr;
+
 namespace {
 
 constexpr std::size_t table_size = 4096;
@@ -99,8 +102,7 @@ std::atomic<std::uint32_t>* peer_counter(CommunicatorState& state, event::Collec
   if (peer < 0 || peer >= ranks) return nullptr;
   auto* counters = peer_counters(state);
   if (counters == nullptr) return nullptr;
-  const auto index = static_cast<std::size_t>(peer) * 2;
-  return &counters[index + (kind == event::Collective::send ? 0 : 1)];
+  return &counters[peer_counter_index(kind, peer)];
 }
 
 void free_peers(CommunicatorState& state) noexcept {
@@ -110,15 +112,6 @@ void free_peers(CommunicatorState& state) noexcept {
   const int saved_errno = errno;
   munmap(static_cast<void*>(counters), ranks * 2 * sizeof(*counters));
   errno = saved_errno;
-}
-
-// Without a locked instruction, which would cost more than the rest of an idle call: NCCL allows
-// one thread at a time in a communicator, and the job orders them.
-template <class Count>
-Count count_up(std::atomic<Count>& count) noexcept {
-  const Count before = count.load(std::memory_order_relaxed);
-  count.store(before + 1, std::memory_order_relaxed);
-  return before;
 }
 
 }  // namespace

@@ -34,6 +34,38 @@ void complete(CommunicatorState& state) noexcept;
 std::uint64_t next_sequence(CommunicatorState& state, event::Collective kind, int peer) noexcept;
 void take_back_sequence(CommunicatorState& state, event::Collective kind, int peer) noexcept;
 
+// The communicator of this thread's last collective, nearly always that of the next one too.
+// Entries are never freed: one that has gone is known by its handle.
+extern constinit thread_local CommunicatorState* latest_communicator
+    __attribute__((tls_model("initial-exec")));
+
+// Without a locked instruction, which would cost more than the rest of an idle call: NCCL allows
+// one thread at a time in a communicator, and the job orders them.
+template <class Count>
+Count count_up(std::atomic<Count>& count) noexcept {
+  const Count before = count.load(std::memory_order_relaxed);
+  count.store(before + 1, std::memory_order_relaxed);
+  return before;
+}
+
+inline std::size_t peer_counter_index(event::Collective kind, int peer) noexcept {
+  return static_cast<std::size_t>(peer) * 2 + (kind == event::Collective::send ? 0 : 1);
+}
+
+// next_sequence() of an idle call: false where something has to be made or looked up first.
+inline bool count_sequence(CommunicatorState& state, event::Collective kind, int peer) noexcept {
+  if (!event::is_point_to_point(kind)) {
+    count_up(state.collectives);
+    return true;
+  }
+  auto* counters = state.peers.load(std::memory_order_acquire);
+  if (counters == nullptr || peer < 0 || peer >= state.size.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  count_up(counters[peer_counter_index(kind, peer)]);
+  return true;
+}
+
 // A new ring: every communicator that lives is written into its table.
 void rewrite_communicators() noexcept;
 

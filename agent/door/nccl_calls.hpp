@@ -25,6 +25,8 @@ struct NcclCallBase : CallBase {
   void before() noexcept {}
   // Also when nothing is recorded.
   void after(int) noexcept {}
+  // All that before() does for an idle call; false where it takes more than counting.
+  bool count_idle() noexcept { return false; }
   static bool accepted(int result) noexcept {
     return result == ncclSuccess || result == ncclInProgress;
   }
@@ -59,11 +61,21 @@ struct CollectiveCall : NcclCallBase {
     if (state == nullptr) return;
     if (state->size.load(std::memory_order_relaxed) == 0) complete(*state);
     sequence = next_sequence(*state, kind, peer);
+    latest_communicator = state;
+  }
+
+  bool count_idle() noexcept {
+    state = latest_communicator;
+    return state != nullptr && state->handle.load(std::memory_order_relaxed) == comm &&
+           count_sequence(*state, kind, peer);
   }
 
   void after(int result) noexcept {
+    if (accepted(result) || state == nullptr) [[likely]] {
+      return;
+    }
     // Refused: the ranks that were not refused do not count it either.
-    if (!accepted(result) && state != nullptr) take_back_sequence(*state, kind, peer);
+    take_back_sequence(*state, kind, peer);
   }
 
   void observe(step::Tracker& tracker, std::uint64_t ticks) const noexcept {
@@ -95,8 +107,10 @@ struct CollectiveCall : NcclCallBase {
 };
 
 struct GroupCall : NcclCallBase {
+  static constexpr CallClass call_class = CallClass::collective;  // idle when they are
   int delta;
   explicit GroupCall(int change) : delta(change) {}
+  bool count_idle() noexcept { return true; }
   void after(int) noexcept {
     std::uint32_t& depth = ring::writer.nccl_group_depth;
     if (delta > 0) ++depth;

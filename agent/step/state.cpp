@@ -10,24 +10,29 @@ bool records(State state) noexcept {
   return state == State::startup || state == State::warmup || state == State::active;
 }
 
-bool must_observe(CallClass call_class, Interest interest, ClassMask counted) noexcept {
-  if ((interest & interest_calls) != 0 && (counted & mask_of(call_class)) != 0) return true;
+Mode observe_if(Interest wanted) noexcept { return wanted != 0 ? Mode::observe : Mode::pass; }
+
+Mode unrecorded_mode(CallClass call_class, Interest interest, ClassMask counted) noexcept {
+  if ((interest & interest_calls) != 0 && (counted & mask_of(call_class)) != 0) {
+    return Mode::observe;
+  }
   switch (call_class) {
     case CallClass::launch:
-      return (interest & interest_launches) != 0;
+      return observe_if(interest & interest_launches);
     case CallClass::copy:
-      return (interest & interest_copies) != 0;
+      return observe_if(interest & interest_copies);
     case CallClass::synchronise:
-      return (interest & interest_synchronisations) != 0;
+      return observe_if(interest & interest_synchronisations);
     case CallClass::range:
-      return (interest & interest_ranges) != 0;
+      return observe_if(interest & interest_ranges);
     // Sequence numbers count every collective of a communicator's life, or ranks whose windows
     // open at different calls would disagree about them.
     case CallClass::collective:
+      return (interest & interest_collectives) != 0 ? Mode::observe : Mode::count;
     case CallClass::communicator:
-      return true;
+      return Mode::observe;
     default:
-      return false;
+      return Mode::pass;
   }
 }
 
@@ -35,7 +40,7 @@ Mode mode_for(State state, CallClass call_class, Interest interest, const Watch&
   if ((watch.open & mask_of(call_class)) == 0) return Mode::pass;
   if (records(state)) return Mode::record;
   if (state == State::off) return Mode::pass;
-  return must_observe(call_class, interest, watch.counted) ? Mode::observe : Mode::pass;
+  return unrecorded_mode(call_class, interest, watch.counted);
 }
 
 }  // namespace

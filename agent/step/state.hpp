@@ -26,7 +26,8 @@ inline constexpr std::size_t call_class_count = static_cast<std::size_t>(CallCla
 enum class Mode : std::uint8_t {
   unstarted = 0,  // so that wrappers which run before any constructor start the agent themselves
   pass,           // straight through
-  observe,        // count steps and sequence numbers, record nothing
+  count,          // sequence numbers alone; only collectives have any
+  observe,        // steps too, record nothing
   record
 };
 

@@ -267,17 +267,24 @@ TEST_F(NcclWrapper, RecordsOnlyTheOutermostCall) {
 }
 
 TEST_F(NcclWrapper, CountsWhileNothingIsRecorded) {
-  step::set_all_modes(step::Mode::observe);
-  call();
-  all_reduce_result = ncclInvalidArgument;
-  EXPECT_EQ(call(), ncclInvalidArgument);
-  all_reduce_result = ncclInProgress;
-  EXPECT_EQ(call(), ncclInProgress);
+  call();  // from here on the communicator is known, and `count` goes the short way
+  std::uint64_t expected = 1;
+  for (const step::Mode mode : {step::Mode::count, step::Mode::observe, step::Mode::count}) {
+    step::set_all_modes(mode);
+    all_reduce_result = ncclSuccess;
+    nested = true;
+    call();
+    all_reduce_result = ncclInvalidArgument;
+    EXPECT_EQ(call(), ncclInvalidArgument);
+    all_reduce_result = ncclInProgress;
+    EXPECT_EQ(call(), ncclInProgress);
+    expected += 2;  // one was refused, and the nested call took no number
+  }
   step::set_all_modes(step::Mode::record);
   all_reduce_result = ncclSuccess;
   call();
-  ASSERT_EQ(recording.records().size(), 1u);
-  EXPECT_EQ(recording.records()[0]->args[1], 2u) << "one was refused";
+  ASSERT_EQ(recording.records().size(), 2u);
+  EXPECT_EQ(recording.records()[1]->args[1], expected);
 }
 
 ncclResult_t real_group() { return ncclSuccess; }
