@@ -73,9 +73,7 @@ void EventText::write_call(const Record& record, std::int64_t tid, const EventTi
     case Layout::communicator:
       communicator_args(record);
       break;
-    case Layout::none:
-    case Layout::range:
-    case Layout::mark:
+    default:
       break;
   }
   writer_.end();

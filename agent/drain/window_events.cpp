@@ -51,8 +51,10 @@ std::vector<ThreadEvents> collect(const ring::Ring& ring, std::uint64_t begin_ti
     for (const event::Record& record : chunk->records) {
       // Acquire pairs with publish(): the record's other fields are seen.
       const std::uint64_t begin = record.begin_ticks.load(std::memory_order_acquire);
-      if (begin >= begin_ticks && begin < end_ticks && begin != 0)
+      if (begin >= begin_ticks && begin < end_ticks && begin != 0 &&
+          event::is_host_call(record.layout)) {
         thread.records.push_back(&record);
+      }
     }
   }
   for (ThreadEvents& thread : threads) {

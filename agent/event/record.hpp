@@ -25,7 +25,13 @@ enum class Layout : std::uint8_t {
   communicator = 12,  // extra: communicator's index in the ring's table, plus 1
   range = 13,         // extra: name; detail: payload type; args: domain's name, payload, colour
   mark = 14,          // as range, but an instant
+  // Not calls of a thread: agent/event/device_record.hpp says what their fields are.
+  device_work = 15,      // what the GPU did, from CUPTI
+  api_call = 16,         // a call as CUPTI saw it
+  timed_by_event = 17,   // a call's work on the device, from a pair of CUDA events
+  collective_plan = 18,  // what NCCL's profiler interface told of a collective
 };
+inline constexpr bool is_host_call(Layout layout) noexcept { return layout < Layout::device_work; }
 
 // Record::detail of a collective. Stored in the ring file: append only.
 enum class Collective : std::uint8_t {

@@ -13,7 +13,7 @@
 namespace traceagent::ring {
 
 inline constexpr std::uint64_t magic = 0x474e4952'41525454u;  // "TTRARING"
-inline constexpr std::uint32_t layout_version = 3;
+inline constexpr std::uint32_t layout_version = 4;
 
 inline constexpr std::size_t chunk_bytes = 64 * 1024;
 inline constexpr std::size_t records_per_chunk = chunk_bytes / sizeof(event::Record) - 1;
@@ -43,12 +43,17 @@ enum class DropCause : std::uint32_t {
   range_unmatched,  // an NVTX range's end without a known start
   communicators_full,
   step_tokens_full,  // step detection missed calls; no event is lost
+  device_ring_full,  // no free chunk for what CUPTI told
+  device_dropped,    // CUPTI had no buffer, by its own count
+  device_late,       // had not arrived when the window was written
+  plan_ring_full,    // no free chunk for what NCCL's profiler interface told
   count
 };
 inline constexpr std::size_t drop_cause_count = static_cast<std::size_t>(DropCause::count);
 inline constexpr std::array<const char*, drop_cause_count> drop_cause_names = {
-    "ring_full",       "overwritten",     "during_start",       "names_full",
-    "ranges_too_deep", "range_unmatched", "communicators_full", "step_tokens_full"};
+    "ring_full",        "overwritten",     "during_start",       "names_full",
+    "ranges_too_deep",  "range_unmatched", "communicators_full", "step_tokens_full",
+    "device_ring_full", "device_dropped",  "device_late",        "plan_ring_full"};
 
 enum class DoorId : std::uint32_t { cudart, nccl, dlsym, driver, nccl_plugin, nvtx, cupti, count };
 inline constexpr std::size_t door_count = static_cast<std::size_t>(DoorId::count);
@@ -92,6 +97,29 @@ inline constexpr std::size_t communicator_slots = 1024;
 
 inline constexpr std::size_t anchor_slots = 64;
 
+// Where the times of the device's work come from.
+enum class DeviceSource : std::uint32_t {
+  none,  // not asked for, or nothing has come yet
+  cupti,
+  cuda_events,  // CUPTI is taken or refused: NCCL operations are timed by events
+  count
+};
+
+// What the drain needs to know of the device side, also after the process's death. Text is offsets
+// into the names; 0: none.
+struct DeviceBlock {
+  std::atomic<DeviceSource> source;
+  std::atomic<std::uint32_t> cupti_version;    // as cuptiGetVersion() says
+  std::atomic<std::uint32_t> problem;          // one line: why there are no device times
+  std::atomic<std::uint32_t> properties_json;  // Kineto's deviceProperties, a JSON array
+  std::atomic<std::uint32_t> streams_json;  // {"<device>/<context>/<stream>": {"name", "priority"}}
+  std::uint32_t reserved;
+  // CLOCK_REALTIME ns: recording has been on from here; 0: it is not on.
+  std::atomic<std::int64_t> recording_since_ns;
+  // Work that ended before this has been delivered (a flush that returned).
+  std::atomic<std::int64_t> delivered_until_ns;
+};
+
 // Who this process is, as needed to write its rank file after its death. Text fields are offsets
 // into the names, 0 meaning empty.
 struct IdentityBlock {
@@ -134,6 +162,7 @@ struct Header {
   std::array<Window, window_slots> windows;
   std::atomic<std::uint64_t> step_count;  // steps ever begun: slot = number mod step_slots
   std::array<StepEdge, step_slots> steps;
+  DeviceBlock device;
   std::atomic<std::uint32_t> communicator_count;
   std::array<Communicator, communicator_slots> communicators;
 };

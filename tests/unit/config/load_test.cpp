@@ -73,6 +73,8 @@ step: {mark: "nvtx:step", per_epoch: 100, samples: 32, tokens: 4096, patience: 2
 ring: {size: 1MiB, full: overwrite, folder: /tmp}
 doors: {cudart: false, nccl: false, dlsym: false, driver: false, nccl_plugin: false, nvtx: false,
         cupti: off}
+device: {buffers: 32MiB, settle: 5s, time_launches: yes}
+nccl: {kernel_channels: true, network: on}
 merge: {mode: off, timeout: 250ms}
 exit: {timeout: 1h}
 identity: {rank: 3, local_rank: 1, world_size: 8, local_world_size: 2, node_rank: 1}
@@ -89,6 +91,8 @@ identity: {rank: 3, local_rank: 1, world_size: 8, local_world_size: 2, node_rank
             R"("ring.full":"overwrite","ring.folder":"/tmp","doors.cudart":false,)"
             R"("doors.nccl":false,"doors.dlsym":false,"doors.driver":false,)"
             R"("doors.nccl_plugin":false,"doors.nvtx":false,"doors.cupti":false,)"
+            R"("device.buffers":"32MiB","device.settle":"5s","device.time_launches":true,)"
+            R"("nccl.kernel_channels":true,"nccl.network":true,)"
             R"("merge.mode":"off","merge.timeout":"250ms","exit.timeout":"1h",)"
             R"("identity.rank":3,"identity.local_rank":1,"identity.world_size":8,)"
             R"("identity.local_world_size":2,"identity.node_rank":1})");
