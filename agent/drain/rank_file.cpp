@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "agent/drain/clock.hpp"
+#include "agent/drain/coverage.hpp"
 #include "agent/drain/event_text.hpp"
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/folders.hpp"
@@ -199,7 +200,9 @@ void RankFile::write(trace::OutputFile& file, const ring::Window& window, const 
   write_lane_names(writer);
   write_events(writer);
   report.events = writer.events();
-  trace::write_footer(file, rank_metadata(ring_, window, report.events, options).text(),
+  WindowCoverage coverage;
+  count_calls(threads_, coverage.calls);
+  trace::write_footer(file, rank_metadata(ring_, window, report.events, options, coverage).text(),
                       !options.recovered);
 }
 

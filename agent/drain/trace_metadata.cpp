@@ -113,16 +113,6 @@ JsonObject window_object(const ring::Ring& ring, const ring::Window& window) {
   return object;
 }
 
-JsonObject doors_object(const ring::Ring& ring) {
-  JsonObject doors;
-  for (std::size_t i = 0; i < ring::door_count; ++i) {
-    JsonObject door;
-    door.add("open", ring.header().door_open[i].load(std::memory_order_relaxed) != 0);
-    doors.add(ring::door_names[i], door);
-  }
-  return doors;
-}
-
 JsonObject dropped_object(const ring::Ring& ring, const ring::Window& window) {
   JsonObject dropped;
   const auto counts = ring::dropped_in(ring, window);
@@ -176,7 +166,7 @@ JsonValue options_value(const ring::Ring& ring) {
 }  // namespace
 
 JsonObject rank_metadata(const ring::Ring& ring, const ring::Window& window, std::uint64_t events,
-                         const RankFileOptions& options) {
+                         const RankFileOptions& options, const WindowCoverage& coverage) {
   const ring::Header& header = ring.header();
   JsonObject object;
   object.add("version", std::to_string(header.agent_version >> 16) + "." +
@@ -188,7 +178,8 @@ JsonObject rank_metadata(const ring::Ring& ring, const ring::Window& window, std
       .add("step_detection", text_of(ring, header.identity.step_description))
       .add("events", events)
       .add("dropped", dropped_object(ring, window))
-      .add("doors", doors_object(ring))
+      .add("doors", doors_object(ring, coverage.calls))
+      .add("device", device_object(ring, coverage.match))
       .add("clock", clock_object(ring, window))
       .add("cost", cost_object(ring, window, events))
       .add("ring_bytes", header.file_bytes)
