@@ -35,6 +35,11 @@ struct DeviceWork {
   std::uint32_t facts;        // args[2], high: offset in the names; see below
   std::uint64_t quantity;     // args[3]: bytes of copies, sets and memory; graph node id of kernels
 };
+// synchronise: no device is known where the context launched nothing yet (no_device); a wait for
+// the whole context has the stream no_stream. overhead: device no_device, and `stream` is the
+// system's id of the thread it hit, 0 if unknown. memory: start_ns == end_ns.
+inline constexpr std::uint16_t no_device = 0xffff;
+inline constexpr std::uint32_t no_stream = 0xffffffff;
 // `facts` is text: the JSON members that many records share, ready to be copied into "args", such
 // as  "registers per thread":32,"shared memory":0,"grid":[64,1,1],"block":[256,1,1]  and for copies
 // in graphs  "graph id":3,"graph node id":12884901890 . 0: none.

@@ -61,7 +61,7 @@ event::Record* next_in_new_chunk(Writer& self) noexcept {
   const bool overwrite = target.overwrite.load(std::memory_order_relaxed);
   // A full ring must cost a load for each event, not two system calls.
   if (!overwrite && ring.header().free_chunks.load(std::memory_order_relaxed) == 0) {
-    ring.count_drop(DropCause::ring_full);
+    ring.count_drop(self.full_cause);
     return nullptr;
   }
   char name[16] = {};
@@ -71,7 +71,7 @@ event::Record* next_in_new_chunk(Writer& self) noexcept {
   if (chunk != nullptr) adopt(self, *chunk);
   errno = saved_errno;
   if (chunk == nullptr) {
-    ring.count_drop(DropCause::ring_full);
+    ring.count_drop(self.full_cause);
     return nullptr;
   }
   return self.next++;

@@ -1,0 +1,74 @@
+#include "agent/device/activity_buffers.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace traceagent::device {
+namespace {
+
+constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t largest_buffer_bytes = 1024 * 1024;
+constexpr std::size_t smallest_buffer_bytes = 64 * 1024;
+// CUPTI takes one for each of the job's threads that calls CUDA, and one for each context.
+constexpr std::size_t wanted_count = 32;
+constexpr std::size_t word_bits = 64;
+
+}  // namespace
+
+bool ActivityBuffers::reserve(std::size_t total_bytes) noexcept {
+  if (base_ != nullptr) return true;
+  buffer_bytes_ =
+      std::clamp(total_bytes / wanted_count, smallest_buffer_bytes, largest_buffer_bytes) /
+      page_bytes * page_bytes;
+  count_ = std::clamp<std::size_t>(total_bytes / buffer_bytes_, 1, most_words * word_bits);
+  // Untouched until it is used: a job without device work pays address space alone.
+  void* memory = mmap(nullptr, count_ * buffer_bytes_, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  base_ = static_cast<std::byte*>(memory);
+  return true;
+}
+
+ActivityBuffers::~ActivityBuffers() {
+  if (base_ != nullptr) munmap(base_, count_ * buffer_bytes_);
+}
+
+std::byte* ActivityBuffers::take() noexcept {
+  if (base_ == nullptr) return nullptr;
+  for (std::size_t i = 0; i * word_bits < count_; ++i) {
+    const std::size_t bits = std::min(count_ - i * word_bits, word_bits);
+    const std::uint64_t all =
+        bits == word_bits ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
+    std::uint64_t seen = lent_[i].load(std::memory_order_relaxed);
+    while ((seen & all) != all) {
+      const std::uint64_t lowest_free = ~seen & (seen + 1);
+      // Acquire pairs with give_back(): its last reader is done.
+      if (lent_[i].compare_exchange_weak(seen, seen | lowest_free, std::memory_order_acquire,
+                                         std::memory_order_relaxed)) {
+        const auto bit = static_cast<std::size_t>(std::countr_zero(lowest_free));
+        return base_ + (i * word_bits + bit) * buffer_bytes_;
+      }
+    }
+  }
+  refused_.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
+}
+
+void ActivityBuffers::give_back(const std::byte* buffer) noexcept {
+  if (base_ == nullptr || buffer < base_ || buffer >= base_ + count_ * buffer_bytes_) return;
+  const std::size_t index = static_cast<std::size_t>(buffer - base_) / buffer_bytes_;
+  const std::uint64_t bit = std::uint64_t{1} << (index % word_bits);
+  lent_[index / word_bits].fetch_and(~bit, std::memory_order_release);
+}
+
+std::size_t ActivityBuffers::lent() const noexcept {
+  std::size_t sum = 0;
+  for (const auto& word : lent_) {
+    sum += static_cast<std::size_t>(std::popcount(word.load(std::memory_order_relaxed)));
+  }
+  return sum;
+}
+
+}  // namespace traceagent::device
