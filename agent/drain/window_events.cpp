@@ -93,14 +93,4 @@ std::uint64_t free_chunks_before(const ring::Ring& ring, std::uint64_t before_ti
   return freed;
 }
 
-std::uint64_t correlation_of(const ring::Ring& ring, const event::Record& record) noexcept {
-  const auto* chunks = reinterpret_cast<const std::byte*>(&ring.chunk(0));
-  const auto distance =
-      static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&record) - chunks);
-  const Chunk& chunk = ring.chunk(distance / ring::chunk_bytes);
-  const std::size_t slot = static_cast<std::size_t>(&record - chunk.records);
-  const std::uint64_t number = chunk.claim_number.load(std::memory_order_relaxed);
-  return number * ring::records_per_chunk + slot + 1;
-}
-
 }  // namespace traceagent::drain

@@ -24,8 +24,7 @@ std::vector<ThreadEvents> collect(const ring::Ring& ring, std::uint64_t begin_ti
 // Returns how many.
 std::uint64_t free_chunks_before(const ring::Ring& ring, std::uint64_t before_ticks) noexcept;
 
-// Unique in the process: the place of the record in the order of all that were ever claimed.
-std::uint64_t correlation_of(const ring::Ring& ring, const event::Record& record) noexcept;
+using ring::correlation_of;
 
 // Merges the threads' events by begin. visit(thread index, record).
 template <class Visit>

@@ -110,7 +110,7 @@ inline void fill(Record& record, const ApiCall& call) noexcept {
 // Fields of Layout::timed_by_event: a host call's work between two CUDA events on its stream, where
 // CUPTI cannot be had.
 struct TimedByEvent {
-  std::uint64_t host_record;  // args[2]: drain::correlation_of() the call's record
+  std::uint64_t host_record;  // args[2]: ring::correlation_of() the call's record
   std::uint64_t stream;       // args[3]: the handle
   std::int64_t start_ns;      // args[0]
   std::int64_t end_ns;        // args[1]

@@ -218,6 +218,16 @@ std::array<std::uint64_t, drop_cause_count> dropped_in(const Ring& ring,
   return dropped;
 }
 
+std::uint64_t correlation_of(const Ring& ring, const event::Record& record) noexcept {
+  const auto* chunks = reinterpret_cast<const std::byte*>(&ring.chunk(0));
+  const auto distance =
+      static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&record) - chunks);
+  const Chunk& chunk = ring.chunk(distance / chunk_bytes);
+  const std::size_t slot = static_cast<std::size_t>(&record - chunk.records);
+  const std::uint64_t number = chunk.claim_number.load(std::memory_order_relaxed);
+  return number * records_per_chunk + slot + 1;
+}
+
 std::uint64_t identity_checksum(const Ring& ring) noexcept {
   IdentityBlock identity = ring.header().identity;
   identity.step_description = 0;

@@ -65,6 +65,9 @@ std::array<std::uint64_t, drop_cause_count> dropped_in(const Ring& ring,
 // The losses so far, as a window keeps them at its edges.
 void note_dropped(const Ring& ring, std::array<std::uint64_t, drop_cause_count>& at_edge) noexcept;
 
+// Unique in the process: the place of the record in the order of all that were ever claimed.
+std::uint64_t correlation_of(const Ring& ring, const event::Record& record) noexcept;
+
 // Over the identity and its texts, but for step_description, which comes late: what of a damaged
 // ring decides where files are written.
 std::uint64_t identity_checksum(const Ring& ring) noexcept;
