@@ -1,0 +1,49 @@
+#include "agent/device/cupti_library.hpp"
+
+#include <dlfcn.h>
+
+namespace traceagent::device {
+namespace {
+
+CuptiLibrary bind(void* handle, LookUp look_up, const std::string& path) {
+  CuptiLibrary library;
+  CuptiFunctions& functions = library.functions;
+#define TRACEAGENT_BIND(member, symbol, parameters) \
+  functions.member = reinterpret_cast<decltype(functions.member)>(look_up(handle, symbol));
+  TRACEAGENT_CUPTI_FUNCTIONS(TRACEAGENT_BIND)
+#undef TRACEAGENT_BIND
+  if (!functions.usable()) return {};
+  if (functions.get_version != nullptr) functions.get_version(&library.version);
+  library.path = path;
+  return library;
+}
+
+void* open_loaded(const std::vector<int>& majors, std::string& found) {
+  for (const int major : majors) {
+    for (const std::string& name : cupti_names(major)) {
+      found = name;
+      if (void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) return handle;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+CuptiLibrary open_cupti(LookUp look_up, int driver_major) {
+  const std::vector<std::string> loaded = loaded_paths();
+  std::string found;
+  if (void* handle = open_loaded(cuda_majors(loaded, driver_major), found)) {
+    return bind(handle, look_up, found);
+  }
+  for (const std::string& candidate : cupti_candidates(loaded, driver_major)) {
+    // Never closed again: its threads and our callbacks outlive any window.
+    if (void* handle = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+      CuptiLibrary library = bind(handle, look_up, candidate);
+      if (!library.path.empty()) return library;
+    }
+  }
+  return {};
+}
+
+}  // namespace traceagent::device

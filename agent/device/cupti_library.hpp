@@ -1,0 +1,21 @@
+#pragma once
+// CUPTI, opened at run time: the one the job has loaded, or the one that fits its libcudart.
+
+#include <cstdint>
+#include <string>
+
+#include "agent/device/cupti_functions.hpp"
+#include "agent/device/loaded_paths.hpp"
+
+namespace traceagent::device {
+
+struct CuptiLibrary {
+  CuptiFunctions functions;
+  std::uint32_t version = 0;  // cuptiGetVersion: 18 = CUDA 11.8, 130000 = 13.0
+  std::string path;           // empty: none was found
+};
+
+// Opened RTLD_LOCAL and never closed. Takes the loader's lock: never from a hook of the job.
+CuptiLibrary open_cupti(LookUp look_up, int driver_major);
+
+}  // namespace traceagent::device

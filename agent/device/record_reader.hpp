@@ -1,0 +1,90 @@
+#pragma once
+// CUPTI's activity buffers → records of the ring.
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "agent/device/api_functions.hpp"
+#include "agent/device/cupti_records.hpp"
+#include "agent/device/text_store.hpp"
+#include "agent/event/device_record.hpp"
+#include "agent/ring/ring.hpp"
+
+namespace traceagent::device {
+
+// cuptiActivityGetNextRecord: the library alone knows how long its records are.
+using NextRecord = CuptiResult (*)(std::uint8_t* buffer, std::size_t valid_bytes, void** record);
+
+// What Kineto derives "blocks per SM" and "warps per SM" from; 0: unknown.
+struct DeviceShape {
+  std::int32_t multiprocessors = 0;
+  std::int32_t warp_size = 0;
+};
+
+class RecordReader {
+ public:
+  struct Counts {
+    std::atomic<std::uint64_t> written{0};
+    std::atomic<std::uint64_t> passed_over{0};  // kinds and calls that are of no use
+    std::atomic<std::uint64_t> unfinished{0};   // no end yet: cut off by a forced flush
+    std::atomic<std::uint64_t> damaged{0};      // beyond the buffer: reading stopped there
+  };
+
+  RecordReader(ring::Ring ring, std::uint32_t version, NextRecord next, ApiFunctions& functions);
+
+  // From any thread, CUPTI's or the job's. Records that find no room in the ring are counted as
+  // device_ring_full.
+  void read(std::uint8_t* buffer, std::size_t valid_bytes) noexcept;
+
+  void set_shape(std::uint32_t device, DeviceShape shape) noexcept;
+  const Counts& counts() const noexcept { return counts_; }
+
+  // Streams that were created while recording, as DeviceBlock::streams_json has them; "" if none.
+  std::string streams_json() const;
+
+ private:
+  void read_one(const std::byte* record) noexcept;
+  void read_kernel(const std::byte* record) noexcept;
+  void read_copy(const std::byte* record) noexcept;
+  void read_peer_copy(const std::byte* record) noexcept;
+  void read_set(const std::byte* record) noexcept;
+  void read_api(const std::byte* record, bool is_driver) noexcept;
+  void read_synchronisation(const std::byte* record) noexcept;
+  void read_memory(const std::byte* record) noexcept;
+  void read_overhead(const std::byte* record) noexcept;
+  void read_graph(const std::byte* record) noexcept;
+  void read_stream(const std::byte* record) noexcept;
+
+  std::uint32_t kernel_facts(const std::byte* record, std::uint32_t device) noexcept;
+  std::uint32_t graph_facts(std::uint64_t node, std::uint32_t graph) noexcept;
+  void write(const event::DeviceWork& work) noexcept;
+  bool has(std::uint32_t since_version) const noexcept { return version_ >= since_version; }
+  void learn_context(std::uint32_t context, std::uint32_t device) noexcept;
+  std::uint16_t device_of(std::uint32_t context) const noexcept;
+
+  ring::Ring ring_;
+  std::uint32_t version_;
+  NextRecord next_;
+  ApiFunctions& functions_;
+  TextStore texts_;
+  Counts counts_;
+
+  static constexpr std::size_t most_devices = 64;
+  std::array<DeviceShape, most_devices> shapes_{};
+  // Which device a context is on: context << 16 | device | bit 63; contexts are numbered from 1.
+  static constexpr std::size_t context_slots = 256;
+  std::array<std::atomic<std::uint64_t>, context_slots> contexts_{};
+  // context << 32 | stream, and its priority.
+  struct Stream {
+    std::atomic<std::uint64_t> id;
+    std::atomic<std::int32_t> priority;
+  };
+  static constexpr std::uint32_t stream_slots = 128;
+  std::array<Stream, stream_slots> streams_{};
+  std::atomic<std::uint32_t> stream_count_{0};
+};
+
+}  // namespace traceagent::device
