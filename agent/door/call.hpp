@@ -7,6 +7,7 @@
 
 #include "agent/api/function.hpp"
 #include "agent/door/start.hpp"
+#include "agent/door/timed_call.hpp"
 #include "agent/event/record.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/ring/writer.hpp"
@@ -60,6 +61,8 @@ void end_record(Record* record, const Call& call, int result) noexcept {
 
 template <class Call>
 bool is_idle() noexcept {
+  // Whether anything is recorded or not.
+  if constexpr (requires { Call::before_every(); }) Call::before_every();
   return step::mode_of(Call::call_class) == step::Mode::pass;
 }
 
@@ -81,7 +84,9 @@ auto take_part(api::Function function, const Describe& describe, const Real& rea
   mode = step::mode_of(Call::call_class);
   Record* record = nullptr;
   if (mode == step::Mode::record) record = begin_record(function, call, ticks);
+  LaunchTimer<Call> timer(function, call, record);
   const auto result = real();
+  timer.end(static_cast<int>(result) == 0);
   end_record(record, call, static_cast<int>(result));
   return result;
 }

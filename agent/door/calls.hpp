@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "agent/device/event_timing.hpp"
 #include "agent/door/kernel_names.hpp"
 #include "agent/event/record.hpp"
 #include "agent/step/state.hpp"
@@ -297,6 +298,11 @@ struct DeviceCall : CallBase {
 
 struct OtherCall : CallBase {
   static constexpr CallClass call_class = CallClass::stream;
+};
+
+struct DeviceResetCall : OtherCall {
+  // Our own events die with the job's contexts.
+  static void before_every() noexcept { device::before_device_reset(); }
 };
 
 }  // namespace traceagent::door

@@ -6,9 +6,13 @@
 #include "agent/door/call.hpp"
 #include "agent/door/nccl_calls.hpp"
 #include "agent/door/targets.hpp"
+#include "agent/door/timed_nccl_call.hpp"
 #include "agent/door/wrappers.hpp"
 
 namespace traceagent::door {
+
+constinit thread_local GroupStreams group_streams{};
+
 namespace {
 
 // A stack address rather than a counter: a longjmp out of NCCL would leave a counter high for ever,
@@ -55,8 +59,10 @@ ncclResult_t take_part_nccl(api::Function function, Call call, const Real& real)
     // Zero only where another thread has opened a window in this very moment.
     record = begin_record(function, call, ticks != 0 ? ticks : event::read_ticks());
   }
+  NcclTimer<Call> timer(function, call, record);
   const ncclResult_t result = real();
   call.after(result);
+  timer.end(call, result);
   end_record(record, call, result);
   return result;
 }

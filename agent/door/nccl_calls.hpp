@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "agent/device/event_timing.hpp"
 #include "agent/door/calls.hpp"
 #include "agent/door/communicators.hpp"
 #include "agent/event/hash.hpp"
@@ -106,6 +107,26 @@ struct CollectiveCall : NcclCallBase {
   }
 };
 
+// The streams that the thread's open group will launch on: ncclGroupEnd itself names none.
+struct GroupStreams {
+  static constexpr std::uint32_t most = 16;
+  struct Entry {
+    cudaStream_t stream;
+    int device;
+  };
+  std::uint32_t count;
+  Entry entries[most];
+
+  void add(cudaStream_t stream, int device) noexcept {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (entries[i].stream == stream && entries[i].device == device) return;
+    }
+    if (count == most) return device::count_untimed(device::Untimed::many_streams);
+    entries[count++] = {stream, device};
+  }
+};
+extern constinit thread_local GroupStreams group_streams __attribute__((tls_model("initial-exec")));
+
 struct GroupCall : NcclCallBase {
   static constexpr CallClass call_class = CallClass::collective;  // idle when they are
   int delta;
@@ -115,6 +136,7 @@ struct GroupCall : NcclCallBase {
     std::uint32_t& depth = ring::writer.nccl_group_depth;
     if (delta > 0) ++depth;
     if (delta < 0 && depth > 0) --depth;
+    if (depth == 0) group_streams.count = 0;
   }
 };
 

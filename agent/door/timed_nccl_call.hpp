@@ -1,0 +1,67 @@
+#pragma once
+// NCCL operations timed by CUDA events: one outside of a group by itself; those of a group run when
+// the outermost ncclGroupEnd launches them, so that one is timed, once on each stream of the group.
+
+#include <array>
+#include <cstdint>
+
+#include "agent/device/event_timing.hpp"
+#include "agent/door/event_timing_binding.hpp"
+#include "agent/door/nccl_calls.hpp"
+
+namespace traceagent::door {
+
+template <class Call>
+class NcclTimer {
+ public:
+  NcclTimer(api::Function, const Call&, const Record*) noexcept {}
+  void end(const Call& call, ncclResult_t) noexcept {
+    if constexpr (requires { call.made; }) {
+      if (call.made != nullptr) note_device_of_communicator();
+    }
+  }
+};
+
+template <>
+class NcclTimer<CollectiveCall> {
+ public:
+  NcclTimer(api::Function, const CollectiveCall& call, const Record* record) noexcept {
+    if (record == nullptr || !device::is_timing_by_events()) return;
+    if (ring::writer.nccl_group_depth == 0) {
+      timer_.begin(*record, call.stream);
+    } else {
+      group_streams.add(call.stream, device::device_of_stream(call.stream));
+    }
+  }
+  // ncclInProgress: a thread of NCCL's launches it later, when an end event would lie before it.
+  void end(const CollectiveCall&, ncclResult_t result) noexcept {
+    timer_.end(result == ncclSuccess);
+  }
+
+ private:
+  device::OperationTimer timer_;
+};
+
+template <>
+class NcclTimer<GroupCall> {
+ public:
+  NcclTimer(api::Function function, const GroupCall&, const Record* record) noexcept {
+    const bool launches =
+        function == api::Function::ncclGroupEnd && ring::writer.nccl_group_depth == 1;
+    if (!launches || record == nullptr || !device::is_timing_by_events()) return;
+    count_ = group_streams.count;
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      const GroupStreams::Entry& entry = group_streams.entries[i];
+      timers_[i].begin(*record, entry.stream, entry.device);
+    }
+  }
+  void end(const GroupCall&, ncclResult_t result) noexcept {
+    for (std::uint32_t i = 0; i < count_; ++i) timers_[i].end(result == ncclSuccess);
+  }
+
+ private:
+  std::uint32_t count_ = 0;
+  std::array<device::OperationTimer, GroupStreams::most> timers_;
+};
+
+}  // namespace traceagent::door
