@@ -35,12 +35,14 @@ void list(const char* name, int first, int last) {
 #define CUDART(majors, variant, name, ...) CALL(EACH_##variant, name, RANGE_##majors)
 #define REGISTRATION(majors, name) CALL(EACH_plain, name, RANGE_##majors)
 #define NCCL(name, ...) std::puts(#name);
+#define NCCL_PLUGIN(version) std::puts("ncclProfiler_v" #version);
 
 }  // namespace
 
 int main() {
 #include "agent/api/cuda_runtime.def"
 #include "agent/api/nccl.def"
+#include "agent/api/nccl_plugin.def"
 #include "agent/api/registration.def"
   for (const char* name : {"dlsym", "dlvsym", "_exit", "_Exit", "InitializeInjectionNvtx2",
                            // The version nodes themselves.

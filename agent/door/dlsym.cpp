@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "agent/door/loaded_objects.hpp"
+#include "agent/door/nccl_plugin.hpp"
 #include "agent/door/wrappers.hpp"
 
 namespace traceagent::door {
@@ -71,6 +72,7 @@ void* wrapper_for(void* handle, const char* symbol, const LookUp& look_up) noexc
   // RTLD_DEFAULT and RTLD_NEXT find our exported wrapper by themselves where they should.
   if (symbol == nullptr || handle == RTLD_NEXT || handle == RTLD_DEFAULT) return nullptr;
   if (!open.load(std::memory_order_relaxed)) return nullptr;
+  if (is_nccl_profiler_name(symbol)) return nccl_profiler_for(symbol, look_up());
   const api::Function function = find_function(symbol);
   if (function == api::Function::none || function >= api::Function::nvtx_range) return nullptr;
   void* real = look_up();
@@ -81,6 +83,7 @@ void* wrapper_for(void* handle, const char* symbol, const LookUp& look_up) noexc
 }  // namespace
 
 void open_dlsym_door(bool is_open) noexcept { open.store(is_open, std::memory_order_relaxed); }
+bool dlsym_door_is_open() noexcept { return open.load(std::memory_order_relaxed); }
 std::uint64_t dlsym_replaced() noexcept { return replaced.load(std::memory_order_relaxed); }
 std::uint64_t dlsym_went_round() noexcept { return went_round.load(std::memory_order_relaxed); }
 

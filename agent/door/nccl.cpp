@@ -5,6 +5,7 @@
 
 #include "agent/door/call.hpp"
 #include "agent/door/nccl_calls.hpp"
+#include "agent/door/nccl_plugin.hpp"
 #include "agent/door/targets.hpp"
 #include "agent/door/timed_nccl_call.hpp"
 #include "agent/door/wrappers.hpp"
@@ -60,7 +61,10 @@ ncclResult_t take_part_nccl(api::Function function, Call call, const Real& real)
     record = begin_record(function, call, ticks != 0 ? ticks : event::read_ticks());
   }
   NcclTimer<Call> timer(function, call, record);
+  // NCCL's profiler interface, called from inside, tells how this very call is carried out.
+  open_nccl_call = record;
   const ncclResult_t result = real();
+  open_nccl_call = nullptr;
   call.after(result);
   timer.end(call, result);
   end_record(record, call, result);

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "agent/door/dlsym.hpp"
+#include "agent/door/nccl_plugin.hpp"
 #include "agent/door/nvtx.hpp"
 #include "agent/process/notices.hpp"
 
@@ -36,6 +37,7 @@ void offer_nvtx() noexcept {
   look_at_error_output();
   if (is_off("TRACEAGENT_ENABLED")) return;
   door::open_dlsym_door(!is_off("TRACEAGENT_DOORS_DLSYM"));
+  if (!is_off("TRACEAGENT_DOORS_NCCL_PLUGIN")) door::offer_nccl_plugin();
   if (!is_off("TRACEAGENT_DOORS_NVTX")) {
     door::open_nvtx_door(true);
     offer_nvtx();

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "agent/door/nccl_plugin.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/version.hpp"
@@ -79,6 +80,8 @@ void write_identity(Agent& agent) {
   header.door_open[static_cast<std::size_t>(ring::DoorId::cudart)] = agent.options.doors_cudart;
   header.door_open[static_cast<std::size_t>(ring::DoorId::nccl)] = agent.options.doors_nccl;
   header.door_open[static_cast<std::size_t>(ring::DoorId::dlsym)] = agent.options.doors_dlsym;
+  header.door_open[static_cast<std::size_t>(ring::DoorId::nccl_plugin)] =
+      agent.options.doors_nccl_plugin && door::nccl_plugin_can_be_found();
   header.door_open[static_cast<std::size_t>(ring::DoorId::nvtx)] = agent.options.doors_nvtx;
 }
 

@@ -14,6 +14,7 @@
 #include "agent/door/communicators.hpp"
 #include "agent/door/interned_text.hpp"
 #include "agent/door/kernel_names.hpp"
+#include "agent/door/nccl_plugin.hpp"
 #include "agent/door/wrappers.hpp"
 #include "agent/event/clock_anchor.hpp"
 #include "agent/event/ticks.hpp"
@@ -165,6 +166,8 @@ void begin(Agent& made) {
   write_identity(made);
   header.nominal_ns_per_tick = event::measure_ns_per_tick();
   ring::add_anchor(made.ring.ring, event::take_anchor());
+  door::ask_nccl_for({made.options.doors_nccl_plugin, made.options.nccl_kernel_channels,
+                      made.options.nccl_network});
   watch_steps(made);
   header.ready.store(1, std::memory_order_release);
   record_into(made);

@@ -3,6 +3,8 @@
 namespace traceagent::step {
 
 constinit std::array<std::atomic<Mode>, call_class_count> modes{};
+constinit std::atomic<bool> recording{false};
+constinit std::atomic<void (*)() noexcept> on_recording{nullptr};
 
 namespace {
 
@@ -43,6 +45,11 @@ Mode mode_for(State state, CallClass call_class, Interest interest, const Watch&
   return unrecorded_mode(call_class, interest, watch.counted);
 }
 
+void set_recording(bool on) noexcept {
+  recording.store(on, std::memory_order_seq_cst);
+  if (auto* listener = on_recording.load(std::memory_order_acquire)) listener();
+}
+
 }  // namespace
 
 void set_modes(State state, Interest interest, const Watch& watch) noexcept {
@@ -51,10 +58,12 @@ void set_modes(State state, Interest interest, const Watch& watch) noexcept {
     // Sequentially consistent for WindowKeeper::refresh_modes(), which two threads may be in.
     modes[i].store(mode_for(state, call_class, interest, watch), std::memory_order_seq_cst);
   }
+  set_recording(records(state));
 }
 
 void set_all_modes(Mode mode) noexcept {
   for (auto& each : modes) each.store(mode, std::memory_order_relaxed);
+  set_recording(mode == Mode::record);
 }
 
 }  // namespace traceagent::step

@@ -60,6 +60,12 @@ struct Watch {
   ClassMask counted = 0;  // where the function of `step.mark: call:` may be
 };
 
+// Whether the schedule records: for what is no call of the job, such as NCCL's profiler interface.
+extern constinit std::atomic<bool> recording;
+// Called after each time `recording` may have changed, by whichever thread moves the schedule;
+// null: nobody listens. (The doors may not be included from here.)
+extern constinit std::atomic<void (*)() noexcept> on_recording;
+
 // Sets every class's mode for a state; `interest` is what step detection must see meanwhile.
 void set_modes(State state, Interest interest, const Watch& watch) noexcept;
 void set_all_modes(Mode mode) noexcept;
