@@ -1,11 +1,10 @@
 #pragma once
 // What is known of the job's communicators: identity equal on all their ranks, sequence numbers.
 
-#include <nccl.h>
-
 #include <atomic>
 #include <cstdint>
 
+#include "agent/api/nccl_types.hpp"
 #include "agent/event/record.hpp"
 
 namespace traceagent::door {

@@ -3,10 +3,9 @@
 // before() runs also when nothing is recorded: sequence numbers and communicators are counted from
 // a communicator's birth.
 
-#include <nccl.h>
-
 #include <cstdint>
 
+#include "agent/api/nccl_types.hpp"
 #include "agent/device/event_timing.hpp"
 #include "agent/door/calls.hpp"
 #include "agent/door/communicators.hpp"

@@ -39,11 +39,18 @@ endfunction()
 traceagent_static_library(yaml_cpp_static libyaml-cpp.a yaml-cpp/yaml.h)
 traceagent_static_library(zlib_static libz.a zlib.h)
 
-# The wheels of packaging/setup if they are there, else a toolkit of the machine. Never a mixture of
-# two CUDA versions: the machine's toolkit is asked only when build/deps has none.
+# The wheels of packaging/setup if they are there, else the toolkit that it found, else, without it,
+# CUDA_HOME's or what CMake finds. Never a mixture of two CUDA versions.
+set(toolkit_record "${TRACEAGENT_DEPS}/toolkit_root")
 if(EXISTS "${TRACEAGENT_DEPS}/cuda/bin/nvcc")
   set(TRACEAGENT_CUDA_ROOT "${TRACEAGENT_DEPS}/cuda")
+elseif(EXISTS "${toolkit_record}")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${toolkit_record}")
+  file(STRINGS "${toolkit_record}" TRACEAGENT_CUDA_ROOT LIMIT_COUNT 1)
 else()
+  if(NOT DEFINED CUDAToolkit_ROOT AND NOT DEFINED ENV{CUDAToolkit_ROOT} AND DEFINED ENV{CUDA_HOME})
+    set(CUDAToolkit_ROOT "$ENV{CUDA_HOME}")
+  endif()
   find_package(CUDAToolkit QUIET)
   if(NOT CUDAToolkit_FOUND)
     message(FATAL_ERROR "no CUDA Toolkit: ${TRACEAGENT_SETUP_HINT}")
@@ -83,4 +90,19 @@ endfunction()
 traceagent_header_target(cuda_headers "${TRACEAGENT_CUDA_INCLUDE}" "${TRACEAGENT_CUPTI_INCLUDE}")
 traceagent_header_target(nccl_headers "${TRACEAGENT_NCCL_INCLUDE}" "${TRACEAGENT_CUDA_INCLUDE}")
 traceagent_header_target(nvtx_headers "${TRACEAGENT_NVTX_INCLUDE}")
+
+# The simulated GPU and the tests are written against CUDA 13 and NCCL 2.28 and see those headers
+# first, in front of an older toolkit's (see tests/CMakeLists.txt).
+set(TRACEAGENT_TEST_HEADERS "")
+file(STRINGS "${TRACEAGENT_CUDA_INCLUDE}/cuda.h" cuda_13 REGEX "define CUDA_VERSION 1[3-9]")
+file(STRINGS "${TRACEAGENT_NCCL_INCLUDE}/nccl.h" nccl_2_28
+  REGEX "define NCCL_MINOR (2[89]|[3-9][0-9])")
+if(TRACEAGENT_TESTS AND NOT (cuda_13 AND nccl_2_28))
+  set(TRACEAGENT_TEST_HEADERS "${TRACEAGENT_DEPS}/test_headers/include")
+  if(NOT EXISTS "${TRACEAGENT_TEST_HEADERS}/nccl.h")
+    message(WARNING "no simulated GPU, no tests: they need the headers of CUDA 13 and NCCL 2.28: "
+      "${TRACEAGENT_SETUP_HINT}")
+    set(TRACEAGENT_TESTS OFF)
+  endif()
+endif()
 message(STATUS "CUDA Toolkit ${TRACEAGENT_CUDA_ROOT}, NCCL ${TRACEAGENT_NCCL_LIBRARY}")
