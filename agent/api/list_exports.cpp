@@ -37,9 +37,16 @@ void list(const char* name, int first, int last) {
 #define NCCL(name, ...) std::puts(#name);
 #define NCCL_PLUGIN(version) std::puts("ncclProfiler_v" #version);
 
+// Every library of CUPTI has them all: what one lacks, no program asks of it.
+#define CUPTI_ROW(tag, soname, mark, name) std::puts(name mark soname);
+#define CUPTI_NODE(tag, soname, mark, name) std::puts(soname);
+#define CUPTI(name, ...) EACH_CUPTI_LIBRARY(CUPTI_ROW, #name)
+
 }  // namespace
 
 int main() {
+#include "agent/api/cupti.def"
+  EACH_CUPTI_LIBRARY(CUPTI_NODE, )
 #include "agent/api/cuda_runtime.def"
 #include "agent/api/nccl.def"
 #include "agent/api/nccl_plugin.def"

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "agent/door/cupti_calls.hpp"
 #include "agent/door/loaded_objects.hpp"
 #include "agent/door/nccl_plugin.hpp"
 #include "agent/door/wrappers.hpp"
@@ -72,6 +73,7 @@ void* wrapper_for(void* handle, const char* symbol, const LookUp& look_up) noexc
   // RTLD_DEFAULT and RTLD_NEXT find our exported wrapper by themselves where they should.
   if (symbol == nullptr || handle == RTLD_NEXT || handle == RTLD_DEFAULT) return nullptr;
   if (!open.load(std::memory_order_relaxed)) return nullptr;
+  if (is_cupti_name(symbol)) return cupti_wrapper_for(symbol, look_up());
   if (is_nccl_profiler_name(symbol)) return nccl_profiler_for(symbol, look_up());
   const api::Function function = find_function(symbol);
   if (function == api::Function::none || function >= api::Function::nvtx_range) return nullptr;

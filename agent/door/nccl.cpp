@@ -12,7 +12,7 @@
 
 namespace traceagent::door {
 
-constinit thread_local GroupStreams group_streams{};
+constinit thread_local GroupStreams group_streams __attribute__((tls_model("initial-exec"))) = {};
 
 namespace {
 

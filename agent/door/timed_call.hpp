@@ -3,6 +3,7 @@
 // timer for each type of call, empty for all others. Made after the call's record and before the
 // real call; end() after it.
 
+#include <concepts>
 #include <string_view>
 
 #include "agent/api/function.hpp"
