@@ -17,6 +17,17 @@ namespace traceagent::api {
 #define IN_before_12(...)
 #define IN_before_13(...)
 #define CUDART(majors, variant, name, parameters, arguments, ...) IN_##majors(EACH_##variant(name))
+// cuda.h makes macros of the driver's own names: they are only stringized and pasted here.
+#define SUFFIX_v1
+#define SUFFIX_v2 "_v2"
+#define DRIVER_EACH_plain(id, symbol, name) DRIVER_ROW(id, symbol, name)
+#define DRIVER_EACH_ptsz(id, symbol, name) \
+  DRIVER_ROW(id, symbol, name) DRIVER_ROW(id##_ptsz, symbol "_ptsz", name)
+#define DRIVER_EACH_ptds(id, symbol, name) \
+  DRIVER_ROW(id, symbol, name) DRIVER_ROW(id##_ptds, symbol "_ptds", name)
+#define DRIVER(name, abi, since, variant, ...) \
+  DRIVER_EACH_##variant(name##_##abi, #name SUFFIX_##abi, #name)
+#define DRIVER_ANNOUNCEMENT(name, abi, since) DRIVER_ROW(name##_##abi, #name SUFFIX_##abi, #name)
 
 // Means something only together with the agent version that wrote it: rings and their readers
 // agree on it by layout_version.
@@ -33,12 +44,25 @@ enum class Function : std::uint16_t {
 #define NCCL(name, parameters, arguments, ...) name,
 #include "agent/api/nccl.def"
 #undef NCCL
+  first_driver,
+  before_driver = first_driver - 1,
+#define DRIVER_ROW(id, symbol, name) id,
+#include "agent/api/cuda_driver.def"
+#include "agent/api/driver_announcement.def"
+#undef DRIVER_ROW
   nvtx_range,
   nvtx_mark,
   count
 };
 
 inline constexpr std::size_t function_count = static_cast<std::size_t>(Function::count);
+
+constexpr bool is_nccl(Function function) noexcept {
+  return function >= Function::first_nccl && function < Function::first_driver;
+}
+constexpr bool is_driver(Function function) noexcept {
+  return function >= Function::first_driver && function < Function::nvtx_range;
+}
 
 struct FunctionName {
   std::string_view symbol;  // as exported: cudaMemcpyAsync_ptsz
@@ -62,10 +86,21 @@ inline constexpr FunctionName function_names[function_count + 1] = {
 #define NCCL(name, parameters, arguments, ...) {#name, #name, "nccl"},
 #include "agent/api/nccl.def"
 #undef NCCL
+#define DRIVER_ROW(id, symbol, name) {symbol, name, "cuda_driver"},
+#include "agent/api/cuda_driver.def"
+#include "agent/api/driver_announcement.def"
+#undef DRIVER_ROW
     {"nvtx_range", "range", "user_annotation"},
     {"nvtx_mark", "mark", "user_annotation"},
 };
 
+#undef DRIVER
+#undef DRIVER_ANNOUNCEMENT
+#undef DRIVER_EACH_plain
+#undef DRIVER_EACH_ptsz
+#undef DRIVER_EACH_ptds
+#undef SUFFIX_v1
+#undef SUFFIX_v2
 #undef CUDART
 #undef EACH_plain
 #undef EACH_ptsz

@@ -36,6 +36,17 @@ void list(const char* name, int first, int last) {
 #define REGISTRATION(majors, name) CALL(EACH_plain, name, RANGE_##majors)
 #define NCCL(name, ...) std::puts(#name);
 #define NCCL_PLUGIN(version) std::puts("ncclProfiler_v" #version);
+#define SUFFIX_v1
+#define SUFFIX_v2 "_v2"
+#define DRIVER_EACH_plain(symbol) std::puts(symbol);
+#define DRIVER_EACH_ptsz(symbol) \
+  std::puts(symbol);             \
+  std::puts(symbol "_ptsz");
+#define DRIVER_EACH_ptds(symbol) \
+  std::puts(symbol);             \
+  std::puts(symbol "_ptds");
+#define DRIVER(name, abi, since, variant, ...) DRIVER_EACH_##variant(#name SUFFIX_##abi)
+#define DRIVER_ANNOUNCEMENT(name, abi, since) std::puts(#name SUFFIX_##abi);
 
 // Every library of CUPTI has them all: what one lacks, no program asks of it.
 #define CUPTI_ROW(tag, soname, mark, name) std::puts(name mark soname);
@@ -47,13 +58,16 @@ void list(const char* name, int first, int last) {
 int main() {
 #include "agent/api/cupti.def"
   EACH_CUPTI_LIBRARY(CUPTI_NODE, )
+#include "agent/api/cuda_driver.def"
 #include "agent/api/cuda_runtime.def"
+#include "agent/api/driver_announcement.def"
 #include "agent/api/nccl.def"
 #include "agent/api/nccl_plugin.def"
 #include "agent/api/registration.def"
-  for (const char* name : {"dlsym", "dlvsym", "_exit", "_Exit", "InitializeInjectionNvtx2",
-                           // The version nodes themselves.
-                           "libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13"}) {
+  for (const char* name :
+       {"dlsym", "dlvsym", "_exit", "_Exit", "InitializeInjectionNvtx2", "InitializeInjection",
+        // The version nodes themselves.
+        "libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13"}) {
     std::puts(name);
   }
   return 0;

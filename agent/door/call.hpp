@@ -66,6 +66,45 @@ bool is_idle() noexcept {
   return step::mode_of(Call::call_class) == step::Mode::pass;
 }
 
+// True for a frame that was called, however indirectly, by the one at `outer` (0: none), if that
+// still runs. Addresses rather than a depth: a longjmp would leave a depth too high for ever, an
+// address is seen to be stale as soon as the stack has shrunk past it.
+inline bool is_inside(std::uintptr_t outer, std::uintptr_t frame) noexcept { return frame < outer; }
+
+// What libcudart calls of the driver, and the driver of itself, is part of the outermost call.
+class CudaFrame {
+ public:
+  explicit CudaFrame(std::uintptr_t frame) noexcept
+      : outer_(is_inside(ring::writer.cuda_frame, frame) ? ring::writer.cuda_frame : 0) {
+    if (outer_ == 0) ring::writer.cuda_frame = frame;
+  }
+  ~CudaFrame() { ring::writer.cuda_frame = outer_; }
+  CudaFrame(const CudaFrame&) = delete;
+  CudaFrame& operator=(const CudaFrame&) = delete;
+
+ private:
+  const std::uintptr_t outer_;
+};
+
+// Whether step detection has heard of what a call does from the call that it is within.
+enum class Told : bool { now, already };
+
+template <class Call, class Real>
+auto observe_and_record(api::Function function, Call call, const Real& real, Told told) {
+  const std::uint64_t ticks = event::read_ticks();
+  if (told == Told::now) observe(function, call, ticks);
+  // Read only now: this very call may have begun the step that opens a window.
+  Record* record = nullptr;
+  if (step::mode_of(Call::call_class) == step::Mode::record) {
+    record = begin_record(function, call, ticks);
+  }
+  LaunchTimer<Call> timer(function, call, told == Told::now ? record : nullptr);
+  const auto result = real();
+  timer.end(static_cast<int>(result) == 0);
+  end_record(record, call, static_cast<int>(result));
+  return result;
+}
+
 // The way of a call that does not pass straight through. `describe` makes the Call, `real` calls
 // the real function.
 template <class Describe, class Real>
@@ -77,18 +116,9 @@ auto take_part(api::Function function, const Describe& describe, const Real& rea
     mode = step::mode_of(Call::call_class);
   }
   if (mode <= step::Mode::pass || ring::writer.nested_in_start != 0) return real();
-  Call call = describe();
-  const std::uint64_t ticks = event::read_ticks();
-  observe(function, call, ticks);
-  // Read again: this very call may have begun the step that opens a window.
-  mode = step::mode_of(Call::call_class);
-  Record* record = nullptr;
-  if (mode == step::Mode::record) record = begin_record(function, call, ticks);
-  LaunchTimer<Call> timer(function, call, record);
-  const auto result = real();
-  timer.end(static_cast<int>(result) == 0);
-  end_record(record, call, static_cast<int>(result));
-  return result;
+  if (!cudart_is_open.load(std::memory_order_relaxed)) return real();
+  const CudaFrame outermost(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+  return observe_and_record(function, describe(), real, Told::now);
 }
 
 }  // namespace traceagent::door

@@ -15,6 +15,7 @@
 #include "agent/door/cupti_calls.hpp"
 #include "agent/door/loaded_objects.hpp"
 #include "agent/door/nccl_plugin.hpp"
+#include "agent/door/start.hpp"
 #include "agent/door/wrappers.hpp"
 
 namespace traceagent::door {
@@ -42,7 +43,7 @@ const char* soname_of(const void* address) noexcept {
 
 Library library_of(const void* address, api::Function function) noexcept {
   // NCCL's functions are NCCL's wherever they are linked in.
-  if (function >= api::Function::first_nccl) return Library::nccl;
+  if (api::is_nccl(function)) return Library::nccl;
   const char* soname = soname_of(address);
   for (std::size_t i = 0; i < library_count; ++i) {
     if (std::strcmp(soname, library_names[i].soname) == 0) return static_cast<Library>(i);
@@ -50,22 +51,12 @@ Library library_of(const void* address, api::Function function) noexcept {
   return Library::count;
 }
 
-// The wrapper, once it is tied to `real`; nullptr when another copy of the library has it already:
-// then the caller gets what it asked for, and the coverage report says so.
+// nullptr where the caller gets what it asked for, and the coverage report says so.
 void* replace(void* real, api::Function function) noexcept {
   const Library library = library_of(real, function);
-  void* wrapper = library != Library::count ? wrapper_of(library, function) : nullptr;
-  if (wrapper != nullptr) {
-    void* known = nullptr;
-    target(library, function).compare_exchange_strong(known, real, std::memory_order_relaxed);
-    if (known == nullptr) keep_loaded(real);
-    if (known == nullptr || known == real) {
-      replaced.fetch_add(1, std::memory_order_relaxed);
-      return wrapper;
-    }
-  }
-  went_round.fetch_add(1, std::memory_order_relaxed);
-  return nullptr;
+  void* wrapper = library != Library::count ? wrapper_for_target(library, function, real) : nullptr;
+  (wrapper != nullptr ? replaced : went_round).fetch_add(1, std::memory_order_relaxed);
+  return wrapper;
 }
 
 template <class LookUp>
@@ -77,6 +68,7 @@ void* wrapper_for(void* handle, const char* symbol, const LookUp& look_up) noexc
   if (is_nccl_profiler_name(symbol)) return nccl_profiler_for(symbol, look_up());
   const api::Function function = find_function(symbol);
   if (function == api::Function::none || function >= api::Function::nvtx_range) return nullptr;
+  if (api::is_driver(function) && !driver_is_open.load(std::memory_order_relaxed)) return nullptr;
   void* real = look_up();
   if (real == nullptr || is_ours(real)) return nullptr;
   return replace(real, function);

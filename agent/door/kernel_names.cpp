@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
+#include <cstring>
 
 #include "agent/event/hash.hpp"
 #include "agent/ring/writer.hpp"
@@ -22,6 +24,8 @@ struct Registration {
 constexpr std::size_t block_entries = 4096;
 constexpr std::size_t block_count = 256;
 using Block = std::array<Registration, block_entries>;
+
+constexpr std::size_t most_copied_bytes = 16 << 20;
 
 constinit std::array<std::atomic<Block*>, block_count> blocks{};
 constinit std::atomic<std::size_t> registered{0};
@@ -107,6 +111,19 @@ void register_kernel(const void* function, const char* name) noexcept {
   entry.name = name;
   entry.function.store(function, std::memory_order_release);
   forget_unknown(function);
+}
+
+void register_kernel_copied(const void* function, const char* name) noexcept {
+  static constinit std::atomic<std::size_t> copied_bytes{0};
+  if (name == nullptr) return;
+  const std::size_t bytes = std::strlen(name) + 1;
+  if (copied_bytes.fetch_add(bytes, std::memory_order_relaxed) > most_copied_bytes) return;
+  const int saved_errno = errno;
+  auto* copy = static_cast<char*>(std::malloc(bytes));
+  errno = saved_errno;
+  if (copy == nullptr) return;
+  std::memcpy(copy, name, bytes);
+  register_kernel(function, copy);
 }
 
 void alias_kernel(const void* handle, const void* function) noexcept {

@@ -8,6 +8,12 @@
 #include <cstdint>
 #include <cstring>
 
+// Where this object begins and ends in memory: from the linker.
+extern "C" {
+[[gnu::visibility("hidden")]] extern const char __ehdr_start;
+[[gnu::visibility("hidden")]] extern const char _end;
+}
+
 namespace traceagent::door {
 namespace {
 
@@ -141,13 +147,14 @@ void keep_loaded(const void* address) noexcept {
 }
 
 bool is_ours(const void* address) noexcept {
-  static constinit std::atomic<const void*> our_base{nullptr};
-  Dl_info info{};
-  if (our_base.load(std::memory_order_relaxed) == nullptr &&
-      dladdr(reinterpret_cast<const void*>(&visit), &info) != 0) {
-    our_base.store(info.dli_fbase, std::memory_order_relaxed);
-  }
-  return dladdr(address, &info) != 0 && info.dli_fbase == our_base.load(std::memory_order_relaxed);
+  const auto* byte = static_cast<const char*>(address);
+  return byte >= &__ehdr_start && byte < &_end;
+}
+
+bool are_in_one_object(const void* first, const void* second) noexcept {
+  Dl_info of_first{}, of_second{};
+  return dladdr(first, &of_first) != 0 && dladdr(second, &of_second) != 0 &&
+         of_first.dli_fbase == of_second.dli_fbase;
 }
 
 }  // namespace traceagent::door

@@ -17,7 +17,10 @@ DlvsymFunction true_dlvsym() noexcept;
 // wrapper's cached target must never point into a library that is gone.
 void keep_loaded(const void* address) noexcept;
 
-// True when the address lies in this library.
+// True when the address lies in this library. Takes no lock.
 bool is_ours(const void* address) noexcept;
+
+// True when both lie in the same loaded object.
+bool are_in_one_object(const void* first, const void* second) noexcept;
 
 }  // namespace traceagent::door

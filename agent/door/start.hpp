@@ -14,4 +14,9 @@ void start_process() noexcept;
 // thread records (start, forked child).
 extern constinit std::atomic<step::Tracker*> tracker;
 
+// Which of CUDA's doors the options leave open: the modes are those of a class of calls, whichever
+// of the two libraries it comes from.
+extern constinit std::atomic<bool> cudart_is_open;
+extern constinit std::atomic<bool> driver_is_open;
+
 }  // namespace traceagent::door

@@ -12,7 +12,7 @@ namespace traceagent::door {
 
 // The libraries that a wrapper can stand for. Two majors of libcudart in one process are two
 // libraries with functions of the same names.
-enum class Library : std::uint8_t { cudart_11, cudart_12, cudart_13, nccl, count };
+enum class Library : std::uint8_t { cudart_11, cudart_12, cudart_13, nccl, cuda, count };
 inline constexpr std::size_t library_count = static_cast<std::size_t>(Library::count);
 
 struct LibraryName {
@@ -24,6 +24,7 @@ inline constexpr LibraryName library_names[library_count] = {
     {"libcudart.so.12", "libcudart.so.12"},
     {"libcudart.so.13", "libcudart.so.13"},
     {"libnccl.so.2", nullptr},
+    {"libcuda.so.1", nullptr},
 };
 
 using Target = std::atomic<void*>;

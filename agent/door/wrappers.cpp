@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "agent/door/loaded_objects.hpp"
+
 namespace traceagent::door {
 namespace {
 
@@ -32,10 +34,18 @@ std::span<const Wrapper> wrappers_of(Library library) noexcept {
       return cudart_13_wrappers();
     case Library::nccl:
       return nccl_wrappers();
+    case Library::cuda:
+      return driver_wrappers();
     case Library::count:
       break;
   }
   return {};
+}
+
+// libcuda may export another address than cuGetProcAddress gives: the same function, as long as
+// both are that library's own.
+bool are_the_same(Library library, const void* known, const void* real) noexcept {
+  return known == real || (library == Library::cuda && are_in_one_object(known, real));
 }
 
 }  // namespace
@@ -53,6 +63,16 @@ void* wrapper_of(Library library, api::Function function) noexcept {
     if (wrapper.function == function) return wrapper.address;
   }
   return nullptr;
+}
+
+void* wrapper_for_target(Library library, api::Function function, void* real) noexcept {
+  void* wrapper = wrapper_of(library, function);
+  // Another tool's cuGetProcAddress may have asked our dlsym.
+  if (wrapper == nullptr || is_ours(real)) return nullptr;
+  void* known = nullptr;
+  target(library, function).compare_exchange_strong(known, real, std::memory_order_relaxed);
+  if (known == nullptr) keep_loaded(real);
+  return known == nullptr || are_the_same(library, known, real) ? wrapper : nullptr;
 }
 
 }  // namespace traceagent::door

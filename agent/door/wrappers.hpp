@@ -18,11 +18,16 @@ std::span<const Wrapper> cudart_11_wrappers() noexcept;
 std::span<const Wrapper> cudart_12_wrappers() noexcept;
 std::span<const Wrapper> cudart_13_wrappers() noexcept;
 std::span<const Wrapper> nccl_wrappers() noexcept;
+std::span<const Wrapper> driver_wrappers() noexcept;
 
 // The function whose exported symbol this is; Function::none if it is not hooked.
 api::Function find_function(std::string_view symbol) noexcept;
 
 // Our wrapper for a library's function; nullptr where that library's major has none.
 void* wrapper_of(Library library, api::Function function) noexcept;
+
+// The same, once it is tied to `real`, which the caller would have got without us. nullptr where
+// another function is behind the wrapper already: a second copy of the library.
+void* wrapper_for_target(Library library, api::Function function, void* real) noexcept;
 
 }  // namespace traceagent::door

@@ -10,6 +10,7 @@
 #include "agent/door/dlsym.hpp"
 #include "agent/door/nccl_plugin.hpp"
 #include "agent/door/nvtx.hpp"
+#include "agent/door/start.hpp"
 #include "agent/process/notices.hpp"
 
 namespace traceagent::process {
@@ -21,12 +22,11 @@ bool is_off(const char* variable) noexcept {
                               std::strcmp(value, "no") == 0 || std::strcmp(value, "off") == 0);
 }
 
-// A user's own NVTX tool stays the tool.
-void offer_nvtx() noexcept {
-  constexpr const char* variable = "NVTX_INJECTION64_PATH";
+// Names us to NVTX or the driver. A user's own tool stays the tool.
+void offer_as(const char* variable) noexcept {
   Dl_info self{};
   if (std::getenv(variable) != nullptr) return;
-  if (dladdr(reinterpret_cast<const void*>(&offer_nvtx), &self) == 0) return;
+  if (dladdr(reinterpret_cast<const void*>(&offer_as), &self) == 0) return;
   char* path = realpath(self.dli_fname, nullptr);
   if (path == nullptr) return;
   setenv(variable, path, 0);
@@ -35,13 +35,16 @@ void offer_nvtx() noexcept {
 
 [[gnu::constructor]] void load() noexcept {
   look_at_error_output();
+  const bool has_driver = !is_off("TRACEAGENT_DOORS_DRIVER");
+  if (!has_driver || is_off("TRACEAGENT_ENABLED")) door::driver_is_open = false;
   if (is_off("TRACEAGENT_ENABLED")) return;
   door::open_dlsym_door(!is_off("TRACEAGENT_DOORS_DLSYM"));
   if (!is_off("TRACEAGENT_DOORS_NCCL_PLUGIN")) door::offer_nccl_plugin();
   if (!is_off("TRACEAGENT_DOORS_NVTX")) {
     door::open_nvtx_door(true);
-    offer_nvtx();
+    offer_as("NVTX_INJECTION64_PATH");
   }
+  if (has_driver || !is_off("TRACEAGENT_DOORS_CUPTI")) offer_as("CUDA_INJECTION64_PATH");
 }
 
 }  // namespace

@@ -80,6 +80,7 @@ void write_identity(Agent& agent) {
   header.door_open[static_cast<std::size_t>(ring::DoorId::cudart)] = agent.options.doors_cudart;
   header.door_open[static_cast<std::size_t>(ring::DoorId::nccl)] = agent.options.doors_nccl;
   header.door_open[static_cast<std::size_t>(ring::DoorId::dlsym)] = agent.options.doors_dlsym;
+  header.door_open[static_cast<std::size_t>(ring::DoorId::driver)] = agent.options.doors_driver;
   header.door_open[static_cast<std::size_t>(ring::DoorId::nccl_plugin)] =
       agent.options.doors_nccl_plugin && door::nccl_plugin_can_be_found();
   header.door_open[static_cast<std::size_t>(ring::DoorId::nvtx)] = agent.options.doors_nvtx;

@@ -97,14 +97,19 @@ void record_into(const Agent& made) {
 
 step::Watch watch_of(const config::Options& options, api::Function counted) noexcept {
   step::Watch watch;
-  watch.open = (options.doors_cudart ? step::cudart_classes : 0) |
+  const bool cuda_is_open = options.doors_cudart || options.doors_driver;
+  watch.open = (cuda_is_open ? step::cudart_classes : 0) |
                (options.doors_nccl ? step::nccl_classes : 0) |
                (options.doors_nvtx ? step::range_classes : 0);
   if (counted != api::Function::none) {
-    watch.counted =
-        counted >= api::Function::first_nccl ? step::nccl_classes : step::cudart_classes;
+    watch.counted = api::is_nccl(counted) ? step::nccl_classes : step::cudart_classes;
   }
   return watch;
+}
+
+void open_cuda_doors(const config::Options& options) noexcept {
+  door::cudart_is_open.store(options.doors_cudart, std::memory_order_relaxed);
+  door::driver_is_open.store(options.doors_driver, std::memory_order_relaxed);
 }
 
 void watch_steps(Agent& made) {
@@ -166,6 +171,7 @@ void begin(Agent& made) {
   write_identity(made);
   header.nominal_ns_per_tick = event::measure_ns_per_tick();
   ring::add_anchor(made.ring.ring, event::take_anchor());
+  open_cuda_doors(made.options);
   door::ask_nccl_for({made.options.doors_nccl_plugin, made.options.nccl_kernel_channels,
                       made.options.nccl_network});
   watch_steps(made);

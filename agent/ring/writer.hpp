@@ -27,7 +27,8 @@ struct Writer {
   std::uint32_t nested_in_start;  // the agent's own work on this thread: never recorded
   std::uintptr_t nccl_frame;      // stack address of the outermost NCCL wrapper, 0: none
   std::uint32_t nccl_group_depth;
-  DropCause full_cause;  // how a record is counted that finds no chunk; ring_full for calls
+  std::uintptr_t cuda_frame;  // the same of the outermost wrapper of libcudart or libcuda
+  DropCause full_cause;       // how a record is counted that finds no chunk; ring_full for calls
 };
 extern constinit thread_local Writer writer __attribute__((tls_model("initial-exec")));
 

@@ -40,8 +40,8 @@ TEST(FindFunction, KnowsEveryRow) {
 }
 
 TEST(FindFunction, KnowsNothingElse) {
-  for (const char* symbol : {"", "cuda", "cudaMallo", "cudaMallocX", "cuLaunchKernel", "malloc",
-                             "nccl", "zzz", "cudaMalloc_ptsz"}) {
+  for (const char* symbol : {"", "cuda", "cudaMallo", "cudaMallocX", "cuMemAlloc", "cuInit",
+                             "malloc", "nccl", "zzz", "cudaMalloc_ptsz"}) {
     EXPECT_EQ(find_function(symbol), Function::none) << symbol;
   }
 }
@@ -75,8 +75,8 @@ TEST(WrapperOf, IsThereForEveryRow) {
 
 TEST(WrapperTables, HoldEachFunctionOnceAndEachWrapperOnce) {
   std::set<void*> addresses;
-  for (const auto& wrappers :
-       {cudart_11_wrappers(), cudart_12_wrappers(), cudart_13_wrappers(), nccl_wrappers()}) {
+  for (const auto& wrappers : {cudart_11_wrappers(), cudart_12_wrappers(), cudart_13_wrappers(),
+                               nccl_wrappers(), driver_wrappers()}) {
     std::set<Function> functions;
     for (const Wrapper& wrapper : wrappers) {
       EXPECT_TRUE(functions.insert(wrapper.function).second)

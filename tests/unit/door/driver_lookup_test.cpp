@@ -1,0 +1,175 @@
+// What cuGetProcAddress answers with: by name, version and flags.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "agent/door/driver.hpp"
+#include "agent/door/loaded_objects.hpp"
+#include "agent/door/start.hpp"
+#include "agent/door/targets.hpp"
+#include "agent/door/wrappers.hpp"
+
+namespace traceagent::door {
+namespace {
+
+using api::Function;
+
+constexpr cuuint64_t by_default = CU_GET_PROC_ADDRESS_DEFAULT;
+constexpr cuuint64_t legacy = CU_GET_PROC_ADDRESS_LEGACY_STREAM;
+constexpr cuuint64_t per_thread = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+
+TEST(DriverFunction, IsTheAbiOfTheVersion) {
+  EXPECT_EQ(driver_function("cuLaunchKernel", 4000, legacy), Function::cuLaunchKernel_v1);
+  EXPECT_EQ(driver_function("cuLaunchKernel", 13000, by_default), Function::cuLaunchKernel_v1);
+  EXPECT_EQ(driver_function("cuMemAlloc", 12040, legacy), Function::cuMemAlloc_v2);
+  EXPECT_EQ(driver_function("cuMemPrefetchAsync", 12010, legacy), Function::cuMemPrefetchAsync_v1);
+  EXPECT_EQ(driver_function("cuMemPrefetchAsync", 12020, legacy), Function::cuMemPrefetchAsync_v2);
+  EXPECT_EQ(driver_function("cuCtxSynchronize", 12090, legacy), Function::cuCtxSynchronize_v1);
+  EXPECT_EQ(driver_function("cuCtxSynchronize", 13000, legacy), Function::cuCtxSynchronize_v2);
+  EXPECT_EQ(driver_function("cuGetProcAddress", 11030, legacy), Function::cuGetProcAddress_v1);
+  EXPECT_EQ(driver_function("cuGetProcAddress", 12000, legacy), Function::cuGetProcAddress_v2);
+}
+
+TEST(DriverFunction, IsThePerThreadFormWhereThereIsOne) {
+  EXPECT_EQ(driver_function("cuLaunchKernel", 7000, per_thread), Function::cuLaunchKernel_v1_ptsz);
+  EXPECT_EQ(driver_function("cuMemcpyHtoD", 12000, per_thread), Function::cuMemcpyHtoD_v2_ptds);
+  EXPECT_EQ(driver_function("cuMemAlloc", 12000, per_thread), Function::cuMemAlloc_v2);
+  EXPECT_EQ(driver_function("cuLaunchKernelEx", 11060, per_thread),
+            Function::cuLaunchKernelEx_v1_ptsz);
+}
+
+TEST(DriverFunction, IsNoneWhereTheAbiIsNotKnown) {
+  EXPECT_EQ(driver_function("cuMemAlloc", 3010, legacy), Function::none) << "addresses of 32 bits";
+  EXPECT_EQ(driver_function("cuLaunchKernel", 6050, per_thread), Function::none);
+  EXPECT_EQ(driver_function("cuLaunchKernel", 14000, legacy), Function::none);
+  EXPECT_EQ(driver_function("cuLaunchKernel", 13000, legacy | per_thread), Function::none);
+  EXPECT_EQ(driver_function("cuLaunchKernel", 13000, 4), Function::none);
+  EXPECT_EQ(driver_function("cuInit", 13000, legacy), Function::none);
+  EXPECT_EQ(driver_function("cuMemAlloc_v2", 13000, legacy), Function::none);
+  EXPECT_EQ(driver_function("", 13000, legacy), Function::none);
+}
+
+// A driver whose answers the test writes. libc's functions play them: they are not in this program.
+using Asked = std::tuple<std::string, int, cuuint64_t>;
+std::map<Asked, void*>* answers;
+
+CUresult real_second(const char* name, void** pointer, int version, cuuint64_t flags,
+                     CUdriverProcAddressQueryResult* status) {
+  const auto found = answers->find({name, version, flags});
+  *pointer = found != answers->end() ? found->second : nullptr;
+  if (status != nullptr) *status = CU_GET_PROC_ADDRESS_SUCCESS;
+  return found != answers->end() ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult real_first(const char* name, void** pointer, int version, cuuint64_t flags) {
+  return real_second(name, pointer, version, flags, nullptr);
+}
+
+void* of_libc(const char* name) { return symbol_in_object("libc.so.6", name); }
+
+class DriverLookUp : public testing::Test {
+ protected:
+  DriverLookUp() {
+    answers = &written;
+    target(Library::cuda, Function::cuGetProcAddress_v1) = reinterpret_cast<void*>(&real_first);
+    target(Library::cuda, Function::cuGetProcAddress_v2) = reinterpret_cast<void*>(&real_second);
+  }
+  ~DriverLookUp() override {
+    driver_is_open = true;
+    for (Target& each : targets[static_cast<std::size_t>(Library::cuda)]) each = nullptr;
+  }
+
+  void* first(const char* name, int version, cuuint64_t flags) {
+    void* answer = nullptr;
+    const auto ask = reinterpret_cast<decltype(&real_first)>(
+        wrapper_of(Library::cuda, Function::cuGetProcAddress_v1));
+    result = ask(name, &answer, version, flags);
+    return answer;
+  }
+  void* second(const char* name, int version, cuuint64_t flags) {
+    void* answer = nullptr;
+    const auto ask = reinterpret_cast<decltype(&real_second)>(
+        wrapper_of(Library::cuda, Function::cuGetProcAddress_v2));
+    result = ask(name, &answer, version, flags, nullptr);
+    return answer;
+  }
+
+  static void* wrapper(Function function) { return wrapper_of(Library::cuda, function); }
+
+  std::map<Asked, void*> written;
+  CUresult result = CUDA_SUCCESS;
+};
+
+TEST_F(DriverLookUp, AnswersWithTheWrapperAndRemembersTheRealFunction) {
+  written = {{{"cuMemAlloc", 12000, legacy}, of_libc("malloc")},
+             {{"cuMemAlloc", 11030, by_default}, of_libc("malloc")},
+             {{"cuLaunchKernel", 7000, per_thread}, of_libc("free")}};
+  const auto before = driver_replaced();
+  EXPECT_EQ(second("cuMemAlloc", 12000, legacy), wrapper(Function::cuMemAlloc_v2));
+  EXPECT_EQ(target(Library::cuda, Function::cuMemAlloc_v2).load(), of_libc("malloc"));
+  EXPECT_EQ(first("cuMemAlloc", 11030, by_default), wrapper(Function::cuMemAlloc_v2));
+  EXPECT_EQ(second("cuLaunchKernel", 7000, per_thread), wrapper(Function::cuLaunchKernel_v1_ptsz));
+  EXPECT_EQ(driver_replaced(), before + 3);
+}
+
+TEST_F(DriverLookUp, FindsItselfThroughItself) {
+  written = {{{"cuGetProcAddress", 11030, legacy}, reinterpret_cast<void*>(of_libc("abs"))},
+             {{"cuGetProcAddress", 12000, legacy}, reinterpret_cast<void*>(of_libc("labs"))}};
+  target(Library::cuda, Function::cuGetProcAddress_v1) = nullptr;
+  EXPECT_EQ(second("cuGetProcAddress", 11030, legacy), wrapper(Function::cuGetProcAddress_v1));
+  EXPECT_EQ(target(Library::cuda, Function::cuGetProcAddress_v1).load(), of_libc("abs"));
+}
+
+TEST_F(DriverLookUp, LetsThroughWhatItDoesNotKnow) {
+  written = {{{"cuInit", 12000, legacy}, of_libc("malloc")},
+             {{"cuLaunchKernel", 14000, legacy}, of_libc("malloc")},
+             {{"cuMemAlloc", 2000, legacy}, of_libc("malloc")}};
+  for (const auto& [asked, answer] : written) {
+    const auto& [name, version, flags] = asked;
+    EXPECT_EQ(second(name.c_str(), version, flags), answer) << name;
+    EXPECT_EQ(result, CUDA_SUCCESS);
+  }
+  EXPECT_EQ(second("cuLaunchKernel", 12000, legacy), nullptr);
+  EXPECT_EQ(result, CUDA_ERROR_NOT_FOUND) << "a failure is the driver's";
+  driver_is_open = false;
+  written[{"cuLaunchKernel", 12000, legacy}] = of_libc("free");
+  EXPECT_EQ(second("cuLaunchKernel", 12000, legacy), of_libc("free"));
+}
+
+TEST_F(DriverLookUp, WrapsANewerMinorOnlyWhereTheAbiIsTheOneThatIsKnown) {
+  written = {{{"cuLaunchKernel", 13020, legacy}, of_libc("free")},
+             {{"cuLaunchKernel", 4000, legacy}, of_libc("free")},
+             {{"cuMemFree", 13020, legacy}, of_libc("abs")},
+             {{"cuMemFree", 3020, legacy}, of_libc("labs")}};
+  EXPECT_EQ(second("cuLaunchKernel", 13020, legacy), wrapper(Function::cuLaunchKernel_v1));
+  const auto before = driver_went_round();
+  EXPECT_EQ(second("cuMemFree", 13020, legacy), of_libc("abs")) << "an ABI of its own";
+  EXPECT_EQ(driver_went_round(), before + 1);
+}
+
+TEST_F(DriverLookUp, TiesAWrapperToOneLibrarysFunction) {
+  written = {
+      {{"cuMemFree", 12000, legacy}, of_libc("abs")},
+      {{"cuMemFree", 12010, legacy}, of_libc("labs")},
+      {{"cuMemFree", 12020, legacy}, symbol_in_object("ld-linux-x86-64.so.2", "_dl_mcount")}};
+  EXPECT_EQ(second("cuMemFree", 12000, legacy), wrapper(Function::cuMemFree_v2));
+  EXPECT_EQ(second("cuMemFree", 12010, legacy), wrapper(Function::cuMemFree_v2))
+      << "another address of the same library";
+  EXPECT_EQ(target(Library::cuda, Function::cuMemFree_v2).load(), of_libc("abs"));
+  const auto before = driver_went_round();
+  void* other = (written[{"cuMemFree", 12020, legacy}]);
+  ASSERT_NE(other, nullptr);
+  EXPECT_EQ(second("cuMemFree", 12020, legacy), other) << "a second driver";
+  EXPECT_EQ(driver_went_round(), before + 1);
+}
+
+TEST_F(DriverLookUp, NeverTiesAWrapperToItself) {
+  written = {{{"cuMemFree", 12000, legacy}, wrapper(Function::cuMemFree_v2)}};
+  EXPECT_EQ(second("cuMemFree", 12000, legacy), wrapper(Function::cuMemFree_v2));
+  EXPECT_EQ(target(Library::cuda, Function::cuMemFree_v2).load(), nullptr);
+}
+
+}  // namespace
+}  // namespace traceagent::door
