@@ -57,7 +57,7 @@ std::byte* ActivityBuffers::take() noexcept {
 }
 
 void ActivityBuffers::give_back(const std::byte* buffer) noexcept {
-  if (base_ == nullptr || buffer < base_ || buffer >= base_ + count_ * buffer_bytes_) return;
+  if (!owns(buffer)) return;
   const std::size_t index = static_cast<std::size_t>(buffer - base_) / buffer_bytes_;
   const std::uint64_t bit = std::uint64_t{1} << (index % word_bits);
   lent_[index / word_bits].fetch_and(~bit, std::memory_order_release);

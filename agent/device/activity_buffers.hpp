@@ -24,6 +24,9 @@ class ActivityBuffers {
   // Any other pointer is left alone: CUPTI may hand back what was somebody else's.
   void give_back(const std::byte* buffer) noexcept;
 
+  bool owns(const std::byte* buffer) const noexcept {
+    return base_ != nullptr && buffer >= base_ && buffer < base_ + count_ * buffer_bytes_;
+  }
   std::size_t buffer_bytes() const noexcept { return buffer_bytes_; }
   std::size_t count() const noexcept { return count_; }
   std::size_t lent() const noexcept;

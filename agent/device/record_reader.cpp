@@ -128,6 +128,8 @@ void RecordReader::learn_context(std::uint32_t context, std::uint32_t device) no
   const std::uint64_t known = context_known | std::uint64_t{context} << 16 | narrow_device(device);
   if (slot.load(std::memory_order_relaxed) != known) {
     slot.store(known, std::memory_order_relaxed);
+    const std::uint64_t bit = device < 64 ? std::uint64_t{1} << device : 0;
+    devices_seen_.fetch_or(bit, std::memory_order_relaxed);
   }
 }
 
@@ -138,7 +140,7 @@ std::uint16_t RecordReader::device_of(std::uint32_t context) const noexcept {
 }
 
 void RecordReader::set_shape(std::uint32_t device, DeviceShape shape) noexcept {
-  if (device < most_devices) shapes_[device] = shape;
+  if (device < most_devices) shapes_[device].store(shape, std::memory_order_relaxed);
 }
 
 std::uint32_t RecordReader::kernel_facts(const std::byte* record, std::uint32_t device) noexcept {
@@ -161,7 +163,8 @@ std::uint32_t RecordReader::kernel_facts(const std::byte* record, std::uint32_t 
     const auto blocks = triple_at(record, block);
     FactsText facts(buffer, TextStore::facts_bytes);
     facts.number("registers per thread", registers_per_thread).number("shared memory", shared);
-    const DeviceShape shape = device < most_devices ? shapes_[device] : DeviceShape{};
+    const DeviceShape shape =
+        device < most_devices ? shapes_[device].load(std::memory_order_relaxed) : DeviceShape{};
     if (shape.multiprocessors > 0 && shape.warp_size > 0) {
       const double per_sm = 1.0 * grids[0] * grids[1] * grids[2] / shape.multiprocessors;
       const double threads = 1.0 * blocks[0] * blocks[1] * blocks[2];

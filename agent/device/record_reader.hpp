@@ -40,6 +40,10 @@ class RecordReader {
   void read(std::uint8_t* buffer, std::size_t valid_bytes) noexcept;
 
   void set_shape(std::uint32_t device, DeviceShape shape) noexcept;
+  // One bit for each of the first 64 devices that a record named.
+  std::uint64_t devices_seen() const noexcept {
+    return devices_seen_.load(std::memory_order_relaxed);
+  }
   const Counts& counts() const noexcept { return counts_; }
 
   // Streams that were created while recording, as DeviceBlock::streams_json has them; "" if none.
@@ -73,10 +77,11 @@ class RecordReader {
   Counts counts_;
 
   static constexpr std::size_t most_devices = 64;
-  std::array<DeviceShape, most_devices> shapes_{};
+  std::array<std::atomic<DeviceShape>, most_devices> shapes_{};
   // Which device a context is on: context << 16 | device | bit 63; contexts are numbered from 1.
   static constexpr std::size_t context_slots = 256;
   std::array<std::atomic<std::uint64_t>, context_slots> contexts_{};
+  std::atomic<std::uint64_t> devices_seen_{0};
   // context << 32 | stream, and its priority.
   struct Stream {
     std::atomic<std::uint64_t> id;

@@ -1,0 +1,347 @@
+#include "agent/device/cupti_session.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+
+#include "agent/device/cupti_yield.hpp"
+#include "agent/event/ticks.hpp"
+#include "agent/ring/writer.hpp"
+
+namespace traceagent::device {
+namespace {
+
+constinit std::atomic<CuptiSession*> live{nullptr};
+// The job uses CUPTI: hands off.
+constinit std::atomic<bool> job_has_it{false};
+constinit std::atomic<RequestBuffer> job_request{nullptr};
+constinit std::atomic<CompleteBuffer> job_complete{nullptr};
+
+// Without kernels there is no point; the rest is enabled where the version has it.
+constexpr ActivityKind device_kinds[] = {
+    ActivityKind::concurrent_kernel,
+    ActivityKind::copy,
+    ActivityKind::peer_copy,
+    ActivityKind::set,
+    ActivityKind::memory,
+    ActivityKind::synchronisation,
+    ActivityKind::overhead,
+    ActivityKind::stream,
+};
+
+constexpr std::uint32_t number_of(ActivityKind kind) noexcept {
+  return static_cast<std::uint32_t>(kind);
+}
+
+constexpr ActivityKind kind_of(bool is_driver) noexcept {
+  return is_driver ? ActivityKind::driver : ActivityKind::runtime;
+}
+
+std::int64_t realtime_ns() noexcept {
+  return static_cast<std::int64_t>(event::clock_ns(CLOCK_REALTIME));
+}
+
+// CUPTI calls CUDA on this thread, and CUDA may call what we wrap: no event of the job.
+class OwnWork {
+ public:
+  OwnWork() noexcept : errno_(errno) { ++ring::writer.nested_in_start; }
+  ~OwnWork() {
+    --ring::writer.nested_in_start;
+    errno = errno_;
+  }
+  OwnWork(const OwnWork&) = delete;
+  OwnWork& operator=(const OwnWork&) = delete;
+
+ private:
+  int errno_;
+};
+
+}  // namespace
+
+class CuptiSession::Held {
+ public:
+  Held(std::atomic<bool>& held, std::uint64_t patience_ns) noexcept : held_(held) {
+    const std::uint64_t deadline_ns = event::clock_ns(CLOCK_MONOTONIC) + patience_ns;
+    const timespec pause{0, 200'000};
+    while (!(is_held_ = !held_.exchange(true, std::memory_order_acquire))) {
+      if (event::clock_ns(CLOCK_MONOTONIC) >= deadline_ns) return;
+      nanosleep(&pause, nullptr);
+    }
+  }
+  ~Held() {
+    if (is_held_) held_.store(false, std::memory_order_release);
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  explicit operator bool() const noexcept { return is_held_; }
+
+ private:
+  std::atomic<bool>& held_;
+  bool is_held_ = false;
+};
+
+namespace {
+constexpr std::uint64_t our_patience_ns = 10'000'000'000;
+constexpr std::uint64_t job_patience_ns = 1'000'000'000;
+}  // namespace
+
+CuptiSession::CuptiSession(ring::Ring ring, std::size_t buffer_bytes, LookUp look_up)
+    : ring_(ring), buffer_bytes_(buffer_bytes), look_up_(look_up), pid_(getpid()) {}
+
+// A forked child has a copy of us and of CUPTI's state: both are the parent's.
+bool CuptiSession::is_ours() const noexcept { return getpid() == pid_; }
+
+CuptiState CuptiSession::fail(CuptiState state, CuptiResult result) noexcept try {
+  problem_ = problem_line(state, result, library_);
+  ring::DeviceBlock& device = ring_.header().device;
+  const std::uint32_t before = device.problem.load(std::memory_order_relaxed);
+  if (ring_.name(before) != problem_) {
+    device.problem.store(ring_.add_name(problem_), std::memory_order_release);
+  }
+  state_.store(state, std::memory_order_release);
+  return state;
+} catch (...) {
+  state_.store(state, std::memory_order_release);
+  return state;
+}
+
+CuptiState CuptiSession::open() noexcept try {
+  if (!library_.path.empty()) return CuptiState::off;
+  driver_.look(look_up_);
+  library_ = open_cupti(look_up_, driver_.cuda_major());
+  if (library_.path.empty()) return CuptiState::absent;
+  api_.learn(library_.functions);
+  reader_ =
+      std::make_unique<RecordReader>(ring_, library_.version, library_.functions.next_record, api_);
+  ring_.header().device.cupti_version.store(library_.version, std::memory_order_relaxed);
+  return CuptiState::off;
+} catch (...) {
+  library_.path.clear();
+  return CuptiState::failed;
+}
+
+CuptiState CuptiSession::enable() noexcept {
+  const OwnWork own_work;
+  const Held held(held_, our_patience_ns);
+  if (!held || !is_ours()) return state();
+  if (is_recording()) return CuptiState::recording;
+  if (job_has_it.load(std::memory_order_acquire)) return fail(CuptiState::taken, 0);
+  const CuptiState opened = open();
+  if (opened != CuptiState::off) return fail(opened, 0);
+  if (!buffers_.reserve(buffer_bytes_)) return fail(CuptiState::failed, 0);
+  const CuptiResult result = start();
+  if (result != cupti_result::success) return fail(state_of(result), result);
+  problem_.clear();
+  describe_devices();
+  ring::DeviceBlock& device = ring_.header().device;
+  device.problem.store(0, std::memory_order_relaxed);
+  device.recording_since_ns.store(realtime_ns(), std::memory_order_relaxed);
+  device.source.store(ring::DeviceSource::cupti, std::memory_order_release);
+  const auto door = static_cast<std::size_t>(ring::DoorId::cupti);
+  ring_.header().door_open[door].store(1, std::memory_order_relaxed);
+  state_.store(CuptiState::recording, std::memory_order_release);
+  return CuptiState::recording;
+}
+
+CuptiResult CuptiSession::start() noexcept {
+  const CuptiFunctions& cupti = library_.functions;
+  live.store(this, std::memory_order_release);
+  const CuptiResult subscribed = cupti.subscribe(&subscriber_, on_callback, this);
+  if (subscribed != cupti_result::success) return subscribed;
+  // Must come before the kinds: the ids are those of /proc and of our own records.
+  if (cupti.set_thread_id_type != nullptr) cupti.set_thread_id_type(system_thread_ids);
+  // What the job's profiler left in its buffers is the job's.
+  if (job_complete.load(std::memory_order_acquire) != nullptr) cupti.flush_all(flush_forced);
+  CuptiResult result = cupti.register_callbacks(on_request, on_complete);
+  if (result == cupti_result::success) result = enable_kinds();
+  if (result != cupti_result::success) {
+    stop();
+    return result;
+  }
+  if (cupti.enable_callback != nullptr) {
+    cupti.enable_callback(1, subscriber_, cupti_domain::resource, context_destroy_starting);
+  }
+  return result;
+}
+
+CuptiResult CuptiSession::enable_kinds() noexcept {
+  const CuptiFunctions& cupti = library_.functions;
+  if (cupti.enable_all_sync_records != nullptr) cupti.enable_all_sync_records(0);
+  // Calls first: work must not arrive without the call that launched it.
+  enable_api(false);
+  enable_api(true);
+  for (const ActivityKind kind : device_kinds) {
+    const CuptiResult result = cupti.enable(number_of(kind));
+    if (kind == ActivityKind::concurrent_kernel && result != cupti_result::success) return result;
+  }
+  return cupti_result::success;
+}
+
+void CuptiSession::enable_api(bool is_driver) noexcept {
+  const CuptiFunctions& cupti = library_.functions;
+  const auto choose = is_driver ? cupti.enable_driver_api : cupti.enable_runtime_api;
+  bool is_chosen = choose != nullptr && api_.are_known();
+  if (is_chosen) {
+    std::size_t refused = 0, accepted = 0;
+    api_.for_each_selected(is_driver, [&](std::uint32_t id) {
+      (choose(id, 1) == cupti_result::success ? accepted : refused) += 1;
+    });
+    is_chosen = accepted > refused;
+  }
+  is_whole_kind_[is_driver] = !is_chosen;
+  if (!is_chosen) cupti.enable(number_of(kind_of(is_driver)));
+}
+
+void CuptiSession::disable_kinds() noexcept {
+  const CuptiFunctions& cupti = library_.functions;
+  for (const ActivityKind kind : device_kinds) cupti.disable(number_of(kind));
+  for (const bool is_driver : {false, true}) {
+    if (is_whole_kind_[is_driver]) {
+      cupti.disable(number_of(kind_of(is_driver)));
+      continue;
+    }
+    const auto choose = is_driver ? cupti.enable_driver_api : cupti.enable_runtime_api;
+    api_.for_each_selected(is_driver, [&](std::uint32_t id) { choose(id, 0); });
+  }
+}
+
+// Everything but the bookkeeping; also after a start that failed half-way.
+void CuptiSession::stop() noexcept {
+  const CuptiFunctions& cupti = library_.functions;
+  disable_kinds();
+  deliver(true);
+  if (cupti.enable_callback != nullptr) {
+    cupti.enable_callback(0, subscriber_, cupti_domain::resource, context_destroy_starting);
+  }
+  cupti.unsubscribe(subscriber_);
+  subscriber_ = nullptr;
+  const RequestBuffer request = job_request.load(std::memory_order_acquire);
+  const CompleteBuffer complete = job_complete.load(std::memory_order_acquire);
+  if (request != nullptr && complete != nullptr) cupti.register_callbacks(request, complete);
+}
+
+void CuptiSession::deliver(bool forced) noexcept {
+  const std::int64_t before_ns = realtime_ns();
+  library_.functions.flush_all(forced ? flush_forced : 0);
+  count_dropped(nullptr, 0);
+  ring_.header().device.delivered_until_ns.store(before_ns, std::memory_order_release);
+}
+
+void CuptiSession::flush(bool forced) noexcept {
+  const OwnWork own_work;
+  const Held held(held_, our_patience_ns);
+  if (!held || !is_ours() || !is_recording()) return;
+  deliver(forced);
+  describe_devices();
+}
+
+void CuptiSession::disable() noexcept {
+  const OwnWork own_work;
+  const Held held(held_, our_patience_ns);
+  if (!held || !is_ours() || !is_recording()) return;
+  deliver(false);
+  stop();
+  describe_devices();
+  ring_.header().device.recording_since_ns.store(0, std::memory_order_relaxed);
+  state_.store(CuptiState::off, std::memory_order_release);
+}
+
+void CuptiSession::yield() noexcept {
+  const OwnWork own_work;
+  const Held held(held_, job_patience_ns);
+  if (!held || !is_ours() || !is_recording()) return;
+  deliver(false);
+  stop();
+  ring_.header().device.recording_since_ns.store(0, std::memory_order_relaxed);
+  fail(CuptiState::taken, 0);
+}
+
+void CuptiSession::count_dropped(void* context, std::uint32_t stream) noexcept {
+  std::size_t dropped = 0;
+  if (library_.functions.get_dropped == nullptr) return;
+  if (library_.functions.get_dropped(context, stream, &dropped) != cupti_result::success) return;
+  if (dropped != 0) ring_.count_drop(ring::DropCause::device_dropped, dropped);
+}
+
+// Also for devices whose first work came after the start.
+void CuptiSession::describe_devices() noexcept try {
+  driver_.look(look_up_);
+  ring::DeviceBlock& block = ring_.header().device;
+  const std::uint64_t devices = reader_->devices_seen() | described_devices_;
+  const std::uint64_t in_use = devices != 0 ? devices : driver_.devices_in_use();
+  if (driver_.is_loaded() && in_use != described_devices_) {
+    described_devices_ = in_use;
+    for (int number = 0; number < 64; ++number) {
+      if ((in_use >> number & 1) == 0) continue;
+      reader_->set_shape(static_cast<std::uint32_t>(number), driver_.shape(number));
+    }
+    const std::string json = driver_.properties_json(in_use);
+    if (!json.empty()) {
+      block.properties_json.store(ring_.add_name(json), std::memory_order_release);
+    }
+  }
+  std::string streams = reader_->streams_json();
+  if (streams != described_streams_) {
+    block.streams_json.store(ring_.add_name(streams), std::memory_order_release);
+    described_streams_ = std::move(streams);
+  }
+} catch (...) {
+  // Without memory the devices have no description.
+}
+
+void CuptiSession::on_request(std::uint8_t** buffer, std::size_t* bytes,
+                              std::size_t* records) noexcept {
+  const int saved_errno = errno;
+  CuptiSession* session = live.load(std::memory_order_acquire);
+  std::byte* taken = session != nullptr && session->is_ours() ? session->buffers_.take() : nullptr;
+  *buffer = reinterpret_cast<std::uint8_t*>(taken);
+  *bytes = taken != nullptr ? session->buffers_.buffer_bytes() : 0;
+  *records = 0;  // as many as fit
+  errno = saved_errno;
+}
+
+void CuptiSession::on_complete(void* context, std::uint32_t stream, std::uint8_t* buffer,
+                               std::size_t bytes, std::size_t valid_bytes) noexcept {
+  CuptiSession* session = live.load(std::memory_order_acquire);
+  if (session == nullptr || !session->is_ours() || buffer == nullptr) return;
+  const OwnWork own_work;
+  const auto* start = reinterpret_cast<const std::byte*>(buffer);
+  if (!session->buffers_.owns(start)) {
+    // Lent by the job's profiler before our window began.
+    const CompleteBuffer complete = job_complete.load(std::memory_order_acquire);
+    if (complete != nullptr) complete(context, stream, buffer, bytes, valid_bytes);
+    return;
+  }
+  if (valid_bytes != 0) session->reader_->read(buffer, valid_bytes);
+  session->buffers_.give_back(start);
+  session->count_dropped(context, stream);
+}
+
+void CuptiSession::on_callback(void* user, int domain, std::uint32_t id, const void*) noexcept {
+  auto& session = *static_cast<CuptiSession*>(user);
+  if (domain != cupti_domain::resource || id != context_destroy_starting) return;
+  if (!session.is_ours()) return;
+  // In a thread of the job, inside CUPTI: whatever holds our lock may be waiting for this one.
+  const OwnWork own_work;
+  session.library_.functions.flush_all(0);
+}
+
+void yield_to_job() noexcept {
+  job_has_it.store(true, std::memory_order_release);
+  if (CuptiSession* session = live.load(std::memory_order_acquire)) session->yield();
+}
+
+void job_is_done() noexcept { job_has_it.store(false, std::memory_order_release); }
+
+bool ours_is_active() noexcept {
+  const CuptiSession* session = live.load(std::memory_order_acquire);
+  return session != nullptr && session->is_recording();
+}
+
+void remember_job_callbacks(void* request, void* complete) noexcept {
+  job_request.store(reinterpret_cast<RequestBuffer>(request), std::memory_order_release);
+  job_complete.store(reinterpret_cast<CompleteBuffer>(complete), std::memory_order_release);
+}
+
+}  // namespace traceagent::device
