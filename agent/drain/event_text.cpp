@@ -7,6 +7,7 @@
 
 #include "agent/api/function.hpp"
 #include "agent/drain/collective_terms.hpp"
+#include "agent/drain/plan_text.hpp"
 #include "agent/drain/window_events.hpp"
 #include "agent/trace/json_text.hpp"
 
@@ -16,12 +17,15 @@ using event::Layout;
 using event::Record;
 using trace::Hex;
 
-EventText::EventText(const ring::Ring& ring, trace::EventWriter& writer)
-    : ring_(ring), writer_(writer) {}
+EventText::EventText(const ring::Ring& ring, trace::EventWriter& writer,
+                     const CollectivePlans* plans)
+    : ring_(ring), writer_(writer), plans_(plans) {}
 
 void EventText::write(const Record& record, std::int64_t tid, const EventTimes& times) {
   if (record.layout == Layout::range || record.layout == Layout::mark) {
     write_range(record, tid, times);
+  } else if (record.layout == Layout::collective_plan) {
+    write_plan_part(writer_, record, tid, times.ts_ns, times.dur_ns);
   } else {
     write_call(record, tid, times);
   }
@@ -30,7 +34,8 @@ void EventText::write(const Record& record, std::int64_t tid, const EventTimes& 
 void EventText::write_call(const Record& record, std::int64_t tid, const EventTimes& times) {
   const api::FunctionName& name = api::name_of(static_cast<api::Function>(record.function));
   writer_.complete(name.shown, name.category, tid, times.ts_ns, times.dur_ns);
-  writer_.arg("correlation", correlation_of(ring_, record));
+  const Record& in_ring = plans_ != nullptr ? plans_->in_ring(record) : record;
+  writer_.arg("correlation", correlation_of(ring_, in_ring));
   if (times.in_flight) {
     writer_.arg("in flight", true);
   } else {
@@ -184,6 +189,8 @@ void EventText::collective_args(const Record& record) {
   }
   if ((record.flags & event::flag_in_place) != 0) writer_.arg("in place", true);
   if ((record.flags & event::flag_in_group) != 0) writer_.arg("in group", true);
+  const auto* joined = plans_ != nullptr ? plans_->of(record) : nullptr;
+  if (joined != nullptr) write_plan(writer_, ring_, *joined);
   writer_.arg("stream", Hex{record.args[3]});
 }
 

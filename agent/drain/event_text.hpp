@@ -6,6 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "agent/drain/collective_plans.hpp"
 #include "agent/event/record.hpp"
 #include "agent/ring/ring.hpp"
 #include "agent/trace/event_writer.hpp"
@@ -20,7 +21,9 @@ struct EventTimes {
 
 class EventText {
  public:
-  EventText(const ring::Ring& ring, trace::EventWriter& writer);
+  // `plans` may be null: NCCL told nothing.
+  EventText(const ring::Ring& ring, trace::EventWriter& writer,
+            const CollectivePlans* plans = nullptr);
 
   void write(const event::Record& record, std::int64_t tid, const EventTimes& times);
 
@@ -37,6 +40,7 @@ class EventText {
 
   ring::Ring ring_;
   trace::EventWriter& writer_;
+  const CollectivePlans* const plans_;
   std::unordered_map<std::uint32_t, std::string> demangled_;
 };
 

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "agent/drain/clock.hpp"
+#include "agent/drain/collective_plans.hpp"
 #include "agent/drain/coverage.hpp"
 #include "agent/drain/event_text.hpp"
 #include "agent/drain/file_names.hpp"
@@ -38,6 +39,7 @@ class RankFile {
         begin_ticks_(window.begin_ticks.load(std::memory_order_relaxed)),
         end_ticks_(window.end_ticks.load(std::memory_order_relaxed)),
         threads_(collect(ring, begin_ticks_, end_ticks_)),
+        plans_(ring, clock_, begin_ticks_, end_ticks_, threads_),
         base_ns_(clock_.realtime_ns(begin_ticks_)) {}
 
   void write(trace::OutputFile& file, const ring::Window& window, const std::string& path,
@@ -61,7 +63,8 @@ class RankFile {
   const ring::Ring ring_;
   const event::TickConverter clock_;
   const std::uint64_t begin_ticks_, end_ticks_;
-  const std::vector<ThreadEvents> threads_;
+  std::vector<ThreadEvents> threads_;
+  const CollectivePlans plans_;
   const std::int64_t base_ns_;
   std::vector<StepSlice> steps_;
   // Lanes are found twice, first to name them (metadata comes before events), then to write. Calls
@@ -132,7 +135,8 @@ void RankFile::write_lane_names(trace::EventWriter& writer) const {
   }
   for (std::size_t i = 0; i < threads_.size(); ++i) {
     const std::int64_t tid = threads_[i].thread_id;
-    const std::string name = "thread " + std::to_string(tid) + " (" + threads_[i].thread_name + ")";
+    std::string name = threads_[i].thread_name;
+    if (tid < first_plan_lane) name = "thread " + std::to_string(tid) + " (" + name + ")";
     // A thread that only left marks has no lane of slices, yet is a lane.
     const std::size_t lanes = std::max<std::size_t>(thread_lanes_[i].lane_count(), 1);
     for (std::size_t lane = 0; lane < lanes; ++lane) {
@@ -168,7 +172,7 @@ void RankFile::write_step(trace::EventWriter& writer, const StepSlice& step) con
 }
 
 void RankFile::write_events(trace::EventWriter& writer) {
-  EventText text(ring_, writer);
+  EventText text(ring_, writer, &plans_);
   std::size_t next_step = 0;
   visit_in_order(
       [&](std::size_t thread, const Record& record, const EventTimes& times, std::size_t lane) {
@@ -202,8 +206,10 @@ void RankFile::write(trace::OutputFile& file, const ring::Window& window, const 
   report.events = writer.events();
   WindowCoverage coverage;
   count_calls(threads_, coverage.calls);
-  trace::write_footer(file, rank_metadata(ring_, window, report.events, options, coverage).text(),
-                      !options.recovered);
+  coverage.calls[static_cast<std::size_t>(ring::DoorId::nccl_plugin)] = plans_.seen();
+  trace::JsonObject metadata = rank_metadata(ring_, window, report.events, options, coverage);
+  plans_.describe(metadata);
+  trace::write_footer(file, metadata.text(), !options.recovered);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "agent/drain/clock.hpp"
 #include "agent/drain/own_cost.hpp"
+#include "agent/event/plan_record.hpp"
 #include "agent/trace/json_scan.hpp"
 
 namespace traceagent::drain {
@@ -33,8 +34,14 @@ std::string hexadecimal(std::uint64_t value) {
 
 std::vector<trace::ProcessGroup> process_groups(const ring::Ring& ring) {
   std::vector<trace::ProcessGroup> groups;
+  const auto* all = ring.header().communicators.data();
+  const bool wrappers_saw_one = std::any_of(
+      all, all + communicator_count(ring),
+      [](const ring::Communicator& each) { return each.device != event::told_by_nccl; });
   for (std::size_t i = 0; i < communicator_count(ring); ++i) {
     const ring::Communicator& comm = ring.header().communicators[i];
+    // The same communicators again, where wrappers saw any.
+    if (comm.device == event::told_by_nccl && wrappers_saw_one) continue;
     trace::ProcessGroup group;
     group.name = std::to_string(i);
     group.description = "comm " + hexadecimal(comm.hash.load(std::memory_order_acquire));
