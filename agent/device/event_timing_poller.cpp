@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint32_t pairs_at_first = 128;
 // Each takes CUDA about a microsecond: the drain has other things to do as well.
 constexpr std::uint32_t pairs_at_once = 512;
-constexpr std::int64_t thread_look_period_ns = 1'000'000'000;
+constexpr std::int64_t thread_look_period_ns = 100'000'000;
 
 std::int64_t wall_ns() noexcept {
   return static_cast<std::int64_t>(event::clock_ns(CLOCK_REALTIME));
@@ -46,6 +46,8 @@ bool tell(const TimedOperation& operation, int device, const EventTimes& times) 
 void EventPoller::turn_on(const EventApi& api, bool launches) noexcept {
   api_ = &api;
   is_on_ = true;
+  // Resets before the first event was made are nothing to it.
+  if (devices_.empty()) resets_seen_ = device_resets.load(std::memory_order_seq_cst);
   launches_are_timed.store(launches, std::memory_order_relaxed);
   // A call of ours in global mode would end a capture that another thread has begun.
   if (!can_capture_) {
@@ -64,7 +66,7 @@ void EventPoller::turn_off() noexcept {
 }
 
 // False: the job is resetting a device, or has. See before_device_reset().
-bool EventPoller::enter() noexcept {
+bool EventPoller::enter() {
   drain_uses_events.store(true, std::memory_order_seq_cst);
   const std::uint32_t resets = device_resets.load(std::memory_order_seq_cst);
   if (resets == resets_seen_) return true;
@@ -108,7 +110,7 @@ bool EventPoller::context_is_alive(int device) const noexcept {
          (api_->context_state(device, &flags, &active) == 0 && active != 0);
 }
 
-void EventPoller::look_for_devices() noexcept {
+void EventPoller::look_for_devices() {
   std::uint64_t wanted = wanted_devices.load(std::memory_order_relaxed) & ~refused_devices_;
   for (const Device& device : devices_) wanted &= ~(std::uint64_t{1} << device.number);
   for (int number = 0; wanted != 0; ++number, wanted >>= 1) {
@@ -252,9 +254,10 @@ void EventPoller::give_back_of_dead_threads(Device& device) noexcept {
 }
 
 // No event is destroyed: they died with their context, and CUDA may not even know them any more.
-void EventPoller::lose(Device& device) noexcept {
+void EventPoller::lose(Device& device) {
   for (Thread& thread : device.threads) {
     thread.slot->is_lost.store(true, std::memory_order_relaxed);
+    collect(thread);
     count_untimed(Untimed::lost_device, thread.running.size());
     thread.running.clear();
   }

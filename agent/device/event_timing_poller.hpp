@@ -48,7 +48,7 @@ class EventPoller {
     std::int64_t next_look_ns;  // for threads that have ended
   };
 
-  void look_for_devices() noexcept;
+  void look_for_devices();
   bool add_device(int number);
   bool add_thread(Device& device);
   void fill(Thread& thread) noexcept;
@@ -57,9 +57,9 @@ class EventPoller {
   void collect(Thread& thread);
   void keep_one_ready(Device& device);
   void give_back_of_dead_threads(Device& device) noexcept;
-  void lose(Device& device) noexcept;
+  void lose(Device& device);
   bool context_is_alive(int device) const noexcept;
-  bool enter() noexcept;
+  bool enter();
   void leave() noexcept;
 
   const EventApi* api_ = nullptr;
