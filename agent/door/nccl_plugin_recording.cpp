@@ -207,7 +207,7 @@ void end_event(const void* handle) noexcept {
 void note_state(const void* handle, int state, std::uint64_t value) noexcept {
   Record* record = record_of(ring::target.ring, handle);
   if (record == nullptr || record->end_ticks.load(std::memory_order_relaxed) != 0) return;
-  const auto kind = static_cast<PlanKind>(record->flags);
+  const auto kind = event::plan_kind_of(*record);
   if (kind == PlanKind::kernel_channel && state == kernel_channel_ended) {
     record->args[1] = value;
   } else if (kind == PlanKind::proxy_step && value != 0) {

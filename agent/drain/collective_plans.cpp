@@ -140,6 +140,7 @@ const Record* CollectivePlans::as_call(const Record& plan_record) {
   made.args[3] = 0;
   keep(made, plan_record);
   joined_[&made].no_wrapper_saw = true;
+  ++shown_calls_;
   return &made;
 }
 
@@ -174,7 +175,7 @@ void CollectivePlans::add_lanes(const ring::Ring& ring, const event::TickConvert
   std::map<Key, std::vector<const Record*>> lanes;
   for (const Record* record : parts) {
     const event::PlanPart part = event::plan_part_of(*record);
-    const bool on_gpu = static_cast<PlanKind>(record->flags) == PlanKind::kernel_channel;
+    const bool on_gpu = event::plan_kind_of(*record) == PlanKind::kernel_channel;
     const Record* placed =
         on_gpu ? at_gpu_time(*record, clock, ring.header().nominal_ns_per_tick) : record;
     // A step's number is no channel: the steps of one direction share a lane, and nest where they
@@ -202,6 +203,11 @@ const CollectivePlans::Joined* CollectivePlans::of(const Record& call) const {
 const Record& CollectivePlans::in_ring(const Record& record) const {
   const Joined* joined = made_.empty() ? nullptr : of(record);
   return joined != nullptr && joined->no_wrapper_saw ? *joined->first : record;
+}
+
+void CollectivePlans::correct(DoorCalls& calls) const noexcept {
+  calls[static_cast<std::size_t>(ring::DoorId::nccl)] -= shown_calls_;
+  calls[static_cast<std::size_t>(ring::DoorId::nccl_plugin)] = seen_;
 }
 
 void CollectivePlans::describe(trace::JsonObject& metadata) const {

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "agent/drain/coverage.hpp"
 #include "agent/drain/plan_matcher.hpp"
 #include "agent/drain/window_events.hpp"
 #include "agent/event/clock_anchor.hpp"
@@ -45,7 +46,8 @@ class CollectivePlans {
   // The record of the ring that an event stands for: itself, but for a call that no wrapper saw.
   const event::Record& in_ring(const event::Record& record) const;
 
-  std::uint64_t seen() const noexcept { return seen_; }
+  // Corrects what count_calls() made of the events: those that we added came through no wrapper.
+  void correct(DoorCalls& calls) const noexcept;
   // "nccl_plans": {"seen": 812, …}; nothing where NCCL told nothing.
   void describe(trace::JsonObject& metadata) const;
 
@@ -66,7 +68,7 @@ class CollectivePlans {
 
   std::unordered_map<const event::Record*, Joined> joined_;
   std::deque<event::Record> made_;
-  std::uint64_t seen_ = 0, unseen_calls_ = 0, of_other_windows_ = 0, parts_ = 0;
+  std::uint64_t seen_ = 0, unseen_calls_ = 0, shown_calls_ = 0, of_other_windows_ = 0, parts_ = 0;
 };
 
 }  // namespace traceagent::drain

@@ -45,7 +45,7 @@ std::string part_name(PlanKind kind, const event::PlanPart& part) {
 
 void write_plan_part(trace::EventWriter& writer, const event::Record& record, std::int64_t tid,
                      std::int64_t ts_ns, std::int64_t dur_ns) {
-  const auto kind = static_cast<PlanKind>(record.flags);
+  const auto kind = event::plan_kind_of(record);
   const event::PlanPart part = event::plan_part_of(record);
   const bool on_gpu = kind == PlanKind::kernel_channel;
   writer.complete(part_name(kind, part), on_gpu ? "nccl_channel" : "nccl_proxy", tid, ts_ns,

@@ -206,7 +206,7 @@ void RankFile::write(trace::OutputFile& file, const ring::Window& window, const 
   report.events = writer.events();
   WindowCoverage coverage;
   count_calls(threads_, coverage.calls);
-  coverage.calls[static_cast<std::size_t>(ring::DoorId::nccl_plugin)] = plans_.seen();
+  plans_.correct(coverage.calls);
   trace::JsonObject metadata = rank_metadata(ring_, window, report.events, options, coverage);
   plans_.describe(metadata);
   trace::write_footer(file, metadata.text(), !options.recovered);

@@ -8,7 +8,8 @@
 
 namespace traceagent::event {
 
-// Record::flags of Layout::collective_plan. Stored in the ring file: append only.
+// The upper half of Record::flags of Layout::collective_plan (the lower one has bits that all
+// layouts share). Stored in the ring file: append only.
 enum class PlanKind : std::uint8_t {
   collective,       // and point-to-point
   kernel_channel,   // one channel of an NCCL kernel on the GPU
@@ -37,8 +38,15 @@ struct CollectivePlan {
 };
 inline constexpr std::uint64_t no_sequence = UINT64_MAX;  // sends and receives have none
 
+inline constexpr std::uint8_t flags_of(PlanKind kind) noexcept {
+  return static_cast<std::uint8_t>(static_cast<unsigned>(kind) << 4);
+}
+inline PlanKind plan_kind_of(const Record& record) noexcept {
+  return static_cast<PlanKind>(record.flags >> 4);
+}
+
 inline bool is_plan_of_collective(const Record& record) noexcept {
-  const auto kind = static_cast<PlanKind>(record.flags);
+  const PlanKind kind = plan_kind_of(record);
   return record.layout == Layout::collective_plan &&
          (kind == PlanKind::collective || kind == PlanKind::copy_engine);
 }
@@ -60,7 +68,7 @@ inline CollectivePlan collective_plan_of(const Record& record) noexcept {
 // All but the ticks, which publishing sets.
 inline void fill(Record& record, PlanKind kind, const CollectivePlan& plan) noexcept {
   record.layout = Layout::collective_plan;
-  record.flags = static_cast<std::uint8_t>(kind);
+  record.flags = flags_of(kind);
   record.function = plan.function;
   record.extra = plan.communicator;
   record.detail = plan.algorithm;
@@ -95,7 +103,7 @@ inline PlanPart plan_part_of(const Record& record) noexcept {
 
 inline void fill(Record& record, PlanKind kind, const PlanPart& part) noexcept {
   record.layout = Layout::collective_plan;
-  record.flags = static_cast<std::uint8_t>(kind);
+  record.flags = flags_of(kind);
   record.function = part.function;
   record.extra = part.communicator;
   record.detail = part.channel;
