@@ -83,10 +83,22 @@ def step_problems(trace, truth, comparison):
             yield f"rank {rank}: no calls in steps {missing}"
 
 
+def mark_problems(trace, truth):
+    """A step holds one optimizer step, and with step k, counted from 0, k + 1 of them have been done."""
+    for rank in range(RANKS):
+        marks = truth.marks(rank, "step").values()
+        for step, (begin, end) in trace.steps(rank).items():
+            inside = sum(begin <= mark < end for mark in marks)
+            done = sum(mark < end for mark in marks)
+            if (inside, done) != (1, step + 1):
+                yield f"rank {rank}: step {step} holds {inside} optimizer steps, {done} were done by its end"
+
+
 def steps(folder):
     run = run_ranks(folder, RANKS, [BUILD / "programs" / PROGRAM, "--steps", STEPS, *FLAGS],
                     TRACEAGENT_SCHEDULE=SCHEDULE)
     trace, truth = run.trace(), run.truth()
+    yield from mark_problems(trace, truth)
     descriptions = {about["step_detection"] for about in trace.about}
     print(PROGRAM, *FLAGS, "|", *sorted(descriptions))
     yield from trace.problems()

@@ -64,13 +64,3 @@ class TracedJob:
                 event["begin_ns"] = base + round(event["ts"] * 1000)
                 event["end_ns"] = event["begin_ns"] + round(event["dur"] * 1000)
                 yield event
-
-    def steps(self):
-        """By rank: (number, begin, end) of each step, in order."""
-        steps = {}
-        for event in self.events():
-            if event["name"].startswith("ProfilerStep#"):
-                number = int(event["name"].split("#")[1])
-                steps.setdefault(event["pid"], []).append(
-                    (number, event["begin_ns"], event["end_ns"]))
-        return {rank: sorted(of_rank) for rank, of_rank in steps.items()}

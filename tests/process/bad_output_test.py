@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""The agent cannot write where or as it should: folders, disks, limits, closed outputs."""
+import os
+import shlex
+import subprocess
+import time
+
+from jobs import STEADY, Place, bare_run, end_of
+from untouched_job import (COMMAND, check, clean, in_mounts, is_result, one_line, run_cases,
+                           same_as, whole)
+
+
+def unwritable_folder(bare):
+    with Place() as place:
+        (place.path / "file").write_text("x")
+        result = place.run(COMMAND, place.agent(TRACEAGENT_OUTPUT_FOLDER="file/traces"))
+        same_as(bare, result, "folder below a file")
+        one_line(result, "folder below a file", place.path / "file", "TRACEAGENT_OUTPUT_FOLDER")
+        check(place.files() == ["file"], f"folder below a file: {place.files()}")
+        clean(place, "folder below a file")
+
+
+def read_only_folder(bare):
+    with Place() as place:
+        folder = place.path / "traces"
+        folder.mkdir()
+        mounts = [["--bind", folder, folder], ["-o", "remount,bind,ro", folder]]
+        result = place.run(in_mounts(mounts, COMMAND), place.agent(TRACEAGENT_OUTPUT_FOLDER=folder))
+        same_as(bare, result, "read-only folder")
+        one_line(result, "read-only folder", folder, "ead-only")
+        check(place.files() == [], f"read-only folder: {place.files()}")
+        clean(place, "read-only folder")
+
+
+def four_ranks_unwritable(bare):
+    with Place() as place:
+        (place.path / "file").write_text("x")
+        running = [place.start(COMMAND, variables)
+                   for variables in place.ranks(4, TRACEAGENT_OUTPUT_FOLDER="file/traces")]
+        results = [end_of(process) for process in running]
+        lines = [line for result in results for line in result.lines()]
+        for result in results:
+            same_as(bare, result, "four ranks, unwritable folder")
+        check(1 <= len(lines) <= 2, f"four ranks, unwritable folder: {lines}")
+        clean(place, "four ranks, unwritable folder")
+
+
+def folder_with_files(bare):
+    with Place() as place:
+        variables = place.agent(TRACEAGENT_OUTPUT_FOLDER="out")
+        first = place.run(COMMAND, variables)
+        same_as(bare, first, "first run")
+        old = {name: (place.path / name).read_bytes() for name in place.files()}
+        check(len(old) == 2, f"first run: {sorted(old)}")
+        time.sleep(0.02)  # the run key has the start time in clock ticks
+        again = place.run(COMMAND, variables)
+        same_as(bare, again, "folder with files")
+        one_line(again, "folder with files", place.path / "out", "TRACEAGENT_OUTPUT_OVERWRITE=true")
+        new = {name: (place.path / name).read_bytes() for name in place.files()}
+        check(new == old, f"folder with files: changed: {sorted(new)}")
+        clean(place, "folder with files")
+
+        third = place.run(COMMAND, variables | {"TRACEAGENT_OUTPUT_OVERWRITE": "true"})
+        same_as(bare, third, "overwrite")
+        check(len(third.lines()) == 1 and is_result(third.lines()[0]), f"overwrite: {third.lines()}")
+        new = {name: (place.path / name).read_bytes() for name in place.files()}
+        check(new.keys() == old.keys() and all(new[name] != old[name] for name in old),
+              f"overwrite: {sorted(new)}")
+
+
+def full_disk(bare):
+    with Place() as place:
+        disk = place.path / "disk"
+        disk.mkdir()
+        # More than 40 bytes an event: 4 steps of 2,000 calls do not fit into 256 KiB.
+        command = [STEADY, 20, 2000]
+        script = shlex.join(map(str, command)) + f"; code=$?; ls -A {disk}/* > {place.path}/list; exit $code"
+        result = place.run(in_mounts([["-t", "tmpfs", "-o", "size=256k", "tmpfs", disk]], ["sh", "-c", script]),
+                           place.agent(TRACEAGENT_OUTPUT_FOLDER=disk / "traces"))
+        same_as(bare_run(command), result, "full disk")
+        one_line(result, "full disk", disk, "No space left")
+        listed = (place.path / "list").read_text().split()
+        check(not [name for name in listed if "json" in name], f"full disk: left {listed}")
+        clean(place, "full disk")
+
+
+def limited_files(bare):
+    with Place() as place:
+        command = [STEADY, 20, 2000]
+        result = place.run(["sh", "-c", "ulimit -f 128; exec " + shlex.join(map(str, command))],
+                           place.agent(TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_RING_SIZE="64MiB"))
+        same_as(bare_run(command), result, "limited file size")
+        # What could not be had, and what could not be written.
+        check(1 <= len(result.lines()) <= 2 and all("ulimit -f" in line for line in result.lines()),
+              f"limited file size: {result.lines()}")
+        check(not place.files(), f"limited file size: left {place.files()}")
+        clean(place, "limited file size")
+
+
+def folder_in_the_way(bare):
+    with Place() as place:
+        (place.path / "out/ep0-ba7-rank0.json").mkdir(parents=True)
+        result = place.run(COMMAND, place.agent(TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_OUTPUT_OVERWRITE="true"))
+        same_as(bare, result, "a folder of that name")
+        one_line(result, "a folder of that name", "ep0-ba7-rank0.json")
+        check(place.files() == [], f"a folder of that name: {place.files()}")
+        clean(place, "a folder of that name")
+
+
+def no_working_folder(bare):
+    with Place() as place:
+        script = "mkdir gone; cd gone; rmdir ../gone; exec " + shlex.join(map(str, COMMAND))
+        result = place.run(["sh", "-c", script], place.agent(TRACEAGENT_OUTPUT_FOLDER="out"))
+        same_as(bare, result, "no working folder")
+        one_line(result, "no working folder", "out", "No such file")
+        clean(place, "no working folder")
+
+
+def limited_resources(bare):
+    limits = {"-n 20": 0, "-s 64": 0, "-v 100000": 1, "-n 4": 1}
+    for limit, problems in limits.items():
+        with Place() as place:
+            command = ["sh", "-c", f"ulimit {limit}; exec " + shlex.join(map(str, COMMAND))]
+            result = place.run(command, place.agent(TRACEAGENT_OUTPUT_FOLDER="out"))
+            same_as(bare_run(command), result, f"ulimit {limit}")
+            said = [line for line in result.lines() if not is_result(line)]
+            check(len(said) <= problems, f"ulimit {limit}: {result.lines()}")
+            if not said:
+                whole(place, "out/ep0-ba7-rank0.json", what=f"ulimit {limit}")
+                clean(place, f"ulimit {limit}")
+
+
+def closed_outputs(bare):
+    """Nobody reads what the job and the agent say, or their numbers are closed."""
+    with Place() as place:
+        variables = place.agent(TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_RING_FULL="explode")
+        reader, writer = os.pipe()
+        os.close(reader)
+        process = subprocess.Popen([str(word) for word in COMMAND], env=variables, cwd=place.path,
+                                   stdout=subprocess.DEVNULL, stderr=writer)
+        os.close(writer)
+        check(process.wait(timeout=60) == bare.code, f"no reader: exit code {process.returncode}")
+        whole(place, "out/node0.json", what="no reader")
+    with Place() as place:
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        try:
+            while os.write(writer, b"x" * 512):
+                pass
+        except BlockingIOError:
+            os.set_blocking(writer, True)
+        variables = place.agent(TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_RING_FULL="explode")
+        process = subprocess.Popen([str(word) for word in COMMAND], env=variables, cwd=place.path,
+                                   stdout=subprocess.DEVNULL, stderr=writer)
+        check(process.wait(timeout=60) == bare.code, f"a full pipe: exit code {process.returncode}")
+        os.close(reader)
+        os.close(writer)
+        whole(place, "out/node0.json", what="a full pipe")
+    with Place() as place:
+        # Cycles are written while it prints to numbers that it closed.
+        command = shlex.join(map(str, [STEADY, 100, 10, 2000]))
+        variables = place.agent(TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_RING_SIZE="64MiB",
+                                TRACEAGENT_SCHEDULE="wait=1,warmup=1,active=3,repeat=0")
+        process = subprocess.Popen(["sh", "-c", f"exec {command} 0<&- 1>&- 2>&-"], env=variables, cwd=place.path)
+        check(process.wait(timeout=60) == bare.code, f"closed numbers: exit code {process.returncode}")
+        names = [name for name in place.files() if name.endswith(".json")]
+        check(len(names) > 10, f"closed numbers: {names}")
+        for name in names:
+            place.trace(name)  # fails where the program's lines are in it
+        clean(place, "closed numbers")
+
+
+run_cases([unwritable_folder, four_ranks_unwritable, folder_with_files, limited_files,
+           folder_in_the_way, no_working_folder, limited_resources, closed_outputs],
+           [read_only_folder, full_disk])
