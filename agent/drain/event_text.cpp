@@ -1,12 +1,10 @@
 #include "agent/drain/event_text.hpp"
 
-#include <cxxabi.h>
-
 #include <bit>
-#include <cstdlib>
 
 #include "agent/api/function.hpp"
-#include "agent/drain/collective_terms.hpp"
+#include "agent/drain/collective_text.hpp"
+#include "agent/drain/demangled_names.hpp"
 #include "agent/drain/plan_text.hpp"
 #include "agent/drain/window_events.hpp"
 #include "agent/trace/json_text.hpp"
@@ -19,7 +17,7 @@ using trace::Hex;
 
 EventText::EventText(const ring::Ring& ring, trace::EventWriter& writer,
                      const CollectivePlans* plans)
-    : ring_(ring), writer_(writer), plans_(plans) {}
+    : ring_(ring), writer_(writer), plans_(plans), names_(ring) {}
 
 void EventText::write(const Record& record, std::int64_t tid, const EventTimes& times) {
   if (record.layout == Layout::range || record.layout == Layout::mark) {
@@ -84,17 +82,6 @@ void EventText::write_call(const Record& record, std::int64_t tid, const EventTi
   writer_.end();
 }
 
-std::string_view EventText::demangled(std::uint32_t name) {
-  const auto [found, is_new] = demangled_.try_emplace(name);
-  if (!is_new) return found->second;
-  const std::string mangled(ring_.name(name));
-  int status = 0;
-  char* text = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
-  found->second = status == 0 && text != nullptr ? text : mangled;
-  std::free(text);
-  return found->second;
-}
-
 namespace {
 
 std::string_view three(char (&storage)[48], std::uint64_t x, std::uint64_t y, std::uint64_t z) {
@@ -118,7 +105,7 @@ constexpr const char* copy_kinds[] = {"HtoH", "HtoD", "DtoH", "DtoD", "default"}
 
 void EventText::launch_args(const Record& record) {
   char storage[48];
-  if (record.extra != 0) writer_.arg("kernel", demangled(record.extra));
+  if (record.extra != 0) writer_.arg("kernel", names_.name(record.extra));
   writer_.arg("grid", trace::RawJson{three(storage, low(record.args[0]), high(record.args[0]),
                                            low(record.args[1]))});
   writer_.arg("block", trace::RawJson{three(storage, high(record.args[1]), low(record.args[2]),
@@ -142,13 +129,8 @@ void EventText::copy_args(const Record& record) {
   writer_.arg("stream", Hex{record.args[3]});
 }
 
-const ring::Communicator* EventText::communicator(const Record& record) const noexcept {
-  if (record.extra == 0 || record.extra > ring::communicator_slots) return nullptr;
-  return &ring_.header().communicators[record.extra - 1];
-}
-
 void EventText::communicator_args(const Record& record) {
-  const ring::Communicator* comm = communicator(record);
+  const ring::Communicator* comm = communicator_of(ring_, record);
   if (comm == nullptr) return;
   writer_.arg("comm hash", Hex{comm->hash.load(std::memory_order_acquire)});
   if (comm->size > 0) {
@@ -158,35 +140,9 @@ void EventText::communicator_args(const Record& record) {
 }
 
 void EventText::collective_args(const Record& record) {
-  const auto kind = static_cast<event::Collective>(record.detail);
-  const auto datatype = static_cast<unsigned>(record.args[2] & 0xff);
-  const auto reduction = static_cast<unsigned>(record.args[2] >> 8 & 0xff);
-  const auto peer = static_cast<std::int32_t>(record.args[2] >> 32);
-  const std::uint64_t count = record.args[0];
-  const ring::Communicator* comm = communicator(record);
-  const std::uint64_t ranks =
-      comm != nullptr && comm->size > 0 ? static_cast<std::uint64_t>(comm->size) : 1;
-  const MessageElements elements = message_elements(kind, count, ranks);
-
-  writer_.arg("Collective name", collective_name(kind));
-  writer_.arg("In msg nelems", elements.in);
-  writer_.arg("Out msg nelems", elements.out);
-  writer_.arg("Group size", ranks);
-  writer_.arg("dtype", datatype_name(datatype));
-  writer_.arg("bytes", count * datatype_bytes(datatype));
-  writer_.arg("Seq", record.args[1]);
-  if (reduction < 0xff) writer_.arg("reduction", reduction_name(reduction));
-  if (kind == event::Collective::send) writer_.arg("Dst Rank", peer);
-  if (kind == event::Collective::receive) writer_.arg("Src Rank", peer);
-  if (has_root(kind)) writer_.arg("root", peer);
-  if (comm != nullptr) {
-    char name[16];
-    const std::uint64_t hash = comm->hash.load(std::memory_order_acquire);
-    char* end = trace::put_unsigned(name, record.extra - 1);
-    writer_.arg("Process Group Name", std::string_view(name, static_cast<std::size_t>(end - name)));
-    writer_.arg("comm hash", Hex{hash});
-    writer_.arg("comm rank", comm->rank);
-  }
+  CollectiveTerms terms;
+  add_collective(ring_, record, terms);
+  write_collective(writer_, ring_, terms);
   if ((record.flags & event::flag_in_place) != 0) writer_.arg("in place", true);
   if ((record.flags & event::flag_in_group) != 0) writer_.arg("in group", true);
   const auto* joined = plans_ != nullptr ? plans_->of(record) : nullptr;

@@ -2,11 +2,9 @@
 // One record as one line of the trace.
 
 #include <cstdint>
-#include <string>
-#include <string_view>
-#include <unordered_map>
 
 #include "agent/drain/collective_plans.hpp"
+#include "agent/drain/demangled_names.hpp"
 #include "agent/event/record.hpp"
 #include "agent/ring/ring.hpp"
 #include "agent/trace/event_writer.hpp"
@@ -35,13 +33,11 @@ class EventText {
   void collective_args(const event::Record& record);
   void communicator_args(const event::Record& record);
   void payload_arg(const event::Record& record);
-  const ring::Communicator* communicator(const event::Record& record) const noexcept;
-  std::string_view demangled(std::uint32_t name);
 
   ring::Ring ring_;
   trace::EventWriter& writer_;
   const CollectivePlans* const plans_;
-  std::unordered_map<std::uint32_t, std::string> demangled_;
+  DemangledNames names_;
 };
 
 }  // namespace traceagent::drain

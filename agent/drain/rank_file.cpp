@@ -3,26 +3,23 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <unordered_set>
 
-#include "agent/drain/clock.hpp"
-#include "agent/drain/collective_plans.hpp"
 #include "agent/drain/coverage.hpp"
+#include "agent/drain/device_coverage.hpp"
+#include "agent/drain/device_text.hpp"
 #include "agent/drain/event_text.hpp"
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/folders.hpp"
 #include "agent/drain/lanes.hpp"
 #include "agent/drain/trace_metadata.hpp"
-#include "agent/drain/window_events.hpp"
+#include "agent/drain/window_order.hpp"
 #include "agent/trace/document.hpp"
 #include "agent/trace/event_writer.hpp"
+#include "agent/trace/json_scan.hpp"
 #include "agent/trace/output_file.hpp"
 
 namespace traceagent::drain {
 namespace {
-
-using event::Layout;
-using event::Record;
 
 struct StepSlice {
   std::uint64_t step;
@@ -35,114 +32,36 @@ class RankFile {
  public:
   RankFile(const ring::Ring& ring, const ring::Window& window)
       : ring_(ring),
-        clock_(clock_of(ring)),
         begin_ticks_(window.begin_ticks.load(std::memory_order_relaxed)),
         end_ticks_(window.end_ticks.load(std::memory_order_relaxed)),
-        threads_(collect(ring, begin_ticks_, end_ticks_)),
-        plans_(ring, clock_, begin_ticks_, end_ticks_, threads_),
-        base_ns_(clock_.realtime_ns(begin_ticks_)) {}
+        order_(ring, window) {}
 
   void write(trace::OutputFile& file, const ring::Window& window, const std::string& path,
              const RankFileOptions& options, RankFileReport& report);
 
  private:
-  std::int64_t relative_ns(std::uint64_t ticks) const {
-    return clock_.realtime_ns(ticks) - base_ns_;
-  }
-  EventTimes times_of(const Record& record) const;
-  template <class Visit>
-  void visit_in_order(Visit&& visit);
-  std::size_t lane_of(const Record& record, std::size_t thread, const EventTimes& times);
-  std::int64_t tid_of(const Record& record, std::size_t thread, std::size_t lane) const;
-  void place_all();
-  void write_lane_names(trace::EventWriter& writer) const;
+  trace::DocumentHeader header(const std::string& path) const;
+  void write_lane_names(trace::EventWriter& writer);
   void write_events(trace::EventWriter& writer);
   std::vector<StepSlice> steps_of(const ring::Window& window) const;
-  void write_step(trace::EventWriter& writer, const StepSlice& step) const;
+  void write_steps_until(trace::EventWriter& writer, std::int64_t ts_ns);
+  void write_footer(trace::OutputFile& file, const ring::Window& window,
+                    const RankFileOptions& options, std::uint64_t events) const;
 
   const ring::Ring ring_;
-  const event::TickConverter clock_;
   const std::uint64_t begin_ticks_, end_ticks_;
-  std::vector<ThreadEvents> threads_;
-  const CollectivePlans plans_;
-  const std::int64_t base_ns_;
+  WindowOrder order_;
   std::vector<StepSlice> steps_;
-  // Lanes are found twice, first to name them (metadata comes before events), then to write. Calls
-  // that ran at the first look run at the second: had they ended there, lanes would differ.
-  std::unordered_set<const Record*> in_flight_;
-  std::vector<NestingLanes> thread_lanes_;
-  NestingLanes range_lanes_;
+  std::size_t next_step_ = 0;
 };
 
-EventTimes RankFile::times_of(const Record& record) const {
-  const std::uint64_t begin = record.begin_ticks.load(std::memory_order_relaxed);
-  const bool in_flight = !in_flight_.empty() && in_flight_.contains(&record);
-  const std::uint64_t end = in_flight ? 0 : record.end_ticks.load(std::memory_order_acquire);
-  const std::int64_t ts_ns = relative_ns(begin);
-  // A call that has not ended is shown up to the window's end. One that ended after it is shown
-  // whole: it was begun by the window's steps.
-  const std::int64_t end_ns = relative_ns(end != 0 ? end : std::max(end_ticks_, begin));
-  return {ts_ns, std::max<std::int64_t>(end_ns - ts_ns, 0), end == 0};
-}
-
-std::size_t RankFile::lane_of(const Record& record, std::size_t thread, const EventTimes& times) {
-  if (record.layout == Layout::mark) return 0;
-  NestingLanes& lanes =
-      (record.flags & event::flag_process_range) != 0 ? range_lanes_ : thread_lanes_[thread];
-  return lanes.place(times.ts_ns, times.ts_ns + times.dur_ns);
-}
-
-std::int64_t RankFile::tid_of(const Record& record, std::size_t thread, std::size_t lane) const {
-  if ((record.flags & event::flag_process_range) != 0) {
-    return process_ranges_tid + static_cast<std::int64_t>(lane);
+void RankFile::write_lane_names(trace::EventWriter& writer) {
+  if (!steps_.empty()) {
+    writer.thread_name(steps_tid, "steps");
+    writer.thread_sort_index(steps_tid, -1);
   }
-  return spill_tid(threads_[thread].thread_id, lane);
-}
-
-// visit(thread index, record, times, lane)
-template <class Visit>
-void RankFile::visit_in_order(Visit&& visit) {
-  thread_lanes_.assign(threads_.size(), {});
-  range_lanes_ = {};
-  std::int64_t latest_ns = 0;
-  for_each_in_order(threads_, [&](std::size_t thread, const Record& record) {
-    EventTimes times = times_of(record);
-    // Two anchors' rates may differ by some ppm: never let that put events out of order.
-    const std::int64_t late_ns = std::max<std::int64_t>(latest_ns - times.ts_ns, 0);
-    latest_ns = times.ts_ns += late_ns;
-    times.dur_ns -= std::min(times.dur_ns, late_ns);
-    visit(thread, record, times, lane_of(record, thread, times));
-  });
-}
-
-void RankFile::place_all() {
-  for (const ThreadEvents& thread : threads_) {
-    for (const Record* record : thread.records) {
-      if (record->end_ticks.load(std::memory_order_acquire) == 0) in_flight_.insert(record);
-    }
-  }
-  visit_in_order([](std::size_t, const Record&, const EventTimes&, std::size_t) {});
-}
-
-void RankFile::write_lane_names(trace::EventWriter& writer) const {
-  const auto name_lane = [&](std::int64_t tid, const std::string& name, std::int64_t index) {
-    writer.thread_name(tid, name);
-    writer.thread_sort_index(tid, index);
-  };
-  if (!steps_.empty()) name_lane(steps_tid, "steps", -1);
-  for (std::size_t lane = 0; lane < range_lanes_.lane_count(); ++lane) {
-    name_lane(process_ranges_tid + static_cast<std::int64_t>(lane), "NVTX process ranges", 0);
-  }
-  for (std::size_t i = 0; i < threads_.size(); ++i) {
-    const std::int64_t tid = threads_[i].thread_id;
-    std::string name = threads_[i].thread_name;
-    if (tid < first_plan_lane) name = "thread " + std::to_string(tid) + " (" + name + ")";
-    // A thread that only left marks has no lane of slices, yet is a lane.
-    const std::size_t lanes = std::max<std::size_t>(thread_lanes_[i].lane_count(), 1);
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      name_lane(spill_tid(tid, lane), lane == 0 ? name : name + " overlapping", tid);
-    }
-  }
+  order_.visit([](const PlacedCall&) {}, [](const DeviceSlice&, std::int64_t) {});
+  order_.write_lane_names(writer);
 }
 
 std::vector<StepSlice> RankFile::steps_of(const ring::Window& window) const {
@@ -158,57 +77,93 @@ std::vector<StepSlice> RankFile::steps_of(const ring::Window& window) const {
     const std::uint64_t end = edge.end_ticks.load(std::memory_order_acquire);
     if (edge.step.load(std::memory_order_relaxed) != step) continue;
     if (begin == 0 || begin >= end_ticks_) continue;
-    steps.push_back({step, relative_ns(std::max(begin, begin_ticks_)),
-                     relative_ns(end != 0 ? std::min(end, end_ticks_) : end_ticks_)});
+    steps.push_back({step, order_.relative_ns(std::max(begin, begin_ticks_)),
+                     order_.relative_ns(end != 0 ? std::min(end, end_ticks_) : end_ticks_)});
   }
   return steps;
 }
 
-void RankFile::write_step(trace::EventWriter& writer, const StepSlice& step) const {
-  writer.complete("ProfilerStep#" + std::to_string(step.step), "user_annotation", steps_tid,
-                  step.begin_ns, std::max<std::int64_t>(step.end_ns - step.begin_ns, 0));
-  writer.arg("step", step.step);
-  writer.end();
+void RankFile::write_steps_until(trace::EventWriter& writer, std::int64_t ts_ns) {
+  for (; next_step_ < steps_.size() && steps_[next_step_].begin_ns <= ts_ns; ++next_step_) {
+    const StepSlice& step = steps_[next_step_];
+    writer.complete("ProfilerStep#" + std::to_string(step.step), "user_annotation", steps_tid,
+                    step.begin_ns, std::max<std::int64_t>(step.end_ns - step.begin_ns, 0));
+    writer.arg("step", step.step);
+    writer.end();
+  }
 }
 
 void RankFile::write_events(trace::EventWriter& writer) {
-  EventText text(ring_, writer, &plans_);
-  std::size_t next_step = 0;
-  visit_in_order(
-      [&](std::size_t thread, const Record& record, const EventTimes& times, std::size_t lane) {
-        while (next_step < steps_.size() && steps_[next_step].begin_ns <= times.ts_ns) {
-          write_step(writer, steps_[next_step++]);
-        }
-        text.write(record, tid_of(record, thread, lane), times);
-      });
-  while (next_step < steps_.size()) write_step(writer, steps_[next_step++]);
+  EventText text(ring_, writer, &order_.plans());
+  const DeviceEvents& device = order_.device();
+  DeviceText device_text(ring_, order_.threads(), device, order_.base_ns(), writer);
+  std::vector<std::size_t> next_arrow(order_.threads().size());
+  const auto write_call = [&](const PlacedCall& call) {
+    write_steps_until(writer, call.times.ts_ns);
+    if (call.record == nullptr) {
+      const Launch& launch = device.launches()[call.index];
+      device_text.write_call(launch, call.tid, call.times.ts_ns, call.times.dur_ns);
+      for (const Arrow& arrow : device.arrows_of_launch(call.index)) {
+        device_text.write_arrow(arrow, call.tid, call.times.ts_ns);
+      }
+      return;
+    }
+    text.write(*call.record, call.tid, call.times);
+    const auto arrows = device.arrows_of_thread(call.thread);
+    std::size_t& next = next_arrow[call.thread];
+    for (; next < arrows.size() && arrows[next].host == call.index; ++next) {
+      device_text.write_arrow(arrows[next], call.tid, call.times.ts_ns);
+    }
+  };
+  order_.visit(write_call, [&](const DeviceSlice& slice, std::int64_t ts_ns) {
+    write_steps_until(writer, ts_ns);
+    device_text.write_slice(slice, ts_ns);
+  });
+  write_steps_until(writer, INT64_MAX);
 }
 
-void RankFile::write(trace::OutputFile& file, const ring::Window& window, const std::string& path,
-                     const RankFileOptions& options, RankFileReport& report) {
+trace::DocumentHeader RankFile::header(const std::string& path) const {
   const ring::IdentityBlock& identity = ring_.header().identity;
   trace::DocumentHeader header;
   header.rank = identity.rank;
   header.world_size = identity.world_size;
   header.backend = "nccl";
-  header.base_ns = base_ns_;
+  header.base_ns = order_.base_ns();
   header.trace_name = path;
   header.pg_config = process_groups(ring_);
   header.run_key = ring_.name(identity.run_key);
   header.node_rank = identity.node_rank;
+  const auto properties =
+      ring_.name(ring_.header().device.properties_json.load(std::memory_order_acquire));
+  // A damaged ring's text would spoil the file.
+  if (properties.starts_with('[') && trace::is_whole_value(properties)) {
+    header.device_properties_json = properties;
+  }
+  return header;
+}
+
+void RankFile::write(trace::OutputFile& file, const ring::Window& window, const std::string& path,
+                     const RankFileOptions& options, RankFileReport& report) {
   steps_ = steps_of(window);
-  place_all();
-  trace::write_header(file, header);
-  trace::EventWriter writer(file, identity.trace_pid);
+  trace::write_header(file, header(path));
+  trace::EventWriter writer(file, ring_.header().identity.trace_pid);
   write_process_metadata(writer, ring_);
   write_lane_names(writer);
   write_events(writer);
   report.events = writer.events();
+  write_footer(file, window, options, report.events);
+}
+
+void RankFile::write_footer(trace::OutputFile& file, const ring::Window& window,
+                            const RankFileOptions& options, std::uint64_t events) const {
   WindowCoverage coverage;
-  count_calls(threads_, coverage.calls);
-  plans_.correct(coverage.calls);
-  trace::JsonObject metadata = rank_metadata(ring_, window, report.events, options, coverage);
-  plans_.describe(metadata);
+  count_calls(order_.threads(), coverage.calls);
+  order_.plans().correct(coverage.calls);
+  coverage.match = order_.device().match();
+  coverage.calls[static_cast<std::size_t>(ring::DoorId::cupti)] = coverage.match.work;
+  count_late(ring_, window, coverage.match.launches_without_work[cause_late]);
+  trace::JsonObject metadata = rank_metadata(ring_, window, events, options, coverage);
+  order_.plans().describe(metadata);
   trace::write_footer(file, metadata.text(), !options.recovered);
 }
 
@@ -253,6 +208,7 @@ RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& windo
     report.problem = file.error();
     return report;
   }
+  settle_device_losses(ring, window);
   RankFile(ring, window).write(file, window, named.path, options, report);
   if (!file.finish()) report.problem = file.error();
   return report;

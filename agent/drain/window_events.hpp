@@ -15,8 +15,8 @@ struct ThreadEvents {
   std::vector<const event::Record*> records;  // by begin
 };
 
-// Calls of the job's threads that began in [begin_ticks, end_ticks). Pointers into the ring: valid until its chunks are
-// freed. Memory: 8 bytes for each record, bounded by the ring.
+// Calls of the job's threads that began in [begin_ticks, end_ticks). Pointers into the ring: valid
+// until its chunks are freed. Memory: 8 bytes for each record, bounded by the ring.
 std::vector<ThreadEvents> collect(const ring::Ring& ring, std::uint64_t begin_ticks,
                                   std::uint64_t end_ticks);
 

@@ -167,6 +167,17 @@ void EventWriter::arg(ArgKey key, RawJson value) {
   at_ = put_literal(begin_arg(key, text.size()), text);
 }
 
+void EventWriter::members(std::string_view json) {
+  if (json.empty() || json.size() > max_text_bytes) {
+    return;
+  }
+  char* to = ensure(json.size() + 1);
+  *to = ',';
+  to += has_args_ ? 1 : 0;
+  has_args_ = true;
+  at_ = put_literal(to, json);
+}
+
 // Cut before the sequence that the limit falls into: half a character would become U+FFFD.
 std::string_view EventWriter::shorten(std::string_view text) {
   constexpr std::string_view mark = "...";

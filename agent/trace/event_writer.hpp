@@ -95,6 +95,9 @@ class EventWriter {
   }
   void arg(ArgKey key, const char* value) { arg(key, std::string_view(value)); }
   void arg(ArgKey key, RawJson value);
+  // Arguments that are JSON text already, on one line: "grid":[64,1,1],"block":[256,1,1]. Nothing
+  // where it is longer than max_text_bytes.
+  void members(std::string_view json);
 
   void end() {
     at_ = put_literal(ensure(4), "}}");

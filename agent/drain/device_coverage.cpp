@@ -1,0 +1,259 @@
+#include "agent/drain/device_coverage.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "agent/api/function.hpp"
+#include "agent/drain/clock.hpp"
+#include "agent/drain/correlation_table.hpp"
+#include "agent/drain/device_events.hpp"
+
+namespace traceagent::drain {
+
+using event::DeviceKind;
+using event::Layout;
+using event::Record;
+using ring::DropCause;
+
+namespace {
+
+bool asks_for_work(std::string_view name) noexcept {
+  const auto has = [name](std::string_view part) { return name.find(part) != name.npos; };
+  if (has("Launch")) return !has("HostFunc");
+  return (has("Memcpy") || has("Memset")) && !has("Graph");
+}
+
+// By the name's offset: there are few names and many calls.
+class AskingNames {
+ public:
+  explicit AskingNames(const ring::Ring& ring) : ring_(ring) {}
+  bool operator()(std::uint32_t name) {
+    const auto [found, is_new] = asks_.try_emplace(name);
+    if (is_new) found->second = asks_for_work(ring_.name(name));
+    return found->second;
+  }
+
+ private:
+  const ring::Ring& ring_;
+  std::unordered_map<std::uint32_t, bool> asks_;
+};
+
+bool has_size(Layout layout) noexcept {
+  return layout == Layout::copy || layout == Layout::peer_copy || layout == Layout::set;
+}
+
+bool asks_for_work(const Record& record) noexcept {
+  if (record.result != 0 || record.end_ticks.load(std::memory_order_acquire) == 0) return false;
+  if (record.layout == Layout::launch || has_size(record.layout)) return true;
+  return record.layout == Layout::graph &&
+         asks_for_work(api::name_of(static_cast<api::Function>(record.function)).shown);
+}
+
+// Nothing is copied, and the device told nothing.
+bool is_empty(const Record* host) noexcept {
+  return host != nullptr && has_size(host->layout) && host->args[2] == 0;
+}
+
+std::uint64_t lost_on_the_way(const ring::Ring& ring, const ring::Window& window) noexcept {
+  const auto dropped = ring::dropped_in(ring, window);
+  return dropped[static_cast<std::size_t>(DropCause::device_dropped)] +
+         dropped[static_cast<std::size_t>(DropCause::device_ring_full)];
+}
+
+class Counter {
+ public:
+  Counter(const ring::Ring& ring, const ring::Window& window, const event::TickConverter& clock,
+          const std::vector<Launch>& launches, const std::vector<std::uint32_t>& works)
+      : ring_(ring),
+        clock_(clock),
+        launches_(launches),
+        works_(works),
+        lost_(lost_on_the_way(ring, window)),
+        asks_(ring) {}
+
+  void count_launches();
+  void count_unseen_calls(const std::vector<ThreadEvents>& threads);
+  void count_work(const std::vector<DeviceSlice>& slices);
+  DeviceMatch take() { return std::move(match_); }
+
+ private:
+  const char* cause_of(const Launch& launch);
+  const char* cause_without_call(const DeviceSlice& slice) const;
+  void note_streams();
+  // One record more that the drops may explain.
+  bool explain_by_loss() noexcept { return lost_ != 0 && lost_-- != 0; }
+
+  const ring::Ring& ring_;
+  const event::TickConverter& clock_;
+  const std::vector<Launch>& launches_;
+  const std::vector<std::uint32_t>& works_;
+  std::uint64_t lost_;
+  AskingNames asks_;
+  DeviceMatch match_;
+  std::int64_t first_call_ns_ = INT64_MAX;
+  // By stream handle: the latest launch whose work has come.
+  std::unordered_map<std::uint64_t, std::int64_t> latest_with_work_;
+};
+
+void Counter::note_streams() {
+  for (std::size_t i = 0; i < launches_.size(); ++i) {
+    const Launch& launch = launches_[i];
+    first_call_ns_ = std::min(first_call_ns_, launch.start_ns);
+    if (works_[i] == 0 || launch.host_record == nullptr) continue;
+    std::int64_t& latest = latest_with_work_[launch.host_record->args[3]];
+    latest = std::max(latest, launch.start_ns);
+  }
+}
+
+const char* Counter::cause_of(const Launch& launch) {
+  if (is_empty(launch.host_record)) return cause_no_work;
+  if (explain_by_loss()) return cause_lost;
+  if (launch.host_record == nullptr) return cause_late;
+  // A stream works in order: what was launched later is done, so this is not to come. Captured into
+  // a graph, most likely.
+  const auto latest = latest_with_work_.find(launch.host_record->args[3]);
+  const bool is_passed = latest != latest_with_work_.end() && latest->second > launch.start_ns;
+  return is_passed ? cause_unknown : cause_late;
+}
+
+void Counter::count_launches() {
+  note_streams();
+  std::unordered_map<std::uint32_t, std::uint64_t> only_cupti;
+  for (std::size_t i = 0; i < launches_.size(); ++i) {
+    const Launch& launch = launches_[i];
+    if (launch.outer != no_index || launch.when != When::in_window) continue;
+    const event::ApiCall call = event::api_call_of(*launch.api);
+    if (launch.host_record == nullptr) ++only_cupti[call.name];
+    if (call.result != 0 || !asks_(call.name)) continue;
+    ++match_.launches;
+    if (works_[i] == 0) ++match_.launches_without_work[cause_of(launch)];
+  }
+  for (const auto& [name, count] : only_cupti) {
+    match_.calls_only_cupti_saw[std::string(ring_.name(name))] += count;
+  }
+}
+
+// Calls of ours that CUPTI told nothing of.
+void Counter::count_unseen_calls(const std::vector<ThreadEvents>& threads) {
+  if (!is_recorded_by_cupti(ring_)) return;
+  const std::int64_t since_ns =
+      ring_.header().device.recording_since_ns.load(std::memory_order_relaxed);
+  std::vector<std::vector<bool>> is_seen(threads.size());
+  for (std::size_t i = 0; i < threads.size(); ++i) is_seen[i].resize(threads[i].records.size());
+  for (const Launch& launch : launches_) {
+    if (launch.host != no_index) is_seen[launch.thread][launch.host] = true;
+  }
+  for (std::size_t i = 0; i < threads.size(); ++i) {
+    for (std::size_t k = 0; k < threads[i].records.size(); ++k) {
+      const Record& record = *threads[i].records[k];
+      if (is_seen[i][k] || !asks_for_work(record)) continue;
+      ++match_.launches;
+      const std::int64_t begin_ns =
+          clock_.realtime_ns(record.begin_ticks.load(std::memory_order_relaxed));
+      const bool is_early = since_ns == 0 || begin_ns < since_ns;
+      ++match_.launches_without_work[is_early            ? cause_before_recording
+                                     : is_empty(&record) ? cause_no_work
+                                     : explain_by_loss() ? cause_lost
+                                                         : cause_unknown];
+    }
+  }
+}
+
+const char* Counter::cause_without_call(const DeviceSlice& slice) const {
+  if (slice.launched_before) return cause_before_window;
+  if (lost_ != 0) return cause_call_lost;
+  return slice.start_ns < first_call_ns_ ? cause_before_recording : cause_unknown;
+}
+
+void Counter::count_work(const std::vector<DeviceSlice>& slices) {
+  for (const DeviceSlice& slice : slices) {
+    if (slice.record->layout != Layout::device_work) continue;
+    switch (static_cast<DeviceKind>(slice.record->flags)) {
+      case DeviceKind::synchronise:
+      case DeviceKind::memory:
+      case DeviceKind::overhead:
+        continue;
+      default:
+        break;
+    }
+    ++match_.work;
+    if (slice.launched_before || !slice.launch_seen) {
+      ++match_.work_without_launch[cause_without_call(slice)];
+    }
+  }
+}
+
+}  // namespace
+
+bool is_recorded_by_cupti(const ring::Ring& ring) noexcept {
+  return ring.header().device.source.load(std::memory_order_relaxed) == ring::DeviceSource::cupti;
+}
+
+DeviceMatch count_matches(const ring::Ring& ring, const ring::Window& window,
+                          const event::TickConverter& clock,
+                          const std::vector<ThreadEvents>& threads,
+                          const std::vector<Launch>& launches,
+                          const std::vector<std::uint32_t>& works,
+                          const std::vector<DeviceSlice>& slices) {
+  Counter counter(ring, window, clock, launches, works);
+  counter.count_work(slices);
+  counter.count_launches();
+  counter.count_unseen_calls(threads);
+  return counter.take();
+}
+
+namespace {
+
+constexpr DropCause told_late[] = {DropCause::device_ring_full, DropCause::device_dropped,
+                                   DropCause::device_late, DropCause::plan_ring_full};
+
+// The window as the ring holds it; null for one that is not the ring's.
+ring::Window* window_in(const ring::Ring& ring, const ring::Window& window) noexcept {
+  auto& windows = ring.header().windows;
+  const auto found = std::find_if(windows.begin(), windows.end(),
+                                  [&](const ring::Window& each) { return &each == &window; });
+  return found != windows.end() ? &*found : nullptr;
+}
+
+}  // namespace
+
+void settle_device_losses(const ring::Ring& ring, const ring::Window& window) noexcept {
+  ring::Window* own = window_in(ring, window);
+  if (own == nullptr) return;
+  for (const DropCause cause : told_late) {
+    const auto i = static_cast<std::size_t>(cause);
+    std::uint64_t told = own->dropped_at_begin[i];
+    for (const ring::Window& other : ring.header().windows) {
+      if (other.state.load(std::memory_order_acquire) != ring::WindowState::written) continue;
+      told = std::max(told, other.dropped_at_end[i]);
+    }
+    own->dropped_at_begin[i] = told;
+    own->dropped_at_end[i] = ring.header().dropped[i].load(std::memory_order_relaxed);
+  }
+}
+
+void count_late(const ring::Ring& ring, const ring::Window& window, std::uint64_t late) noexcept {
+  ring::Window* own = window_in(ring, window);
+  if (own == nullptr || late == 0) return;
+  ring.count_drop(DropCause::device_late, late);
+  own->dropped_at_end[static_cast<std::size_t>(DropCause::device_late)] += late;
+}
+
+std::uint64_t outstanding_launches(const ring::Ring& ring, const ring::Window& window) {
+  const event::TickConverter clock = clock_of(ring);
+  const WindowEdges edges(ring, clock, window);
+  const DeviceRecords records = collect_device(ring, UINT64_MAX);
+  CorrelationTable arrived(records.work.size());
+  for (const Record* work : records.work) {
+    arrived.add(event::device_work_of(*work).correlation, 0);
+  }
+  AskingNames asks(ring);
+  return static_cast<std::uint64_t>(
+      std::count_if(records.api_calls.begin(), records.api_calls.end(), [&](const Record* api) {
+        const event::ApiCall call = event::api_call_of(*api);
+        return call.result == 0 && edges.of_moment(call.start_ns) == When::in_window &&
+               asks(call.name) && arrived.find(call.correlation) == CorrelationTable::none;
+      }));
+}
+
+}  // namespace traceagent::drain

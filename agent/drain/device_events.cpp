@@ -1,0 +1,205 @@
+#include "agent/drain/device_events.hpp"
+
+#include <algorithm>
+
+#include "agent/drain/correlation_table.hpp"
+#include "agent/drain/device_coverage.hpp"
+#include "agent/drain/timed_calls.hpp"
+
+namespace traceagent::drain {
+
+using event::DeviceKind;
+using event::DeviceWork;
+using event::Record;
+
+namespace {
+
+// Unique over the ranks of a merged file, and below 2^53, which is where doubles end.
+constexpr unsigned flow_pid_shift = 36;
+constexpr std::uint64_t flow_pid_mask = 0x1ffff;
+
+LaneKey lane_of(const DeviceWork& work) noexcept {
+  switch (work.kind) {
+    case DeviceKind::synchronise:
+      return {work.device, work.context, 0, LaneKind::waits};
+    case DeviceKind::memory:
+      return {work.device, work.context, 0, LaneKind::memory};
+    case DeviceKind::overhead:
+      return {work.device, 0, 0, LaneKind::overhead};
+    default:
+      return {work.device, work.context, work.stream, LaneKind::stream};
+  }
+}
+
+CorrelationTable table_of(const std::vector<Launch>& launches) {
+  CorrelationTable table(launches.size());
+  for (std::uint32_t i = 0; i < launches.size(); ++i) {
+    table.add(event::api_call_of(*launches[i].api).correlation, i);
+  }
+  return table;
+}
+
+}  // namespace
+
+DeviceEvents::DeviceEvents(const ring::Ring& ring, const ring::Window& window,
+                           const event::TickConverter& clock, std::vector<ThreadEvents>& threads)
+    : flow_bits_((static_cast<std::uint64_t>(ring.header().identity.trace_pid) & flow_pid_mask)
+                 << flow_pid_shift) {
+  const WindowEdges edges(ring, clock, window);
+  const DeviceRecords records =
+      collect_device(ring, window.begin_ticks.load(std::memory_order_relaxed));
+  if (records.empty() && !is_recorded_by_cupti(ring)) return;
+  launches_ = match_launches(ring, records, edges, clock, threads);
+  works_of_launch_.resize(launches_.size());
+  arrows_of_threads_.resize(threads.size());
+  add_work(ring, edges, records);
+  add_timed(ring, records, threads);
+  place_slices();
+  add_calls();
+  sort_arrows();
+  match_ = count_matches(ring, window, clock, threads, launches_, works_of_launch_, slices_);
+}
+
+// Whether the window is the one that shows the work, by its launch.
+bool DeviceEvents::belongs(const WindowEdges& edges, const DeviceWork& work, std::uint32_t launch,
+                           DeviceSlice& slice) const noexcept {
+  slice.launch_seen = launch != no_index;
+  if (launch != no_index) {
+    const When when = launches_[launch].when;
+    if (when != When::before) return when == When::in_window;
+    slice.launched_before = true;
+  }
+  if (!edges.is_first_to_overlap(work.start_ns, slice.end_ns)) return false;
+  slice.launched_before |= work.start_ns < edges.begin_ns();
+  return true;
+}
+
+void DeviceEvents::add_work(const ring::Ring& ring, const WindowEdges& edges,
+                            const DeviceRecords& records) {
+  const CorrelationTable table = table_of(launches_);
+  slices_.reserve(records.work.size() + records.timed.size());
+  for (const Record* record : records.work) {
+    const DeviceWork work = event::device_work_of(*record);
+    std::uint32_t launch = table.find(work.correlation);
+    if (launch != no_index) launch = outermost(launches_, launch);
+    DeviceSlice slice{};
+    slice.record = record;
+    slice.start_ns = work.start_ns;
+    slice.end_ns = std::max(work.start_ns, work.end_ns);
+    slice.nccl = no_index;
+    if (!belongs(edges, work, launch, slice)) continue;
+    slice.correlation = ring::correlation_of(ring, *record);
+    if (launch != no_index) tie(ring, launch, slice);
+    slices_.push_back(slice);
+  }
+}
+
+// The arrow from the host's event. One that launches several has an arrow to each.
+void DeviceEvents::tie(const ring::Ring& ring, std::uint32_t launch, DeviceSlice& slice) {
+  const Launch& from = launches_[launch];
+  slice.thread = from.thread;
+  slice.nccl = from.nccl;
+  const std::uint64_t own = slice.correlation;
+  slice.correlation =
+      ring::correlation_of(ring, from.host_record != nullptr ? *from.host_record : *from.api);
+  const auto kind = static_cast<DeviceKind>(slice.record->flags);
+  if (kind == DeviceKind::overhead || kind == DeviceKind::memory) return;
+  const bool is_first = ++works_of_launch_[launch] == 1;
+  if (from.when != When::in_window) return;
+  slice.flow = (is_first ? slice.correlation : own) | flow_bits_;
+  const auto index = static_cast<std::uint32_t>(slices_.size());
+  if (from.host != no_index) {
+    arrows_of_threads_[from.thread].push_back({from.host, index});
+  } else {
+    arrows_of_launches_.push_back({launch, index});
+  }
+}
+
+void DeviceEvents::add_timed(const ring::Ring& ring, const DeviceRecords& records,
+                             const std::vector<ThreadEvents>& threads) {
+  if (records.timed.empty()) return;
+  const TimedCalls calls(ring, threads);
+  for (const Record* record : records.timed) {
+    const event::TimedByEvent timed = event::timed_by_event_of(*record);
+    const auto call = calls.find(timed.host_record);
+    if (!call) continue;  // another window's
+    DeviceSlice slice{};
+    slice.record = record;
+    slice.start_ns = timed.start_ns;
+    slice.end_ns = std::max(timed.start_ns, timed.end_ns);
+    slice.correlation = timed.host_record;
+    slice.flow = timed.host_record | flow_bits_;
+    slice.thread = call->thread;
+    slice.nccl = call->index;
+    slice.launch_seen = true;
+    arrows_of_threads_[call->thread].push_back(
+        {call->index, static_cast<std::uint32_t>(slices_.size())});
+    slices_.push_back(slice);
+  }
+}
+
+void DeviceEvents::place_slices() {
+  items_.reserve(slices_.size());
+  for (std::uint32_t i = 0; i < slices_.size(); ++i) {
+    items_.push_back({slices_[i].start_ns, i, Kind::slice});
+  }
+  std::stable_sort(items_.begin(), items_.end(),
+                   [](const Item& a, const Item& b) { return a.ts_ns < b.ts_ns; });
+  for (const Item& item : items_) {
+    DeviceSlice& slice = slices_[item.index];
+    const Record& record = *slice.record;
+    if (record.layout == event::Layout::timed_by_event) {
+      const event::TimedByEvent timed = event::timed_by_event_of(record);
+      slice.tid = lanes_.place({timed.device, 0, timed.stream, LaneKind::timed}, slice.start_ns,
+                               slice.end_ns);
+      continue;
+    }
+    const LaneKey key = lane_of(event::device_work_of(record));
+    slice.tid = key.kind == LaneKind::memory ? lanes_.tid(key)
+                                             : lanes_.place(key, slice.start_ns, slice.end_ns);
+  }
+}
+
+// Calls that no door of ours saw are events of their own.
+void DeviceEvents::add_calls() {
+  const std::size_t slices = items_.size();
+  for (std::uint32_t i = 0; i < launches_.size(); ++i) {
+    const Launch& launch = launches_[i];
+    if (launch.host_record != nullptr || launch.outer != no_index) continue;
+    if (launch.when == When::in_window) items_.push_back({launch.start_ns, i, Kind::call});
+  }
+  const auto earlier = [](const Item& a, const Item& b) {
+    return a.ts_ns != b.ts_ns ? a.ts_ns < b.ts_ns : a.kind < b.kind;
+  };
+  const auto middle = items_.begin() + static_cast<std::ptrdiff_t>(slices);
+  std::stable_sort(middle, items_.end(), earlier);
+  std::inplace_merge(items_.begin(), middle, items_.end(), earlier);
+}
+
+void DeviceEvents::sort_arrows() {
+  const auto earlier = [](const Arrow& a, const Arrow& b) { return a.host < b.host; };
+  const auto sort = [&](std::vector<Arrow>& arrows) {
+    if (!std::is_sorted(arrows.begin(), arrows.end(), earlier)) {
+      std::stable_sort(arrows.begin(), arrows.end(), earlier);
+    }
+  };
+  for (std::vector<Arrow>& arrows : arrows_of_threads_) sort(arrows);
+  sort(arrows_of_launches_);
+}
+
+std::span<const Arrow> DeviceEvents::arrows_of_thread(std::size_t thread) const noexcept {
+  return thread < arrows_of_threads_.size() ? arrows_of_threads_[thread] : std::span<const Arrow>{};
+}
+
+std::span<const Arrow> DeviceEvents::arrows_of_launch(std::uint32_t launch) const noexcept {
+  const auto [begin, end] =
+      std::equal_range(arrows_of_launches_.begin(), arrows_of_launches_.end(), Arrow{launch, 0},
+                       [](const Arrow& a, const Arrow& b) { return a.host < b.host; });
+  return {begin, end};
+}
+
+std::int64_t DeviceEvents::earliest_ns() const noexcept {
+  return items_.empty() ? INT64_MAX : items_.front().ts_ns;
+}
+
+}  // namespace traceagent::drain

@@ -1,0 +1,125 @@
+#include "agent/drain/device_lanes.hpp"
+
+#include <algorithm>
+
+#include "agent/drain/lanes.hpp"
+#include "agent/event/hash.hpp"
+#include "agent/trace/json_scan.hpp"
+#include "agent/trace/json_text.hpp"
+
+namespace traceagent::drain {
+namespace {
+
+constexpr std::int64_t tids_of_context = 5'000;
+constexpr std::int64_t contexts_of_device = 8;
+constexpr std::int64_t devices = 16;
+constexpr std::int64_t first_timed_tid =
+    first_device_tid + devices * contexts_of_device * tids_of_context;
+constexpr std::int64_t end_of_tids = 7'000'000;  // where NCCL's own lanes begin
+// At a context's end, behind its streams.
+constexpr std::int64_t streams_of_context = tids_of_context - 10;
+// As in NestingLanes: a damaged ring's times must not make every event dear.
+constexpr std::size_t most_lanes = 512;
+
+std::int64_t slot_of(const LaneKey& key) noexcept {
+  if (key.kind == LaneKind::stream) {
+    return static_cast<std::int64_t>(key.stream % streams_of_context);
+  }
+  return streams_of_context + static_cast<std::int64_t>(key.kind);
+}
+
+}  // namespace
+
+std::int64_t tid_of(const LaneKey& key) noexcept {
+  if (key.kind == LaneKind::timed) {
+    const std::uint64_t hash = event::combine(key.stream, key.device);
+    return first_timed_tid + static_cast<std::int64_t>(hash % (end_of_tids - first_timed_tid));
+  }
+  const std::int64_t context = key.device % devices * contexts_of_device +
+                               static_cast<std::int64_t>(key.context % contexts_of_device);
+  return first_device_tid + context * tids_of_context + slot_of(key);
+}
+
+DeviceLanes::Lane& DeviceLanes::lane(const LaneKey& key) {
+  // Work comes in runs of one stream.
+  if (latest_ != nullptr && latest_key_ == key) return *latest_;
+  const auto [found, is_new] = lanes_.try_emplace(key);
+  if (is_new) {
+    std::int64_t tid = tid_of(key);
+    while (!taken_.emplace(tid, key).second)
+      tid = tid + 1 < end_of_tids ? tid + 1 : first_device_tid;
+    found->second.tid = tid;
+  }
+  latest_key_ = key;
+  latest_ = &found->second;
+  return *latest_;
+}
+
+std::int64_t DeviceLanes::place(const LaneKey& key, std::int64_t begin_ns, std::int64_t end_ns) {
+  Lane& used = lane(key);
+  std::size_t i = 0;
+  while (i < used.ends.size() && used.ends[i] > begin_ns && i + 1 < most_lanes) ++i;
+  if (i == used.ends.size()) used.ends.push_back(end_ns);
+  used.ends[i] = end_ns;
+  return spill_tid(used.tid, i);
+}
+
+std::int64_t DeviceLanes::tid(const LaneKey& key) {
+  Lane& used = lane(key);
+  if (used.ends.empty()) used.ends.push_back(INT64_MIN);
+  return used.tid;
+}
+
+bool DeviceLanes::has_other_context(const LaneKey& key) const {
+  return std::any_of(lanes_.begin(), lanes_.end(), [&key](const auto& other) {
+    return other.first.device == key.device && other.first.context != key.context &&
+           other.first.kind != LaneKind::timed;
+  });
+}
+
+std::string DeviceLanes::name_of(const LaneKey& key, std::string_view streams_json) const {
+  std::string name = "GPU " + std::to_string(key.device);
+  if (key.kind == LaneKind::timed) {
+    char handle[trace::max_hex_chars];
+    const char* end = trace::put_hex(handle, key.stream);
+    return name + " stream " + std::string(static_cast<const char*>(handle) + 1, end - 1) +
+           " (timed by events)";
+  }
+  switch (key.kind) {
+    case LaneKind::waits:
+      name += " waits";
+      break;
+    case LaneKind::memory:
+      name += " memory";
+      break;
+    case LaneKind::overhead:
+      name += " CUPTI overhead";
+      break;
+    default:
+      name += " stream " + std::to_string(key.stream);
+  }
+  if (has_other_context(key)) name += " context " + std::to_string(key.context);
+  if (key.kind != LaneKind::stream) return name;
+  const auto facts =
+      trace::member(streams_json, std::to_string(key.device) + "/" + std::to_string(key.context) +
+                                      "/" + std::to_string(key.stream));
+  if (!facts) return name;
+  const auto given = trace::string_member(*facts, "name");
+  if (given && !given->empty()) name += " " + std::string(*given);
+  const auto priority = trace::integer_member(*facts, "priority");
+  if (priority && *priority != 0) name += " (priority " + std::to_string(*priority) + ")";
+  return name;
+}
+
+void DeviceLanes::write_names(trace::EventWriter& writer, std::string_view streams_json) const {
+  for (const auto& [tid, key] : taken_) {
+    const std::string name = name_of(key, streams_json);
+    const std::size_t count = lanes_.at(key).ends.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      writer.thread_name(spill_tid(tid, i), i == 0 ? name : name + " overlapping");
+      writer.thread_sort_index(spill_tid(tid, i), tid);
+    }
+  }
+}
+
+}  // namespace traceagent::drain

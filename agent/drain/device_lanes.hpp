@@ -1,0 +1,67 @@
+#pragma once
+// The lanes of the device's work: one for each stream, more where work overlaps on it. Nothing
+// overlaps on a lane, not even nested: a stream shows what ran, and nothing runs within a kernel.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "agent/ring/ring.hpp"
+#include "agent/trace/event_writer.hpp"
+
+namespace traceagent::drain {
+
+enum class LaneKind : std::uint8_t {
+  stream,
+  waits,     // cuda_sync: they last while the stream works
+  memory,    // instants of allocation and release
+  overhead,  // CUPTI's own
+  timed,     // between CUDA events; the stream is a handle
+};
+
+struct LaneKey {
+  std::uint16_t device = 0;
+  std::uint32_t context = 0;
+  std::uint64_t stream = 0;  // 0 for waits, memory and overhead
+  LaneKind kind = LaneKind::stream;
+
+  friend bool operator==(const LaneKey&, const LaneKey&) = default;
+  auto tie() const { return std::tie(device, context, kind, stream); }
+  friend bool operator<(const LaneKey& a, const LaneKey& b) { return a.tie() < b.tie(); }
+};
+
+inline constexpr std::int64_t first_device_tid = 6'000'000;
+
+// The same stream has the same tid in every file of a rank (but for the thousands-first stream of a
+// context), so that a merged file of several cycles has one lane for it. Below 7,000,000.
+std::int64_t tid_of(const LaneKey& key) noexcept;
+
+class DeviceLanes {
+ public:
+  // The tid for [begin_ns, end_ns). Call in order of begin.
+  std::int64_t place(const LaneKey& key, std::int64_t begin_ns, std::int64_t end_ns);
+  // The tid without spilling: for instants.
+  std::int64_t tid(const LaneKey& key);
+
+  // Names and places of all lanes that were used. `streams_json` as in ring::DeviceBlock.
+  void write_names(trace::EventWriter& writer, std::string_view streams_json) const;
+
+ private:
+  struct Lane {
+    std::int64_t tid = 0;
+    std::vector<std::int64_t> ends;  // of the last work on each of its lanes
+  };
+  Lane& lane(const LaneKey& key);
+  bool has_other_context(const LaneKey& key) const;
+  std::string name_of(const LaneKey& key, std::string_view streams_json) const;
+
+  std::map<LaneKey, Lane> lanes_;
+  std::map<std::int64_t, LaneKey> taken_;
+  LaneKey latest_key_;
+  Lane* latest_ = nullptr;
+};
+
+}  // namespace traceagent::drain
