@@ -1,14 +1,16 @@
 #include <iostream>
+#include <memory>
 
 #include "tools/agent_library.hpp"
 #include "tools/check_report.hpp"
+#include "tools/check_trace.hpp"
 #include "tools/command_line.hpp"
 
 namespace traceagent::tools {
 
 namespace {
 
-int check() {
+int check_machine() {
   CheckReport report;
   const AgentLibrary library = find_agent_library();
   check_library(library, report);
@@ -23,17 +25,44 @@ int check() {
   return exit_bad_data;
 }
 
+bool check_file(const std::string& path) {
+  CheckReport report;
+  std::string problem;
+  if (!check_trace(path, report, problem)) {
+    say(problem);
+    return false;
+  }
+  std::cout << path << "\n\n" << report.text() << "\n";
+  std::cout << (report.problems() == 0 ? "Nothing is missing.\n"
+                                       : "Something was missed: see NO above.\n");
+  return report.problems() == 0;
+}
+
+int check_files(const std::vector<std::string>& paths) {
+  bool ok = true;
+  for (const std::string& path : paths) {
+    ok = check_file(path) && ok;
+  }
+  return ok ? exit_ok : exit_bad_data;
+}
+
 }  // namespace
 
 void add_check_command(CLI::App& app, int& exit_code) {
-  CLI::App* const command =
-      app.add_subcommand("check", "Say what would work on this machine, and what to do");
+  CLI::App* const command = app.add_subcommand(
+      "check", "Say what would work on this machine, or what a trace lacks, and what to do");
+  const auto paths = std::make_shared<std::vector<std::string>>();
+  command->add_option("traces", *paths, "Rank or node files to look at instead of the machine")
+      ->check(CLI::ExistingFile);
   command->footer(
-      "Exits with 1 when a line says NO. Looks at TRACEAGENT_* as a traced program would.\n"
+      "Exits with 1 when a line says NO. Without a file it looks at TRACEAGENT_* as a traced\n"
+      "program would.\n"
       "examples:\n"
       "  traceagent check\n"
-      "  TRACEAGENT_OUTPUT_FOLDER=/data/traces traceagent check");
-  command->callback([&exit_code] { exit_code = check(); });
+      "  TRACEAGENT_OUTPUT_FOLDER=/data/traces traceagent check\n"
+      "  traceagent check my-run/traces/node0.json");
+  command->callback(
+      [paths, &exit_code] { exit_code = paths->empty() ? check_machine() : check_files(*paths); });
 }
 
 }  // namespace traceagent::tools

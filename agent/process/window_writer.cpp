@@ -11,6 +11,7 @@
 #include "agent/event/clock_anchor.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
+#include "agent/process/loaded_libraries.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/ring/writer.hpp"
 #include "agent/ring/written_files.hpp"
@@ -85,6 +86,7 @@ trace::JsonObject WindowWriter::coverage() const {
       .add("schedule_shift_steps", agent_.windows->schedule_shift())
       .add("step_tokens_lost", agent_.tracker->dropped())
       .add("cycles_lost", agent_.windows->cycles_lost());
+  add_loaded_libraries(coverage);
   return coverage;
 }
 

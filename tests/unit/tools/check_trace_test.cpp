@@ -1,0 +1,148 @@
+// What "traceagent check FILE" makes of a trace's own words.
+#include "tools/check_trace.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/trace/scratch_folder.hpp"
+
+namespace traceagent::tools {
+namespace {
+
+const std::string identity = R"("identity": {"rank": 3, "pid": 77, "host": "n"})";
+const std::string window = R"("window": {"cycle": 1, "first_step": 6, "last_step": 8})";
+const std::string doors =
+    R"("doors": {"cudart": {"open": true, "calls": 9}, "dlsym": {"open": true},)"
+    R"( "driver": {"open": false, "calls": 0}})";
+const std::string complete_device =
+    R"("device": {"source": "cupti", "launches": 4, "work": 4, "launches_without_work": {"no_work": 1},)"
+    R"( "work_without_launch": {"launched_before_window": 2}, "calls_only_cupti_saw": {"cuLaunchKernel": 5}})";
+
+std::string rank_with(const std::string& device, const std::string& dropped = "{}",
+                      const std::string& more = "") {
+  return "{" + identity + ", " + window + ", \"events\": 1, \"dropped\": " + dropped + ", " +
+         doors + ", " + device + more + "}";
+}
+
+CheckReport page_of(const std::string& metadata) {
+  CheckReport report;
+  check_rank(metadata, report);
+  return report;
+}
+
+bool says(const CheckReport& report, const std::string& part) {
+  return report.text().find(part) != std::string::npos;
+}
+
+TEST(CheckTrace, nothing_is_missing) {
+  const CheckReport page = page_of(rank_with(complete_device));
+  EXPECT_EQ(page.problems(), 0) << page.text();
+  for (const char* part :
+       {"Rank 3 on n, pid 77, cycle 1, steps 6 to 8: 1 events",
+        "yes  door cudart           9 records", "yes  door dlsym            open",
+        "no   door driver           not open", "from CUPTI: 4 launches, 4 pieces of work",
+        "through CUPTI: cuLaunchKernel 5", "losses                none"}) {
+    EXPECT_TRUE(says(page, part)) << part << "\n" << page.text();
+  }
+}
+
+TEST(CheckTrace, each_loss_has_its_remedy) {
+  const CheckReport page = page_of(
+      rank_with(R"("device": {"source": "cupti", "launches": 9, "work": 5,)"
+                R"( "launches_without_work": {"before_recording": 2, "late": 1, "unknown": 1},)"
+                R"( "work_without_launch": {"call_lost": 6}, "calls_only_cupti_saw": {}})",
+                R"({"ring_full": 12, "device_dropped": 3})"));
+  EXPECT_EQ(page.problems(), 6) << page.text();
+  for (const char* part : {"2 launches came before CUPTI was on: add steps to schedule.warmup",
+                           "1 launches had not ended when the file was written",
+                           "6 kernels, copies or sets lost the record of their call",
+                           "12: events found no room in the ring: raise ring.size",
+                           "3: CUPTI had no buffer for device records: raise device.buffers"}) {
+    EXPECT_TRUE(says(page, part)) << part << "\n" << page.text();
+  }
+}
+
+TEST(CheckTrace, no_device_times_are_a_gap_unless_nobody_wants_them) {
+  const std::string taken =
+      R"("device": {"source": "none", "problem": "CUPTI: taken by another profiler: end that one"})";
+  EXPECT_TRUE(
+      says(page_of(rank_with(taken)), "NO   device times          CUPTI: taken by another"));
+  const CheckReport unwanted =
+      page_of(rank_with(taken, "{}", R"(, "options": {"doors.cupti": false})"));
+  EXPECT_EQ(unwanted.problems(), 0) << unwanted.text();
+  EXPECT_EQ(page_of(rank_with(R"("device": {"source": "cuda_events", "problem": "x"})")).problems(),
+            1);
+  EXPECT_EQ(page_of("{}").problems(), 1);
+}
+
+TEST(CheckTrace, libraries_that_went_round) {
+  const std::string coverage =
+      R"(, "coverage": {"libraries": [{"name": "libcudart.so.13", "path": "/a/libcudart.so.13", "functions": 4}],)"
+      R"( "went_round": [{"path": "/b/libcudart.so.13", "why": "other_copy"},)"
+      R"( {"path": "/c/libcublas.so.13", "why": "own_runtime"}, {"path": "/d", "why": "by magic"}]})";
+  const CheckReport page = page_of(rank_with(complete_device, "{}", coverage));
+  EXPECT_EQ(page.problems(), 2) << page.text();
+  EXPECT_TRUE(says(page, "4 functions in use: /a/libcudart.so.13")) << page.text();
+  EXPECT_TRUE(says(page, "/b/libcudart.so.13 is a second copy")) << page.text();
+  EXPECT_TRUE(says(page, "/d by magic: use a newer TraceAgent")) << page.text();
+  EXPECT_TRUE(says(page, "yes  own runtimes          libcublas.so.13")) << page.text();
+  const CheckReport blind = page_of(rank_with(R"("device": {"source": "none"})", "{}",
+                                              coverage + R"(, "options": {"doors.cupti": false})"));
+  EXPECT_TRUE(says(blind, "NO   own runtimes          libcublas.so.13")) << blind.text();
+}
+
+std::string file_with(const std::string& metadata, bool complete = true) {
+  return "{\n\"schemaVersion\": 1,\n\"distributedInfo\": {\"rank\": 3, \"world_size\": 4},\n"
+         "\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": 5,\n\"traceName\": \"x\",\n"
+         "\"deviceProperties\": [],\n\"traceEvents\": [\n"
+         "{\"ts\":1.000,\"dur\":1.000,\"ph\":\"X\",\"cat\":\"c\",\"name\":\"e\",\"pid\":3,\"tid\":"
+         "1,"
+         "\"args\":{}}\n],\n\"traceagent\": " +
+         metadata + (complete ? ",\n\"complete\": true" : "") + "\n}\n";
+}
+
+class CheckTraceFile : public testing::Test {
+ protected:
+  bool check(const std::string& text) {
+    trace::write_whole(folder_ / "t.json", text);
+    page = CheckReport();
+    return check_trace(folder_ / "t.json", page, problem);
+  }
+
+  trace::ScratchFolder folder_;
+  CheckReport page;
+  std::string problem;
+};
+
+TEST_F(CheckTraceFile, whole_and_of_one_rank) {
+  EXPECT_TRUE(check(file_with(rank_with(complete_device))));
+  EXPECT_EQ(page.problems(), 0) << page.text();
+  EXPECT_TRUE(check(file_with(rank_with(complete_device), false)));
+  EXPECT_EQ(page.problems(), 1) << page.text();
+}
+
+TEST_F(CheckTraceFile, of_a_node_with_a_rank_missing) {
+  const std::string merged = "{\"merged\": [\n" + rank_with(complete_device) + ",\n" +
+                             rank_with(complete_device, R"({"late": 0, "ring_full": 1})") +
+                             "\n], \"events\": 1, \"missing_ranks\": [2, 5], \"incomplete\": "
+                             "[{\"file\": \"f.json\", \"problem\": \"cut\"}]}";
+  EXPECT_TRUE(check(file_with(merged, false)));
+  EXPECT_EQ(page.problems(), 3) << page.text();
+  EXPECT_TRUE(says(page, "missing: 2, 5: traceagent recover")) << page.text();
+  EXPECT_TRUE(says(page, "f.json: cut")) << page.text();
+}
+
+TEST_F(CheckTraceFile, that_was_cut_or_changed_or_is_none) {
+  const std::string whole = file_with(rank_with(complete_device));
+  EXPECT_FALSE(check(whole.substr(0, whole.find("],\n\"traceagent\""))));
+  EXPECT_NE(problem.find("t.json"), std::string::npos) << problem;
+  EXPECT_FALSE(check("[]\n"));
+  std::string changed = whole;
+  const std::size_t event = changed.find("{\"ts\"");
+  changed.erase(event, changed.find('\n', event) + 1 - event);
+  EXPECT_TRUE(check(changed));
+  EXPECT_EQ(page.problems(), 1) << page.text();
+  EXPECT_TRUE(says(page, "0 in the file, 1 were written")) << page.text();
+}
+
+}  // namespace
+}  // namespace traceagent::tools

@@ -1,0 +1,66 @@
+#include "tools/check_trace.hpp"
+
+#include "agent/trace/json_scan.hpp"
+#include "agent/trace/trace_reader.hpp"
+
+namespace traceagent::tools {
+
+using trace::for_each_element;
+using trace::member;
+
+namespace {
+
+std::string text_in(std::string_view object, std::string_view key) {
+  return std::string(trace::string_member(object, key).value_or(""));
+}
+
+void check_node(std::string_view metadata, CheckReport& report) {
+  for_each_element(member(metadata, "merged").value_or(""),
+                   [&](std::string_view rank) { check_rank(rank, report); });
+  std::string missing;
+  for_each_element(member(metadata, "missing_ranks").value_or(""), [&](std::string_view rank) {
+    missing += (missing.empty() ? "" : ", ") + std::string(rank);
+  });
+  report.section("The node's file");
+  if (missing.empty()) {
+    report.yes("ranks", "all are here that were waited for");
+  } else {
+    report.no("ranks", "missing: " + missing, "traceagent recover, then traceagent merge");
+  }
+  for_each_element(member(metadata, "incomplete").value_or(""), [&](std::string_view fault) {
+    report.no("incomplete", text_in(fault, "file"), text_in(fault, "problem"));
+  });
+}
+
+}  // namespace
+
+bool check_trace(const std::string& path, CheckReport& report, std::string& problem) {
+  trace::TraceReader reader;
+  std::int64_t events = 0;
+  bool is_read = reader.open(path);
+  while (is_read) {
+    const trace::TraceLine::Kind kind = reader.next().kind;
+    if (kind == trace::TraceLine::Kind::end) break;
+    events += kind == trace::TraceLine::Kind::event ? 1 : 0;
+  }
+  problem = reader.problem();
+  if (!problem.empty()) return false;
+  const std::string& metadata = reader.footer().metadata;
+  if (member(metadata, "merged")) {
+    check_node(metadata, report);
+  } else {
+    check_rank(metadata, report);
+  }
+  const std::int64_t written = trace::integer_member(metadata, "events").value_or(0);
+  if (events != written) {
+    report.no("events",
+              std::to_string(events) + " in the file, " + std::to_string(written) + " were written",
+              "the file was changed: trace again");
+  }
+  if (!reader.footer().complete && report.problems() == 0) {
+    report.no("complete", "its writer does not say that it is", "trace again");
+  }
+  return true;
+}
+
+}  // namespace traceagent::tools
