@@ -40,6 +40,26 @@ std::int64_t copy_duration_ns(cudaMemcpyKind kind, std::size_t bytes) {
          static_cast<std::int64_t>(static_cast<double>(bytes) / bandwidth * 1e9);
 }
 
+MemorySide side_of(const std::optional<memory::Block>& block) {
+  if (!block) {
+    return MemorySide::pageable;
+  }
+  switch (block->kind) {
+    case memory::Kind::device:
+      return MemorySide::device;
+    case memory::Kind::managed:
+      return MemorySide::managed;
+    case memory::Kind::pinned:
+    case memory::Kind::registered:
+      return MemorySide::pinned;
+  }
+  return MemorySide::unknown;
+}
+
+int device_of(const std::optional<memory::Block>& block) {
+  return on_device(block) ? block->device : -1;
+}
+
 void copy_rows(const Copy& copy) {
   for (std::size_t row = 0; row < copy.rows; ++row) {
     std::memmove(static_cast<char*>(copy.to) + row * copy.to_pitch,
@@ -91,6 +111,10 @@ cudaError_t copy_work(const Copy& copy, Work& work, bool& waits) {
   }
   const cudaMemcpyKind kind = actual_kind(from_device, to_device);
   work.copy_kind = kind;
+  work.from = side_of(from);
+  work.to = side_of(to);
+  work.from_device = device_of(from);
+  work.to_device = device_of(to);
   work.duration_ns = copy_duration_ns(kind, work.bytes);
   work.effect = [copy] { copy_rows(copy); };
   waits = (kind == cudaMemcpyDeviceToHost && !to) || kind == cudaMemcpyHostToHost;
@@ -108,6 +132,10 @@ cudaError_t fill_work(const Fill& fill, Work& work) {
   if (!memory::covers(fill.to, span(fill.width_bytes, fill.rows, fill.pitch))) {
     return cudaErrorInvalidValue;
   }
+  const auto to = memory::find(fill.to);
+  work.set_value = static_cast<std::uint32_t>(fill.value);
+  work.to = side_of(to);
+  work.to_device = device_of(to);
   work.duration_ns = copy_duration_ns(cudaMemcpyDeviceToDevice, work.bytes);
   work.effect = [fill] { fill_rows(fill); };
   return cudaSuccess;

@@ -202,6 +202,7 @@ BODY(cudaDeviceSynchronize)(Call& call) {
 BODY(cudaDeviceReset)(Call& call) {
   call.args().device = current_device();
   Timeline::get().synchronize_device(current_device());
+  activity::end_context(current_device());
   memory::release_device(current_device());
   return cudaSuccess;
 }

@@ -13,8 +13,7 @@ cudaError_t add_node(cudaGraphNode_t* out, cudaGraph_t handle, Work work) {
   if (out == nullptr || graph == nullptr) {
     return cudaErrorInvalidValue;
   }
-  graph->nodes.push_back(std::make_shared<Work>(std::move(work)));
-  *out = reinterpret_cast<cudaGraphNode_t>(graph->nodes.back().get());
+  *out = reinterpret_cast<cudaGraphNode_t>(&graph->add(std::move(work)));
   return cudaSuccess;
 }
 

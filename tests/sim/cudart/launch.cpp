@@ -62,7 +62,7 @@ cudaError_t attributes_of(const void* function, cudaFuncAttributes* out) {
   }
   *out = {};
   out->maxThreadsPerBlock = static_cast<int>(max_block_threads);
-  out->numRegs = 32;
+  out->numRegs = static_cast<int>(kernels::find(function)->registers);
   out->ptxVersion = 90;
   out->binaryVersion = 90;
   out->maxDynamicSharedSizeBytes = 48 * 1024;
@@ -93,6 +93,7 @@ cudaError_t kernel_work(const void* function, dim3 grid, dim3 block, std::size_t
   work.kind = WorkKind::kernel;
   work.name = truth::name_id(kernel->name);
   work.duration_ns = kernel->duration_ns;
+  work.registers = kernel->registers;
   work.shared_bytes = static_cast<std::uint32_t>(shared_bytes);
   std::copy_n(&grid.x, 3, work.grid);
   std::copy_n(&block.x, 3, work.block);

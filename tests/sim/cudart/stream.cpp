@@ -15,6 +15,7 @@ cudaError_t create(Call& call, cudaStream_t* out, unsigned flags, int priority) 
   Stream* stream = Timeline::get().create_stream(current_device(), flags, blocking, priority);
   *out = reinterpret_cast<cudaStream_t>(stream);
   stream_of(call, *out);
+  activity::announce_stream(stream->device, static_cast<std::uint32_t>(stream->id), priority);
   return cudaSuccess;
 }
 

@@ -33,13 +33,6 @@ std::uint64_t next_number() {
   return calls.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-std::uint32_t current_tid() {
-  if (thread_id == 0) {
-    thread_id = static_cast<std::uint32_t>(syscall(SYS_gettid));
-  }
-  return thread_id;
-}
-
 std::uint64_t count_call(const std::string& function) {
   static std::mutex mutex;
   static auto& counts = *new std::map<std::string, std::uint64_t>;
@@ -47,12 +40,28 @@ std::uint64_t count_call(const std::string& function) {
   return ++counts[function];
 }
 
+// What nvcc's code calls around a launch is no API call to CUPTI; the launch is.
+bool is_api(const Function& function) {
+  const std::string_view name = function.name;
+  return function.library == Library::cuda ||
+         (function.library == Library::cudart &&
+          (!name.starts_with("__") || name == "__cudaLaunchKernel"));
+}
+
 }  // namespace
+
+std::uint32_t current_thread() noexcept {
+  if (thread_id == 0) {
+    thread_id = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  }
+  return thread_id;
+}
 
 Call::Call(const Function& function) noexcept
     : begin_ns_(now_ns()), function_(function), nested_(depth++ != 0), record_(&scratch_) {
   if (nested_) {
     number_ = outer_number;
+    open_api();
     return;
   }
   number_ = outer_number = next_number();
@@ -63,10 +72,20 @@ Call::Call(const Function& function) noexcept
     claimed->variant = function.variant;
     claimed->function = function.id;
     claimed->cudart_major = function.cudart_major;
-    claimed->tid = current_tid();
+    claimed->tid = current_thread();
     claimed->number = number_;
     claimed->begin_ns = begin_ns_;
     claimed->state.store(RecordState::open, std::memory_order_release);
+  }
+  open_api();
+}
+
+void Call::open_api() noexcept {
+  if (is_api(function_)) {
+    const auto domain =
+        function_.library == Library::cuda ? activity::Domain::driver : activity::Domain::runtime;
+    api_.emplace(domain, function_.name, function_.variant, function_.cudart_major, begin_ns_,
+                 record_);
   }
 }
 
@@ -85,9 +104,13 @@ std::optional<int> Call::injected_error() const noexcept {
 
 void Call::close(int result) noexcept {
   record_->result = result;
+  std::int64_t end_ns = 0;
   if (record_ != &scratch_) {
-    record_->end_ns = now_ns();
+    end_ns = record_->end_ns = now_ns();
     record_->state.store(RecordState::closed, std::memory_order_release);
+  }
+  if (api_) {
+    api_->leave(result, end_ns);
   }
 }
 

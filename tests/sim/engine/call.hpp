@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "tests/sim/engine/activity.hpp"
 #include "tests/sim/engine/record.hpp"
 
 namespace simgpu {
@@ -41,6 +42,7 @@ class Call {
   }
 
  private:
+  void open_api() noexcept;
   void close(int result) noexcept;
 
   std::int64_t begin_ns_;
@@ -49,7 +51,11 @@ class Call {
   bool nested_;
   Record* record_;
   Record scratch_;
+  std::optional<activity::Scope> api_;
 };
+
+/// The kernel's number of the calling thread.
+std::uint32_t current_thread() noexcept;
 
 /// True in the child of a process that had used the simulated GPU before it forked: there, as on
 /// the real one, every call fails.

@@ -10,6 +10,7 @@ struct Kernel {
   std::string name;  // mangled, as registered
   const void* host_function = nullptr;
   std::int64_t duration_ns = 0;
+  std::uint32_t registers = 0;  // per thread: made up from the name
 };
 
 namespace kernels {

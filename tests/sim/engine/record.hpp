@@ -8,16 +8,21 @@
 namespace simgpu {
 
 inline constexpr std::uint64_t truth_magic = 0x31485455'52544753;  // "SGTRTUH1"
-inline constexpr std::uint32_t truth_version = 1;
+inline constexpr std::uint32_t truth_version = 2;
 inline constexpr std::uint32_t no_name = 0;
 
-enum class Library : std::uint8_t { none, cudart, nccl };
+enum class Library : std::uint8_t { none, cudart, nccl, cuda };
 enum class Variant : std::uint8_t { plain, per_thread_stream, per_thread_default };
-enum class RecordKind : std::uint8_t { none, call, device, mark, name };
+enum class RecordKind : std::uint8_t { none, call, device, mark, name, enabled, cupti };
 enum class RecordState : std::uint32_t { empty, open, closed };
 
 /// What a device record describes.
 enum class WorkKind : std::uint8_t { none, kernel, copy, set, collective, host, marker };
+
+/// What became of the CUPTI record of a piece of device work. Off: its kind was not enabled when
+/// the work was launched. Pending: never handed over. Incomplete: handed over by a forced flush
+/// before the work had ended. Lost: its context ended first.
+enum class CuptiState : std::uint8_t { off, pending, delivered, dropped, incomplete, lost };
 
 struct TruthHeader {
   std::uint64_t magic;
@@ -62,7 +67,41 @@ struct Record {
   std::uint32_t shared_bytes;
   std::uint32_t grid[3];
   std::uint32_t block[3];
-  char unused[96];
+  // The rest for device work alone.
+  std::int64_t kernel_end_ns;  // of all that runs as one kernel, where that is more than this
+  std::uint64_t graph_node;
+  std::uint32_t graph;
+  std::uint32_t correlation;
+  std::uint32_t context;
+  std::uint32_t registers;
+  std::uint32_t part;  // of the kernel, from 0
+  std::uint32_t cluster[3];
+  std::atomic<CuptiState> cupti;
+  char unused[47];
+};
+
+/// From when till when a CUPTI activity kind was enabled (kind: enabled), and what one libcupti did
+/// in all (kind: cupti).
+struct CuptiRecord {
+  std::atomic<RecordState> state;
+  RecordKind kind;
+  std::uint8_t major;
+  std::uint16_t activity;
+  std::int64_t begin_ns;
+  std::int64_t end_ns;                   // 0: to the end
+  std::atomic<std::uint64_t> delivered;  // records, of every kind
+  std::atomic<std::uint64_t> dropped;
+  std::atomic<std::uint64_t> dropped_work;  // of these, records of device work
+  std::atomic<std::uint64_t> lost;
+  std::atomic<std::uint64_t> incomplete;
+  std::atomic<std::uint64_t> buffers_requested;
+  std::atomic<std::uint64_t> buffers_refused;
+  std::atomic<std::uint64_t> buffers_completed;
+  std::atomic<std::uint64_t> buffers_dropped;
+  std::atomic<std::uint64_t> subscriptions;
+  std::atomic<std::uint64_t> refusals;  // of subscriptions and of kinds
+  std::atomic<std::uint64_t> overheads;
+  char unused[136];
 };
 
 /// Spells out a name id; long names go on in further records with a higher part.
@@ -78,5 +117,6 @@ struct NameRecord {
 static_assert(sizeof(TruthHeader) == 256);
 static_assert(sizeof(Record) == 256);
 static_assert(sizeof(NameRecord) == sizeof(Record));
+static_assert(sizeof(CuptiRecord) == sizeof(Record));
 
 }  // namespace simgpu

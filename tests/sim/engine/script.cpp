@@ -10,6 +10,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "tests/sim/engine/clock.hpp"
 #include "tests/sim/engine/rank.hpp"
 
 namespace simgpu {
@@ -84,6 +85,14 @@ void read_error(const YAML::Node& node, Script& script) {
   script.errors.push_back(error);
 }
 
+void read_taken(const YAML::Node& node, Script& script) {
+  Taken taken;
+  taken.from_ns = node["from"] ? time_ns(node["from"]) : 0;
+  taken.until_ns = node["until"] ? time_ns(node["until"]) : -1;
+  taken.attempts = node["attempts"] ? node["attempts"].as<std::uint64_t>() : 0;
+  script.cupti.taken.push_back(taken);
+}
+
 void read_fault(const YAML::Node& node, int rank, Script& script) {
   const auto for_rank = [rank](auto reader) {
     return [rank, reader](const YAML::Node& fault) {
@@ -104,7 +113,13 @@ void read_fault(const YAML::Node& node, int rank, Script& script) {
           script.differs_at = f["collective"].template as<std::int64_t>();
         })},
        {"skewed_clock", for_rank([&](auto& f) { script.clock_offset_ns = time_ns(f["offset"]); })},
-       {"error", for_rank([&](auto& f) { read_error(f, script); })}});
+       {"error", for_rank([&](auto& f) { read_error(f, script); })},
+       {"cupti_taken", for_rank([&](auto& f) { read_taken(f, script); })},
+       {"cupti_refused", for_rank([&](auto&) { script.cupti.refused = true; })},
+       {"cupti_drops",
+        for_rank([&](auto& f) { script.cupti.dropped_share = f["share"].template as<double>(); })},
+       {"cupti_requests_in_launches",
+        for_rank([&](auto&) { script.cupti.requests_in_launches = true; })}});
 }
 
 void read_copies(const YAML::Node& node, Script& script) {
@@ -155,6 +170,7 @@ double Script::link_factor(int from, int to) const {
 
 Script read_script(const std::string& path, int rank) {
   Script script;
+  script.read_ns = now_ns();
   try {
     read_all(YAML::LoadFile(path), rank, script);
   } catch (const std::exception& problem) {

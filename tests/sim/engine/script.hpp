@@ -22,6 +22,20 @@ struct SlowLink {
   double factor = 1;
 };
 
+/// When another profiler has CUPTI.
+struct Taken {
+  std::int64_t from_ns = 0;    // after the script was read, which the first call does
+  std::int64_t until_ns = -1;  // -1: for ever
+  std::uint64_t attempts = 0;  // to subscribe, that find it taken; 0: all
+};
+
+struct CuptiFaults {
+  std::vector<Taken> taken;
+  bool refused = false;               // no privileges
+  double dropped_share = 0;           // of the buffers
+  bool requests_in_launches = false;  // buffers are asked for in the job's calls alone
+};
+
 struct Script {
   int devices = 8;
   std::uint64_t device_memory_bytes = std::uint64_t{80} << 30;
@@ -41,6 +55,8 @@ struct Script {
   std::int64_t differs_at = -1;
   std::int64_t clock_offset_ns = 0;
   std::vector<CallError> errors;
+  CuptiFaults cupti;
+  std::int64_t read_ns = 0;  // when
 
   /// How long a kernel of this name lasts on this rank.
   std::int64_t kernel_duration_ns(std::string_view name) const;

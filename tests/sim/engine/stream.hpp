@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "tests/sim/engine/work.hpp"
@@ -34,6 +35,13 @@ struct Event {
 struct Graph {
   std::uint64_t id = 0;
   std::vector<std::shared_ptr<Work>> nodes;
+
+  /// The new node. Its number is unique among all graphs' nodes.
+  Work& add(Work work) {
+    work.graph_node = id << 32 | (nodes.size() + 1);
+    nodes.push_back(std::make_shared<Work>(std::move(work)));
+    return *nodes.back();
+  }
 };
 
 }  // namespace simgpu

@@ -45,14 +45,32 @@ Record* claim_device_record(const Work& work, const Stream& stream, std::uint64_
   record->shared_bytes = work.shared_bytes;
   std::copy_n(work.grid, 3, record->grid);
   std::copy_n(work.block, 3, record->block);
+  std::copy_n(work.cluster, 3, record->cluster);
+  record->registers = work.registers;
   return record;
+}
+
+activity::DeviceWorkPtr activity_of(const Work& work, const Stream& stream, std::uint32_t graph) {
+  auto made = std::make_shared<activity::DeviceWork>();
+  made->facts = work;
+  made->device = static_cast<std::uint32_t>(stream.device);
+  made->context = activity::context_of(stream.device);
+  made->stream = static_cast<std::uint32_t>(stream.id);
+  made->correlation = activity::current_correlation();
+  made->graph = graph;
+  return made;
+}
+
+void note_activity(Record& record, const activity::DeviceWork& work, std::size_t part) {
+  record.graph_node = work.facts.graph_node;
+  record.graph = work.graph;
+  record.correlation = work.correlation;
+  record.context = work.context;
+  record.part = static_cast<std::uint32_t>(part);
 }
 
 void claim_records(Operation& operation, const Work& work, const Stream& stream,
                    std::uint64_t call_number) {
-  if (work.kind == WorkKind::marker) {
-    return;
-  }
   const std::size_t count = std::max<std::size_t>(operation.parts.size(), 1);
   for (std::size_t i = 0; i < count; ++i) {
     Record* record = claim_device_record(work, stream, call_number);
@@ -62,6 +80,8 @@ void claim_records(Operation& operation, const Work& work, const Stream& stream,
     if (i < operation.parts.size()) {
       operation.parts[i]->describe(*record);
     }
+    note_activity(*record, *operation.activity, i);
+    operation.activity->records.push_back(record);
     record->state.store(RecordState::open, std::memory_order_release);
     operation.records.push_back(record);
   }
@@ -74,10 +94,17 @@ void close_records(Operation& operation) {
     Record& record = *operation.records[i];
     record.begin_ns = operation.start_ns + offset_ns;
     record.end_ns = (own_end ? *operation.parts[i]->end_ns() : operation.end_ns) + offset_ns;
+    record.kernel_end_ns = operation.end_ns + offset_ns;
     record.state.store(RecordState::closed, std::memory_order_release);
   }
   operation.records.clear();
   operation.parts.clear();
+  if (activity::DeviceWork* work = operation.activity.get()) {
+    work->begin_ns = operation.start_ns + offset_ns;
+    work->end_ns = operation.end_ns + offset_ns;
+    work->over_ns = operation.end_ns;
+    work->resolved.store(true, std::memory_order_release);
+  }
 }
 
 // Resolved predecessors give their end; true when none is left open.
@@ -127,7 +154,7 @@ Timeline::Timeline() {
 void Timeline::submit(Stream& stream, Work work, std::uint64_t call_number) {
   std::lock_guard lock(mutex_);
   if (stream.capture != nullptr) {
-    stream.capture->nodes.push_back(std::make_shared<Work>(std::move(work)));
+    stream.capture->add(std::move(work));
     return;
   }
   enqueue(stream, work, call_number);
@@ -141,11 +168,12 @@ void Timeline::launch_graph(Stream& stream, const Graph& graph, std::uint64_t ca
     return;
   }
   for (const auto& node : graph.nodes) {
-    enqueue(stream, *node, call_number);
+    enqueue(stream, *node, call_number, static_cast<std::uint32_t>(graph.id));
   }
 }
 
-void Timeline::enqueue(Stream& stream, const Work& work, std::uint64_t call_number) {
+void Timeline::enqueue(Stream& stream, const Work& work, std::uint64_t call_number,
+                       std::uint32_t graph) {
   if (work.effect) {
     work.effect();
   }
@@ -156,7 +184,11 @@ void Timeline::enqueue(Stream& stream, const Work& work, std::uint64_t call_numb
   if (work.meet) {
     operation->parts = work.meet();
   }
-  claim_records(*operation, work, stream, call_number);
+  if (work.kind != WorkKind::marker) {
+    operation->activity = activity_of(work, stream, graph);
+    claim_records(*operation, work, stream, call_number);
+    activity::launched(operation->activity);
+  }
   add_predecessor(*operation, stream.last);
   if (stream.legacy) {
     for (Stream* other : streams_) {

@@ -55,7 +55,8 @@ class Timeline {
 
  private:
   Timeline();
-  void enqueue(Stream& stream, const Work& work, std::uint64_t call_number);
+  void enqueue(Stream& stream, const Work& work, std::uint64_t call_number,
+               std::uint32_t graph = 0);
   void settle(const Stream& stream, const OperationPtr& operation);
   void settle_pending();
   bool try_settle(Operation& operation);

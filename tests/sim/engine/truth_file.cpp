@@ -12,6 +12,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "tests/sim/engine/rank.hpp"
 #include "tests/sim/engine/script.hpp"
@@ -30,6 +31,7 @@ struct File {
   std::atomic<std::uint64_t> capacity{0};
   int descriptor = -1;
   std::map<std::string, std::uint32_t, std::less<>> names;
+  std::vector<const char*> texts;  // by id less one; the texts lie in names
 };
 
 // Leaked: calls may come from destructors that run after ours.
@@ -174,10 +176,16 @@ std::uint32_t name_id(std::string_view name) {
       return found->second;
     }
     id = static_cast<std::uint32_t>(in.names.size()) + 1;
-    in.names.emplace(name, id);
+    in.texts.push_back(in.names.emplace(name, id).first->first.c_str());
   }
   spell_out(id, name);
   return id;
+}
+
+const char* name_text(std::uint32_t id) {
+  File& in = *file();
+  std::lock_guard lock(in.mutex);
+  return id == no_name || id > in.texts.size() ? "" : in.texts[id - 1];
 }
 
 }  // namespace simgpu::truth

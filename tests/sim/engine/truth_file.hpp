@@ -15,5 +15,7 @@ Record* claim() noexcept;
 
 /// The id of a name, spelled out in the file at its first use. Never no_name for a non-empty name.
 std::uint32_t name_id(std::string_view name);
+/// The name behind an id, for as long as the process lives; "" for no_name.
+const char* name_text(std::uint32_t id);
 
 }  // namespace simgpu::truth

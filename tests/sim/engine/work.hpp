@@ -6,7 +6,9 @@
 #include <optional>
 #include <vector>
 
+#include "tests/sim/engine/activity.hpp"
 #include "tests/sim/engine/record.hpp"
+#include "tests/sim/engine/work_facts.hpp"
 
 namespace simgpu {
 
@@ -25,16 +27,8 @@ class Rendezvous {
 using Parts = std::vector<std::unique_ptr<Rendezvous>>;
 
 /// A piece of device work, before it is given to a stream; kept whole in graphs.
-struct Work {
-  WorkKind kind = WorkKind::marker;
+struct Work : WorkFacts {
   std::int64_t duration_ns = 0;
-  std::uint32_t name = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t address = 0;
-  int copy_kind = 0;
-  std::uint32_t grid[3] = {0, 0, 0};
-  std::uint32_t block[3] = {0, 0, 0};
-  std::uint32_t shared_bytes = 0;
   std::function<void()> effect;  // what the work does to memory; run when it is given to a stream
   std::function<void()> host;    // runs on the device thread when the stream reaches it
   std::function<Parts()> meet;   // who must meet; asked anew for every launch of a graph
@@ -47,6 +41,7 @@ struct Operation {
   std::vector<std::shared_ptr<Operation>> after;  // unresolved predecessors
   Parts parts;
   std::vector<Record*> records;
+  activity::DeviceWorkPtr activity;
   std::function<void()> host;
   bool arrived = false;
   bool host_started = false;

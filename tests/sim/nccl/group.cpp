@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "tests/sim/engine/clock.hpp"
 #include "tests/sim/engine/timeline.hpp"
-#include "tests/sim/engine/truth_file.hpp"
 #include "tests/sim/nccl/bodies.hpp"
+#include "tests/sim/nccl/kernel.hpp"
 
 namespace simgpu::nccl {
 namespace {
@@ -31,8 +32,7 @@ void launch(std::vector<Task> tasks) {
   Stream& stream = *tasks.front().stream;
   const std::uint64_t number = tasks.front().call_number;
   Work work;
-  work.kind = WorkKind::collective;
-  work.name = truth::name_id(function_name(tasks.front().label.function));
+  describe_kernel(tasks, work);
   work.meet = [tasks = std::move(tasks)] {
     Parts parts;
     for (const Task& task : tasks) {
@@ -40,6 +40,9 @@ void launch(std::vector<Task> tasks) {
     }
     return parts;
   };
+  // The call of the driver that NCCL launches its kernel by.
+  activity::Scope launch(activity::Domain::driver, "cuLaunchKernelEx", Variant::plain, 0, now_ns(),
+                         nullptr);
   Timeline::get().submit(stream, std::move(work), number);
 }
 

@@ -101,6 +101,27 @@ void add_collective(const Record& record, Object& object) {
       .number("count", record.count);
 }
 
+const char* cupti_state(CuptiState state) {
+  constexpr const char* names[] = {"off", "pending", "delivered", "dropped", "incomplete", "lost"};
+  return names[static_cast<std::size_t>(state)];
+}
+
+void add_device(const Record& record, Object& object) {
+  if (record.comm_size != 0) {
+    object.text("function", nccl::function_name(record.function));
+  }
+  object.text("cupti", cupti_state(record.cupti.load()))
+      .number("correlation", record.correlation)
+      .number("context", record.context)
+      .number("cupti_stream", record.stream_id)
+      .number("kernel_end_ns", record.kernel_end_ns)
+      .number("part", record.part)
+      .number("graph_id", record.graph)
+      .number("graph_node_id", record.graph_node)
+      .number("registers", record.registers)
+      .raw("cluster", triple(record.cluster));
+}
+
 void add_name(const Record& record, const Names& names, Object& object) {
   if (const auto found = names.find(record.name); found != names.end()) {
     object.text("name", demangled(found->second)).text("symbol", found->second);
@@ -123,6 +144,31 @@ void add_work(const Record& record, Object& object) {
       .number("copy_kind", record.copy_kind);
 }
 
+// When a kind was enabled, or what one libcupti did in all.
+std::string to_json(const TruthHeader& header, const CuptiRecord& record) {
+  Object object;
+  const bool period = record.kind == RecordKind::enabled;
+  object.text("kind", period ? "cupti_enabled" : "cupti");
+  object.number("pid", header.pid).number("rank", header.rank).number("major", record.major);
+  if (period) {
+    object.number("activity", record.activity);
+    object.number("begin_ns", record.begin_ns).number("end_ns", record.end_ns);
+    return object.close();
+  }
+  return object.number("delivered", record.delivered.load())
+      .number("dropped", record.dropped.load())
+      .number("dropped_work", record.dropped_work.load())
+      .number("lost", record.lost.load())
+      .number("incomplete", record.incomplete.load())
+      .number("buffers_requested", record.buffers_requested.load())
+      .number("buffers_refused", record.buffers_refused.load())
+      .number("buffers_completed", record.buffers_completed.load())
+      .number("buffers_dropped", record.buffers_dropped.load())
+      .number("subscriptions", record.subscriptions.load())
+      .number("refusals", record.refusals.load())
+      .close();
+}
+
 std::string to_json(const TruthHeader& header, const Record& record, const Names& names) {
   Object object;
   const bool open = record.state.load() == RecordState::open;
@@ -134,6 +180,7 @@ std::string to_json(const TruthHeader& header, const Record& record, const Names
       break;
     case RecordKind::device:
       object.text("kind", "device").text("work", work_name(record.work));
+      add_device(record, object);
       break;
     default:
       object.text("kind", "mark").number("count", record.count);
@@ -146,11 +193,13 @@ std::string to_json(const TruthHeader& header, const Record& record, const Names
   object.raw("open", open ? "true" : "false");
   if (record.kind != RecordKind::mark) {
     add_work(record, object);
-    if (record.comm_size != 0) {
+    const bool collective = record.comm_size != 0;
+    if (collective) {
       add_collective(record, object);
-    } else if (record.grid[0] != 0 || record.name != no_name) {
+    }
+    if (record.grid[0] != 0 || (record.name != no_name && !collective)) {
       add_launch(record, names, object);
-    } else {
+    } else if (!collective) {
       object.number("count", record.count).number("peer", record.peer);
     }
   }
@@ -189,7 +238,13 @@ void read_truth(const std::string& path, std::vector<Line>& lines) {
   }
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto& record = *reinterpret_cast<const Record*>(first + i * sizeof(Record));
-    if (record.kind != RecordKind::name && record.state.load() != RecordState::empty) {
+    if (record.state.load() == RecordState::empty || record.kind == RecordKind::name) {
+      continue;
+    }
+    if (record.kind == RecordKind::enabled || record.kind == RecordKind::cupti) {
+      const auto& cupti = reinterpret_cast<const CuptiRecord&>(record);
+      lines.push_back({cupti.begin_ns, to_json(*header, cupti)});
+    } else {
       lines.push_back({record.begin_ns, to_json(*header, record, names)});
     }
   }

@@ -46,7 +46,24 @@ class TruthRecords {
     const char* at = bytes_.data() + sizeof(simgpu::TruthHeader);
     for (std::uint64_t i = 0; readable() && i < header().claimed.load(); ++i) {
       const auto* record = reinterpret_cast<const simgpu::Record*>(at + i * sizeof(simgpu::Record));
-      if (record->kind != simgpu::RecordKind::name && wanted(*record)) {
+      const bool of_another_form = record->kind == simgpu::RecordKind::name ||
+                                   record->kind == simgpu::RecordKind::enabled ||
+                                   record->kind == simgpu::RecordKind::cupti;
+      if (!of_another_form && wanted(*record)) {
+        records.push_back(record);
+      }
+    }
+    return records;
+  }
+
+  /// What the simulated CUPTI says of itself: its account, or the periods of enabled kinds.
+  std::vector<const simgpu::CuptiRecord*> cupti(simgpu::RecordKind kind) const {
+    std::vector<const simgpu::CuptiRecord*> records;
+    const char* at = bytes_.data() + sizeof(simgpu::TruthHeader);
+    for (std::uint64_t i = 0; readable() && i < header().claimed.load(); ++i) {
+      const char* found = at + i * sizeof(simgpu::CuptiRecord);
+      const auto* record = reinterpret_cast<const simgpu::CuptiRecord*>(found);
+      if (record->kind == kind) {
         records.push_back(record);
       }
     }
