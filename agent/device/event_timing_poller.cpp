@@ -83,8 +83,9 @@ void EventPoller::leave() noexcept {
   drain_uses_events.store(false, std::memory_order_seq_cst);
 }
 
-void EventPoller::poll() noexcept try {
+void EventPoller::poll(bool records) noexcept try {
   if (api_ == nullptr) return;
+  records_ = records;
   if (is_on_) look_for_devices();
   for (std::size_t i = 0; i < devices_.size();) {
     if (!enter()) return;
@@ -171,7 +172,7 @@ bool EventPoller::poll_device(Device& device) {
   if (!context_is_alive(device.number) || api_->set_device(device.number) != cudaSuccess) {
     return false;
   }
-  if (is_on_ && !device.base->renew(wall_ns())) return false;
+  if (is_on_ && records_ && !device.base->renew(wall_ns())) return false;
   for (Thread& thread : device.threads) {
     collect(thread);
     if (!read(device, thread)) return false;

@@ -22,7 +22,8 @@ class EventPoller {
   void turn_off() noexcept;
   bool is_on() const noexcept { return is_on_; }
 
-  void poll() noexcept;
+  // `records`: calls are being recorded, so that the wall clock must be known well.
+  void poll(bool records = true) noexcept;
   // Nothing is under way that began before these ticks.
   bool is_settled(std::uint64_t before_ticks = UINT64_MAX) const noexcept;
   // At the process's end: until all is settled, at most that long; then what still runs is counted.
@@ -64,6 +65,7 @@ class EventPoller {
 
   const EventApi* api_ = nullptr;
   bool is_on_ = false;
+  bool records_ = true;
   bool can_capture_ = false;  // this thread's calls cannot disturb a capture of the job's
   std::vector<Device> devices_;
   std::uint32_t resets_seen_ = 0;

@@ -13,13 +13,6 @@
 #include "agent/door/loaded_objects.hpp"
 #include "agent/ring/writer.hpp"
 
-namespace traceagent::device {
-// Nothing of ours to yield, until the session is there.
-[[gnu::weak]] void yield_to_job() noexcept {}
-[[gnu::weak]] void job_is_done() noexcept {}
-[[gnu::weak]] void remember_job_callbacks(void*, void*) noexcept {}
-}  // namespace traceagent::device
-
 namespace traceagent::door {
 namespace {
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/process/drain_thread.hpp"
+#include "agent/process/event_times.hpp"
 #include "agent/process/identity.hpp"
 #include "agent/process/run_folder.hpp"
 #include "agent/ring/ring_file.hpp"
@@ -26,6 +27,7 @@ struct Agent {
   std::unique_ptr<step::WindowKeeper> windows;
   std::unique_ptr<step::Tracker> tracker;
   DrainThread drain;
+  EventTimes event_times;
   std::vector<std::string> written_files;  // by the drain thread
   std::int64_t trace_pid = 0;  // shown as pid in the trace: the rank, but for a second claimant
   int pid = 0;

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "agent/device/event_timing.hpp"
 #include "agent/door/call.hpp"
 #include "agent/door/communicators.hpp"
 #include "agent/door/interned_text.hpp"
@@ -217,6 +218,7 @@ void forget_after_fork() noexcept {
   // The parent's agent stays allocated in the child and is never used: its ring is the parent's.
   door::tracker.store(nullptr, std::memory_order_relaxed);
   agent.store(nullptr, std::memory_order_relaxed);
+  device::forget_event_timing();
   ring::target.ring = ring::Ring();
   ring::target.generation.fetch_add(1, std::memory_order_release);
   step::set_all_modes(step::Mode::unstarted);
