@@ -4,8 +4,6 @@
 #include <unordered_map>
 
 #include "agent/api/function.hpp"
-#include "agent/drain/clock.hpp"
-#include "agent/drain/correlation_table.hpp"
 #include "agent/drain/device_events.hpp"
 
 namespace traceagent::drain {
@@ -237,23 +235,6 @@ void count_late(const ring::Ring& ring, const ring::Window& window, std::uint64_
   if (own == nullptr || late == 0) return;
   ring.count_drop(DropCause::device_late, late);
   own->dropped_at_end[static_cast<std::size_t>(DropCause::device_late)] += late;
-}
-
-std::uint64_t outstanding_launches(const ring::Ring& ring, const ring::Window& window) {
-  const event::TickConverter clock = clock_of(ring);
-  const WindowEdges edges(ring, clock, window);
-  const DeviceRecords records = collect_device(ring, UINT64_MAX);
-  CorrelationTable arrived(records.work.size());
-  for (const Record* work : records.work) {
-    arrived.add(event::device_work_of(*work).correlation, 0);
-  }
-  AskingNames asks(ring);
-  return static_cast<std::uint64_t>(
-      std::count_if(records.api_calls.begin(), records.api_calls.end(), [&](const Record* api) {
-        const event::ApiCall call = event::api_call_of(*api);
-        return call.result == 0 && edges.of_moment(call.start_ns) == When::in_window &&
-               asks(call.name) && arrived.find(call.correlation) == CorrelationTable::none;
-      }));
 }
 
 }  // namespace traceagent::drain

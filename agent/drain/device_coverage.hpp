@@ -27,8 +27,4 @@ void settle_device_losses(const ring::Ring& ring, const ring::Window& window) no
 // Counts launches whose work had not arrived, in the ring and in the window.
 void count_late(const ring::Ring& ring, const ring::Window& window, std::uint64_t late) noexcept;
 
-// Launches of the window that CUPTI told of and whose work has not arrived yet: while there are
-// any, the file may wait. Reads all of the ring.
-std::uint64_t outstanding_launches(const ring::Ring& ring, const ring::Window& window);
-
 }  // namespace traceagent::drain
