@@ -1,0 +1,112 @@
+"""The machine: its GPU, its compiler, where its CUDA libraries are, the versions of everything."""
+
+import datetime
+import functools
+import glob
+import importlib.util
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+SOURCE = pathlib.Path(__file__).resolve().parents[3]
+
+
+def output_of(*command, timeout=60):
+    try:
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=timeout)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def has_module(name):
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def first_with(folders, pattern):
+    """The first of the folders that holds a file of this pattern, or None."""
+    return next((pathlib.Path(folder) for folder in folders if glob.glob(f"{folder}/{pattern}")), None)
+
+
+class Machine:
+    """simulate: the build folder whose simulated libraries stand for the GPU, or None."""
+
+    def __init__(self, simulate=None):
+        self.simulate = simulate
+
+    @functools.cached_property
+    def gpus(self):
+        if self.simulate:
+            return ["simulated GPU"]
+        query = "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"
+        return output_of("nvidia-smi", *query).splitlines()
+
+    @functools.cached_property
+    def architecture(self):
+        if self.simulate:
+            return "sm_90"
+        return "sm_" + self.gpus[0].split(",")[1].strip().replace(".", "")
+
+    @functools.cached_property
+    def nvcc(self):
+        found = [os.environ.get("NVCC"), SOURCE / "build/deps/cuda/bin/nvcc", shutil.which("nvcc"),
+                 "/usr/local/cuda/bin/nvcc"]
+        return next((str(path) for path in found if path and os.access(path, os.X_OK)), None)
+
+    @functools.cached_property
+    def _roots(self):
+        """Toolkits and NVIDIA's wheels, the compiler's own first."""
+        roots = [pathlib.Path(self.nvcc).resolve().parents[1]] if self.nvcc else []
+        roots += [SOURCE / "build/deps/cuda", SOURCE / "build/deps/nccl", pathlib.Path("/usr/local/cuda")]
+        for folder in sys.path:
+            roots += sorted(pathlib.Path(folder or ".").glob("nvidia/*"))
+        return [*roots, pathlib.Path("/usr")]
+
+    def include(self, header):
+        """The folder to give to -isystem."""
+        places = [root / below for root in self._roots
+                  for below in ("include", "targets/x86_64-linux/include", "extras/CUPTI/include")]
+        return first_with(places, header)
+
+    def _simulated(self):
+        return [self.simulate / "sim/lib", self.simulate / "sim/cupti"]
+
+    def library(self, pattern):
+        """The folder that holds libcudart.so.*, say; NVIDIA's wheels have no unversioned names."""
+        if self.simulate and (found := first_with(self._simulated(), pattern)):
+            return found
+        places = [root / below for root in self._roots for below in
+                  ("lib64", "lib", "targets/x86_64-linux/lib", "extras/CUPTI/lib64", "lib/x86_64-linux-gnu")]
+        return first_with(places, pattern)
+
+    def library_path(self):
+        """LD_LIBRARY_PATH of a program that nvcc made."""
+        if self.simulate:
+            return ":".join(map(str, self._simulated()))
+        folders = [self.library(name) for name in ("libcudart.so.*", "libnccl.so.2", "libcupti.so.*")]
+        return ":".join(dict.fromkeys(str(folder) for folder in folders if folder))
+
+    def facts(self):
+        """{what: version}, for the head of RESULTS.md."""
+        facts = {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+                 "GPU": "; ".join(self.gpus) or "none"}
+        if not self.simulate:
+            facts["driver"] = self.gpus[0].split(",")[2].strip() if self.gpus else "none"
+        release = re.search(r"release ([\d.]+)", output_of(self.nvcc, "--version") if self.nvcc else "")
+        facts["nvcc"] = release[1] if release else "none"
+        asked = ("import torch; n = torch.cuda.is_available() and torch.cuda.nccl.version() or (); "
+                 "print(torch.__version__, torch.version.cuda, '.'.join(map(str, n)))")
+        words = output_of(sys.executable, "-c", asked, timeout=120).split()
+        facts["PyTorch"] = words[0] if words else "none"
+        facts["CUDA of PyTorch"] = words[1] if len(words) > 1 else "none"
+        facts["NCCL of PyTorch"] = words[2] if len(words) > 2 else "none"
+        facts["Python"] = sys.version.split()[0]
+        facts["glibc"] = os.confstr("CS_GNU_LIBC_VERSION").split()[-1]
+        return facts

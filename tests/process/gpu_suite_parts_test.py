@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""What tests/gpu/run judges by, on traces made by hand: each check must be able to fail."""
+import json
+import pathlib
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "gpu"))
+from suite import runner, table
+from suite.case import Case, Row
+from suite.trace import Trace
+
+failures = []
+
+
+def check(condition, what):
+    if not condition:
+        failures.append(what)
+        print(f"FAILED: {what}")
+
+
+def kernel(ts, dur, correlation, name="k", tid=7):
+    return {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": tid, "ts": ts, "dur": dur,
+            "args": {"correlation": correlation}}
+
+
+def call(ts, correlation, tid=1):
+    return {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 0, "tid": tid, "ts": ts,
+            "dur": 1, "args": {"correlation": correlation}}
+
+
+def arrow(begin, end, number, tid=1, to_tid=7):
+    return [{"ph": "s", "cat": "ac2g", "id": number, "pid": 0, "tid": tid, "ts": begin},
+            {"ph": "f", "cat": "ac2g", "id": number, "pid": 0, "tid": to_tid, "ts": end, "bp": "e"}]
+
+
+def step(number, ts, dur):
+    return {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{number}", "pid": 0, "tid": 0, "ts": ts,
+            "dur": dur, "args": {}}
+
+
+def trace_of(*events):
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump({"traceEvents": list(events), "traceagent": {"dropped": {"ring_full": 2}}}, file)
+        file.flush()
+        return Trace(file.name)
+
+
+def test_trace():
+    good = trace_of(step(4, 0, 100), step(5, 100, 100), call(10, 1), kernel(20, 30, 1), *arrow(10.5, 20, 1),
+                    call(90, 2), kernel(110, 20, 2), *arrow(90, 110, 2), kernel(115, 5, 3, "other", tid=8),
+                    call(105, 3, tid=2), *arrow(105, 115, 3, tid=2, to_tid=8))
+    check(list(good.device_problems()) == [], f"problems of a good trace: {list(good.device_problems())}")
+    check(good.kernels_by_step() == [{"k": 2}, {"other": 1}], f"kernels by step {good.kernels_by_step()}")
+    check(good.busy_us() == 50, f"busy {good.busy_us()}")
+    check(good.dropped() == {"ring_full": 2}, f"dropped {good.dropped()}")
+    lonely = trace_of(call(10, 1), kernel(20, 30, 1))
+    check(len(list(lonely.device_problems())) == 1, "a kernel without an arrow is found")
+    astray = trace_of(call(10, 1), kernel(20, 30, 1), *arrow(15, 20, 1))
+    check(len(list(astray.device_problems())) == 1, "an arrow out of no call is found")
+    both = [call(10, 1), *arrow(10, 20, 1), call(12, 2), *arrow(12, 40, 2), kernel(20, 30, 1)]
+    check(len(list(trace_of(*both, kernel(40, 5, 2)).device_problems())) == 1, "nested work on a lane is found")
+    copy = {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)", "pid": 0, "tid": 7, "ts": 1,
+            "dur": 1, "args": {"bytes": 96}}
+    check(trace_of(copy, copy).copies() == {"copy HtoD": (2, 192)}, "copies are summed")
+
+
+def row_of(words, limit_s):
+    with tempfile.TemporaryDirectory() as folder:
+        case = Case("made_up", "", None, limit_s, False, False, ())
+        running = runner.Running(case, pathlib.Path(folder) / "case", words, limit_s)
+        row = None
+        while row is None:
+            time.sleep(0.02)
+            row = running.row()
+        return row
+
+
+def test_runner():
+    died = row_of(["sh", "-c", "echo last words; exit 3"], 20)
+    check(died["state"] == "FAILED" and "last words" in died["problems"][0], f"a case that died: {died}")
+    begin = time.monotonic()
+    hung = row_of(["sh", "-c", "sleep 60 & sleep 60"], 1)
+    check(hung["state"] == "FAILED" and "1 s" in hung["problems"][0], f"a case that hung: {hung}")
+    check(time.monotonic() - begin < 30, "a case that hung is ended with what it started")
+
+
+def test_table():
+    row = Row()
+    row.figure("kernels", "3 of 4")
+    row.check(False, "a | b\nc")
+    rows = {"one": {"state": "FAILED", "seconds": 1.0, "figures": row.figures, "notes": ["n"], "problems": row.problems}}
+    page = table.markdown({"machine": {"GPU": "x", "driver": "1"}, "rows": rows})
+    check("| one | FAILED | kernels 3 of 4; n; **a \\| b c** |" in page, page)
+    check(page.startswith("# What a real GPU showed"), page)
+    check("1 FAILED" in table.text(rows) and "! a | b c" in table.text(rows), table.text(rows))
+
+
+for test in (test_trace, test_runner, test_table):
+    test()
+print(f"{len(failures)} failed")
+sys.exit(1 if failures else 0)
