@@ -131,7 +131,9 @@ void read_copies(const YAML::Node& node, Script& script) {
 
 void read_nccl(const YAML::Node& node, Script& script) {
   read_map(node, {{"latency", [&](auto& n) { script.nccl_latency_ns = time_ns(n); }},
-                  {"bandwidth", [&](auto& n) { script.nccl_bandwidth = bandwidth(n); }}});
+                  {"bandwidth", [&](auto& n) { script.nccl_bandwidth = bandwidth(n); }},
+                  {"plugin_version",
+                   [&](auto& n) { script.nccl_plugin_version = n.template as<int>(); }}});
 }
 
 void read_all(const YAML::Node& node, int rank, Script& script) {

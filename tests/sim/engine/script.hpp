@@ -47,6 +47,7 @@ struct Script {
   double device_to_device = 1500e9;
   std::int64_t nccl_latency_ns = 20'000;
   double nccl_bandwidth = 100e9;
+  int nccl_plugin_version = 5;  // the newest profiler interface that it speaks
 
   // Faults, already narrowed down to this process's rank.
   double slow_factor = 1;

@@ -9,6 +9,7 @@
 
 #include "tests/sim/engine/clock.hpp"
 #include "tests/sim/nccl/hash.hpp"
+#include "tests/sim/nccl/plugin.hpp"
 
 namespace simgpu::nccl {
 namespace {
@@ -70,6 +71,7 @@ bool Comm::try_establish() {
   }
   if (state == State::joining && meeting->everyone_in()) {
     state = State::ready;
+    plugin::begin(*this);
   }
   return state == State::ready;
 }

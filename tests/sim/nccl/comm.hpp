@@ -2,6 +2,7 @@
 
 #include <nccl.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "tests/sim/engine/call.hpp"
 #include "tests/sim/engine/meeting.hpp"
+#include "tests/sim/nccl/functions.hpp"
 
 namespace simgpu::nccl {
 
@@ -27,6 +29,9 @@ struct Comm {
   std::shared_ptr<Meeting> meeting;
   std::atomic<std::uint64_t> collectives{0};  // calls, in the order in which the program made them
   std::atomic<std::uint64_t> splits{0};
+  std::array<std::atomic<std::uint64_t>, Number::count> sequences{};  // as NCCL counts: by function
+  bool has_plugin = false;
+  void* plugin_context = nullptr;
   std::mutex mutex;
   std::set<int> operators;  // ncclRedOpCreatePreMulSum
   int next_operator = ncclNumOps;

@@ -7,6 +7,7 @@
 #include "tests/sim/engine/timeline.hpp"
 #include "tests/sim/nccl/bodies.hpp"
 #include "tests/sim/nccl/kernel.hpp"
+#include "tests/sim/nccl/plugin.hpp"
 
 namespace simgpu::nccl {
 namespace {
@@ -33,6 +34,7 @@ void launch(std::vector<Task> tasks) {
   const std::uint64_t number = tasks.front().call_number;
   Work work;
   describe_kernel(tasks, work);
+  const std::vector<Task> tasks_of_work = tasks;
   work.meet = [tasks = std::move(tasks)] {
     Parts parts;
     for (const Task& task : tasks) {
@@ -40,6 +42,7 @@ void launch(std::vector<Task> tasks) {
     }
     return parts;
   };
+  const plugin::Launch told(tasks_of_work);
   // The call of the driver that NCCL launches its kernel by.
   activity::Scope launch(activity::Domain::driver, "cuLaunchKernelEx", Variant::plain, 0, now_ns(),
                          nullptr);
@@ -88,6 +91,7 @@ ncclResult_t end_group(bool launches) {
     }
   }
   launch_all(done.tasks);
+  plugin::group_ends();
   return ncclSuccess;
 }
 
@@ -96,6 +100,7 @@ ncclResult_t submit(Task task) {
     group.tasks.push_back(std::move(task));
   } else {
     launch({std::move(task)});
+    plugin::group_ends();
   }
   return ncclSuccess;
 }

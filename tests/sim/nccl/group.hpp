@@ -18,6 +18,10 @@ struct Task {
   Label label;
   enum class Kind { collective, send, receive } kind = Kind::collective;
   std::uint64_t call_number = 0;
+  std::uint64_t type_bytes = 0;
+  // For the profiler plugin: its mask when the program called, and its handle of the call.
+  int mask = 0;
+  void* call_handle = nullptr;
 };
 
 /// Whether the thread is between ncclGroupStart and ncclGroupEnd.

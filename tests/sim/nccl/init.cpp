@@ -10,6 +10,7 @@
 #include "tests/sim/nccl/bodies.hpp"
 #include "tests/sim/nccl/group.hpp"
 #include "tests/sim/nccl/hash.hpp"
+#include "tests/sim/nccl/plugin.hpp"
 
 namespace simgpu::nccl {
 namespace {
@@ -70,6 +71,7 @@ ncclResult_t leave(Call& call, ncclComm_t handle, bool aborts) {
     Timeline::get().progress();
   }
   wait_until_idle(*comm);
+  plugin::end(*comm);
   remove_comm(comm);
   return ncclSuccess;
 }

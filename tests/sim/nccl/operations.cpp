@@ -1,6 +1,7 @@
 #include "tests/sim/engine/timeline.hpp"
 #include "tests/sim/nccl/bodies.hpp"
 #include "tests/sim/nccl/group.hpp"
+#include "tests/sim/nccl/plugin.hpp"
 
 namespace simgpu::nccl {
 namespace {
@@ -99,6 +100,7 @@ Task task_of(Call& call, const CommPtr& comm, Stream& stream, const Request& req
   task.stream = &stream;
   task.kind = request.kind;
   task.call_number = call.number();
+  task.type_bytes = type_bytes(request.type);
   const auto ranks = static_cast<std::uint64_t>(request.scales_with_ranks ? comm->size : 1);
   task.label = {request.function,
                 comm->hash,
@@ -128,7 +130,9 @@ ncclResult_t request(Call& call, const Request& wanted) {
   if (wanted.kind == Task::Kind::collective) {
     call.args().comm_seq = comm->collectives.fetch_add(1);
   }
-  return submit(task_of(call, comm, *stream, wanted));
+  Task task = task_of(call, comm, *stream, wanted);
+  plugin::call_begins(task);
+  return submit(std::move(task));
 }
 
 }  // namespace
