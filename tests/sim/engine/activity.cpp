@@ -16,6 +16,7 @@ std::atomic<int> listener_count{0};
 std::atomic<std::uint32_t> correlations{0};
 thread_local constinit int depth = 0;
 thread_local constinit std::uint32_t correlation = 0;
+thread_local constinit std::int64_t outermost_begin_ns = 0;
 
 struct Contexts {
   std::mutex mutex;
@@ -53,6 +54,7 @@ Scope::Scope(Domain domain, const char* function, Variant variant, std::uint16_t
              std::int64_t begin_ns, const Record* arguments) noexcept {
   if (depth++ == 0) {
     correlation = correlations.fetch_add(1, std::memory_order_relaxed) + 1;
+    outermost_begin_ns = begin_ns;
   }
   api_.domain = domain;
   api_.variant = variant;
@@ -84,6 +86,8 @@ void Scope::leave(int result, std::int64_t end_ns) noexcept {
 }
 
 std::uint32_t current_correlation() noexcept { return correlation; }
+
+std::int64_t current_begin_ns() noexcept { return outermost_begin_ns; }
 
 std::uint32_t context_of(int device) noexcept {
   Contexts& all = contexts();

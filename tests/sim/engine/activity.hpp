@@ -34,6 +34,7 @@ struct DeviceWork {
   std::uint32_t context = 0;
   std::uint32_t stream = 0;
   std::uint32_t correlation = 0;
+  std::int64_t launch_begin_ns = 0;
   std::uint32_t graph = 0;    // 0: not launched by a graph
   std::int64_t begin_ns = 0;  // as the device's clock shows them
   std::int64_t end_ns = 0;
@@ -78,6 +79,7 @@ class Scope {
 
 /// Of the API call that this thread is in; 0 in none.
 std::uint32_t current_correlation() noexcept;
+std::int64_t current_begin_ns() noexcept;
 
 /// The context that a device has now: 1 for device 0 and so on, higher ones after a reset.
 std::uint32_t context_of(int device) noexcept;

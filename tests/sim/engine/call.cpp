@@ -57,6 +57,8 @@ std::uint32_t current_thread() noexcept {
   return thread_id;
 }
 
+std::uint64_t current_call() noexcept { return outer_number; }
+
 Call::Call(const Function& function) noexcept
     : begin_ns_(now_ns()), function_(function), nested_(depth++ != 0), record_(&scratch_) {
   if (nested_) {

@@ -54,6 +54,9 @@ class Call {
   std::optional<activity::Scope> api_;
 };
 
+/// The number of the call that this thread is in.
+std::uint64_t current_call() noexcept;
+
 /// The kernel's number of the calling thread.
 std::uint32_t current_thread() noexcept;
 

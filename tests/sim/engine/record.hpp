@@ -77,7 +77,9 @@ struct Record {
   std::uint32_t part;  // of the kernel, from 0
   std::uint32_t cluster[3];
   std::atomic<CuptiState> cupti;
-  char unused[47];
+  std::uint64_t launch_number;   // of the call in which it was launched: a group's end, say
+  std::int64_t launch_begin_ns;  // of the API call, which may be inside that call
+  char unused[24];
 };
 
 /// From when till when a CUPTI activity kind was enabled (kind: enabled), and what one libcupti did

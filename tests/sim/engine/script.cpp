@@ -136,6 +136,12 @@ void read_nccl(const YAML::Node& node, Script& script) {
                    [&](auto& n) { script.nccl_plugin_version = n.template as<int>(); }}});
 }
 
+void read_concurrent(const YAML::Node& node, Script& script) {
+  read_map(node,
+           {{"graphs", [&](auto& n) { script.concurrent_graphs = n.template as<bool>(); }},
+            {"kernels", [&](auto& n) { script.concurrent_kernels = n.template as<double>(); }}});
+}
+
 void read_all(const YAML::Node& node, int rank, Script& script) {
   read_map(
       node,
@@ -145,6 +151,7 @@ void read_all(const YAML::Node& node, int rank, Script& script) {
        {"kernels", [&](auto& n) { read_kernels(n, script); }},
        {"copies", [&](auto& n) { read_copies(n, script); }},
        {"nccl", [&](auto& n) { read_nccl(n, script); }},
+       {"concurrent", [&](auto& n) { read_concurrent(n, script); }},
        {"faults", [&](auto& n) {
           for (const auto& fault : n) {
             read_fault(fault, rank, script);

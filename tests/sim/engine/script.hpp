@@ -49,6 +49,9 @@ struct Script {
   double nccl_bandwidth = 100e9;
   int nccl_plugin_version = 5;  // the newest profiler interface that it speaks
 
+  bool concurrent_graphs = false;  // neighbouring kernels of a graph run at once
+  double concurrent_kernels = 0;   // the share of a kernel that the next on its stream overlaps
+
   // Faults, already narrowed down to this process's rank.
   double slow_factor = 1;
   std::vector<SlowLink> slow_links;      // all of them: every member must agree

@@ -8,128 +8,13 @@
 
 #include "tests/sim/engine/call.hpp"
 #include "tests/sim/engine/clock.hpp"
+#include "tests/sim/engine/operation.hpp"
 #include "tests/sim/engine/script.hpp"
-#include "tests/sim/engine/truth_file.hpp"
 
 namespace simgpu {
 namespace {
 
 constexpr std::int64_t poll_ns = 100'000;
-
-void add_predecessor(Operation& operation, const OperationPtr& before) {
-  if (before == nullptr) {
-    return;
-  }
-  if (before->resolved) {
-    operation.floor_ns = std::max(operation.floor_ns, before->end_ns);
-  } else {
-    operation.after.push_back(before);
-  }
-}
-
-Record* claim_device_record(const Work& work, const Stream& stream, std::uint64_t call_number) {
-  Record* record = truth::claim();
-  if (record == nullptr) {
-    return nullptr;
-  }
-  record->kind = RecordKind::device;
-  record->work = work.kind;
-  record->number = call_number;
-  record->name = work.name;
-  record->stream = reinterpret_cast<std::uint64_t>(&stream);
-  record->stream_id = stream.id;
-  record->device = stream.device;
-  record->bytes = work.bytes;
-  record->address = work.address;
-  record->copy_kind = work.copy_kind;
-  record->shared_bytes = work.shared_bytes;
-  std::copy_n(work.grid, 3, record->grid);
-  std::copy_n(work.block, 3, record->block);
-  std::copy_n(work.cluster, 3, record->cluster);
-  record->registers = work.registers;
-  return record;
-}
-
-activity::DeviceWorkPtr activity_of(const Work& work, const Stream& stream, std::uint32_t graph) {
-  auto made = std::make_shared<activity::DeviceWork>();
-  made->facts = work;
-  made->device = static_cast<std::uint32_t>(stream.device);
-  made->context = activity::context_of(stream.device);
-  made->stream = static_cast<std::uint32_t>(stream.id);
-  made->correlation = activity::current_correlation();
-  made->graph = graph;
-  return made;
-}
-
-void note_activity(Record& record, const activity::DeviceWork& work, std::size_t part) {
-  record.graph_node = work.facts.graph_node;
-  record.graph = work.graph;
-  record.correlation = work.correlation;
-  record.context = work.context;
-  record.part = static_cast<std::uint32_t>(part);
-}
-
-void claim_records(Operation& operation, const Work& work, const Stream& stream,
-                   std::uint64_t call_number) {
-  const std::size_t count = std::max<std::size_t>(operation.parts.size(), 1);
-  for (std::size_t i = 0; i < count; ++i) {
-    Record* record = claim_device_record(work, stream, call_number);
-    if (record == nullptr) {
-      return;
-    }
-    if (i < operation.parts.size()) {
-      operation.parts[i]->describe(*record);
-    }
-    note_activity(*record, *operation.activity, i);
-    operation.activity->records.push_back(record);
-    record->state.store(RecordState::open, std::memory_order_release);
-    operation.records.push_back(record);
-  }
-}
-
-void close_records(Operation& operation) {
-  const std::int64_t offset_ns = script().clock_offset_ns;
-  for (std::size_t i = 0; i < operation.records.size(); ++i) {
-    const bool own_end = i < operation.parts.size();
-    Record& record = *operation.records[i];
-    record.begin_ns = operation.start_ns + offset_ns;
-    record.end_ns = (own_end ? *operation.parts[i]->end_ns() : operation.end_ns) + offset_ns;
-    record.kernel_end_ns = operation.end_ns + offset_ns;
-    record.state.store(RecordState::closed, std::memory_order_release);
-  }
-  operation.records.clear();
-  operation.parts.clear();
-  if (activity::DeviceWork* work = operation.activity.get()) {
-    work->begin_ns = operation.start_ns + offset_ns;
-    work->end_ns = operation.end_ns + offset_ns;
-    work->over_ns = operation.end_ns;
-    work->resolved.store(true, std::memory_order_release);
-  }
-}
-
-// Resolved predecessors give their end; true when none is left open.
-bool predecessors_settled(Operation& operation) {
-  auto& after = operation.after;
-  std::erase_if(after, [&](const OperationPtr& before) {
-    if (before->resolved) {
-      operation.floor_ns = std::max(operation.floor_ns, before->end_ns);
-    }
-    return before->resolved;
-  });
-  return after.empty();
-}
-
-bool everyone_arrived(Operation& operation) {
-  operation.end_ns = operation.start_ns;
-  for (const auto& part : operation.parts) {
-    const auto end_ns = part->end_ns();
-    if (!end_ns) {
-      return false;
-    }
-    operation.end_ns = std::max(operation.end_ns, *end_ns);
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -157,7 +42,7 @@ void Timeline::submit(Stream& stream, Work work, std::uint64_t call_number) {
     stream.capture->add(std::move(work));
     return;
   }
-  enqueue(stream, work, call_number);
+  enqueue(stream, work, {call_number, 0, {}});
 }
 
 void Timeline::launch_graph(Stream& stream, const Graph& graph, std::uint64_t call_number) {
@@ -167,13 +52,41 @@ void Timeline::launch_graph(Stream& stream, const Graph& graph, std::uint64_t ca
     nodes.insert(nodes.end(), graph.nodes.begin(), graph.nodes.end());
     return;
   }
+  // Kernels that follow each other are branches, if the script says so: all begin together, and
+  // what comes after waits for all.
+  const OperationPtr before = stream.last;
+  Launch launch{call_number, static_cast<std::uint32_t>(graph.id), {}};
+  OperationPtr fork = before;
+  std::vector<OperationPtr> branches;
+  const auto join = [&] {
+    if (branches.size() > 1) {
+      add_marker(stream, branches);
+    }
+    branches.clear();
+    fork = stream.last;
+  };
   for (const auto& node : graph.nodes) {
-    enqueue(stream, *node, call_number, static_cast<std::uint32_t>(graph.id));
+    const bool branch = script().concurrent_graphs && runs_as_kernel(*node);
+    if (!branch) {
+      join();
+    }
+    launch.fork = branch ? std::optional(fork) : std::nullopt;
+    enqueue(stream, *node, launch);
+    branches.push_back(stream.last);
   }
+  join();
 }
 
-void Timeline::enqueue(Stream& stream, const Work& work, std::uint64_t call_number,
-                       std::uint32_t graph) {
+void Timeline::add_marker(Stream& stream, const std::vector<OperationPtr>& after) {
+  auto operation = std::make_shared<Operation>();
+  for (const OperationPtr& before : after) {
+    add_predecessor(*operation, {before, false});
+  }
+  stream.last = operation;
+  settle(stream, operation);
+}
+
+void Timeline::enqueue(Stream& stream, const Work& work, const Launch& launch) {
   if (work.effect) {
     work.effect();
   }
@@ -185,20 +98,21 @@ void Timeline::enqueue(Stream& stream, const Work& work, std::uint64_t call_numb
     operation->parts = work.meet();
   }
   if (work.kind != WorkKind::marker) {
-    operation->activity = activity_of(work, stream, graph);
-    claim_records(*operation, work, stream, call_number);
+    claim_records(*operation, work, stream, launch.call_number, launch.graph);
     activity::launched(operation->activity);
   }
-  add_predecessor(*operation, stream.last);
+  operation->kernel = runs_as_kernel(work);
+  const OperationPtr& before = launch.fork ? *launch.fork : stream.last;
+  add_predecessor(*operation, {before, operation->kernel && before != nullptr && before->kernel});
   if (stream.legacy) {
     for (Stream* other : streams_) {
       if (other->device == stream.device && other->blocking && other != &stream) {
-        add_predecessor(*operation, other->last);
+        add_predecessor(*operation, {other->last, false});
       }
     }
   } else if (stream.blocking) {
     if (const auto legacy = legacy_.find(stream.device); legacy != legacy_.end()) {
-      add_predecessor(*operation, legacy->second->last);
+      add_predecessor(*operation, {legacy->second->last, false});
     }
   }
   stream.last = operation;
@@ -238,22 +152,13 @@ bool Timeline::try_settle(Operation& operation) {
   }
   operation.start_ns = operation.floor_ns;
   if (!operation.parts.empty()) {
-    if (!operation.arrived) {
-      // Every part, not the first that says no: peers may wait for any of them.
-      bool all = true;
-      for (const auto& part : operation.parts) {
-        all = part->arrive(operation.start_ns) && all;
-      }
-      operation.arrived = all;
-    }
-    if (!operation.arrived || !everyone_arrived(operation)) {
+    if (!everyone_met(operation)) {
       return false;
     }
   } else {
     operation.end_ns = operation.start_ns + operation.duration_ns;
   }
-  operation.resolved = true;
-  close_records(operation);
+  resolve(operation);
   return true;
 }
 
@@ -264,7 +169,7 @@ void Timeline::record(Event& event, Stream& stream) {
     return;
   }
   // A marker of its own: the event's time is when the stream reached it, not its predecessor's end.
-  enqueue(stream, Work{}, 0);
+  enqueue(stream, Work{}, {});
   event.recorded = stream.last;
 }
 
@@ -279,15 +184,11 @@ void Timeline::wait_event(Stream& stream, Event& event) {
   if (stream.capture != nullptr || event.recorded == nullptr) {
     return;
   }
-  auto operation = std::make_shared<Operation>();
-  add_predecessor(*operation, stream.last);
-  add_predecessor(*operation, event.recorded);
-  stream.last = operation;
-  settle(stream, operation);
+  add_marker(stream, {stream.last, event.recorded});
 }
 
 bool Timeline::done(const OperationPtr& operation) {
-  return operation == nullptr || (operation->resolved && operation->end_ns <= now_ns());
+  return operation == nullptr || (operation->resolved && operation->done_ns <= now_ns());
 }
 
 bool Timeline::finished(const Stream& stream) {
@@ -315,7 +216,7 @@ void Timeline::wait_for(std::vector<OperationPtr> operations) {
       sleep_for(poll_ns);
     }
     if (operation != nullptr) {
-      sleep_until(operation->end_ns);
+      sleep_until(operation->done_ns);
     }
   }
 }
@@ -366,7 +267,7 @@ bool Timeline::elapsed(const Event& from, const Event& to, std::int64_t& span_ns
   if (!done(from.recorded) || !done(to.recorded)) {
     return false;
   }
-  span_ns = to.recorded->end_ns - from.recorded->end_ns;
+  span_ns = to.recorded->done_ns - from.recorded->done_ns;
   return true;
 }
 
@@ -419,8 +320,7 @@ bool Timeline::run_host_functions(std::unique_lock<std::mutex>& lock) {
   operation->host();
   lock.lock();
   operation->end_ns = now_ns();
-  operation->resolved = true;
-  close_records(*operation);
+  resolve(*operation);
   return true;
 }
 

@@ -5,8 +5,10 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "tests/sim/engine/stream.hpp"
 
@@ -55,8 +57,14 @@ class Timeline {
 
  private:
   Timeline();
-  void enqueue(Stream& stream, const Work& work, std::uint64_t call_number,
-               std::uint32_t graph = 0);
+  struct Launch {
+    std::uint64_t call_number = 0;
+    std::uint32_t graph = 0;
+    std::optional<OperationPtr> fork;  // begins after this instead of after the stream's last work
+  };
+  void enqueue(Stream& stream, const Work& work, const Launch& launch);
+  /// Nothing to do but to wait.
+  void add_marker(Stream& stream, const std::vector<OperationPtr>& after);
   void settle(const Stream& stream, const OperationPtr& operation);
   void settle_pending();
   bool try_settle(Operation& operation);

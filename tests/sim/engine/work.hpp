@@ -34,11 +34,20 @@ struct Work : WorkFacts {
   std::function<Parts()> meet;   // who must meet; asked anew for every launch of a graph
 };
 
+struct Operation;
+
+/// What a piece of work waits for. A kernel may overlap the kernel before it, if the script says
+/// so.
+struct Predecessor {
+  std::shared_ptr<Operation> operation;
+  bool overlaps = false;
+};
+
 /// Work on a stream. Immutable once resolved.
 struct Operation {
   std::int64_t floor_ns = 0;  // not before: enqueued, or a resolved predecessor's end
   std::int64_t duration_ns = 0;
-  std::vector<std::shared_ptr<Operation>> after;  // unresolved predecessors
+  std::vector<Predecessor> after;  // unresolved
   Parts parts;
   std::vector<Record*> records;
   activity::DeviceWorkPtr activity;
@@ -48,6 +57,9 @@ struct Operation {
   bool resolved = false;
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
+  std::int64_t done_ns = 0;     // when this and all that it waited for has ended
+  std::int64_t overlap_ns = 0;  // when the next kernel may begin
+  bool kernel = false;
 };
 
 using OperationPtr = std::shared_ptr<Operation>;

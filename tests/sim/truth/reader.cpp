@@ -116,6 +116,8 @@ void add_device(const Record& record, Object& object) {
       .number("cupti_stream", record.stream_id)
       .number("kernel_end_ns", record.kernel_end_ns)
       .number("part", record.part)
+      .number("launch_number", record.launch_number)
+      .number("launch_begin_ns", record.launch_begin_ns)
       .number("graph_id", record.graph)
       .number("graph_node_id", record.graph_node)
       .number("registers", record.registers)
