@@ -5,6 +5,8 @@
 
 #include "tests/sim/cudart/functions.hpp"
 #include "tests/sim/engine/call.hpp"
+#include "tests/sim/engine/device.hpp"
+#include "tests/sim/engine/driver.hpp"
 #include "tests/sim/engine/stream.hpp"
 
 /// The simulated functions' bodies, one per SIMULATED row of cudart.def; the exported wrappers
@@ -37,7 +39,11 @@ cudaError_t run(Call& call, Body body) {
   if (const auto injected = call.injected_error()) {
     return static_cast<cudaError_t>(*injected);
   }
-  return forked_after_use() ? cudaErrorInitializationError : body();
+  if (forked_after_use()) {
+    return cudaErrorInitializationError;
+  }
+  driver::use(current_device());
+  return body();
 }
 
 /// Keeps the thread's last error, unless the function is one that asks for it.

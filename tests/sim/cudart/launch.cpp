@@ -49,8 +49,11 @@ cudaError_t launch(Call& call, const void* function, dim3 grid, dim3 block,
   if (stream == nullptr) {
     return cudaErrorInvalidResourceHandle;
   }
-  Timeline::get().submit(*stream, std::move(work), call.number());
-  return cudaSuccess;
+  const int result = driver::launch_kernel(handle, call.per_thread(), work, call.number());
+  if (result < 0) {
+    Timeline::get().submit(*stream, std::move(work), call.number());
+  }
+  return result < 0 ? cudaSuccess : static_cast<cudaError_t>(result);
 }
 
 cudaError_t attributes_of(const void* function, cudaFuncAttributes* out) {

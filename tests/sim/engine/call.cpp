@@ -61,12 +61,15 @@ std::uint64_t current_call() noexcept { return outer_number; }
 
 Call::Call(const Function& function) noexcept
     : begin_ns_(now_ns()), function_(function), nested_(depth++ != 0), record_(&scratch_) {
-  if (nested_) {
+  // What a library calls of itself says nothing more; what it asks of the driver does.
+  const bool is_inner = nested_ && function.library == Library::cuda;
+  if (nested_ && !is_inner) {
     number_ = outer_number;
     open_api();
     return;
   }
-  number_ = outer_number = next_number();
+  const std::uint64_t number = next_number();
+  number_ = outer_number = is_inner ? outer_number : number;
   if (Record* claimed = truth::claim()) {
     record_ = claimed;
     claimed->kind = RecordKind::call;
@@ -75,7 +78,8 @@ Call::Call(const Function& function) noexcept
     claimed->function = function.id;
     claimed->cudart_major = function.cudart_major;
     claimed->tid = current_thread();
-    claimed->number = number_;
+    claimed->number = number;
+    claimed->inside = is_inner ? outer_number : 0;
     claimed->begin_ns = begin_ns_;
     claimed->state.store(RecordState::open, std::memory_order_release);
   }
@@ -83,7 +87,9 @@ Call::Call(const Function& function) noexcept
 }
 
 void Call::open_api() noexcept {
-  if (is_api(function_)) {
+  // libcudart's calls of the driver are part of its own.
+  const bool is_part = function_.library == Library::cuda && activity::current_correlation() != 0;
+  if (is_api(function_) && !is_part) {
     const auto domain =
         function_.library == Library::cuda ? activity::Domain::driver : activity::Domain::runtime;
     api_.emplace(domain, function_.name, function_.variant, function_.cudart_major, begin_ns_,

@@ -8,7 +8,7 @@
 namespace simgpu {
 
 inline constexpr std::uint64_t truth_magic = 0x31485455'52544753;  // "SGTRTUH1"
-inline constexpr std::uint32_t truth_version = 2;
+inline constexpr std::uint32_t truth_version = 3;
 inline constexpr std::uint32_t no_name = 0;
 
 enum class Library : std::uint8_t { none, cudart, nccl, cuda };
@@ -67,6 +67,7 @@ struct Record {
   std::uint32_t shared_bytes;
   std::uint32_t grid[3];
   std::uint32_t block[3];
+  std::uint64_t inside;  // the number of the call that a library made this call of the driver in
   // The rest for device work alone.
   std::int64_t kernel_end_ns;  // of all that runs as one kernel, where that is more than this
   std::uint64_t graph_node;
@@ -79,7 +80,7 @@ struct Record {
   std::atomic<CuptiState> cupti;
   std::uint64_t launch_number;   // of the call in which it was launched: a group's end, say
   std::int64_t launch_begin_ns;  // of the API call, which may be inside that call
-  char unused[24];
+  char unused[16];
 };
 
 /// From when till when a CUPTI activity kind was enabled (kind: enabled), and what one libcupti did

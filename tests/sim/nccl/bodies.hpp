@@ -3,6 +3,8 @@
 #include <nccl.h>
 
 #include "tests/sim/engine/call.hpp"
+#include "tests/sim/engine/device.hpp"
+#include "tests/sim/engine/driver.hpp"
 #include "tests/sim/nccl/functions.hpp"
 
 /// The simulated functions' bodies, one per row of nccl.def; wrappers.cpp exports them.
@@ -21,7 +23,11 @@ ncclResult_t run(Call& call, Body body) {
   if (const auto injected = call.injected_error()) {
     return static_cast<ncclResult_t>(*injected);
   }
-  return forked_after_use() ? ncclUnhandledCudaError : body();
+  if (forked_after_use()) {
+    return ncclUnhandledCudaError;
+  }
+  driver::use(current_device());
+  return body();
 }
 
 }  // namespace simgpu::nccl

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "tests/sim/engine/clock.hpp"
+#include "tests/sim/engine/driver.hpp"
 #include "tests/sim/engine/timeline.hpp"
 #include "tests/sim/nccl/bodies.hpp"
 #include "tests/sim/nccl/kernel.hpp"
@@ -43,10 +43,9 @@ void launch(std::vector<Task> tasks) {
     return parts;
   };
   const plugin::Launch told(tasks_of_work);
-  // The call of the driver that NCCL launches its kernel by.
-  activity::Scope launch(activity::Domain::driver, "cuLaunchKernelEx", Variant::plain, 0, now_ns(),
-                         nullptr);
-  Timeline::get().submit(stream, std::move(work), number);
+  if (driver::launch_kernel_ex(&stream, work, number) < 0) {
+    Timeline::get().submit(stream, std::move(work), number);
+  }
 }
 
 void launch_all(std::vector<Task> tasks) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "tests/sim/cuda/functions.hpp"
 #include "tests/sim/cudart/functions.hpp"
 #include "tests/sim/engine/record.hpp"
 #include "tests/sim/nccl/functions.hpp"
@@ -64,11 +65,19 @@ std::string function_of(const Record& record) {
   if (record.library == Library::nccl) {
     return nccl::function_name(record.function);
   }
-  const std::string name = cudart::function_name(record.function);
+  const std::string name = record.library == Library::cuda ? cuda::function_name(record.function)
+                                                           : cudart::function_name(record.function);
   if (record.variant == Variant::per_thread_stream) {
     return name + "_ptsz";
   }
   return record.variant == Variant::per_thread_default ? name + "_ptds" : name;
+}
+
+const char* library_name(Library library) {
+  if (library == Library::cuda) {
+    return "cuda";
+  }
+  return library == Library::nccl ? "nccl" : "cudart";
 }
 
 const char* work_name(WorkKind kind) {
@@ -176,8 +185,9 @@ std::string to_json(const TruthHeader& header, const Record& record, const Names
   const bool open = record.state.load() == RecordState::open;
   switch (record.kind) {
     case RecordKind::call:
-      object.text("kind", "call").text("function", function_of(record));
-      object.text("library", record.library == Library::nccl ? "nccl" : "cudart");
+      object.text("kind", record.inside != 0 ? "inner" : "call");
+      object.text("function", function_of(record));
+      object.text("library", library_name(record.library));
       object.number("cudart_major", record.cudart_major).number("result", record.result);
       break;
     case RecordKind::device:
@@ -191,6 +201,9 @@ std::string to_json(const TruthHeader& header, const Record& record, const Names
   }
   object.number("pid", header.pid).number("rank", header.rank).number("tid", record.tid);
   object.number("number", record.number);
+  if (record.inside != 0) {
+    object.number("inside", record.inside);
+  }
   object.number("begin_ns", record.begin_ns).number("end_ns", record.end_ns);
   object.raw("open", open ? "true" : "false");
   if (record.kind != RecordKind::mark) {
