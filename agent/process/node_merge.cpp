@@ -28,7 +28,7 @@ enum class Part { none, merge, merge_again, leave };
 
 // Local rank zero merges if it lives; else the last one out. Each process says `finished` before it
 // looks, so of the last two at least one sees the other gone; be_first() lets only one through.
-Part own_part(const Agent& agent, const NodeView& node) {
+Part own_part(const Agent& agent, NodeView& node) {
   if (is_node_zero(agent)) return Part::merge;
   if (node.has_living_zero() || !node.all_gone()) return Part::none;
   // A peer that lives and has finished may be the one that merges.
@@ -36,7 +36,11 @@ Part own_part(const Agent& agent, const NodeView& node) {
     return node.any_alive() ? Part::none : Part::merge_again;
   }
   if (has_seen_node_zero(node) || agent.trace_pid != agent.identity.rank) return Part::merge;
-  return node_zero_is_elsewhere(agent) ? Part::leave : Part::merge;
+  const bool is_elsewhere = node_zero_is_elsewhere(agent);
+  // It may have begun here while this one waited: its ring must stay, and the merge is its own.
+  node = look_at_node(agent);
+  if (node.has_living_zero() || !node.all_gone()) return Part::none;
+  return is_elsewhere && !has_seen_node_zero(node) ? Part::leave : Part::merge;
 }
 
 struct Inputs {
@@ -170,7 +174,7 @@ void finish_node(Agent& agent) {
     return remove_ring(agent);
   }
   if (has_been(agent.run_folder, left_out_topic)) return merge_again(agent);
-  const NodeView node = is_node_zero(agent) ? wait_for_node(agent) : look_at_node(agent);
+  NodeView node = is_node_zero(agent) ? wait_for_node(agent) : look_at_node(agent);
   const Part part = own_part(agent, node);
   if (part == Part::merge_again) return merge_again(agent);
   if (part == Part::none || !be_first(agent.run_folder, merge_topic)) return;

@@ -74,24 +74,49 @@ def test_two_ranks():
         check(none.code == 0 and "no ring of a dead process" in none.out, f"none: {none}")
 
 
+ONE_WINDOW = {**RECORDING, "TRACEAGENT_SCHEDULE": "wait=2,warmup=1,active=4,repeat=1"}
+
+
+def wait_for_files(place, count):
+    """Of ranks, under their last names."""
+    deadline = time.monotonic() + TIMEOUT
+    while sum("rank" in name and name.endswith(".json") for name in place.files()) < count \
+            and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def zero_killed_last(place, zero, what):
+    wait_for_files(place, 2)
+    zero.kill()
+    end_of(zero)
+    result = recover(place)
+    check(result.code == 0 and f"traceagent merge {place.path}/out" in result.out, f"{what}: {result}")
+    check(place.left_in_memory() == [], f"{what}: {place.left_in_memory()}")
+    merged = place.run([TRACEAGENT, "merge", "out", "-o", "all.json"], place.agent())
+    check(merged.code == 0 and "2 ranks" in merged.out, f"{what}: {merged}")
+
+
 def test_nobody_left_to_merge():
     """Local rank zero is killed last, when its peers have left the merge to it."""
     with Place() as place:
-        variables = place.ranks(2, **{**RECORDING, "TRACEAGENT_SCHEDULE": "wait=2,warmup=1,active=4,repeat=1"},
-                                SIMGPU_TRUTH=place.path / "{rank}.truth")
+        variables = place.ranks(2, **ONE_WINDOW)
         zero = place.start([STEADY, 1000, 10, 10_000], variables[0])
         one = end_of(place.start([STEADY, 10, 10], variables[1]))
         check(one.code == 3, f"rank 1: {one}")
-        deadline = time.monotonic() + TIMEOUT
-        while len([name for name in place.files() if "rank" in name]) < 2 and time.monotonic() < deadline:
-            time.sleep(0.05)
-        zero.kill()
-        end_of(zero)
-        result = recover(place)
-        check(result.code == 0 and f"traceagent merge {place.path}/out" in result.out, f"nobody left: {result}")
-        check(place.left_in_memory() == [], f"nobody left: {place.left_in_memory()}")
-        merged = place.run([TRACEAGENT, "merge", "out", "-o", "all.json"], place.agent())
-        check(merged.code == 0 and "2 ranks" in merged.out, f"nobody left: {merged}")
+        zero_killed_last(place, zero, "nobody left")
+
+
+def test_zero_begins_late():
+    """Local rank zero begins when its peer has ended: the peer leaves the merge, and its ring, to it."""
+    with Place() as place:
+        variables = place.ranks(2, **ONE_WINDOW)
+        first = place.start([STEADY, 10, 10], variables[1])
+        wait_for_files(place, 1)
+        zero = place.start([STEADY, 1000, 10, 10_000], variables[0])
+        one = end_of(first)
+        check(one.code == 3, f"rank 1: {one}")
+        check(zero.poll() is None, "zero ended too early for this test")
+        zero_killed_last(place, zero, "zero begins late")
 
 
 def test_living():
@@ -177,7 +202,8 @@ def test_damaged():
 def main():
     need(LIBRARY, "the library")
     need(TRACEAGENT, "the tool")
-    for test in (test_two_ranks, test_nobody_left_to_merge, test_living, test_usage, test_damaged):
+    for test in (test_two_ranks, test_nobody_left_to_merge, test_zero_begins_late, test_living,
+                 test_usage, test_damaged):
         started = time.monotonic()
         test()
         print(f"{test.__name__}: {time.monotonic() - started:.1f} s", flush=True)
