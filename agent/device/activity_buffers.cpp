@@ -12,7 +12,9 @@ constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t largest_buffer_bytes = 1024 * 1024;
 constexpr std::size_t smallest_buffer_bytes = 64 * 1024;
 // CUPTI takes one for each of the job's threads that calls CUDA, and one for each context.
-constexpr std::size_t wanted_count = 32;
+// Small, so that a buffer is full and comes back soon: a flush passes over one in which any work
+// still runs, and while the job launches on there is always some.
+constexpr std::size_t wanted_count = 128;
 constexpr std::size_t word_bits = 64;
 
 }  // namespace

@@ -16,7 +16,7 @@ class ActivityBuffers {
   ActivityBuffers& operator=(const ActivityBuffers&) = delete;
   ~ActivityBuffers();
 
-  // Pieces of 64 KiB to 1 MiB, 32 of them where that fits. False: no memory.
+  // Pieces of 64 KiB to 1 MiB, 128 of them where that fits. False: no memory.
   bool reserve(std::size_t total_bytes) noexcept;
 
   // nullptr when all are lent, which is counted. From any thread.

@@ -30,13 +30,14 @@ constexpr int domain_of(bool is_driver) noexcept {
 
 }  // namespace
 
-std::string_view without_suffixes(std::string_view name) noexcept {
+std::string_view plain_name(std::string_view name) noexcept {
+  if (name.starts_with("__")) name.remove_prefix(2);
   const std::size_t version = name.rfind("_v");
   if (version != std::string_view::npos && is_digits(name.substr(version + 2))) {
     name = name.substr(0, version);
   }
   for (const std::string_view suffix : {"_ptsz", "_ptds"}) {
-    if (name.ends_with(suffix)) return without_suffixes(name.substr(0, name.size() - 5));
+    if (name.ends_with(suffix)) return plain_name(name.substr(0, name.size() - 5));
   }
   return name;
 }
@@ -69,7 +70,7 @@ void ApiFunctions::learn(const CuptiFunctions& functions) {
       use = ApiUse::none;
       if (get_name_(domain_of(is_driver), id, &name) != cupti_result::success) continue;
       if (name == nullptr) continue;
-      use = use_of(without_suffixes(name));
+      use = use_of(plain_name(name));
       known_ = known_ || use != ApiUse::none;
     }
   }
@@ -91,7 +92,7 @@ std::uint32_t ApiFunctions::name(bool is_driver, std::uint32_t id,
     name = is_driver ? "a driver call" : "a runtime call";
   }
   // Two threads at once store it twice: nothing is wrong but a few bytes.
-  const std::uint32_t added = ring.add_name(without_suffixes(name));
+  const std::uint32_t added = ring.add_name(plain_name(name));
   offset.store(added, std::memory_order_relaxed);
   return added;
 }

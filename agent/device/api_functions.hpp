@@ -23,8 +23,9 @@ enum class ApiUse : std::uint8_t {
 };
 ApiUse use_of(std::string_view name) noexcept;
 
-// "cudaLaunchKernel_ptsz_v7000" → "cudaLaunchKernel".
-std::string_view without_suffixes(std::string_view name) noexcept;
+// "cudaLaunchKernel_ptsz_v7000" → "cudaLaunchKernel", and so "__cudaLaunchKernel_v13000", which is
+// what programs built by nvcc 13 call.
+std::string_view plain_name(std::string_view name) noexcept;
 
 class ApiFunctions {
  public:

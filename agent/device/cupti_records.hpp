@@ -24,6 +24,7 @@ enum class ActivityKind : std::uint32_t {
   kernel = 3,
   driver = 4,
   runtime = 5,
+  context = 9,
   concurrent_kernel = 10,
   overhead = 17,
   peer_copy = 22,  // MEMCPY2
@@ -145,6 +146,11 @@ inline constexpr std::size_t context = 4;
 inline constexpr std::size_t stream = 8;
 inline constexpr std::size_t priority = 12;
 }  // namespace stream_record
+
+namespace context_record {
+inline constexpr std::size_t context = 4;
+inline constexpr std::size_t device = 8;
+}  // namespace context_record
 
 namespace graph_record {
 inline constexpr std::size_t correlation = 4;

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <bit>
 #include <cerrno>
 #include <ctime>
 
@@ -28,6 +29,7 @@ constexpr ActivityKind device_kinds[] = {
     ActivityKind::synchronisation,
     ActivityKind::overhead,
     ActivityKind::stream,
+    ActivityKind::context,
 };
 
 constexpr std::uint32_t number_of(ActivityKind kind) noexcept {
@@ -99,6 +101,8 @@ CuptiState CuptiSession::fail(CuptiState state, CuptiResult result) noexcept try
   if (ring_.name(before) != problem_) {
     device.problem.store(ring_.add_name(problem_), std::memory_order_release);
   }
+  // Whoever times by CUDA events goes by it.
+  device.source.store(ring::DeviceSource::cuda_events, std::memory_order_release);
   state_.store(state, std::memory_order_release);
   return state;
 } catch (...) {
@@ -270,6 +274,9 @@ void CuptiSession::describe_devices() noexcept try {
   ring::DeviceBlock& block = ring_.header().device;
   const std::uint64_t devices = reader_->devices_seen() | described_devices_;
   const std::uint64_t in_use = devices != 0 ? devices : driver_.devices_in_use();
+  if (std::has_single_bit(in_use)) {
+    reader_->expect_device(static_cast<std::uint32_t>(std::countr_zero(in_use)));
+  }
   if (driver_.is_loaded() && in_use != described_devices_) {
     described_devices_ = in_use;
     for (int number = 0; number < 64; ++number) {

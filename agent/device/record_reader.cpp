@@ -1,5 +1,6 @@
 #include "agent/device/record_reader.hpp"
 
+#include <bit>
 #include <string_view>
 
 #include "agent/device/record_text.hpp"
@@ -111,6 +112,8 @@ void RecordReader::read_one(const std::byte* record) noexcept {
       return read_graph(record);
     case ActivityKind::stream:
       return read_stream(record);
+    case ActivityKind::context:
+      return read_context(record);
   }
   count(counts_.passed_over);
 }
@@ -136,7 +139,11 @@ void RecordReader::learn_context(std::uint32_t context, std::uint32_t device) no
 std::uint16_t RecordReader::device_of(std::uint32_t context) const noexcept {
   const std::uint64_t known = contexts_[context % context_slots].load(std::memory_order_relaxed);
   const bool is_it = (known & context_known) != 0 && (known & ~context_known) >> 16 == context;
-  return is_it ? static_cast<std::uint16_t>(known) : event::no_device;
+  if (is_it) return static_cast<std::uint16_t>(known);
+  const std::uint64_t seen = devices_seen();
+  if (std::has_single_bit(seen)) return static_cast<std::uint16_t>(std::countr_zero(seen));
+  return seen == 0 ? narrow_device(likely_device_.load(std::memory_order_relaxed))
+                   : event::no_device;
 }
 
 void RecordReader::set_shape(std::uint32_t device, DeviceShape shape) noexcept {
@@ -323,6 +330,11 @@ void RecordReader::read_graph(const std::byte* record) noexcept {
          texts_.text("CUDA Graph"), time_at(record, start), time_at(record, end),
          load<std::uint32_t>(record, correlation),
          graph_facts(0, load<std::uint32_t>(record, graph)), 0});
+}
+
+void RecordReader::read_context(const std::byte* record) noexcept {
+  learn_context(load<std::uint32_t>(record, context_record::context),
+                load<std::uint32_t>(record, context_record::device));
 }
 
 void RecordReader::read_stream(const std::byte* record) noexcept {

@@ -40,6 +40,10 @@ class RecordReader {
   void read(std::uint8_t* buffer, std::size_t valid_bytes) noexcept;
 
   void set_shape(std::uint32_t device, DeviceShape shape) noexcept;
+  // Where a context belongs that no record has named: where the process uses one device.
+  void expect_device(std::uint32_t device) noexcept {
+    likely_device_.store(device, std::memory_order_relaxed);
+  }
   // One bit for each of the first 64 devices that a record named.
   std::uint64_t devices_seen() const noexcept {
     return devices_seen_.load(std::memory_order_relaxed);
@@ -61,6 +65,7 @@ class RecordReader {
   void read_overhead(const std::byte* record) noexcept;
   void read_graph(const std::byte* record) noexcept;
   void read_stream(const std::byte* record) noexcept;
+  void read_context(const std::byte* record) noexcept;
 
   std::uint32_t kernel_facts(const std::byte* record, std::uint32_t device) noexcept;
   std::uint32_t graph_facts(std::uint64_t node, std::uint32_t graph) noexcept;
@@ -82,6 +87,7 @@ class RecordReader {
   static constexpr std::size_t context_slots = 256;
   std::array<std::atomic<std::uint64_t>, context_slots> contexts_{};
   std::atomic<std::uint64_t> devices_seen_{0};
+  std::atomic<std::uint32_t> likely_device_{event::no_device};
   // context << 32 | stream, and its priority.
   struct Stream {
     std::atomic<std::uint64_t> id;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/process/device_recording.hpp"
 #include "agent/process/drain_thread.hpp"
 #include "agent/process/event_times.hpp"
 #include "agent/process/identity.hpp"
@@ -27,6 +28,7 @@ struct Agent {
   std::unique_ptr<step::WindowKeeper> windows;
   std::unique_ptr<step::Tracker> tracker;
   DrainThread drain;
+  DeviceRecording device;
   EventTimes event_times;
   std::vector<std::string> written_files;  // by the drain thread
   std::int64_t trace_pid = 0;  // shown as pid in the trace: the rank, but for a second claimant

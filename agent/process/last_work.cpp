@@ -40,6 +40,8 @@ void say_cycles_lost(const Agent& agent) {
 void do_last_work(Agent& agent, WindowWriter& writer) noexcept try {
   // Once more as usual, so that what just closed is not cut; then whatever is still open.
   writer.poll();
+  agent.device.finish(agent.options.exit_timeout / 2);
+  agent.event_times.finish(agent);
   agent.windows->finish(event::read_ticks());
   writer.write_closed();
   agent.ring.ring.header().finished.store(1, std::memory_order_seq_cst);

@@ -121,6 +121,8 @@ void watch_steps(Agent& made) {
   made.tracker = std::make_unique<step::Tracker>(mark, *made.windows, made.options.step_patience);
   const api::Function counted = door::find_function(made.tracker->called_function());
   made.windows->watch(made.tracker.get(), watch_of(made.options, counted));
+  made.windows->tell([](void* device) noexcept { static_cast<DeviceRecording*>(device)->wake(); },
+                     &made.device);
 }
 
 // What is accepted but does nothing yet, and a function that is never called because it is unknown.

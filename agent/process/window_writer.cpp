@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "agent/door/dlsym.hpp"
+#include "agent/door/nccl_plugin.hpp"
 #include "agent/door/nvtx.hpp"
 #include "agent/drain/window_events.hpp"
 #include "agent/event/clock_anchor.hpp"
@@ -25,6 +26,23 @@ constexpr std::uint64_t longest_anchor_period_ns = 1'000'000'000;
 // A call reads its ticks before it is published: one that a thread began within the window may not
 // be there yet when another thread's step closes it.
 constexpr double settle_ns = 1e7;
+
+// What was lost of the device's work shows after the window's end, when it should have come: it is
+// this window's loss, and not that of one that has begun since.
+void note_device_losses(const ring::Ring& ring, ring::Window& window) noexcept {
+  for (const ring::DropCause cause :
+       {ring::DropCause::device_ring_full, ring::DropCause::device_dropped,
+        ring::DropCause::device_late}) {
+    const auto index = static_cast<std::size_t>(cause);
+    const std::uint64_t all = ring.header().dropped[index].load(std::memory_order_relaxed);
+    window.dropped_at_end[index] = all;
+    for (ring::Window& other : ring.header().windows) {
+      if (other.state.load(std::memory_order_acquire) == WindowState::open) {
+        other.dropped_at_begin[index] = all;
+      }
+    }
+  }
+}
 }  // namespace
 
 WindowWriter::WindowWriter(Agent& agent) noexcept
@@ -80,13 +98,20 @@ void WindowWriter::free_chunks(std::uint64_t now_ticks) noexcept {
 
 trace::JsonObject WindowWriter::coverage() const {
   trace::JsonObject coverage;
-  coverage.add("dlsym_replaced", door::dlsym_replaced())
+  const door::NcclPluginState nccl = door::nccl_plugin_state();
+  trace::JsonObject nccl_plugin;
+  nccl_plugin.add("version", nccl.version)
+      .add("communicators", nccl.communicators)
+      .add("chained_to_users_own", nccl.chained);
+  coverage.add("nccl_plugin", nccl_plugin)
+      .add("dlsym_replaced", door::dlsym_replaced())
       .add("dlsym_went_round", door::dlsym_went_round())
       .add("nvtx_clients", door::nvtx_clients())
       .add("schedule_shift_steps", agent_.windows->schedule_shift())
       .add("step_tokens_lost", agent_.tracker->dropped())
       .add("cycles_lost", agent_.windows->cycles_lost());
   add_loaded_libraries(coverage);
+  agent_.event_times.describe(coverage);
   return coverage;
 }
 
@@ -131,6 +156,9 @@ void WindowWriter::write_closed(std::uint64_t before_ticks) noexcept {
   for (ring::Window& window : agent_.ring.ring.header().windows) {
     if (window.state.load(std::memory_order_acquire) != WindowState::closed) continue;
     if (window.end_ticks.load(std::memory_order_relaxed) >= before_ticks) continue;
+    if (!agent_.device.is_settled(window)) continue;
+    if (!agent_.event_times.is_settled(agent_, window)) continue;
+    note_device_losses(agent_.ring.ring, window);
     // The rate between the last anchors must cover the window's end.
     ring::add_anchor(agent_.ring.ring, event::take_anchor());
     write(window);
@@ -144,6 +172,8 @@ void WindowWriter::poll() noexcept {
   agent_.tracker->poll(now_ticks, now_ns);
   agent_.windows->refresh_modes();
   bound_startup(now_ticks);
+  agent_.device.poll(agent_);
+  agent_.event_times.poll(agent_, agent_.device.is_refused());
   write_closed(now_ticks - std::min(now_ticks, settle_ticks_));
   free_chunks(now_ticks);
 }

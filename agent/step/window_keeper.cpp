@@ -16,9 +16,15 @@ void WindowKeeper::watch(const Tracker* tracker, const Watch& watch) noexcept {
   watch_ = watch;
 }
 
+void WindowKeeper::tell(StateChanged changed, void* data) noexcept {
+  changed_ = changed;
+  changed_data_ = data;
+}
+
 void WindowKeeper::enter(State state) noexcept {
-  state_.store(state, std::memory_order_seq_cst);
+  const State before = state_.exchange(state, std::memory_order_seq_cst);
   refresh_modes();
+  if (before != state && changed_ != nullptr) changed_(changed_data_);
 }
 
 void WindowKeeper::refresh_modes() noexcept {

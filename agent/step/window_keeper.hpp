@@ -36,6 +36,11 @@ class WindowKeeper final : public StepListener {
   void refresh_modes() noexcept;
   void watch(const Tracker* tracker, const Watch& watch) noexcept;
 
+  // Called with `data` whenever a step changes the state, in the thread of the job that made the
+  // step: one system call at most. Set before the first step.
+  using StateChanged = void (*)(void* data) noexcept;
+  void tell(StateChanged changed, void* data) noexcept;
+
   // Steps by which the schedule was moved, because detection locked after its first step.
   std::uint64_t schedule_shift() const noexcept { return shift_; }
   // Cycles not recorded, or not from their first step, because 64 windows waited to be written.
@@ -62,6 +67,8 @@ class WindowKeeper final : public StepListener {
   const std::uint64_t steps_per_epoch_;
   const Tracker* tracker_ = nullptr;
   Watch watch_;
+  StateChanged changed_ = nullptr;
+  void* changed_data_ = nullptr;
   std::atomic<State> state_{State::off};
   ring::Window* window_ = nullptr;               // the open one
   std::atomic<ring::Window*> startup_{nullptr};  // while it lasts

@@ -1,0 +1,331 @@
+#include "agent/process/device_recording.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+
+#include "agent/device/cuda_driver.hpp"
+#include "agent/device/outstanding.hpp"
+#include "agent/door/loaded_objects.hpp"
+#include "agent/drain/clock.hpp"
+#include "agent/event/ticks.hpp"
+#include "agent/process/agent.hpp"
+#include "agent/process/futex.hpp"
+#include "agent/process/notices.hpp"
+#include "agent/ring/writer.hpp"
+
+namespace traceagent::process {
+namespace {
+
+constexpr std::uint64_t ms = 1'000'000;
+// A kill loses at most that much of the device's work, and buffers come back.
+constexpr std::uint64_t flush_period_ns = 100 * ms;
+// CUDA is being initialised by the job.
+constexpr std::uint64_t look_period_ns = 2 * ms;
+constexpr std::uint64_t idle_period_ns = 1000 * ms;
+constexpr std::uint64_t settle_look_period_ns = 50 * ms;
+// A device that does nothing for so long while the process ends will not do more.
+constexpr std::uint64_t last_progress_ns = 200 * ms;
+
+std::uint64_t now_ns() noexcept { return event::clock_ns(CLOCK_MONOTONIC); }
+
+bool is_recording(step::State state) noexcept {
+  return state == step::State::startup || state == step::State::warmup ||
+         state == step::State::active;
+}
+
+// Whose success means that CUDA is initialised.
+bool needs_device(event::Layout layout) noexcept {
+  switch (layout) {
+    case event::Layout::launch:
+    case event::Layout::copy:
+    case event::Layout::peer_copy:
+    case event::Layout::set:
+    case event::Layout::allocation:
+    case event::Layout::stream:
+    case event::Layout::event:
+    case event::Layout::synchronise:
+    case event::Layout::graph:
+    case event::Layout::collective:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// CUDA's and CUPTI's own exit handlers run before the agent's, which was there first. This one is
+// registered after theirs and so comes before them, while the device can still be asked.
+void at_exit() noexcept {
+  Agent* ending = agent.load(std::memory_order_acquire);
+  if (ending == nullptr || ending->pid != getpid()) return;
+  ending->device.finish(ending->options.exit_timeout / 2);
+}
+
+}  // namespace
+
+bool DeviceRecording::device_is_used() noexcept {
+  const ring::Ring& ring = agent_->ring.ring;
+  for (std::uint64_t i = 0; i < ring.chunk_count() && i < looked_.size(); ++i) {
+    const ring::Chunk& chunk = ring.chunk(i);
+    const std::uint64_t number = chunk.claim_number.load(std::memory_order_acquire);
+    if (number == 0) continue;
+    Looked& looked = looked_[i];
+    if (looked.claim_number != number) looked = {number, 0};
+    for (; looked.records < ring::records_per_chunk; ++looked.records) {
+      const event::Record& record = chunk.records[looked.records];
+      if (record.begin_ticks.load(std::memory_order_acquire) == 0) break;
+      if (record.end_ticks.load(std::memory_order_acquire) != 0 && record.result == 0 &&
+          needs_device(record.layout)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool DeviceRecording::start() noexcept try {
+  session_ = new device::CuptiSession(agent_->ring.ring, agent_->options.device_buffers,
+                                      door::true_dlsym());
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_t thread;
+  is_running_.store(true, std::memory_order_release);
+  const int result = pthread_create(&thread, &attributes, run, this);
+  if (result == 0) pthread_setname_np(thread, "traceagent-gpu");
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (result != 0) is_running_.store(false, std::memory_order_release);
+  return result == 0;
+} catch (...) {
+  return false;
+}
+
+void DeviceRecording::poll(Agent& agent) noexcept try {
+  if (is_running_.load(std::memory_order_relaxed) || !agent.options.doors_cupti) return;
+  if (is_finishing_.load(std::memory_order_relaxed)) return;
+  agent_ = &agent;
+  ++polls_;
+  if (looked_.empty()) looked_.resize(agent.ring.ring.chunk_count());
+  if (is_recording(agent.windows->state()) && device_is_used()) start();
+} catch (...) {
+  // Out of memory: a trace without device times.
+}
+
+void* DeviceRecording::run(void* self) noexcept {
+  static_cast<DeviceRecording*>(self)->loop();
+  return nullptr;
+}
+
+void DeviceRecording::loop() noexcept {
+  ring::writer.nested_in_start = 1;
+  while (stop_.load(std::memory_order_acquire) == 0) {
+    const std::uint32_t seen = word_.load(std::memory_order_acquire);
+    work();
+    if (stop_.load(std::memory_order_acquire) == 0) sleep(seen);
+  }
+  session_->disable();
+  stopped_.store(1, std::memory_order_release);
+  futex_wake(stopped_);
+}
+
+bool DeviceRecording::is_wanted() const noexcept {
+  if (is_recording(agent_->windows->state())) return true;
+  // What the window's calls launched may still run.
+  const auto& windows = agent_->ring.ring.header().windows;
+  return session_->is_recording() &&
+         std::any_of(windows.begin(), windows.end(), [](const ring::Window& window) {
+           return window.state.load(std::memory_order_acquire) == ring::WindowState::closed;
+         });
+}
+
+void DeviceRecording::work() noexcept {
+  const std::uint32_t asked = asked_.load(std::memory_order_acquire);
+  const std::uint32_t forced = asked_forced_.exchange(0, std::memory_order_acq_rel);
+  const bool wanted = is_wanted();
+  if (!wanted) was_refused_ = false;
+  if (wanted && !session_->is_recording()) {
+    try_enable();
+  } else if (!wanted) {
+    session_->disable();
+  } else {
+    // By force only where nothing new is wanted: what still runs would be lost.
+    session_->flush(forced != 0 && !is_recording(agent_->windows->state()));
+  }
+  delivered_.store(asked, std::memory_order_release);
+  futex_wake(delivered_);
+}
+
+void DeviceRecording::try_enable() noexcept try {
+  const step::State state = agent_->windows->state();
+  // Once in each cycle: what was refused a moment ago is refused now.
+  const bool is_new_cycle = state == step::State::warmup && tried_in_ != step::State::warmup;
+  tried_in_ = state;
+  if (was_refused_ && !is_new_cycle) return;
+  device::CudaDriver driver;
+  driver.look(door::true_dlsym());
+  if (driver.is_loaded() && !driver.is_initialised()) return;
+  const device::CuptiState got = session_->enable();
+  was_refused_ = got != device::CuptiState::recording;
+  is_refused_.store(was_refused_, std::memory_order_relaxed);
+  if (!was_refused_) {
+    say_detail("times of the device from CUPTI: " + session_->library().path + ", version " +
+               std::to_string(session_->library().version));
+    if (!watches_exit_) watches_exit_ = std::atexit(at_exit) == 0;
+    return;
+  }
+  const std::uint32_t bit = std::uint32_t{1} << static_cast<unsigned>(got);
+  const std::string topic = "cupti-" + std::to_string(static_cast<unsigned>(got));
+  if ((said_ & bit) == 0 && is_spokesman(*agent_, topic.c_str())) {
+    say_problem(session_->problem());
+  }
+  said_ |= bit;
+} catch (...) {
+  was_refused_ = true;
+}
+
+void DeviceRecording::sleep(std::uint32_t seen) noexcept {
+  std::uint64_t period_ns = idle_period_ns;
+  if (session_->is_recording()) {
+    period_ns = flush_period_ns;
+  } else if (is_wanted() && !was_refused_) {
+    period_ns = look_period_ns;
+  }
+  futex_wait(word_, seen, period_ns);
+}
+
+void DeviceRecording::wake() noexcept {
+  if (!is_running_.load(std::memory_order_relaxed)) return;
+  const int saved_errno = errno;
+  word_.fetch_add(1, std::memory_order_release);
+  futex_wake(word_);
+  errno = saved_errno;
+}
+
+std::uint32_t DeviceRecording::ask(bool forced) noexcept {
+  if (forced) asked_forced_.store(1, std::memory_order_release);
+  const std::uint32_t asked = asked_.fetch_add(1, std::memory_order_acq_rel) + 1;
+  wake();
+  return asked;
+}
+
+bool DeviceRecording::is_delivered(std::uint32_t asked) const noexcept {
+  const std::uint32_t done = delivered_.load(std::memory_order_acquire);
+  return static_cast<std::int32_t>(done - asked) >= 0;
+}
+
+std::uint64_t DeviceRecording::outstanding(const ring::Window& window) const noexcept try {
+  const ring::Ring& ring = agent_->ring.ring;
+  const event::TickConverter clock = drain::clock_of(ring);
+  const std::int64_t begin_ns =
+      clock.realtime_ns(window.begin_ticks.load(std::memory_order_relaxed));
+  const std::uint64_t end = window.end_ticks.load(std::memory_order_relaxed);
+  const std::int64_t end_ns = end != 0 ? clock.realtime_ns(end) : INT64_MAX;
+  const std::uint64_t launches = device::outstanding_launches(ring, begin_ns, end_ns);
+  // What was lost will not come.
+  std::uint64_t lost = 0;
+  for (const ring::DropCause cause :
+       {ring::DropCause::device_ring_full, ring::DropCause::device_dropped}) {
+    const auto index = static_cast<std::size_t>(cause);
+    const std::uint64_t all = ring.header().dropped[index].load(std::memory_order_relaxed);
+    lost += all - std::min(all, window.dropped_at_begin[index]);
+  }
+  return launches - std::min(launches, lost);
+} catch (...) {
+  return 0;
+}
+
+bool DeviceRecording::is_settled(const ring::Window& window) noexcept {
+  if (!is_running_.load(std::memory_order_acquire) || !session_->is_recording()) return true;
+  if (is_finished_.load(std::memory_order_acquire)) return true;
+  const auto& windows = agent_->ring.ring.header().windows;
+  Settling& settling = settling_[static_cast<std::size_t>(&window - windows.data())];
+  const std::uint64_t begin_ticks = window.begin_ticks.load(std::memory_order_relaxed);
+  const std::uint64_t now = now_ns();
+  if (settling.begin_ticks != begin_ticks) {
+    settling = {begin_ticks, now, 0, ask(false), false};
+    return false;
+  }
+  const bool is_late = now - settling.since_ns >= agent_->options.device_settle;
+  if (now < settling.next_look_ns && !is_late) return false;
+  settling.next_look_ns = now + settle_look_period_ns;
+  // A flush that hangs must not hold the files.
+  if (!is_delivered(settling.asked)) {
+    return now - settling.since_ns >= 2 * agent_->options.device_settle;
+  }
+  const std::uint64_t missing = outstanding(window);
+  if (missing == 0) return true;
+  if (is_late && settling.is_forced) {
+    agent_->ring.ring.count_drop(ring::DropCause::device_late, missing);
+    return true;
+  }
+  settling.is_forced = is_late;
+  settling.asked = ask(is_late);
+  return false;
+}
+
+std::uint64_t DeviceRecording::outstanding_anywhere() const noexcept {
+  std::uint64_t sum = 0;
+  for (const ring::Window& window : agent_->ring.ring.header().windows) {
+    const ring::WindowState state = window.state.load(std::memory_order_acquire);
+    if (state == ring::WindowState::open || state == ring::WindowState::closed) {
+      sum += outstanding(window);
+    }
+  }
+  return sum;
+}
+
+bool DeviceRecording::wait_for(std::uint32_t asked, std::uint64_t deadline_ns) noexcept {
+  while (!is_delivered(asked)) {
+    const std::uint64_t now = now_ns();
+    if (now >= deadline_ns) return false;
+    const std::uint32_t seen = delivered_.load(std::memory_order_acquire);
+    if (!is_delivered(asked)) futex_wait(delivered_, seen, deadline_ns - now);
+  }
+  return true;
+}
+
+// Until everything has come, or nothing more comes.
+void DeviceRecording::deliver_last(std::uint64_t deadline_ns) noexcept {
+  const timespec pause{0, 5'000'000};
+  std::uint64_t fewest = UINT64_MAX;
+  std::uint64_t progress_ns = now_ns();
+  while (session_->is_recording() && wait_for(ask(false), deadline_ns)) {
+    const std::uint64_t missing = outstanding_anywhere();
+    const std::uint64_t now = now_ns();
+    if (missing == 0 || now >= deadline_ns) return;
+    if (missing < fewest) progress_ns = now;
+    fewest = std::min(fewest, missing);
+    if (now - progress_ns >= last_progress_ns) return;
+    nanosleep(&pause, nullptr);
+  }
+}
+
+void DeviceRecording::finish(std::uint64_t timeout_ns) noexcept {
+  const bool is_first = !is_finishing_.exchange(true, std::memory_order_acq_rel);
+  if (!is_running_.load(std::memory_order_acquire)) return;
+  const std::uint64_t deadline_ns = now_ns() + timeout_ns;
+  if (is_first) {
+    deliver_last(std::min(deadline_ns, now_ns() + agent_->options.device_settle));
+    stop_.store(1, std::memory_order_release);
+    wake();
+  }
+  while (stopped_.load(std::memory_order_acquire) == 0) {
+    const std::uint64_t now = now_ns();
+    if (now >= deadline_ns) break;
+    futex_wait(stopped_, 0, deadline_ns - now);
+  }
+  is_finished_.store(true, std::memory_order_release);
+  if (!is_first) return;
+  const std::uint64_t missing = outstanding_anywhere();
+  if (missing != 0) agent_->ring.ring.count_drop(ring::DropCause::device_late, missing);
+}
+
+}  // namespace traceagent::process

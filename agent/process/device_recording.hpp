@@ -1,0 +1,98 @@
+#pragma once
+// The device side of the agent: a thread that lives with CUPTI, so that nothing CUPTI does (seconds
+// to start, a hang in a process that is ending) holds the drain thread or the job.
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "agent/device/cupti_session.hpp"
+#include "agent/ring/layout.hpp"
+#include "agent/step/state.hpp"
+
+namespace traceagent::process {
+
+struct Agent;
+
+class DeviceRecording {
+ public:
+  // By the drain thread. Starts the thread once the job uses a device; never before, since a
+  // process that only forks workers must not be the one that initialises CUDA.
+  void poll(Agent& agent) noexcept;
+
+  // For the first second of polls, until the thread is there: a poll soon finds the first call.
+  bool is_expected() const noexcept {
+    return polls_ < 1000 && polls_ != 0 && !is_running_.load(std::memory_order_relaxed);
+  }
+
+  // By the drain thread: all that the closed window's calls launched has been told of, or is given
+  // up (option device.settle) and counted.
+  bool is_settled(const ring::Window& window) noexcept;
+
+  // The process ends: the last flush, then CUPTI is left alone. From any thread, signal handlers'
+  // excepted; waits at most `timeout_ns`.
+  void finish(std::uint64_t timeout_ns) noexcept;
+
+  // The state has changed: from a thread of the job, one system call.
+  void wake() noexcept;
+
+  // CUPTI could not be had when it was wanted last.
+  bool is_refused() const noexcept { return is_refused_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Settling {
+    std::uint64_t begin_ticks = 0;  // of the window that uses the slot
+    std::uint64_t since_ns = 0;
+    std::uint64_t next_look_ns = 0;
+    std::uint32_t asked = 0;
+    bool is_forced = false;
+  };
+  // How far the look for the first call of a device has come in a chunk.
+  struct Looked {
+    std::uint64_t claim_number = 0;
+    std::size_t records = 0;
+  };
+
+  static void* run(void* self) noexcept;
+  void loop() noexcept;
+  void work() noexcept;
+  void try_enable() noexcept;
+  void sleep(std::uint32_t seen) noexcept;
+  bool is_wanted() const noexcept;
+  bool device_is_used() noexcept;
+  bool start() noexcept;
+
+  std::uint32_t ask(bool forced) noexcept;
+  bool is_delivered(std::uint32_t asked) const noexcept;
+  std::uint64_t outstanding(const ring::Window& window) const noexcept;
+  std::uint64_t outstanding_anywhere() const noexcept;
+  bool wait_for(std::uint32_t asked, std::uint64_t deadline_ns) noexcept;
+  void deliver_last(std::uint64_t deadline_ns) noexcept;
+
+  Agent* agent_ = nullptr;
+  std::vector<Looked> looked_;
+  std::uint32_t polls_ = 0;
+  device::CuptiSession* session_ = nullptr;  // never destroyed: CUPTI may call back at any time
+  std::atomic<bool> is_running_{false};
+  std::atomic<bool> is_refused_{false};
+
+  // The device thread's own.
+  bool was_refused_ = false;
+  step::State tried_in_ = step::State::off;
+  std::uint32_t said_ = 0;  // one bit for each CuptiState
+  bool watches_exit_ = false;
+
+  std::array<Settling, ring::window_slots> settling_{};
+  std::atomic<std::uint32_t> word_{0};  // futex: something has changed
+  std::atomic<std::uint32_t> asked_{0};
+  std::atomic<std::uint32_t> asked_forced_{0};
+  std::atomic<std::uint32_t> delivered_{0};  // futex: the flush that was asked for has returned
+  std::atomic<bool> is_finishing_{false};
+  std::atomic<bool> is_finished_{false};  // or given up
+  std::atomic<std::uint32_t> stop_{0};
+  std::atomic<std::uint32_t> stopped_{0};  // futex
+};
+
+}  // namespace traceagent::process
