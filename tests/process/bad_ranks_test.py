@@ -118,7 +118,8 @@ def killed_rank(bare, victim):
         truth.mkdir()
         more = {"TRACEAGENT_OUTPUT_FOLDER": "out", "SIMGPU_TRUTH": truth / "{rank}.truth",
                 "TRACEAGENT_SCHEDULE": "wait=2,warmup=1,active=25,repeat=1"}
-        running = [place.start([STEADY, 30, 10, 40_000], variables) for variables in place.ranks(4, **more)]
+        # Slow steps, so that a busy machine too kills it in its window, and before the others end.
+        running = [place.start([STEADY, 30, 10, 100_000], variables) for variables in place.ranks(4, **more)]
         wait_for_steps(truth / f"{victim}.truth", 12)
         running[victim].send_signal(signal.SIGKILL)
         results = [end_of(process) for process in running]
@@ -141,8 +142,8 @@ def killed_while_waiting(bare):
     """Local rank zero has written its file and waits for its peer when it is killed."""
     with Place() as place:
         variables = place.ranks(2, TRACEAGENT_OUTPUT_FOLDER="out")
-        running = [place.start([STEADY, 20, 10, pause], own) for pause, own in zip((0, 100_000), variables)]
-        for _ in range(400):
+        running = [place.start([STEADY, 20, 10, pause], own) for pause, own in zip((0, 200_000), variables)]
+        for _ in range(2000):
             if any("rank0" in name for name in place.files()):
                 break
             time.sleep(0.01)
