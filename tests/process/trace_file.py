@@ -41,7 +41,7 @@ class Trace:
         """{(rank, tid): [event]} of hooked functions, by begin; spill lanes with their thread."""
         calls = collections.defaultdict(list)
         for event in self.events:
-            if event["ph"] == "X" and event["cat"] in ("cuda_runtime", "nccl"):
+            if event["ph"] == "X" and event["cat"] in ("cuda_runtime", "nccl") and "seen by" not in event["args"]:
                 calls[event["pid"], event["tid"] % SPILL].append(event)
         return calls
 

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""The device's work in the demo's node file against what the simulated GPU says that it did.
+
+usage: device_truth_test.py BUILD DEPS plain|concurrent|drops
+`plain` leaves its files in BUILD/tests/device_demo for the tests of what other people's programs see.
+"""
+
+import shutil
+
+from device_truth import DeviceComparison, lane_problems
+from places import ARGUMENTS, BUILD
+from traced_run import report, run_ranks
+
+KEPT = BUILD / "tests/device_demo"
+
+RANKS = 4
+# Slow enough that CUPTI is on before the warm-up is over, on a busy machine too.
+KERNELS = "kernels: {default: 200us}\n"
+SCHEDULE = "skip_first=2,wait=0,warmup=8,active=4,repeat=1"
+SCRIPTS = {
+    "plain": KERNELS,
+    "concurrent": KERNELS + "concurrent: {kernels: 0.5}\n",
+    "drops": KERNELS + "faults: [{cupti_drops: {share: 0.05}}]\n",
+}
+
+
+# CUPTI's count of what it dropped has no times: the whole program is one window, for want of steps.
+NO_STEPS = {"TRACEAGENT_STEP_MARK": "nvtx:nothing"}
+
+
+def run(folder, case):
+    script = folder / "script.yaml"
+    script.write_text(SCRIPTS[case])
+    libraries = f"{BUILD}/sim/lib:{BUILD}/sim/cupti"
+    return run_ranks(folder, RANKS, [BUILD / "bin/train_demo", "--steps", 20], LD_LIBRARY_PATH=libraries,
+                     SIMGPU_SCRIPT=script, TRACEAGENT_SCHEDULE=SCHEDULE, **(NO_STEPS if case == "drops" else {}))
+
+
+def about_device(trace):
+    return {about["identity"]["rank"]: about["device"] for about in trace.about}
+
+
+def complete_problems(comparison, trace):
+    """All that was launched in the window is there, and nothing else was counted."""
+    launched = comparison.launched_here()
+    yield from (f"not in the trace: {record}" for record in comparison.missing(launched)[:10])
+    late = sum(event["args"].get("launched before the window", False) for event, _ in comparison.pairs)
+    print(f"{len(comparison.pairs)} pieces of device work are those of the truth, {len(launched)} launched "
+          f"in the window, {late} before it")
+    if len(launched) < RANKS * 4 * 10:
+        yield "too little work to compare"
+    for rank, device in about_device(trace).items():
+        if device["source"] != "cupti" or device["launches_without_work"].keys() - {"no_work"}:
+            yield f"rank {rank}: {device}"
+
+
+def dropped_problems(comparison, trace, truth):
+    """What the traces say is lost is what CUPTI dropped."""
+    by_truth = {record["rank"]: record["dropped"] for record in truth.records if record["kind"] == "cupti"}
+    told = {about["identity"]["rank"]: about["dropped"].get("device_dropped", 0) for about in trace.about}
+    print(f"dropped by the truth {by_truth}, by the trace {told}")
+    if told != by_truth or not sum(told.values()):
+        yield f"{told} told as dropped, {by_truth} were"
+    for record in comparison.missing(comparison.launched_here()):
+        if record["cupti"] not in ("dropped", "off"):  # off: launched before CUPTI was on
+            yield f"not in the trace though not dropped: {record}"
+
+
+def came_late(trace):
+    """On a busy machine CUPTI may come on when the steps have begun; the file says so."""
+    return any(device.get("recording_since_ns", 0) > trace.windows(rank)[0][0]
+               for rank, device in about_device(trace).items())
+
+
+def run_in_time(folder, case):
+    for attempt in range(3):
+        place = folder / str(attempt)
+        place.mkdir()
+        done = run(place, case)
+        if case == "drops" or not came_late(done.trace()):
+            break
+        print("CUPTI came on within the window: again")
+    return done
+
+
+def compared(folder):
+    case = ARGUMENTS[0]
+    done = run_in_time(folder, case)
+    if case == "plain":
+        shutil.rmtree(KEPT, ignore_errors=True)
+        shutil.copytree(done.folder, KEPT)
+    trace, truth = done.trace(), done.truth()
+    if case != "drops":
+        yield from trace.problems()
+    comparison = DeviceComparison(trace, truth)
+    yield from comparison.calls.problems
+    yield from comparison.problems
+    yield from comparison.value_problems()
+    yield from lane_problems(trace)
+    if case == "drops":
+        yield from dropped_problems(comparison, trace, truth)
+        return
+    yield from comparison.arrow_problems()
+    yield from complete_problems(comparison, trace)
+    spilled = {event["tid"] for event, _ in comparison.pairs if event["tid"] > 10_000_000}
+    print(f"{len(spilled)} lanes beyond the streams' own")
+    if bool(spilled) != (case == "concurrent"):
+        yield f"lanes beyond the streams' own: {spilled}"
+
+
+report(compared)
