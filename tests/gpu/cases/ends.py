@@ -30,10 +30,7 @@ def check_launches(bench, trace):
     kernels = trace.kernels().get("add_one", 0)
     bench.row.figure("launches", launches)
     bench.row.figure("kernels", kernels)
-    if trace.device_source() == "cupti":
-        bench.row.check(kernels == 2 * LAUNCHES_OF_A_STEP, f"{kernels} kernels of {2 * LAUNCHES_OF_A_STEP}")
-    elif not bench.simulated:
-        bench.row.check(False, f"device times from {trace.device_source()}, not CUPTI")
+    bench.row.check(kernels == 2 * LAUNCHES_OF_A_STEP, f"{kernels} kernels of {2 * LAUNCHES_OF_A_STEP}")
 
 
 def in_good_order(bench, how):

@@ -10,7 +10,8 @@ BUSY_LIMIT_PERCENT = 2.0
 
 
 def train(bench, *words):
-    return bench.python("torch_train.py", "--steps", STEPS, "--settle-in-step", WAIT, *words)
+    size = ["--batch", 1] if bench.simulated else []
+    return bench.python("torch_train.py", "--steps", STEPS, "--settle-in-step", WAIT, *size, *words)
 
 
 def compare(bench, *words, needs_gpu=True, **options):
