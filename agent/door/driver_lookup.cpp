@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "agent/door/driver.hpp"
+#include "agent/door/loaded_objects.hpp"
 #include "agent/door/start.hpp"
 #include "agent/door/targets.hpp"
 #include "agent/door/wrappers.hpp"
@@ -58,7 +59,7 @@ bool is_known(cuuint64_t flags) noexcept {
 template <class Ask>
 void* instead_of(void* answer, const char* name, int version, cuuint64_t flags, const Ask& ask) {
   const Function function = driver_function(name, version, flags);
-  if (function == Function::none) return answer;
+  if (function == Function::none || is_ours(answer)) return answer;
   // A minor version that we do not know: it may have an ABI of its own. Only what the driver gives
   // to who asks for the ABI that we know is that ABI.
   const bool is_proven = version <= newest_known_version || ask(since_version(function)) == answer;

@@ -58,6 +58,17 @@ api::Function find_function(std::string_view symbol) noexcept {
   return hit ? found->function : api::Function::none;
 }
 
+api::Function find_called(std::string_view name) noexcept {
+  const api::Function function = find_function(name);
+  if (function != api::Function::none || name.empty()) return function;
+  const auto* shown =
+      std::find_if(std::begin(api::function_names), std::end(api::function_names),
+                   [&](const api::FunctionName& each) { return each.shown == name; });
+  return shown != std::end(api::function_names)
+             ? static_cast<api::Function>(shown - std::begin(api::function_names))
+             : api::Function::none;
+}
+
 void* wrapper_of(Library library, api::Function function) noexcept {
   for (const Wrapper& wrapper : wrappers_of(library)) {
     if (wrapper.function == function) return wrapper.address;

@@ -119,7 +119,7 @@ void watch_steps(Agent& made) {
   // A bad value was refused with the other options.
   const config::StepMark mark = config::parse_step_mark(made.options.step_mark).mark;
   made.tracker = std::make_unique<step::Tracker>(mark, *made.windows, made.options.step_patience);
-  const api::Function counted = door::find_function(made.tracker->called_function());
+  const api::Function counted = door::find_called(made.tracker->called_function());
   made.windows->watch(made.tracker.get(), watch_of(made.options, counted));
   made.windows->tell([](void* device) noexcept { static_cast<DeviceRecording*>(device)->wake(); },
                      &made.device);
@@ -136,7 +136,7 @@ std::vector<std::string> check_values(const config::Options& options) {
   }
   const config::StepMark mark = config::parse_step_mark(options.step_mark).mark;
   if (mark.kind == config::StepMark::Kind::call &&
-      door::find_function(mark.name) == api::Function::none) {
+      door::find_called(mark.name) == api::Function::none) {
     problems.push_back("step.mark: " + options.step_mark +
                        ": no function of that name is traced: no step will be found");
   }

@@ -40,6 +40,21 @@ TEST(DriverFunction, IsThePerThreadFormWhereThereIsOne) {
             Function::cuLaunchKernelEx_v1_ptsz);
 }
 
+// What libcudart asks for, 440 times when it starts: each function by the version of its ABI.
+TEST(DriverFunction, IsEveryRowAtItsOwnVersion) {
+  for (auto i = static_cast<int>(Function::first_driver);
+       i < static_cast<int>(Function::nvtx_range); ++i) {
+    const auto function = static_cast<Function>(i);
+    const api::FunctionName& name = api::name_of(function);
+    const bool of_thread = name.symbol.ends_with("_ptsz") || name.symbol.ends_with("_ptds");
+    const int since = since_version(function);
+    EXPECT_EQ(driver_function(name.shown, since, of_thread ? per_thread : by_default), function)
+        << name.symbol << " since " << since;
+    EXPECT_NE(driver_function(name.shown, since - 1, of_thread ? per_thread : by_default),
+              function);
+  }
+}
+
 TEST(DriverFunction, IsNoneWhereTheAbiIsNotKnown) {
   EXPECT_EQ(driver_function("cuMemAlloc", 3010, legacy), Function::none) << "addresses of 32 bits";
   EXPECT_EQ(driver_function("cuLaunchKernel", 6050, per_thread), Function::none);

@@ -232,6 +232,10 @@ TEST(DriverNames, AreShownAsTheApiIsKnown) {
   EXPECT_EQ(api::name_of(Function::cuMemcpyHtoDAsync_v2_ptsz).category, "cuda_driver");
   EXPECT_EQ(find_function("cuGetProcAddress"), Function::cuGetProcAddress_v1);
   EXPECT_EQ(find_function("cuMemAlloc_v2"), Function::cuMemAlloc_v2);
+  EXPECT_EQ(find_called("cuMemAlloc"), Function::cuMemAlloc_v2);
+  EXPECT_EQ(find_called("cudaLaunchKernel"), Function::cudaLaunchKernel);
+  EXPECT_EQ(find_called("cuMemAllo"), Function::none);
+  EXPECT_EQ(find_called(""), Function::none);
   for (auto i = static_cast<int>(Function::first_driver);
        i < static_cast<int>(Function::nvtx_range); ++i) {
     const auto function = static_cast<Function>(i);
