@@ -61,7 +61,9 @@ JsonObject device_object(const ring::Ring& ring, const DeviceMatch& match) {
   const std::string problem(ring.name(device.problem.load(std::memory_order_acquire)));
   const std::int64_t since_ns = device.recording_since_ns.load(std::memory_order_relaxed);
   JsonObject object;
-  object.add("source", source_name(device.source.load(std::memory_order_relaxed)));
+  const ring::DeviceSource source = device.source.load(std::memory_order_relaxed);
+  object.add("source",
+             source_name(match.is_by_events() ? ring::DeviceSource::cuda_events : source));
   if (const auto version = device.cupti_version.load(std::memory_order_relaxed); version != 0) {
     object.add("cupti_version", version);
   }
@@ -72,6 +74,7 @@ JsonObject device_object(const ring::Ring& ring, const DeviceMatch& match) {
       .add("launches_without_work", counts_object(match.launches_without_work))
       .add("work_without_launch", counts_object(match.work_without_launch))
       .add("calls_only_cupti_saw", counts_object(match.calls_only_cupti_saw));
+  if (match.timed_by_events != 0) object.add("timed_by_events", match.timed_by_events);
   return object;
 }
 

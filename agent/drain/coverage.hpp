@@ -27,9 +27,13 @@ struct DeviceMatch {
   std::uint64_t launches = 0;  // calls that ask the device for work, returned without an error and
                                // were not captured into a graph
   std::uint64_t work = 0;      // kernels, copies and sets of this file
-  Counts launches_without_work;  // by cause
-  Counts work_without_launch;    // by cause
-  Counts calls_only_cupti_saw;   // by function: they went round every door of ours
+  std::uint64_t timed_by_events = 0;  // calls, where CUPTI could not be had
+  Counts launches_without_work;       // by cause
+  Counts work_without_launch;         // by cause
+  Counts calls_only_cupti_saw;        // by function: they went round every door of ours
+
+  // CUPTI may have come on after the window, before its file was written.
+  bool is_by_events() const noexcept { return timed_by_events != 0 && work == 0; }
 };
 
 struct WindowCoverage {

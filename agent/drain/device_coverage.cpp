@@ -133,7 +133,7 @@ void Counter::count_launches() {
 
 // Calls of ours that CUPTI told nothing of.
 void Counter::count_unseen_calls(const std::vector<ThreadEvents>& threads) {
-  if (!is_recorded_by_cupti(ring_)) return;
+  if (!is_recorded_by_cupti(ring_) || match_.is_by_events()) return;
   const std::int64_t since_ns =
       ring_.header().device.recording_since_ns.load(std::memory_order_relaxed);
   std::vector<std::vector<bool>> is_seen(threads.size());
@@ -165,6 +165,7 @@ const char* Counter::cause_without_call(const DeviceSlice& slice) const {
 
 void Counter::count_work(const std::vector<DeviceSlice>& slices) {
   for (const DeviceSlice& slice : slices) {
+    if (slice.record->layout == Layout::timed_by_event) ++match_.timed_by_events;
     if (slice.record->layout != Layout::device_work) continue;
     switch (static_cast<DeviceKind>(slice.record->flags)) {
       case DeviceKind::synchronise:

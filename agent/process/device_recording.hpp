@@ -38,8 +38,12 @@ class DeviceRecording {
   // The state has changed: from a thread of the job, one system call.
   void wake() noexcept;
 
-  // CUPTI could not be had when it was wanted last.
-  bool is_refused() const noexcept { return is_refused_.load(std::memory_order_relaxed); }
+  // CUPTI could not be had when it was wanted last, or the job has taken it since.
+  bool is_refused() const noexcept {
+    return is_refused_.load(std::memory_order_relaxed) ||
+           (is_running_.load(std::memory_order_acquire) &&
+            session_->state() == device::CuptiState::taken);
+  }
 
  private:
   struct Settling {
