@@ -138,14 +138,30 @@ struct Door {
     return {name, pick_init(), &start_event, &stop_event, &record_state, &finalize};
   }
   static constinit inline Plugin<Init> in_front_of_users = plugin("traceagent");
+  static constinit inline const Plugin<Init> alone = plugin("traceagent");
 };
 
+// A plugin that fills its table while it is loaded goes by the table's name, and so into the table
+// that we export: ours comes first in the loader's order. What has changed there is theirs.
+template <class Table>
+Table true_table(const Table& users, const Table& exported, const Table& pristine) noexcept {
+  const auto pick = [](auto theirs, auto here, auto ours) { return here != ours ? here : theirs; };
+  return {pick(users.name, exported.name, pristine.name),
+          pick(users.init, exported.init, pristine.init),
+          pick(users.start_event, exported.start_event, pristine.start_event),
+          pick(users.stop_event, exported.stop_event, pristine.stop_event),
+          pick(users.record_state, exported.record_state, pristine.record_state),
+          pick(users.finalize, exported.finalize, pristine.finalize)};
+}
+
 // Under the name of theirs, which NCCL's log shows.
-template <int version>
-void* put_in_front(const void* users) noexcept {
+template <int version, class Table>
+void* put_in_front(const void* found, const Table& exported) noexcept {
   using Front = Door<version, true>;
-  users_plugins[version].store(users, std::memory_order_release);
-  Front::in_front_of_users.name = static_cast<const Plugin<typename Front::Init>*>(users)->name;
+  static constinit Table users{};
+  users = true_table(*static_cast<const Table*>(found), exported, Door<version, false>::alone);
+  users_plugins[version].store(&users, std::memory_order_release);
+  Front::in_front_of_users.name = users.name;
   return &Front::in_front_of_users;
 }
 
@@ -153,6 +169,20 @@ constexpr char name_start[] = "ncclProfiler_v";
 
 }  // namespace
 }  // namespace nccl_plugin
+}  // namespace traceagent::door
+
+// What NCCL looks up; it never writes into them, but see true_table().
+#define NCCL_PLUGIN(number)                                                       \
+  [[gnu::visibility("default")]] constinit traceagent::door::nccl_plugin::Plugin< \
+      traceagent::door::nccl_plugin::Door<number, false>::Init>                   \
+      ncclProfiler_v##number =                                                    \
+          traceagent::door::nccl_plugin::Door<number, false>::plugin("traceagent");
+extern "C" {
+#include "agent/api/nccl_plugin.def"
+}
+#undef NCCL_PLUGIN
+
+namespace traceagent::door {
 
 bool is_nccl_profiler_name(const char* symbol) noexcept {
   using namespace nccl_plugin;
@@ -164,20 +194,17 @@ bool is_nccl_profiler_name(const char* symbol) noexcept {
 
 void* nccl_profiler_for(const char* symbol, void* real) noexcept {
   using namespace nccl_plugin;
-  if (real == nullptr || is_ours(real)) return nullptr;
+  if (real == nullptr) return nullptr;
+  const bool ours = is_ours(real);
   switch (symbol[sizeof name_start - 1] - '0') {
-    case 1:
-      return put_in_front<1>(real);
-    case 2:
-      return put_in_front<2>(real);
-    case 3:
-      return put_in_front<3>(real);
-    case 4:
-      return put_in_front<4>(real);
-    case 5:
-      return put_in_front<5>(real);
+#define NCCL_PLUGIN(number)                                                                   \
+  case number:                                                                                \
+    return ours ? const_cast<Plugin<Door<number, false>::Init>*>(&Door<number, false>::alone) \
+                : put_in_front<number>(real, ncclProfiler_v##number);
+#include "agent/api/nccl_plugin.def"
+#undef NCCL_PLUGIN
     default:
-      return put_in_front<6>(real);
+      return nullptr;
   }
 }
 
@@ -191,12 +218,3 @@ NcclPluginState nccl_plugin_state() noexcept {
 }
 
 }  // namespace traceagent::door
-
-// What NCCL looks up. It reads them and never writes.
-#define NCCL_PLUGIN(number)                                                                        \
-  extern "C" [[gnu::visibility("default")]] constinit const traceagent::door::nccl_plugin::Plugin< \
-      traceagent::door::nccl_plugin::Door<number, false>::Init>                                    \
-      ncclProfiler_v##number =                                                                     \
-          traceagent::door::nccl_plugin::Door<number, false>::plugin("traceagent");
-#include "agent/api/nccl_plugin.def"
-#undef NCCL_PLUGIN

@@ -1,6 +1,7 @@
 #include "agent/drain/collective_plans.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 namespace traceagent::drain {
@@ -75,7 +76,7 @@ CollectivePlans::CollectivePlans(const ring::Ring& ring, const event::TickConver
   for (const auto& [thread_id, records] : join_nameless(nameless, matcher, end_ticks)) {
     add_events(thread_id, "NCCL", records, threads);
   }
-  add_lanes(ring, clock, told.parts, threads);
+  add_lanes(clock, told.parts, threads);
 }
 
 void CollectivePlans::keep(const Record& call, const Record& plan) {
@@ -147,7 +148,7 @@ const Record* CollectivePlans::as_call(const Record& plan_record) {
 // NCCL sees a channel's start and end late, when its proxy looks; the GPU's clock says when they
 // were. It is the time of day on the machines that we know; where it is not, our own stands.
 const Record* CollectivePlans::at_gpu_time(const Record& part_record,
-                                           const event::TickConverter& clock, double ns_per_tick) {
+                                           const event::TickConverter& clock) {
   constexpr std::int64_t far_off_ns = 1'000'000'000;
   const event::PlanPart part = event::plan_part_of(part_record);
   const std::int64_t seen_ns = clock.realtime_ns(begin_of(part_record));
@@ -156,8 +157,12 @@ const Record* CollectivePlans::at_gpu_time(const Record& part_record,
   if (part.gpu_begin_ns == 0 || early_ns > far_off_ns || early_ns < -far_off_ns)
     return &part_record;
   if (part.gpu_end_ns < part.gpu_begin_ns || length_ns > 60 * far_off_ns) return &part_record;
+  // The converter's own rate, there and then.
+  constexpr std::uint64_t some_ticks = 1 << 20;
+  const auto some_ns =
+      static_cast<double>(clock.realtime_ns(begin_of(part_record) + some_ticks) - seen_ns);
   const auto ticks = [&](std::int64_t ns) {
-    return static_cast<std::int64_t>(static_cast<double>(ns) / ns_per_tick);
+    return std::llround(static_cast<double>(ns) * static_cast<double>(some_ticks) / some_ns);
   };
   Record& made = made_.emplace_back();
   const auto begin = static_cast<std::int64_t>(begin_of(part_record)) - ticks(early_ns);
@@ -167,7 +172,7 @@ const Record* CollectivePlans::at_gpu_time(const Record& part_record,
   return &made;
 }
 
-void CollectivePlans::add_lanes(const ring::Ring& ring, const event::TickConverter& clock,
+void CollectivePlans::add_lanes(const event::TickConverter& clock,
                                 const std::vector<const Record*>& parts,
                                 std::vector<ThreadEvents>& threads) {
   // Kind, communicator, channel, direction: in this order they stand in the trace.
@@ -176,8 +181,7 @@ void CollectivePlans::add_lanes(const ring::Ring& ring, const event::TickConvert
   for (const Record* record : parts) {
     const event::PlanPart part = event::plan_part_of(*record);
     const bool on_gpu = event::plan_kind_of(*record) == PlanKind::kernel_channel;
-    const Record* placed =
-        on_gpu ? at_gpu_time(*record, clock, ring.header().nominal_ns_per_tick) : record;
+    const Record* placed = on_gpu ? at_gpu_time(*record, clock) : record;
     // A step's number is no channel: the steps of one direction share a lane, and nest where they
     // can.
     const std::uint32_t channel = on_gpu ? part.channel : 0;

@@ -60,10 +60,8 @@ class CollectivePlans {
   ByThread join_nameless(const std::vector<ToldPlan>& plans, PlanMatcher& matcher,
                          std::uint64_t end_ticks);
   const event::Record* as_call(const event::Record& plan);
-  const event::Record* at_gpu_time(const event::Record& part, const event::TickConverter& clock,
-                                   double ns_per_tick);
-  void add_lanes(const ring::Ring& ring, const event::TickConverter& clock,
-                 const std::vector<const event::Record*>& parts,
+  const event::Record* at_gpu_time(const event::Record& part, const event::TickConverter& clock);
+  void add_lanes(const event::TickConverter& clock, const std::vector<const event::Record*>& parts,
                  std::vector<ThreadEvents>& threads);
 
   std::unordered_map<const event::Record*, Joined> joined_;

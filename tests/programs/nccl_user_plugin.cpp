@@ -90,7 +90,9 @@ int start(void*, void** handle, void* description) {
   auto* event = new Event;
   event->number = ++events;
   *handle = event;
-  const int parent = number_of(at<void*>(description, 8));
+  // A proxy may serve another process, whose handles mean nothing here.
+  const bool is_foreign = type == 8 && at<int>(description, 24) != getpid();
+  const int parent = is_foreign ? -1 : number_of(at<void*>(description, 8));
   if (type == 2) {
     const std::size_t function = version <= 3 ? 48 : 32;
     write("start %d type %u parent %d %s count %zu", event->number, type, parent,
@@ -132,6 +134,8 @@ struct Plugin {
   int (*finalize)(void*);
 };
 
+// Not a constant: the table is filled when the library is loaded, through the table's name, which a
+// preloaded library may have taken.
 void* const init = version <= 3 ? reinterpret_cast<void*>(&init3) : reinterpret_cast<void*>(&init5);
 
 }  // namespace

@@ -20,7 +20,11 @@ struct Calls {
 };
 thread_local Calls calls;
 
-bool is_pair(const Task& task) { return task.kind != Task::Kind::collective; }
+// Sends and receives, and what consists of them.
+bool is_pair(const Task& task) {
+  return task.kind != Task::Kind::collective || task.label.function == Number::ncclAlltoAll ||
+         task.label.function == Number::ncclGather || task.label.function == Number::ncclScatter;
+}
 
 unsigned shown_for(const Task& task) { return (is_pair(task) ? pair : collective) | parts; }
 
@@ -103,7 +107,7 @@ void Launch::start() {
   Client& client = *Client::get();
   const Comm& comm = *told_.front().task.comm;
   const bool any = std::any_of(told_.begin(), told_.end(), [](const Told& told) {
-    return (static_cast<unsigned>(told.task.mask) & (shown_for(told.task) | group)) != 0;
+    return (static_cast<unsigned>(told.task.mask) & (group | collective | pair | parts)) != 0;
   });
   if (any) {
     group_ = client.start(comm, describe(client.version(), group, nullptr, 0));
