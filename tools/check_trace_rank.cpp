@@ -1,5 +1,6 @@
 #include "agent/trace/json_scan.hpp"
 #include "tools/check_trace.hpp"
+#include "tools/check_trace_remedies.hpp"
 
 namespace traceagent::tools {
 
@@ -9,50 +10,6 @@ using trace::member;
 using trace::string_member;
 
 namespace {
-
-struct Remedy {
-  std::string_view cause;
-  const char* meaning;
-  const char* remedy;
-};
-
-// Of "dropped": ring::drop_cause_names.
-constexpr Remedy drops[] = {
-    {"ring_full", "events found no room in the ring", "raise ring.size, or record fewer steps"},
-    {"overwritten", "events were overwritten, as ring.full says", "raise ring.size"},
-    {"during_start", "calls came while another thread started the agent", "begin with a warm-up"},
-    {"names_full", "names found no room", "raise ring.size"},
-    {"ranges_too_deep", "NVTX ranges were nested too deeply", "close ranges"},
-    {"range_unmatched", "NVTX ranges ended that had not begun in the trace", "close ranges"},
-    {"communicators_full", "communicators found no room", "destroy those not in use"},
-    {"step_tokens_full", "step detection missed calls, no event is lost", "set step.mark"},
-    {"device_ring_full", "device records found no room in the ring", "raise ring.size"},
-    {"device_dropped", "CUPTI had no buffer for device records", "raise device.buffers"},
-    {"device_late", "device work had not been told when the file was written",
-     "raise device.settle"},
-    {"plan_ring_full", "NCCL's own records found no room in the ring", "raise ring.size"},
-};
-
-// Of "launches_without_work"; "no_work" (a copy of 0 bytes) lacks nothing.
-constexpr Remedy lost_work[] = {
-    {"before_recording", "came before CUPTI was on", "add steps to schedule.warmup"},
-    {"late", "had not ended when the file was written", "raise device.settle"},
-    {"lost", "lost their record: see the losses", "raise device.buffers and ring.size"},
-    {"unknown", "have no device record and no known cause", "report this as a bug"},
-};
-
-// Of "work_without_launch"; "launched_before_window" lacks nothing.
-constexpr Remedy lost_launches[] = {
-    {"call_lost", "lost the record of their call: see the losses", "raise ring.size"},
-    {"unknown", "were launched by no call that was seen", "report this as a bug"},
-};
-
-// Of "went_round", what process::WayRound names.
-constexpr Remedy ways_round[] = {
-    {"other_copy", "is a second copy of a library that is wrapped already", "let all use one copy"},
-    {"namespace", "was loaded by dlmopen", "load it with dlopen"},
-    {"unknown_major", "is newer than this agent knows", "use a newer TraceAgent"},
-};
 
 template <std::size_t size>
 const Remedy* find(const Remedy (&table)[size], std::string_view cause) {
@@ -102,6 +59,24 @@ void check_doors(std::string_view metadata, CheckReport& report) {
   });
 }
 
+bool has_cupti(std::string_view metadata) {
+  return text_of(member(metadata, "device").value_or(""), "source") == "cupti";
+}
+
+// With CUPTI on, their calls and work are in the trace all the same.
+void check_way_round(std::string_view way, bool is_seen, CheckReport& report) {
+  const std::string why = text_of(way, "why");
+  const Remedy* row = find(ways_round, why);
+  const std::string detail =
+      text_of(way, "path") + " " + (row == nullptr ? why : std::string(row->meaning));
+  const char* const remedy = row == nullptr ? "use a newer TraceAgent" : row->remedy;
+  if (is_seen) {
+    report.missing_help("went round", detail + ", its calls come from CUPTI", remedy);
+  } else {
+    report.no("went round", detail, remedy);
+  }
+}
+
 void check_libraries(std::string_view metadata, CheckReport& report) {
   const std::string_view coverage = member(metadata, "coverage").value_or("");
   for_each_element(member(coverage, "libraries").value_or(""), [&](std::string_view library) {
@@ -110,21 +85,19 @@ void check_libraries(std::string_view metadata, CheckReport& report) {
   });
   std::string own_runtimes;
   for_each_element(member(coverage, "went_round").value_or(""), [&](std::string_view way) {
-    const std::string path = text_of(way, "path"), why = text_of(way, "why");
-    const Remedy* row = find(ways_round, why);
-    if (why == "own_runtime") {
-      own_runtimes += (own_runtimes.empty() ? "" : ", ") + path.substr(path.rfind('/') + 1);
-    } else {
-      report.no("went round", path + " " + (row == nullptr ? why : row->meaning),
-                row == nullptr ? "use a newer TraceAgent" : row->remedy);
+    const std::string path = text_of(way, "path");
+    if (text_of(way, "why") != "own_runtime") {
+      check_way_round(way, has_cupti(metadata), report);
+      return;
     }
+    own_runtimes += (own_runtimes.empty() ? "" : ", ") + path.substr(path.rfind('/') + 1);
   });
   if (own_runtimes.empty()) return;
   const std::string_view doors = member(metadata, "doors").value_or("");
   const bool driver =
       member(member(doors, "driver").value_or(""), "open").value_or("false") == "true";
   const std::string detail = own_runtimes + ": each has a CUDA runtime of its own";
-  if (driver || text_of(member(metadata, "device").value_or(""), "source") == "cupti") {
+  if (driver || has_cupti(metadata)) {
     report.yes("own runtimes", detail + ", seen through the driver and CUPTI");
   } else {
     report.no("own runtimes", detail + ", and neither the driver's door nor CUPTI was open",
@@ -132,16 +105,44 @@ void check_libraries(std::string_view metadata, CheckReport& report) {
   }
 }
 
+// Where CUPTI could not be had.
+void check_event_times(std::string_view metadata, std::string_view device, CheckReport& report) {
+  std::string untimed;
+  trace::for_each_member(member(metadata, "coverage").value_or(""),
+                         [&](std::string_view name, std::string_view count) {
+                           if (!name.starts_with("untimed_")) return;
+                           untimed += (untimed.empty() ? "" : ", ") + std::string(name.substr(8)) +
+                                      " " + std::string(count);
+                         });
+  report.no("device times",
+            "of " + std::to_string(number_of(device, "timed_by_events")) +
+                " calls alone, from CUDA events" +
+                (untimed.empty() ? "" : " (not timed: " + untimed + ")"),
+            text_of(device, "problem"));
+}
+
+// Without a call there is nothing that a device could have done.
+bool has_calls(std::string_view metadata) {
+  const std::string_view doors = member(metadata, "doors").value_or("");
+  std::int64_t calls = 0;
+  for (const char* door : {"cudart", "nccl", "driver"}) {
+    calls += number_of(member(doors, door).value_or(""), "calls");
+  }
+  return calls != 0;
+}
+
 void check_device_source(std::string_view metadata, std::string_view device, CheckReport& report) {
   const std::string source = text_of(device, "source"), problem = text_of(device, "problem");
-  const std::string numbers = std::to_string(number_of(device, "launches")) + " launches, " +
-                              std::to_string(number_of(device, "work")) + " pieces of work";
   if (source == "cupti") {
-    report.yes("device times", "from CUPTI: " + numbers);
+    report.yes("device times", "from CUPTI: " + std::to_string(number_of(device, "launches")) +
+                                   " launches, " + std::to_string(number_of(device, "work")) +
+                                   " pieces of work");
   } else if (!is_asked_for(metadata, "doors.cupti")) {
     report.missing_help("device times", "not asked for", "set doors.cupti to true");
   } else if (source == "cuda_events") {
-    report.no("device times", "of NCCL alone, from CUDA events", problem);
+    check_event_times(metadata, device, report);
+  } else if (!has_calls(metadata) && problem.empty()) {
+    report.yes("device times", "none, nor any call that could have asked for work");
   } else {
     report.no("device times", problem.empty() ? "none: CUPTI was not on in this window" : problem,
               problem.empty() ? "see traceagent check, and add steps to schedule.warmup" : "");

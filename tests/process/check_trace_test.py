@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""traceagent check FILE on what traced programs left: nothing missing, or each gap by its cause."""
+import shutil
+import subprocess
+import sys
+
+from jobs import Checks, Place, TRACEAGENT
+from places import BUILD
+
+DEMO = [BUILD / "bin/train_demo", "--steps", "16"]
+LIBRARIES = f"{BUILD}/sim/lib:{BUILD}/sim/cupti"
+# Kernels slow enough that CUPTI is on before the warm-up is over, on a busy machine too.
+KERNELS = "kernels: {default: 200us}\n"
+SCHEDULE = {"TRACEAGENT_STEP_MARK": "auto", "TRACEAGENT_SCHEDULE": "wait=2,warmup=8,active=3,repeat=1"}
+# Calls two copies of one library; what the second one does passes no wrapper.
+TWO_COPIES = """
+import ctypes, os, sys, time
+for path in sys.argv[1:]:
+    cudart = ctypes.CDLL(path)
+    for _ in range(3):
+        assert cudart.cudaDeviceSynchronize() == 0
+    time.sleep(0.5)
+"""
+checks = Checks()
+
+
+def traced(place, command=DEMO, script="", **options):
+    """The page of the node file, as lines, and check's exit code."""
+    (place.path / "script.yaml").write_text(KERNELS + script)
+    ended = place.run(command, place.agent(**{"LD_LIBRARY_PATH": LIBRARIES, **SCHEDULE,
+                                              "SIMGPU_SCRIPT": place.path / "script.yaml", **options}))
+    checks.check(ended.code == 0, f"the job: {ended}")
+    return page_of(place.path / "job/traces/node0.json")
+
+
+def page_of(*files):
+    done = subprocess.run([TRACEAGENT, "check", *files], capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+def says(page, *parts):
+    code, text, err = page
+    for part in parts:
+        checks.check(part in text, f"not said: {part}: exit code {code}, {text}{err}")
+
+
+def test_nothing_missing():
+    with Place() as place:
+        page = traced(place)
+        says(page, "yes  door cudart", "yes  libcudart.so.13", "from CUPTI: ", "losses                none",
+             "Nothing is missing.")
+        checks.check(page[0] == 0 and "  NO " not in page[1], f"exit code {page[0]}: {page[1]}")
+        file = next((place.path / "job/traces").glob("*rank0.json"))
+        checks.check(page_of(file)[0] == 0, f"a rank file: {page_of(file)}")
+        text = file.read_text()
+        file.write_text(text[:len(text) // 2])
+        code, _, err = page_of(file)
+        checks.check(code == 1 and err.startswith("traceagent: ") and err.count("\n") == 1, f"a cut file: {code} {err}")
+        lines = text.split("\n")
+        lines.pop(next(i for i, line in enumerate(lines) if '"ph":"X"' in line))
+        file.write_text("\n".join(lines))
+        changed = page_of(file)
+        says(changed, "were written")
+        checks.check(changed[0] == 1, f"a changed file: {changed[0]}")
+
+
+def test_gaps():
+    gaps = {
+        "no CUPTI": ({"LD_LIBRARY_PATH": f"{BUILD}/sim/lib"}, "", ["NO   device times"]),
+        "refused": ({}, "faults: [{cupti_refused: {}}]", ["NO   device times"]),
+        "taken": ({}, "faults: [{cupti_taken: {}}]", ["NO   device times"]),
+        "dropped": ({"TRACEAGENT_STEP_MARK": "nvtx:nothing"}, "faults: [{cupti_drops: {share: 0.05}}]",
+                    ["CUPTI had no buffer for device records: raise device.buffers"]),
+        "a small ring": ({"TRACEAGENT_RING_SIZE": "256KiB", "TRACEAGENT_SCHEDULE": "wait=0,warmup=2,active=12"}, "",
+                         ["NO   losses"]),
+    }
+    for name, (options, script, parts) in gaps.items():
+        with Place() as place:
+            page = traced(place, script=script, **options)
+            print(f"{name}:", *[line for line in page[1].splitlines() if "NO " in line], sep="\n  ")
+            says(page, *parts, "Something was missed")
+            checks.check(page[0] == 1, f"{name}: exit code {page[0]}")
+
+
+def test_shut_on_purpose():
+    with Place() as place:
+        page = traced(place, TRACEAGENT_DOORS_CUPTI="false", TRACEAGENT_DOORS_DRIVER="false")
+        says(page, "no   door driver           shut: set doors.driver to true", "no   device times          not asked for")
+        checks.check(page[0] == 0, f"what nobody wants is not missing: {page[1]}")
+
+
+def test_second_copy():
+    with Place() as place:
+        copy = place.path / "copy/libcudart.so.13"
+        copy.parent.mkdir()
+        shutil.copy(BUILD / "sim/lib/libcudart.so.13", copy)
+        program = [sys.executable, "-c", TWO_COPIES, BUILD / "sim/lib/libcudart.so.13", copy]
+        page = traced(place, program, TRACEAGENT_STEP_MARK="nvtx:nothing", TRACEAGENT_DOORS_CUPTI="false")
+        says(page, f"NO   went round            {copy} is a second copy of a library")
+        checks.check(page[0] == 1, f"exit code {page[0]}: {page[1]}")
+
+
+for test in (test_nothing_missing, test_gaps, test_shut_on_purpose, test_second_copy):
+    test()
+sys.exit(checks.end())

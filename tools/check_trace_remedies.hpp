@@ -1,0 +1,53 @@
+#pragma once
+// What each cause that a file names means to its reader, and what to do about it.
+
+#include <string_view>
+
+namespace traceagent::tools {
+
+struct Remedy {
+  std::string_view cause;
+  const char* meaning;
+  const char* remedy;
+};
+
+// Of "dropped": ring::drop_cause_names.
+inline constexpr Remedy drops[] = {
+    {"ring_full", "events found no room in the ring", "raise ring.size, or record fewer steps"},
+    {"overwritten", "events were overwritten, as ring.full says", "raise ring.size"},
+    {"during_start", "calls came while another thread started the agent", "begin with a warm-up"},
+    {"names_full", "names found no room", "raise ring.size"},
+    {"ranges_too_deep", "NVTX ranges were nested too deeply", "close ranges"},
+    {"range_unmatched", "NVTX ranges ended that had not begun in the trace", "close ranges"},
+    {"communicators_full", "communicators found no room", "destroy those not in use"},
+    {"step_tokens_full", "step detection missed calls, no event is lost", "set step.mark"},
+    {"device_ring_full", "device records found no room in the ring", "raise ring.size"},
+    {"device_dropped", "CUPTI had no buffer for device records", "raise device.buffers"},
+    {"device_late", "device work had not been told when the file was written",
+     "raise device.settle"},
+    {"plan_ring_full", "NCCL's own records found no room in the ring", "raise ring.size"},
+};
+
+// Of "launches_without_work"; "no_work" (a copy of 0 bytes) lacks nothing.
+inline constexpr Remedy lost_work[] = {
+    {"before_recording", "came before CUPTI was on", "add steps to schedule.warmup"},
+    {"late", "had not ended when the file was written", "raise device.settle"},
+    {"lost", "lost their record: see the losses", "raise device.buffers and ring.size"},
+    {"unknown", "have no device record and no known cause",
+     "were they captured into a graph? Else report this as a bug"},
+};
+
+// Of "work_without_launch"; "launched_before_window" lacks nothing.
+inline constexpr Remedy lost_launches[] = {
+    {"call_lost", "lost the record of their call: see the losses", "raise ring.size"},
+    {"unknown", "were launched by no call that was seen", "report this as a bug"},
+};
+
+// Of "went_round", what process::WayRound names.
+inline constexpr Remedy ways_round[] = {
+    {"other_copy", "is a second copy of a library that is wrapped already", "let all use one copy"},
+    {"namespace", "was loaded by dlmopen", "load it with dlopen"},
+    {"unknown_major", "is newer than this agent knows", "use a newer TraceAgent"},
+};
+
+}  // namespace traceagent::tools
