@@ -1,7 +1,6 @@
 #include "agent/drain/collective_plans.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 
 namespace traceagent::drain {
@@ -158,11 +157,11 @@ const Record* CollectivePlans::at_gpu_time(const Record& part_record,
     return &part_record;
   if (part.gpu_end_ns < part.gpu_begin_ns || length_ns > 60 * far_off_ns) return &part_record;
   // The converter's own rate, there and then.
-  constexpr std::uint64_t some_ticks = 1 << 20;
+  constexpr std::int64_t some_ticks = 1 << 20;
   const auto some_ns =
       static_cast<double>(clock.realtime_ns(begin_of(part_record) + some_ticks) - seen_ns);
   const auto ticks = [&](std::int64_t ns) {
-    return std::llround(static_cast<double>(ns) * static_cast<double>(some_ticks) / some_ns);
+    return static_cast<std::int64_t>(static_cast<double>(ns) * some_ticks / some_ns);
   };
   Record& made = made_.emplace_back();
   const auto begin = static_cast<std::int64_t>(begin_of(part_record)) - ticks(early_ns);
