@@ -18,19 +18,6 @@ namespace {
 constexpr unsigned flow_pid_shift = 36;
 constexpr std::uint64_t flow_pid_mask = 0x1ffff;
 
-LaneKey lane_of(const DeviceWork& work) noexcept {
-  switch (work.kind) {
-    case DeviceKind::synchronise:
-      return {work.device, work.context, 0, LaneKind::waits};
-    case DeviceKind::memory:
-      return {work.device, work.context, 0, LaneKind::memory};
-    case DeviceKind::overhead:
-      return {work.device, 0, 0, LaneKind::overhead};
-    default:
-      return {work.device, work.context, work.stream, LaneKind::stream};
-  }
-}
-
 CorrelationTable table_of(const std::vector<Launch>& launches) {
   CorrelationTable table(launches.size());
   for (std::uint32_t i = 0; i < launches.size(); ++i) {
@@ -54,7 +41,7 @@ DeviceEvents::DeviceEvents(const ring::Ring& ring, const ring::Window& window,
   arrows_of_threads_.resize(threads.size());
   add_work(ring, edges, records);
   add_timed(ring, records, threads);
-  place_slices();
+  place_slices(threads);
   add_calls();
   sort_arrows();
   match_ = count_matches(ring, window, clock, threads, launches_, works_of_launch_, slices_);
@@ -87,17 +74,20 @@ void DeviceEvents::add_work(const ring::Ring& ring, const WindowEdges& edges,
     slice.start_ns = work.start_ns;
     slice.end_ns = std::max(work.start_ns, work.end_ns);
     slice.nccl = no_index;
-    if (!belongs(edges, work, launch, slice)) continue;
-    slice.correlation = ring::correlation_of(ring, *record);
-    if (launch != no_index) tie(ring, launch, slice);
-    slices_.push_back(slice);
+    if (launch != no_index) slice.thread = launches_[launch].thread;
+    if (belongs(edges, work, launch, slice)) {
+      slice.correlation = ring::correlation_of(ring, *record);
+      if (launch != no_index) tie(ring, launch, slice);
+      slices_.push_back(slice);
+    } else if (slice.end_ns > edges.begin_ns() && slice.start_ns < edges.end_ns()) {
+      others_.push_back(slice);
+    }
   }
 }
 
 // The arrow from the host's event. One that launches several has an arrow to each.
 void DeviceEvents::tie(const ring::Ring& ring, std::uint32_t launch, DeviceSlice& slice) {
   const Launch& from = launches_[launch];
-  slice.thread = from.thread;
   slice.nccl = from.nccl;
   const std::uint64_t own = slice.correlation;
   slice.correlation =
@@ -138,26 +128,51 @@ void DeviceEvents::add_timed(const ring::Ring& ring, const DeviceRecords& record
   }
 }
 
-void DeviceEvents::place_slices() {
+LaneKey DeviceEvents::lane_of(const DeviceSlice& slice,
+                              const std::vector<ThreadEvents>& threads) const {
+  if (slice.record->layout == event::Layout::timed_by_event) {
+    const event::TimedByEvent timed = event::timed_by_event_of(*slice.record);
+    return {timed.device, 0, timed.stream, LaneKind::timed};
+  }
+  const DeviceWork work = event::device_work_of(*slice.record);
+  switch (work.kind) {
+    case DeviceKind::synchronise:
+      return {work.device, 0, slice.launch_seen ? threads[slice.thread].thread_id : 0,
+              LaneKind::waits};
+    case DeviceKind::memory:
+      return {work.device, work.context, 0, LaneKind::memory};
+    case DeviceKind::overhead:
+      return {work.device, 0, 0, LaneKind::overhead};
+    default:
+      return {work.device, work.context, work.stream, LaneKind::stream};
+  }
+}
+
+// Work of other windows within the time of this one has its place too: in the merged file they
+// share the lanes.
+void DeviceEvents::place_slices(const std::vector<ThreadEvents>& threads) {
+  std::vector<DeviceSlice*> order;
+  order.reserve(slices_.size() + others_.size());
+  for (DeviceSlice& slice : slices_) order.push_back(&slice);
+  for (DeviceSlice& slice : others_) order.push_back(&slice);
+  std::stable_sort(order.begin(), order.end(), [](const DeviceSlice* a, const DeviceSlice* b) {
+    return a->start_ns < b->start_ns;
+  });
   items_.reserve(slices_.size());
-  for (std::uint32_t i = 0; i < slices_.size(); ++i) {
-    items_.push_back({slices_[i].start_ns, i, Kind::slice});
-  }
-  std::stable_sort(items_.begin(), items_.end(),
-                   [](const Item& a, const Item& b) { return a.ts_ns < b.ts_ns; });
-  for (const Item& item : items_) {
-    DeviceSlice& slice = slices_[item.index];
-    const Record& record = *slice.record;
-    if (record.layout == event::Layout::timed_by_event) {
-      const event::TimedByEvent timed = event::timed_by_event_of(record);
-      slice.tid = lanes_.place({timed.device, 0, timed.stream, LaneKind::timed}, slice.start_ns,
-                               slice.end_ns);
-      continue;
+  const DeviceSlice* const first = slices_.data();
+  for (DeviceSlice* slice : order) {
+    const LaneKey key = lane_of(*slice, threads);
+    const bool is_own = slice >= first && slice < first + slices_.size();
+    if (key.kind != LaneKind::memory) {
+      slice->tid = lanes_.place(key, slice->start_ns, slice->end_ns);
+    } else if (is_own) {
+      slice->tid = lanes_.tid(key);
     }
-    const LaneKey key = lane_of(event::device_work_of(record));
-    slice.tid = key.kind == LaneKind::memory ? lanes_.tid(key)
-                                             : lanes_.place(key, slice.start_ns, slice.end_ns);
+    if (is_own) {
+      items_.push_back({slice->start_ns, static_cast<std::uint32_t>(slice - first), Kind::slice});
+    }
   }
+  others_ = {};
 }
 
 // Calls that no door of ours saw are events of their own.

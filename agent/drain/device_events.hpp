@@ -62,13 +62,15 @@ class DeviceEvents {
   bool belongs(const WindowEdges& edges, const event::DeviceWork& work, std::uint32_t launch,
                DeviceSlice& slice) const noexcept;
   void tie(const ring::Ring& ring, std::uint32_t launch, DeviceSlice& slice);
-  void place_slices();
+  LaneKey lane_of(const DeviceSlice& slice, const std::vector<ThreadEvents>& threads) const;
+  void place_slices(const std::vector<ThreadEvents>& threads);
   void add_calls();
   void sort_arrows();
 
   std::vector<Launch> launches_;
   std::vector<std::uint32_t> works_of_launch_;
   std::vector<DeviceSlice> slices_;
+  std::vector<DeviceSlice> others_;  // of other windows, but within this one's time
   std::vector<Item> items_;
   std::vector<std::vector<Arrow>> arrows_of_threads_;
   std::vector<Arrow> arrows_of_launches_;

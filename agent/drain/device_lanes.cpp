@@ -13,8 +13,10 @@ namespace {
 constexpr std::int64_t tids_of_context = 5'000;
 constexpr std::int64_t contexts_of_device = 8;
 constexpr std::int64_t devices = 16;
-constexpr std::int64_t first_timed_tid =
+constexpr std::int64_t first_waits_tid =
     first_device_tid + devices * contexts_of_device * tids_of_context;
+constexpr std::int64_t first_timed_tid = 6'800'000;
+static_assert(first_waits_tid < first_timed_tid);
 constexpr std::int64_t end_of_tids = 7'000'000;  // where NCCL's own lanes begin
 // At a context's end, behind its streams.
 constexpr std::int64_t streams_of_context = tids_of_context - 10;
@@ -31,10 +33,12 @@ std::int64_t slot_of(const LaneKey& key) noexcept {
 }  // namespace
 
 std::int64_t tid_of(const LaneKey& key) noexcept {
-  if (key.kind == LaneKind::timed) {
-    const std::uint64_t hash = event::combine(key.stream, key.device);
-    return first_timed_tid + static_cast<std::int64_t>(hash % (end_of_tids - first_timed_tid));
-  }
+  const std::uint64_t hash = event::combine(key.stream, key.device);
+  const auto hashed = [hash](std::int64_t first, std::int64_t end) {
+    return first + static_cast<std::int64_t>(hash % static_cast<std::uint64_t>(end - first));
+  };
+  if (key.kind == LaneKind::waits) return hashed(first_waits_tid, first_timed_tid);
+  if (key.kind == LaneKind::timed) return hashed(first_timed_tid, end_of_tids);
   const std::int64_t context = key.device % devices * contexts_of_device +
                                static_cast<std::int64_t>(key.context % contexts_of_device);
   return first_device_tid + context * tids_of_context + slot_of(key);
@@ -73,7 +77,7 @@ std::int64_t DeviceLanes::tid(const LaneKey& key) {
 bool DeviceLanes::has_other_context(const LaneKey& key) const {
   return std::any_of(lanes_.begin(), lanes_.end(), [&key](const auto& other) {
     return other.first.device == key.device && other.first.context != key.context &&
-           other.first.kind != LaneKind::timed;
+           other.first.kind == LaneKind::stream;
   });
 }
 
@@ -87,7 +91,7 @@ std::string DeviceLanes::name_of(const LaneKey& key, std::string_view streams_js
   }
   switch (key.kind) {
     case LaneKind::waits:
-      name += " waits";
+      name += key.stream != 0 ? " waits of thread " + std::to_string(key.stream) : " waits";
       break;
     case LaneKind::memory:
       name += " memory";
@@ -98,7 +102,8 @@ std::string DeviceLanes::name_of(const LaneKey& key, std::string_view streams_js
     default:
       name += " stream " + std::to_string(key.stream);
   }
-  if (has_other_context(key)) name += " context " + std::to_string(key.context);
+  if (key.kind != LaneKind::waits && has_other_context(key))
+    name += " context " + std::to_string(key.context);
   if (key.kind != LaneKind::stream) return name;
   const auto facts =
       trace::member(streams_json, std::to_string(key.device) + "/" + std::to_string(key.context) +

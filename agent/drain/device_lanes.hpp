@@ -16,7 +16,7 @@ namespace traceagent::drain {
 
 enum class LaneKind : std::uint8_t {
   stream,
-  waits,     // cuda_sync: they last while the stream works
+  waits,     // cuda_sync, by thread: each of them waits for one thing at a time
   memory,    // instants of allocation and release
   overhead,  // CUPTI's own
   timed,     // between CUDA events; the stream is a handle
@@ -25,7 +25,7 @@ enum class LaneKind : std::uint8_t {
 struct LaneKey {
   std::uint16_t device = 0;
   std::uint32_t context = 0;
-  std::uint64_t stream = 0;  // 0 for waits, memory and overhead
+  std::uint64_t stream = 0;  // 0 for memory and overhead; the thread for waits
   LaneKind kind = LaneKind::stream;
 
   friend bool operator==(const LaneKey&, const LaneKey&) = default;

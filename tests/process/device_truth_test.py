@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The device's work in the demo's node file against what the simulated GPU says that it did.
 
-usage: device_truth_test.py BUILD DEPS plain|concurrent|drops
+usage: device_truth_test.py BUILD DEPS plain|concurrent|windows|drops
 `plain` leaves its files in BUILD/tests/device_demo for the tests of what other people's programs see.
 """
 
@@ -20,24 +20,31 @@ SCHEDULE = "skip_first=2,wait=0,warmup=8,active=4,repeat=1"
 SCRIPTS = {
     "plain": KERNELS,
     "concurrent": KERNELS + "concurrent: {kernels: 0.5}\n",
+    "windows": KERNELS,
     "drops": KERNELS + "faults: [{cupti_drops: {share: 0.05}}]\n",
 }
 
 
-# CUPTI's count of what it dropped has no times: the whole program is one window, for want of steps.
-NO_STEPS = {"TRACEAGENT_STEP_MARK": "nvtx:nothing"}
+MORE = {
+    # Windows without a gap; what a step launches runs far into the next one's time.
+    "windows": {"TRACEAGENT_SCHEDULE": "skip_first=10,wait=0,warmup=0,active=1,repeat=6"},
+    # CUPTI's count of what it dropped has no times: the whole program is one window, for want of steps.
+    "drops": {"TRACEAGENT_STEP_MARK": "nvtx:nothing"},
+}
 
 
 def run(folder, case):
     script = folder / "script.yaml"
     script.write_text(SCRIPTS[case])
     libraries = f"{BUILD}/sim/lib:{BUILD}/sim/cupti"
-    return run_ranks(folder, RANKS, [BUILD / "bin/train_demo", "--steps", 20], LD_LIBRARY_PATH=libraries,
-                     SIMGPU_SCRIPT=script, TRACEAGENT_SCHEDULE=SCHEDULE, **(NO_STEPS if case == "drops" else {}))
+    variables = {"LD_LIBRARY_PATH": libraries, "SIMGPU_SCRIPT": script, "TRACEAGENT_SCHEDULE": SCHEDULE}
+    return run_ranks(folder, RANKS, [BUILD / "bin/train_demo", "--steps", 20],
+                     **{**variables, **MORE.get(case, {})})
 
 
 def about_device(trace):
-    return {about["identity"]["rank"]: about["device"] for about in trace.about}
+    """[(rank, what its file says of the device side)], of every cycle."""
+    return [(about["identity"]["rank"], about["device"]) for about in trace.about]
 
 
 def complete_problems(comparison, trace):
@@ -49,7 +56,7 @@ def complete_problems(comparison, trace):
           f"in the window, {late} before it")
     if len(launched) < RANKS * 4 * 10:
         yield "too little work to compare"
-    for rank, device in about_device(trace).items():
+    for rank, device in about_device(trace):
         if device["source"] != "cupti" or device["launches_without_work"].keys() - {"no_work"}:
             yield f"rank {rank}: {device}"
 
@@ -69,7 +76,7 @@ def dropped_problems(comparison, trace, truth):
 def came_late(trace):
     """On a busy machine CUPTI may come on when the steps have begun; the file says so."""
     return any(device.get("recording_since_ns", 0) > trace.windows(rank)[0][0]
-               for rank, device in about_device(trace).items())
+               for rank, device in about_device(trace))
 
 
 def run_in_time(folder, case):

@@ -7,6 +7,7 @@
 #include "agent/drain/device_coverage.hpp"
 #include "agent/drain/device_lanes.hpp"
 #include "agent/drain/rank_file.hpp"
+#include "agent/drain/recover_window.hpp"
 #include "tests/unit/drain/crafted_device.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
 
@@ -276,6 +277,49 @@ TEST_F(DeviceFileTest, WindowsBackToBackShareNothing) {
   write(second);
   EXPECT_EQ(lines({"\"cat\":\"kernel\""}).size(), 1u) << text;
   EXPECT_EQ(lines({"the next's own"}).size(), 1u);
+}
+
+// In the merged file both windows' work is on one lane.
+TEST_F(DeviceFileTest, WorkOfAnotherWindowKeepsItsPlace) {
+  crafted.launch(thread, 110 * us, 115 * us);
+  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 1);
+  crafted.kernel("first", 190'000, 230'000, 1);
+  crafted.launch(thread, 210 * us, 215 * us);
+  crafted.api(thread, "cudaLaunchKernel", 211'000, 214'000, 2);
+  crafted.kernel("second", 220'000, 240'000, 2);
+  window(100, 200, 1).state = ring::WindowState::written;
+  write(window(200, 300, 2));
+  EXPECT_NE(line({"\"name\":\"second\""}).find("\"tid\":16005007,"), std::string::npos) << text;
+}
+
+TEST_F(DeviceFileTest, EachThreadsWaitsHaveALane) {
+  for (const std::uint32_t waiting : {500u, 501u}) {
+    crafted.call(waiting, Function::cudaStreamSynchronize, Layout::synchronise, 110 * us, 160 * us);
+    crafted.api(waiting, "cudaStreamSynchronize", 111'000, 159'000, waiting);
+    crafted.work({DeviceKind::synchronise, 0, 1, 13, crafted.name("Stream Sync"),
+                  epoch_ns + 112'000, epoch_ns + 158'000, waiting, 0, 0});
+  }
+  write(window());
+  EXPECT_EQ(lines({"thread_name", "GPU 0 waits of thread 500\""}).size(), 1u) << text;
+  EXPECT_EQ(lines({"thread_name", "GPU 0 waits of thread 501\""}).size(), 1u) << text;
+  EXPECT_TRUE(lines({"overlapping"}).empty());
+  EXPECT_EQ(lines({"\"cuda_sync\""}).size(), 2u);
+  EXPECT_NE(text.find("\"launches\": 0, \"work\": 0,"), std::string::npos) << "waits are no work";
+}
+
+TEST_F(DeviceFileTest, ADeadProcesssRingGivesItTheSame) {
+  crafted.launch(thread, 110 * us, 115 * us);
+  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 1);
+  crafted.kernel("done", 120'000, 130'000, 1);
+  crafted.launch(thread, 150 * us, 0);  // it died in it
+  crafted.window(100 * us, 0, 1, 1);
+  const auto reports = recover_windows(crafted.ring());
+  ASSERT_EQ(reports.size(), 1u);
+  ASSERT_EQ(reports[0].problem, "");
+  text = trace::read_whole(reports[0].path);
+  EXPECT_EQ(lines({"\"cat\":\"kernel\"", "\"name\":\"done\""}).size(), 1u);
+  EXPECT_EQ(lines({"\"cat\":\"ac2g\""}).size(), 2u);
+  EXPECT_NE(text.find("\"launches\": 1, \"work\": 1,"), std::string::npos) << text;
 }
 
 TEST_F(DeviceFileTest, WorkThatHasNotArrivedIsCountedLate) {
