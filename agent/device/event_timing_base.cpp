@@ -93,6 +93,13 @@ const EventBase::Base& EventBase::nearest(std::int64_t recorded_ns) const noexce
   return *best;
 }
 
+namespace {
+// std::llround would make the library need libm.
+std::int64_t rounded(double ns) noexcept {
+  return static_cast<std::int64_t>(ns < 0 ? ns - 0.5 : ns + 0.5);
+}
+}  // namespace
+
 std::optional<EventTimes> EventBase::times_of(cudaEvent_t start, cudaEvent_t end,
                                               std::int64_t recorded_ns) const noexcept {
   if (!is_known()) return std::nullopt;
@@ -102,13 +109,13 @@ std::optional<EventTimes> EventBase::times_of(cudaEvent_t start, cudaEvent_t end
   if (api_.elapsed_ms(&length_ms, start, end) != cudaSuccess) return std::nullopt;
   const double since_base_ns = static_cast<double>(since_base_ms) * 1e6;
   EventTimes times{};
-  times.start_ns = base.wall_ns + std::llround(since_base_ns);
+  times.start_ns = base.wall_ns + rounded(since_base_ns);
   const double length_ns = std::max(0.0, static_cast<double>(length_ms) * 1e6);
-  times.end_ns = times.start_ns + std::llround(length_ns);
+  times.end_ns = times.start_ns + rounded(length_ns);
   // The end carries the error of the start and that of the length: one bound for both.
   const double widest_ns = std::abs(since_base_ns) + length_ns;
   times.error_ns = base.error_ns + elapsed_error_ns +
-                   static_cast<std::int64_t>(std::ceil(widest_ns * (drift + float_rounding)));
+                   static_cast<std::int64_t>(widest_ns * (drift + float_rounding)) + 1;
   return times;
 }
 
