@@ -38,8 +38,9 @@ void note(Record& record, const Work& work) {
 }
 
 cudaError_t launch(Call& call, const void* function, dim3 grid, dim3 block,
-                   std::size_t shared_bytes, cudaStream_t handle) {
+                   std::size_t shared_bytes, cudaStream_t handle, dim3 cluster = {0, 0, 0}) {
   Work work;
+  std::copy_n(&cluster.x, 3, work.cluster);
   const cudaError_t problem = kernel_work(function, grid, block, shared_bytes, work);
   note(call.args(), work);
   Stream* stream = stream_of(call, handle);
@@ -54,6 +55,16 @@ cudaError_t launch(Call& call, const void* function, dim3 grid, dim3 block,
     Timeline::get().submit(*stream, std::move(work), call.number());
   }
   return result < 0 ? cudaSuccess : static_cast<cudaError_t>(result);
+}
+
+dim3 cluster_of(const cudaLaunchConfig_t& config) {
+  for (unsigned i = 0; i < config.numAttrs; ++i) {
+    if (config.attrs[i].id == cudaLaunchAttributeClusterDimension) {
+      const auto& wanted = config.attrs[i].val.clusterDim;
+      return {wanted.x, wanted.y, wanted.z};
+    }
+  }
+  return {0, 0, 0};
 }
 
 cudaError_t attributes_of(const void* function, cudaFuncAttributes* out) {
@@ -121,7 +132,7 @@ BODY(cudaLaunchKernelExC)
     return cudaErrorInvalidValue;
   }
   return launch(call, function, config->gridDim, config->blockDim, config->dynamicSmemBytes,
-                config->stream);
+                config->stream, cluster_of(*config));
 }
 
 BODY(cudaFuncGetAttributes)(Call&, cudaFuncAttributes* attributes, const void* function) {

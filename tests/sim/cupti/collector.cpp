@@ -1,5 +1,7 @@
 #include "tests/sim/cupti/collector.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -56,6 +58,10 @@ Collector& Collector::get() {
   static auto* instance = [] {
     auto* made = new Collector;
     activity::add(*made);
+    pthread_atfork(nullptr, nullptr, [] {
+      kinds::forget();
+      subscriber::forget();
+    });
     return made;
   }();
   return *instance;
@@ -67,6 +73,12 @@ void Collector::entered(const activity::Api& api) {
 
 void Collector::left(const activity::Api& api) {
   if (kinds::any()) {
+    if (kinds::enabled(CUPTI_ACTIVITY_KIND_GRAPH_TRACE)) {
+      std::lock_guard lock(mutex_);
+      if (Item* graph = open_graph(api.correlation)) {
+        graph->complete = true;
+      }
+    }
     write_host_records(api);
     if (script().cupti.requests_in_launches) {
       Buffers::get().reserve(waiting_bytes());
@@ -107,14 +119,19 @@ void Collector::launched(const DeviceWorkPtr& work) {
   }
   set_state(*work, CuptiState::pending);
   std::lock_guard lock(mutex_);
-  const bool same_graph = kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE && !items_.empty() &&
-                          items_.back().kind == kind &&
-                          items_.back().works.front()->correlation == work->correlation;
-  if (same_graph) {
-    items_.back().works.push_back(work);
+  const bool of_graph = kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
+  if (Item* graph = of_graph ? open_graph(work->correlation) : nullptr) {
+    graph->works.push_back(work);
   } else {
-    items_.push_back({{work}, kind});
+    items_.push_back({{work}, kind, !of_graph});
   }
+}
+
+Collector::Item* Collector::open_graph(std::uint32_t correlation) {
+  const auto found = std::find_if(items_.rbegin(), items_.rend(), [=](const Item& item) {
+    return !item.complete && item.works.front()->correlation == correlation;
+  });
+  return found == items_.rend() ? nullptr : &*found;
 }
 
 void Collector::stream_made(std::uint32_t context, std::uint32_t stream, int priority) {
@@ -145,9 +162,10 @@ void Collector::context_ending(std::uint32_t context) {
 }
 
 bool Collector::over(const Item& item, std::int64_t time_ns) {
-  return std::all_of(item.works.begin(), item.works.end(), [=](const DeviceWorkPtr& work) {
-    return work->resolved.load(std::memory_order_acquire) && work->over_ns <= time_ns;
-  });
+  return item.complete &&
+         std::all_of(item.works.begin(), item.works.end(), [=](const DeviceWorkPtr& work) {
+           return work->resolved.load(std::memory_order_acquire) && work->over_ns <= time_ns;
+         });
 }
 
 void Collector::write(const Item& item, bool over) {

@@ -36,7 +36,10 @@ class Collector final : public activity::Listener {
   struct Item {
     std::vector<activity::DeviceWorkPtr> works;  // several: a graph launch shown as one
     CUpti_ActivityKind kind;
+    bool complete;  // no more work will come to it
   };
+
+  Item* open_graph(std::uint32_t correlation);
 
   static bool over(const Item& item, std::int64_t time_ns);
   void write_host_records(const activity::Api& api);

@@ -103,6 +103,14 @@ bool enabled(CUpti_ActivityKind kind, std::uint32_t context) {
   return enabled(kind);
 }
 
+void forget() {
+  Settings& all = settings();
+  all.wanted.store(0);
+  all.any_by_context.store(false);
+  all.functions[0].count.store(0);
+  all.functions[1].count.store(0);
+}
+
 bool any() {
   const Settings& all = settings();
   return all.wanted.load() != 0 || all.any_by_context.load() ||

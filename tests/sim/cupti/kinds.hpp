@@ -16,6 +16,9 @@ void set_for_context(std::uint32_t context, CUpti_ActivityKind kind, bool on);
 
 bool enabled(CUpti_ActivityKind kind);
 bool enabled(CUpti_ActivityKind kind, std::uint32_t context);
+/// Turns everything off and writes nothing: for a forked child, whose CUPTI has no thread any more.
+void forget();
+
 /// Whether any kind is, or any single API function.
 bool any();
 

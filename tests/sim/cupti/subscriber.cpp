@@ -65,6 +65,8 @@ CUpti_CallbackDomain domain_of(const activity::Api& api) {
 
 }  // namespace
 
+void forget() { state().now.store(nullptr); }
+
 bool taken_by_another() {
   State& all = state();
   std::lock_guard lock(all.mutex);

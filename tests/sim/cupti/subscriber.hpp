@@ -14,6 +14,9 @@ CUptiResult enable(CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain, s
 CUptiResult enable_domain(CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain, bool on);
 bool enabled(CUpti_CallbackDomain domain, std::uint32_t id);
 
+/// In a forked child nobody is called.
+void forget();
+
 /// Whether somebody else, by the script, has CUPTI now.
 bool taken_by_another();
 

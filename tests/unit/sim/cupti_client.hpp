@@ -3,6 +3,7 @@
 #include <cupti.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -97,6 +98,7 @@ class CuptiClient {
   std::function<void()> on_completed;
   std::vector<std::thread::id> requesters;  // who asked for buffers
   std::size_t misalignment = 0;
+  bool gives_none = false;  // no buffer, however often it is asked for
 
  private:
   static CuptiClient*& instance() {
@@ -108,6 +110,11 @@ class CuptiClient {
     CuptiClient& self = *instance();
     std::lock_guard lock(self.mutex_);
     self.requesters.push_back(std::this_thread::get_id());
+    if (self.gives_none) {
+      *buffer = nullptr;
+      *size = 0;
+      return;
+    }
     *buffer = static_cast<std::uint8_t*>(std::malloc(self.buffer_bytes_ + 8)) + self.misalignment;
     *size = self.buffer_bytes_;
     *records = 0;
@@ -142,6 +149,19 @@ class CuptiClient {
   std::mutex mutex_;
   std::vector<Seen> records_;
 };
+
+/// Whether the body, in a process of its own, ends in the simulation's complaint.
+template <class Body>
+bool is_misuse(Body body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    body();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
 
 /// Runs the body in a process of its own, with a truth file and a script of its own, and expects it
 /// to end without a failure. Returns the truth.
