@@ -1,9 +1,12 @@
 #include "agent/drain/device_coverage.hpp"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
+#include <utility>
 
 #include "agent/api/function.hpp"
+#include "agent/drain/captures.hpp"
 #include "agent/drain/device_events.hpp"
 
 namespace traceagent::drain {
@@ -40,11 +43,23 @@ bool has_size(Layout layout) noexcept {
   return layout == Layout::copy || layout == Layout::peer_copy || layout == Layout::set;
 }
 
-bool asks_for_work(const Record& record) noexcept {
-  if (record.result != 0 || record.end_ticks.load(std::memory_order_acquire) == 0) return false;
-  if (record.layout == Layout::launch || has_size(record.layout)) return true;
-  return record.layout == Layout::graph &&
-         asks_for_work(api::name_of(static_cast<api::Function>(record.function)).shown);
+using AskingFunctions = std::array<bool, api::function_count>;
+
+const AskingFunctions& asking_functions() {
+  static const AskingFunctions asking = [] {
+    AskingFunctions made{};
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      const api::FunctionName& name = api::name_of(static_cast<api::Function>(i));
+      made[i] = name.category.starts_with("cuda_") && asks_for_work(name.shown);
+    }
+    return made;
+  }();
+  return asking;
+}
+
+bool asks_for_work(const Record& record, const AskingFunctions& asking) noexcept {
+  return record.result == 0 && record.function < asking.size() && asking[record.function] &&
+         record.end_ticks.load(std::memory_order_acquire) != 0;
 }
 
 // Nothing is copied, and the device told nothing.
@@ -61,16 +76,19 @@ std::uint64_t lost_on_the_way(const ring::Ring& ring, const ring::Window& window
 class Counter {
  public:
   Counter(const ring::Ring& ring, const ring::Window& window, const event::TickConverter& clock,
-          const std::vector<Launch>& launches, const std::vector<std::uint32_t>& works)
+          const std::vector<ThreadEvents>& threads, const std::vector<Launch>& launches,
+          const std::vector<std::uint32_t>& works)
       : ring_(ring),
         clock_(clock),
+        threads_(threads),
         launches_(launches),
         works_(works),
         lost_(lost_on_the_way(ring, window)),
-        asks_(ring) {}
+        asks_(ring),
+        captures_(threads, clock) {}
 
   void count_launches();
-  void count_unseen_calls(const std::vector<ThreadEvents>& threads);
+  void count_unseen_calls();
   void count_work(const std::vector<DeviceSlice>& slices);
   DeviceMatch take() { return std::move(match_); }
 
@@ -83,10 +101,12 @@ class Counter {
 
   const ring::Ring& ring_;
   const event::TickConverter& clock_;
+  const std::vector<ThreadEvents>& threads_;
   const std::vector<Launch>& launches_;
   const std::vector<std::uint32_t>& works_;
   std::uint64_t lost_;
   AskingNames asks_;
+  Captures captures_;
   DeviceMatch match_;
   std::int64_t first_call_ns_ = INT64_MAX;
   // By stream handle: the latest launch whose work has come.
@@ -104,11 +124,12 @@ void Counter::note_streams() {
 }
 
 const char* Counter::cause_of(const Launch& launch) {
-  if (is_empty(launch.host_record)) return cause_no_work;
+  if (is_empty(launch.host_record) || captures_.hold(launch.thread, launch.start_ns)) {
+    return cause_no_work;
+  }
   if (explain_by_loss()) return cause_lost;
   if (launch.host_record == nullptr) return cause_late;
-  // A stream works in order: what was launched later is done, so this is not to come. Captured into
-  // a graph, most likely.
+  // A stream works in order: what was launched later is done, so this is not to come.
   const auto latest = latest_with_work_.find(launch.host_record->args[3]);
   const bool is_passed = latest != latest_with_work_.end() && latest->second > launch.start_ns;
   return is_passed ? cause_unknown : cause_late;
@@ -132,19 +153,20 @@ void Counter::count_launches() {
 }
 
 // Calls of ours that CUPTI told nothing of.
-void Counter::count_unseen_calls(const std::vector<ThreadEvents>& threads) {
+void Counter::count_unseen_calls() {
   if (!is_recorded_by_cupti(ring_) || match_.is_by_events()) return;
   const std::int64_t since_ns =
       ring_.header().device.recording_since_ns.load(std::memory_order_relaxed);
-  std::vector<std::vector<bool>> is_seen(threads.size());
-  for (std::size_t i = 0; i < threads.size(); ++i) is_seen[i].resize(threads[i].records.size());
+  const AskingFunctions& asking = asking_functions();
+  std::vector<std::vector<bool>> is_seen(threads_.size());
+  for (std::size_t i = 0; i < threads_.size(); ++i) is_seen[i].resize(threads_[i].records.size());
   for (const Launch& launch : launches_) {
     if (launch.host != no_index) is_seen[launch.thread][launch.host] = true;
   }
-  for (std::size_t i = 0; i < threads.size(); ++i) {
-    for (std::size_t k = 0; k < threads[i].records.size(); ++k) {
-      const Record& record = *threads[i].records[k];
-      if (is_seen[i][k] || !asks_for_work(record)) continue;
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
+    for (std::size_t k = 0; k < threads_[i].records.size(); ++k) {
+      const Record& record = *threads_[i].records[k];
+      if (is_seen[i][k] || !asks_for_work(record, asking)) continue;
       ++match_.launches;
       const std::int64_t begin_ns =
           clock_.realtime_ns(record.begin_ticks.load(std::memory_order_relaxed));
@@ -194,48 +216,11 @@ DeviceMatch count_matches(const ring::Ring& ring, const ring::Window& window,
                           const std::vector<Launch>& launches,
                           const std::vector<std::uint32_t>& works,
                           const std::vector<DeviceSlice>& slices) {
-  Counter counter(ring, window, clock, launches, works);
+  Counter counter(ring, window, clock, threads, launches, works);
   counter.count_work(slices);
   counter.count_launches();
-  counter.count_unseen_calls(threads);
+  counter.count_unseen_calls();
   return counter.take();
-}
-
-namespace {
-
-constexpr DropCause told_late[] = {DropCause::device_ring_full, DropCause::device_dropped,
-                                   DropCause::device_late, DropCause::plan_ring_full};
-
-// The window as the ring holds it; null for one that is not the ring's.
-ring::Window* window_in(const ring::Ring& ring, const ring::Window& window) noexcept {
-  auto& windows = ring.header().windows;
-  const auto found = std::find_if(windows.begin(), windows.end(),
-                                  [&](const ring::Window& each) { return &each == &window; });
-  return found != windows.end() ? &*found : nullptr;
-}
-
-}  // namespace
-
-void settle_device_losses(const ring::Ring& ring, const ring::Window& window) noexcept {
-  ring::Window* own = window_in(ring, window);
-  if (own == nullptr) return;
-  for (const DropCause cause : told_late) {
-    const auto i = static_cast<std::size_t>(cause);
-    std::uint64_t told = own->dropped_at_begin[i];
-    for (const ring::Window& other : ring.header().windows) {
-      if (other.state.load(std::memory_order_acquire) != ring::WindowState::written) continue;
-      told = std::max(told, other.dropped_at_end[i]);
-    }
-    own->dropped_at_begin[i] = told;
-    own->dropped_at_end[i] = ring.header().dropped[i].load(std::memory_order_relaxed);
-  }
-}
-
-void count_late(const ring::Ring& ring, const ring::Window& window, std::uint64_t late) noexcept {
-  ring::Window* own = window_in(ring, window);
-  if (own == nullptr || late == 0) return;
-  ring.count_drop(DropCause::device_late, late);
-  own->dropped_at_end[static_cast<std::size_t>(DropCause::device_late)] += late;
 }
 
 }  // namespace traceagent::drain

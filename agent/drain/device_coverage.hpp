@@ -21,10 +21,4 @@ DeviceMatch count_matches(const ring::Ring& ring, const ring::Window& window,
                           const std::vector<std::uint32_t>& works,
                           const std::vector<DeviceSlice>& slices);
 
-// What the device side lost is known only after the window's end: all that no earlier file told of
-// is this window's. Call before its file is written.
-void settle_device_losses(const ring::Ring& ring, const ring::Window& window) noexcept;
-// Counts launches whose work had not arrived, in the ring and in the window.
-void count_late(const ring::Ring& ring, const ring::Window& window, std::uint64_t late) noexcept;
-
 }  // namespace traceagent::drain

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "agent/drain/coverage.hpp"
-#include "agent/drain/device_coverage.hpp"
+#include "agent/drain/device_losses.hpp"
 #include "agent/drain/device_text.hpp"
 #include "agent/drain/event_text.hpp"
 #include "agent/drain/file_names.hpp"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The device's work in the demo's node file against what the simulated GPU says that it did.
 
-usage: device_truth_test.py BUILD DEPS plain|concurrent|windows|drops
+usage: device_truth_test.py BUILD DEPS plain|concurrent|windows|drops|all_calls|all_calls_per_thread
+`all_calls…`: that program instead, with a copy of every kind, a captured graph and NCCL's groups.
 `plain` leaves its files in BUILD/tests/device_demo for the tests of what other people's programs see.
 """
 
@@ -13,33 +14,37 @@ from traced_run import report, run_ranks
 
 KEPT = BUILD / "tests/device_demo"
 
-RANKS = 4
+RANKS = 1 if ARGUMENTS[0].startswith("all_calls") else 4
 # Slow enough that CUPTI is on before the warm-up is over, on a busy machine too.
 KERNELS = "kernels: {default: 200us}\n"
+PAUSE_MS = 500
 SCHEDULE = "skip_first=2,wait=0,warmup=8,active=4,repeat=1"
 SCRIPTS = {
     "plain": KERNELS,
     "concurrent": KERNELS + "concurrent: {kernels: 0.5}\n",
-    "windows": KERNELS,
     "drops": KERNELS + "faults: [{cupti_drops: {share: 0.05}}]\n",
 }
 
 
+NO_STEPS = {"TRACEAGENT_STEP_MARK": "nvtx:nothing"}
 MORE = {
     # Windows without a gap; what a step launches runs far into the next one's time.
     "windows": {"TRACEAGENT_SCHEDULE": "skip_first=10,wait=0,warmup=0,active=1,repeat=6"},
     # CUPTI's count of what it dropped has no times: the whole program is one window, for want of steps.
-    "drops": {"TRACEAGENT_STEP_MARK": "nvtx:nothing"},
+    "drops": NO_STEPS,
+    "all_calls": NO_STEPS,
+    "all_calls_per_thread": NO_STEPS,
 }
 
 
 def run(folder, case):
     script = folder / "script.yaml"
-    script.write_text(SCRIPTS[case])
+    script.write_text(SCRIPTS.get(case, KERNELS))
     libraries = f"{BUILD}/sim/lib:{BUILD}/sim/cupti"
     variables = {"LD_LIBRARY_PATH": libraries, "SIMGPU_SCRIPT": script, "TRACEAGENT_SCHEDULE": SCHEDULE}
-    return run_ranks(folder, RANKS, [BUILD / "bin/train_demo", "--steps", 20],
-                     **{**variables, **MORE.get(case, {})})
+    demo = [BUILD / "bin/train_demo", "--steps", 20]
+    words = demo if RANKS > 1 else [BUILD / "programs" / case, PAUSE_MS]
+    return run_ranks(folder, RANKS, words, **{**variables, **MORE.get(case, {})})
 
 
 def about_device(trace):
@@ -54,7 +59,7 @@ def complete_problems(comparison, trace):
     late = sum(event["args"].get("launched before the window", False) for event, _ in comparison.pairs)
     print(f"{len(comparison.pairs)} pieces of device work are those of the truth, {len(launched)} launched "
           f"in the window, {late} before it")
-    if len(launched) < RANKS * 4 * 10:
+    if len(launched) < 25:
         yield "too little work to compare"
     for rank, device in about_device(trace):
         if device["source"] != "cupti" or device["launches_without_work"].keys() - {"no_work"}:
@@ -84,7 +89,7 @@ def run_in_time(folder, case):
         place = folder / str(attempt)
         place.mkdir()
         done = run(place, case)
-        if case == "drops" or not came_late(done.trace()):
+        if MORE.get(case) == NO_STEPS or not came_late(done.trace()):
             break
         print("CUPTI came on within the window: again")
     return done

@@ -4,7 +4,10 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <thread>
 #include <vector>
 
 #include "tests/programs/kernel.hpp"
@@ -233,9 +236,11 @@ void call_ends() {
 
 }  // namespace
 
-int main() {
+// all_calls [MILLISECONDS]: a pause in which an agent's CUPTI comes on.
+int main(int argc, char** argv) {
   call_devices();
   call_streams_and_events();
+  if (argc > 1) std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(argv[1])));
   call_memory();
   call_pool();
   call_launches();

@@ -4,7 +4,6 @@
 
 #include <sstream>
 
-#include "agent/drain/device_coverage.hpp"
 #include "agent/drain/device_lanes.hpp"
 #include "agent/drain/rank_file.hpp"
 #include "agent/drain/recover_window.hpp"
@@ -344,6 +343,19 @@ TEST_F(DeviceFileTest, ALaunchWhoseStreamHasGoneOnIsNotLate) {
   write(window());
   EXPECT_EQ(text.find("device_late"), std::string::npos);
   EXPECT_NE(text.find("\"launches_without_work\": {\"unknown\": 1}"), std::string::npos) << text;
+}
+
+TEST_F(DeviceFileTest, WhatIsCapturedHasNoWorkOfItsOwn) {
+  crafted.call(thread, Function::cudaStreamBeginCapture, Layout::stream, 105 * us, 106 * us);
+  crafted.launch(thread, 110 * us, 115 * us);
+  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 1);
+  crafted.call(thread, Function::cudaStreamEndCapture, Layout::stream, 116 * us, 117 * us);
+  crafted.launch(thread, 120 * us, 125 * us);
+  crafted.api(thread, "cudaLaunchKernel", 121'000, 124'000, 2);
+  write(window());
+  EXPECT_NE(text.find("\"launches_without_work\": {\"late\": 1, \"no_work\": 1}"),
+            std::string::npos)
+      << text;
 }
 
 TEST_F(DeviceFileTest, LossesOfTheDeviceSideAreTheWindowsThatWritesThem) {

@@ -1,0 +1,46 @@
+#include "agent/drain/device_losses.hpp"
+
+#include <algorithm>
+
+namespace traceagent::drain {
+
+using ring::DropCause;
+
+namespace {
+
+constexpr DropCause told_late[] = {DropCause::device_ring_full, DropCause::device_dropped,
+                                   DropCause::device_late, DropCause::plan_ring_full};
+
+// The window as the ring holds it; null for one that is not the ring's.
+ring::Window* window_in(const ring::Ring& ring, const ring::Window& window) noexcept {
+  auto& windows = ring.header().windows;
+  const auto found = std::find_if(windows.begin(), windows.end(),
+                                  [&](const ring::Window& each) { return &each == &window; });
+  return found != windows.end() ? &*found : nullptr;
+}
+
+}  // namespace
+
+void settle_device_losses(const ring::Ring& ring, const ring::Window& window) noexcept {
+  ring::Window* own = window_in(ring, window);
+  if (own == nullptr) return;
+  for (const DropCause cause : told_late) {
+    const auto i = static_cast<std::size_t>(cause);
+    std::uint64_t told = own->dropped_at_begin[i];
+    for (const ring::Window& other : ring.header().windows) {
+      if (other.state.load(std::memory_order_acquire) != ring::WindowState::written) continue;
+      told = std::max(told, other.dropped_at_end[i]);
+    }
+    own->dropped_at_begin[i] = told;
+    own->dropped_at_end[i] = ring.header().dropped[i].load(std::memory_order_relaxed);
+  }
+}
+
+void count_late(const ring::Ring& ring, const ring::Window& window, std::uint64_t late) noexcept {
+  ring::Window* own = window_in(ring, window);
+  if (own == nullptr || late == 0) return;
+  ring.count_drop(DropCause::device_late, late);
+  own->dropped_at_end[static_cast<std::size_t>(DropCause::device_late)] += late;
+}
+
+}  // namespace traceagent::drain
