@@ -1,3 +1,10 @@
+#include "tests/sim/cudart/capture.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <thread>
+#include <vector>
+
 #include "tests/sim/cudart/bodies.hpp"
 #include "tests/sim/cudart/graph_handles.hpp"
 #include "tests/sim/engine/timeline.hpp"
@@ -7,7 +14,31 @@ namespace {
 
 thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
 
-cudaError_t begin(Call& call, cudaStream_t handle, std::shared_ptr<Graph> into) {
+// A capture under way, begun in a mode that other threads' calls can end.
+struct GlobalCapture {
+  const Stream* stream;
+  std::thread::id thread;
+  bool ended;
+};
+std::mutex captures_mutex;
+std::vector<GlobalCapture> captures;
+
+void note_begin(const Stream& stream, cudaStreamCaptureMode mode) {
+  const std::lock_guard lock(captures_mutex);
+  std::erase_if(captures, [&](const auto& each) { return each.stream == &stream; });
+  if (mode == cudaStreamCaptureModeGlobal) {
+    captures.push_back({&stream, std::this_thread::get_id(), false});
+  }
+}
+
+bool was_ended(const Stream& stream) {
+  const std::lock_guard lock(captures_mutex);
+  return std::any_of(captures.begin(), captures.end(),
+                     [&](const auto& each) { return each.stream == &stream && each.ended; });
+}
+
+cudaError_t begin(Call& call, cudaStream_t handle, std::shared_ptr<Graph> into,
+                  cudaStreamCaptureMode mode) {
   Stream* stream = stream_of(call, handle);
   if (stream == nullptr) {
     return cudaErrorInvalidResourceHandle;
@@ -15,26 +46,47 @@ cudaError_t begin(Call& call, cudaStream_t handle, std::shared_ptr<Graph> into) 
   if (stream->legacy) {
     return cudaErrorStreamCaptureUnsupported;
   }
-  return Timeline::get().begin_capture(*stream, std::move(into)) ? cudaSuccess
-                                                                 : cudaErrorIllegalState;
+  if (!Timeline::get().begin_capture(*stream, std::move(into))) {
+    return cudaErrorIllegalState;
+  }
+  note_begin(*stream, mode);
+  return cudaSuccess;
 }
 
 cudaStreamCaptureStatus status_of(const Stream& stream) {
-  return stream.capture == nullptr ? cudaStreamCaptureStatusNone : cudaStreamCaptureStatusActive;
+  if (stream.capture == nullptr) {
+    return cudaStreamCaptureStatusNone;
+  }
+  return was_ended(stream) ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive;
 }
 
 }  // namespace
 
+bool disturbs_capture() {
+  if (thread_mode != cudaStreamCaptureModeGlobal) {
+    return false;
+  }
+  const std::lock_guard lock(captures_mutex);
+  bool disturbs = false;
+  for (GlobalCapture& capture : captures) {
+    if (capture.thread != std::this_thread::get_id()) {
+      capture.ended = disturbs = true;
+    }
+  }
+  return disturbs;
+}
+
 BODY(cudaStreamBeginCapture)(Call& call, cudaStream_t stream, cudaStreamCaptureMode mode) {
-  return mode > cudaStreamCaptureModeRelaxed ? cudaErrorInvalidValue
-                                             : begin(call, stream, Timeline::get().new_graph());
+  return mode > cudaStreamCaptureModeRelaxed
+             ? cudaErrorInvalidValue
+             : begin(call, stream, Timeline::get().new_graph(), mode);
 }
 
 BODY(cudaStreamBeginCaptureToGraph)
 (Call& call, cudaStream_t stream, cudaGraph_t handle, const cudaGraphNode_t*,
- const cudaGraphEdgeData*, std::size_t, cudaStreamCaptureMode) {
+ const cudaGraphEdgeData*, std::size_t, cudaStreamCaptureMode mode) {
   auto graph = graph_of(handle);
-  return graph == nullptr ? cudaErrorInvalidValue : begin(call, stream, std::move(graph));
+  return graph == nullptr ? cudaErrorInvalidValue : begin(call, stream, std::move(graph), mode);
 }
 
 BODY(cudaStreamEndCapture)(Call& call, cudaStream_t handle, cudaGraph_t* out) {
@@ -49,8 +101,10 @@ BODY(cudaStreamEndCapture)(Call& call, cudaStream_t handle, cudaGraph_t* out) {
   if (graph == nullptr) {
     return cudaErrorIllegalState;
   }
-  *out = add_graph(std::move(graph));
-  return cudaSuccess;
+  const bool ended = was_ended(*stream);
+  note_begin(*stream, cudaStreamCaptureModeRelaxed);  // it is over
+  *out = ended ? nullptr : add_graph(std::move(graph));
+  return ended ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
 }
 
 BODY(cudaStreamIsCapturing)(Call& call, cudaStream_t handle, cudaStreamCaptureStatus* status) {

@@ -1,4 +1,5 @@
 #include "tests/sim/cudart/bodies.hpp"
+#include "tests/sim/cudart/capture.hpp"
 #include "tests/sim/engine/timeline.hpp"
 
 namespace simgpu::cudart {
@@ -55,6 +56,9 @@ BODY(cudaEventQuery)(Call& call, cudaEvent_t handle) {
   if (event == nullptr) {
     return cudaErrorInvalidResourceHandle;
   }
+  if (disturbs_capture()) {
+    return cudaErrorStreamCaptureUnsupported;
+  }
   return Timeline::get().finished(*event) ? cudaSuccess : cudaErrorNotReady;
 }
 
@@ -62,6 +66,9 @@ BODY(cudaEventSynchronize)(Call& call, cudaEvent_t handle) {
   const Event* event = event_of(call, handle);
   if (event == nullptr) {
     return cudaErrorInvalidResourceHandle;
+  }
+  if (disturbs_capture()) {
+    return cudaErrorStreamCaptureUnsupported;
   }
   Timeline::get().synchronize(*event);
   return cudaSuccess;

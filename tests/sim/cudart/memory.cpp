@@ -1,6 +1,7 @@
 #include "tests/sim/engine/memory.hpp"
 
 #include "tests/sim/cudart/bodies.hpp"
+#include "tests/sim/cudart/capture.hpp"
 #include "tests/sim/cudart/registration.hpp"
 #include "tests/sim/engine/device.hpp"
 #include "tests/sim/engine/script.hpp"
@@ -67,7 +68,8 @@ bool host_visible(const std::optional<memory::Block>& block) {
 }  // namespace
 
 BODY(cudaMalloc)(Call& call, void** out, std::size_t bytes) {
-  return allocate(call, out, bytes, Kind::device);
+  return disturbs_capture() ? cudaErrorStreamCaptureUnsupported
+                            : allocate(call, out, bytes, Kind::device);
 }
 
 BODY(cudaMallocManaged)(Call& call, void** out, std::size_t bytes, unsigned flags) {
