@@ -50,7 +50,10 @@ class Traced:
             self.trace = place.trace(rank_files[0]) if rank_files else {"traceEvents": []}
 
     def events(self, *categories):
-        return sorted((e for e in self.trace["traceEvents"] if e["ph"] == "X" and e["cat"] in categories),
+        """Calls that came through a door: CUPTI tells of some that have none."""
+        names = {shown(name) for name in hooked()}
+        return sorted((e for e in self.trace["traceEvents"] if e["ph"] == "X" and e["cat"] in categories
+                       and (e["cat"] != "cuda_driver" or e["name"] in names)),
                       key=lambda e: (e["ts"], -e["dur"]))
 
     def driver_calls(self, kind="call"):
@@ -150,11 +153,11 @@ def test_inside_other_calls():
 
 def test_injection():
     run = Traced([CLIENT, "init"])
-    check(run.files == ["bare.truth", "traced.truth"],
+    check(run.files == [],
           f"who only initialises leaves nothing: {run.files}")
     # Nobody came through a door: the driver itself names the process to us.
     run = Traced([CLIENT, "init"], TRACEAGENT_DOORS_DLSYM="false")
-    check(len(run.files) > 2, f"started in cuInit: {run.files} {run.result}")
+    check(run.files != [], f"started in cuInit: {run.files} {run.result}")
     with Place() as place:
         theirs = place.run([CLIENT, "init"], place.agent(**ALL, CUDA_INJECTION64_PATH="/none/theirs.so"))
         check(theirs.out.split()[-1] == "theirs" and theirs.code == 3, f"the user's own tool: {theirs}")

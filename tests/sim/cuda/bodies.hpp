@@ -15,7 +15,9 @@ namespace simgpu::cuda {
 
 #define SIMULATED(name, abi, since, variant, params, args) \
   CUresult body_##name##_##abi(Call& call SIMGPU_AFTER params);
+#define QUESTION SIMULATED
 #include "tests/sim/cuda/cuda.def"
+#undef QUESTION
 #undef SIMULATED
 
 /// Before cuInit, everything but a few questions is refused.

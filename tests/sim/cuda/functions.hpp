@@ -6,6 +6,7 @@
 namespace simgpu::cuda {
 
 #define SIMULATED(name, abi, ...) name##_##abi,
+#define QUESTION SIMULATED
 struct Number {
   enum : std::uint16_t {
 #include "tests/sim/cuda/cuda.def"
@@ -13,6 +14,16 @@ struct Number {
   };
 };
 #undef SIMULATED
+#undef QUESTION
+
+/// Which of them leave no call in the truth.
+#define SIMULATED(...) false,
+#define QUESTION(...) true,
+inline constexpr bool questions[] = {
+#include "tests/sim/cuda/cuda.def"
+};
+#undef SIMULATED
+#undef QUESTION
 
 /// The exported name of a function number, without the suffix of per-thread streams; "?" for one
 /// out of range.

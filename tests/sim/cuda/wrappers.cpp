@@ -19,7 +19,8 @@ using simgpu::Variant;
 #define EXPORTED(id, body, symbol, label, variant, params, args)                                \
   extern "C" __attribute__((visibility("default"))) CUresult simgpu_##id params __asm__(label); \
   CUresult simgpu_##id params {                                                                 \
-    Call call(Function{Library::cuda, cuda::Number::body, symbol, variant});                    \
+    Call call(Function{Library::cuda, cuda::Number::body, symbol, variant, 0,                   \
+                       cuda::questions[cuda::Number::body]});                                   \
     return call.finish(cuda::run(call, cuda::Number::body,                                      \
                                  [&] { return cuda::body_##body(call SIMGPU_AFTER args); }));   \
   }
@@ -33,6 +34,7 @@ using simgpu::Variant;
       EXPORTED(id##_ptds, id, symbol, symbol "_ptds", Variant::per_thread_default, params, args)
 #define SIMULATED(name, abi, since, variant, params, args) \
   EXPORT_##variant(name##_##abi, #name SUFFIX_##abi, params, args)
+#define QUESTION SIMULATED
 #include "tests/sim/cuda/cuda.def"
 #undef SIMULATED
 

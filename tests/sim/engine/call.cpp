@@ -63,7 +63,7 @@ Call::Call(const Function& function) noexcept
     : begin_ns_(now_ns()), function_(function), nested_(depth++ != 0), record_(&scratch_) {
   // What a library calls of itself says nothing more; what it asks of the driver does.
   const bool is_inner = nested_ && function.library == Library::cuda;
-  if (nested_ && !is_inner) {
+  if (function.is_question || (nested_ && !is_inner)) {
     number_ = outer_number;
     open_api();
     return;

@@ -15,6 +15,7 @@ struct Function {
   const char* name;
   Variant variant = Variant::plain;
   std::uint16_t cudart_major = 0;
+  bool is_question = false;  // leaves no record
 };
 
 /// One call into the simulation: constructed first thing in the function, finished last thing.
