@@ -112,12 +112,12 @@ std::string file_with(const std::string& metadata, bool complete = true) {
 class CheckTraceFile : public testing::Test {
  protected:
   bool check(const std::string& text) {
-    trace::write_whole(folder_ / "t.json", text);
+    trace::write_whole(folder / "t.json", text);
     page = CheckReport();
-    return check_trace(folder_ / "t.json", page, problem);
+    return check_trace(folder / "t.json", page, problem);
   }
 
-  trace::ScratchFolder folder_;
+  trace::ScratchFolder folder;
   CheckReport page;
   std::string problem;
 };
