@@ -84,6 +84,7 @@ class Counter {
         launches_(launches),
         works_(works),
         lost_(lost_on_the_way(ring, window)),
+        since_ns_(ring.header().device.recording_since_ns.load(std::memory_order_relaxed)),
         asks_(ring),
         captures_(threads, clock) {}
 
@@ -105,6 +106,7 @@ class Counter {
   const std::vector<Launch>& launches_;
   const std::vector<std::uint32_t>& works_;
   std::uint64_t lost_;
+  const std::int64_t since_ns_;  // 0: CUPTI is off
   AskingNames asks_;
   Captures captures_;
   DeviceMatch match_;
@@ -127,6 +129,8 @@ const char* Counter::cause_of(const Launch& launch) {
   if (is_empty(launch.host_record) || captures_.hold(launch.thread, launch.start_ns)) {
     return cause_no_work;
   }
+  // Its call was recorded already, its kind of work not yet.
+  if (launch.start_ns < since_ns_) return cause_before_recording;
   if (explain_by_loss()) return cause_lost;
   if (launch.host_record == nullptr) return cause_late;
   // A stream works in order: what was launched later is done, so this is not to come.
@@ -155,8 +159,6 @@ void Counter::count_launches() {
 // Calls of ours that CUPTI told nothing of.
 void Counter::count_unseen_calls() {
   if (!is_recorded_by_cupti(ring_) || match_.is_by_events()) return;
-  const std::int64_t since_ns =
-      ring_.header().device.recording_since_ns.load(std::memory_order_relaxed);
   const AskingFunctions& asking = asking_functions();
   std::vector<std::vector<bool>> is_seen(threads_.size());
   for (std::size_t i = 0; i < threads_.size(); ++i) is_seen[i].resize(threads_[i].records.size());
@@ -170,7 +172,7 @@ void Counter::count_unseen_calls() {
       ++match_.launches;
       const std::int64_t begin_ns =
           clock_.realtime_ns(record.begin_ticks.load(std::memory_order_relaxed));
-      const bool is_early = since_ns == 0 || begin_ns < since_ns;
+      const bool is_early = since_ns_ == 0 || begin_ns < since_ns_;
       ++match_.launches_without_work[is_early            ? cause_before_recording
                                      : is_empty(&record) ? cause_no_work
                                      : explain_by_loss() ? cause_lost

@@ -262,10 +262,8 @@ bool DeviceRecording::is_settled(const ring::Window& window) noexcept {
   }
   const std::uint64_t missing = outstanding(window);
   if (missing == 0) return true;
-  if (is_late && settling.is_forced) {
-    agent_->ring.ring.count_drop(ring::DropCause::device_late, missing);
-    return true;
-  }
+  // The file counts what has not come.
+  if (is_late && settling.is_forced) return true;
   settling.is_forced = is_late;
   settling.asked = ask(is_late);
   return false;
@@ -323,9 +321,6 @@ void DeviceRecording::finish(std::uint64_t timeout_ns) noexcept {
     futex_wait(stopped_, 0, deadline_ns - now);
   }
   is_finished_.store(true, std::memory_order_release);
-  if (!is_first) return;
-  const std::uint64_t missing = outstanding_anywhere();
-  if (missing != 0) agent_->ring.ring.count_drop(ring::DropCause::device_late, missing);
 }
 
 }  // namespace traceagent::process
