@@ -17,7 +17,7 @@ RANKS, STEPS, BUCKETS = 4, 12, 4
 
 def environment(build, truth):
     variables = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    variables["LD_LIBRARY_PATH"] = f"{build}/sim/lib"
+    variables["LD_LIBRARY_PATH"] = f"{build}/sim/lib:{build}/sim/cupti"
     variables["SIMGPU_TRUTH"] = f"{truth}/{{rank}}.truth"
     return variables
 

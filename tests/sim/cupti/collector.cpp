@@ -141,8 +141,10 @@ void Collector::stream_made(std::uint32_t context, std::uint32_t stream, int pri
   subscriber::stream_made(context, stream);
 }
 
-void Collector::context_ending(std::uint32_t context) {
-  subscriber::context_ending(context);
+void Collector::context_ending(std::uint32_t context, bool announced) {
+  if (announced) {
+    subscriber::context_ending(context);
+  }
   std::vector<Item> lost;
   {
     std::lock_guard lock(mutex_);

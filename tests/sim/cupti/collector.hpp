@@ -20,7 +20,7 @@ class Collector final : public activity::Listener {
   void entered(const activity::Api& api) override;
   void left(const activity::Api& api) override;
   void launched(const activity::DeviceWorkPtr& work) override;
-  void context_ending(std::uint32_t context) override;
+  void context_ending(std::uint32_t context, bool announced) override;
   void stream_made(std::uint32_t context, std::uint32_t stream, int priority) override;
 
   /// Writes the records of what is over; forced: of the rest too, as they are.

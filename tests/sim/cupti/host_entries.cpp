@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstring>
 #include <string_view>
 
 #include "tests/sim/engine/script.hpp"
@@ -173,8 +172,7 @@ Entry device_entry(std::uint32_t device) {
   record.numMultiprocessors = 132;
   record.computeCapabilityMajor = 9;
   record.id = device;
-  std::memcpy(record.uuid.bytes, "simulated gpu\0\0", sizeof record.uuid.bytes - 1);
-  record.uuid.bytes[15] = static_cast<char>(device);
+  record.uuid.bytes[0] = static_cast<char>(device);  // as cudaGetDeviceProperties says
   record.name = "Simulated GPU";
   record.isCudaVisible = 1;
   return entry_of(record, record.kind);

@@ -1,5 +1,6 @@
 #include "tests/sim/engine/activity.hpp"
 
+#include <cstdlib>
 #include <map>
 #include <mutex>
 
@@ -47,6 +48,14 @@ void add(Listener& listener) {
   if (count < most_listeners) {
     listeners[count].store(&listener, std::memory_order_relaxed);
     listener_count.store(count + 1, std::memory_order_release);
+  }
+  // The driver goes down before the destructors of libraries that were loaded first.
+  if (count == 0 && script().cupti.context_ends_at_exit) {
+    std::atexit([] {
+      for (int device = 0; device < script().devices; ++device) {
+        end_context(device, false);
+      }
+    });
   }
 }
 
@@ -132,9 +141,9 @@ std::atomic<const void*>& profiler() {
   return holder;
 }
 
-void end_context(int device) {
+void end_context(int device, bool announced) {
   const std::uint32_t ending = context_of(device);
-  tell([=](Listener& listener) { listener.context_ending(ending); });
+  tell([=](Listener& listener) { listener.context_ending(ending, announced); });
   Contexts& all = contexts();
   std::lock_guard lock(all.mutex);
   if (all.next == 0) {

@@ -53,8 +53,8 @@ class Listener {
   virtual void left(const Api& api) = 0;
   /// Under the timeline's lock.
   virtual void launched(const DeviceWorkPtr& work) = 0;
-  /// The device is idle; all its work is over.
-  virtual void context_ending(std::uint32_t context) = 0;
+  /// The device is idle; all its work is over. announced: whether a client is to be told.
+  virtual void context_ending(std::uint32_t context, bool announced) = 0;
   virtual void stream_made(std::uint32_t context, std::uint32_t stream, int priority) = 0;
 };
 
@@ -94,7 +94,7 @@ int device_of_context(std::uint32_t context);
 std::atomic<const void*>& profiler();
 
 /// Ends the device's context: cudaDeviceReset.
-void end_context(int device);
+void end_context(int device, bool announced = true);
 void announce_stream(int device, std::uint32_t stream, int priority);
 
 void launched(const DeviceWorkPtr& work);

@@ -118,6 +118,7 @@ void read_fault(const YAML::Node& node, int rank, Script& script) {
        {"cupti_refused", for_rank([&](auto&) { script.cupti.refused = true; })},
        {"cupti_drops",
         for_rank([&](auto& f) { script.cupti.dropped_share = f["share"].template as<double>(); })},
+       {"context_ends_at_exit", for_rank([&](auto&) { script.cupti.context_ends_at_exit = true; })},
        {"cupti_requests_in_launches",
         for_rank([&](auto&) { script.cupti.requests_in_launches = true; })}});
 }

@@ -33,6 +33,7 @@ struct CuptiFaults {
   std::vector<Taken> taken;
   bool refused = false;               // no privileges
   double dropped_share = 0;           // of the buffers
+  bool context_ends_at_exit = false;  // without a callback, before the libraries' destructors
   bool requests_in_launches = false;  // buffers are asked for in the job's calls alone
 };
 

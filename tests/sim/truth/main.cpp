@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
   CLI::App app("Prints what the simulated GPU did: truth files as JSON lines, sorted by begin.");
   app.footer(
       "Examples:\n"
-      "  SIMGPU_TRUTH=/tmp/{pid}.truth LD_LIBRARY_PATH=build/sim/lib ./program\n"
+      "  SIMGPU_TRUTH=/tmp/{pid}.truth LD_LIBRARY_PATH=build/sim/lib:build/sim/cupti ./program\n"
       "  simgpu-truth /tmp/*.truth > truth.jsonl");
   std::vector<std::string> files;
   app.add_option("FILE", files, "truth files of one run")->required();

@@ -1,7 +1,10 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 
 #include "tests/programs/kernel.hpp"
 #include "tests/sim/engine/clock.hpp"
@@ -206,6 +209,71 @@ TEST(CuptiFaults, OnlyAForcedFlushGivesWhatIsNotOver) {
     ASSERT_EQ(client.seen(kernels).size(), 1U);
     EXPECT_EQ(client.seen(kernels)[0].as<CUpti_ActivityKernel10>().end, 0U);
     EXPECT_EQ(lines_of(TruthRecords(scratch() / "forced.truth"), CuptiState::incomplete), 1U);
+  });
+}
+
+TEST(CuptiFaults, AtExitTheContextCanBeGoneFirst) {
+  in_own_process("at_exit", "faults: [context_ends_at_exit: {}]", [] {
+    // Registered first, so it runs after the context's end, and before this test's folder goes.
+    std::atexit([] {
+      const TruthRecords truth(scratch() / "at_exit.truth");
+      const bool right =
+          lines_of(truth, CuptiState::delivered) == 1 && lines_of(truth, CuptiState::lost) == 2;
+      _exit(right && !testing::Test::HasFailure() ? 0 : 1);
+    });
+    CuptiClient client;
+    client.start({kernels});
+    kernel.launch(nullptr);
+    cudaDeviceSynchronize();
+    client.flush();
+    kernel.launch(nullptr);
+    kernel.launch(nullptr);
+    cudaDeviceSynchronize();
+    std::exit(1);
+  });
+}
+
+TEST(CuptiFaults, AForkedChildWritesNothing) {
+  in_own_process("forked_client", "", [] {
+    CuptiClient client;
+    ASSERT_EQ(client.subscribe(), CUPTI_SUCCESS);
+    client.start({kernels, CUPTI_ACTIVITY_KIND_RUNTIME});
+    kernel.launch(nullptr);
+    cudaDeviceSynchronize();
+    const pid_t child = fork();
+    if (child == 0) {
+      const std::size_t asked = client.requesters.size();
+      void* memory = nullptr;
+      const bool refused = cudaMalloc(&memory, 10) == cudaErrorInitializationError;
+      _exit(refused && client.requesters.size() == asked ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    client.flush();
+    EXPECT_EQ(client.seen(kernels).size(), 1U);
+  });
+}
+
+TEST(CuptiFaults, FullBuffersComeFromAThreadOfItsOwn) {
+  in_own_process("worker", "", [] {
+    CuptiClient client("13", 4 << 10);
+    std::atomic<int> foreign{0};
+    client.on_completed = [&foreign, self = std::this_thread::get_id()] {
+      foreign += std::this_thread::get_id() == self ? 0 : 1;
+    };
+    client.start({kernels});
+    for (int i = 0; i < 100; ++i) {
+      kernel.launch(nullptr);
+    }
+    cudaDeviceSynchronize();
+    for (int i = 0; i < 1000 && foreign < 5; ++i) {
+      simgpu::sleep_for(10'000'000);
+    }
+    EXPECT_GE(foreign, 5);  // 18 records fit into one: the rest waits for a flush
+    EXPECT_GE(client.seen(kernels).size(), 90U);
+    client.flush();
+    EXPECT_EQ(client.seen(kernels).size(), 100U);
   });
 }
 
