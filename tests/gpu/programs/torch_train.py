@@ -40,6 +40,8 @@ class Training:
     def __init__(self, options):
         self.options, self.on_gpu = options, options.device == "cuda"
         torch.manual_seed(0)
+        # Attention's backward pass adds in any order otherwise: losses would differ between runs.
+        torch.use_deterministic_algorithms(True, warn_only=True)
         kind = {"mlp": Mlp, "transformer": Transformer}[options.model]
         scale = triton_scale() if options.triton else None
         if options.triton and scale is None:
@@ -157,7 +159,7 @@ def run_steps(training, profiler, options):
         with training.marked():
             loss = training.step()
             training.synchronize()
-            print(f"step {step} loss {float(loss):.5f}", flush=True)
+            print(f"step {step} loss {float(loss):.3f}", flush=True)
             if step == options.settle_in_step:
                 time.sleep(float(os.environ.get("GPU_SETTLE_S", "0")))
         if profiler:

@@ -52,7 +52,7 @@ class Bench:
     def variables(self, **more):
         kept = {key: value for key, value in os.environ.items() if not OURS.match(key)}
         kept |= {"GPU_SETTLE_S": "0.5" if self.simulated else "3", "PYTHONDONTWRITEBYTECODE": "1",
-                 "OMP_NUM_THREADS": "2"}
+                 "OMP_NUM_THREADS": "2", "CUBLAS_WORKSPACE_CONFIG": ":4096:8", "PYTHONWARNINGS": "ignore"}
         return kept | {key: str(value) for key, value in more.items()}
 
     def cuda_variables(self, **more):
@@ -61,7 +61,6 @@ class Bench:
         return self.variables(**{"LD_LIBRARY_PATH": found, **more})
 
     def traced(self, variables, folder, **options):
-        # A name without {batch} for the rings' folder, a name for the run: the file is where we look.
         return variables | {"LD_PRELOAD": str(self.agent.library), "TRACEAGENT_RUN_NAME": "run",
                             "TRACEAGENT_OUTPUT_FOLDER": str(folder / "traces"), **TWO_STEPS,
                             "TRACEAGENT_RING_SIZE": "64MiB" if self.simulated else "512MiB",
