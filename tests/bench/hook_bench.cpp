@@ -1,6 +1,7 @@
 // What a hook costs the job: a call through the PLT, the wrapper, a function that does nothing.
 // All cases run in one traced process, interleaved, so that they meet the same machine.
 #include <benchmark/benchmark.h>
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 #include <nvtx3/nvToolsExt.h>
@@ -14,6 +15,8 @@
 #include "tests/bench/traced_process.hpp"
 
 extern "C" {
+CUresult plainDriverLaunch(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                           unsigned, CUstream, void**, void**);
 cudaError_t plainMalloc(void**, size_t);
 cudaError_t plainLaunchKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t);
 ncclResult_t plainAllReduce(const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t,
@@ -26,6 +29,7 @@ namespace traceagent::bench {
 namespace {
 
 constexpr int kernel_stub = 0;
+const CUfunction kernel = reinterpret_cast<CUfunction>(0x2000);
 const ncclComm_t comm = reinterpret_cast<ncclComm_t>(0x1000);
 
 void malloc_plain() {
@@ -41,6 +45,14 @@ void launch_plain() {
 }
 void launch_hooked() {
   benchmark::DoNotOptimize(cudaLaunchKernel(&kernel_stub, {64}, {256}, nullptr, 0, nullptr));
+}
+void driver_launch_plain() {
+  benchmark::DoNotOptimize(
+      plainDriverLaunch(kernel, 64, 1, 1, 256, 1, 1, 0, nullptr, nullptr, nullptr));
+}
+void driver_launch_hooked() {
+  benchmark::DoNotOptimize(
+      cuLaunchKernel(kernel, 64, 1, 1, 256, 1, 1, 0, nullptr, nullptr, nullptr));
 }
 void all_reduce_plain() {
   benchmark::DoNotOptimize(
@@ -126,14 +138,18 @@ void add(const char* name, void (*run)(benchmark::State&), void (*set_up)(const 
 void add_all() {
   add("plain/malloc", repeat<malloc_plain>, enter_idle, plain_calls);
   add("plain/launch", repeat<launch_plain>, enter_idle, plain_calls);
+  add("plain/driver_launch", repeat<driver_launch_plain>, enter_idle, plain_calls);
   add("plain/all_reduce", repeat<all_reduce_plain>, enter_idle, plain_calls);
   add("idle/malloc", repeat<malloc_hooked>, enter_idle, plain_calls);
   add("idle/launch", repeat<launch_hooked>, enter_idle, plain_calls);
+  add("idle/driver_launch", repeat<driver_launch_hooked>, enter_idle, plain_calls);
   add("idle/all_reduce", repeat<all_reduce_hooked>, enter_idle, plain_calls);
   add("idle/nvtx_push_pop", repeat<nvtx_range>, enter_idle, plain_calls);
   add("active/floor", repeat<floor_record>, enter_recording, recorded_calls);
   add("active/malloc", repeat_recording<malloc_hooked>, enter_recording, recorded_calls);
   add("active/launch", repeat_recording<launch_hooked>, enter_recording, recorded_calls);
+  add("active/driver_launch", repeat_recording<driver_launch_hooked>, enter_recording,
+      recorded_calls);
   add("active/all_reduce", repeat_recording<all_reduce_hooked>, enter_recording, recorded_calls);
   add("active/nvtx_push_pop", repeat_recording<nvtx_range>, enter_recording, recorded_calls);
 }
