@@ -25,6 +25,8 @@ Captures::Spans Captures::find(const ThreadEvents& thread) const {
     const std::int64_t at_ns =
         clock_.realtime_ns(record->begin_ticks.load(std::memory_order_relaxed));
     if (begins && record->result == 0) spans.emplace_back(at_ns, INT64_MAX);
+    // The first of a thread's, without a begin: it was capturing when the window began.
+    if (!begins && spans.empty() && record->result == 0) spans.emplace_back(INT64_MIN, at_ns);
     if (!begins && !spans.empty()) spans.back().second = at_ns;
   }
   return spans;
