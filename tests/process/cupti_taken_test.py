@@ -31,8 +31,8 @@ def script(folder, *faults):
 
 
 def own_lines(text):
-    """What the program says that does not differ from run to run."""
-    return [line for line in text.splitlines() if not line.startswith(("own ", "traceagent: "))]
+    """What the ranks say that does not differ from run to run, in no order."""
+    return sorted(line for line in text.splitlines() if not line.startswith(("own ", "traceagent: ")))
 
 
 def traced(folder, command, faults=(), libraries=CUPTI, **environment):
