@@ -23,7 +23,7 @@ def environment(build, folder, options):
     return kept | {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "LD_LIBRARY_PATH": f"{build}/sim/lib",
+        "LD_LIBRARY_PATH": f"{build}/sim/lib:{build}/sim/cupti",
         "SIMGPU_TRUTH": f"{folder}/{{rank}}.truth",
         "TRACEAGENT_RUN_NAME": "run",
         **options,
