@@ -224,8 +224,10 @@ bool DeviceRecording::is_delivered(std::uint32_t asked) const noexcept {
 std::uint64_t DeviceRecording::outstanding(const ring::Window& window) const noexcept try {
   const ring::Ring& ring = agent_->ring.ring;
   const event::TickConverter clock = drain::clock_of(ring);
+  // While CUPTI was being switched on, calls were told of already and their work was not.
   const std::int64_t begin_ns =
-      clock.realtime_ns(window.begin_ticks.load(std::memory_order_relaxed));
+      std::max(clock.realtime_ns(window.begin_ticks.load(std::memory_order_relaxed)),
+               ring.header().device.recording_since_ns.load(std::memory_order_relaxed));
   const std::uint64_t end = window.end_ticks.load(std::memory_order_relaxed);
   const std::int64_t end_ns = end != 0 ? clock.realtime_ns(end) : INT64_MAX;
   const std::uint64_t launches = device::outstanding_launches(ring, begin_ns, end_ns);

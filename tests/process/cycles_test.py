@@ -75,7 +75,7 @@ def file_problems(run, truth, everything):
 
 def events_of(trace):
     return collections.Counter((trace.begin_ns(event), event["pid"], event["tid"], event["name"],
-                                str(event.get("dur")), str(event["args"])) for event in trace.events)
+                                str(event.get("dur")), str(event.get("args"))) for event in trace.events)
 
 
 def cycles(folder):

@@ -20,7 +20,7 @@ WANTED = sorted(["run/traces/node0.json", *(f"run/traces/ep0-ba5-rank{r}.json" f
 
 def run_job(preload):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("TRACEAGENT_")}
-    environment |= {"LD_LIBRARY_PATH": f"{BUILD}/sim/lib", "TRACEAGENT_RUN_NAME": "run",
+    environment |= {"LD_LIBRARY_PATH": f"{BUILD}/sim/lib:{BUILD}/sim/cupti", "TRACEAGENT_RUN_NAME": "run",
                     "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     command = ["mpirun", "--oversubscribe", "-n", str(RANKS), *preload, BUILD / "bin/train_demo"]
     return subprocess.run(command, cwd=FOLDER, env=environment, stdin=subprocess.DEVNULL,
@@ -29,7 +29,7 @@ def run_job(preload):
 
 def collectives_of(events, rank):
     return [(e["args"]["Seq"], e["name"], e["args"]["In msg nelems"], e["args"]["comm hash"])
-            for e in events if e["pid"] == rank and "Collective name" in e.get("args", {})]
+            for e in events if e["pid"] == rank and e.get("cat") == "nccl" and "Collective name" in e["args"]]
 
 
 def nesting_problems(events):

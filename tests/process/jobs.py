@@ -22,7 +22,7 @@ TIMEOUT = 60
 def variables_of(**more):
     kept = {key: value for key, value in os.environ.items()
             if not re.match(r"TRACEAGENT_|OMPI_|PMI|SLURM_|RANK$|LOCAL_RANK$|WORLD_SIZE$|LD_PRELOAD$", key)}
-    kept["LD_LIBRARY_PATH"] = f"{BUILD}/sim/lib:{PROGRAMS}"
+    kept["LD_LIBRARY_PATH"] = f"{BUILD}/sim/lib:{BUILD}/sim/cupti:{PROGRAMS}"
     return kept | {key: str(value) for key, value in more.items()}
 
 

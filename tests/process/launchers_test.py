@@ -19,7 +19,7 @@ LAUNCHER_VARIABLE = re.compile(r"(TRACEAGENT|OMPI|PMIX|PMI|SLURM|TORCHELASTIC)_|
 
 def environment(**more):
     kept = {k: v for k, v in os.environ.items() if not LAUNCHER_VARIABLE.match(k)}
-    return kept | {"LD_LIBRARY_PATH": f"{BUILD}/sim/lib", "TRACEAGENT_RUN_NAME": "run",
+    return kept | {"LD_LIBRARY_PATH": f"{BUILD}/sim/lib:{BUILD}/sim/cupti", "TRACEAGENT_RUN_NAME": "run",
                    "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} | more
 
 
@@ -61,7 +61,7 @@ def shape_of(folder):
     events = [e for e in json.loads(node.read_text())["traceEvents"] if e["ph"] == "X"]
     collectives = collections.defaultdict(list)
     for event in events:
-        if "Collective name" in event["args"]:
+        if event["cat"] == "nccl" and "Collective name" in event["args"]:
             collectives[event["pid"]].append((event["name"], event["args"]["Seq"]))
     steps = {rank: sorted(e["name"] for e in events
                           if e["pid"] == rank and e["name"].startswith("ProfilerStep#"))

@@ -22,7 +22,7 @@ LAUNCHER_VARIABLES = re.compile(
 def variables_of(folder, **more):
     """The environment of a traced program in `folder`; the run has a fixed name."""
     kept = {key: value for key, value in os.environ.items() if not LAUNCHER_VARIABLES.match(key)}
-    kept |= {"LD_LIBRARY_PATH": f"{BUILD}/sim/lib", "TRACEAGENT_RUN_NAME": "run",
+    kept |= {"LD_LIBRARY_PATH": f"{BUILD}/sim/lib:{BUILD}/sim/cupti", "TRACEAGENT_RUN_NAME": "run",
              "SIMGPU_TRUTH": f"{folder}/{{rank}}-{{pid}}.truth",
              # mpirun refuses root otherwise, and containers are root.
              "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
