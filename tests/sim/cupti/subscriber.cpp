@@ -69,6 +69,9 @@ void forget() { state().now.store(nullptr); }
 
 bool taken_by_another() {
   State& all = state();
+  if (all.now.load() != nullptr) {
+    return false;  // who came first keeps it
+  }
   std::lock_guard lock(all.mutex);
   for (const Taken& taken : script().cupti.taken) {
     if (within(taken, all.attempts)) {

@@ -54,8 +54,9 @@ TEST(CuptiFaults, AnotherSubscriberComes) {
   in_own_process("comes", "faults: [cupti_taken: {from: 30ms, rank: 0}]", [] {
     CuptiClient client;
     EXPECT_EQ(client.subscribe(), CUPTI_SUCCESS);
-    EXPECT_EQ(client.call("cuptiUnsubscribe", client.subscriber), CUPTI_SUCCESS);
     simgpu::sleep_for(35'000'000);
+    client.start({kernels});  // who came first keeps it
+    EXPECT_EQ(client.call("cuptiUnsubscribe", client.subscriber), CUPTI_SUCCESS);
     EXPECT_EQ(client.subscribe(), CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
   });
 }
@@ -297,6 +298,13 @@ TEST(CuptiFaults, MisuseEndsTheProcess) {
     client.on_completed = [&client] { client.flush(); };
     client.start({CUPTI_ACTIVITY_KIND_DEVICE});
     client.flush();
+  }));
+  EXPECT_TRUE(is_misuse([] {
+    std::ofstream(scratch() / "misuse.yaml") << "faults: [cupti_taken: {}]";
+    setenv("SIMGPU_SCRIPT", (scratch() / "misuse.yaml").c_str(), 1);
+    CuptiClient client;
+    client.subscribe();
+    client.start({kernels});
   }));
   EXPECT_FALSE(is_misuse([] {
     CuptiClient client;
