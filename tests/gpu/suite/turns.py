@@ -1,5 +1,6 @@
 """Processes that take turns: each runs a few steps when told, so that all meet the same machine."""
 
+import contextlib
 import json
 import statistics
 
@@ -16,9 +17,11 @@ class Player:
         self._process = bench.start_talking(command, variables(self.folder), self.folder, self._errors)
 
     def turn(self, steps):
-        self._process.stdin.write(f"{steps}\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
+        line = ""
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(f"{steps}\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
         if not line:
             self._errors.seek(0)
             raise RuntimeError(f"{self.name} ended: {self._errors.read()[-900:]}")
