@@ -1,6 +1,7 @@
 #include "agent/drain/device_events.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "agent/drain/correlation_table.hpp"
 #include "agent/drain/device_coverage.hpp"
@@ -109,6 +110,7 @@ void DeviceEvents::add_timed(const ring::Ring& ring, const DeviceRecords& record
                              const std::vector<ThreadEvents>& threads) {
   if (records.timed.empty()) return;
   const TimedCalls calls(ring, threads);
+  std::unordered_set<std::uint64_t> has_arrow;
   for (const Record* record : records.timed) {
     const event::TimedByEvent timed = event::timed_by_event_of(*record);
     const auto call = calls.find(timed.host_record);
@@ -118,12 +120,15 @@ void DeviceEvents::add_timed(const ring::Ring& ring, const DeviceRecords& record
     slice.start_ns = timed.start_ns;
     slice.end_ns = std::max(timed.start_ns, timed.end_ns);
     slice.correlation = timed.host_record;
-    slice.flow = timed.host_record | flow_bits_;
     slice.thread = call->thread;
     slice.nccl = call->index;
     slice.launch_seen = true;
-    arrows_of_threads_[call->thread].push_back(
-        {call->index, static_cast<std::uint32_t>(slices_.size())});
+    // A group's end is timed on each of its streams, and has one id for an arrow.
+    if (has_arrow.insert(timed.host_record).second) {
+      slice.flow = timed.host_record | flow_bits_;
+      arrows_of_threads_[call->thread].push_back(
+          {call->index, static_cast<std::uint32_t>(slices_.size())});
+    }
     slices_.push_back(slice);
   }
 }

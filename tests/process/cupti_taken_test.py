@@ -141,9 +141,13 @@ def events_problems(run, cycles=3):
     seen = collections.Counter((event["pid"], event["args"]["correlation"]) for event in events)
     print(f"{len(wanted)} operations, {len(events)} timed, errors up to "
           f"{max((event['args']['time error (us)'] for event in events), default=0)} us")
-    if set(seen) != wanted or set(seen.values()) != {1}:
+    streams = {key: 2 if hosts[key]["name"] == "ncclGroupEnd" else 1 for key in wanted}
+    if seen != streams:
         yield f"not timed {sorted(wanted - set(seen))[:5]}, too much {sorted(set(seen) - wanted)[:5]}, {seen}"
     yield from time_problems(trace, truth, events, hosts)
+    arrows = collections.Counter((event["ph"], event["id"]) for event in trace.events if event["ph"] in "sf")
+    if len(arrows) != 2 * len(wanted) or set(arrows.values()) != {1}:
+        yield f"{len(arrows)} ends of arrows for {len(wanted)} operations: {arrows.most_common(3)}"
     for about in trace.about:
         if about["window"]["end_ns"] <= max(ends.values()) and about["device"]["source"] != "cuda_events":
             yield f"device times from {about['device']}"
@@ -195,7 +199,7 @@ def source_problems(trace, rank, about):
     inside = [event for event in trace.events if event["ph"] == "X" and event["cat"] == "kernel"
               and event["pid"] == rank and window["begin_ns"] <= trace.begin_ns(event) < window["end_ns"]]
     by_events = about["device"]["source"] == "cuda_events"
-    wanted = {"ncclAllReduce": 6, "ncclGroupEnd": 3} if by_events else {"forward": 12, "ncclDevKernel": 9}
+    wanted = {"ncclAllReduce": 6, "ncclGroupEnd": 6} if by_events else {"forward": 12, "ncclDevKernel": 12}
     names = collections.Counter(re.split("[_ ]", event["name"])[0] for event in inside)
     if names != wanted or by_events != all("timed by" in event["args"] for event in inside):
         yield f"rank {rank}, cycle {window['cycle']}, {about['device']}: {names}"

@@ -190,6 +190,7 @@ void operations(Job& job) {
   CHECK(
       ncclAllReduce(memory, memory, count, ncclFloat32, ncclSum, job.world(), job.communication()));
   CHECK(ncclBroadcast(memory, memory, count, ncclFloat32, 0, job.world(), job.communication()));
+  CHECK(ncclAllReduce(memory, memory, 2000, ncclFloat32, ncclSum, job.world(), job.compute()));
   CHECK(ncclGroupEnd());
   CHECK(
       ncclAllReduce(memory, memory, 1000, ncclFloat32, ncclSum, job.world(), job.communication()));
