@@ -12,7 +12,8 @@ def message_problems(trace):
     """What one rank sends under a number is what the other receives under it."""
     sides = {"Dst Rank": collections.defaultdict(dict), "Src Rank": collections.defaultdict(dict)}
     for event in trace.events:
-        args = event.get("args", {})
+        # The kernels that carry the messages out name them too.
+        args = event.get("args", {}) if event.get("cat") == "nccl" else {}
         for key, messages in sides.items():
             if key in args:
                 ends = (args["comm rank"], args[key])
