@@ -18,7 +18,7 @@ void for_each_record(const ring::Ring& ring, Visit&& visit) {
     if (chunk.claim_number.load(std::memory_order_acquire) == 0) continue;
     for (const event::Record& record : chunk.records) {
       // Acquire pairs with publish(): the record's other fields are seen.
-      if (record.begin_ticks.load(std::memory_order_acquire) != 0) visit(record);
+      if (record.begin_ticks.load(std::memory_order_acquire) != 0) visit(record, chunk);
     }
   }
 }
@@ -67,6 +67,18 @@ class CorrelationSet {
   std::vector<bool> bits_;
 };
 
+bool is_work(const event::Record& record) noexcept {
+  using event::Layout;
+  return record.result == 0 && (record.layout == Layout::launch || record.layout == Layout::copy ||
+                                record.layout == Layout::peer_copy || record.layout == Layout::set);
+}
+
+// Of one thread, in nanoseconds; 0: none.
+struct Latest {
+  std::int64_t called = 0;  // the middle of the last call that we recorded
+  std::int64_t told = 0;    // the end of the last one that CUPTI told of
+};
+
 }  // namespace
 
 std::uint64_t outstanding_launches(const ring::Ring& ring, std::int64_t begin_ns,
@@ -74,7 +86,7 @@ std::uint64_t outstanding_launches(const ring::Ring& ring, std::int64_t begin_ns
   Uses uses(ring);
   Captures captures;
   std::vector<Launch> launches;
-  for_each_record(ring, [&](const event::Record& record) {
+  for_each_record(ring, [&](const event::Record& record, const ring::Chunk&) {
     if (record.layout != event::Layout::api_call) return;
     const event::ApiCall call = event::api_call_of(record);
     const ApiUse use = uses(call.name);
@@ -94,13 +106,35 @@ std::uint64_t outstanding_launches(const ring::Ring& ring, std::int64_t begin_ns
   constexpr std::uint32_t widest = std::uint32_t{1} << 28;
   if (last->correlation - first->correlation >= widest) return 0;
   CorrelationSet arrived(first->correlation, last->correlation);
-  for_each_record(ring, [&](const event::Record& record) {
+  for_each_record(ring, [&](const event::Record& record, const ring::Chunk&) {
     if (record.layout != event::Layout::device_work) return;
     arrived.add(event::device_work_of(record).correlation);
   });
   return static_cast<std::uint64_t>(
       std::count_if(launches.begin(), launches.end(),
                     [&](const Launch& launch) { return !arrived.has(launch.correlation); }));
+}
+
+std::uint64_t threads_behind(const ring::Ring& ring, const event::TickConverter& clock,
+                             std::int64_t begin_ns, std::int64_t end_ns) {
+  std::unordered_map<std::uint32_t, Latest> threads;
+  for_each_record(ring, [&](const event::Record& record, const ring::Chunk& chunk) {
+    if (record.layout == event::Layout::api_call) {
+      const event::ApiCall call = event::api_call_of(record);
+      std::int64_t& told = threads[call.thread_id].told;
+      told = std::max(told, call.end_ns);
+    }
+    const std::uint64_t end_ticks = record.end_ticks.load(std::memory_order_relaxed);
+    if (!is_work(record) || end_ticks == 0) return;
+    const std::int64_t called_ns =
+        clock.realtime_ns(record.begin_ticks.load(std::memory_order_relaxed));
+    if (called_ns < begin_ns || called_ns >= end_ns) return;
+    std::int64_t& called = threads[chunk.thread_id.load(std::memory_order_relaxed)].called;
+    called = std::max(called, called_ns + (clock.realtime_ns(end_ticks) - called_ns) / 2);
+  });
+  return static_cast<std::uint64_t>(
+      std::count_if(threads.begin(), threads.end(),
+                    [](const auto& thread) { return thread.second.told < thread.second.called; }));
 }
 
 }  // namespace traceagent::device

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "agent/event/clock_anchor.hpp"
 #include "agent/ring/ring.hpp"
 
 namespace traceagent::device {
@@ -13,5 +14,10 @@ namespace traceagent::device {
 // between the first and the last.
 std::uint64_t outstanding_launches(const ring::Ring& ring, std::int64_t begin_ns,
                                    std::int64_t end_ns);
+
+// Threads of the job whose last launch, copy or set that began in [begin_ns, end_ns) CUPTI has not
+// told of, the call itself: it lies in a buffer that still is with CUPTI, and with it may lie more.
+std::uint64_t threads_behind(const ring::Ring& ring, const event::TickConverter& clock,
+                             std::int64_t begin_ns, std::int64_t end_ns);
 
 }  // namespace traceagent::device

@@ -1,6 +1,7 @@
 #include "agent/device/outstanding.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "tests/unit/device/crafted_records.hpp"
 
@@ -61,6 +62,32 @@ TEST_F(OutstandingTest, a_captured_launch_has_no_work) {
   work(5);
   work(3);
   EXPECT_EQ(outstanding(), 0u);
+}
+
+TEST_F(OutstandingTest, a_thread_is_behind_until_its_last_call_was_told_of) {
+  const event::ClockAnchor anchor{0, 0, 0};
+  const event::TickConverter clock(&anchor, 1, 1.0);
+  const auto behind = [&] { return threads_behind(own.ring(), clock, 0, 1000); };
+  const auto host_call = [&](event::Layout layout, std::uint64_t begin, int result) {
+    event::Record* record = ring::claim(ring::writer);
+    record->layout = layout;
+    record->result = result;
+    record->end_ticks.store(begin + 20);
+    ring::publish(*record, begin);
+  };
+  const auto thread = static_cast<std::uint32_t>(gettid());
+  host_call(event::Layout::launch, 100, 0);
+  host_call(event::Layout::launch, 200, 0);
+  host_call(event::Layout::event, 300, 0);
+  host_call(event::Layout::launch, 400, 1);
+  host_call(event::Layout::launch, 1200, 0);
+  EXPECT_EQ(behind(), 1u);
+  call("cudaLaunchKernel", 1, 105, 0, thread);
+  EXPECT_EQ(behind(), 1u);
+  call("cudaLaunchKernel", 2, 216, 0, thread + 1);
+  EXPECT_EQ(behind(), 1u);
+  call("cudaLaunchKernel", 3, 215, 0, thread);
+  EXPECT_EQ(behind(), 0u);
 }
 
 TEST_F(OutstandingTest, correlations_far_apart_are_not_worth_the_memory) {
