@@ -33,10 +33,10 @@ class FakeGpu {
   std::deque<Event> events;
   bool capture_was_ended = false;
   int context_is_active = 1;
-  int events_left = 1 << 20;  // as many can be made
-  int stream_devices = 0;     // calls of cudaStreamGetDevice
-  int dead_uses = 0;          // of events that are gone
-  int calls_of_job = 0;       // from job's threads, all but asking for the last error
+  int events_left = 1 << 20;            // as many can be made
+  std::atomic<int> stream_devices = 0;  // calls of cudaStreamGetDevice
+  int dead_uses = 0;                    // of events that are gone
+  std::atomic<int> calls_of_job = 0;    // from job's threads, all but asking for the last error
   cudaError_t record_result = cudaSuccess;
   cudaError_t query_result = cudaSuccess;
   double drift = 0;                // of the device's clock
