@@ -94,6 +94,11 @@ CuptiSession::CuptiSession(ring::Ring ring, std::size_t buffer_bytes, LookUp loo
 // A forked child has a copy of us and of CUPTI's state: both are the parent's.
 bool CuptiSession::is_ours() const noexcept { return getpid() == pid_; }
 
+bool CuptiSession::is_inherited() noexcept {
+  const CuptiSession* session = live.load(std::memory_order_acquire);
+  return session != nullptr && !session->is_ours();
+}
+
 CuptiState CuptiSession::fail(CuptiState state, CuptiResult result) noexcept try {
   problem_ = problem_line(state, result, library_);
   ring::DeviceBlock& device = ring_.header().device;

@@ -39,6 +39,10 @@ class CuptiSession {
   const ActivityBuffers& buffers() const noexcept { return buffers_; }
   const RecordReader* reader() const noexcept { return reader_.get(); }
 
+  // In a forked child of a process that had a session: CUPTI's state is a copy of the parent's, and
+  // not to be touched.
+  static bool is_inherited() noexcept;
+
   // A thread of the job wants CUPTI for itself: see cupti_yield.hpp.
   void yield() noexcept;
 

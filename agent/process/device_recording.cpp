@@ -114,7 +114,8 @@ void DeviceRecording::poll(Agent& agent) noexcept try {
   agent_ = &agent;
   ++polls_;
   if (looked_.empty()) looked_.resize(agent.ring.ring.chunk_count());
-  if (is_recording(agent.windows->state()) && device_is_used()) start();
+  if (!is_recording(agent.windows->state()) || !device_is_used()) return;
+  if (!device::CuptiSession::is_inherited()) start();
 } catch (...) {
   // Out of memory: a trace without device times.
 }

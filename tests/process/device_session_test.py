@@ -197,6 +197,8 @@ os._exit(3)
         check(ended.code == 3, f"{ended}")
         subscriptions = sorted(c["subscriptions"] for c in told(place)["cupti"])
         check(sum(subscriptions) == 1, f"subscriptions by process: {subscriptions}")
+        refusals = [c["refusals"] for c in told(place)["cupti"]]
+        check(not any(refusals) and "CUPTI" not in ended.err, f"refusals {refusals}: {ended}")
 
 
 for name, test in list(globals().items()):
