@@ -1,5 +1,7 @@
 #include "agent/door/nccl_plugin_mask.hpp"
 
+#include <dlfcn.h>
+
 #include <array>
 #include <atomic>
 
@@ -40,6 +42,7 @@ void follow_mask(int* mask) noexcept {
     if (each.compare_exchange_strong(known, mask, std::memory_order_acq_rel) || known == mask) {
       // A library that the job closes would take its mask with it.
       if (known == nullptr) keep_loaded(mask);
+      dlerror();  // a failed look-up is ours: NCCL must not read it
       break;
     }
   }
