@@ -2,8 +2,7 @@
 """Holistic Trace Analysis (PyPI) finds the ranks and the steps of a folder of rank files.
 
 usage: hta_test.py BUILD DEPS [RANK_FILE...]      without files: four made by hand
-HTA leaves the last ProfilerStep out of what it analyses. Of a trace without device records it can
-tell ranks, steps and host calls; its breakdowns need kernels.
+HTA leaves the last ProfilerStep out of what it analyses. Its breakdowns are hta_device_test.py's.
 """
 import bisect
 import collections
@@ -21,12 +20,27 @@ from places import ARGUMENTS, VENV, need
 STEP = re.compile(r"ProfilerStep#(\d+)$")
 
 
+# HTA takes these for work of the device, whatever their stream.
+WAITS = ("Event Sync", "Context Sync")
+
+
+def starts_of(events):
+    """When they start; of work of the device, when the call that launched it started, if it is known."""
+    is_work = [event["cat"] in ("kernel", "gpu_memcpy", "gpu_memset") or event["name"] in WAITS for event in events]
+    call_starts = {event["args"]["correlation"]: event["ts"] for event, of_device in zip(events, is_work)
+                   if not of_device and event["cat"] != "cuda_sync" and "correlation" in event.get("args", {})}
+    for event, of_device in zip(events, is_work):
+        start = call_starts.get(event["args"]["correlation"]) if of_device else event["ts"]
+        if start is not None:
+            yield start
+
+
 def steps_in(path):
-    """{step: number of X events that start in it}, the last step left out."""
+    """{step: number of X events that belong to it}, the last step left out."""
     events = [e for e in json.loads(path.read_text())["traceEvents"] if e["ph"] == "X"]
     steps = sorted((e["ts"], e["ts"] + e["dur"], int(m[1]))
                    for e in events if (m := STEP.match(e["name"])))
-    starts = sorted(e["ts"] for e in events)
+    starts = sorted(starts_of(events))
     return {step: bisect.bisect_left(starts, end) - bisect.bisect_left(starts, begin)
             for begin, end, step in steps[:-1]}
 
