@@ -20,8 +20,9 @@ Captures::Spans Captures::find(const ThreadEvents& thread) const {
   Spans spans;
   for (const Record* record : thread.records) {
     const auto& name = api::name_of(static_cast<api::Function>(record->function)).shown;
-    const bool begins = name == "cudaStreamBeginCapture";
-    if (!begins && name != "cudaStreamEndCapture") continue;
+    const bool begins = name == "cudaStreamBeginCapture" || name == "cuStreamBeginCapture";
+    const bool ends = name == "cudaStreamEndCapture" || name == "cuStreamEndCapture";
+    if (!begins && !ends) continue;
     const std::int64_t at_ns =
         clock_.realtime_ns(record->begin_ticks.load(std::memory_order_relaxed));
     if (begins && record->result == 0) spans.emplace_back(at_ns, INT64_MAX);
