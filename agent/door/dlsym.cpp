@@ -63,9 +63,10 @@ template <class LookUp>
 void* wrapper_for(void* handle, const char* symbol, const LookUp& look_up) noexcept {
   // RTLD_DEFAULT and RTLD_NEXT find our exported wrapper by themselves where they should.
   if (symbol == nullptr || handle == RTLD_NEXT || handle == RTLD_DEFAULT) return nullptr;
-  if (!open.load(std::memory_order_relaxed)) return nullptr;
+  const bool is_open = open.load(std::memory_order_relaxed);
+  if (is_nccl_profiler_name(symbol)) return nccl_profiler_for(symbol, look_up(), is_open);
+  if (!is_open) return nullptr;
   if (is_cupti_name(symbol)) return cupti_wrapper_for(symbol, look_up());
-  if (is_nccl_profiler_name(symbol)) return nccl_profiler_for(symbol, look_up());
   const api::Function function = find_function(symbol);
   if (function == api::Function::none || function >= api::Function::nvtx_range) return nullptr;
   if (api::is_driver(function) && !driver_is_open.load(std::memory_order_relaxed)) return nullptr;

@@ -156,10 +156,12 @@ Table true_table(const Table& users, const Table& exported, const Table& pristin
 
 // Under the name of theirs, which NCCL's log shows.
 template <int version, class Table>
-void* put_in_front(const void* found, const Table& exported) noexcept {
+void* put_in_front(const void* found, const Table& exported, bool chain) noexcept {
   using Front = Door<version, true>;
   static constinit Table users{};
   users = true_table(*static_cast<const Table*>(found), exported, Door<version, false>::alone);
+  // Theirs alone, and whole.
+  if (!chain) return &users;
   users_plugins[version].store(&users, std::memory_order_release);
   Front::in_front_of_users.name = users.name;
   return &Front::in_front_of_users;
@@ -192,7 +194,7 @@ bool is_nccl_profiler_name(const char* symbol) noexcept {
   return *digit >= '0' + first_version && *digit <= '0' + last_version && digit[1] == '\0';
 }
 
-void* nccl_profiler_for(const char* symbol, void* real) noexcept {
+void* nccl_profiler_for(const char* symbol, void* real, bool chain) noexcept {
   using namespace nccl_plugin;
   if (real == nullptr) return nullptr;
   const bool ours = is_ours(real);
@@ -200,7 +202,7 @@ void* nccl_profiler_for(const char* symbol, void* real) noexcept {
 #define NCCL_PLUGIN(number)                                                                   \
   case number:                                                                                \
     return ours ? const_cast<Plugin<Door<number, false>::Init>*>(&Door<number, false>::alone) \
-                : put_in_front<number>(real, ncclProfiler_v##number);
+                : put_in_front<number>(real, ncclProfiler_v##number, chain);
 #include "agent/api/nccl_plugin.def"
 #undef NCCL_PLUGIN
     default:

@@ -21,9 +21,11 @@ void offer_nccl_plugin() noexcept;
 // the dlsym door is shut.
 bool nccl_plugin_can_be_found() noexcept;
 
-// For the dlsym door: what to answer for a symbol whose true answer is `real`; nullptr: that.
+// For the dlsym door: what to answer for a symbol whose true answer is `real`; nullptr: that. Where
+// the door is shut (`chain` false), the user's plugin alone: a table that it filled by name would
+// otherwise be empty.
 bool is_nccl_profiler_name(const char* symbol) noexcept;
-void* nccl_profiler_for(const char* symbol, void* real) noexcept;
+void* nccl_profiler_for(const char* symbol, void* real, bool chain) noexcept;
 
 // What NCCL is asked for while the schedule records; before that nothing. Called at the agent's
 // start, before the modes are set.

@@ -203,6 +203,34 @@ def user_plugin(folder, number, mask):
         yield f"coverage: {coverage}"
 
 
+def installed_plugin(folder):
+    """A libnccl-profiler.so, which NCCL opens where no plugin is named, stays the user's."""
+    (folder / "lib").mkdir()
+    (folder / "lib/libnccl-profiler.so").symlink_to(PROGRAMS / "libnccl_user_plugin_5.so")
+    done = run(folder, "nccl_plans", LD_LIBRARY_PATH=f"{BUILD}/sim/lib:{folder}/lib",
+               USER_PLUGIN_LOG=folder / "{pid}.log")
+    trace = done.trace()
+    yield from trace.problems()
+    yield from call_problems(trace, done.truth(), plans_of(folder), 5)
+    logs = list(folder.glob("*.log"))
+    if len(logs) != RANKS or any("finalize" not in log.read_text() for log in logs):
+        yield f"the user's plugin was not called: {logs}"
+    if not all(about["coverage"]["nccl_plugin"]["chained_to_users_own"] for about in trace.about):
+        yield "not chained"
+
+
+def users_plugin_without_dlsym(folder):
+    """With the dlsym door shut there is no way between NCCL and the user's plugin, and the file says so."""
+    done = run(folder, "nccl_plans", NCCL_PROFILER_PLUGIN=PROGRAMS / "libnccl_user_plugin_5.so",
+               USER_PLUGIN_LOG=folder / "{pid}.log", TRACEAGENT_DOORS_DLSYM="false")
+    trace = done.trace()
+    yield from trace.problems()
+    if len(list(folder.glob("*.log"))) != RANKS:
+        yield "the user's plugin was not called"
+    if any(doors["nccl_plugin"] != {"open": False, "calls": 0} for doors in doors_of(trace).values()):
+        yield f"{doors_of(trace)}"
+
+
 def parts(folder):
     """Kernel channels and proxies, on lanes of their own."""
     done = run(folder, "nccl_plans", TRACEAGENT_NCCL_KERNEL_CHANNELS="true", TRACEAGENT_NCCL_NETWORK="true")

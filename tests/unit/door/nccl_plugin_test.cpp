@@ -364,7 +364,7 @@ TEST(NcclPluginChain, ShowsTheUsersPluginWhatItAskedFor) {
               users_start,  users_stop,
               users_record, users_finalize};
   auto* chained =
-      static_cast<Table*>(traceagent::door::nccl_profiler_for("ncclProfiler_v5", &users));
+      static_cast<Table*>(traceagent::door::nccl_profiler_for("ncclProfiler_v5", &users, true));
   ASSERT_NE(chained, nullptr);
   EXPECT_STREQ(chained->name, "users");
   {
