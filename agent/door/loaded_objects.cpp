@@ -10,8 +10,8 @@
 
 // Where this object begins and ends in memory: from the linker.
 extern "C" {
-[[gnu::visibility("hidden")]] extern const char __ehdr_start;
-[[gnu::visibility("hidden")]] extern const char _end;
+[[gnu::visibility("hidden")]] extern const char own_begin __asm__("__ehdr_start");
+[[gnu::visibility("hidden")]] extern const char own_end __asm__("_end");
 }
 
 namespace traceagent::door {
@@ -148,7 +148,7 @@ void keep_loaded(const void* address) noexcept {
 
 bool is_ours(const void* address) noexcept {
   const auto* byte = static_cast<const char*>(address);
-  return byte >= &__ehdr_start && byte < &_end;
+  return byte >= &own_begin && byte < &own_end;
 }
 
 bool are_in_one_object(const void* first, const void* second) noexcept {
