@@ -97,6 +97,7 @@ class Counter {
   const char* cause_of(const Launch& launch);
   const char* cause_without_call(const DeviceSlice& slice) const;
   void note_streams();
+  bool has_any_work() const noexcept { return first_with_work_ns_ != INT64_MAX; }
   // One record more that the drops may explain.
   bool explain_by_loss() noexcept { return lost_ != 0 && lost_-- != 0; }
 
@@ -111,6 +112,7 @@ class Counter {
   Captures captures_;
   DeviceMatch match_;
   std::int64_t first_call_ns_ = INT64_MAX;
+  std::int64_t first_with_work_ns_ = INT64_MAX;
   // By stream handle: the latest launch whose work has come.
   std::unordered_map<std::uint64_t, std::int64_t> latest_with_work_;
 };
@@ -119,7 +121,9 @@ void Counter::note_streams() {
   for (std::size_t i = 0; i < launches_.size(); ++i) {
     const Launch& launch = launches_[i];
     first_call_ns_ = std::min(first_call_ns_, launch.start_ns);
-    if (works_[i] == 0 || launch.host_record == nullptr) continue;
+    if (works_[i] == 0) continue;
+    first_with_work_ns_ = std::min(first_with_work_ns_, launch.start_ns);
+    if (launch.host_record == nullptr) continue;
     std::int64_t& latest = latest_with_work_[launch.host_record->args[3]];
     latest = std::max(latest, launch.start_ns);
   }
@@ -129,8 +133,10 @@ const char* Counter::cause_of(const Launch& launch) {
   if (is_empty(launch.host_record) || captures_.hold(launch.thread, launch.start_ns)) {
     return cause_no_work;
   }
-  // Its call was recorded already, its kind of work not yet.
-  if (launch.start_ns < since_ns_) return cause_before_recording;
+  // Its call was recorded already, its kind of work not yet. Where CUPTI is off by now, the first
+  // work that came tells from when on it was recorded.
+  const std::int64_t since_ns = since_ns_ != 0 || !has_any_work() ? since_ns_ : first_with_work_ns_;
+  if (launch.start_ns < since_ns) return cause_before_recording;
   if (explain_by_loss()) return cause_lost;
   if (launch.host_record == nullptr) return cause_late;
   // A stream works in order: what was launched later is done, so this is not to come.
