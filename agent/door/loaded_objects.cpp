@@ -8,10 +8,12 @@
 #include <cstdint>
 #include <cstring>
 
-// Where this object begins and ends in memory: from the linker.
+// Where this object begins and ends in memory: from the linker. Hidden by hand, since an attribute
+// does not reach a name that is given so.
+__asm__(".hidden __ehdr_start\n.hidden _end");
 extern "C" {
-[[gnu::visibility("hidden")]] extern const char own_begin __asm__("__ehdr_start");
-[[gnu::visibility("hidden")]] extern const char own_end __asm__("_end");
+extern const char own_begin __asm__("__ehdr_start");
+extern const char own_end __asm__("_end");
 }
 
 namespace traceagent::door {
