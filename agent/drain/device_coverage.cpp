@@ -97,7 +97,6 @@ class Counter {
   const char* cause_of(const Launch& launch);
   const char* cause_without_call(const DeviceSlice& slice) const;
   void note_streams();
-  bool has_any_work() const noexcept { return first_with_work_ns_ != INT64_MAX; }
   // One record more that the drops may explain.
   bool explain_by_loss() noexcept { return lost_ != 0 && lost_-- != 0; }
 
@@ -112,7 +111,7 @@ class Counter {
   Captures captures_;
   DeviceMatch match_;
   std::int64_t first_call_ns_ = INT64_MAX;
-  std::int64_t first_with_work_ns_ = INT64_MAX;
+  std::int64_t first_with_work_ns_ = INT64_MAX;  // where none has come: later than all
   // By stream handle: the latest launch whose work has come.
   std::unordered_map<std::uint64_t, std::int64_t> latest_with_work_;
 };
@@ -135,7 +134,7 @@ const char* Counter::cause_of(const Launch& launch) {
   }
   // Its call was recorded already, its kind of work not yet. Where CUPTI is off by now, the first
   // work that came tells from when on it was recorded.
-  const std::int64_t since_ns = since_ns_ != 0 || !has_any_work() ? since_ns_ : first_with_work_ns_;
+  const std::int64_t since_ns = since_ns_ != 0 ? since_ns_ : first_with_work_ns_;
   if (launch.start_ns < since_ns) return cause_before_recording;
   if (explain_by_loss()) return cause_lost;
   if (launch.host_record == nullptr) return cause_late;
