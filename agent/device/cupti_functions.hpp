@@ -50,6 +50,7 @@ using Callback = void (*)(void* user, int domain, std::uint32_t id, const void* 
   FUNCTION(enable_driver_api, "cuptiActivityEnableDriverApi", (std::uint32_t id, std::uint8_t))   \
   FUNCTION(enable_all_sync_records, "cuptiActivityEnableAllSyncRecords", (std::uint8_t))          \
   FUNCTION(set_thread_id_type, "cuptiSetThreadIdType", (int))                                     \
+  FUNCTION(get_thread_id_type, "cuptiGetThreadIdType", (int*))                                    \
   FUNCTION(next_record, "cuptiActivityGetNextRecord",                                             \
            (std::uint8_t * buffer, std::size_t valid_bytes, void** record))                       \
   FUNCTION(flush_all, "cuptiActivityFlushAll", (std::uint32_t flag))                              \

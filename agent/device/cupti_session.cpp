@@ -159,7 +159,10 @@ CuptiResult CuptiSession::start() noexcept {
   const CuptiResult subscribed = cupti.subscribe(&subscriber_, on_callback, this);
   if (subscribed != cupti_result::success) return subscribed;
   // Must come before the kinds: the ids are those of /proc and of our own records.
-  if (cupti.set_thread_id_type != nullptr) cupti.set_thread_id_type(system_thread_ids);
+  if (cupti.set_thread_id_type != nullptr) {
+    if (cupti.get_thread_id_type != nullptr) cupti.get_thread_id_type(&thread_ids_before_);
+    cupti.set_thread_id_type(system_thread_ids);
+  }
   // What the job's profiler left in its buffers is the job's.
   if (job_complete.load(std::memory_order_acquire) != nullptr) cupti.flush_all(flush_forced);
   CuptiResult result = cupti.register_callbacks(on_request, on_complete);
@@ -223,6 +226,8 @@ void CuptiSession::stop() noexcept {
   if (cupti.enable_callback != nullptr) {
     cupti.enable_callback(0, subscriber_, cupti_domain::resource, context_destroy_starting);
   }
+  // PyTorch's profiler counts on CUPTI's own default.
+  if (cupti.set_thread_id_type != nullptr) cupti.set_thread_id_type(thread_ids_before_);
   cupti.unsubscribe(subscriber_);
   subscriber_ = nullptr;
   const RequestBuffer request = job_request.load(std::memory_order_acquire);

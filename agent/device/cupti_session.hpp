@@ -76,6 +76,7 @@ class CuptiSession {
   ActivityBuffers buffers_;
   std::unique_ptr<RecordReader> reader_;
   void* subscriber_ = nullptr;
+  int thread_ids_before_ = 0;            // of the job's own use of CUPTI; 0: CUPTI's default
   std::array<bool, 2> is_whole_kind_{};  // of runtime, driver: no choice of single functions
   std::atomic<CuptiState> state_{CuptiState::off};
   std::string problem_;

@@ -50,6 +50,14 @@ Record* begin_record(api::Function function, const Call& call, std::uint64_t tic
   return record;
 }
 
+inline void tell_of_first_device_call(const Record& record, int result) noexcept {
+  if (on_first_device_call.load(std::memory_order_relaxed) == nullptr) [[likely]] {
+    return;
+  }
+  if (result != 0 || !event::uses_device(record.layout)) return;
+  if (auto* told = on_first_device_call.exchange(nullptr, std::memory_order_acquire)) told();
+}
+
 template <class Call>
 void end_record(Record* record, const Call& call, int result) noexcept {
   if (record == nullptr) return;
@@ -57,6 +65,7 @@ void end_record(Record* record, const Call& call, int result) noexcept {
   call.finish(*record, result);
   // Release: a reader that sees the end sees the result too.
   record->end_ticks.store(event::read_ticks(), std::memory_order_release);
+  tell_of_first_device_call(*record, result);
 }
 
 template <class Call>

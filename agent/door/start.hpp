@@ -14,6 +14,10 @@ void start_process() noexcept;
 // thread records (start, forked child).
 extern constinit std::atomic<step::Tracker*> tracker;
 
+// Called by the thread that made the process's first recorded call of a device, once that has
+// returned; null when it is past, or when nobody waits for it.
+extern constinit std::atomic<void (*)() noexcept> on_first_device_call;
+
 // Which of CUDA's doors the options leave open: the modes are those of a class of calls, whichever
 // of the two libraries it comes from.
 extern constinit std::atomic<bool> cudart_is_open;

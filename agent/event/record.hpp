@@ -33,6 +33,12 @@ enum class Layout : std::uint8_t {
 };
 inline constexpr bool is_host_call(Layout layout) noexcept { return layout < Layout::device_work; }
 
+// Calls that succeed only where CUDA has a device in use.
+inline constexpr bool uses_device(Layout layout) noexcept {
+  return (layout >= Layout::launch && layout <= Layout::synchronise) || layout == Layout::graph ||
+         layout == Layout::collective;
+}
+
 // Record::detail of a collective. Stored in the ring file: append only.
 enum class Collective : std::uint8_t {
   all_reduce,

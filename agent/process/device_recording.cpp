@@ -38,25 +38,6 @@ bool is_recording(step::State state) noexcept {
          state == step::State::active;
 }
 
-// Whose success means that CUDA is initialised.
-bool needs_device(event::Layout layout) noexcept {
-  switch (layout) {
-    case event::Layout::launch:
-    case event::Layout::copy:
-    case event::Layout::peer_copy:
-    case event::Layout::set:
-    case event::Layout::allocation:
-    case event::Layout::stream:
-    case event::Layout::event:
-    case event::Layout::synchronise:
-    case event::Layout::graph:
-    case event::Layout::collective:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // CUDA's and CUPTI's own exit handlers run before the agent's, which was there first. This one is
 // registered after theirs and so comes before them, while the device can still be asked.
 void at_exit() noexcept {
@@ -67,27 +48,7 @@ void at_exit() noexcept {
 
 }  // namespace
 
-bool DeviceRecording::device_is_used() noexcept {
-  const ring::Ring& ring = agent_->ring.ring;
-  for (std::uint64_t i = 0; i < ring.chunk_count() && i < looked_.size(); ++i) {
-    const ring::Chunk& chunk = ring.chunk(i);
-    const std::uint64_t number = chunk.claim_number.load(std::memory_order_acquire);
-    if (number == 0) continue;
-    Looked& looked = looked_[i];
-    if (looked.claim_number != number) looked = {number, 0};
-    for (; looked.records < ring::records_per_chunk; ++looked.records) {
-      const event::Record& record = chunk.records[looked.records];
-      if (record.begin_ticks.load(std::memory_order_acquire) == 0) break;
-      if (record.end_ticks.load(std::memory_order_acquire) != 0 && record.result == 0 &&
-          needs_device(record.layout)) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
-bool DeviceRecording::start() noexcept try {
+bool DeviceRecording::start_thread() noexcept try {
   session_ = new device::CuptiSession(agent_->ring.ring, agent_->options.device_buffers,
                                       door::true_dlsym());
   sigset_t all, before;
@@ -108,16 +69,19 @@ bool DeviceRecording::start() noexcept try {
   return false;
 }
 
-void DeviceRecording::poll(Agent& agent) noexcept try {
-  if (is_running_.load(std::memory_order_relaxed) || !agent.options.doors_cupti) return;
-  if (is_finishing_.load(std::memory_order_relaxed)) return;
+void DeviceRecording::start(Agent& agent, std::uint64_t patience_ns) noexcept {
+  if (!agent.options.doors_cupti || is_finishing_.load(std::memory_order_relaxed)) return;
+  const int saved_errno = errno;
   agent_ = &agent;
-  ++polls_;
-  if (looked_.empty()) looked_.resize(agent.ring.ring.chunk_count());
-  if (!is_recording(agent.windows->state()) || !device_is_used()) return;
-  if (!device::CuptiSession::is_inherited()) start();
-} catch (...) {
-  // Out of memory: a trace without device times.
+  const std::uint64_t deadline_ns = now_ns() + patience_ns;
+  if (start_thread()) {
+    while (tried_.load(std::memory_order_acquire) == 0) {
+      const std::uint64_t now = now_ns();
+      if (now >= deadline_ns) break;
+      futex_wait(tried_, 0, deadline_ns - now);
+    }
+  }
+  errno = saved_errno;
 }
 
 void* DeviceRecording::run(void* self) noexcept {
@@ -152,6 +116,7 @@ void DeviceRecording::work() noexcept {
   const std::uint32_t forced = asked_forced_.exchange(0, std::memory_order_acq_rel);
   const bool wanted = is_wanted();
   if (!wanted) was_refused_ = false;
+  if (!wanted) note_tried();
   if (wanted && !session_->is_recording()) {
     try_enable();
   } else if (!wanted) {
@@ -164,6 +129,10 @@ void DeviceRecording::work() noexcept {
   futex_wake(delivered_);
 }
 
+void DeviceRecording::note_tried() noexcept {
+  if (tried_.exchange(1, std::memory_order_release) == 0) futex_wake(tried_);
+}
+
 void DeviceRecording::try_enable() noexcept try {
   const step::State state = agent_->windows->state();
   // Once in each cycle: what was refused a moment ago is refused now.
@@ -174,6 +143,7 @@ void DeviceRecording::try_enable() noexcept try {
   driver.look(door::true_dlsym());
   if (driver.is_loaded() && !driver.is_initialised()) return;
   const device::CuptiState got = session_->enable();
+  note_tried();
   was_refused_ = got != device::CuptiState::recording;
   is_refused_.store(was_refused_, std::memory_order_relaxed);
   if (!was_refused_) {

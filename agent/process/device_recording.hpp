@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "agent/device/cupti_session.hpp"
 #include "agent/ring/layout.hpp"
@@ -18,14 +17,11 @@ struct Agent;
 
 class DeviceRecording {
  public:
-  // By the drain thread. Starts the thread once the job uses a device; never before, since a
-  // process that only forks workers must not be the one that initialises CUDA.
-  void poll(Agent& agent) noexcept;
-
-  // For the first second of polls, until the thread is there: a poll soon finds the first call.
-  bool is_expected() const noexcept {
-    return polls_ < 1000 && polls_ != 0 && !is_running_.load(std::memory_order_relaxed);
-  }
+  // By the thread of the job that has just made the first call of a device, and never before, since
+  // a process that only forks workers must not be the one that initialises CUDA. Starts the thread
+  // and waits until CUPTI is on or refused, at most `patience_ns`: a program of a few milliseconds
+  // would be over before that.
+  void start(Agent& agent, std::uint64_t patience_ns) noexcept;
 
   // By the drain thread: all that the closed window's calls launched has been told of, or is given
   // up (option device.settle) and counted.
@@ -53,20 +49,15 @@ class DeviceRecording {
     std::uint32_t asked = 0;
     bool is_forced = false;
   };
-  // How far the look for the first call of a device has come in a chunk.
-  struct Looked {
-    std::uint64_t claim_number = 0;
-    std::size_t records = 0;
-  };
 
   static void* run(void* self) noexcept;
   void loop() noexcept;
   void work() noexcept;
   void try_enable() noexcept;
+  void note_tried() noexcept;
   void sleep(std::uint32_t seen) noexcept;
   bool is_wanted() const noexcept;
-  bool device_is_used() noexcept;
-  bool start() noexcept;
+  bool start_thread() noexcept;
 
   std::uint32_t ask(bool forced) noexcept;
   bool is_delivered(std::uint32_t asked) const noexcept;
@@ -76,8 +67,6 @@ class DeviceRecording {
   void deliver_last(std::uint64_t deadline_ns) noexcept;
 
   Agent* agent_ = nullptr;
-  std::vector<Looked> looked_;
-  std::uint32_t polls_ = 0;
   device::CuptiSession* session_ = nullptr;  // never destroyed: CUPTI may call back at any time
   std::atomic<bool> is_running_{false};
   std::atomic<bool> is_refused_{false};
@@ -93,6 +82,7 @@ class DeviceRecording {
   std::atomic<std::uint32_t> asked_{0};
   std::atomic<std::uint32_t> asked_forced_{0};
   std::atomic<std::uint32_t> delivered_{0};  // futex: the flush that was asked for has returned
+  std::atomic<std::uint32_t> tried_{0};      // futex: CUPTI is on or refused for the first time
   std::atomic<bool> is_finishing_{false};
   std::atomic<bool> is_finished_{false};  // or given up
   std::atomic<std::uint32_t> stop_{0};

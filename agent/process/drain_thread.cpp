@@ -23,8 +23,6 @@ constexpr std::uint64_t recording_period_ns = 20 * ms;
 constexpr std::uint64_t waiting_period_ns = 100 * ms;
 // Nothing will be recorded any more: it waits for the exit, and looks if it is alone.
 constexpr std::uint64_t off_period_ns = 1000 * ms;
-// The first call of a device switches CUPTI on: what runs before is not seen.
-constexpr std::uint64_t first_call_period_ns = 1 * ms;
 constexpr std::uint64_t look_period_ns = 1000 * ms;
 
 bool any_window_closed(const Agent& agent) noexcept {
@@ -67,7 +65,6 @@ void DrainThread::sleep() noexcept {
   if (agent_->windows->state() == step::State::off && !any_window_closed(*agent_)) {
     period_ns = off_period_ns;
   }
-  if (agent_->device.is_expected()) period_ns = std::min(period_ns, first_call_period_ns);
   futex_wait(wake_, 0, period_ns);
 }
 

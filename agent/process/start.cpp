@@ -168,6 +168,15 @@ std::unique_ptr<Agent> make_agent() {
   return made;
 }
 
+// Once in the life of a process, after the call that made CUDA's context, which took far longer.
+constexpr std::uint64_t first_device_call_patience_ns = 500'000'000;
+
+void start_device_recording() noexcept {
+  Agent* running = agent.load(std::memory_order_acquire);
+  if (running == nullptr || running->pid != getpid()) return;
+  running->device.start(*running, first_device_call_patience_ns);
+}
+
 void begin(Agent& made) {
   event::choose_tick_source();
   ring::Header& header = made.ring.ring.header();
@@ -182,6 +191,7 @@ void begin(Agent& made) {
   record_into(made);
   agent.store(&made, std::memory_order_release);
   door::tracker.store(made.tracker.get(), std::memory_order_release);
+  door::on_first_device_call.store(start_device_recording, std::memory_order_release);
   made.windows->begin_startup(event::read_ticks());
   if (!made.drain.start(made)) {
     // Without it nothing could be written or bounded.
@@ -207,6 +217,7 @@ void remove_ring(const Agent& made) {
 }
 
 void switch_off() noexcept {
+  door::on_first_device_call.store(nullptr, std::memory_order_relaxed);
   step::set_all_modes(step::Mode::pass);
   door::tracker.store(nullptr, std::memory_order_release);
   agent.store(nullptr, std::memory_order_release);
@@ -218,6 +229,7 @@ void forget_after_fork() noexcept {
                       agent.load(std::memory_order_relaxed) == nullptr;
   if (is_off) return;
   // The parent's agent stays allocated in the child and is never used: its ring is the parent's.
+  door::on_first_device_call.store(nullptr, std::memory_order_relaxed);
   door::tracker.store(nullptr, std::memory_order_relaxed);
   agent.store(nullptr, std::memory_order_relaxed);
   device::forget_event_timing();

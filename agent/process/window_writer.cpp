@@ -172,7 +172,6 @@ void WindowWriter::poll() noexcept {
   agent_.tracker->poll(now_ticks, now_ns);
   agent_.windows->refresh_modes();
   bound_startup(now_ticks);
-  agent_.device.poll(agent_);
   agent_.event_times.poll(agent_, agent_.device.is_refused());
   write_closed(now_ticks - std::min(now_ticks, settle_ticks_));
   free_chunks(now_ticks);
