@@ -10,7 +10,8 @@ import tempfile
 
 BUILD, GOLDEN = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(__file__).with_name("rank_file.json")
 ENVIRONMENT = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": f"{BUILD}/sim/lib", "TRACEAGENT_RUN_NAME": "run", "TRACEAGENT_QUIET": "1",
-               "TRACEAGENT_SCHEDULE": "warmup=1,active=1,repeat=1"}
+               "TRACEAGENT_SCHEDULE": "warmup=1,active=1,repeat=1",
+               "TRACEAGENT_DOORS_CUPTI": "false"}  # device times have tests of their own
 # What differs from run to run, and the options, which have a test of their own.
 VARYING = [(r'"options": \{.*\}(?=, "coverage")', '"options": {}'), (r'("(?:ts|dur)":)[\d.]+', r"\1TIME"),
            (r'("(?:\w+_ns|baseTimeNanoseconds|clock_sync_\w+|ns_per_\w+|percent_of_window|anchors|ring_bytes)": ?)[\d.e+-]+', r"\1TIME"),
