@@ -34,6 +34,9 @@ bool ActivityBuffers::reserve(std::size_t total_bytes) noexcept {
 }
 
 ActivityBuffers::~ActivityBuffers() {
+  for (auto& place : extra_) {
+    if (std::byte* buffer = place.load(std::memory_order_relaxed)) munmap(buffer, buffer_bytes_);
+  }
   if (base_ != nullptr) munmap(base_, count_ * buffer_bytes_);
 }
 
@@ -58,8 +61,42 @@ std::byte* ActivityBuffers::take() noexcept {
   return nullptr;
 }
 
+std::byte* ActivityBuffers::take_extra() noexcept {
+  // Counted first: so many places at least are free.
+  if (base_ == nullptr || extra_lent_.fetch_add(1, std::memory_order_relaxed) >= most_extra) {
+    if (base_ != nullptr) extra_lent_.fetch_sub(1, std::memory_order_relaxed);
+    return nullptr;
+  }
+  void* memory = mmap(nullptr, buffer_bytes_, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory != MAP_FAILED) {
+    auto* buffer = static_cast<std::byte*>(memory);
+    for (auto& place : extra_) {
+      std::byte* nothing = nullptr;
+      if (place.compare_exchange_strong(nothing, buffer, std::memory_order_acq_rel)) return buffer;
+    }
+    munmap(memory, buffer_bytes_);
+  }
+  extra_lent_.fetch_sub(1, std::memory_order_relaxed);
+  return nullptr;
+}
+
+std::size_t ActivityBuffers::place_of_extra(const std::byte* buffer) const noexcept {
+  if (extra_lent() == 0) return most_extra;
+  std::size_t place = 0;
+  while (place < most_extra && extra_[place].load(std::memory_order_acquire) != buffer) ++place;
+  return place;
+}
+
 void ActivityBuffers::give_back(const std::byte* buffer) noexcept {
-  if (!owns(buffer)) return;
+  if (!is_pooled(buffer)) {
+    const std::size_t place = buffer != nullptr ? place_of_extra(buffer) : most_extra;
+    if (place == most_extra) return;
+    std::byte* extra = extra_[place].exchange(nullptr, std::memory_order_acq_rel);
+    munmap(extra, buffer_bytes_);
+    extra_lent_.fetch_sub(1, std::memory_order_relaxed);
+    return;
+  }
   const std::size_t index = static_cast<std::size_t>(buffer - base_) / buffer_bytes_;
   const std::uint64_t bit = std::uint64_t{1} << (index % word_bits);
   lent_[index / word_bits].fetch_and(~bit, std::memory_order_release);

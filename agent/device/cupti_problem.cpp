@@ -39,8 +39,8 @@ std::string problem_line(CuptiState state, CuptiResult result, const CuptiLibrar
              "nvidia/cuda_cupti/lib of the Python packages) to LD_LIBRARY_PATH";
     case CuptiState::taken:
       return what +
-             "CUPTI is in use by another profiler (torch.profiler, nsys): we try again in the next "
-             "cycle of the schedule; let the other one end";
+             "CUPTI is in use by another profiler (torch.profiler, nsys, a debugger): we try again "
+             "in the next cycle of the schedule; let the other one end";
     case CuptiState::refused:
       return what + text_of(result, library) +
              ": load the driver's module with NVreg_RestrictProfilingToAdminUsers=0 or give the "
@@ -48,7 +48,8 @@ std::string problem_line(CuptiState state, CuptiResult result, const CuptiLibrar
     default:
       break;
   }
-  if (result == cupti_result::not_compatible) {
+  // A CUPTI that is newer than the driver says the one or the other.
+  if (result == cupti_result::not_compatible || result == cupti_result::not_initialised) {
     return what + library.path +
            " does not fit the driver: update the driver or put an older "
            "CUPTI first in LD_LIBRARY_PATH";

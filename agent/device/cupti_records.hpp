@@ -40,6 +40,8 @@ inline constexpr std::uint32_t copy_graph_node = 14;       // CUDA 11.1
 inline constexpr std::uint32_t graph_id = 15;              // CUDA 11.2
 inline constexpr std::uint32_t cluster = 18;               // CUDA 11.8
 inline constexpr std::uint32_t overhead_correlation = 20;  // CUDA 12.2
+// Not a field: from here on CUPTI drops records where it is refused a buffer; before, it crashed.
+inline constexpr std::uint32_t refusable_buffers = 27;  // CUDA 12.9
 }  // namespace since
 
 // CUpti_ActivityKernel4 and later: prefixes of each other.

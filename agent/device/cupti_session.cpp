@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "agent/device/cupti_yield.hpp"
+#include "agent/event/no_cancellation.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/ring/writer.hpp"
 
@@ -56,6 +57,7 @@ class OwnWork {
   OwnWork& operator=(const OwnWork&) = delete;
 
  private:
+  const event::NoCancellation no_cancellation_;
   int errno_;
 };
 
@@ -85,11 +87,18 @@ class CuptiSession::Held {
 
 namespace {
 constexpr std::uint64_t our_patience_ns = 10'000'000'000;
-constexpr std::uint64_t job_patience_ns = 1'000'000'000;
+// CUPTI takes seconds to start where there are many devices: the job that asked for it in the midst
+// of that would be told that it is taken.
+constexpr std::uint64_t job_patience_ns = 5'000'000'000;
 }  // namespace
 
 CuptiSession::CuptiSession(ring::Ring ring, std::size_t buffer_bytes, LookUp look_up)
     : ring_(ring), buffer_bytes_(buffer_bytes), look_up_(look_up), pid_(getpid()) {}
+
+CuptiSession::CuptiSession(ring::Ring ring, std::size_t buffer_bytes, CuptiLibrary library)
+    : CuptiSession(ring, buffer_bytes, [](void*, const char*) -> void* { return nullptr; }) {
+  library_ = std::move(library);
+}
 
 // A forked child has a copy of us and of CUPTI's state: both are the parent's.
 bool CuptiSession::is_ours() const noexcept { return getpid() == pid_; }
@@ -100,12 +109,13 @@ bool CuptiSession::is_inherited() noexcept {
 }
 
 CuptiState CuptiSession::fail(CuptiState state, CuptiResult result) noexcept try {
-  problem_ = problem_line(state, result, library_);
+  const std::string problem = problem_line(state, result, library_);
   ring::DeviceBlock& device = ring_.header().device;
   const std::uint32_t before = device.problem.load(std::memory_order_relaxed);
-  if (ring_.name(before) != problem_) {
-    device.problem.store(ring_.add_name(problem_), std::memory_order_release);
+  if (ring_.name(before) != problem) {
+    device.problem.store(ring_.add_name(problem), std::memory_order_release);
   }
+  problem_result_.store(result, std::memory_order_relaxed);
   // Whoever times by CUDA events goes by it.
   device.source.store(ring::DeviceSource::cuda_events, std::memory_order_release);
   state_.store(state, std::memory_order_release);
@@ -115,10 +125,17 @@ CuptiState CuptiSession::fail(CuptiState state, CuptiResult result) noexcept try
   return state;
 }
 
+// Made anew each time: a thread of the job that yields may fail us in the same moment.
+std::string CuptiSession::problem() const {
+  const CuptiState now = state();
+  if (now == CuptiState::off || now == CuptiState::recording) return {};
+  return problem_line(now, problem_result_.load(std::memory_order_relaxed), library_);
+}
+
 CuptiState CuptiSession::open() noexcept try {
-  if (!library_.path.empty()) return CuptiState::off;
+  if (reader_ != nullptr) return CuptiState::off;
   driver_.look(look_up_);
-  library_ = open_cupti(look_up_, driver_.cuda_major());
+  if (library_.path.empty()) library_ = open_cupti(look_up_, driver_.cuda_major());
   if (library_.path.empty()) return CuptiState::absent;
   api_.learn(library_.functions);
   reader_ =
@@ -126,7 +143,6 @@ CuptiState CuptiSession::open() noexcept try {
   ring_.header().device.cupti_version.store(library_.version, std::memory_order_relaxed);
   return CuptiState::off;
 } catch (...) {
-  library_.path.clear();
   return CuptiState::failed;
 }
 
@@ -135,22 +151,26 @@ CuptiState CuptiSession::enable() noexcept {
   const Held held(held_, our_patience_ns);
   if (!held || !is_ours()) return state();
   if (is_recording()) return CuptiState::recording;
+  ring::DeviceBlock& device = ring_.header().device;
+  // Kept until here: windows that ended before are written by it.
+  device.recording_since_ns.store(0, std::memory_order_relaxed);
   if (job_has_it.load(std::memory_order_acquire)) return fail(CuptiState::taken, 0);
   const CuptiState opened = open();
   if (opened != CuptiState::off) return fail(opened, 0);
   if (!buffers_.reserve(buffer_bytes_)) return fail(CuptiState::failed, 0);
   const CuptiResult result = start();
   if (result != cupti_result::success) return fail(state_of(result), result);
-  problem_.clear();
   describe_devices();
-  ring::DeviceBlock& device = ring_.header().device;
   device.problem.store(0, std::memory_order_relaxed);
   device.recording_since_ns.store(realtime_ns(), std::memory_order_relaxed);
-  device.source.store(ring::DeviceSource::cupti, std::memory_order_release);
   const auto door = static_cast<std::size_t>(ring::DoorId::cupti);
   ring_.header().door_open[door].store(1, std::memory_order_relaxed);
   state_.store(CuptiState::recording, std::memory_order_release);
-  return CuptiState::recording;
+  // After the state: who sees CUPTI as the source sees it recording.
+  device.source.store(ring::DeviceSource::cupti, std::memory_order_release);
+  // The job asked for it meanwhile, and may have stopped waiting for us.
+  if (job_has_it.load(std::memory_order_acquire)) give_up();
+  return state();
 }
 
 CuptiResult CuptiSession::start() noexcept {
@@ -226,7 +246,8 @@ void CuptiSession::stop() noexcept {
   if (cupti.enable_callback != nullptr) {
     cupti.enable_callback(0, subscriber_, cupti_domain::resource, context_destroy_starting);
   }
-  // PyTorch's profiler counts on CUPTI's own default.
+  // PyTorch's profiler counts on CUPTI's own defaults.
+  if (cupti.enable_all_sync_records != nullptr) cupti.enable_all_sync_records(1);
   if (cupti.set_thread_id_type != nullptr) cupti.set_thread_id_type(thread_ids_before_);
   cupti.unsubscribe(subscriber_);
   subscriber_ = nullptr;
@@ -237,8 +258,9 @@ void CuptiSession::stop() noexcept {
 
 void CuptiSession::deliver(bool forced) noexcept {
   const std::int64_t before_ns = realtime_ns();
-  library_.functions.flush_all(forced ? flush_forced : 0);
+  const CuptiResult result = library_.functions.flush_all(forced ? flush_forced : 0);
   count_dropped(nullptr, 0);
+  if (result != cupti_result::success) return;
   ring_.header().device.delivered_until_ns.store(before_ns, std::memory_order_release);
 }
 
@@ -246,6 +268,8 @@ void CuptiSession::flush(bool forced) noexcept {
   const OwnWork own_work;
   const Held held(held_, our_patience_ns);
   if (!held || !is_ours() || !is_recording()) return;
+  // The job asked for CUPTI, and did not get our lock in time.
+  if (job_has_it.load(std::memory_order_acquire)) return give_up();
   deliver(forced);
   describe_devices();
 }
@@ -257,17 +281,20 @@ void CuptiSession::disable() noexcept {
   deliver(false);
   stop();
   describe_devices();
-  ring_.header().device.recording_since_ns.store(0, std::memory_order_relaxed);
   state_.store(CuptiState::off, std::memory_order_release);
 }
 
 void CuptiSession::yield() noexcept {
+  // Before all: in a forked child the lock may be held for ever.
+  if (!is_ours()) return;
   const OwnWork own_work;
   const Held held(held_, job_patience_ns);
-  if (!held || !is_ours() || !is_recording()) return;
+  if (held && is_recording()) give_up();
+}
+
+void CuptiSession::give_up() noexcept {
   deliver(false);
   stop();
-  ring_.header().device.recording_since_ns.store(0, std::memory_order_relaxed);
   fail(CuptiState::taken, 0);
 }
 
@@ -311,11 +338,27 @@ void CuptiSession::on_request(std::uint8_t** buffer, std::size_t* bytes,
                               std::size_t* records) noexcept {
   const int saved_errno = errno;
   CuptiSession* session = live.load(std::memory_order_acquire);
-  std::byte* taken = session != nullptr && session->is_ours() ? session->buffers_.take() : nullptr;
+  std::byte* taken = session != nullptr && session->is_ours() ? session->lend() : nullptr;
   *buffer = reinterpret_cast<std::uint8_t*>(taken);
   *bytes = taken != nullptr ? session->buffers_.buffer_bytes() : 0;
   *records = 0;  // as many as fit
   errno = saved_errno;
+}
+
+std::byte* CuptiSession::lend() noexcept {
+  std::byte* buffer = buffers_.take();
+  if (buffer != nullptr || library_.version >= since::refusable_buffers) return buffer;
+  return buffers_.take_extra();
+}
+
+void CuptiSession::take_back(const std::byte* buffer, std::size_t valid_bytes) noexcept {
+  auto* bytes = reinterpret_cast<std::uint8_t*>(const_cast<std::byte*>(buffer));
+  if (valid_bytes != 0) {
+    // Counting is many times faster than keeping: memory comes back before there is too much.
+    buffers_.is_overrun() ? reader_->discard(bytes, valid_bytes)
+                          : reader_->read(bytes, valid_bytes);
+  }
+  buffers_.give_back(buffer);
 }
 
 void CuptiSession::on_complete(void* context, std::uint32_t stream, std::uint8_t* buffer,
@@ -330,8 +373,7 @@ void CuptiSession::on_complete(void* context, std::uint32_t stream, std::uint8_t
     if (complete != nullptr) complete(context, stream, buffer, bytes, valid_bytes);
     return;
   }
-  if (valid_bytes != 0) session->reader_->read(buffer, valid_bytes);
-  session->buffers_.give_back(start);
+  session->take_back(start, valid_bytes);
   session->count_dropped(context, stream);
 }
 
@@ -350,11 +392,6 @@ void yield_to_job() noexcept {
 }
 
 void job_is_done() noexcept { job_has_it.store(false, std::memory_order_release); }
-
-bool ours_is_active() noexcept {
-  const CuptiSession* session = live.load(std::memory_order_acquire);
-  return session != nullptr && session->is_recording();
-}
 
 void remember_job_callbacks(void* request, void* complete) noexcept {
   job_request.store(reinterpret_cast<RequestBuffer>(request), std::memory_order_release);

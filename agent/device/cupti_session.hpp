@@ -22,6 +22,8 @@ class CuptiSession {
  public:
   // `buffer_bytes`: all that is ever lent to CUPTI.
   CuptiSession(ring::Ring ring, std::size_t buffer_bytes, LookUp look_up);
+  // With this library instead of one that is looked for.
+  CuptiSession(ring::Ring ring, std::size_t buffer_bytes, CuptiLibrary library);
 
   // The three below: one thread of ours at a time, and never one of the job's.
   // Subscribes and enables. What comes of it is also in the ring's DeviceBlock.
@@ -33,8 +35,8 @@ class CuptiSession {
 
   CuptiState state() const noexcept { return state_.load(std::memory_order_acquire); }
   bool is_recording() const noexcept { return state() == CuptiState::recording; }
-  // Of the last enable() that failed; empty: none.
-  const std::string& problem() const noexcept { return problem_; }
+  // Why it does not record, as a line for the user; empty: nothing is the matter. By our thread.
+  std::string problem() const;
   const CuptiLibrary& library() const noexcept { return library_; }
   const ActivityBuffers& buffers() const noexcept { return buffers_; }
   const RecordReader* reader() const noexcept { return reader_.get(); }
@@ -50,6 +52,9 @@ class CuptiSession {
   class Held;
 
   CuptiState fail(CuptiState state, CuptiResult result) noexcept;
+  void give_up() noexcept;
+  std::byte* lend() noexcept;
+  void take_back(const std::byte* buffer, std::size_t valid_bytes) noexcept;
   CuptiState open() noexcept;
   CuptiResult start() noexcept;
   CuptiResult enable_kinds() noexcept;
@@ -79,7 +84,7 @@ class CuptiSession {
   int thread_ids_before_ = 0;            // of the job's own use of CUPTI; 0: CUPTI's default
   std::array<bool, 2> is_whole_kind_{};  // of runtime, driver: no choice of single functions
   std::atomic<CuptiState> state_{CuptiState::off};
-  std::string problem_;
+  std::atomic<CuptiResult> problem_result_{0};
   std::uint64_t described_devices_ = 0;
   std::string described_streams_;
   // Between our thread and a thread of the job that yields. No callback takes it, and whoever

@@ -6,14 +6,12 @@ namespace traceagent::device {
 
 // Call before the job's cuptiSubscribe*, cuptiActivityRegisterCallbacks or cuptiActivityEnable*
 // goes on to the library. If we record, all is flushed, disabled and unsubscribed before it returns
-// (at most about a second later). From then on CUPTI is left alone until job_is_done().
+// (at most five seconds later, where CUPTI was just being switched on). From then on CUPTI is left
+// alone until job_is_done().
 void yield_to_job() noexcept;
 
 // After the job's cuptiUnsubscribe or cuptiFinalize: the next cycle of the schedule may try again.
 void job_is_done() noexcept;
-
-// True while we hold the subscription.
-bool ours_is_active() noexcept;
 
 // The buffer callbacks that the job registered last (CUpti_BuffersCallbackRequestFunc and
 // …CompleteFunc): registered again when our window is over, because PyTorch's profiler registers

@@ -87,6 +87,13 @@ void RecordReader::read(std::uint8_t* buffer, std::size_t valid_bytes) noexcept 
   }
 }
 
+void RecordReader::discard(std::uint8_t* buffer, std::size_t valid_bytes) noexcept {
+  std::uint64_t records = 0;
+  void* record = nullptr;
+  while (next_(buffer, valid_bytes, &record) == cupti_result::success) ++records;
+  ring_.count_drop(ring::DropCause::device_dropped, records);
+}
+
 void RecordReader::read_one(const std::byte* record) noexcept {
   switch (static_cast<ActivityKind>(load<std::uint32_t>(record, 0))) {
     case ActivityKind::kernel:
@@ -349,7 +356,7 @@ void RecordReader::read_stream(const std::byte* record) noexcept {
 }
 
 std::string RecordReader::streams_json() const {
-  // The ring keeps 4,095 bytes of a text.
+  // Far below what the ring keeps of a text: each new stream writes all of it again.
   constexpr std::size_t most_bytes = 4000;
   std::string json;
   for (const Stream& stream : streams_) {

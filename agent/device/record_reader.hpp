@@ -38,6 +38,8 @@ class RecordReader {
   // From any thread, CUPTI's or the job's. Records that find no room in the ring are counted as
   // device_ring_full.
   void read(std::uint8_t* buffer, std::size_t valid_bytes) noexcept;
+  // Counts the buffer's records as device_dropped and keeps none.
+  void discard(std::uint8_t* buffer, std::size_t valid_bytes) noexcept;
 
   void set_shape(std::uint32_t device, DeviceShape shape) noexcept;
   // Where a context belongs that no record has named: where the process uses one device.
