@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "agent/event/no_cancellation.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/ring/writer.hpp"
 
@@ -85,7 +86,7 @@ void OperationTimer::begin(const event::Record& record, cudaStream_t stream, int
   if (device < 0) device = device_of(*api, calls, stream);
   EventSlot* slot = device >= 0 ? slot_of_thread(device) : nullptr;
   if (slot == nullptr) return count_untimed(Untimed::no_events);
-  if (!slot->ready.pop(operation_.pair)) {
+  if (!slot->take(operation_.pair)) {
     slot->wanting.fetch_add(1, std::memory_order_relaxed);
     return count_untimed(Untimed::no_events);
   }
@@ -101,7 +102,7 @@ void OperationTimer::begin(const event::Record& record, cudaStream_t stream, int
 void OperationTimer::end(bool launched) noexcept {
   if (slot_ == nullptr) return;
   if (!launched) return give_up(Untimed::not_launched);
-  if (slot_->is_lost.load(std::memory_order_relaxed)) return give_up(Untimed::lost_device);
+  if (slot_->is_dead(operation_.pair)) return give_up(Untimed::lost_device);
   QuietCalls calls(*api_);
   if (!calls.is_clean()) return give_up(Untimed::pending_error);
   const auto stream = reinterpret_cast<cudaStream_t>(operation_.stream);
@@ -128,6 +129,7 @@ void before_device_reset() noexcept {
   // Sequentially consistent on both sides: the drain raises its flag, then looks at the count.
   device_resets.fetch_add(1, std::memory_order_seq_cst);
   const int saved_errno = errno;
+  const event::NoCancellation no_cancellation;
   for (int i = 0; i < 100 && drain_uses_events.load(std::memory_order_seq_cst); ++i) {
     const timespec pause{0, 1'000'000};
     nanosleep(&pause, nullptr);

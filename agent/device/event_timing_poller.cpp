@@ -132,9 +132,25 @@ bool EventPoller::add_device(int number) {
   if (api_->set_device(number) != cudaSuccess) return false;
   Device device{number, std::make_unique<EventBase>(*api_), {}, 0};
   if (!device.base->prepare() || !device.base->renew(wall_ns())) return false;
-  if (!add_thread(device)) return false;
+  revive_threads(device);
+  if (device.threads.empty() && !add_thread(device)) return false;
   devices_.push_back(std::move(device));
   return true;
+}
+
+// A job may reset its device again and again: its threads go on with the slots they have.
+void EventPoller::revive_threads(Device& device) {
+  for (const auto& place : event_slots) {
+    EventSlot* slot = place.load(std::memory_order_relaxed);
+    if (slot == nullptr || slot->device != device.number || !slot->is_lost.load()) continue;
+    const std::uint32_t wanting = slot->wanting.load(std::memory_order_relaxed);
+    device.threads.push_back({slot, 0, pairs_at_first, wanting, {}});
+    collect(device.threads.back());
+    slot->life.fetch_add(1, std::memory_order_release);
+    fill(device.threads.back());
+    // Release: who finds it alive sees its life.
+    slot->is_lost.store(false, std::memory_order_release);
+  }
 }
 
 bool EventPoller::add_thread(Device& device) {
@@ -157,15 +173,25 @@ void EventPoller::fill(Thread& thread) noexcept {
     thread.wanted = std::min<std::uint32_t>(thread.wanted * 2, pairs_at_most);
   }
   for (std::uint32_t i = 0; i < pairs_at_once && thread.pairs < thread.wanted; ++i) {
-    EventPair pair{};
+    EventPair pair{nullptr, nullptr, thread.slot->life.load(std::memory_order_relaxed)};
     if (api_->create_event(&pair.start, cudaEventDefault) != cudaSuccess ||
         api_->create_event(&pair.end, cudaEventDefault) != cudaSuccess) {
       thread.wanted = thread.pairs;  // what there is must do
       return;
     }
-    thread.slot->ready.push(pair);
     ++thread.pairs;
+    if (!give(thread, pair)) {
+      thread.wanted = thread.pairs;
+      return;
+    }
   }
+}
+
+// Dead pairs that its thread has not passed over yet may leave no place.
+bool EventPoller::give(Thread& thread, const EventPair& pair) noexcept {
+  const bool is_given = thread.slot->ready.push(pair);
+  if (!is_given) --thread.pairs;
+  return is_given;
 }
 
 bool EventPoller::poll_device(Device& device) {
@@ -188,8 +214,11 @@ bool EventPoller::poll_device(Device& device) {
 void EventPoller::collect(Thread& thread) {
   TimedOperation operation;
   while (thread.slot->begun.pop(operation)) {
+    const bool is_dead = thread.slot->is_dead(operation.pair);
+    if (is_dead && !operation.is_void) count_untimed(Untimed::lost_device);
+    if (is_dead) continue;
     if (operation.is_void) {
-      thread.slot->ready.push(operation.pair);
+      give(thread, operation.pair);
     } else {
       thread.running.push_back(operation);
     }
@@ -219,14 +248,14 @@ bool EventPoller::read(Device& device, Thread& thread) noexcept {
             : std::nullopt;
     if (times) {
       if (tell(operation, device.number, *times)) ++timed_;
-      thread.slot->ready.push(operation.pair);
+      give(thread, operation.pair);
     } else if (device.base->is_known()) {
       // The context is gone or broken: no event of it can be used again.
       thread.running[kept++] = operation;
       is_alive = false;
     } else {
       count_untimed(Untimed::refused);
-      thread.slot->ready.push(operation.pair);
+      give(thread, operation.pair);
     }
   }
   thread.running.resize(kept);

@@ -52,10 +52,12 @@ class EventPoller {
   void look_for_devices();
   bool add_device(int number);
   bool add_thread(Device& device);
+  void revive_threads(Device& device);
   void fill(Thread& thread) noexcept;
   bool poll_device(Device& device);
   bool read(Device& device, Thread& thread) noexcept;
   void collect(Thread& thread);
+  static bool give(Thread& thread, const EventPair& pair) noexcept;
   void keep_one_ready(Device& device);
   void give_back_of_dead_threads(Device& device) noexcept;
   void lose(Device& device);

@@ -16,6 +16,7 @@ namespace traceagent::device {
 struct EventPair {
   cudaEvent_t start;
   cudaEvent_t end;
+  std::uint32_t life;  // of the slot, in which they were made
 };
 
 // An operation of the job whose pair has been recorded.
@@ -34,19 +35,30 @@ struct EventSlot {
   explicit EventSlot(int of) noexcept : device(of) {}
 
   const int device;
-  std::atomic<std::uint32_t> owner{0};    // thread id, 0: ready for any thread
-  std::atomic<bool> is_lost{false};       // its events died with their context: never to be used
+  std::atomic<std::uint32_t> owner{0};  // thread id, 0: ready for any thread
+  std::atomic<bool> is_lost{false};     // its events died with their context
+  std::atomic<std::uint32_t> life{1};  // rises when it has others: pairs of an earlier one are dead
   std::atomic<std::uint32_t> wanting{0};  // operations that found no pair
   EventQueue<EventPair, pairs_at_most> ready;
   EventQueue<TimedOperation, pairs_at_most> begun;
 
-  // The drain's own.
-  std::uint32_t pairs = 0;  // in existence
-  std::uint32_t wanting_seen = 0;
+  // By its thread. False: there is none.
+  bool take(EventPair& pair) noexcept {
+    const std::uint32_t now = life.load(std::memory_order_acquire);
+    while (ready.pop(pair)) {
+      if (pair.life == now) return true;
+    }
+    return false;
+  }
+  bool is_dead(const EventPair& pair) const noexcept {
+    return is_lost.load(std::memory_order_relaxed) ||
+           pair.life != life.load(std::memory_order_relaxed);
+  }
 };
 
 inline constexpr std::size_t event_slot_count = 64;
-// Slots are made once and never freed: a thread may hold one at any time.
+// Slots are made once and never freed: a thread may hold one at any time. One whose events are dead
+// is given new ones when its device is in use again.
 extern constinit std::array<std::atomic<EventSlot*>, event_slot_count> event_slots;
 
 // The calling thread's slot for a device; taken at first use. nullptr: none is ready, and the drain

@@ -1,7 +1,9 @@
 #include "agent/device/event_timing.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <thread>
@@ -305,6 +307,42 @@ TEST_F(EventTiming, AfterADeviceResetNoOldEventIsUsed) {
   settle();
   EXPECT_EQ(told().size(), 1u);
   EXPECT_EQ(gpu().dead_uses, 0);
+}
+
+TEST_F(EventTiming, AThreadThatIsCancelledOutlivesOurPauses) {
+  poller_.turn_on(api_, false);
+  drain_uses_events = true;
+  bool came_back = false;
+  std::thread job([&] {
+    pthread_cancel(pthread_self());
+    before_device_reset();
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
+    came_back = true;
+  });
+  job.join();
+  drain_uses_events = false;
+  EXPECT_TRUE(came_back);
+}
+
+TEST_F(EventTiming, AJobMayResetItsDeviceForEver) {
+  poller_.turn_on(api_, false);
+  constexpr std::size_t resets = 200;  // more than there are places for slots
+  for (std::size_t i = 0; i < resets; ++i) {
+    const cudaStream_t fresh = gpu().add_stream();
+    operation(fresh, us);
+    poller_.poll();
+    operation(fresh, us);
+    settle();
+    before_device_reset();
+    gpu().kill_contexts();
+    poller_.poll();
+  }
+  EXPECT_GE(told().size(), resets);
+  EXPECT_EQ(gpu().dead_uses, 0);
+  EXPECT_EQ(poller_.take_problem(), nullptr);
+  const auto used = std::count_if(event_slots.begin(), event_slots.end(),
+                                  [](const auto& place) { return place.load() != nullptr; });
+  EXPECT_LE(used, 3);
 }
 
 TEST_F(EventTiming, AContextThatIsGoneStopsItsDevice) {
