@@ -21,17 +21,23 @@ ring::Window* window_in(const ring::Ring& ring, const ring::Window& window) noex
 
 }  // namespace
 
+std::uint64_t device_losses_told(const ring::Ring& ring, const ring::Window& window,
+                                 DropCause cause) noexcept {
+  const auto i = static_cast<std::size_t>(cause);
+  std::uint64_t told = window.dropped_at_begin[i];
+  for (const ring::Window& other : ring.header().windows) {
+    if (other.state.load(std::memory_order_acquire) != ring::WindowState::written) continue;
+    told = std::max(told, other.dropped_at_end[i]);
+  }
+  return told;
+}
+
 void settle_device_losses(const ring::Ring& ring, const ring::Window& window) noexcept {
   ring::Window* own = window_in(ring, window);
   if (own == nullptr) return;
   for (const DropCause cause : told_late) {
     const auto i = static_cast<std::size_t>(cause);
-    std::uint64_t told = own->dropped_at_begin[i];
-    for (const ring::Window& other : ring.header().windows) {
-      if (other.state.load(std::memory_order_acquire) != ring::WindowState::written) continue;
-      told = std::max(told, other.dropped_at_end[i]);
-    }
-    own->dropped_at_begin[i] = told;
+    own->dropped_at_begin[i] = device_losses_told(ring, *own, cause);
     own->dropped_at_end[i] = ring.header().dropped[i].load(std::memory_order_relaxed);
   }
 }

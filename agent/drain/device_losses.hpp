@@ -6,6 +6,9 @@
 
 namespace traceagent::drain {
 
+// How much of the losses so far the files before this window's have told of, or is before it.
+std::uint64_t device_losses_told(const ring::Ring& ring, const ring::Window& window,
+                                 ring::DropCause cause) noexcept;
 // What the device side lost is known only after the window's end: all that no earlier file told of
 // is this window's. Call before its file is written.
 void settle_device_losses(const ring::Ring& ring, const ring::Window& window) noexcept;

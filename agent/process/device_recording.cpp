@@ -1,6 +1,7 @@
 #include "agent/process/device_recording.hpp"
 
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,8 @@
 #include "agent/device/outstanding.hpp"
 #include "agent/door/loaded_objects.hpp"
 #include "agent/drain/clock.hpp"
+#include "agent/drain/device_losses.hpp"
+#include "agent/event/no_cancellation.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/futex.hpp"
@@ -30,6 +33,7 @@ constexpr std::uint64_t idle_period_ns = 1000 * ms;
 constexpr std::uint64_t settle_look_period_ns = 50 * ms;
 // A device that does nothing for so long while the process ends will not do more.
 constexpr std::uint64_t last_progress_ns = 200 * ms;
+constexpr std::size_t stack_bytes = 4 * 1024 * 1024;
 
 std::uint64_t now_ns() noexcept { return event::clock_ns(CLOCK_MONOTONIC); }
 
@@ -57,6 +61,8 @@ bool DeviceRecording::start_thread() noexcept try {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  // The default is the job's RLIMIT_STACK, which may be tiny or huge; CUPTI runs on this one.
+  pthread_attr_setstacksize(&attributes, stack_bytes);
   pthread_t thread;
   is_running_.store(true, std::memory_order_release);
   const int result = pthread_create(&thread, &attributes, run, this);
@@ -71,6 +77,8 @@ bool DeviceRecording::start_thread() noexcept try {
 
 void DeviceRecording::start(Agent& agent, std::uint64_t patience_ns) noexcept {
   if (!agent.options.doors_cupti || is_finishing_.load(std::memory_order_relaxed)) return;
+  // A forked child's CUPTI is a copy of its parent's, in whatever state that was.
+  if (device::CuptiSession::is_inherited()) return;
   const int saved_errno = errno;
   agent_ = &agent;
   const std::uint64_t deadline_ns = now_ns() + patience_ns;
@@ -91,6 +99,7 @@ void* DeviceRecording::run(void* self) noexcept {
 
 void DeviceRecording::loop() noexcept {
   ring::writer.nested_in_start = 1;
+  thread_id_.store(syscall(SYS_gettid), std::memory_order_relaxed);
   while (stop_.load(std::memory_order_acquire) == 0) {
     const std::uint32_t seen = word_.load(std::memory_order_acquire);
     work();
@@ -209,7 +218,7 @@ std::uint64_t DeviceRecording::outstanding(const ring::Window& window) const noe
        {ring::DropCause::device_ring_full, ring::DropCause::device_dropped}) {
     const auto index = static_cast<std::size_t>(cause);
     const std::uint64_t all = ring.header().dropped[index].load(std::memory_order_relaxed);
-    lost += all - std::min(all, window.dropped_at_begin[index]);
+    lost += all - std::min(all, drain::device_losses_told(ring, window, cause));
   }
   return launches - std::min(launches, lost);
 } catch (...) {
@@ -281,6 +290,7 @@ void DeviceRecording::deliver_last(std::uint64_t deadline_ns) noexcept {
 }
 
 void DeviceRecording::finish(std::uint64_t timeout_ns) noexcept {
+  const event::NoCancellation no_cancellation;
   const bool is_first = !is_finishing_.exchange(true, std::memory_order_acq_rel);
   if (!is_running_.load(std::memory_order_acquire)) return;
   const std::uint64_t deadline_ns = now_ns() + timeout_ns;

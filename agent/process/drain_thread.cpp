@@ -75,7 +75,7 @@ bool DrainThread::is_alone() noexcept {
   const std::uint64_t now_ns = event::clock_ns(CLOCK_MONOTONIC);
   if (now_ns < next_look_ns_) return false;
   next_look_ns_ = now_ns + look_period_ns;
-  return is_last_thread();
+  return is_last_thread(agent_->device.thread_id());
 }
 
 void DrainThread::loop() noexcept {

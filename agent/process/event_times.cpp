@@ -51,8 +51,9 @@ bool EventTimes::turn_on(Agent& agent) noexcept {
 void EventTimes::follow(Agent& agent, bool is_wanted) noexcept {
   ring::DeviceBlock& device = agent.ring.ring.header().device;
   DeviceSource source = device.source.load(std::memory_order_acquire);
-  // The device thread may have got CUPTI in this very moment: then the source is no longer ours.
-  const bool cupti_is_on = device.recording_since_ns.load(std::memory_order_acquire) != 0;
+  // After the source: the device thread may have got CUPTI in this very moment, and then the source
+  // is no longer ours.
+  const bool cupti_is_on = agent.device.has_cupti();
   if (cupti_is_on || !is_wanted) {
     if (poller_.is_on()) poller_.turn_off();
     if (cupti_is_on && source == DeviceSource::cuda_events) {

@@ -26,13 +26,14 @@ bool is_zombie(const char* thread_id) {
 
 }  // namespace
 
-bool is_last_thread() noexcept try {
+bool is_last_thread(long other) noexcept try {
   DIR* threads = opendir("/proc/self/task");
   if (threads == nullptr) return false;
   const long own = syscall(SYS_gettid);
   bool is_last = true;
   while (const dirent* entry = readdir(threads)) {
-    if (entry->d_name[0] == '.' || std::strtol(entry->d_name, nullptr, 10) == own) continue;
+    const long id = std::strtol(entry->d_name, nullptr, 10);
+    if (entry->d_name[0] == '.' || id == own || id == other) continue;
     if (is_zombie(entry->d_name)) continue;
     is_last = false;
     break;

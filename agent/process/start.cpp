@@ -18,6 +18,7 @@
 #include "agent/door/nccl_plugin.hpp"
 #include "agent/door/wrappers.hpp"
 #include "agent/event/clock_anchor.hpp"
+#include "agent/event/no_cancellation.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/exit.hpp"
@@ -255,6 +256,7 @@ void start_process() noexcept {
     return;
   }
   const int saved_errno = errno;
+  const event::NoCancellation no_cancellation;
   ++ring::writer.nested_in_start;
   // First of all: a child forked by another thread meanwhile must find itself unstarted.
   watch_forks();

@@ -26,23 +26,6 @@ constexpr std::uint64_t longest_anchor_period_ns = 1'000'000'000;
 // A call reads its ticks before it is published: one that a thread began within the window may not
 // be there yet when another thread's step closes it.
 constexpr double settle_ns = 1e7;
-
-// What was lost of the device's work shows after the window's end, when it should have come: it is
-// this window's loss, and not that of one that has begun since.
-void note_device_losses(const ring::Ring& ring, ring::Window& window) noexcept {
-  for (const ring::DropCause cause :
-       {ring::DropCause::device_ring_full, ring::DropCause::device_dropped,
-        ring::DropCause::device_late}) {
-    const auto index = static_cast<std::size_t>(cause);
-    const std::uint64_t all = ring.header().dropped[index].load(std::memory_order_relaxed);
-    window.dropped_at_end[index] = all;
-    for (ring::Window& other : ring.header().windows) {
-      if (other.state.load(std::memory_order_acquire) == WindowState::open) {
-        other.dropped_at_begin[index] = all;
-      }
-    }
-  }
-}
 }  // namespace
 
 WindowWriter::WindowWriter(Agent& agent) noexcept
@@ -158,7 +141,6 @@ void WindowWriter::write_closed(std::uint64_t before_ticks) noexcept {
     if (window.end_ticks.load(std::memory_order_relaxed) >= before_ticks) continue;
     if (!agent_.device.is_settled(window)) continue;
     if (!agent_.event_times.is_settled(agent_, window)) continue;
-    note_device_losses(agent_.ring.ring, window);
     // The rate between the last anchors must cover the window's end.
     ring::add_anchor(agent_.ring.ring, event::take_anchor());
     write(window);

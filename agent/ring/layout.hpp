@@ -114,7 +114,8 @@ struct DeviceBlock {
   std::atomic<std::uint32_t> properties_json;  // Kineto's deviceProperties, a JSON array
   std::atomic<std::uint32_t> streams_json;  // {"<device>/<context>/<stream>": {"name", "priority"}}
   std::uint32_t reserved;
-  // CLOCK_REALTIME ns: recording has been on from here; 0: it is not on.
+  // CLOCK_REALTIME ns: recording was on from here, the last time; 0: it never was, or could not be
+  // had again.
   std::atomic<std::int64_t> recording_since_ns;
   // Work that ended before this has been delivered (a flush that returned).
   std::atomic<std::int64_t> delivered_until_ns;
