@@ -140,10 +140,25 @@ CommunicatorState* communicator_of(ncclComm_t comm) noexcept {
 }
 
 void remove_communicator(ncclComm_t comm) noexcept {
-  CommunicatorState* state = search(comm);
-  if (state == nullptr) return;
-  free_peers(*state);
-  state->handle.store(tombstone(), std::memory_order_release);
+  if (CommunicatorState* state = take_out_communicator(comm)) forget_communicator(*state);
+}
+
+CommunicatorState* take_out_communicator(ncclComm_t comm) noexcept {
+  static constinit char being_ended = 0;
+  CommunicatorState* state = comm != nullptr ? search(comm) : nullptr;
+  const void* key = comm;
+  const bool taken = state != nullptr && state->handle.compare_exchange_strong(
+                                             key, &being_ended, std::memory_order_acq_rel);
+  return taken ? state : nullptr;
+}
+
+void forget_communicator(CommunicatorState& taken_out) noexcept {
+  free_peers(taken_out);
+  taken_out.handle.store(tombstone(), std::memory_order_release);
+}
+
+void put_back_communicator(CommunicatorState& taken_out, ncclComm_t comm) noexcept {
+  taken_out.handle.store(comm, std::memory_order_release);
 }
 
 void complete(CommunicatorState& state) noexcept {

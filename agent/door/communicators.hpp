@@ -25,6 +25,11 @@ CommunicatorState* communicator_of(ncclComm_t comm) noexcept;
 CommunicatorState* add_communicator(ncclComm_t comm, std::uint64_t hash, int size,
                                     int rank) noexcept;
 void remove_communicator(ncclComm_t comm) noexcept;
+// Around the call that ends a communicator: another thread may be given the same handle for a new
+// one before that call has returned here. nullptr: it was not known.
+CommunicatorState* take_out_communicator(ncclComm_t comm) noexcept;
+void forget_communicator(CommunicatorState& taken_out) noexcept;
+void put_back_communicator(CommunicatorState& taken_out, ncclComm_t comm) noexcept;
 // Asks NCCL for size, rank and device where they are not known yet.
 void complete(CommunicatorState& state) noexcept;
 

@@ -20,6 +20,7 @@ namespace {
 struct Registration {
   std::atomic<const void*> function;
   const char* name;
+  const void* module;
 };
 constexpr std::size_t block_entries = 4096;
 constexpr std::size_t block_count = 256;
@@ -44,15 +45,74 @@ Block* block_at(std::size_t index) noexcept {
   return block;
 }
 
+Registration* registration_at(std::size_t index) noexcept {
+  Block* block = blocks[index / block_entries].load(std::memory_order_acquire);
+  return block != nullptr ? &(*block)[index % block_entries] : nullptr;
+}
+
+// Where a module's registrations are: all were made by one constructor, so they lie together.
+struct Module {
+  std::atomic<const void*> handle;
+  std::size_t first, end;
+};
+constexpr std::size_t module_count = 8192;
+constexpr std::size_t longest_module_probe = 64;
+constinit std::array<Module, module_count> modules{};
+constinit std::atomic<Module*> latest_module{nullptr};
+
+// A closed module's place: taken again by inserts, passed over by searches.
+const void* closed_module() noexcept { return &modules; }
+
+Module& module_place(const void* handle, std::size_t probe) noexcept {
+  const std::uint64_t hash = event::mix(reinterpret_cast<std::uintptr_t>(handle));
+  return modules[(hash + probe) % module_count];
+}
+
+Module* find_module(const void* handle) noexcept {
+  for (std::size_t probe = 0; probe < longest_module_probe; ++probe) {
+    Module& module = module_place(handle, probe);
+    const void* key = module.handle.load(std::memory_order_acquire);
+    if (key == handle) return &module;
+    if (key == nullptr) return nullptr;
+  }
+  return nullptr;
+}
+
+Module* add_module(const void* handle, std::size_t index) noexcept {
+  for (std::size_t probe = 0; probe < longest_module_probe; ++probe) {
+    Module& module = module_place(handle, probe);
+    const void* key = module.handle.load(std::memory_order_relaxed);
+    if ((key == nullptr || key == closed_module()) &&
+        module.handle.compare_exchange_strong(key, handle, std::memory_order_acq_rel)) {
+      module.first = index;
+      module.end = index;
+      return &module;
+    }
+  }
+  return nullptr;
+}
+
+// False where there is no room: a name that could not be forgotten must not be kept.
+bool note_in_module(const void* handle, std::size_t index) noexcept {
+  Module* module = latest_module.load(std::memory_order_relaxed);
+  if (module == nullptr || module->handle.load(std::memory_order_relaxed) != handle) {
+    module = find_module(handle);
+    if (module == nullptr) module = add_module(handle, index);
+    if (module == nullptr) return false;
+    latest_module.store(module, std::memory_order_relaxed);
+  }
+  if (index >= module->end) module->end = index + 1;
+  return true;
+}
+
 // Newest first: after dlclose and dlopen the same address may mean another kernel.
 const char* registered_name(const void* function) noexcept {
   std::size_t count = registered.load(std::memory_order_acquire);
   if (count > block_entries * block_count) count = block_entries * block_count;
   while (count-- > 0) {
-    const Block* block = blocks[count / block_entries].load(std::memory_order_acquire);
-    if (block == nullptr) continue;
-    const Registration& entry = (*block)[count % block_entries];
-    if (entry.function.load(std::memory_order_acquire) == function) return entry.name;
+    const Registration* entry = registration_at(count);
+    if (entry == nullptr) continue;
+    if (entry->function.load(std::memory_order_acquire) == function) return entry->name;
   }
   return nullptr;
 }
@@ -90,8 +150,8 @@ std::uint32_t find_and_cache(const void* function) noexcept {
   return offset;
 }
 
-// Registered after it was launched once: the next launch shall find it.
-void forget_unknown(const void* function) noexcept {
+// What is known of it has changed: the next launch shall look again.
+void forget_offset(const void* function) noexcept {
   for (std::size_t probe = 0; probe < longest_probe; ++probe) {
     CachedOffset& entry = cached(function, probe);
     const void* key = entry.function.load(std::memory_order_acquire);
@@ -102,33 +162,77 @@ void forget_unknown(const void* function) noexcept {
 
 }  // namespace
 
-void register_kernel(const void* function, const char* name) noexcept {
+void register_kernel(const void* function, const char* name, const void* module) noexcept {
+  if (function == nullptr) return;
   const std::size_t index = registered.fetch_add(1, std::memory_order_acq_rel);
   if (index >= block_entries * block_count) return;  // a million kernels: the rest stay unnamed
   Block* block = block_at(index / block_entries);
-  if (block == nullptr) return;
+  if (block == nullptr || (module != nullptr && !note_in_module(module, index))) return;
   Registration& entry = (*block)[index % block_entries];
   entry.name = name;
+  entry.module = module;
   entry.function.store(function, std::memory_order_release);
-  forget_unknown(function);
+  forget_offset(function);
 }
 
-void register_kernel_copied(const void* function, const char* name) noexcept {
+void forget_kernels(const void* handle) noexcept {
+  Module* module = handle != nullptr ? find_module(handle) : nullptr;
+  if (module == nullptr) return;
+  for (std::size_t index = module->first; index < module->end; ++index) {
+    Registration* entry = registration_at(index);
+    const void* function =
+        entry != nullptr ? entry->function.load(std::memory_order_acquire) : nullptr;
+    if (function == nullptr || entry->module != handle) continue;
+    entry->function.store(nullptr, std::memory_order_release);
+    forget_offset(function);
+  }
+  module->handle.store(closed_module(), std::memory_order_release);
+}
+
+namespace {
+
+// The names copied last, by handle: some programs ask for a kernel anew before each launch.
+struct Copied {
+  std::atomic<const void*> function;
+  std::atomic<const char*> name;
+};
+constinit std::array<Copied, 4096> latest_copies{};
+
+const char* copy_of(const char* name) noexcept {
   static constinit std::atomic<std::size_t> copied_bytes{0};
-  if (name == nullptr) return;
   const std::size_t bytes = std::strlen(name) + 1;
-  if (copied_bytes.fetch_add(bytes, std::memory_order_relaxed) > most_copied_bytes) return;
+  if (copied_bytes.load(std::memory_order_relaxed) + bytes > most_copied_bytes) return nullptr;
   const int saved_errno = errno;
   auto* copy = static_cast<char*>(std::malloc(bytes));
   errno = saved_errno;
-  if (copy == nullptr) return;
+  if (copy == nullptr) return nullptr;
+  copied_bytes.fetch_add(bytes, std::memory_order_relaxed);
   std::memcpy(copy, name, bytes);
+  return copy;
+}
+
+}  // namespace
+
+void register_kernel_copied(const void* function, const char* name) noexcept {
+  if (name == nullptr || function == nullptr) return;
+  const std::uint64_t hash = event::mix(reinterpret_cast<std::uintptr_t>(function));
+  Copied& place = latest_copies[hash % latest_copies.size()];
+  const char* known = place.name.load(std::memory_order_acquire);
+  const bool is_same = place.function.load(std::memory_order_acquire) == function;
+  // Copies are never freed.
+  if (known != nullptr && is_same && std::strcmp(known, name) == 0) return;
+  // Without a name rather than with that of the kernel that had this handle before.
+  const char* copy = copy_of(name);
   register_kernel(function, copy);
+  place.name.store(nullptr, std::memory_order_release);
+  place.function.store(function, std::memory_order_release);
+  place.name.store(copy, std::memory_order_release);
 }
 
 void alias_kernel(const void* handle, const void* function) noexcept {
   if (handle == function) return;
-  if (const char* name = registered_name(function)) register_kernel(handle, name);
+  // Copied: it outlives the library that registered it.
+  if (const char* name = registered_name(function)) register_kernel_copied(handle, name);
 }
 
 std::uint32_t kernel_name(const void* function) noexcept {

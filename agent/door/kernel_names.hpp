@@ -6,9 +6,11 @@
 namespace traceagent::door {
 
 // A compiler's registration: `function` (host stub or kernel handle) runs the kernel `name`, which
-// must live as long as the library that registered it. Any thread; never blocks.
-void register_kernel(const void* function, const char* name) noexcept;
-// The same for a name that does not live: it is copied. Stops at a bound of some megabytes.
+// lives until its `module` is forgotten (null: for ever). Any thread; never blocks.
+void register_kernel(const void* function, const char* name, const void* module = nullptr) noexcept;
+// A library is being closed, and with it go its kernels' names.
+void forget_kernels(const void* module) noexcept;
+// The same for a name that does not live: it is copied. Beyond some megabytes it is unknown.
 void register_kernel_copied(const void* function, const char* name) noexcept;
 // `handle` is another way to say `function`.
 void alias_kernel(const void* handle, const void* function) noexcept;

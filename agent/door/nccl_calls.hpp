@@ -150,9 +150,16 @@ struct CommCall : NcclCallBase {
 };
 
 struct CommEndCall : CommCall {
+  CommunicatorState* state = nullptr;
   using CommCall::CommCall;
+  void before() noexcept { state = take_out_communicator(comm); }
   void after(int result) noexcept {
-    if (accepted(result) && comm != nullptr) remove_communicator(comm);
+    if (state == nullptr) return;
+    accepted(result) ? forget_communicator(*state) : put_back_communicator(*state, comm);
+  }
+  void fill(Record& record) const noexcept {
+    record.layout = Layout::communicator;
+    record.extra = state != nullptr ? state->slot : 0;
   }
 };
 

@@ -81,6 +81,46 @@ TEST(Sequences, SurviveAPeerThatDoesNotExist) {
   }
 }
 
+// NCCL gives the handle of a communicator that is gone to a new one, made by another thread, before
+// the call that destroyed it has returned in ours.
+TEST(Communicators, TheEndOfOneIsNotTheEndOfItsSuccessor) {
+  Recording recording;
+  const ncclComm_t comm = next_comm();
+  const CommunicatorState* old = add_communicator(comm, 1, 4, 0);
+  CommEndCall end(comm);
+  end.before();
+  event::Record record{};
+  end.fill(record);
+  EXPECT_EQ(record.extra, old->slot);
+  CommunicatorState* next = add_communicator(comm, 2, 4, 0);
+  end.after(ncclSuccess);
+  EXPECT_EQ(communicator_of(comm), next);
+  EXPECT_EQ(next->hash.load(), 2u);
+  remove_communicator(comm);
+}
+
+TEST(Communicators, ARefusedEndChangesNothing) {
+  Recording recording;
+  const ncclComm_t comm = next_comm();
+  CommunicatorState* state = add_communicator(comm, 7, 4, 0);
+  EXPECT_EQ(next_sequence(*state, Collective::send, 2), 0u);
+  CommEndCall end(comm);
+  end.before();
+  end.after(ncclInvalidUsage);
+  EXPECT_EQ(communicator_of(comm), state);
+  EXPECT_EQ(next_sequence(*state, Collective::send, 2), 1u);
+  CommEndCall again(comm);
+  again.before();
+  again.after(ncclInProgress);
+  EXPECT_EQ(communicator_of(comm)->hash.load(), 0u) << "gone";
+  remove_communicator(comm);
+  CommEndCall unknown(next_comm()), none(nullptr);
+  unknown.before();
+  unknown.after(ncclSuccess);
+  none.before();
+  none.after(ncclInvalidArgument);
+}
+
 // One rank's part of what all do; a rank is a handle of its own, as in a process of its own.
 struct Rank {
   ncclComm_t world = next_comm();

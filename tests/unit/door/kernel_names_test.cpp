@@ -63,6 +63,65 @@ TEST(KernelNames, AnAddressThatIsUsedAgainHasItsNewName) {
   EXPECT_EQ(recording.ring().name(kernel_name(stub)), "of_the_next_library");
 }
 
+// The names lie in the library: after dlclose they are no memory any more.
+TEST(KernelNames, GoWithTheirModule) {
+  Recording recording;
+  const int closed = 0, other = 0;
+  const void* launched = next_handle();
+  const void* waiting = next_handle();
+  const void* others = next_handle();
+  std::string name = "of a module that is closed";
+  register_kernel(launched, name.c_str(), &closed);
+  register_kernel(others, "stays", &other);
+  register_kernel(waiting, name.c_str(), &closed);
+  const void* handle = next_handle();
+  alias_kernel(handle, launched);
+  EXPECT_EQ(recording.ring().name(kernel_name(launched)), name);
+  forget_kernels(&closed);
+  name.assign(name.size(), '?');
+  EXPECT_EQ(kernel_name(launched), 0u);
+  EXPECT_EQ(kernel_name(waiting), 0u);
+  EXPECT_EQ(recording.ring().name(kernel_name(handle)), "of a module that is closed");
+  EXPECT_EQ(recording.ring().name(kernel_name(others)), "stays");
+  forget_kernels(&closed);
+  forget_kernels(nullptr);
+  // The module's handle and the kernel's address are used again.
+  register_kernel(waiting, "of the next", &closed);
+  EXPECT_EQ(recording.ring().name(kernel_name(waiting)), "of the next");
+  forget_kernels(&closed);
+  EXPECT_EQ(kernel_name(waiting), 0u);
+  EXPECT_EQ(recording.ring().name(kernel_name(others)), "stays");
+}
+
+TEST(KernelNames, ManyModulesComeAndGo) {
+  Recording recording;
+  std::vector<char> modules(3000);
+  const void* stub = next_handle();
+  for (int round = 0; round < 10; ++round) {
+    for (const char& module : modules) register_kernel(stub, "of a module", &module);
+    for (const char& module : modules) forget_kernels(&module);
+  }
+  EXPECT_EQ(kernel_name(stub), 0u);
+  register_kernel(stub, "last", &modules[0]);
+  EXPECT_EQ(recording.ring().name(kernel_name(stub)), "last");
+  forget_kernels(&modules[0]);
+}
+
+// Some programs ask for the kernel before each launch: names are copied within a bound.
+TEST(KernelNames, AskedForAgainAndAgainIsCopiedOnce) {
+  Recording recording;
+  const void* handle = next_handle();
+  const std::string name(1000, 'k');
+  for (int i = 0; i < 100'000; ++i) register_kernel_copied(handle, name.c_str());
+  const void* later = next_handle();
+  register_kernel_copied(later, "there is still room");
+  EXPECT_EQ(recording.ring().name(kernel_name(later)), "there is still room");
+  register_kernel_copied(handle, "another kernel");
+  EXPECT_EQ(recording.ring().name(kernel_name(handle)), "another kernel");
+  register_kernel_copied(handle, name.c_str());
+  EXPECT_EQ(recording.ring().name(kernel_name(handle)), name);
+}
+
 TEST(KernelNames, ANewRingGetsItsOwnOffsets) {
   const void* stub = next_handle();
   register_kernel(stub, "after_fork");
