@@ -59,19 +59,41 @@ void* replace(void* real, api::Function function) noexcept {
   return wrapper;
 }
 
+// What dlsym_x86_64.S answers with "not there".
+void* not_there() noexcept { return reinterpret_cast<void*>(1); }
+
+// A program that asks whether anybody has cudaMalloc shall not be told of our wrapper alone. The
+// failed look-up is made for the error that dlerror() then says.
+void* unless_ours_alone(const char* symbol) noexcept {
+  if (symbol_in_object("", symbol) != nullptr) return nullptr;
+  const DlsymFunction look_up = true_dlsym();
+  return look_up != nullptr && look_up(RTLD_NEXT, symbol) == nullptr ? not_there() : nullptr;
+}
+
+bool is_hooked(const char* symbol) noexcept {
+  if (is_cupti_name(symbol)) return true;
+  const api::Function function = find_function(symbol);
+  return function != api::Function::none && function < api::Function::nvtx_range;
+}
+
+// nullptr: as the true dlsym answers to the caller.
 template <class LookUp>
 void* wrapper_for(void* handle, const char* symbol, const LookUp& look_up) noexcept {
-  // RTLD_DEFAULT and RTLD_NEXT find our exported wrapper by themselves where they should.
-  if (symbol == nullptr || handle == RTLD_NEXT || handle == RTLD_DEFAULT) return nullptr;
+  if (symbol == nullptr) return nullptr;
+  // These find our exported wrapper by themselves where they should, and depend on the caller.
+  const bool by_caller = handle == RTLD_NEXT || handle == RTLD_DEFAULT;
   const bool is_open = open.load(std::memory_order_relaxed);
-  if (is_nccl_profiler_name(symbol)) return nccl_profiler_for(symbol, look_up(), is_open);
-  if (!is_open) return nullptr;
-  if (is_cupti_name(symbol)) return cupti_wrapper_for(symbol, look_up());
-  const api::Function function = find_function(symbol);
-  if (function == api::Function::none || function >= api::Function::nvtx_range) return nullptr;
-  if (api::is_driver(function) && !driver_is_open.load(std::memory_order_relaxed)) return nullptr;
+  if (is_nccl_profiler_name(symbol)) {
+    return by_caller ? nullptr : nccl_profiler_for(symbol, look_up(), is_open);
+  }
+  if (!is_open || !is_hooked(symbol)) return nullptr;
+  if (by_caller) return unless_ours_alone(symbol);
   void* real = look_up();
-  if (real == nullptr || is_ours(real)) return nullptr;
+  if (real == nullptr) return nullptr;
+  if (is_ours(real)) return unless_ours_alone(symbol);
+  if (is_cupti_name(symbol)) return cupti_wrapper_for(symbol, real);
+  const api::Function function = find_function(symbol);
+  if (api::is_driver(function) && !driver_is_open.load(std::memory_order_relaxed)) return nullptr;
   return replace(real, function);
 }
 

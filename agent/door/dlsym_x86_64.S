@@ -23,7 +23,10 @@ dlsym:
     testq   %rax, %rax
     jne     1f
     jmpq    *traceagent_dlsym_target(%rip)
-1:  ret
+1:  cmpq    $1, %rax            /* not_there() */
+    jne     2f
+    xorl    %eax, %eax
+2:  ret
     .cfi_endproc
     .size   dlsym, .-dlsym
 
@@ -48,7 +51,10 @@ dlvsym:
     testq   %rax, %rax
     jne     1f
     jmpq    *traceagent_dlvsym_target(%rip)
-1:  ret
+1:  cmpq    $1, %rax            /* not_there() */
+    jne     2f
+    xorl    %eax, %eax
+2:  ret
     .cfi_endproc
     .size   dlvsym, .-dlvsym
 

@@ -146,6 +146,8 @@ void keep_loaded(const void* address) noexcept {
   if (dladdr(address, &info) == 0 || info.dli_fname == nullptr || info.dli_fname[0] == '\0') return;
   void* handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
   if (handle != nullptr) dlclose(handle);
+  // The program must not read of our failure.
+  if (handle == nullptr) dlerror();
 }
 
 bool is_ours(const void* address) noexcept {

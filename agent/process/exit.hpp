@@ -7,5 +7,7 @@ void watch_exit() noexcept;
 
 // Every wrapper passes straight through from now on.
 void switch_off() noexcept;
+// Before any call was made: nothing will ever start.
+void stay_off() noexcept;
 
 }  // namespace traceagent::process

@@ -8,9 +8,11 @@
 #include <cstring>
 
 #include "agent/door/dlsym.hpp"
+#include "agent/door/loaded_objects.hpp"
 #include "agent/door/nccl_plugin.hpp"
 #include "agent/door/nvtx.hpp"
 #include "agent/door/start.hpp"
+#include "agent/process/exit.hpp"
 #include "agent/process/notices.hpp"
 
 namespace traceagent::process {
@@ -33,7 +35,27 @@ void offer_as(const char* variable) noexcept {
   std::free(path);
 }
 
+// False where we were loaded in the middle of a process's life: CUDA_INJECTION64_PATH and its like
+// are inherited by children that shed the preload. Half of the doors would see nothing there, and
+// the trace would say so of a job that asked for none. False too for a second copy of this library
+// behind the first: whoever comes first has the names.
+bool is_preloaded() noexcept {
+  const auto look_up = door::true_dlsym();
+  void* program = dlopen(nullptr, RTLD_LAZY);
+  if (look_up == nullptr || program == nullptr) return true;
+  bool found = false;
+  // Of libc's names those that we export: ours where we are in front of libc. More than one, since
+  // a tool that is in front of us may export some of them.
+  for (const char* name : {"dlsym", "dlvsym", "_exit", "_Exit"}) {
+    found = found || door::is_ours(look_up(program, name));
+  }
+  dlclose(program);
+  dlerror();
+  return found;
+}
+
 [[gnu::constructor]] void load() noexcept {
+  if (!is_preloaded()) return stay_off();
   look_at_error_output();
   const bool has_driver = !is_off("TRACEAGENT_DOORS_DRIVER");
   if (!has_driver || is_off("TRACEAGENT_ENABLED")) door::driver_is_open = false;

@@ -224,6 +224,11 @@ void switch_off() noexcept {
   agent.store(nullptr, std::memory_order_release);
 }
 
+void stay_off() noexcept {
+  phase.store(Phase::decided, std::memory_order_relaxed);
+  step::set_all_modes(step::Mode::pass);
+}
+
 void forget_after_fork() noexcept {
   // Off by the user's word or for want of something: so is the child.
   const bool is_off = phase.load(std::memory_order_relaxed) == Phase::decided &&

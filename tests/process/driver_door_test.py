@@ -4,6 +4,7 @@ the agent, and each call is one event: a program's own, NCCL's inside NCCL's, no
 
 usage: driver_door_test.py BUILD DEPS
 """
+import pathlib
 import re
 import sys
 import tempfile
@@ -164,6 +165,29 @@ def test_injection():
     # Nobody came through a door: the driver itself names the process to us.
     run = Traced([CLIENT, "init"], TRACEAGENT_DOORS_DLSYM="false")
     check(run.files != [], f"started in cuInit: {run.files} {run.result}")
+    run = Traced([CLIENT, "init_by_symbol"])
+    check(run.files == [], f"nor who finds cuInit by itself: {run.files}")
+    # A child that shed the preload and kept the variables: the driver loads us late, and that is all.
+    with Place() as place:
+        kept = {"CUDA_INJECTION64_PATH": LIBRARY, "NVTX_INJECTION64_PATH": LIBRARY,
+                "NCCL_PROFILER_PLUGIN": "STATIC_PLUGIN"}
+        shed = {key: value for key, value in place.agent(**ALL, **kept).items() if key != "LD_PRELOAD"}
+        for command in ([CLIENT, "second"], [LINKED], [PROGRAMS / "all_calls"]):
+            bare, late = place.run(command, variables_of()), place.run(command, shed)
+            check((late.code, late.out, late.err) == (bare.code, bare.out, bare.err),
+                  f"loaded late: {command}: {late}, without the agent {bare}")
+        check(place.files() == [] and place.left_in_memory() == [],
+              f"loaded late: {place.files()} {place.left_in_memory()}")
+    # A second copy of the library behind the first: one trace.
+    with Place() as place:
+        copy = place.rings.parent / f"{place.rings.name}-copy.so"
+        try:
+            copy.write_bytes(pathlib.Path(LIBRARY).read_bytes())
+            place.run([LINKED], place.agent(**ALL, LD_PRELOAD=f"{LIBRARY}:{copy}"))
+        finally:
+            copy.unlink()
+        names = [name for name in place.files() if "rank" in name]
+        check(len(names) == 1, f"a copy of the library: {place.files()}")
     with Place() as place:
         theirs = place.run([CLIENT, "init"], place.agent(**ALL, CUDA_INJECTION64_PATH="/none/theirs.so"))
         check(theirs.out.split()[-1] == "theirs" and theirs.code == 3, f"the user's own tool: {theirs}")

@@ -17,6 +17,7 @@ THREE = ["cudaMalloc", "cudaDeviceSynchronize", "cudaFree"]
 ALL = {"TRACEAGENT_STEP_MARK": "call:cudaMalloc", "TRACEAGENT_SCHEDULE": "warmup=0,active=1000,repeat=1",
        "TRACEAGENT_OUTPUT_FOLDER": "out"}
 SEEN = {"dlsym": THREE, "dlsym_lazy": THREE, "dlvsym": THREE, "default": THREE, "reopened": THREE,
+        "nobody": THREE,
         # The caller asks for what lies behind itself, and gets it: that may be past us.
         "next": None, "deepbind": None, "not_there": [], "same_address": []}
 

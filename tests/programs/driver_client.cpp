@@ -248,6 +248,12 @@ int only_init() {
   return 3;
 }
 
+// As ctypes does, and network libraries that are linked to libcuda.
+int init_by_symbol() {
+  std::printf("%d\n", exported<CUresult(unsigned)>("cuInit")(0));
+  return 3;
+}
+
 struct Case {
   std::string_view word;
   int (*run)();
@@ -262,6 +268,7 @@ constexpr Case cases[] = {
     {"unknown", unknown},
     {"same_address", same_address},
     {"init", only_init},
+    {"init_by_symbol", init_by_symbol},
 };
 
 }  // namespace

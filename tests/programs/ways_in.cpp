@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 
 namespace {
@@ -63,6 +64,23 @@ int not_there() {
   return 3;
 }
 
+// Asks whether anybody has them, before anything of CUDA's is loaded.
+int nobody() {
+  void* program = dlopen(nullptr, RTLD_LAZY);
+  for (const char* name : {"cudaMalloc", "ncclAllReduce", "cuLaunchKernel", "cuptiSubscribe"}) {
+    for (void* handle : {program, RTLD_DEFAULT, RTLD_NEXT}) {
+      const void* found = dlsym(handle, name);
+      const char* error = dlerror();
+      // Who looked comes first in it: with the agent that is the agent.
+      const char* what = error != nullptr ? std::strstr(error, "undefined symbol") : nullptr;
+      std::printf("%s: %s\n", found != nullptr ? "found" : "nobody",
+                  what != nullptr ? what : "no error");
+    }
+    std::printf("%s\n", dlvsym(RTLD_DEFAULT, name, version) == nullptr ? "nobody" : "found");
+  }
+  return opened(RTLD_NOW | RTLD_GLOBAL) != nullptr ? call_through(find_plain, RTLD_DEFAULT) : 1;
+}
+
 // The same address each time: programs compare function pointers.
 int same_address() {
   void* handle = opened(RTLD_NOW | RTLD_LOCAL);
@@ -95,6 +113,7 @@ constexpr Case cases[] = {
     {"deepbind", [] { return call_through(find_plain, opened(RTLD_NOW | RTLD_DEEPBIND)); }},
     {"reopened", closed_and_opened},
     {"not_there", not_there},
+    {"nobody", nobody},
     {"same_address", same_address},
 };
 
