@@ -16,6 +16,7 @@ struct MergeArguments {
   std::vector<std::string> inputs;
   std::string output = "merged.json";
   bool force = false;
+  bool mix_runs = false;
   bool gzip = false;
   int level = 1;
 };
@@ -84,6 +85,7 @@ int merge_files(const MergeArguments& arguments) {
   options.gzip = arguments.gzip || arguments.output.ends_with(".gz");
   options.gzip_level = arguments.level;
   options.overwrite = arguments.force;
+  options.mix_runs = arguments.mix_runs;
   const bool watched = isatty(STDERR_FILENO) == 1;
   if (watched) {
     options.progress = show_progress;
@@ -109,12 +111,14 @@ void add_merge_command(CLI::App& app, int& exit_code) {
   command->add_option("-o,--output", arguments->output, "The file to write; .gz compresses it")
       ->capture_default_str();
   command->add_flag("--force", arguments->force, "Replace the output if it exists");
+  command->add_flag("--mix-runs", arguments->mix_runs, "Join files of different runs all the same");
   command->add_flag("--gzip", arguments->gzip, "Compress whatever the output's name is");
   command->add_option("--level", arguments->level, "Compression, 1 (fast) to 9 (small)")
       ->check(CLI::Range(1, 9))
       ->capture_default_str();
   command->footer(
       "Exits with 1 when an input was cut, unreadable or foreign; what could be read is merged.\n"
+      "Files of different runs are refused, unless --mix-runs.\n"
       "examples:\n"
       "  traceagent merge my-run/traces\n"
       "  traceagent merge node0.json node1.json -o all.json.gz --force");

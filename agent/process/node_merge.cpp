@@ -134,6 +134,7 @@ void merge(const Agent& agent, Inputs& inputs) {
   options.gzip = agent.options.output_gzip;
   options.overwrite = agent.options.output_overwrite || is_there;
   options.missing_ranks = missing_ranks(agent, inputs);
+  options.mix_runs = true;  // they were chosen by their run, and nobody is there to be asked
   const trace::MergeReport report = trace::merge(inputs.files, node.path, options);
   if (!report.problem.empty()) return say_problem(report.problem);
   for (const trace::MergedInput& input : report.inputs) {

@@ -219,8 +219,12 @@ void Merger::look_around() {
 void merge_into(const std::vector<std::string>& paths, const std::string& output,
                 const MergeOptions& options, MergeReport& report) {
   std::vector<MergeInput> inputs = scan_inputs(paths);
-  if (std::any_of(inputs.begin(), inputs.end(),
-                  [](const auto& input) { return input.is_used(); })) {
+  const std::string runs = options.mix_runs ? std::string() : different_runs(inputs);
+  if (!runs.empty()) {
+    report.problem = "files of different runs: " + runs +
+                     ": give those of one run (or all the same: traceagent merge --mix-runs)";
+  } else if (std::any_of(inputs.begin(), inputs.end(),
+                         [](const auto& input) { return input.is_used(); })) {
     Merger(inputs, options, report).run(output);
   } else {
     report.problem = "nothing to merge: " + output + ": give rank files that TraceAgent wrote";

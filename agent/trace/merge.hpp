@@ -15,6 +15,7 @@ struct MergeOptions {
   bool gzip = false;
   int gzip_level = 1;
   bool overwrite = true;
+  bool mix_runs = false;                         // else files of different runs are refused
   std::string trace_name = {};                   // empty: the output's file name
   std::vector<std::int64_t> missing_ranks = {};  // known to have left no file
   JsonObject metadata = {};                      // what the caller adds to "traceagent"
@@ -52,6 +53,9 @@ struct MergeReport {
 // A file that is cut gives what it holds. One that holds what others given hold too is left out: a
 // file given twice, a merged file whose rank files are all given, a rank file that is in a merged
 // file already. Metadata events that several cycles of a rank repeat are written once.
+//
+// Files of different runs are refused: their ranks would share lanes. Nodes whose ranks have no id
+// of the job in common name one run differently, each: that is told by their other ranks.
 MergeReport merge(const std::vector<std::string>& inputs, const std::string& output,
                   const MergeOptions& options = {}) noexcept;
 

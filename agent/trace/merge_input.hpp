@@ -33,6 +33,9 @@ struct MergeInput {
 // that hold what others hold too, are marked as left out.
 std::vector<MergeInput> scan_inputs(const std::vector<std::string>& paths);
 
+// Why they are not of one run, in words; empty: they may be. Of those in use.
+std::string different_runs(const std::vector<MergeInput>& inputs);
+
 // The header of the merged file: of its ranks, their process groups, and where they came from.
 struct MergedHeader {
   std::int64_t base_ns = 0;

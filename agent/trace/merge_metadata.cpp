@@ -1,7 +1,9 @@
 #include "agent/trace/merge_metadata.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "agent/trace/json_scan.hpp"
 
@@ -46,13 +48,26 @@ class Collector {
  private:
   void add_rank(std::string_view metadata) {
     ranks_text_.append(ranks_text_.empty() ? "\n" : ",\n").append(metadata);
-    for_each_member(member(metadata, "dropped").value_or(""),
-                    [this](std::string_view cause, std::string_view count) {
-                      const std::int64_t number = parse_integer(count).value_or(0);
-                      if (number > 0) {
-                        report_.dropped[std::string(cause)] += static_cast<std::uint64_t>(number);
-                      }
-                    });
+    const std::string process(member(metadata, "identity").value_or(""));
+    for_each_member(member(metadata, "dropped").value_or(""), [&](std::string_view cause,
+                                                                  std::string_view count) {
+      const std::int64_t number = parse_integer(count).value_or(0);
+      if (number > 0) {
+        add_dropped(process, std::string(cause), static_cast<std::uint64_t>(number));
+      }
+    });
+  }
+
+  // A name that was lost is missing in all later windows: each file of a process counts all so far.
+  void add_dropped(const std::string& process, const std::string& cause, std::uint64_t count) {
+    std::uint64_t& sum = report_.dropped[cause];
+    if (process.empty() || (cause != "names_full" && cause != "communicators_full")) {
+      sum += count;
+      return;
+    }
+    std::uint64_t& known = so_far_[{process, cause}];
+    sum += count - std::min(count, known);
+    known = std::max(known, count);
   }
 
   void add_faults_of_merged(std::string_view metadata) {
@@ -72,6 +87,7 @@ class Collector {
   MergeReport& report_;
   std::string ranks_text_;
   std::set<std::int64_t> missing_;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> so_far_;  // by process and cause
   JsonArray incomplete_;
 };
 

@@ -159,6 +159,23 @@ TEST(Merge, sums_what_was_dropped_and_names_the_missing) {
       << merged.footer.metadata;
 }
 
+// Each file of a process says how many names it has lost so far.
+TEST(Merge, names_lost_are_summed_over_processes_and_not_over_cycles) {
+  ScratchFolder folder;
+  const auto file = [&](const std::string& name, int pid, const std::string& dropped) {
+    return write_sample(folder / name,
+                        {.times_ns = {1},
+                         .metadata = R"({"identity": {"pid": )" + std::to_string(pid) +
+                                     R"(}, "dropped": )" + dropped + "}"});
+  };
+  const auto a = file("a.json", 7, R"({"names_full": 5, "ring_full": 1})");
+  const auto b = file("b.json", 7, R"({"names_full": 8, "ring_full": 2})");
+  const auto c = file("c.json", 8, R"({"names_full": 3})");
+  const MergeReport report = merge({a, b, c}, folder / "m.json");
+  EXPECT_EQ(report.dropped,
+            (std::map<std::string, std::uint64_t>{{"names_full", 11}, {"ring_full", 3}}));
+}
+
 TEST(Merge, a_cut_file_gives_what_it_holds_and_is_named) {
   ScratchFolder folder;
   const auto a = write_sample(folder / "a.json", {.times_ns = {1, 3}});
@@ -273,6 +290,32 @@ TEST(Merge, two_processes_of_one_rank_stay_apart) {
   EXPECT_EQ(report.ranks, (std::vector<std::int64_t>{0}));
   EXPECT_EQ(report.events, 2U);
   EXPECT_EQ(read_trace(folder / "m.json").metadata_events.size(), 4U);
+}
+
+TEST(Merge, files_of_different_runs_are_refused_unless_wanted) {
+  ScratchFolder folder;
+  const auto file = [&](const std::string& name, std::int64_t rank, const std::string& run,
+                        std::int64_t node = 0) {
+    return write_sample(folder / name,
+                        {.rank = rank, .times_ns = {1}, .run_key = run, .node_rank = node});
+  };
+  const auto a = file("a.json", 0, "slurm1"), b = file("b.json", 1, "slurm1");
+  const auto other = file("c.json", 0, "slurm2"), peer = file("d.json", 1, "slurm2");
+  const auto keyless = file("e.json", 5, "");
+  const auto next_node = file("f.json", 2, "launcher-7", 1);
+  const auto same_rank_there = file("g.json", 1, "launcher-8", 2);
+  EXPECT_EQ(merge({a, b, keyless, next_node}, folder / "m.json").problem, "");
+  for (const auto& paths : {std::vector{a, other}, {a, peer}, {a, b, next_node, same_rank_there}}) {
+    const MergeReport report = merge(paths, folder / "n.json");
+    EXPECT_TRUE(report.problem.starts_with("files of different runs: " + a + " is of slurm1, ") ||
+                report.problem.starts_with("files of different runs: " + b + " is of slurm1, "))
+        << report.problem;
+    EXPECT_NE(report.problem.find("--mix-runs"), std::string::npos) << report.problem;
+    EXPECT_EQ(read_whole(folder / "n.json"), "");
+  }
+  const MergeReport mixed = merge({a, other}, folder / "n.json", {.mix_runs = true});
+  EXPECT_EQ(mixed.problem, "");
+  EXPECT_EQ(mixed.events, 2U);
 }
 
 TEST(Merge, problems_of_the_output_leave_no_file) {

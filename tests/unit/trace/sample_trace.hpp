@@ -23,6 +23,8 @@ struct SampleTrace {
   std::string name = {};  // of the trace; empty: the file's
   bool gzip = false;
   bool complete = true;
+  std::string run_key = {};
+  std::int64_t node_rank = 0;
 };
 
 inline std::string write_sample(const std::string& path, const SampleTrace& sample) {
@@ -33,6 +35,8 @@ inline std::string write_sample(const std::string& path, const SampleTrace& samp
   header.world_size = 4;
   header.backend = "nccl";
   header.base_ns = sample.base_ns;
+  header.run_key = sample.run_key;
+  header.node_rank = sample.node_rank;
   header.trace_name = sample.name.empty() ? path.substr(path.rfind('/') + 1) : sample.name;
   write_header(file, header);
   EventWriter events(file, sample.pid < 0 ? sample.rank : sample.pid);
