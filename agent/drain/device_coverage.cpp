@@ -70,7 +70,8 @@ bool is_empty(const Record* host) noexcept {
 std::uint64_t lost_on_the_way(const ring::Ring& ring, const ring::Window& window) noexcept {
   const auto dropped = ring::dropped_in(ring, window);
   return dropped[static_cast<std::size_t>(DropCause::device_dropped)] +
-         dropped[static_cast<std::size_t>(DropCause::device_ring_full)];
+         dropped[static_cast<std::size_t>(DropCause::device_ring_full)] +
+         dropped[static_cast<std::size_t>(DropCause::overwritten)];
 }
 
 class Counter {
@@ -85,9 +86,12 @@ class Counter {
         works_(works),
         lost_(lost_on_the_way(ring, window)),
         since_ns_(ring.header().device.recording_since_ns.load(std::memory_order_relaxed)),
+        delivered_ns_(ring.header().device.delivered_until_ns.load(std::memory_order_relaxed)),
         asks_(ring),
         captures_(threads, clock) {}
 
+  // The others need what this finds.
+  void note_launches();
   void count_launches();
   void count_unseen_calls();
   void count_work(const std::vector<DeviceSlice>& slices);
@@ -96,7 +100,6 @@ class Counter {
  private:
   const char* cause_of(const Launch& launch);
   const char* cause_without_call(const DeviceSlice& slice) const;
-  void note_streams();
   // One record more that the drops may explain.
   bool explain_by_loss() noexcept { return lost_ != 0 && lost_-- != 0; }
 
@@ -106,7 +109,8 @@ class Counter {
   const std::vector<Launch>& launches_;
   const std::vector<std::uint32_t>& works_;
   std::uint64_t lost_;
-  const std::int64_t since_ns_;  // 0: CUPTI is off
+  const std::int64_t since_ns_;      // 0: CUPTI is off
+  const std::int64_t delivered_ns_;  // what ended later may not have been told yet; 0: unknown
   AskingNames asks_;
   Captures captures_;
   DeviceMatch match_;
@@ -116,7 +120,7 @@ class Counter {
   std::unordered_map<std::uint64_t, std::int64_t> latest_with_work_;
 };
 
-void Counter::note_streams() {
+void Counter::note_launches() {
   for (std::size_t i = 0; i < launches_.size(); ++i) {
     const Launch& launch = launches_[i];
     first_call_ns_ = std::min(first_call_ns_, launch.start_ns);
@@ -145,7 +149,6 @@ const char* Counter::cause_of(const Launch& launch) {
 }
 
 void Counter::count_launches() {
-  note_streams();
   std::unordered_map<std::uint32_t, std::uint64_t> only_cupti;
   for (std::size_t i = 0; i < launches_.size(); ++i) {
     const Launch& launch = launches_[i];
@@ -178,9 +181,14 @@ void Counter::count_unseen_calls() {
       const std::int64_t begin_ns =
           clock_.realtime_ns(record.begin_ticks.load(std::memory_order_relaxed));
       const bool is_early = since_ns_ == 0 || begin_ns < since_ns_;
+      const std::int64_t end_ns =
+          clock_.realtime_ns(record.end_ticks.load(std::memory_order_relaxed));
+      // A process that was killed took with it what CUPTI had not handed over.
+      const bool is_late = delivered_ns_ != 0 && end_ns > delivered_ns_;
       ++match_.launches_without_work[is_early            ? cause_before_recording
                                      : is_empty(&record) ? cause_no_work
                                      : explain_by_loss() ? cause_lost
+                                     : is_late           ? cause_late
                                                          : cause_unknown];
     }
   }
@@ -224,6 +232,7 @@ DeviceMatch count_matches(const ring::Ring& ring, const ring::Window& window,
                           const std::vector<std::uint32_t>& works,
                           const std::vector<DeviceSlice>& slices) {
   Counter counter(ring, window, clock, threads, launches, works);
+  counter.note_launches();
   counter.count_work(slices);
   counter.count_launches();
   counter.count_unseen_calls();

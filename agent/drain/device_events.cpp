@@ -27,6 +27,23 @@ CorrelationTable table_of(const std::vector<Launch>& launches) {
   return table;
 }
 
+// CUPTI counts its ids up: what has a smaller one than all calls of the window came before them.
+// 0 where that cannot be told, since calls may have been lost.
+std::uint32_t first_in_window(const ring::Ring& ring, const std::vector<Launch>& launches) {
+  std::uint32_t first = UINT32_MAX;
+  for (const ring::DropCause cause :
+       {ring::DropCause::device_ring_full, ring::DropCause::device_dropped,
+        ring::DropCause::overwritten}) {
+    const auto& dropped = ring.header().dropped[static_cast<std::size_t>(cause)];
+    if (dropped.load(std::memory_order_relaxed) != 0) return 0;
+  }
+  for (const Launch& launch : launches) {
+    if (launch.when != When::in_window) continue;
+    first = std::min(first, event::api_call_of(*launch.api).correlation);
+  }
+  return first != UINT32_MAX ? first : 0;
+}
+
 }  // namespace
 
 DeviceEvents::DeviceEvents(const ring::Ring& ring, const ring::Window& window,
@@ -41,7 +58,7 @@ DeviceEvents::DeviceEvents(const ring::Ring& ring, const ring::Window& window,
   works_of_launch_.resize(launches_.size());
   arrows_of_threads_.resize(threads.size());
   add_work(ring, edges, records);
-  add_timed(ring, records, threads);
+  add_timed(ring, records, clock, threads);
   place_slices(threads);
   add_calls();
   sort_arrows();
@@ -65,6 +82,7 @@ bool DeviceEvents::belongs(const WindowEdges& edges, const DeviceWork& work, std
 void DeviceEvents::add_work(const ring::Ring& ring, const WindowEdges& edges,
                             const DeviceRecords& records) {
   const CorrelationTable table = table_of(launches_);
+  const std::uint32_t first_launch = first_in_window(ring, launches_);
   slices_.reserve(records.work.size() + records.timed.size());
   for (const Record* record : records.work) {
     const DeviceWork work = event::device_work_of(*record);
@@ -76,6 +94,9 @@ void DeviceEvents::add_work(const ring::Ring& ring, const WindowEdges& edges,
     slice.end_ns = std::max(work.start_ns, work.end_ns);
     slice.nccl = no_index;
     if (launch != no_index) slice.thread = launches_[launch].thread;
+    // Its call was told of, and given back, long ago.
+    slice.launched_before =
+        launch == no_index && work.correlation != 0 && work.correlation < first_launch;
     if (belongs(edges, work, launch, slice)) {
       slice.correlation = ring::correlation_of(ring, *record);
       if (launch != no_index) tie(ring, launch, slice);
@@ -97,6 +118,8 @@ void DeviceEvents::tie(const ring::Ring& ring, std::uint32_t launch, DeviceSlice
   if (kind == DeviceKind::overhead || kind == DeviceKind::memory) return;
   const bool is_first = ++works_of_launch_[launch] == 1;
   if (from.when != When::in_window) return;
+  // An arrow back in time, by clocks that disagree, is none to its readers.
+  if (slice.start_ns < from.shown_ns()) return;
   slice.flow = (is_first ? slice.correlation : own) | flow_bits_;
   const auto index = static_cast<std::uint32_t>(slices_.size());
   if (from.host != no_index) {
@@ -107,6 +130,7 @@ void DeviceEvents::tie(const ring::Ring& ring, std::uint32_t launch, DeviceSlice
 }
 
 void DeviceEvents::add_timed(const ring::Ring& ring, const DeviceRecords& records,
+                             const event::TickConverter& clock,
                              const std::vector<ThreadEvents>& threads) {
   if (records.timed.empty()) return;
   const TimedCalls calls(ring, threads);
@@ -124,7 +148,9 @@ void DeviceEvents::add_timed(const ring::Ring& ring, const DeviceRecords& record
     slice.nccl = call->index;
     slice.launch_seen = true;
     // A group's end is timed on each of its streams, and has one id for an arrow.
-    if (has_arrow.insert(timed.host_record).second) {
+    const std::int64_t begin_ns = clock.realtime_ns(
+        threads[call->thread].records[call->index]->begin_ticks.load(std::memory_order_relaxed));
+    if (slice.start_ns >= begin_ns && has_arrow.insert(timed.host_record).second) {
       slice.flow = timed.host_record | flow_bits_;
       arrows_of_threads_[call->thread].push_back(
           {call->index, static_cast<std::uint32_t>(slices_.size())});

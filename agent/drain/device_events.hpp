@@ -58,7 +58,7 @@ class DeviceEvents {
  private:
   void add_work(const ring::Ring& ring, const WindowEdges& edges, const DeviceRecords& records);
   void add_timed(const ring::Ring& ring, const DeviceRecords& records,
-                 const std::vector<ThreadEvents>& threads);
+                 const event::TickConverter& clock, const std::vector<ThreadEvents>& threads);
   bool belongs(const WindowEdges& edges, const event::DeviceWork& work, std::uint32_t launch,
                DeviceSlice& slice) const noexcept;
   void tie(const ring::Ring& ring, std::uint32_t launch, DeviceSlice& slice);

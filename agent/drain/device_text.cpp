@@ -1,6 +1,7 @@
 #include "agent/drain/device_text.hpp"
 
 #include "agent/api/function.hpp"
+#include "agent/drain/event_text.hpp"
 #include "agent/trace/json_scan.hpp"
 
 namespace traceagent::drain {
@@ -9,13 +10,8 @@ using event::DeviceKind;
 using event::DeviceWork;
 
 DeviceText::DeviceText(const ring::Ring& ring, const std::vector<ThreadEvents>& threads,
-                       const DeviceEvents& device, std::int64_t base_ns, trace::EventWriter& writer)
-    : ring_(ring),
-      threads_(threads),
-      device_(device),
-      base_ns_(base_ns),
-      writer_(writer),
-      names_(ring) {}
+                       const DeviceEvents& device, trace::EventWriter& writer)
+    : ring_(ring), threads_(threads), device_(device), writer_(writer), names_(ring) {}
 
 namespace {
 
@@ -51,18 +47,17 @@ void DeviceText::write_call(const Launch& launch, std::int64_t tid, std::int64_t
   const event::ApiCall call = event::api_call_of(*launch.api);
   std::string_view name = ring_.name(call.name);
   if (name.empty()) name = "(unnamed)";
-  writer_.complete(name, call.is_driver ? "cuda_driver" : "cuda_runtime", tid, ts_ns, dur_ns);
+  const char* const category = call.is_driver ? "cuda_driver" : "cuda_runtime";
+  writer_.complete(name, category, tid, ts_ns, dur_ns);
   writer_.arg("correlation", ring::correlation_of(ring_, *launch.api));
   writer_.arg("result", call.result);
+  if (call.result != 0) error_arg(writer_, category, call.result);
   writer_.arg("seen by", "CUPTI");
   writer_.end();
 }
 
 void DeviceText::write_arrow(const Arrow& arrow, std::int64_t tid, std::int64_t ts_ns) {
-  const DeviceSlice& slice = device_.slices()[arrow.slice];
-  // An arrow back in time, by clocks that disagree, is none to its readers.
-  if (slice.start_ns - base_ns_ < ts_ns) return;
-  writer_.flow_start(arrow_name, arrow_name, tid, ts_ns, slice.flow);
+  writer_.flow_start(arrow_name, arrow_name, tid, ts_ns, device_.slices()[arrow.slice].flow);
 }
 
 void DeviceText::write_slice(const DeviceSlice& slice, std::int64_t ts_ns) {

@@ -14,9 +14,9 @@ namespace traceagent::drain {
 
 class DeviceText {
  public:
-  // `threads` as the DeviceEvents were made with; times are written relative to `base_ns`.
+  // `threads` as the DeviceEvents were made with.
   DeviceText(const ring::Ring& ring, const std::vector<ThreadEvents>& threads,
-             const DeviceEvents& device, std::int64_t base_ns, trace::EventWriter& writer);
+             const DeviceEvents& device, trace::EventWriter& writer);
 
   void write_call(const Launch& launch, std::int64_t tid, std::int64_t ts_ns, std::int64_t dur_ns);
   // The slice, and the end of the arrow that leads to it.
@@ -36,7 +36,6 @@ class DeviceText {
   const ring::Ring ring_;
   const std::vector<ThreadEvents>& threads_;
   const DeviceEvents& device_;
-  const std::int64_t base_ns_;
   trace::EventWriter& writer_;
   DemangledNames names_;
   std::unordered_map<std::uint32_t, std::string> facts_;

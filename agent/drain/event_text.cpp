@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "agent/api/error_name.hpp"
 #include "agent/api/function.hpp"
 #include "agent/drain/collective_text.hpp"
 #include "agent/drain/demangled_names.hpp"
@@ -29,6 +30,11 @@ void EventText::write(const Record& record, std::int64_t tid, const EventTimes& 
   }
 }
 
+void error_arg(trace::EventWriter& writer, std::string_view category, std::int32_t result) {
+  const std::string_view error = api::error_name(category, result);
+  if (!error.empty()) writer.arg("error", error);
+}
+
 void EventText::write_call(const Record& record, std::int64_t tid, const EventTimes& times) {
   const api::FunctionName& name = api::name_of(static_cast<api::Function>(record.function));
   writer_.complete(name.shown, name.category, tid, times.ts_ns, times.dur_ns);
@@ -38,6 +44,7 @@ void EventText::write_call(const Record& record, std::int64_t tid, const EventTi
     writer_.arg("in flight", true);
   } else {
     writer_.arg("result", record.result);
+    if (record.result != 0) error_arg(writer_, name.category, record.result);
   }
   switch (record.layout) {
     case Layout::launch:

@@ -2,6 +2,7 @@
 // One record as one line of the trace.
 
 #include <cstdint>
+#include <string_view>
 
 #include "agent/drain/collective_plans.hpp"
 #include "agent/drain/demangled_names.hpp"
@@ -16,6 +17,9 @@ struct EventTimes {
   std::int64_t dur_ns;
   bool in_flight;  // had not ended when it was written: dur_ns reaches to the window's end
 };
+
+// "error": "cudaErrorMemoryAllocation", where the code has a name.
+void error_arg(trace::EventWriter& writer, std::string_view category, std::int32_t result);
 
 class EventText {
  public:

@@ -139,6 +139,7 @@ const HostSpan* ThreadMatch::host_of(const Launch& launch, const Near& near) con
 void ThreadMatch::set_host(Launch& launch, const HostSpan& span) {
   launch.host = span.index;
   launch.host_record = span.record;
+  launch.host_begin_ns = span.begin_ns;
   launch.when = edges_.of_ticks(span.record->begin_ticks.load(std::memory_order_relaxed));
   is_taken_[static_cast<std::size_t>(&span - spans_.data())] = true;
 }

@@ -24,6 +24,10 @@ struct Launch {
       no_index;                 // the Launch that it is a part of: a driver call in a runtime call
   When when = When::in_window;  // where its launch belongs
   const event::Record* host_record = nullptr;  // also of a call that began before the window
+  std::int64_t host_begin_ns = 0;              // where there is a host_record
+
+  // Where its slice begins in the trace.
+  std::int64_t shown_ns() const noexcept { return host_record ? host_begin_ns : start_ns; }
 };
 
 // By thread and start. Threads that only CUPTI knows are added to `threads`, without records. CUPTI

@@ -96,7 +96,7 @@ void RankFile::write_steps_until(trace::EventWriter& writer, std::int64_t ts_ns)
 void RankFile::write_events(trace::EventWriter& writer) {
   EventText text(ring_, writer, &order_.plans());
   const DeviceEvents& device = order_.device();
-  DeviceText device_text(ring_, order_.threads(), device, order_.base_ns(), writer);
+  DeviceText device_text(ring_, order_.threads(), device, writer);
   std::vector<std::size_t> next_arrow(order_.threads().size());
   const auto write_call = [&](const PlacedCall& call) {
     write_steps_until(writer, call.times.ts_ns);

@@ -334,6 +334,65 @@ TEST_F(DeviceFileTest, WorkThatHasNotArrivedIsCountedLate) {
       << text;
 }
 
+// As after a kill: what CUPTI held went with the process.
+TEST_F(DeviceFileTest, CallsThatCuptiHadNotHandedOverAreLateAndNoRiddle) {
+  crafted.ring().header().device.delivered_until_ns.store(epoch_ns + 130'000);
+  crafted.launch(thread, 110 * us, 115 * us);
+  crafted.launch(thread, 150 * us, 155 * us);
+  crafted.launch(thread, 160 * us, 165 * us);
+  write(window());
+  EXPECT_NE(text.find("\"launches\": 3, \"work\": 0, \"launches_without_work\": {\"late\": 2, "
+                      "\"unknown\": 1}"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\"dropped\": {\"device_late\": 2}"), std::string::npos) << text;
+}
+
+TEST_F(DeviceFileTest, AnArrowHasBothEndsOrNone) {
+  const Record& launch = crafted.launch(thread, 110 * us, 115 * us);
+  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 1);
+  crafted.kernel("before its call", 109'999, 120'000, 1);
+  crafted.launch(thread, 130 * us, 135 * us);
+  crafted.api(thread, "cudaLaunchKernel", 131'000, 134'000, 2);
+  crafted.kernel("at its call's begin", 130'000, 140'000, 2);
+  write(window());
+  EXPECT_EQ(lines({"\"ph\":\"s\""}).size(), 1u) << text;
+  EXPECT_EQ(lines({"\"ph\":\"f\""}).size(), 1u) << text;
+  EXPECT_NE(line({"before its call"}).find(correlation(place(launch))), std::string::npos) << text;
+  EXPECT_NE(text.find("\"launches\": 2, \"work\": 2, \"launches_without_work\": {},"),
+            std::string::npos)
+      << text;
+}
+
+// The records of its call were given back with the window before, or in a long warm-up.
+TEST_F(DeviceFileTest, WorkWithASmallerIdThanTheWindowsCallsWasLaunchedBefore) {
+  crafted.launch(thread, 110 * us, 115 * us);
+  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 50);
+  crafted.kernel("new", 120'000, 130'000, 50);
+  crafted.kernel("old", 116'000, 119'000, 49, 8);
+  crafted.kernel("of nobody", 116'000, 119'000, 51, 9);
+  ring::Window& own = window();
+  write(own);
+  EXPECT_NE(line({"\"name\":\"old\""}).find("\"launched before the window\":true"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\"work_without_launch\": {\"launched_before_window\": 1, \"unknown\": 1}"),
+            std::string::npos)
+      << text;
+}
+
+TEST_F(DeviceFileTest, OverwrittenRecordsExplainWhatDoesNotMatch) {
+  crafted.launch(thread, 110 * us, 115 * us);
+  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 1);
+  crafted.kernel("whose call is gone", 120'000, 130'000, 9);
+  ring::Window& own = window();
+  own.dropped_at_end[static_cast<std::size_t>(ring::DropCause::overwritten)] = 1023;
+  crafted.ring().count_drop(ring::DropCause::overwritten, 1023);
+  write(own);
+  EXPECT_NE(text.find("\"launches_without_work\": {\"lost\": 1}"), std::string::npos) << text;
+  EXPECT_NE(text.find("\"work_without_launch\": {\"call_lost\": 1}"), std::string::npos) << text;
+}
+
 TEST_F(DeviceFileTest, ALaunchWhoseStreamHasGoneOnIsNotLate) {
   crafted.launch(thread, 110 * us, 115 * us).args[3] = 0x10;  // captured into a graph
   crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 1);

@@ -66,7 +66,8 @@ TEST_F(EventTextTest, LaunchOfAnUnknownKernelThatFailed) {
   Record& launch = record(Function::cudaLaunchKernel_ptsz, Layout::launch);
   launch.result = 98;
   EXPECT_EQ(line(launch), x("cudaLaunchKernel", "cuda_runtime",
-                            "\"correlation\":1024,\"result\":98,\"grid\":[0,0,0],\"block\":[0,0,0],"
+                            "\"correlation\":1024,\"result\":98,\"error\":"
+                            "\"cudaErrorInvalidDeviceFunction\",\"grid\":[0,0,0],\"block\":[0,0,0],"
                             "\"shared memory\":0,\"stream\":\"0x0\""));
 }
 
@@ -130,8 +131,10 @@ TEST_F(EventTextTest, StreamsEventsDevicesGraphsAndWaits) {
   Record& device = record(Function::cudaSetDevice, Layout::device);
   device.detail = static_cast<std::uint32_t>(-1);
   device.result = 101;
-  EXPECT_EQ(line(device), x("cudaSetDevice", "cuda_runtime",
-                            "\"correlation\":1026,\"result\":101,\"device\":-1"));
+  EXPECT_EQ(
+      line(device),
+      x("cudaSetDevice", "cuda_runtime",
+        "\"correlation\":1026,\"result\":101,\"error\":\"cudaErrorInvalidDevice\",\"device\":-1"));
   Record& graph = record(Function::cudaGraphLaunch, Layout::graph);
   graph.args[0] = 0x6;
   EXPECT_EQ(line(graph), x("cudaGraphLaunch", "cuda_runtime",
