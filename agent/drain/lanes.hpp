@@ -21,7 +21,9 @@ class NestingLanes {
 inline std::int64_t spill_tid(std::int64_t tid, std::size_t lane) noexcept {
   return tid + static_cast<std::int64_t>(lane) * 10'000'000;
 }
-inline constexpr std::int64_t steps_tid = 0;
+// No thread's: not 0 either, since rank 0 has the pid 0 and Perfetto takes tid == pid for the main
+// thread, whatever its name.
+inline constexpr std::int64_t steps_tid = 4'900'000;
 inline constexpr std::int64_t process_ranges_tid = 5'000'000;
 
 }  // namespace traceagent::drain

@@ -4,7 +4,7 @@ import collections
 import gzip
 import json
 
-STEPS_TID = 0
+STEPS_TID = 4_900_000
 SPILL = 10_000_000
 
 

@@ -75,7 +75,7 @@ TEST_F(RankFileTest, HoldsTheWindowInOrder) {
   const auto step = [](const char* times, const char* number) {
     return std::string("{\"ts\":") + times +
            ",\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#" + number +
-           "\",\"pid\":3,\"tid\":0,\"args\":{\"step\":" + number + "}}";
+           "\",\"pid\":3,\"tid\":4900000,\"args\":{\"step\":" + number + "}}";
   };
   EXPECT_EQ(lines("{\"ts\":"),
             (std::vector<std::string>{
