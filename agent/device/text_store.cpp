@@ -8,7 +8,7 @@
 
 namespace traceagent::device {
 namespace {
-constexpr std::size_t longest_name = 4095;  // what the ring keeps of one
+constexpr std::size_t longest_name = 16383;  // what the ring keeps of one
 }
 
 TextStore::Locked::Locked(std::atomic<bool>& busy) noexcept : busy_(busy) {

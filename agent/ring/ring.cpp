@@ -16,7 +16,8 @@ constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) noexce
 
 constexpr std::uint64_t page_bytes = 4096;
 constexpr std::uint64_t smallest_names_bytes = 64 * 1024;
-constexpr std::size_t longest_name = 4095;
+// Kernels made of templates have names of 10 KiB; one that is cut cannot be demangled.
+constexpr std::size_t longest_name = 16383;
 
 void clear_records(Chunk& chunk) noexcept {
   chunk.claim_number.store(0, std::memory_order_relaxed);

@@ -58,7 +58,7 @@ TEST(Names, AreReadBack) {
 TEST(Names, AreCutAtTheirLongest) {
   MemoryRing memory(1 << 20);
   const std::string longest(100'000, 'x');
-  EXPECT_EQ(memory.ring().name(memory.ring().add_name(longest)), longest.substr(0, 4095));
+  EXPECT_EQ(memory.ring().name(memory.ring().add_name(longest)), longest.substr(0, 16383));
 }
 
 TEST(Names, FullAreaIsCountedAndLosesOnlyTheName) {
