@@ -74,14 +74,17 @@ std::int64_t DeviceLanes::tid(const LaneKey& key) {
   return used.tid;
 }
 
-bool DeviceLanes::has_other_context(const LaneKey& key) const {
-  return std::any_of(lanes_.begin(), lanes_.end(), [&key](const auto& other) {
-    return other.first.device == key.device && other.first.context != key.context &&
-           other.first.kind == LaneKind::stream;
-  });
+// Once for all names: a program may have thousands of streams.
+DeviceLanes::Contexts DeviceLanes::contexts_with_streams() const {
+  Contexts contexts;
+  for (const auto& [key, lane] : lanes_) {
+    if (key.kind == LaneKind::stream) contexts[key.device].insert(key.context);
+  }
+  return contexts;
 }
 
-std::string DeviceLanes::name_of(const LaneKey& key, std::string_view streams_json) const {
+std::string DeviceLanes::name_of(const LaneKey& key, const Contexts& contexts,
+                                 std::string_view streams_json) {
   std::string name = "GPU " + std::to_string(key.device);
   if (key.kind == LaneKind::timed) {
     char handle[trace::max_hex_chars];
@@ -102,8 +105,10 @@ std::string DeviceLanes::name_of(const LaneKey& key, std::string_view streams_js
     default:
       name += " stream " + std::to_string(key.stream);
   }
-  if (key.kind != LaneKind::waits && has_other_context(key))
-    name += " context " + std::to_string(key.context);
+  const auto found = contexts.find(key.device);
+  const std::size_t others =
+      found == contexts.end() ? 0 : found->second.size() - found->second.count(key.context);
+  if (key.kind != LaneKind::waits && others != 0) name += " context " + std::to_string(key.context);
   if (key.kind != LaneKind::stream) return name;
   const auto facts =
       trace::member(streams_json, std::to_string(key.device) + "/" + std::to_string(key.context) +
@@ -117,8 +122,9 @@ std::string DeviceLanes::name_of(const LaneKey& key, std::string_view streams_js
 }
 
 void DeviceLanes::write_names(trace::EventWriter& writer, std::string_view streams_json) const {
+  const Contexts contexts = contexts_with_streams();
   for (const auto& [tid, key] : taken_) {
-    const std::string name = name_of(key, streams_json);
+    const std::string name = name_of(key, contexts, streams_json);
     const std::size_t count = lanes_.at(key).ends.size();
     for (std::size_t i = 0; i < count; ++i) {
       writer.thread_name(spill_tid(tid, i), i == 0 ? name : name + " overlapping");

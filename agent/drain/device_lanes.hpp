@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -55,8 +56,10 @@ class DeviceLanes {
     std::vector<std::int64_t> ends;  // of the last work on each of its lanes
   };
   Lane& lane(const LaneKey& key);
-  bool has_other_context(const LaneKey& key) const;
-  std::string name_of(const LaneKey& key, std::string_view streams_json) const;
+  using Contexts = std::map<std::uint16_t, std::set<std::uint32_t>>;  // by device
+  Contexts contexts_with_streams() const;
+  static std::string name_of(const LaneKey& key, const Contexts& contexts,
+                             std::string_view streams_json);
 
   std::map<LaneKey, Lane> lanes_;
   std::map<std::int64_t, LaneKey> taken_;

@@ -76,13 +76,14 @@ void PlanMatcher::add(const ThreadEvents& thread) {
       // 0 also where the group began before the window.
       if (depth > 0) --depth;
       if (depth != 0) continue;
-      for (const auto& [shape, index] : in_group) waiting_[shape][index].group_end = record;
+      for (const auto& [shape, index] : in_group) waiting_[shape].calls[index].group_end = record;
       in_group.clear();
     }
     if (record->layout != event::Layout::collective) continue;
     by_number_.emplace(correlation_of(ring_, *record), record);
     const Shape shape = shape_of_call(*record);
-    std::vector<Waiting>& alike = waiting_[shape];
+    std::vector<Waiting>& alike = waiting_[shape].calls;
+    place_of_.emplace(record, alike.size());
     if ((record->flags & event::flag_in_group) != 0) in_group.emplace_back(shape, alike.size());
     alike.push_back({record, thread.thread_id, nullptr});
   }
@@ -125,9 +126,11 @@ const Record* PlanMatcher::find(const ToldPlan& told) const {
   const event::CollectivePlan plan = event::collective_plan_of(*told.record);
   const auto found = waiting_.find(shape(*kind, plan.count, plan.datatype, plan.peer));
   if (found == waiting_.end()) return nullptr;
+  const auto begin = found->second.calls.begin() + static_cast<std::ptrdiff_t>(found->second.first);
   for (const bool same_thread : {true, false}) {
     const Record* first = nullptr;
-    for (const Waiting& each : found->second) {
+    for (auto at = begin; at != found->second.calls.end(); ++at) {
+      const Waiting& each = *at;
       if (!may_be(each, told, same_thread)) continue;
       if (first == nullptr || begin_of(*each.call) < begin_of(*first)) first = each.call;
       if (same_thread) break;
@@ -139,10 +142,12 @@ const Record* PlanMatcher::find(const ToldPlan& told) const {
 
 void PlanMatcher::match(const Record& call, const Record& plan) {
   known_.emplace(plan.extra, call.extra);
-  const auto found = waiting_.find(shape_of_call(call));
-  if (found == waiting_.end()) return;
-  for (Waiting& each : found->second) {
-    if (each.call == &call) each.call = nullptr;
+  const auto place = place_of_.find(&call);
+  if (place == place_of_.end()) return;
+  Alike& alike = waiting_[shape_of_call(call)];
+  alike.calls[place->second].call = nullptr;
+  while (alike.first < alike.calls.size() && alike.calls[alike.first].call == nullptr) {
+    ++alike.first;
   }
 }
 

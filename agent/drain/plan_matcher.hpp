@@ -49,6 +49,13 @@ class PlanMatcher {
     const event::Record* group_end;  // the outermost ncclGroupEnd that launches it; null: none
   };
 
+  // A window holds many thousands of calls that are alike: those that have their plans are not
+  // looked at again.
+  struct Alike {
+    std::vector<Waiting> calls;  // a thread's in order
+    std::size_t first = 0;       // all before it have their plans
+  };
+
   static Shape shape(event::Collective kind, std::uint64_t count, std::uint64_t type,
                      std::int32_t peer) noexcept;
   static Shape shape_of_call(const event::Record& call) noexcept;
@@ -58,7 +65,8 @@ class PlanMatcher {
 
   const ring::Ring ring_;
   std::unordered_map<std::uint64_t, const event::Record*> by_number_;
-  std::map<Shape, std::vector<Waiting>> waiting_;           // a thread's in order
+  std::map<Shape, Alike> waiting_;
+  std::unordered_map<const event::Record*, std::size_t> place_of_;  // among those alike
   std::unordered_map<std::uint32_t, std::uint32_t> known_;  // NCCL's communicator: the wrappers'
 };
 
