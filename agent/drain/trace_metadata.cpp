@@ -146,7 +146,13 @@ JsonObject clock_object(const ring::Ring& ring, const ring::Window& window) {
   return clock;
 }
 
-JsonObject cost_object(const ring::Ring& ring, const ring::Window& window, std::uint64_t events) {
+// Of what the job's own threads record: what the device did is written by others.
+JsonObject cost_object(const ring::Ring& ring, const ring::Window& window, const DoorCalls& calls) {
+  std::uint64_t events = 0;
+  for (const ring::DoorId door :
+       {ring::DoorId::cudart, ring::DoorId::nccl, ring::DoorId::driver, ring::DoorId::nvtx}) {
+    events += calls[static_cast<std::size_t>(door)];
+  }
   const event::TickConverter clock = clock_of(ring);
   const double ns_per_event = measured_ns_per_event(ring.header().nominal_ns_per_tick);
   const auto window_ns =
@@ -188,7 +194,7 @@ JsonObject rank_metadata(const ring::Ring& ring, const ring::Window& window, std
       .add("doors", doors_object(ring, coverage.calls))
       .add("device", device_object(ring, coverage.match))
       .add("clock", clock_object(ring, window))
-      .add("cost", cost_object(ring, window, events))
+      .add("cost", cost_object(ring, window, coverage.calls))
       .add("ring_bytes", header.file_bytes)
       .add("options", options_value(ring));
   if (!options.coverage.empty()) object.add("coverage", options.coverage);
