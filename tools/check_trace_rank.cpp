@@ -27,13 +27,19 @@ std::int64_t number_of(std::string_view object, std::string_view key) {
   return integer_member(object, key).value_or(0);
 }
 
+bool is_recovered(std::string_view metadata) {
+  return member(metadata, "recovered").value_or("") == "true";
+}
+
 // Each cause of the table with what it counted; `what` is counted.
 template <std::size_t size>
-void check_causes(std::string_view counts, const Remedy (&table)[size], const char* title,
-                  const char* what, CheckReport& report) {
-  for (const Remedy& row : table) {
-    const std::int64_t count = number_of(counts, row.cause);
+void check_causes(std::string_view metadata, std::string_view counts, const Remedy (&table)[size],
+                  const char* title, const char* what, CheckReport& report) {
+  for (const Remedy& each : table) {
+    const std::int64_t count = number_of(counts, each.cause);
     if (count == 0) continue;
+    const Remedy* of_dead = is_recovered(metadata) ? find(lost_with_process, each.cause) : nullptr;
+    const Remedy& row = of_dead != nullptr ? *of_dead : each;
     report.no(title, std::to_string(count) + what + row.meaning, row.remedy);
   }
 }
@@ -156,19 +162,23 @@ void check_device(std::string_view metadata, CheckReport& report) {
     return;
   }
   check_device_source(metadata, *device, report);
-  check_causes(member(*device, "launches_without_work").value_or(""), lost_work, "device work",
-               " launches ", report);
-  check_causes(member(*device, "work_without_launch").value_or(""), lost_launches, "launches",
-               " kernels, copies or sets ", report);
+  check_causes(metadata, member(*device, "launches_without_work").value_or(""), lost_work,
+               "device work", " launches ", report);
+  check_causes(metadata, member(*device, "work_without_launch").value_or(""), lost_launches,
+               "launches", " kernels, copies or sets ", report);
   std::string calls;
   trace::for_each_member(member(*device, "calls_only_cupti_saw").value_or(""),
                          [&](std::string_view name, std::string_view count) {
                            calls += (calls.empty() ? "" : ", ") + std::string(name) + " " +
                                     std::string(count);
                          });
-  if (!calls.empty()) {
-    report.yes("went round", "in the trace all the same, through CUPTI: " + calls);
-  }
+  if (calls.empty()) return;
+  // Where our own records found no room, CUPTI's stand for them.
+  const std::string_view dropped = member(metadata, "dropped").value_or("");
+  const bool had_room =
+      number_of(dropped, "ring_full") == 0 && number_of(dropped, "overwritten") == 0;
+  report.yes(had_room ? "went round" : "from CUPTI alone",
+             "in the trace all the same, through CUPTI: " + calls);
 }
 
 void check_losses(std::string_view metadata, CheckReport& report) {
@@ -176,12 +186,17 @@ void check_losses(std::string_view metadata, CheckReport& report) {
   if (dropped.find_first_of("123456789") == std::string_view::npos) {
     report.yes("losses", "none");
   }
-  check_causes(dropped, drops, "losses", ": ", report);
+  check_causes(metadata, dropped, drops, "losses", ": ", report);
+  const std::string_view coverage = member(metadata, "coverage").value_or("");
+  if (const std::int64_t cycles = number_of(coverage, "cycles_lost"); cycles != 0) {
+    report.no("losses", std::to_string(cycles) + " cycles before this one were not recorded",
+              "they came faster than their files were written: add steps to schedule.wait");
+  }
   const std::string_view window = member(metadata, "window").value_or("");
   if (const std::string cut = text_of(window, "cut"); !cut.empty()) {
     report.no("losses", "the window lacks " + cut, "raise ring.size, or set step.mark");
   }
-  if (member(metadata, "recovered").value_or("") == "true") {
+  if (is_recovered(metadata)) {
     report.no("losses", "recovered after the process died: its last calls may be missing", "");
   }
 }

@@ -18,7 +18,8 @@ inline constexpr Remedy drops[] = {
     {"during_start", "calls came while another thread started the agent", "begin with a warm-up"},
     {"names_full", "names found no room", "raise ring.size"},
     {"ranges_too_deep", "NVTX ranges were nested too deeply", "close ranges"},
-    {"range_unmatched", "NVTX ranges ended that had not begun in the trace", "close ranges"},
+    {"range_unmatched", "NVTX ranges ended of which no begin was seen",
+     "begin them after the first CUDA or NCCL call"},
     {"communicators_full", "communicators found no room", "destroy those not in use"},
     {"step_tokens_full", "step detection missed calls, no event is lost", "set step.mark"},
     {"device_ring_full", "device records found no room in the ring", "raise ring.size"},
@@ -41,6 +42,12 @@ inline constexpr Remedy lost_work[] = {
 inline constexpr Remedy lost_launches[] = {
     {"call_lost", "lost the record of their call: see the losses", "raise ring.size"},
     {"unknown", "were launched by no call that was seen", "report this as a bug"},
+};
+
+// Of both, in the file of a process that died: nothing can be set to have it otherwise.
+inline constexpr Remedy lost_with_process[] = {
+    {"device_late", "device work was in CUPTI's buffers when the process died", ""},
+    {"late", "were not told of when the process died", ""},
 };
 
 // Of "went_round", what process::WayRound names.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -18,6 +19,7 @@ namespace fs = std::filesystem;
 struct RecoverArguments {
   std::vector<std::string> inputs;
   bool keep = false;
+  bool all = false;
 };
 
 std::string in_words(std::uint64_t count, const char* noun) {
@@ -59,6 +61,21 @@ std::vector<std::string> default_inputs() {
   return {users_ring_folder(loaded.options.ring_folder)};
 }
 
+// Who names no run means the one that died just now: where there are more, it is not ours to guess.
+bool is_one_run(const DeadRings& rings) {
+  const std::vector<std::string> runs = runs_of(rings.paths);
+  if (runs.size() <= 1) return true;
+  for (const std::string& run : runs) {
+    const auto count = std::count_if(rings.paths.begin(), rings.paths.end(), [&](const auto& ring) {
+      return fs::path(ring).parent_path() == run;
+    });
+    std::cout << run << ": " << in_words(static_cast<std::uint64_t>(count), "ring") << "\n";
+  }
+  say("processes of " + std::to_string(runs.size()) +
+      " runs died: name one of the folders above, or add --all");
+  return false;
+}
+
 int recover_rings(const RecoverArguments& arguments) {
   const std::vector<std::string> inputs =
       arguments.inputs.empty() ? default_inputs() : arguments.inputs;
@@ -70,6 +87,9 @@ int recover_rings(const RecoverArguments& arguments) {
   }
   if (rings.paths.empty() && rings.left.empty()) {
     std::cout << inputs.front() << ": no ring of a dead process\n";
+  }
+  if (arguments.inputs.empty() && !arguments.all && !is_one_run(rings)) {
+    return exit_usage;
   }
   bool ok = true;
   std::set<std::string> folders;
@@ -89,15 +109,18 @@ void add_recover_command(CLI::App& app, int& exit_code) {
       app.add_subcommand("recover", "Write what killed processes had recorded into rank files");
   const auto arguments = std::make_shared<RecoverArguments>();
   command
-      ->add_option("inputs", arguments->inputs,
-                   "Rings, or folders of them; without: all of this user under ring.folder")
+      ->add_option(
+          "inputs", arguments->inputs,
+          "Rings, or folders of them; without: of this user's only dead run under ring.folder")
       ->check(CLI::ExistingPath);
   command->add_flag("--keep", arguments->keep, "Leave the rings in memory");
+  command->add_flag("--all", arguments->all, "Of all dead runs, where none is named");
   command->footer(
       "Files appear where the job would have written them; the rings then go, unless --keep.\n"
       "Exits with 1 when a ring was damaged, of another version, or could not be written.\n"
       "examples:\n"
       "  traceagent recover\n"
+      "  traceagent recover --all\n"
       "  traceagent recover --keep /dev/shm/traceagent-1000/slurm123/0-4711-0.ring");
   command->callback([arguments, &exit_code] { exit_code = recover_rings(*arguments); });
 }

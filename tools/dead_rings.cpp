@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "agent/ring/ring_file.hpp"
 #include "agent/ring/written_files.hpp"
@@ -79,6 +80,14 @@ DeadRings find_dead_rings(const std::vector<std::string>& files_and_folders) {
     }
   }
   return found;
+}
+
+std::vector<std::string> runs_of(const std::vector<std::string>& rings) {
+  std::set<std::string> runs;
+  for (const std::string& ring : rings) {
+    runs.insert(fs::path(ring).parent_path().string());
+  }
+  return {runs.begin(), runs.end()};
 }
 
 std::string users_ring_folder(const std::string& ring_folder) {

@@ -14,6 +14,9 @@ struct DeadRings {
 // process still lives: that run's merge takes care of its dead.
 DeadRings find_dead_rings(const std::vector<std::string>& files_and_folders);
 
+// The folders of the runs that the rings are of, sorted.
+std::vector<std::string> runs_of(const std::vector<std::string>& rings);
+
 // Where this user's rings lie under `ring.folder`.
 std::string users_ring_folder(const std::string& ring_folder);
 

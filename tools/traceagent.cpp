@@ -1,6 +1,26 @@
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "config/nearest.hpp"
 #include "tools/command_line.hpp"
+
+namespace {
+
+// One line; empty where the first word is a command or an option.
+std::string unknown_command(const CLI::App& app, std::string_view word) {
+  if (word.starts_with('-')) return {};
+  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+  std::vector<std::string_view> names;
+  for (const CLI::App* command : commands) {
+    if (command->get_name() == word) return {};
+    names.push_back(command->get_name());
+  }
+  return "unknown command: " + std::string(word) + ": " +
+         traceagent::config::nearest_in_words(word, names) + "; see traceagent --help";
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "run") {
@@ -20,5 +40,12 @@ int main(int argc, char** argv) {
   traceagent::tools::add_recover_command(app, exit_code);
   traceagent::tools::add_check_command(app, exit_code);
   traceagent::tools::add_options_command(app, exit_code);
+  if (argc > 1) {
+    const std::string problem = unknown_command(app, argv[1]);
+    if (!problem.empty()) {
+      traceagent::tools::say(problem);
+      return traceagent::tools::exit_usage;
+    }
+  }
   return traceagent::tools::parse_and_run(app, argc, argv, exit_code);
 }

@@ -139,6 +139,23 @@ def test_living():
         check(place.left_in_memory() == [], f"left: {place.left_in_memory()}")
 
 
+def test_several_runs():
+    """Nobody guesses which run is meant: they are listed, one is named, or all are."""
+    with Place() as place:
+        for _ in range(3):
+            for truth in killed(place):
+                truth.unlink()
+        runs = sorted(str(run) for run in (place.rings / f"traceagent-{os.geteuid()}").iterdir())
+        unclear = recover(place)
+        check(unclear.code == 2 and len(unclear.lines()) == 1 and "--all" in unclear.err, f"unclear: {unclear}")
+        check(all(f"{run}: 1 ring" in unclear.out for run in runs), f"runs: {unclear}")
+        check(len(list(place.rings.rglob("*.ring"))) == 3, "nothing is touched")
+        named = recover(place, runs[0])
+        check(named.code == 0 and len(list(place.rings.rglob("*.ring"))) == 2, f"one that is named: {named}")
+        check(recover(place, "--all").code == 0 and place.left_in_memory() == [], f"left: {place.left_in_memory()}")
+        check(sum(name.startswith("out/") for name in place.files()) == 3, f"files: {place.files()}")
+
+
 def test_usage():
     with Place() as place:
         helped = recover(place, "--help")
@@ -203,7 +220,7 @@ def main():
     need(LIBRARY, "the library")
     need(TRACEAGENT, "the tool")
     for test in (test_two_ranks, test_nobody_left_to_merge, test_zero_begins_late, test_living,
-                 test_usage, test_damaged):
+                 test_several_runs, test_usage, test_damaged):
         started = time.monotonic()
         test()
         print(f"{test.__name__}: {time.monotonic() - started:.1f} s", flush=True)

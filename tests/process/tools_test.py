@@ -33,11 +33,11 @@ def one_line(result):
     return result.stderr.startswith("traceagent: ") and result.stderr.count("\n") == 1
 
 
-def rank_file(path, rank, base_ns, times_ns, cut=False):
+def rank_file(path, rank, base_ns, times_ns, cut=False, run="slurm7"):
     rows = [f'{{"ph":"M","name":"process_name","pid":{rank},"tid":0,"args":{{"name":"rank {rank}"}}}}']
     rows += [f'{{"ts":{ns // 1000}.{ns % 1000:03d},"dur":1.000,"ph":"X","cat":"c","name":"e","pid":{rank},'
              f'"tid":1,"args":{{}}}}' for ns in times_ns]
-    text = (f'{{\n"schemaVersion": 1,\n"distributedInfo": {{"rank": {rank}, "world_size": 2}},\n'
+    text = (f'{{\n"schemaVersion": 1,\n"distributedInfo": {{"rank": {rank}, "world_size": 2, "node_rank": 0, "run_key": "{run}"}},\n'
             f'"displayTimeUnit": "ms",\n"baseTimeNanoseconds": {base_ns},\n"traceName": "{path.name}",\n'
             '"deviceProperties": [],\n"traceEvents": [\n' + ",\n".join(rows) +
             f'\n],\n"traceagent": {{"rank": {rank}, "dropped": {{"ring_full": {rank}}}}},\n"complete": true\n}}\n')
@@ -51,6 +51,9 @@ def test_command_lines():
     for words in ([], ["merge"], ["run"], ["nothing"], ["merge", "--bogus", "."], ["run", "--bogus"]):
         result = run(TRACEAGENT, *words)
         check(result.returncode == 2 and one_line(result), f"usage of {words}: {result}")
+    for word, nearest in (("mereg", "the nearest is merge"), ("recovr", "recover"), ("xyzzy", "none like it")):
+        result = run(TRACEAGENT, word, "x")
+        check(result.returncode == 2 and one_line(result) and nearest in result.stderr, f"{word}: {result}")
     for words in (["--help"], ["merge", "--help"], ["run", "--help"], ["check", "--help"]):
         result = run(TRACEAGENT, *words)
         check(result.returncode == 0 and "examples:" in result.stdout, f"help of {words}")
@@ -115,6 +118,14 @@ def test_merge(folder):
     trace = json.loads(output.read_text())
     check("complete" not in trace and trace["traceagent"]["incomplete"][0]["file"] == "r1.json", "cut is told")
     check(sum(event["ph"] == "X" for event in trace["traceEvents"]) == 4, "a cut file gives what it holds")
+    rank_file(folder / "again0.json", 0, 9000, [0], run="slurm8")
+    (folder / "out/mixed.json").unlink(missing_ok=True)
+    words = [TRACEAGENT, "merge", folder / "r0.json", folder / "again0.json", "-o", folder / "out/mixed.json"]
+    result = run(*words)
+    check(result.returncode == 1 and one_line(result) and "of slurm7" in result.stderr and "of slurm8" in result.stderr
+          and not (folder / "out/mixed.json").exists(), f"two runs: {result}")
+    result = run(*words, "--mix-runs")
+    check(result.returncode == 0 and "1 rank, 3 events" in result.stdout, f"two runs, wanted: {result}")
     leftovers = [path.name for path in folder.rglob(".*")]
     check(not leftovers, f"temporary files left: {leftovers}")
 

@@ -61,6 +61,33 @@ TEST(CheckTrace, each_loss_has_its_remedy) {
   }
 }
 
+TEST(CheckTrace, nothing_to_set_helps_a_process_that_died) {
+  const std::string late =
+      R"("device": {"source": "cupti", "launches": 9, "work": 5, "launches_without_work": {"late": 4}})";
+  const std::string dropped = R"({"device_late": 4})";
+  EXPECT_TRUE(says(page_of(rank_with(late, dropped)), "raise device.settle"));
+  const CheckReport page = page_of(rank_with(late, dropped, R"(, "recovered": true)"));
+  EXPECT_FALSE(says(page, "device.settle")) << page.text();
+  EXPECT_TRUE(says(page, "4 launches were not told of when the process died\n")) << page.text();
+  EXPECT_TRUE(says(page, "recovered after the process died")) << page.text();
+  EXPECT_EQ(page.problems(), 3) << page.text();
+}
+
+TEST(CheckTrace, cycles_that_were_not_recorded_are_a_loss) {
+  const CheckReport page =
+      page_of(rank_with(complete_device, "{}", R"(, "coverage": {"cycles_lost": 3})"));
+  EXPECT_EQ(page.problems(), 1) << page.text();
+  EXPECT_TRUE(says(page, "NO   losses                3 cycles before this one were not recorded"))
+      << page.text();
+}
+
+TEST(CheckTrace, what_cupti_saw_alone_went_round_only_where_the_ring_had_room) {
+  EXPECT_TRUE(says(page_of(rank_with(complete_device)), "yes  went round            in the trace"));
+  const CheckReport full = page_of(rank_with(complete_device, R"({"ring_full": 5})"));
+  EXPECT_FALSE(says(full, "went round")) << full.text();
+  EXPECT_TRUE(says(full, "yes  from CUPTI alone      in the trace")) << full.text();
+}
+
 TEST(CheckTrace, no_device_times_are_a_gap_unless_nobody_wants_them) {
   const std::string taken =
       R"("device": {"source": "none", "problem": "CUPTI: taken by another profiler: end that one"})";
