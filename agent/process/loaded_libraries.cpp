@@ -1,16 +1,14 @@
 #include "agent/process/loaded_libraries.hpp"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <link.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
 
 #include "agent/door/targets.hpp"
+#include "agent/process/proc_file.hpp"
 
 namespace traceagent::process {
 
@@ -144,18 +142,7 @@ std::vector<WayRound> ways_round(const std::vector<MappedLibrary>& mapped,
 namespace {
 
 std::string own_maps() {
-  std::string text;
-  const int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return text;
-  std::string buffer(65536, '\0');
-  while (text.size() < largest_maps_bytes) {
-    const ssize_t got = read(file, buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    text.append(buffer.data(), static_cast<std::size_t>(got));
-  }
-  close(file);
-  return text;
+  return read_proc_file("/proc/self/maps", largest_maps_bytes).value_or(std::string());
 }
 
 std::vector<std::uint64_t> visible_bases() {

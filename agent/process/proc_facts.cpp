@@ -1,15 +1,14 @@
 #include "agent/process/proc_facts.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <optional>
 #include <string_view>
 
 #include "agent/process/placement.hpp"
+#include "agent/process/proc_file.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -19,19 +18,7 @@ constexpr std::size_t longest_chain = 16;
 constexpr std::size_t largest_file_bytes = 1 << 20;
 
 std::optional<std::string> read_text(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return std::nullopt;
-  std::string text;
-  // Not on the stack: the first hooked call may be made by a thread with 16 KiB of it.
-  std::string buffer(16384, '\0');
-  while (text.size() < largest_file_bytes) {
-    const ssize_t got = read(file, buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    text.append(buffer.data(), static_cast<std::size_t>(got));
-  }
-  close(file);
-  return text;
+  return read_proc_file(path, largest_file_bytes);
 }
 
 std::string path_of(int pid, const char* name) {
