@@ -23,6 +23,7 @@ struct Tables {
   const ElfW(Sym) * symbols = nullptr;
   const char* strings = nullptr;
   const std::uint32_t* gnu_hash = nullptr;
+  const std::uint32_t* old_hash = nullptr;
   const char* soname = "";
 };
 
@@ -47,6 +48,7 @@ Tables tables_of(const dl_phdr_info& object) noexcept {
     if (dynamic->d_tag == DT_SYMTAB) tables.symbols = table_at<ElfW(Sym)>(object, value);
     if (dynamic->d_tag == DT_STRTAB) tables.strings = table_at<char>(object, value);
     if (dynamic->d_tag == DT_GNU_HASH) tables.gnu_hash = table_at<std::uint32_t>(object, value);
+    if (dynamic->d_tag == DT_HASH) tables.old_hash = table_at<std::uint32_t>(object, value);
     if (dynamic->d_tag == DT_SONAME) soname_offset = value;
   }
   if (tables.strings != nullptr && soname_offset != 0) {
@@ -61,11 +63,38 @@ std::uint32_t gnu_hash(const char* name) noexcept {
   return hash;
 }
 
+std::uint32_t old_hash(const char* name) noexcept {
+  std::uint32_t hash = 0;
+  for (; *name != '\0'; ++name) {
+    hash = (hash << 4) + static_cast<unsigned char>(*name);
+    hash = (hash ^ (hash >> 24 & 0xf0)) & 0x0fffffff;
+  }
+  return hash;
+}
+
+bool defines(const Tables& tables, const ElfW(Sym) & symbol, const char* name) noexcept {
+  return symbol.st_shndx != SHN_UNDEF && std::strcmp(tables.strings + symbol.st_name, name) == 0;
+}
+
+// The System V hash section: bucket count, chain count, buckets, chains.
+const ElfW(Sym) * look_up_in_old_hash(const Tables& tables, const char* name) noexcept {
+  const std::uint32_t bucket_count = tables.old_hash[0];
+  if (bucket_count == 0) return nullptr;
+  const std::uint32_t* buckets = tables.old_hash + 2;
+  const std::uint32_t* chains = buckets + bucket_count;
+  std::uint32_t index = buckets[old_hash(name) % bucket_count];
+  for (; index != STN_UNDEF; index = chains[index]) {
+    if (defines(tables, tables.symbols[index], name)) return &tables.symbols[index];
+  }
+  return nullptr;
+}
+
 // The GNU hash section: bucket count, first hashed symbol, bloom words, shift; bloom filter;
 // buckets; chains whose last entry has bit 0 set.
 const ElfW(Sym) * look_up(const Tables& tables, const char* name) noexcept {
-  if (tables.gnu_hash == nullptr || tables.symbols == nullptr || tables.strings == nullptr) {
-    return nullptr;
+  if (tables.symbols == nullptr || tables.strings == nullptr) return nullptr;
+  if (tables.gnu_hash == nullptr) {
+    return tables.old_hash != nullptr ? look_up_in_old_hash(tables, name) : nullptr;
   }
   const std::uint32_t* head = tables.gnu_hash;
   const std::uint32_t bucket_count = head[0], first = head[1], bloom_words = head[2];
@@ -78,10 +107,7 @@ const ElfW(Sym) * look_up(const Tables& tables, const char* name) noexcept {
   for (;; ++index) {
     const std::uint32_t candidate = chains[index - first];
     const ElfW(Sym)& symbol = tables.symbols[index];
-    if ((candidate | 1u) == (hash | 1u) && symbol.st_shndx != SHN_UNDEF &&
-        std::strcmp(tables.strings + symbol.st_name, name) == 0) {
-      return &symbol;
-    }
+    if ((candidate | 1u) == (hash | 1u) && defines(tables, symbol, name)) return &symbol;
     if ((candidate & 1u) != 0) return nullptr;
   }
 }

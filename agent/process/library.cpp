@@ -66,7 +66,10 @@ bool is_preloaded() noexcept {
     door::open_nvtx_door(true);
     offer_as("NVTX_INJECTION64_PATH");
   }
-  if (has_driver || !is_off("TRACEAGENT_DOORS_CUPTI")) offer_as("CUDA_INJECTION64_PATH");
+  // Where the dlsym door is open nobody needs it, and programs look at it: some take it for another
+  // tool's, and all their children inherit it.
+  const bool has_use = has_driver || !is_off("TRACEAGENT_DOORS_CUPTI");
+  if (!door::dlsym_door_is_open() && has_use) offer_as("CUDA_INJECTION64_PATH");
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ THREE = ["cudaMalloc", "cudaDeviceSynchronize", "cudaFree"]
 ALL = {"TRACEAGENT_STEP_MARK": "call:cudaMalloc", "TRACEAGENT_SCHEDULE": "warmup=0,active=1000,repeat=1",
        "TRACEAGENT_OUTPUT_FOLDER": "out"}
 SEEN = {"dlsym": THREE, "dlsym_lazy": THREE, "dlvsym": THREE, "default": THREE, "reopened": THREE,
-        "nobody": THREE,
+        "nobody": THREE, "old_hash": [],
         # The caller asks for what lies behind itself, and gets it: that may be past us.
         "next": None, "deepbind": None, "not_there": [], "same_address": []}
 
@@ -25,7 +25,7 @@ SEEN = {"dlsym": THREE, "dlsym_lazy": THREE, "dlvsym": THREE, "default": THREE, 
 def both(command, libraries, before="", after=""):
     """The program with and without the agent; its calls in the trace."""
     with Place() as place:
-        more = {"LD_LIBRARY_PATH": libraries}
+        more = {"LD_LIBRARY_PATH": f"{libraries}:{PROGRAMS}"}
         others = ":".join(word for word in (before, after) if word)
         bare = place.run(command, variables_of(**more, **({"LD_PRELOAD": others} if others else {})))
         preload = ":".join(str(word) for word in (before, LIBRARY, after) if word)

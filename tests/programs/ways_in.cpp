@@ -81,6 +81,13 @@ int nobody() {
   return opened(RTLD_NOW | RTLD_GLOBAL) != nullptr ? call_through(find_plain, RTLD_DEFAULT) : 1;
 }
 
+int old_hash() {
+  void* handle = dlopen("libold_hash.so", RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return 9;
+  std::printf("%s\n", reinterpret_cast<const char* (*)()>(dlsym(handle, "ask_for_own"))());
+  return 3;
+}
+
 // The same address each time: programs compare function pointers.
 int same_address() {
   void* handle = opened(RTLD_NOW | RTLD_LOCAL);
@@ -114,6 +121,7 @@ constexpr Case cases[] = {
     {"reopened", closed_and_opened},
     {"not_there", not_there},
     {"nobody", nobody},
+    {"old_hash", old_hash},
     {"same_address", same_address},
 };
 
