@@ -22,6 +22,7 @@ namespace traceagent::door {
 namespace {
 
 constinit std::atomic<bool> open{false};
+constinit std::atomic<bool> is_out{false};
 constinit std::atomic<std::uint64_t> replaced{0};
 constinit std::atomic<std::uint64_t> went_round{0};
 
@@ -42,8 +43,10 @@ const char* soname_of(const void* address) noexcept {
 }
 
 Library library_of(const void* address, api::Function function) noexcept {
-  // NCCL's functions are NCCL's wherever they are linked in.
+  // NCCL's functions are NCCL's wherever they are linked in; those of a tool that stands before the
+  // driver are what the program calls.
   if (api::is_nccl(function)) return Library::nccl;
+  if (api::is_driver(function)) return Library::cuda;
   const char* soname = soname_of(address);
   for (std::size_t i = 0; i < library_count; ++i) {
     if (std::strcmp(soname, library_names[i].soname) == 0) return static_cast<Library>(i);
@@ -79,7 +82,7 @@ bool is_hooked(const char* symbol) noexcept {
 // nullptr: as the true dlsym answers to the caller.
 template <class LookUp>
 void* wrapper_for(void* handle, const char* symbol, const LookUp& look_up) noexcept {
-  if (symbol == nullptr) return nullptr;
+  if (symbol == nullptr || is_out.load(std::memory_order_relaxed)) return nullptr;
   // These find our exported wrapper by themselves where they should, and depend on the caller.
   const bool by_caller = handle == RTLD_NEXT || handle == RTLD_DEFAULT;
   const bool is_open = open.load(std::memory_order_relaxed);
@@ -100,14 +103,15 @@ void* wrapper_for(void* handle, const char* symbol, const LookUp& look_up) noexc
 }  // namespace
 
 void open_dlsym_door(bool is_open) noexcept { open.store(is_open, std::memory_order_relaxed); }
+void stay_out_of_look_ups() noexcept { is_out.store(true, std::memory_order_relaxed); }
 bool dlsym_door_is_open() noexcept { return open.load(std::memory_order_relaxed); }
 std::uint64_t dlsym_replaced() noexcept { return replaced.load(std::memory_order_relaxed); }
 std::uint64_t dlsym_went_round() noexcept { return went_round.load(std::memory_order_relaxed); }
 
 }  // namespace traceagent::door
 
-using traceagent::door::true_dlsym;
-using traceagent::door::true_dlvsym;
+using traceagent::door::next_dlsym;
+using traceagent::door::next_dlvsym;
 
 namespace {
 void* no_dlsym(void*, const char*) { return nullptr; }
@@ -120,7 +124,7 @@ extern "C" {
 [[gnu::visibility("hidden")]] void* traceagent_dlvsym_target = reinterpret_cast<void*>(&no_dlvsym);
 
 [[gnu::visibility("hidden")]] void* traceagent_dlsym_lookup(void* handle, const char* symbol) {
-  const auto real = true_dlsym();
+  const auto real = next_dlsym();
   if (real == nullptr) return nullptr;
   __atomic_store_n(&traceagent_dlsym_target, reinterpret_cast<void*>(real), __ATOMIC_RELAXED);
   return traceagent::door::wrapper_for(handle, symbol, [&] { return real(handle, symbol); });
@@ -128,7 +132,7 @@ extern "C" {
 
 [[gnu::visibility("hidden")]] void* traceagent_dlvsym_lookup(void* handle, const char* symbol,
                                                              const char* version) {
-  const auto real = true_dlvsym();
+  const auto real = next_dlvsym();
   if (real == nullptr) return nullptr;
   __atomic_store_n(&traceagent_dlvsym_target, reinterpret_cast<void*>(real), __ATOMIC_RELAXED);
   return traceagent::door::wrapper_for(handle, symbol,

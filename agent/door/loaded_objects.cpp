@@ -167,6 +167,34 @@ DlvsymFunction true_dlvsym() noexcept {
   return reinterpret_cast<DlvsymFunction>(from_libc(dlvsym_address, "dlvsym"));
 }
 
+namespace {
+
+constinit std::atomic<void*> next_dlsym_address{nullptr};
+constinit std::atomic<void*> next_dlvsym_address{nullptr};
+
+void* after_us(std::atomic<void*>& cache, const char* symbol, void* of_glibc) noexcept {
+  void* found = cache.load(std::memory_order_relaxed);
+  if (found != nullptr) return found;
+  const DlsymFunction look_up = true_dlsym();
+  if (look_up == nullptr) return of_glibc;
+  found = look_up(RTLD_NEXT, symbol);
+  if (found == nullptr || is_ours(found)) found = of_glibc;
+  cache.store(found, std::memory_order_relaxed);
+  return found;
+}
+
+}  // namespace
+
+DlsymFunction next_dlsym() noexcept {
+  return reinterpret_cast<DlsymFunction>(
+      after_us(next_dlsym_address, "dlsym", reinterpret_cast<void*>(true_dlsym())));
+}
+
+DlvsymFunction next_dlvsym() noexcept {
+  return reinterpret_cast<DlvsymFunction>(
+      after_us(next_dlvsym_address, "dlvsym", reinterpret_cast<void*>(true_dlvsym())));
+}
+
 void keep_loaded(const void* address) noexcept {
   Dl_info info{};
   if (dladdr(address, &info) == 0 || info.dli_fname == nullptr || info.dli_fname[0] == '\0') return;

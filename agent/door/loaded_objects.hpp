@@ -12,6 +12,10 @@ using DlsymFunction = void* (*)(void*, const char*);
 using DlvsymFunction = void* (*)(void*, const char*, const char*);
 DlsymFunction true_dlsym() noexcept;
 DlvsymFunction true_dlvsym() noexcept;
+// What callers would have reached without us: those of another tool that stands behind us (some
+// share out a GPU by it), or glibc's.
+DlsymFunction next_dlsym() noexcept;
+DlvsymFunction next_dlvsym() noexcept;
 
 // Keeps the object that holds `address` loaded until the process ends, whatever the job closes: a
 // wrapper's cached target must never point into a library that is gone.

@@ -55,7 +55,10 @@ bool is_preloaded() noexcept {
 }
 
 [[gnu::constructor]] void load() noexcept {
-  if (!is_preloaded()) return stay_off();
+  if (!is_preloaded()) {
+    door::stay_out_of_look_ups();
+    return stay_off();
+  }
   look_at_error_output();
   const bool has_driver = !is_off("TRACEAGENT_DOORS_DRIVER");
   if (!has_driver || is_off("TRACEAGENT_ENABLED")) door::driver_is_open = false;

@@ -64,6 +64,16 @@ def test_interposers():
         check([name for name, _ in seen].count("cudaMalloc") == 1, f"{position}: {seen}")
 
 
+def test_other_dlsym():
+    """A tool that wraps dlsym itself is asked as it would be without us, wherever it stands."""
+    libraries, tool = f"{BUILD}/sim/lib", str(PROGRAMS / "libdlsym_interposer.so")
+    # In front of us it goes straight to glibc's.
+    for position, functions in (("before", []), ("after", THREE[:2])):
+        result, seen = both([WAYS_IN, "dlsym"], libraries, **{position: tool})
+        check(result.code == 3 and "the tool's cudaFree\n" in result.out, f"dlsym {position}: {result}")
+        check([name for name, _ in seen] == functions, f"dlsym {position}: {seen}")
+
+
 def test_extension():
     """A library that NEEDs libcudart and is opened RTLD_LOCAL, as Python extensions are."""
     source = f"import ctypes; ctypes.CDLL({str(PROGRAMS / 'libcalls_around.so')!r}).calls_around()"
@@ -79,6 +89,7 @@ def main():
     for library in ARGUMENTS:
         test_ways(str(pathlib.Path(library).parent))
     test_interposers()
+    test_other_dlsym()
     test_extension()
     return checks.end()
 
