@@ -31,15 +31,14 @@ std::string in_words(std::uint64_t count, const char* noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-// "3 events lost (ring_full 2, late 1)", or empty.
+// ", 3 events lost (ring_full 2, late 1), names_full 4", or empty.
 std::string losses(const trace::MergeReport& report) {
-  std::uint64_t sum = 0;
-  std::string causes;
-  for (const auto& [cause, count] : report.dropped) {
-    sum += count;
-    causes += (causes.empty() ? "" : ", ") + cause + " " + std::to_string(count);
+  const trace::Losses losses = trace::losses_of(report);
+  std::string text;
+  if (losses.events != 0) {
+    text += ", " + in_words(losses.events, "event") + " lost (" + losses.causes + ")";
   }
-  return sum == 0 ? "" : ", " + in_words(sum, "event") + " lost (" + causes + ")";
+  return losses.others.empty() ? text : text + ", " + losses.others;
 }
 
 // True when nothing is wrong with it.

@@ -94,15 +94,12 @@ std::string list(const std::vector<std::int64_t>& ranks) {
 }
 
 std::string summary(const trace::MergeReport& report, const std::string& path) {
-  std::uint64_t lost = 0;
-  std::string causes;
-  for (const auto& [cause, count] : report.dropped) {
-    lost += count;
-    causes += (causes.empty() ? " (" : ", ") + cause + " " + std::to_string(count);
-  }
+  const trace::Losses losses = trace::losses_of(report);
   return path + ": " + std::to_string(report.ranks.size()) +
          (report.ranks.size() == 1 ? " rank, " : " ranks, ") + std::to_string(report.events) +
-         " events, " + std::to_string(lost) + " lost" + causes + (causes.empty() ? "" : ")");
+         " events, " + std::to_string(losses.events) + " lost" +
+         (losses.causes.empty() ? "" : " (" + losses.causes + ")") +
+         (losses.others.empty() ? "" : "; also " + losses.others);
 }
 
 // What no ring tells of: files of ranks in other containers, of processes of this run that ended

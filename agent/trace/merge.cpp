@@ -236,6 +236,18 @@ void merge_into(const std::vector<std::string>& paths, const std::string& output
 
 }  // namespace
 
+Losses losses_of(const MergeReport& report) {
+  Losses losses;
+  for (const auto& [cause, count] : report.dropped) {
+    const bool is_of_events =
+        cause != "names_full" && cause != "communicators_full" && cause != "step_tokens_full";
+    std::string& list = is_of_events ? losses.causes : losses.others;
+    list += (list.empty() ? "" : ", ") + cause + " " + std::to_string(count);
+    losses.events += is_of_events ? count : 0;
+  }
+  return losses;
+}
+
 MergeReport merge(const std::vector<std::string>& inputs, const std::string& output,
                   const MergeOptions& options) noexcept {
   MergeReport report;

@@ -45,6 +45,15 @@ struct MergeReport {
   std::size_t peak_reader_bytes = 0;  // the most that all open inputs held together
 };
 
+// What was dropped, for people. A name or a communicator that found no room is missing in events
+// that are there, and step detection's misses are no events: none of these counts as lost.
+struct Losses {
+  std::uint64_t events = 0;
+  std::string causes;  // "ring_full 2, device_late 1", of events
+  std::string others;  // "names_full 3"
+};
+Losses losses_of(const MergeReport& report);
+
 // Merges our own files (of ranks, or merged before; plain or gzip; in any order) into one that is
 // ordered by time. Clocks are joined by each file's base, exact to the nanosecond. Memory does not
 // grow with the traces: an input is open only from its first to its last event, with a buffer of

@@ -174,6 +174,10 @@ TEST(Merge, names_lost_are_summed_over_processes_and_not_over_cycles) {
   const MergeReport report = merge({a, b, c}, folder / "m.json");
   EXPECT_EQ(report.dropped,
             (std::map<std::string, std::uint64_t>{{"names_full", 11}, {"ring_full", 3}}));
+  const Losses losses = losses_of(report);
+  EXPECT_EQ(losses.events, 3U) << "an event without its name is there";
+  EXPECT_EQ(losses.causes, "ring_full 3");
+  EXPECT_EQ(losses.others, "names_full 11");
 }
 
 TEST(Merge, a_cut_file_gives_what_it_holds_and_is_named) {
