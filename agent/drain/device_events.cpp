@@ -27,21 +27,32 @@ CorrelationTable table_of(const std::vector<Launch>& launches) {
   return table;
 }
 
-// CUPTI counts its ids up: what has a smaller one than all calls of the window came before them.
-// 0 where that cannot be told, since calls may have been lost.
+// CUPTI counts its ids up, and after 2^32 from the start.
+bool is_older(std::uint32_t id, std::uint32_t other) noexcept {
+  return static_cast<std::int32_t>(id - other) < 0;
+}
+
+// The oldest of the window's calls, or the latest; 0: none.
+template <class IsBetter>
+std::uint32_t best_in_window(const std::vector<Launch>& launches, IsBetter&& is_better) {
+  std::uint32_t best = 0;
+  for (const Launch& launch : launches) {
+    const std::uint32_t id = event::api_call_of(*launch.api).correlation;
+    if (launch.when == When::in_window && (best == 0 || is_better(id, best))) best = id;
+  }
+  return best;
+}
+
+// What is older than all calls of the window came before them. 0 where that cannot be told, since
+// calls may have been lost.
 std::uint32_t first_in_window(const ring::Ring& ring, const std::vector<Launch>& launches) {
-  std::uint32_t first = UINT32_MAX;
   for (const ring::DropCause cause :
        {ring::DropCause::device_ring_full, ring::DropCause::device_dropped,
         ring::DropCause::overwritten}) {
     const auto& dropped = ring.header().dropped[static_cast<std::size_t>(cause)];
     if (dropped.load(std::memory_order_relaxed) != 0) return 0;
   }
-  for (const Launch& launch : launches) {
-    if (launch.when != When::in_window) continue;
-    first = std::min(first, event::api_call_of(*launch.api).correlation);
-  }
-  return first != UINT32_MAX ? first : 0;
+  return best_in_window(launches, is_older);
 }
 
 }  // namespace
@@ -83,6 +94,8 @@ void DeviceEvents::add_work(const ring::Ring& ring, const WindowEdges& edges,
                             const DeviceRecords& records) {
   const CorrelationTable table = table_of(launches_);
   const std::uint32_t first_launch = first_in_window(ring, launches_);
+  const std::uint32_t written =
+      ring.header().device.written_correlation.load(std::memory_order_relaxed);
   slices_.reserve(records.work.size() + records.timed.size());
   for (const Record* record : records.work) {
     const DeviceWork work = event::device_work_of(*record);
@@ -95,9 +108,11 @@ void DeviceEvents::add_work(const ring::Ring& ring, const WindowEdges& edges,
     slice.nccl = no_index;
     if (launch != no_index) slice.thread = launches_[launch].thread;
     // Its call was told of, and given back, long ago.
+    const bool has_lost_call = launch == no_index && work.correlation != 0;
     slice.launched_before =
-        launch == no_index && work.correlation != 0 && work.correlation < first_launch;
-    if (belongs(edges, work, launch, slice)) {
+        has_lost_call && first_launch != 0 && is_older(work.correlation, first_launch);
+    const bool was_late = has_lost_call && written != 0 && !is_older(written, work.correlation);
+    if (!was_late && belongs(edges, work, launch, slice)) {
       slice.correlation = ring::correlation_of(ring, *record);
       if (launch != no_index) tie(ring, launch, slice);
       slices_.push_back(slice);
@@ -242,6 +257,11 @@ std::span<const Arrow> DeviceEvents::arrows_of_launch(std::uint32_t launch) cons
       std::equal_range(arrows_of_launches_.begin(), arrows_of_launches_.end(), Arrow{launch, 0},
                        [](const Arrow& a, const Arrow& b) { return a.host < b.host; });
   return {begin, end};
+}
+
+std::uint32_t DeviceEvents::last_correlation() const noexcept {
+  return best_in_window(launches_,
+                        [](std::uint32_t id, std::uint32_t best) { return is_older(best, id); });
 }
 
 std::int64_t DeviceEvents::earliest_ns() const noexcept {

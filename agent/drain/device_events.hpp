@@ -52,6 +52,8 @@ class DeviceEvents {
   // Arrows that begin at a call of a thread, by the call's index; at a call only CUPTI saw.
   std::span<const Arrow> arrows_of_thread(std::size_t thread) const noexcept;
   std::span<const Arrow> arrows_of_launch(std::uint32_t launch) const noexcept;
+  // CUPTI's latest id among the window's calls; 0: none.
+  std::uint32_t last_correlation() const noexcept;
   // The earliest moment of an item; INT64_MAX: none.
   std::int64_t earliest_ns() const noexcept;
 

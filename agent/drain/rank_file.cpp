@@ -152,6 +152,9 @@ void RankFile::write(trace::OutputFile& file, const ring::Window& window, const 
   write_events(writer);
   report.events = writer.events();
   write_footer(file, window, options, report.events);
+  if (const std::uint32_t last = order_.device().last_correlation(); last != 0) {
+    ring_.header().device.written_correlation.store(last, std::memory_order_relaxed);
+  }
 }
 
 void RankFile::write_footer(trace::OutputFile& file, const ring::Window& window,

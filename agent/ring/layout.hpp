@@ -113,7 +113,9 @@ struct DeviceBlock {
   std::atomic<std::uint32_t> problem;          // one line: why there are no device times
   std::atomic<std::uint32_t> properties_json;  // Kineto's deviceProperties, a JSON array
   std::atomic<std::uint32_t> streams_json;  // {"<device>/<context>/<stream>": {"name", "priority"}}
-  std::uint32_t reserved;
+  // CUPTI's latest id among the calls of windows that are written: work with an id up to this one
+  // was counted late there, if it came later. 0: none.
+  std::atomic<std::uint32_t> written_correlation;
   // CLOCK_REALTIME ns: recording was on from here, the last time; 0: it never was, or could not be
   // had again.
   std::atomic<std::int64_t> recording_since_ns;

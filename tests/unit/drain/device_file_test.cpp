@@ -381,6 +381,30 @@ TEST_F(DeviceFileTest, WorkWithASmallerIdThanTheWindowsCallsWasLaunchedBefore) {
       << text;
 }
 
+// Else it would be in the merged file, and counted as lost there too.
+TEST_F(DeviceFileTest, WhatWasCountedLateIsInNoLaterFile) {
+  crafted.launch(thread, 110 * us, 115 * us).args[3] = 0x10;
+  Record& told = crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 50);
+  ring::Window& first = window(100, 200, 1);
+  ring::Window& second = window(200, 300, 2);
+  write(first);
+  EXPECT_NE(text.find("\"dropped\": {\"device_late\": 1}"), std::string::npos) << text;
+  told.begin_ticks.store(0);  // given back
+  crafted.kernel("long", 210'000, 290'000, 50);
+  crafted.launch(thread, 210 * us, 215 * us).args[3] = 0x20;
+  crafted.api(thread, "cudaLaunchKernel", 211'000, 214'000, 53);
+  crafted.kernel("own", 220'000, 230'000, 53, 8);
+  crafted.kernel("of the warm-up", 216'000, 219'000, 52, 9);
+  write(second);
+  EXPECT_TRUE(lines({"\"name\":\"long\""}).empty()) << text;
+  EXPECT_NE(line({"of the warm-up"}).find("\"launched before the window\":true"),
+            std::string::npos);
+  EXPECT_NE(text.find("\"launches\": 1, \"work\": 2, \"launches_without_work\": {}, "
+                      "\"work_without_launch\": {\"launched_before_window\": 1}"),
+            std::string::npos)
+      << text;
+}
+
 TEST_F(DeviceFileTest, OverwrittenRecordsExplainWhatDoesNotMatch) {
   crafted.launch(thread, 110 * us, 115 * us);
   crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 1);
