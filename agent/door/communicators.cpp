@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 
+#include "agent/door/communicator_slots.hpp"
 #include "agent/door/loaded_objects.hpp"
 #include "agent/door/targets.hpp"
 #include "agent/event/hash.hpp"
@@ -53,21 +54,9 @@ CommunicatorState* reserve(const void* handle) noexcept {
 }
 
 std::uint32_t add_to_ring(const CommunicatorState& state) noexcept {
-  const ring::Ring& ring = ring::target.ring;
-  if (!ring.valid()) return 0;
-  const std::uint32_t index =
-      ring.header().communicator_count.fetch_add(1, std::memory_order_relaxed);
-  if (index >= ring::communicator_slots) {
-    ring.header().communicator_count.store(ring::communicator_slots, std::memory_order_relaxed);
-    ring.count_drop(ring::DropCause::communicators_full);
-    return 0;
-  }
-  ring::Communicator& entry = ring.header().communicators[index];
-  entry.size = state.size.load(std::memory_order_relaxed);
-  entry.rank = state.rank.load(std::memory_order_relaxed);
-  entry.device = -1;
-  entry.hash.store(state.hash.load(std::memory_order_relaxed), std::memory_order_release);
-  return index + 1;
+  return take_communicator_slot({state.hash.load(std::memory_order_relaxed),
+                                 state.size.load(std::memory_order_relaxed),
+                                 state.rank.load(std::memory_order_relaxed), -1});
 }
 
 using QueryFunction = ncclResult_t (*)(ncclComm_t, int*);
@@ -154,6 +143,7 @@ CommunicatorState* take_out_communicator(ncclComm_t comm) noexcept {
 
 void forget_communicator(CommunicatorState& taken_out) noexcept {
   free_peers(taken_out);
+  free_communicator_slot(taken_out.slot);
   taken_out.handle.store(tombstone(), std::memory_order_release);
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "agent/door/communicator_slots.hpp"
 #include "agent/door/interned_text.hpp"
 #include "agent/door/nccl_plugin.hpp"
 #include "agent/door/nccl_plugin_handle.hpp"
@@ -23,24 +24,6 @@ using event::Record;
 
 constinit std::array<Communicator, 1024> communicators{};
 
-std::uint32_t add_to_ring(const Communicator& communicator) noexcept {
-  const ring::Ring& ring = ring::target.ring;
-  if (!ring.valid()) return 0;
-  ring::Header& header = ring.header();
-  const std::uint32_t index = header.communicator_count.fetch_add(1, std::memory_order_relaxed);
-  if (index >= ring::communicator_slots) {
-    header.communicator_count.store(ring::communicator_slots, std::memory_order_relaxed);
-    ring.count_drop(ring::DropCause::communicators_full);
-    return 0;
-  }
-  ring::Communicator& entry = header.communicators[index];
-  entry.size = communicator.size;
-  entry.rank = communicator.rank;
-  entry.device = event::told_by_nccl;
-  entry.hash.store(communicator.id, std::memory_order_release);
-  return index + 1;
-}
-
 std::uint32_t slot_of(Communicator* communicator, const Event& event) noexcept {
   if (communicator == nullptr) return 0;
   const std::uint32_t generation = ring::target.generation.load(std::memory_order_acquire);
@@ -52,7 +35,8 @@ std::uint32_t slot_of(Communicator* communicator, const Event& event) noexcept {
     communicator->id = event.comm_hash;
     communicator->rank = event.rank;
   }
-  const std::uint32_t added = add_to_ring(*communicator);
+  const std::uint32_t added = take_communicator_slot(
+      {communicator->id, communicator->size, communicator->rank, event::told_by_nccl});
   communicator->slot.store(added, std::memory_order_relaxed);
   communicator->generation.store(generation, std::memory_order_relaxed);
   return added;
@@ -176,7 +160,13 @@ Communicator* add_plugin_communicator(std::uint64_t id, int size, int rank) noex
 }
 
 void remove_plugin_communicator(Communicator* communicator) noexcept {
-  if (communicator != nullptr) communicator->used.store(false, std::memory_order_release);
+  if (communicator == nullptr) return;
+  const std::uint32_t generation = ring::target.generation.load(std::memory_order_acquire);
+  const std::uint32_t slot = communicator->slot.exchange(0, std::memory_order_relaxed);
+  if (communicator->generation.load(std::memory_order_relaxed) == generation) {
+    free_communicator_slot(slot);
+  }
+  communicator->used.store(false, std::memory_order_release);
 }
 
 void* begin_event(Communicator* communicator, const Event& seen, const void* parent) noexcept {

@@ -225,6 +225,37 @@ TEST(Communicators, ComeAndGoForEver) {
   remove_communicator(steady);
 }
 
+// 1,024 places: those of communicators that have gone are taken again, but not while a window that
+// may show their calls has yet to be written.
+TEST(Communicators, GiveTheirPlacesToOthersOnceWritten) {
+  Recording recording;
+  ring::Window& window = recording.ring().header().windows[0];
+  window.begin_ticks = 1;
+  window.state = ring::WindowState::closed;
+  const ncclComm_t steady = next_comm();
+  const std::uint32_t kept = add_communicator(steady, 7, 2, 0)->slot;
+  std::set<std::uint32_t> slots;
+  for (std::size_t i = 1; i < ring::communicator_slots; ++i) {
+    const ncclComm_t comm = next_comm();
+    slots.insert(add_communicator(comm, 1, 2, 0)->slot);
+    remove_communicator(comm);
+  }
+  EXPECT_EQ(slots.size(), ring::communicator_slots - 1) << "none twice within a window";
+  const ncclComm_t early = next_comm(), late = next_comm();
+  EXPECT_EQ(add_communicator(early, 1, 2, 0)->slot, 0u);
+  EXPECT_EQ(recording.dropped(ring::DropCause::communicators_full), 1u);
+
+  window.state = ring::WindowState::written;
+  const std::uint32_t slot = add_communicator(late, 42, 8, 3)->slot;
+  EXPECT_TRUE(slots.contains(slot)) << slot;
+  const ring::Communicator& entry = recording.ring().header().communicators[slot - 1];
+  EXPECT_EQ(entry.hash.load(), 42u);
+  EXPECT_EQ(entry.size, 8);
+  EXPECT_EQ(recording.ring().header().communicators[kept - 1].hash.load(), 7u);
+  EXPECT_EQ(recording.dropped(ring::DropCause::communicators_full), 1u);
+  for (const ncclComm_t comm : {steady, early, late}) remove_communicator(comm);
+}
+
 TEST(Communicators, ANewRingKnowsThoseThatLive) {
   const ncclComm_t comm = next_comm();
   {
