@@ -20,7 +20,7 @@ namespace traceagent::device {
 
 class CuptiSession {
  public:
-  // `buffer_bytes`: all that is ever lent to CUPTI.
+  // `buffer_bytes`: all that is ever lent to CUPTI, but see lend().
   CuptiSession(ring::Ring ring, std::size_t buffer_bytes, LookUp look_up);
   // With this library instead of one that is looked for.
   CuptiSession(ring::Ring ring, std::size_t buffer_bytes, CuptiLibrary library);
@@ -53,6 +53,7 @@ class CuptiSession {
 
   CuptiState fail(CuptiState state, CuptiResult result) noexcept;
   void give_up() noexcept;
+  // More than the pool to a CUPTI that crashes where it is refused a buffer.
   std::byte* lend() noexcept;
   void take_back(const std::byte* buffer, std::size_t valid_bytes) noexcept;
   CuptiState open() noexcept;

@@ -22,7 +22,8 @@ std::uint32_t thread_id() noexcept {
 }
 
 bool is_usable(const EventSlot& slot, int device) noexcept {
-  return slot.device == device && !slot.is_lost.load(std::memory_order_relaxed);
+  // Acquire: one that has been given a new life is seen with it.
+  return slot.device == device && !slot.is_lost.load(std::memory_order_acquire);
 }
 
 template <class Visit>

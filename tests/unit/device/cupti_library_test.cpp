@@ -95,6 +95,8 @@ TEST(CuptiProblem, each_has_its_remedy) {
   EXPECT_NE(line(CuptiState::refused, 35).find("NVreg_RestrictProfilingToAdminUsers=0"),
             std::string::npos);
   EXPECT_NE(line(CuptiState::failed, 14).find("does not fit the driver"), std::string::npos);
+  // What CUPTI says of a driver that is older than itself.
+  EXPECT_NE(line(CuptiState::failed, 15).find("does not fit the driver"), std::string::npos);
   EXPECT_NE(line(CuptiState::failed, 999).find("999"), std::string::npos);
 }
 
