@@ -100,7 +100,8 @@ class CuptiSessionTest : public testing::Test {
   }
   // Never destroyed: CUPTI's callbacks may come at any time.
   CuptiSession& session_of(std::uint32_t version) {
-    return *new CuptiSession(ring.ring(), mib, made_up(version));
+    static auto& made = *new std::vector<CuptiSession*>;
+    return *made.emplace_back(new CuptiSession(ring.ring(), mib, made_up(version)));
   }
   std::uint8_t* request() {
     std::uint8_t* buffer = nullptr;
