@@ -1,7 +1,7 @@
 #include "agent/process/device_recording.hpp"
 
 #include <pthread.h>
-#include <sys/syscall.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +18,7 @@
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/futex.hpp"
+#include "agent/process/last_thread.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/ring/writer.hpp"
 
@@ -66,7 +67,6 @@ bool DeviceRecording::start_thread() noexcept try {
   pthread_t thread;
   is_running_.store(true, std::memory_order_release);
   const int result = pthread_create(&thread, &attributes, run, this);
-  if (result == 0) pthread_setname_np(thread, "traceagent-gpu");
   pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (result != 0) is_running_.store(false, std::memory_order_release);
@@ -99,7 +99,8 @@ void* DeviceRecording::run(void* self) noexcept {
 
 void DeviceRecording::loop() noexcept {
   ring::writer.nested_in_start = 1;
-  thread_id_.store(syscall(SYS_gettid), std::memory_order_relaxed);
+  // Here, not by the thread that started it: what CUPTI starts must have it already.
+  prctl(PR_SET_NAME, device_thread_name);
   while (stop_.load(std::memory_order_acquire) == 0) {
     const std::uint32_t seen = word_.load(std::memory_order_acquire);
     work();

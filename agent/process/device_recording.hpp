@@ -41,9 +41,6 @@ class DeviceRecording {
             session_->state() == device::CuptiState::taken);
   }
 
-  // The system's, of the thread of ours; 0: there is none.
-  long thread_id() const noexcept { return thread_id_.load(std::memory_order_relaxed); }
-
   bool has_cupti() const noexcept {
     return is_running_.load(std::memory_order_acquire) && session_->is_recording();
   }
@@ -77,7 +74,6 @@ class DeviceRecording {
   device::CuptiSession* session_ = nullptr;  // never destroyed: CUPTI may call back at any time
   std::atomic<bool> is_running_{false};
   std::atomic<bool> is_refused_{false};
-  std::atomic<long> thread_id_{0};
 
   // The device thread's own.
   bool was_refused_ = false;

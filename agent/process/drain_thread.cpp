@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
@@ -46,7 +47,7 @@ bool DrainThread::start(Agent& agent) noexcept {
   pthread_attr_setstacksize(&attributes, 1024 * 1024);
   pthread_t thread;
   const int result = pthread_create(&thread, &attributes, run, this);
-  if (result == 0) pthread_setname_np(thread, "traceagent");
+  if (result == 0) pthread_setname_np(thread, drain_thread_name);
   pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return result == 0;
@@ -69,13 +70,12 @@ void DrainThread::sleep() noexcept {
 }
 
 // After pthread_exit in main the process lives as long as its threads: it must not live for ours,
-// which blocks every signal. As the last one out, it ends like any other thread, and libc calls
-// exit.
+// which block every signal.
 bool DrainThread::is_alone() noexcept {
   const std::uint64_t now_ns = event::clock_ns(CLOCK_MONOTONIC);
   if (now_ns < next_look_ns_) return false;
   next_look_ns_ = now_ns + look_period_ns;
-  return is_last_thread(agent_->device.thread_id());
+  return is_last_thread();
 }
 
 void DrainThread::loop() noexcept {
@@ -87,9 +87,12 @@ void DrainThread::loop() noexcept {
     writer.poll();
     sleep();
   }
+  const bool was_told = wake_.load(std::memory_order_acquire) != 0;
   do_last_work(*agent_, writer);
   done_.store(1, std::memory_order_release);
   futex_wake(done_);
+  // What libc does when the last thread ends. It would not come to that: CUPTI's threads stay.
+  if (!was_told) std::exit(0);
 }
 
 bool DrainThread::finish(std::uint64_t timeout_ns) noexcept {

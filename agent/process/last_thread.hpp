@@ -2,9 +2,13 @@
 
 namespace traceagent::process {
 
-// True when every thread of the process but the caller and `other` (the system's id of one more of
-// ours, 0: none) has ended; a leader that left main by pthread_exit
-// stays as a zombie until the last one has. Reads /proc/self/task.
-bool is_last_thread(long other) noexcept;
+// The names of our threads; both begin alike.
+inline constexpr const char* drain_thread_name = "traceagent";
+inline constexpr const char* device_thread_name = "traceagent-gpu";
+
+// True when every thread of the process that is not ours has ended; a leader that left main by
+// pthread_exit stays as a zombie until the last one has. Ours go by their names, which the threads
+// that CUPTI starts in one of them inherit. Reads /proc/self/task.
+bool is_last_thread() noexcept;
 
 }  // namespace traceagent::process

@@ -13,7 +13,7 @@ LIFE = PROGRAMS / "process_life"
 CALLS, CHILD_CALLS = 7, 3
 # Every call is recorded, from the first synchronization on; a forked child's, which has none, too.
 ALL = {"TRACEAGENT_SCHEDULE": "warmup=0,active=1000,repeat=1", "TRACEAGENT_OUTPUT_FOLDER": "out"}
-ENDS = ["return", "exit", "quick_exit", "_exit", "_Exit", "exit_in_handler"]
+ENDS = ["return", "exit", "quick_exit", "_exit", "_Exit", "exit_in_handler", "main_leaves"]
 DEATHS = {"throw": -6, "abort": -6, "sigterm": -15, "sigkill": -9}
 
 

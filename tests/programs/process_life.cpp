@@ -2,6 +2,7 @@
 // makes a number of its own: CALLS of the process, CHILD_CALLS of each child.
 #include <cuda_runtime_api.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -172,6 +173,12 @@ int on_signal() {
   return 99;
 }
 
+// The process lives as long as its threads, and ends with the code 0.
+int main_leaves() {
+  std::thread([] { usleep(200'000); }).detach();
+  pthread_exit(nullptr);
+}
+
 struct Case {
   std::string_view word;
   int (*run)();
@@ -184,6 +191,7 @@ constexpr Case cases[] = {
     {"_Exit", []() -> int { std::_Exit(3); }},
     {"exit_in_thread", exit_in_thread},
     {"exit_in_handler", on_signal},
+    {"main_leaves", main_leaves},
     {"throw", throws},
     {"abort", []() -> int { std::abort(); }},
     {"sigterm", []() -> int { return std::raise(SIGTERM); }},

@@ -35,7 +35,6 @@ Worker& worker() {
 bool busy() { return kinds::any() || Collector::get().waiting(); }
 
 void run() {
-  pthread_setname_np(pthread_self(), "cupti worker");
   Worker& self = worker();
   std::unique_lock lock(self.mutex);
   for (;;) {
