@@ -1,6 +1,7 @@
 #include "agent/drain/device_events.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "agent/drain/correlation_table.hpp"
@@ -90,12 +91,41 @@ bool DeviceEvents::belongs(const WindowEdges& edges, const DeviceWork& work, std
   return true;
 }
 
+namespace {
+
+// A wait names its context alone, and CUPTI may tell of it before any work there has told which
+// device that is: asked once all is collected.
+class ContextDevices {
+ public:
+  explicit ContextDevices(const std::vector<const Record*>& records) {
+    for (const Record* record : records) {
+      const DeviceWork work = event::device_work_of(*record);
+      if (!names_device(work.kind) || (work.context == latest_ && !devices_.empty())) continue;
+      latest_ = work.context;
+      devices_[work.context] = work.device;
+    }
+  }
+  std::uint16_t of(const DeviceWork& work) const {
+    const auto found = devices_.find(work.context);
+    const bool is_told = names_device(work.kind) || found == devices_.end();
+    return is_told ? work.device : found->second;
+  }
+
+ private:
+  static bool names_device(DeviceKind kind) noexcept { return kind <= DeviceKind::set; }
+  std::unordered_map<std::uint32_t, std::uint16_t> devices_;
+  std::uint32_t latest_ = 0;
+};
+
+}  // namespace
+
 void DeviceEvents::add_work(const ring::Ring& ring, const WindowEdges& edges,
                             const DeviceRecords& records) {
   const CorrelationTable table = table_of(launches_);
   const std::uint32_t first_launch = first_in_window(ring, launches_);
   const std::uint32_t written =
       ring.header().device.written_correlation.load(std::memory_order_relaxed);
+  const ContextDevices devices(records.work);
   slices_.reserve(records.work.size() + records.timed.size());
   for (const Record* record : records.work) {
     const DeviceWork work = event::device_work_of(*record);
@@ -106,6 +136,7 @@ void DeviceEvents::add_work(const ring::Ring& ring, const WindowEdges& edges,
     slice.start_ns = work.start_ns;
     slice.end_ns = std::max(work.start_ns, work.end_ns);
     slice.nccl = no_index;
+    slice.device = devices.of(work);
     if (launch != no_index) slice.thread = launches_[launch].thread;
     // Its call was told of, and given back, long ago.
     const bool has_lost_call = launch == no_index && work.correlation != 0;
@@ -161,6 +192,7 @@ void DeviceEvents::add_timed(const ring::Ring& ring, const DeviceRecords& record
     slice.correlation = timed.host_record;
     slice.thread = call->thread;
     slice.nccl = call->index;
+    slice.device = timed.device;
     slice.launch_seen = true;
     // A group's end is timed on each of its streams, and has one id for an arrow.
     const std::int64_t begin_ns = clock.realtime_ns(
@@ -183,14 +215,14 @@ LaneKey DeviceEvents::lane_of(const DeviceSlice& slice,
   const DeviceWork work = event::device_work_of(*slice.record);
   switch (work.kind) {
     case DeviceKind::synchronise:
-      return {work.device, 0, slice.launch_seen ? threads[slice.thread].thread_id : 0,
+      return {slice.device, 0, slice.launch_seen ? threads[slice.thread].thread_id : 0,
               LaneKind::waits};
     case DeviceKind::memory:
-      return {work.device, work.context, 0, LaneKind::memory};
+      return {slice.device, work.context, 0, LaneKind::memory};
     case DeviceKind::overhead:
-      return {work.device, 0, 0, LaneKind::overhead};
+      return {slice.device, 0, 0, LaneKind::overhead};
     default:
-      return {work.device, work.context, work.stream, LaneKind::stream};
+      return {slice.device, work.context, work.stream, LaneKind::stream};
   }
 }
 

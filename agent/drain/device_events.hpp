@@ -20,6 +20,7 @@ struct DeviceSlice {
   std::uint64_t flow;         // 0: no arrow
   std::uint32_t thread;       // of the call that launched it
   std::uint32_t nccl;         // the NCCL call around the launch, in that thread's records
+  std::uint16_t device;       // event::no_device: not known
   bool launched_before;       // before the window
   bool launch_seen;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "agent/drain/lanes.hpp"
+#include "agent/event/device_record.hpp"
 #include "agent/event/hash.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/json_text.hpp"
@@ -85,7 +86,8 @@ DeviceLanes::Contexts DeviceLanes::contexts_with_streams() const {
 
 std::string DeviceLanes::name_of(const LaneKey& key, const Contexts& contexts,
                                  std::string_view streams_json) {
-  std::string name = "GPU " + std::to_string(key.device);
+  std::string name =
+      key.device == event::no_device ? std::string("GPU") : "GPU " + std::to_string(key.device);
   if (key.kind == LaneKind::timed) {
     char handle[trace::max_hex_chars];
     const char* end = trace::put_hex(handle, key.stream);

@@ -83,14 +83,14 @@ void DeviceText::write_work(const DeviceSlice& slice, std::int64_t ts_ns) {
   }
   quantity_args(work, dur_ns);
   if (slice.launched_before) writer_.arg("launched before the window", true);
-  if (!slice.launch_seen) writer_.arg("launch", "not seen");
+  if (!slice.launch_seen && work.kind != DeviceKind::overhead) writer_.arg("launch", "not seen");
   if (work.kind == DeviceKind::kernel && name.starts_with("nccl")) collective_args(slice, name);
   writer_.end();
 }
 
 void DeviceText::place_args(const DeviceWork& work, const DeviceSlice& slice) {
   writer_.arg("External id", slice.correlation);
-  writer_.arg("device", work.device);
+  if (slice.device != event::no_device) writer_.arg("device", slice.device);
   writer_.arg("context", work.context);
   // HTA takes whatever has a stream for work of the device, and a wait is none.
   const bool is_wait = work.kind == DeviceKind::synchronise;
@@ -121,7 +121,7 @@ void DeviceText::write_memory(const DeviceWork& work, const DeviceSlice& slice,
   std::string_view name = ring_.name(work.name);
   if (name.empty()) name = "[memory]";
   writer_.instant(name, category_of(work.kind), slice.tid, ts_ns);
-  writer_.arg("device", work.device);
+  writer_.arg("device", slice.device);
   writer_.arg("context", work.context);
   if (const std::string_view members = facts(work.facts); !members.empty()) {
     writer_.members(members);
