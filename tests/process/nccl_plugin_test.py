@@ -161,6 +161,7 @@ def outside_windows(folder):
     """The schedule takes the mask away: what no window holds is not recorded either."""
     done = run_ranks(folder, RANKS, [PROGRAMS / "step_tensor_pipeline", "--steps", "30"],
                      SIMGPU_NCCL_PLANS=folder / "{pid}.plans", TRACEAGENT_STEP_MARK="nvtx:step",
+                     TRACEAGENT_DOORS_CUPTI="false",
                      TRACEAGENT_SCHEDULE="skip_first=10,wait=2,warmup=1,active=2,repeat=2")
     trace, plans = done.trace(), plans_of(folder)
     yield from trace.problems()
