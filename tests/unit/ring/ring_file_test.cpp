@@ -137,6 +137,9 @@ TEST_F(RingFileTest, LockShowsALivingOwnerAndItsDeath) {
   ASSERT_EQ(pipe(ready), 0);
   const pid_t owner = fork();
   if (owner == 0) {
+    // Here, before its own fork: set by the parent only, the loader could miss it, survive, and
+    // keep ctest waiting for the end of the output for ever.
+    setpgid(0, 0);
     const CreatedRing created = create_ring(path(), 1 << 20);
     // A data loader that outlives its parent must not make it look alive.
     if (fork() == 0) {
@@ -148,7 +151,6 @@ TEST_F(RingFileTest, LockShowsALivingOwnerAndItsDeath) {
     pause();
     _exit(0);
   }
-  setpgid(owner, owner);
   char made = 0;
   ASSERT_EQ(read(ready[0], &made, 1), 1);
   EXPECT_EQ(made, 'y');
