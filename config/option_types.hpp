@@ -22,6 +22,7 @@ enum class OptionType : std::uint8_t {
   bytes,
   duration,
   step_mark,
+  signal_list,  // see signal_names.hpp
 };
 
 // The C++ type of an option's field. A duration is in nanoseconds.

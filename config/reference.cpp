@@ -46,6 +46,8 @@ std::string type_in_words(const OptionRow& row) {
       return "duration";
     case OptionType::step_mark:
       return "step mark";
+    case OptionType::signal_list:
+      return "list of signals";
   }
   return {};
 }

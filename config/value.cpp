@@ -6,6 +6,7 @@
 #include "config/name_template.hpp"
 #include "config/nearest.hpp"
 #include "config/plain_text.hpp"
+#include "config/signal_names.hpp"
 #include "config/step_mark.hpp"
 #include "config/units.hpp"
 
@@ -108,6 +109,8 @@ std::string text_problem(const OptionRow& row, std::string_view text) {
       return choice_problem(text, row.rule.choices);
     case OptionType::step_mark:
       return parse_step_mark(text).problem;
+    case OptionType::signal_list:
+      return parse_signals(text).problem;
     case OptionType::node_name_template:
     case OptionType::nullable_name_template:
     case OptionType::file_name_template:

@@ -20,6 +20,7 @@ namespace {
 constexpr std::size_t deepest_nesting = 16;
 constexpr std::size_t most_entries = 1000;
 constexpr std::size_t most_faults = 20;
+constexpr std::size_t longest_list = 4096;
 
 struct Refused {
   YamlFault fault;
@@ -76,7 +77,10 @@ class EntryCollector final : public YAML::EventHandler {
       if (text) refuse(line_of(mark), "options must be a map such as enabled: true");
       return;
     }
-    if (skips()) return;
+    if (skips()) {
+      if (in_list_ && depth_ == skip_from_) add_to_list(mark, text.value_or("null"));
+      return;
+    }
     if (!expects_value_) {
       if (!text) refuse(line_of(mark), "a key is missing");
       begin_key(mark, *text);
@@ -97,14 +101,26 @@ class EntryCollector final : public YAML::EventHandler {
       expects_value_ = false;
       const bool is_group = kind == YamlEntry::Kind::group && depth_ == 1;
       if (is_group) group_ = key_;
-      if (is_group || kind == YamlEntry::Kind::list) {
+      in_list_ = false;
+      if (is_group) {
         add(kind, std::nullopt);
+      } else if (kind == YamlEntry::Kind::list) {
+        in_list_ = add(kind, std::nullopt);
       } else {
         add(YamlEntry::Kind::too_deep, std::nullopt);
       }
       skip_from_ = is_group ? never : depth_ + 1;
+    } else if (in_list_) {
+      document_.entries.back().has_nested = true;
     }
     ++depth_;
+  }
+
+  void add_to_list(const YAML::Mark& mark, const std::string& text) {
+    std::optional<std::string>& words = document_.entries.back().text;
+    std::string& list = words ? *words : words.emplace();
+    if (list.size() + text.size() > longest_list) refuse(line_of(mark), "a list is too long");
+    list += (list.empty() ? "" : ", ") + text;
   }
 
   // Whether what comes now lies inside a list or a map that is too deep.
@@ -119,18 +135,20 @@ class EntryCollector final : public YAML::EventHandler {
     expects_value_ = true;
   }
 
-  void add(YamlEntry::Kind kind, std::optional<std::string> text) {
+  // False: the key was there before, and this one is passed over.
+  bool add(YamlEntry::Kind kind, std::optional<std::string> text) {
     if (!seen_.insert(key_).second) {
       if (document_.faults.size() < most_faults) {
         document_.faults.push_back(
             {key_line_, in_quotes(key_) + " is given twice", "the first one is used"});
       }
-      if (kind != YamlEntry::Kind::group) return;
+      if (kind != YamlEntry::Kind::group) return false;
     }
     if (document_.entries.size() >= most_entries) {
       refuse(key_line_, "more than " + std::to_string(most_entries) + " keys");
     }
-    document_.entries.push_back({key_, kind, std::move(text), key_line_});
+    document_.entries.push_back({key_, kind, std::move(text), false, key_line_});
+    return true;
   }
 
   static constexpr std::size_t never = ~std::size_t{0};
@@ -139,6 +157,7 @@ class EntryCollector final : public YAML::EventHandler {
   std::size_t depth_ = 0;
   std::size_t skip_from_ = never;
   bool expects_value_ = false;
+  bool in_list_ = false;  // whose plain values belong to the last entry
   std::string group_;
   std::string key_;
   int key_line_ = 0;

@@ -15,7 +15,8 @@ struct YamlEntry {
 
   std::string key;
   Kind kind = Kind::value;
-  std::optional<std::string> text;  // value: nullopt is null
+  std::optional<std::string> text;  // value: nullopt is null; list: its plain values, "a, b"
+  bool has_nested = false;          // list: of lists or maps, which no option is
   int line = 0;                     // from 1
 };
 

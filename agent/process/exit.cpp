@@ -21,26 +21,43 @@ std::uint64_t longest_wait_ns(const Agent& ending) noexcept {
   return ending.options.exit_timeout + (may_merge ? ending.options.merge_timeout : 0);
 }
 
+// A forked child, and a vfork child in its parent's memory, have a pid of their own: not theirs.
+Agent* own_agent() noexcept {
+  Agent* ending = agent.load(std::memory_order_acquire);
+  return ending != nullptr && ending->pid == getpid() ? ending : nullptr;
+}
+
+void say_late() noexcept {
+  say_problem(
+      "the last events were not written within exit.timeout: they stay in memory for "
+      "`traceagent recover`");
+}
+
 // All the work is the drain thread's: this may run in a signal handler (a handler that calls
 // _exit) while this thread holds malloc's lock.
 void finish() noexcept {
-  Agent* ending = agent.load(std::memory_order_acquire);
-  // A forked child, and a vfork child in its parent's memory, have a pid of their own: not theirs.
-  if (ending == nullptr || ending->pid != getpid()) return;
+  Agent* ending = own_agent();
+  if (ending == nullptr) return;
   if (finishing.exchange(true, std::memory_order_acq_rel)) {
     // Another thread is at it: ending the process now would cut its merge.
     ending->drain.finish(longest_wait_ns(*ending));
     return;
   }
-  if (!ending->drain.finish(longest_wait_ns(*ending))) {
-    say_problem(
-        "the last events were not written within exit.timeout: they stay in memory for "
-        "`traceagent recover`");
-  }
+  if (!ending->drain.finish(longest_wait_ns(*ending))) say_late();
   switch_off();
 }
 
 }  // namespace
+
+void finish_before_death() noexcept {
+  Agent* ending = own_agent();
+  if (ending == nullptr) return;
+  finishing.store(true, std::memory_order_release);
+  // Peers that were told to end too are awaited within the same time: whoever sends the signal
+  // sends SIGKILL soon.
+  if (!ending->drain.finish(ending->options.exit_timeout)) say_late();
+  switch_off();
+}
 
 void watch_exit() noexcept {
   finishing.store(false, std::memory_order_relaxed);

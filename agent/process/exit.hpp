@@ -5,6 +5,9 @@ namespace traceagent::process {
 // Registers the exit hooks: exit and return from main, quick_exit. (_exit is wrapped in exit.cpp.)
 void watch_exit() noexcept;
 
+// The same work in a signal handler: the drain thread's, waited for at most exit.timeout.
+void finish_before_death() noexcept;
+
 // Every wrapper passes straight through from now on.
 void switch_off() noexcept;
 // Before any call was made: nothing will ever start.

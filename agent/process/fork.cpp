@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include "agent/process/death_signals.hpp"
+
 namespace traceagent::process {
 namespace {
 
@@ -11,6 +13,7 @@ void in_child() noexcept {
   // The descriptor of the parent's ring stays open: the job may have closed it and given its number
   // to a file of its own. The lock on it is the parent's alone.
   forget_after_fork();
+  unwatch_death_signals();
 }
 
 }  // namespace

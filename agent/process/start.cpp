@@ -21,6 +21,7 @@
 #include "agent/event/no_cancellation.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
+#include "agent/process/death_signals.hpp"
 #include "agent/process/exit.hpp"
 #include "agent/process/fork.hpp"
 #include "agent/process/notices.hpp"
@@ -30,6 +31,7 @@
 #include "agent/trace/file_size_limit.hpp"
 #include "config/environment.hpp"
 #include "config/name_template.hpp"
+#include "config/signal_names.hpp"
 
 namespace traceagent::process {
 
@@ -201,6 +203,7 @@ void begin(Agent& made) {
     return;
   }
   watch_exit();
+  watch_death_signals(config::parse_signals(made.options.signals).numbers);
 }
 
 }  // namespace

@@ -179,6 +179,44 @@ int main_leaves() {
   pthread_exit(nullptr);
 }
 
+void report_and_leave(int signal) {
+  const char text[] = "handled\n";
+  _exit(write(STDOUT_FILENO, text, sizeof text - 1) > 0 ? 20 + signal : 1);
+}
+
+int later_handler() {
+  std::signal(SIGTERM, report_and_leave);
+  return std::raise(SIGTERM);
+}
+
+int child_default() {
+  const int child = in_child([] {
+    struct sigaction now {};
+    sigaction(SIGTERM, nullptr, &now);
+    std::printf("default %d\n", now.sa_handler == SIG_DFL);
+    std::fflush(nullptr);
+    std::raise(SIGTERM);
+  });
+  std::printf("child %d\n", child);
+  return 0;
+}
+
+int allocates() {
+  for (;;) {
+    void* volatile some = std::malloc(100'000);
+    std::free(some);
+  }
+}
+
+// Before the first call of the CUDA runtime, and so before the agent is there.
+void prepare(std::string_view word) {
+  if (word == "own_handler") {
+    std::signal(SIGTERM, report_and_leave);
+  } else if (word == "ignored") {
+    std::signal(SIGTERM, SIG_IGN);
+  }
+}
+
 struct Case {
   std::string_view word;
   int (*run)();
@@ -195,6 +233,13 @@ constexpr Case cases[] = {
     {"throw", throws},
     {"abort", []() -> int { std::abort(); }},
     {"sigterm", []() -> int { return std::raise(SIGTERM); }},
+    {"sigint", []() -> int { return std::raise(SIGINT); }},
+    {"sighup", []() -> int { return std::raise(SIGHUP); }},
+    {"own_handler", []() -> int { return std::raise(SIGTERM); }},
+    {"later_handler", later_handler},
+    {"ignored", []() -> int { return 10 + std::raise(SIGTERM); }},
+    {"child_default", child_default},
+    {"allocates", allocates},
     {"sigkill", []() -> int { return std::raise(SIGKILL); }},
     {"fork_silent", fork_silent},
     {"fork_calls", fork_calls},
@@ -215,6 +260,7 @@ int main(int argc, char** argv) {
   }
   for (const Case& known : cases) {
     if (known.word == word) {
+      prepare(word);
       cudaDeviceSynchronize();
       call_often(calls - 1);
       std::printf("%s\n", argv[1]);

@@ -77,6 +77,7 @@ device: {buffers: 32MiB, settle: 5s, time_launches: yes}
 nccl: {kernel_channels: true, network: on}
 merge: {mode: off, timeout: 250ms}
 exit: {timeout: 1h}
+signals: [TERM, XCPU]
 identity: {rank: 3, local_rank: 1, world_size: 8, local_world_size: 2, node_rank: 1}
 )");
   EXPECT_EQ(lines_of(loaded), Lines{});
@@ -93,7 +94,7 @@ identity: {rank: 3, local_rank: 1, world_size: 8, local_world_size: 2, node_rank
             R"("doors.nccl_plugin":false,"doors.nvtx":false,"doors.cupti":false,)"
             R"("device.buffers":"32MiB","device.settle":"5s","device.time_launches":true,)"
             R"("nccl.kernel_channels":true,"nccl.network":true,)"
-            R"("merge.mode":"off","merge.timeout":"250ms","exit.timeout":"1h",)"
+            R"("merge.mode":"off","merge.timeout":"250ms","exit.timeout":"1h","signals":"TERM, XCPU",)"
             R"("identity.rank":3,"identity.local_rank":1,"identity.world_size":8,)"
             R"("identity.local_world_size":2,"identity.node_rank":1})");
 }
@@ -118,6 +119,9 @@ TEST(Load, EveryOptionHasItsVariable) {
         break;
       case OptionType::step_mark:
         value = "every:3s";
+        break;
+      case OptionType::signal_list:
+        value = "TERM, INT";
         break;
       case OptionType::integer:
       case OptionType::count:

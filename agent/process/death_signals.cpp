@@ -1,0 +1,66 @@
+#include "agent/process/death_signals.hpp"
+
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+
+#include "agent/process/exit.hpp"
+
+namespace traceagent::process {
+namespace {
+
+constinit std::atomic<std::uint64_t> watched{0};  // bit n: signal n
+
+constexpr std::uint64_t bit_of(int signal) noexcept { return std::uint64_t{1} << signal; }
+
+void take_default_action(int signal) noexcept {
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  sigaction(signal, &action, nullptr);
+  // Blocked while its handler runs: raised now, it comes with the unblocking.
+  raise(signal);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, signal);
+  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+}
+
+// Waits rather than returns: a system call that fails with EINTR would be the job's to see, and to
+// speak of. A thread that holds malloc's lock meanwhile costs the last events, never the death.
+void on_signal(int signal) {
+  finish_before_death();
+  take_default_action(signal);
+}
+
+}  // namespace
+
+void watch_death_signals(const std::vector<int>& signals) noexcept {
+  for (const int signal : signals) {
+    struct sigaction now {};
+    // One that the job ignores or handles is the job's.
+    if (sigaction(signal, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) continue;
+    struct sigaction ours {};
+    ours.sa_handler = on_signal;
+    // On the job's own alternate stack if it has one. All else waits: a second signal would cut
+    // the writing.
+    ours.sa_flags = SA_ONSTACK | SA_RESTART;
+    sigfillset(&ours.sa_mask);
+    if (sigaction(signal, &ours, nullptr) == 0) {
+      watched.fetch_or(bit_of(signal), std::memory_order_relaxed);
+    }
+  }
+}
+
+void unwatch_death_signals() noexcept {
+  const std::uint64_t signals = watched.exchange(0, std::memory_order_relaxed);
+  for (int signal = 1; signal < 64; ++signal) {
+    struct sigaction now {};
+    if ((signals & bit_of(signal)) == 0 || sigaction(signal, nullptr, &now) != 0) continue;
+    if (now.sa_handler != on_signal) continue;
+    now = {};
+    now.sa_handler = SIG_DFL;
+    sigaction(signal, &now, nullptr);
+  }
+}
+
+}  // namespace traceagent::process

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Option `signals`: a job that a scheduler ends writes its files first, and ends as it would have;
+a job that handles or ignores the signal itself is left to it."""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from jobs import PROGRAMS, TIMEOUT, Checks, Place, bare_run, calls_in, end_of
+from places import LIBRARY
+
+checks = Checks()
+check = checks.check
+LIFE, STEADY = PROGRAMS / "process_life", PROGRAMS / "steady"
+CALLS, CHILD_CALLS = 7, 3
+ALL = {"TRACEAGENT_SCHEDULE": "warmup=0,active=100000,repeat=1", "TRACEAGENT_OUTPUT_FOLDER": "out",
+       "TRACEAGENT_SIGNALS": "TERM,INT,HUP"}
+
+
+def counts(place):
+    names = [name for name in place.files() if "rank" in name]
+    return sorted(len(calls_in(place.trace(name))) for name in names)
+
+
+def test_raised():
+    """By the thread that records, in the middle of everything."""
+    for word, code in {"sigterm": -15, "sigint": -2, "sighup": -1}.items():
+        with Place() as place:
+            command = [LIFE, word]
+            result, bare = place.run(command, place.agent(**ALL)), bare_run(command)
+            check((result.code, result.out, result.own_err()) == (bare.code, bare.out, bare.own_err()) and
+                  bare.code == code, f"{word}: {result}, without the agent {bare}")
+            check(counts(place) == [CALLS] and "out/node0.json" in place.files(), f"{word}: {place.files()}")
+            check(len(result.lines()) == 1 and place.left_in_memory() == [], f"{word}: {result.lines()}")
+
+
+def test_not_asked_for():
+    with Place() as place:
+        result = place.run([LIFE, "sighup"], place.agent(**ALL | {"TRACEAGENT_SIGNALS": "TERM"}))
+        check(result.code == -1 and place.files() == [], f"not asked for: {result} {place.files()}")
+
+
+def test_the_jobs_own():
+    """Handled before and after the agent's start, ignored, and in a child that inherits nothing."""
+    for word in ("own_handler", "later_handler", "ignored", "child_default"):
+        with Place() as place:
+            command = [LIFE, word]
+            result, bare = place.run(command, place.agent(**ALL)), bare_run(command)
+            check((result.code, result.out, result.own_err()) == (bare.code, bare.out, bare.own_err()),
+                  f"{word}: {result}, without the agent {bare}")
+            check(max(counts(place), default=0) >= CALLS, f"{word}: {place.files()}")
+
+
+def test_ranks_of_a_job():
+    """All ranks are told to end, as a scheduler does: one node file, all of them in it."""
+    count = 4
+    with Place() as place:
+        ranks = [place.start([STEADY, 100_000, 10, 1000], variables)
+                 for variables in place.ranks(count, **ALL)]
+        for rank in ranks:
+            rank.stdout.readline()  # "malloc": its agent runs
+        time.sleep(0.3)
+        for rank in ranks:
+            rank.send_signal(signal.SIGTERM)
+        ends = [end_of(rank) for rank in ranks]
+        check([end.code for end in ends] == [-15] * count, f"ranks: {ends}")
+        files = place.files()
+        check(sum("rank" in name for name in files) == count and "out/node0.json" in files, f"ranks: {files}")
+        if "out/node0.json" in files:
+            found = {event["pid"] for event in calls_in(place.trace("out/node0.json"))}
+            check(found == set(range(count)), f"ranks in the node file: {found}")
+        check(place.left_in_memory() == [], f"ranks: {place.left_in_memory()}")
+
+
+def test_held_lock():
+    """The thread that gets the signal allocates all the time: whoever needs that lock does not get
+    it. The end comes within exit.timeout, and nothing is lost: a file, or a ring to recover."""
+    with Place() as place:
+        variables = place.agent(**ALL, MALLOC_ARENA_MAX=1, TRACEAGENT_EXIT_TIMEOUT="1s")
+        for _ in range(5):
+            job = place.start([LIFE, "allocates"], variables)
+            job.stdout.readline()
+            time.sleep(0.05)
+            job.send_signal(signal.SIGTERM)
+            end = end_of(job)
+            check(end.code == -15, f"held lock: {end}")
+        files, rings = counts(place), [name for name in place.left_in_memory() if name.endswith(".ring")]
+        check(len(files) + len(rings) >= 1, f"held lock: {files} {rings}")
+
+
+def test_bad_name():
+    with Place() as place:
+        result = place.run([LIFE, "return"], place.agent(**ALL | {"TRACEAGENT_SIGNALS": "TREM"}))
+        check(any("TRACEAGENT_SIGNALS" in line and "the nearest is TERM" in line for line in result.lines()),
+              f"bad name: {result.lines()}")
+
+
+for name, test in sorted(globals().items()):
+    if name.startswith("test_"):
+        test()
+sys.exit(checks.end())
