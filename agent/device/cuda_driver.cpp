@@ -10,15 +10,22 @@ namespace {
 // CUdevice_attribute.
 constexpr int warp_size = 10;
 constexpr int multiprocessor_count = 16;
+constexpr int threads_per_multiprocessor = 39;
+constexpr int compute_major = 75;
+constexpr int compute_minor = 76;
+constexpr int shared_memory_per_multiprocessor = 81;
+constexpr int registers_per_multiprocessor = 82;
+constexpr int blocks_per_multiprocessor = 106;
+constexpr int reserved_shared_memory_per_block = 111;
 struct Property {
   const char* key;
   int attribute;
 };
 constexpr std::array<Property, 8> properties = {{
-    {"computeMajor", 75},
-    {"computeMinor", 76},
+    {"computeMajor", compute_major},
+    {"computeMinor", compute_minor},
     {"maxThreadsPerBlock", 1},
-    {"maxThreadsPerMultiprocessor", 39},
+    {"maxThreadsPerMultiprocessor", threads_per_multiprocessor},
     {"regsPerBlock", 12},
     {"warpSize", warp_size},
     {"sharedMemPerBlock", 8},
@@ -89,8 +96,18 @@ std::int64_t CudaDriver::attribute(int device, int number) const noexcept {
 DeviceShape CudaDriver::shape(int number) const noexcept {
   int device = 0;
   if (get_device_ == nullptr || get_device_(&device, number) != 0) return {};
-  return {static_cast<std::int32_t>(attribute(device, multiprocessor_count)),
-          static_cast<std::int32_t>(attribute(device, warp_size))};
+  const auto value = [&](int number_of_attribute) {
+    return static_cast<std::int32_t>(attribute(device, number_of_attribute));
+  };
+  return {.multiprocessors = value(multiprocessor_count),
+          .warp_size = value(warp_size),
+          .compute_major = value(compute_major),
+          .compute_minor = value(compute_minor),
+          .threads = value(threads_per_multiprocessor),
+          .blocks = value(blocks_per_multiprocessor),
+          .registers = value(registers_per_multiprocessor),
+          .shared_bytes = value(shared_memory_per_multiprocessor),
+          .reserved_shared_bytes = value(reserved_shared_memory_per_block)};
 }
 
 std::string CudaDriver::properties_of(int number) const {

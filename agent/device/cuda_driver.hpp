@@ -8,7 +8,7 @@
 #include <string>
 
 #include "agent/device/loaded_paths.hpp"
-#include "agent/device/record_reader.hpp"
+#include "agent/device/occupancy.hpp"
 
 namespace traceagent::device {
 

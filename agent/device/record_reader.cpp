@@ -153,8 +153,17 @@ std::uint16_t RecordReader::device_of(std::uint32_t context) const noexcept {
                    : event::no_device;
 }
 
-void RecordReader::set_shape(std::uint32_t device, DeviceShape shape) noexcept {
-  if (device < most_devices) shapes_[device].store(shape, std::memory_order_relaxed);
+void RecordReader::set_shape(std::uint32_t device, const DeviceShape& shape) noexcept {
+  if (device >= most_devices || shapes_[device].is_known.load(std::memory_order_relaxed)) return;
+  shapes_[device].shape = shape;
+  // Pairs with shape_of() in the threads that CUPTI calls back on.
+  shapes_[device].is_known.store(true, std::memory_order_release);
+}
+
+DeviceShape RecordReader::shape_of(std::uint32_t device) const noexcept {
+  if (device >= most_devices || !shapes_[device].is_known.load(std::memory_order_acquire))
+    return {};
+  return shapes_[device].shape;
 }
 
 std::uint32_t RecordReader::kernel_facts(const std::byte* record, std::uint32_t device) noexcept {
@@ -173,19 +182,18 @@ std::uint32_t RecordReader::kernel_facts(const std::byte* record, std::uint32_t 
   key = event::combine(key, static_cast<std::uint64_t>(shared));
   key = event::hash_bytes(clusters.data(), sizeof clusters, key) | 1;
   return texts_.facts(key, [&](char* buffer) {
-    const auto grids = triple_at(record, grid);
-    const auto blocks = triple_at(record, block);
+    const LaunchShape launch{triple_at(record, grid), triple_at(record, block),
+                             registers_per_thread, shared};
     FactsText facts(buffer, TextStore::facts_bytes);
     facts.number("registers per thread", registers_per_thread).number("shared memory", shared);
-    const DeviceShape shape =
-        device < most_devices ? shapes_[device].load(std::memory_order_relaxed) : DeviceShape{};
+    const DeviceShape shape = shape_of(device);
     if (shape.multiprocessors > 0 && shape.warp_size > 0) {
-      const double per_sm = 1.0 * grids[0] * grids[1] * grids[2] / shape.multiprocessors;
-      const double threads = 1.0 * blocks[0] * blocks[1] * blocks[2];
-      facts.fraction("blocks per SM", per_sm);
-      facts.fraction("warps per SM", per_sm * threads / shape.warp_size);
+      const Occupancy reached = occupancy(shape, launch);
+      facts.fraction("blocks per SM", reached.blocks_per_sm);
+      facts.fraction("warps per SM", reached.warps_per_sm);
+      if (reached.percent >= 0) facts.number("est. achieved occupancy %", reached.percent);
     }
-    facts.triple("grid", grids).triple("block", blocks);
+    facts.triple("grid", launch.grid).triple("block", launch.block);
     if (clusters[0] > 1 || clusters[1] > 1 || clusters[2] > 1) facts.triple("cluster", clusters);
     if (graph_id != 0) facts.number("graph id", graph_id);
     return facts.size();

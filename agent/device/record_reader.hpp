@@ -9,6 +9,7 @@
 
 #include "agent/device/api_functions.hpp"
 #include "agent/device/cupti_records.hpp"
+#include "agent/device/occupancy.hpp"
 #include "agent/device/text_store.hpp"
 #include "agent/event/device_record.hpp"
 #include "agent/ring/ring.hpp"
@@ -17,12 +18,6 @@ namespace traceagent::device {
 
 // cuptiActivityGetNextRecord: the library alone knows how long its records are.
 using NextRecord = CuptiResult (*)(std::uint8_t* buffer, std::size_t valid_bytes, void** record);
-
-// What Kineto derives "blocks per SM" and "warps per SM" from; 0: unknown.
-struct DeviceShape {
-  std::int32_t multiprocessors = 0;
-  std::int32_t warp_size = 0;
-};
 
 class RecordReader {
  public:
@@ -41,7 +36,8 @@ class RecordReader {
   // Counts the buffer's records as device_dropped and keeps none.
   void discard(std::uint8_t* buffer, std::size_t valid_bytes) noexcept;
 
-  void set_shape(std::uint32_t device, DeviceShape shape) noexcept;
+  // Once for a device; one thread at a time.
+  void set_shape(std::uint32_t device, const DeviceShape& shape) noexcept;
   // Where a context belongs that no record has named: where the process uses one device.
   void expect_device(std::uint32_t device) noexcept {
     likely_device_.store(device, std::memory_order_relaxed);
@@ -69,6 +65,7 @@ class RecordReader {
   void read_stream(const std::byte* record) noexcept;
   void read_context(const std::byte* record) noexcept;
 
+  DeviceShape shape_of(std::uint32_t device) const noexcept;
   std::uint32_t kernel_facts(const std::byte* record, std::uint32_t device) noexcept;
   std::uint32_t graph_facts(std::uint64_t node, std::uint32_t graph) noexcept;
   void write(const event::DeviceWork& work) noexcept;
@@ -83,8 +80,13 @@ class RecordReader {
   TextStore texts_;
   Counts counts_;
 
+  // Written once, before `is_known`.
+  struct KnownShape {
+    std::atomic<bool> is_known;
+    DeviceShape shape;
+  };
   static constexpr std::size_t most_devices = 64;
-  std::array<std::atomic<DeviceShape>, most_devices> shapes_{};
+  std::array<KnownShape, most_devices> shapes_{};
   // Which device a context is on: context << 16 | device | bit 63; contexts are numbered from 1.
   static constexpr std::size_t context_slots = 256;
   std::array<std::atomic<std::uint64_t>, context_slots> contexts_{};

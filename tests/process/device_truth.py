@@ -2,6 +2,7 @@
 
 import bisect
 import collections
+import math
 
 from comparison import Comparison
 
@@ -22,6 +23,17 @@ def true_work(truth):
 
 def end_of(record):
     return record["kernel_end_ns"] or record["end_ns"]
+
+
+def occupancy(record):
+    """Percent, on the simulated device: 132 multiprocessors of 2,048 threads, 32 blocks, 65,536 registers
+    and 233,472 bytes, of which each block costs 1,024 more than it asks for."""
+    threads, blocks = (math.prod(record[key]) for key in ("block", "grid"))
+    warps = -(-threads // 32)
+    at_once = [2048 // 32 // warps, 32, 233472 // (-(-(record["shared_bytes"] + 1024) // 128) * 128)]
+    if record["registers"]:
+        at_once.append(65536 // 4 // (-(-record["registers"] * 32 // 256) * 256) * 4 // warps)
+    return int(min(min(at_once), blocks / 132) * threads / 2048 * 100 + 0.5)
 
 
 def gpu_slices(trace):
@@ -87,7 +99,8 @@ class DeviceComparison:
                 expected["bytes"] = record["bytes"]
             elif record.get("grid"):
                 expected |= {"grid": record["grid"], "block": record["block"],
-                             "registers per thread": record["registers"]}
+                             "registers per thread": record["registers"],
+                             "est. achieved occupancy %": occupancy(record)}
             if record["graph_id"]:
                 expected |= {"graph id": record["graph_id"], "graph node id": record["graph_node_id"]}
             wrong = {key: value for key, value in expected.items() if args.get(key) != value}

@@ -18,17 +18,19 @@ VIEWS = {"Overview", "Kernel", "Trace"}
 
 
 def true_kernels():
-    """{rank: {name: [calls, ns]}}"""
-    from device_truth import DeviceComparison
+    """{rank: {name: [calls, ns, ns × percent of occupancy]}}"""
+    from device_truth import DeviceComparison, occupancy
     from trace_file import Trace
     from truth import Truth
     compared = DeviceComparison(Trace(FOLDER / "run/traces/node0.json"), Truth(FOLDER.glob("*.truth")))
-    kernels = collections.defaultdict(lambda: collections.defaultdict(lambda: [0, 0]))
+    kernels = collections.defaultdict(lambda: collections.defaultdict(lambda: [0, 0, 0]))
     for event, record in compared.pairs:
         if event["cat"] == "kernel":
             entry = kernels[record["rank"]][event["name"]]
+            ns = (record["kernel_end_ns"] or record["end_ns"]) - record["begin_ns"]
             entry[0] += 1
-            entry[1] += (record["kernel_end_ns"] or record["end_ns"]) - record["begin_ns"]
+            entry[1] += ns
+            entry[2] += ns * occupancy(record)
     return kernels
 
 
@@ -53,10 +55,12 @@ def problems_with(rank, profile, true):
         yield f"rank {rank}: kernels {[row['Name'] for row in rows]}, not {list(true)}"
         return
     for row in rows:
-        calls, ns = true[row["Name"]]
+        calls, ns, occupied = true[row["Name"]]
         # It rounds each to whole microseconds.
         if row["Calls"] != calls or abs(row["Total Duration (us)"] - ns / 1000) > calls:
             yield f"rank {rank}: {row} was {calls} calls, {ns} ns"
+        if abs(row["Mean Est. Achieved Occupancy (%)"] - occupied / ns) > 0.5:
+            yield f"rank {rank}: {row} has an occupancy of {occupied / ns} %"
 
 
 def main():

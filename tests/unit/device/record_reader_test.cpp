@@ -89,10 +89,13 @@ TEST_F(RecordReaderTest, occupancy_where_the_device_is_known) {
   CraftedBuffer buffer;
   buffer.add(kernel);
   reader = std::make_unique<RecordReader>(ring.ring(), newest, CraftedBuffer::next, api);
-  reader->set_shape(1, {108, 32});
+  reader->set_shape(1, {108, 32, 8, 0, 2048, 32, 65536, 167936, 1024});
   reader->read(buffer.data(), buffer.size());
-  EXPECT_NE(name(only_work().facts).find("\"blocks per SM\":1.19,\"warps per SM\":9.48,"),
-            std::string::npos);
+  EXPECT_NE(name(only_work().facts)
+                .find("\"blocks per SM\":1.19,\"warps per SM\":9.48,"
+                      "\"est. achieved occupancy %\":15,"),
+            std::string::npos)
+      << name(only_work().facts);
 }
 
 // What a version does not write is left over from what was in the buffer before.
