@@ -6,6 +6,7 @@
 
 #include "agent/trace/merge.hpp"
 #include "tools/command_line.hpp"
+#include "tools/losses.hpp"
 #include "tools/trace_files.hpp"
 
 namespace traceagent::tools {
@@ -25,20 +26,6 @@ bool show_progress(std::uint64_t done, std::uint64_t total) {
   std::fprintf(stderr, "\r%3.0f %%",
                total == 0 ? 100.0 : 100.0 * static_cast<double>(done) / static_cast<double>(total));
   return true;
-}
-
-std::string in_words(std::uint64_t count, const char* noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
-// ", 3 events lost (ring_full 2, late 1), names_full 4", or empty.
-std::string losses(const trace::MergeReport& report) {
-  const trace::Losses losses = trace::losses_of(report);
-  std::string text;
-  if (losses.events != 0) {
-    text += ", " + in_words(losses.events, "event") + " lost (" + losses.causes + ")";
-  }
-  return losses.others.empty() ? text : text + ", " + losses.others;
 }
 
 // True when nothing is wrong with it.
@@ -70,7 +57,7 @@ int print_report(const trace::MergeReport& report, const TraceFiles& files,
     return exit_bad_data;
   }
   std::cout << output << ": " << in_words(report.ranks.size(), "rank") << ", "
-            << in_words(report.events, "event") << losses(report) << ", "
+            << in_words(report.events, "event") << losses_in_words(report) << ", "
             << in_words(report.output_bytes, "byte") << "\n";
   for (const std::int64_t rank : report.missing_ranks) {
     std::cout << "missing: rank " << rank << "\n";

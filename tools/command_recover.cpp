@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -9,6 +8,8 @@
 #include "config/options.hpp"
 #include "tools/command_line.hpp"
 #include "tools/dead_rings.hpp"
+#include "tools/losses.hpp"
+#include "tools/node_files.hpp"
 
 namespace traceagent::tools {
 
@@ -20,22 +21,15 @@ struct RecoverArguments {
   std::vector<std::string> inputs;
   bool keep = false;
   bool all = false;
+  bool no_merge = false;
 };
 
-std::string in_words(std::uint64_t count, const char* noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
-// True when nothing is wrong with it; `folders` gets where its files are.
-bool recover_one(const std::string& path, bool keep, std::set<std::string>& folders) {
+// Prints what came of it. True when nothing is wrong with it.
+bool recover_one(const std::string& path) {
   const drain::Recovered recovered = drain::recover_ring(path);
   for (const drain::RecoveredFile& file : recovered.files) {
     std::cout << file.path << ": rank " << recovered.rank << ", " << in_words(file.events, "event")
               << " recovered\n";
-  }
-  // Also what it wrote itself: its run may have ended with nobody left to merge.
-  for (const std::string& file : ring::written_files(path)) {
-    folders.insert(fs::path(file).parent_path().string());
   }
   if (recovered.lost > 0) {
     std::cout << "missing: rank " << recovered.rank << ": " << in_words(recovered.lost, "event")
@@ -47,13 +41,57 @@ bool recover_one(const std::string& path, bool keep, std::set<std::string>& fold
   for (const std::string& problem : recovered.problems) {
     say(problem);
   }
-  if (!recovered.problems.empty()) {
+  return recovered.problems.empty();
+}
+
+// False when something is wrong. Where no file was wanted or there is nothing to join, says how.
+bool join_ranks(const std::vector<std::string>& rings, const std::set<std::string>& folders) {
+  const NodeFile node = make_node_file(rings);
+  if (node.path.empty()) {
+    for (const std::string& folder : folders) {
+      std::cout << "to join the ranks: traceagent merge " << folder << "\n";
+    }
+    return true;
+  }
+  for (const std::string& note : node.notes) {
+    say(note);
+  }
+  if (!node.problem.empty()) {
+    say(node.problem);
     return false;
   }
-  if (!keep) {
-    remove_dead_ring(path);
+  std::cout << node.path << ": " << node.summary << "\n";
+  for (const std::int64_t rank : node.missing_ranks) {
+    std::cout << "missing: rank " << rank << ": it left no events\n";
   }
-  return true;
+  return node.notes.empty();
+}
+
+// The rings go last of all: whoever is killed in here leaves all that a second run needs.
+bool recover_run(const std::vector<std::string>& rings, const RecoverArguments& arguments) {
+  bool ok = true;
+  std::vector<std::string> done;
+  std::set<std::string> folders;
+  for (const std::string& path : rings) {
+    const bool is_good = recover_one(path);
+    if (is_good) done.push_back(path);
+    ok = is_good && ok;
+    // Also what it wrote itself: its run may have ended with nobody left to merge.
+    for (const std::string& file : ring::written_files(path)) {
+      folders.insert(fs::path(file).parent_path().string());
+    }
+  }
+  if (!arguments.no_merge && is_whole_dead_run(rings)) {
+    if (!join_ranks(rings, folders)) return false;
+  } else {
+    for (const std::string& folder : folders) {
+      std::cout << "to join the ranks: traceagent merge " << folder << "\n";
+    }
+  }
+  if (!arguments.keep) {
+    for (const std::string& path : done) remove_dead_ring(path);
+  }
+  return ok;
 }
 
 std::vector<std::string> default_inputs() {
@@ -66,10 +104,7 @@ bool is_one_run(const DeadRings& rings) {
   const std::vector<std::string> runs = runs_of(rings.paths);
   if (runs.size() <= 1) return true;
   for (const std::string& run : runs) {
-    const auto count = std::count_if(rings.paths.begin(), rings.paths.end(), [&](const auto& ring) {
-      return fs::path(ring).parent_path() == run;
-    });
-    std::cout << run << ": " << in_words(static_cast<std::uint64_t>(count), "ring") << "\n";
+    std::cout << run << ": " << in_words(rings_in(run, rings.paths).size(), "ring") << "\n";
   }
   say("processes of " + std::to_string(runs.size()) +
       " runs died: name one of the folders above, or add --all");
@@ -92,12 +127,8 @@ int recover_rings(const RecoverArguments& arguments) {
     return exit_usage;
   }
   bool ok = true;
-  std::set<std::string> folders;
-  for (const std::string& path : rings.paths) {
-    ok = recover_one(path, arguments.keep, folders) && ok;
-  }
-  for (const std::string& folder : folders) {
-    std::cout << "to join the ranks: traceagent merge " << folder << "\n";
+  for (const std::string& run : runs_of(rings.paths)) {
+    ok = recover_run(rings_in(run, rings.paths), arguments) && ok;
   }
   return ok ? exit_ok : exit_bad_data;
 }
@@ -114,9 +145,12 @@ void add_recover_command(CLI::App& app, int& exit_code) {
           "Rings, or folders of them; without: of this user's only dead run under ring.folder")
       ->check(CLI::ExistingPath);
   command->add_flag("--keep", arguments->keep, "Leave the rings in memory");
+  command->add_flag("--no-merge", arguments->no_merge,
+                    "Write rank files only, and no file of the node");
   command->add_flag("--all", arguments->all, "Of all dead runs, where none is named");
   command->footer(
-      "Files appear where the job would have written them; the rings then go, unless --keep.\n"
+      "Files appear where the job would have written them, the node's file too when all of its\n"
+      "processes are dead; the rings then go, unless --keep.\n"
       "Exits with 1 when a ring was damaged, of another version, or could not be written.\n"
       "examples:\n"
       "  traceagent recover\n"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -88,6 +89,25 @@ std::vector<std::string> runs_of(const std::vector<std::string>& rings) {
     runs.insert(fs::path(ring).parent_path().string());
   }
   return {runs.begin(), runs.end()};
+}
+
+std::vector<std::string> rings_in(const std::string& run, const std::vector<std::string>& rings) {
+  std::vector<std::string> found;
+  std::copy_if(rings.begin(), rings.end(), std::back_inserter(found), [&](const std::string& ring) {
+    return fs::path(ring).parent_path().string() == run;
+  });
+  return found;
+}
+
+bool is_whole_dead_run(const std::vector<std::string>& rings) {
+  if (rings.empty()) return false;
+  const std::set<fs::path> given(rings.begin(), rings.end());
+  std::error_code error;
+  fs::directory_iterator at(fs::path(rings.front()).parent_path(), error);
+  for (const fs::directory_iterator end; !error && at != end; at.increment(error)) {
+    if (is_ring_name(at->path()) && !given.contains(at->path())) return false;
+  }
+  return std::none_of(rings.begin(), rings.end(), has_living_owner);
 }
 
 std::string users_ring_folder(const std::string& ring_folder) {

@@ -17,6 +17,11 @@ DeadRings find_dead_rings(const std::vector<std::string>& files_and_folders);
 // The folders of the runs that the rings are of, sorted.
 std::vector<std::string> runs_of(const std::vector<std::string>& rings);
 
+std::vector<std::string> rings_in(const std::string& run, const std::vector<std::string>& rings);
+
+// True when the rings, of one folder, are all that lie in it, and none of their processes lives.
+bool is_whole_dead_run(const std::vector<std::string>& rings);
+
 // Where this user's rings lie under `ring.folder`.
 std::string users_ring_folder(const std::string& ring_folder);
 

@@ -5,8 +5,10 @@
 
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/recover_window.hpp"
+#include "agent/drain/written_window.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "agent/ring/written_files.hpp"
+#include "agent/trace/output_file.hpp"
 
 namespace traceagent::drain {
 namespace {
@@ -17,11 +19,15 @@ bool has_plausible_clock(const ring::Header& header) noexcept {
   return std::isfinite(rate) && rate > 1e-3 && rate < 1e6;
 }
 
+bool is_unwritten(const ring::Window& window) noexcept {
+  const ring::WindowState state = window.state.load(std::memory_order_relaxed);
+  return state == ring::WindowState::open || state == ring::WindowState::closed;
+}
+
 std::uint64_t lost_in_open_windows(const ring::Ring& ring) noexcept {
   std::uint64_t lost = 0;
   for (const ring::Window& window : ring.header().windows) {
-    const ring::WindowState state = window.state.load(std::memory_order_relaxed);
-    if (state != ring::WindowState::open && state != ring::WindowState::closed) continue;
+    if (!is_unwritten(window)) continue;
     const auto dropped = ring::dropped_in(ring, window);
     lost += dropped[static_cast<std::size_t>(ring::DropCause::ring_full)] +
             dropped[static_cast<std::size_t>(ring::DropCause::overwritten)];
@@ -29,23 +35,41 @@ std::uint64_t lost_in_open_windows(const ring::Ring& ring) noexcept {
   return lost;
 }
 
-// A ring that is recovered twice (kept, or merged again), or that died between a file's last byte
-// and its note in the ring: the list knows the file.
-void skip_listed_windows(const ring::Ring& ring, const std::string& path) {
+// A ring that is recovered twice (kept, or merged again) has its files in its list. Who was killed
+// between a file's last byte and that note, its owner or an earlier recovery, left a file that says
+// itself whose it is.
+void skip_written_windows(const ring::Ring& ring, const std::string& path) {
   const std::vector<std::string> listed = ring::written_files(path);
-  const auto is_listed = [&](const std::string& file) {
-    return std::find(listed.begin(), listed.end(), file) != listed.end();
-  };
   for (ring::Window& window : ring.header().windows) {
-    const NamedFile named = rank_file_name(ring, window);
-    if (is_listed(named.path) || is_listed(with_pid(named.path, ring.header().owner_pid))) {
+    if (!is_unwritten(window)) continue;
+    const std::string name = rank_file_name(ring, window).path;
+    if (name.empty()) continue;
+    for (const std::string& file : {name, with_pid(name, ring.header().owner_pid)}) {
+      const bool is_listed = std::find(listed.begin(), listed.end(), file) != listed.end();
+      if (!is_listed && !holds_window(file, ring, window)) continue;
+      if (!is_listed) ring::note_written_file(path, file);
       window.state.store(ring::WindowState::written, std::memory_order_relaxed);
+      break;
     }
   }
 }
 
+// What its process was writing when it was killed.
+void remove_half_written_files(const ring::Ring& ring) {
+  const auto writer = static_cast<pid_t>(ring.header().owner_pid);
+  trace::remove_abandoned(node_file_name(ring).path, writer);
+  for (const ring::Window& window : ring.header().windows) {
+    if (!is_unwritten(window)) continue;
+    const std::string name = rank_file_name(ring, window).path;
+    if (name.empty()) continue;
+    trace::remove_abandoned(name, writer);
+    trace::remove_abandoned(with_pid(name, ring.header().owner_pid), writer);
+  }
+}
+
 void recover(const ring::Ring& ring, const std::string& path, Recovered& recovered) {
-  skip_listed_windows(ring, path);
+  remove_half_written_files(ring);
+  skip_written_windows(ring, path);
   recovered.rank = ring.header().identity.rank;
   recovered.lost = lost_in_open_windows(ring);
   for (const RankFileReport& report : recover_windows(ring)) {
@@ -72,6 +96,10 @@ std::uint64_t Recovered::events() const noexcept {
 Recovered recover_ring(const std::string& ring_path) {
   Recovered recovered;
   ring::OpenedRing opened = ring::open_ring(ring_path);
+  if (opened.is_unmade && !opened.owner_alive) {
+    recovered.nothing = "its process ended before it was made";
+    return recovered;
+  }
   if (!opened.ring.valid()) {
     recovered.problems.push_back("ring: " + opened.problem);
     return recovered;

@@ -136,7 +136,6 @@ Sizes divide(std::uint64_t wanted_bytes) noexcept {
 
 Ring format(void* memory, const Sizes& sizes) noexcept {
   auto* header = new (memory) Header;
-  header->magic = magic;
   header->layout_version = layout_version;
   header->file_bytes = sizes.file_bytes;
   header->names_offset = round_up(sizeof(Header), page_bytes);
@@ -145,6 +144,8 @@ Ring format(void* memory, const Sizes& sizes) noexcept {
   header->chunk_count = sizes.chunk_count;
   header->names_used.store(8, std::memory_order_relaxed);  // offset 0 means "no name"
   header->free_chunks.store(sizes.chunk_count, std::memory_order_relaxed);
+  // Last: a ring whose maker was killed before this is known to hold nothing.
+  std::atomic_ref(header->magic).store(magic, std::memory_order_release);
   return Ring(memory);
 }
 

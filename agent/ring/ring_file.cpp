@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 #include "agent/ring/owner.hpp"
 
@@ -146,10 +148,9 @@ CreatedRing create_ring(const std::string& path, std::uint64_t wanted_bytes) noe
   int file_errno = errno;
   if (created.fd >= 0) {
     created.fd = move_high(created.fd);
-    if (map_what_is_granted(created, wanted_bytes)) {
-      lock_whole_file(created.fd);
-      return created;
-    }
+    // Before it has any size: who finds it half made sees whether its maker lives.
+    lock_whole_file(created.fd);
+    if (map_what_is_granted(created, wanted_bytes)) return created;
     file_errno = errno;
     unlink(path.c_str());
     close(created.fd);
@@ -179,6 +180,30 @@ bool owner_holds_lock(const std::string& path) noexcept {
   return held;
 }
 
+namespace {
+
+// The magic number is written last, so a ring without it holds nothing. Only under a ring's name: a
+// file of zeros may be anybody's.
+bool is_unmade(int fd, const std::string& path) noexcept {
+  std::uint64_t begin = 0;
+  const ssize_t got = pread(fd, &begin, sizeof begin, 0);
+  return path.ends_with(".ring") && got >= 0 && begin == 0;
+}
+
+// Between the file's creation and its lock its maker shows by its pid alone, <rank>-<pid>-<n>.ring.
+bool is_being_made(const std::string& path, const struct stat& facts) noexcept {
+  if (owner_holds_lock(path)) return true;
+  constexpr std::time_t longest_s = 10;  // the pid may be another's by then
+  if (std::time(nullptr) - facts.st_ctime > longest_s) return false;
+  const char* name = path.c_str() + (path.rfind('/') + 1);  // npos + 1 is 0
+  const char* dash = std::strchr(name, '-');
+  if (dash == nullptr) return false;
+  const auto pid = static_cast<std::uint32_t>(std::strtoul(dash + 1, nullptr, 10));
+  return process_lives(pid, start_time_of(pid));
+}
+
+}  // namespace
+
 OpenedRing open_ring(const std::string& path) noexcept try {
   OpenedRing opened;
   const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -189,6 +214,13 @@ OpenedRing open_ring(const std::string& path) noexcept try {
   struct stat facts {};
   fstat(fd, &facts);
   const auto file_bytes = static_cast<std::uint64_t>(facts.st_size);
+  if (S_ISREG(facts.st_mode) && is_unmade(fd, path)) {
+    close(fd);
+    opened.is_unmade = true;
+    opened.owner_alive = is_being_made(path, facts);
+    opened.problem = path + ": its process has not made it yet";
+    return opened;
+  }
   if (!S_ISREG(facts.st_mode) || file_bytes < sizeof(Header)) {
     opened.problem = path + ": not a ring of traceagent";
     close(fd);

@@ -23,6 +23,7 @@ CreatedRing create_ring(const std::string& path, std::uint64_t wanted_bytes) noe
 struct OpenedRing {
   Ring ring;
   bool owner_alive = false;  // by its lock, or by its pid and start time
+  bool is_unmade = false;    // not valid: its owner is still making it, or died over that
   std::string problem;
 };
 

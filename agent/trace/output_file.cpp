@@ -20,11 +20,11 @@ namespace {
 constexpr unsigned rename_noreplace = 1;  // RENAME_NOREPLACE, absent from old headers
 constexpr int max_temporary_names = 16;
 
-std::string temporary_name(const std::string& path, int attempt) {
+std::string temporary_name(const std::string& path, pid_t writer, int attempt) {
   const std::size_t slash = path.rfind('/');
   const std::size_t start = slash == std::string::npos ? 0 : slash + 1;
   std::string name = path.substr(0, start) + "." + path.substr(start) + ".tmp-";
-  name += std::to_string(getpid());
+  name += std::to_string(writer);
   if (attempt > 0) {
     name += "-" + std::to_string(attempt);
   }
@@ -77,7 +77,7 @@ bool OutputFile::open_temporary() {
   // The temporary name may be taken by a process of the same pid in another container that shares
   // the folder: never removed, another name is taken.
   for (int attempt = 0; attempt < max_temporary_names; ++attempt) {
-    temporary_ = temporary_name(path_, attempt);
+    temporary_ = temporary_name(path_, owner_, attempt);
     do {
       descriptor_ =
           ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
@@ -231,6 +231,17 @@ void OutputFile::remember(const char* what, int error_number) {
   if (error_.empty()) {
     error_ = file_problem(what, path_, error_number);
   }
+}
+
+void remove_abandoned(const std::string& path, pid_t dead_writer) noexcept try {
+  if (path.empty()) {
+    return;
+  }
+  // Only the first name: the others are there where the folder is shared with other hosts, whose
+  // processes have the same numbers.
+  ::unlink(temporary_name(path, dead_writer, 0).c_str());
+} catch (...) {
+  // Out of memory: it stays.
 }
 
 }  // namespace traceagent::trace

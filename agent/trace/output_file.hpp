@@ -84,4 +84,7 @@ class OutputFile {
   std::string error_;
 };
 
+// Removes what a process that is dead has left of an OutputFile for `path`, if anything.
+void remove_abandoned(const std::string& path, pid_t dead_writer) noexcept;
+
 }  // namespace traceagent::trace

@@ -52,8 +52,8 @@ def test_two_ranks():
         check(place.files() == ["0.truth", "1.truth"], f"before: {place.files()}")
         kept = recover(place, "--keep")
         check(kept.code == 0 and kept.err == "", f"recover --keep: {kept}")
-        check("rank 0" in kept.out and "rank 1" in kept.out and "traceagent merge" in kept.out, kept.out)
-        names = [name for name in place.files() if name.startswith("out/")]
+        check("rank 0" in kept.out and "rank 1" in kept.out and "out/node0.json: 2 ranks" in kept.out, kept.out)
+        names = [name for name in place.files() if name.startswith("out/ep")]
         check(len(names) == 2, f"two rank files: {names}")
         for rank, truth in enumerate(truths):
             name = next((name for name in names if f"rank{rank}" in name), None)
@@ -68,7 +68,9 @@ def test_two_ranks():
             print(f"rank {rank}: {len(found)} calls recovered, truth {len(wanted)}")
         again = recover(place)
         check(again.code == 0 and again.out.count("nothing to recover") == 2, f"again: {again}")
-        check([name for name in place.files() if name.startswith("out/")] == names, "no file twice")
+        check([name for name in place.files() if name.startswith("out/ep")] == names, "no file twice")
+        check(len(calls_in(place.trace("out/node0.json"))) == sum(len(calls_in(place.trace(name))) for name in names),
+              "the node file has not all")
         check(place.left_in_memory() == [], f"left: {place.left_in_memory()}")
         none = recover(place)
         check(none.code == 0 and "no ring of a dead process" in none.out, f"none: {none}")
@@ -90,10 +92,34 @@ def zero_killed_last(place, zero, what):
     zero.kill()
     end_of(zero)
     result = recover(place)
-    check(result.code == 0 and f"traceagent merge {place.path}/out" in result.out, f"{what}: {result}")
+    check(result.code == 0 and "out/node0.json: 2 ranks" in result.out, f"{what}: {result}")
     check(place.left_in_memory() == [], f"{what}: {place.left_in_memory()}")
     merged = place.run([TRACEAGENT, "merge", "out", "-o", "all.json"], place.agent())
     check(merged.code == 0 and "2 ranks" in merged.out, f"{what}: {merged}")
+
+
+def test_no_merge():
+    """By an option of the job's, or of the tool's: the ranks' files alone, and how to join them."""
+    for words, more in (["--no-merge"], {}), ([], {"TRACEAGENT_MERGE_MODE": "off"}), \
+            ([], {"TRACEAGENT_OUTPUT_MERGED": "null"}):
+        with Place() as place:
+            killed(place, **more)
+            result = recover(place, *words)
+            check(result.code == 0 and f"traceagent merge {place.path}/out" in result.out, f"{words}, {more}: {result}")
+            check(not (place.path / "out/node0.json").exists(), f"{words}, {more}: {place.files()}")
+
+
+def test_ring_not_made():
+    """Its process was killed before the ring was a ring."""
+    with Place() as place:
+        killed(place)
+        run = next(place.rings.rglob("*.ring")).parent
+        for number, size in enumerate((0, 4096, 1 << 20)):
+            with open(run / f"{number + 1}-999999999-0.ring", "wb") as file:
+                file.truncate(size)
+        result = recover(place)
+        check(result.code == 0 and result.out.count("ended before it was made") == 3, f"rings not made: {result}")
+        check("missing" not in result.out and place.left_in_memory() == [], f"rings not made: {result}")
 
 
 def test_nobody_left_to_merge():
@@ -153,7 +179,8 @@ def test_several_runs():
         named = recover(place, runs[0])
         check(named.code == 0 and len(list(place.rings.rglob("*.ring"))) == 2, f"one that is named: {named}")
         check(recover(place, "--all").code == 0 and place.left_in_memory() == [], f"left: {place.left_in_memory()}")
-        check(sum(name.startswith("out/") for name in place.files()) == 3, f"files: {place.files()}")
+        check(sum(name.startswith("out/ep") for name in place.files()) == 3, f"files: {place.files()}")
+        check(sum(name.startswith("out/node0") for name in place.files()) == 3, f"a node file each: {place.files()}")
 
 
 def test_usage():
@@ -178,7 +205,6 @@ def damaged_copies(ring):
     """Name, bytes, words of the refusal."""
     data = ring.read_bytes()
     version = struct.unpack_from("<I", data, 8)[0]
-    yield "empty", b"", ["not a ring"]
     yield "another file", b"#!/bin/sh\n" * 10000, ["not a ring"]
     yield "cut", data[:len(data) // 2], ["damaged"]
     yield "cut in its header", data[:5000], ["not a ring"]
@@ -219,8 +245,8 @@ def test_damaged():
 def main():
     need(LIBRARY, "the library")
     need(TRACEAGENT, "the tool")
-    for test in (test_two_ranks, test_nobody_left_to_merge, test_zero_begins_late, test_living,
-                 test_several_runs, test_usage, test_damaged):
+    for test in (test_two_ranks, test_nobody_left_to_merge, test_zero_begins_late, test_no_merge, test_ring_not_made,
+                 test_living, test_several_runs, test_usage, test_damaged):
         started = time.monotonic()
         test()
         print(f"{test.__name__}: {time.monotonic() - started:.1f} s", flush=True)

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "agent/drain/recover_window.hpp"
+#include "agent/drain/written_window.hpp"
 #include "tests/unit/drain/crafted_ring.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
 
@@ -213,6 +214,26 @@ TEST_F(RankFileTest, RecoversWhatHasNoFileYet) {
   EXPECT_TRUE(says("\"in flight\":true"));
   EXPECT_TRUE(says("\"recovered\": true")) << text;
   EXPECT_FALSE(says("\"complete\": true")) << "the process did not live to say so";
+}
+
+// Its writer was killed before it could note the file.
+TEST_F(RankFileTest, KnowsTheFileOfAWindow) {
+  crafted.ring().header().identity.run_key = crafted.ring().add_name("slurm17");
+  const ring::Window& one = crafted.window(100 * us, 200 * us, 0, 0);
+  const ring::Window& two = crafted.window(300 * us, 400 * us, 1, 1);
+  const std::string file = write_rank_file(crafted.ring(), one, {}).path;
+  EXPECT_TRUE(holds_window(file, crafted.ring(), one));
+  EXPECT_FALSE(holds_window(file, crafted.ring(), two));
+  EXPECT_FALSE(holds_window(scratch / "none.json", crafted.ring(), one));
+  const std::string whole = trace::read_whole(file);
+  trace::write_whole(file, whole.substr(0, whole.size() - 20));
+  EXPECT_FALSE(holds_window(file, crafted.ring(), one)) << "cut";
+  trace::write_whole(file, whole);
+  crafted.ring().header().owner_pid = 4243;
+  EXPECT_FALSE(holds_window(file, crafted.ring(), one)) << "another process's";
+  crafted.ring().header().owner_pid = 4242;
+  crafted.ring().header().identity.run_key = crafted.ring().add_name("slurm18");
+  EXPECT_FALSE(holds_window(file, crafted.ring(), one)) << "another run's";
 }
 
 }  // namespace

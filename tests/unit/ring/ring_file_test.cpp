@@ -173,6 +173,34 @@ TEST_F(RingFileTest, RefusesWhatIsNoRing) {
   EXPECT_NE(problem_of(path("text")).find("not a ring"), std::string::npos);
 }
 
+// Its maker was killed before the magic number, which is written last.
+TEST_F(RingFileTest, KnowsARingThatWasNeverMade) {
+  for (const std::uintmax_t size : {0, 1, 4096, 2 << 20}) {
+    std::ofstream(path("0-999999999-0.ring"));
+    fs::resize_file(path("0-999999999-0.ring"), size);
+    OpenedRing opened = open_ring(path("0-999999999-0.ring"));
+    EXPECT_TRUE(opened.is_unmade) << size;
+    EXPECT_FALSE(opened.owner_alive) << size;
+    EXPECT_FALSE(opened.ring.valid()) << size;
+  }
+  std::ofstream(path("zeros")) << std::string(2 << 20, '\0');
+  EXPECT_FALSE(open_ring(path("zeros")).is_unmade) << "anybody's file";
+}
+
+TEST_F(RingFileTest, ARingThatIsBeingMadeHasALivingOwner) {
+  const std::string own = path("0-" + std::to_string(getpid()) + "-0.ring");
+  std::ofstream(own).close();
+  EXPECT_TRUE(open_ring(own).owner_alive);
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  siginfo_t ended{};
+  waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);
+  const std::string dead = path("0-" + std::to_string(child) + "-0.ring");
+  std::ofstream(dead).close();
+  EXPECT_FALSE(open_ring(dead).owner_alive) << "not waited for, but dead";
+  waitpid(child, nullptr, 0);
+}
+
 TEST_F(RingFileTest, RefusesATruncatedRing) {
   leave_behind(path(), [](const Ring&) {});
   const std::uint64_t bytes = fs::file_size(path());

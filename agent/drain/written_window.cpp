@@ -1,0 +1,40 @@
+#include "agent/drain/written_window.hpp"
+
+#include <sys/stat.h>
+
+#include "agent/trace/json_scan.hpp"
+#include "agent/trace/trace_reader.hpp"
+
+namespace traceagent::drain {
+namespace {
+
+bool is_regular_file(const std::string& path) {
+  struct stat facts {};
+  return lstat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
+bool is_of_run(const trace::TraceHeader& header, const ring::Ring& ring) {
+  const ring::IdentityBlock& identity = ring.header().identity;
+  const auto key = trace::string_member(header.distributed_info, "run_key").value_or("");
+  return header.rank == identity.rank && header.sources.empty() &&
+         key == ring.name(identity.run_key);
+}
+
+}  // namespace
+
+bool holds_window(const std::string& file, const ring::Ring& ring, const ring::Window& window) {
+  if (!is_regular_file(file)) return false;
+  trace::TraceReader reader;
+  if (!reader.open(file) || !is_of_run(reader.header(), ring)) return false;
+  while (reader.next().kind != trace::TraceLine::Kind::end) {
+  }
+  const std::string& about = reader.footer().metadata;
+  const auto number = [&](const char* object, const char* key) {
+    const std::string_view text = trace::member(about, object).value_or("");
+    return trace::integer_member(text, key).value_or(-1);
+  };
+  return reader.footer().closed && number("identity", "pid") == ring.header().owner_pid &&
+         number("window", "cycle") == window.cycle;
+}
+
+}  // namespace traceagent::drain

@@ -1,0 +1,15 @@
+#pragma once
+// Whether a file that is there already is a window's own: who was killed between a file's last byte
+// and its note in the ring left both.
+
+#include <string>
+
+#include "agent/ring/ring.hpp"
+
+namespace traceagent::drain {
+
+// True if the file, whole, was written from this ring's window: by its process, or by who recovered
+// it. Reads the file.
+bool holds_window(const std::string& file, const ring::Ring& ring, const ring::Window& window);
+
+}  // namespace traceagent::drain

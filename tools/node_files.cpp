@@ -1,0 +1,153 @@
+#include "tools/node_files.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "agent/drain/file_names.hpp"
+#include "agent/ring/ring_file.hpp"
+#include "agent/ring/written_files.hpp"
+#include "agent/trace/json_scan.hpp"
+#include "agent/trace/merge.hpp"
+#include "agent/trace/trace_reader.hpp"
+#include "tools/losses.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// What the rings of a run say of its node, alike in all of them.
+struct NodeOfRun {
+  std::string path;  // of the node's file; empty: none is wanted
+  std::string run_key;
+  std::int64_t node_rank = 0;
+  std::int64_t first_rank = 0;
+  std::int64_t ranks = 0;
+  std::uint32_t pid = 0;  // of one of its processes
+  bool gzip = false;
+  bool overwrite = false;
+};
+
+bool wants_merge(const ring::Ring& ring) {
+  const std::string_view options = ring.name(ring.header().identity.options_json);
+  return trace::string_member(options, "merge.mode").value_or("exit") != "off";
+}
+
+// A ring that is damaged may say anything.
+bool is_sound(const ring::OpenedRing& opened) {
+  return opened.ring.valid() && opened.ring.header().ready.load(std::memory_order_acquire) != 0 &&
+         opened.ring.header().identity.checksum == ring::identity_checksum(opened.ring);
+}
+
+bool describe(const std::string& path, NodeOfRun& node) {
+  ring::OpenedRing opened = ring::open_ring(path);
+  const bool sound = is_sound(opened);
+  if (sound) {
+    const ring::IdentityBlock& identity = opened.ring.header().identity;
+    const drain::NamedFile named = drain::node_file_name(opened.ring);
+    node.path = named.problem.empty() && wants_merge(opened.ring) ? named.path : "";
+    node.run_key = opened.ring.name(identity.run_key);
+    node.node_rank = identity.node_rank;
+    node.first_rank = identity.rank - identity.local_rank;
+    node.ranks = identity.local_world_size;
+    node.pid = opened.ring.header().owner_pid;
+    node.gzip = identity.gzip != 0;
+    node.overwrite = identity.overwrite_files != 0;
+  }
+  ring::close_ring(opened);
+  return sound;
+}
+
+enum class Kind { other, rank_file, node_file };
+
+Kind kind_of(const std::string& path, const NodeOfRun& node) {
+  std::error_code ignored;
+  trace::TraceReader reader;
+  if (!fs::is_regular_file(fs::symlink_status(path, ignored)) || !reader.open(path)) {
+    return Kind::other;
+  }
+  const std::string& about = reader.header().distributed_info;
+  const bool is_of_node = trace::string_member(about, "run_key").value_or("") == node.run_key &&
+                          trace::integer_member(about, "node_rank").value_or(0) == node.node_rank;
+  if (!is_of_node) {
+    return Kind::other;
+  }
+  return reader.header().sources.empty() ? Kind::rank_file : Kind::node_file;
+}
+
+// Those of the rings' lists, and what no ring tells of: of processes that ended in good order
+// before, and of rings that a merge which was cut had removed already.
+std::vector<std::string> rank_files(const std::vector<std::string>& rings, const NodeOfRun& node) {
+  std::set<std::string> files;
+  std::set<std::string> folders{fs::path(node.path).parent_path().string()};
+  for (const std::string& ring : rings) {
+    for (const std::string& file : ring::written_files(ring)) {
+      folders.insert(fs::path(file).parent_path().string());
+    }
+  }
+  std::error_code error;
+  for (const std::string& folder : folders) {
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+      const bool is_hidden = at->path().filename().string().starts_with('.');
+      if (!is_hidden && kind_of(at->path().string(), node) == Kind::rank_file) {
+        files.insert(at->path().string());
+      }
+    }
+  }
+  return {files.begin(), files.end()};
+}
+
+// As a rank's file whose name another run has taken.
+std::string free_name(const NodeOfRun& node) {
+  std::error_code ignored;
+  const bool is_taken = !node.overwrite && fs::exists(fs::symlink_status(node.path, ignored)) &&
+                        kind_of(node.path, node) != Kind::node_file;
+  return is_taken ? drain::with_pid(node.path, node.pid) : node.path;
+}
+
+// All of the node's ranks; those that left a file are taken off by the merge.
+std::vector<std::int64_t> ranks_of(const NodeOfRun& node) {
+  constexpr std::int64_t most = 4096;  // a ring's numbers are not to be trusted with memory
+  std::vector<std::int64_t> ranks;
+  for (std::int64_t i = 0; i < std::min(node.ranks, most); ++i) {
+    ranks.push_back(node.first_rank + i);
+  }
+  return ranks;
+}
+
+}  // namespace
+
+NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
+  NodeFile made;
+  NodeOfRun node;
+  const bool is_known = std::any_of(rings_of_run.begin(), rings_of_run.end(),
+                                    [&](const std::string& path) { return describe(path, node); });
+  if (!is_known || node.path.empty()) {
+    return made;
+  }
+  const std::vector<std::string> files = rank_files(rings_of_run, node);
+  if (files.empty()) {
+    return made;
+  }
+  trace::MergeOptions options;
+  options.gzip = node.gzip;
+  made.path = free_name(node);
+  options.overwrite = node.overwrite || kind_of(made.path, node) == Kind::node_file;
+  options.missing_ranks = ranks_of(node);
+  options.mix_runs = true;  // they were chosen by their run
+  const trace::MergeReport report = trace::merge(files, made.path, options);
+  made.problem = report.problem;
+  made.missing_ranks = report.missing_ranks;
+  for (const trace::MergedInput& input : report.inputs) {
+    if (!input.problem.empty()) {
+      made.notes.push_back(input.problem);
+    }
+  }
+  made.summary = in_words(report.ranks.size(), "rank") + ", " + in_words(report.events, "event") +
+                 losses_in_words(report);
+  return made;
+}
+
+}  // namespace traceagent::tools
