@@ -16,7 +16,7 @@ namespace traceagent::bench {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr const char* scratch_variable = "TRACEAGENT_BENCH_SCRATCH";
+constexpr const char* scratch_variable = "BENCH_SCRATCH";
 constexpr const char* step_name = "bench_step";
 
 void set(const char* variable, const std::string& value) { setenv(variable, value.c_str(), 1); }
@@ -31,6 +31,7 @@ void choose_options(const fs::path& scratch) {
   set("TRACEAGENT_OUTPUT_OVERWRITE", "true");
   set("TRACEAGENT_MERGE_MODE", "off");
   set("TRACEAGENT_QUIET", "true");
+  set("TRACEAGENT_DOORS_CUPTI", "false");  // the libraries do nothing: no work, no times of it
 }
 
 fs::path own_ring() {
@@ -58,12 +59,16 @@ int run_traced(char** arguments) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-void enter(Step step) {
+void begin(Step step) {
   static unsigned steps_begun = 0;
   do {
     if (steps_begun > 0) nvtxRangePop();
     nvtxRangePushA(step_name);
   } while (steps_begun++ % 3 != static_cast<unsigned>(step));
+}
+
+void enter(Step step) {
+  begin(step);
   // The drain keeps 100 ms of records and looks every 20 to 100 ms.
   const bool records = step != Step::idle;
   std::this_thread::sleep_for(std::chrono::milliseconds(records ? 300 : 20));

@@ -14,8 +14,12 @@ int run_traced(char** arguments);
 // round.
 enum class Step : unsigned { idle, recording_for_nothing, recording_for_a_file };
 
-// Begins steps until the next one of this kind. While recording for nothing, the drain thread frees
-// the ring's chunks as they fill; what was recorded before is waited for.
+// Begins steps until the next one of this kind. The drain thread is left to what it was doing: the
+// file of the step before, if that was recorded for one.
+void begin(Step step);
+
+// The same, then waits until the drain thread has nothing left to do. While recording for nothing,
+// the drain thread frees the ring's chunks as they fill.
 void enter(Step step);
 
 // Events that the ring of this process had no room for, so far.
