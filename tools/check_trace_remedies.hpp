@@ -32,6 +32,7 @@ inline constexpr Remedy drops[] = {
 // Of "launches_without_work"; "no_work" (a copy of 0 bytes) lacks nothing.
 inline constexpr Remedy lost_work[] = {
     {"before_recording", "came before CUPTI was on", "add steps to schedule.warmup"},
+    {"after_recording", "came when CUPTI was off again", "add steps to schedule.warmup"},
     {"late", "had not ended when the file was written", "raise device.settle"},
     {"lost", "lost their record: see the losses", "raise device.buffers and ring.size"},
     {"unknown", "have no device record and no known cause",

@@ -162,6 +162,7 @@ CuptiState CuptiSession::enable() noexcept {
   if (result != cupti_result::success) return fail(state_of(result), result);
   describe_devices();
   device.problem.store(0, std::memory_order_relaxed);
+  device.recording_until_ns.store(0, std::memory_order_relaxed);
   device.recording_since_ns.store(realtime_ns(), std::memory_order_relaxed);
   const auto door = static_cast<std::size_t>(ring::DoorId::cupti);
   ring_.header().door_open[door].store(1, std::memory_order_relaxed);
@@ -241,6 +242,7 @@ void CuptiSession::disable_kinds() noexcept {
 // Everything but the bookkeeping; also after a start that failed half-way.
 void CuptiSession::stop() noexcept {
   const CuptiFunctions& cupti = library_.functions;
+  ring_.header().device.recording_until_ns.store(realtime_ns(), std::memory_order_relaxed);
   disable_kinds();
   deliver(true);
   if (cupti.enable_callback != nullptr) {

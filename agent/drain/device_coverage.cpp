@@ -86,6 +86,7 @@ class Counter {
         works_(works),
         lost_(lost_on_the_way(ring, window)),
         since_ns_(ring.header().device.recording_since_ns.load(std::memory_order_relaxed)),
+        until_ns_(ring.header().device.recording_until_ns.load(std::memory_order_relaxed)),
         delivered_ns_(ring.header().device.delivered_until_ns.load(std::memory_order_relaxed)),
         asks_(ring),
         captures_(threads, clock) {}
@@ -102,6 +103,9 @@ class Counter {
   const char* cause_without_call(const DeviceSlice& slice) const;
   // One record more that the drops may explain.
   bool explain_by_loss() noexcept { return lost_ != 0 && lost_-- != 0; }
+  bool is_after_recording(std::int64_t at_ns) const noexcept {
+    return until_ns_ != 0 && at_ns >= until_ns_;
+  }
 
   const ring::Ring& ring_;
   const event::TickConverter& clock_;
@@ -109,7 +113,8 @@ class Counter {
   const std::vector<Launch>& launches_;
   const std::vector<std::uint32_t>& works_;
   std::uint64_t lost_;
-  const std::int64_t since_ns_;      // 0: CUPTI is off
+  const std::int64_t since_ns_;      // 0: CUPTI could not be had
+  const std::int64_t until_ns_;      // 0: CUPTI is on
   const std::int64_t delivered_ns_;  // what ended later may not have been told yet; 0: unknown
   AskingNames asks_;
   Captures captures_;
@@ -140,6 +145,7 @@ const char* Counter::cause_of(const Launch& launch) {
   // work that came tells from when on it was recorded.
   const std::int64_t since_ns = since_ns_ != 0 ? since_ns_ : first_with_work_ns_;
   if (launch.start_ns < since_ns) return cause_before_recording;
+  if (is_after_recording(launch.start_ns)) return cause_after_recording;
   if (explain_by_loss()) return cause_lost;
   if (launch.host_record == nullptr) return cause_late;
   // A stream works in order: what was launched later is done, so this is not to come.
@@ -185,11 +191,12 @@ void Counter::count_unseen_calls() {
           clock_.realtime_ns(record.end_ticks.load(std::memory_order_relaxed));
       // A process that was killed took with it what CUPTI had not handed over.
       const bool is_late = delivered_ns_ != 0 && end_ns > delivered_ns_;
-      ++match_.launches_without_work[is_early            ? cause_before_recording
-                                     : is_empty(&record) ? cause_no_work
-                                     : explain_by_loss() ? cause_lost
-                                     : is_late           ? cause_late
-                                                         : cause_unknown];
+      ++match_.launches_without_work[is_early                       ? cause_before_recording
+                                     : is_after_recording(begin_ns) ? cause_after_recording
+                                     : is_empty(&record)            ? cause_no_work
+                                     : explain_by_loss()            ? cause_lost
+                                     : is_late                      ? cause_late
+                                                                    : cause_unknown];
     }
   }
 }

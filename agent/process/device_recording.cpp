@@ -32,7 +32,11 @@ constexpr std::uint64_t flush_period_ns = 100 * ms;
 constexpr std::uint64_t look_period_ns = 2 * ms;
 constexpr std::uint64_t idle_period_ns = 1000 * ms;
 constexpr std::uint64_t settle_look_period_ns = 50 * ms;
-// A device that does nothing for so long while the process ends will not do more.
+// Between windows that follow each other faster, it stays on: being switched costs CUPTI and the
+// job more than that, and a window may be over before it is on again.
+constexpr std::uint64_t linger_ns = 200 * ms;
+// A device that does nothing for so long, while the process ends or where records were lost, will
+// not do more.
 constexpr std::uint64_t last_progress_ns = 200 * ms;
 constexpr std::size_t stack_bytes = 4 * 1024 * 1024;
 
@@ -121,15 +125,20 @@ bool DeviceRecording::is_wanted() const noexcept {
          });
 }
 
+bool DeviceRecording::may_be_wanted_soon() const noexcept {
+  return agent_->windows->state() != step::State::off && now_ns() - last_wanted_ns_ < linger_ns;
+}
+
 void DeviceRecording::work() noexcept {
   const std::uint32_t asked = asked_.load(std::memory_order_acquire);
   const std::uint32_t forced = asked_forced_.exchange(0, std::memory_order_acq_rel);
   const bool wanted = is_wanted();
+  if (wanted) last_wanted_ns_ = now_ns();
   if (!wanted) was_refused_ = false;
   if (!wanted) note_tried();
   if (wanted && !session_->is_recording()) {
     try_enable();
-  } else if (!wanted) {
+  } else if (!wanted && !may_be_wanted_soon()) {
     session_->disable();
   } else {
     // By force only where nothing new is wanted: what still runs would be lost.
@@ -211,9 +220,15 @@ std::uint64_t DeviceRecording::outstanding(const ring::Window& window) const noe
                ring.header().device.recording_since_ns.load(std::memory_order_relaxed));
   const std::uint64_t end = window.end_ticks.load(std::memory_order_relaxed);
   const std::int64_t end_ns = end != 0 ? clock.realtime_ns(end) : INT64_MAX;
-  const std::uint64_t launches = device::outstanding_launches(ring, begin_ns, end_ns) +
-                                 device::threads_behind(ring, clock, begin_ns, end_ns);
-  // What was lost will not come.
+  return device::outstanding_launches(ring, begin_ns, end_ns) +
+         device::threads_behind(ring, clock, begin_ns, end_ns);
+} catch (...) {
+  return 0;
+}
+
+// Records of device work and of calls alike, and of other windows' too.
+std::uint64_t DeviceRecording::lost(const ring::Window& window) const noexcept {
+  const ring::Ring& ring = agent_->ring.ring;
   std::uint64_t lost = 0;
   for (const ring::DropCause cause :
        {ring::DropCause::device_ring_full, ring::DropCause::device_dropped}) {
@@ -221,9 +236,7 @@ std::uint64_t DeviceRecording::outstanding(const ring::Window& window) const noe
     const std::uint64_t all = ring.header().dropped[index].load(std::memory_order_relaxed);
     lost += all - std::min(all, drain::device_losses_told(ring, window, cause));
   }
-  return launches - std::min(launches, lost);
-} catch (...) {
-  return 0;
+  return lost;
 }
 
 bool DeviceRecording::is_settled(const ring::Window& window) noexcept {
@@ -234,7 +247,7 @@ bool DeviceRecording::is_settled(const ring::Window& window) noexcept {
   const std::uint64_t begin_ticks = window.begin_ticks.load(std::memory_order_relaxed);
   const std::uint64_t now = now_ns();
   if (settling.begin_ticks != begin_ticks) {
-    settling = {begin_ticks, now, 0, ask(false), false};
+    settling = {begin_ticks, now, 0, now, UINT64_MAX, ask(false), false};
     return false;
   }
   const bool is_late = now - settling.since_ns >= agent_->options.device_settle;
@@ -246,6 +259,10 @@ bool DeviceRecording::is_settled(const ring::Window& window) noexcept {
   }
   const std::uint64_t missing = outstanding(window);
   if (missing == 0) return true;
+  if (missing < settling.fewest) settling.progress_ns = now;
+  settling.fewest = std::min(settling.fewest, missing);
+  // These may be among what was lost, and will not come; or they still run.
+  if (now - settling.progress_ns >= last_progress_ns && missing <= lost(window)) return true;
   // The file counts what has not come.
   if (is_late && settling.is_forced) return true;
   settling.is_forced = is_late;

@@ -50,6 +50,8 @@ class DeviceRecording {
     std::uint64_t begin_ticks = 0;  // of the window that uses the slot
     std::uint64_t since_ns = 0;
     std::uint64_t next_look_ns = 0;
+    std::uint64_t progress_ns = 0;
+    std::uint64_t fewest = UINT64_MAX;  // launches that were missing
     std::uint32_t asked = 0;
     bool is_forced = false;
   };
@@ -61,11 +63,13 @@ class DeviceRecording {
   void note_tried() noexcept;
   void sleep(std::uint32_t seen) noexcept;
   bool is_wanted() const noexcept;
+  bool may_be_wanted_soon() const noexcept;
   bool start_thread() noexcept;
 
   std::uint32_t ask(bool forced) noexcept;
   bool is_delivered(std::uint32_t asked) const noexcept;
   std::uint64_t outstanding(const ring::Window& window) const noexcept;
+  std::uint64_t lost(const ring::Window& window) const noexcept;
   std::uint64_t outstanding_anywhere() const noexcept;
   bool wait_for(std::uint32_t asked, std::uint64_t deadline_ns) noexcept;
   void deliver_last(std::uint64_t deadline_ns) noexcept;
@@ -78,6 +82,7 @@ class DeviceRecording {
   // The device thread's own.
   bool was_refused_ = false;
   step::State tried_in_ = step::State::off;
+  std::uint64_t last_wanted_ns_ = 0;
   std::uint32_t said_ = 0;  // one bit for each CuptiState
   bool watches_exit_ = false;
 

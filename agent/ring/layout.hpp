@@ -13,7 +13,7 @@
 namespace traceagent::ring {
 
 inline constexpr std::uint64_t magic = 0x474e4952'41525454u;  // "TTRARING"
-inline constexpr std::uint32_t layout_version = 4;
+inline constexpr std::uint32_t layout_version = 5;
 
 inline constexpr std::size_t chunk_bytes = 64 * 1024;
 inline constexpr std::size_t records_per_chunk = chunk_bytes / sizeof(event::Record) - 1;
@@ -119,6 +119,8 @@ struct DeviceBlock {
   // CLOCK_REALTIME ns: recording was on from here, the last time; 0: it never was, or could not be
   // had again.
   std::atomic<std::int64_t> recording_since_ns;
+  // … and until then; 0: it still is.
+  std::atomic<std::int64_t> recording_until_ns;
   // Work that ended before this has been delivered (a flush that returned).
   std::atomic<std::int64_t> delivered_until_ns;
 };

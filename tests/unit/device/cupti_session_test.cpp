@@ -133,14 +133,18 @@ TEST_F(CuptiSessionTest, leaves_nothing_on) {
 
 TEST_F(CuptiSessionTest, says_since_when_until_it_is_on_again) {
   const auto& since_ns = ring.ring().header().device.recording_since_ns;
+  const auto& until_ns = ring.ring().header().device.recording_until_ns;
   CuptiSession& session = session_of(newest);
   session.enable();
   const std::int64_t first_ns = since_ns;
   EXPECT_GT(first_ns, 0);
+  EXPECT_EQ(until_ns, 0);
   session.disable();
   EXPECT_EQ(since_ns, first_ns) << "a window that waits to be written needs it";
+  EXPECT_GT(until_ns, first_ns);
   session.enable();
   EXPECT_GT(since_ns, first_ns);
+  EXPECT_EQ(until_ns, 0);
   session.disable();
   fake.is_taken = true;
   EXPECT_EQ(session.enable(), CuptiState::taken);

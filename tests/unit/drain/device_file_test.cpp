@@ -471,6 +471,22 @@ TEST_F(DeviceFileTest, LaunchesBeforeCuptiWasOn) {
             std::string::npos);
 }
 
+// Nothing was lost on the way: it was never recorded.
+TEST_F(DeviceFileTest, LaunchesWhileCuptiIsOffAgainAreNotLate) {
+  crafted.ring().header().device.recording_until_ns.store(epoch_ns + 120'000);
+  crafted.ring().header().device.delivered_until_ns.store(epoch_ns + 120'000);
+  crafted.launch(thread, 110 * us, 115 * us);
+  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 1);
+  crafted.kernel("in time", 116'000, 118'000, 1);
+  crafted.launch(thread, 121 * us, 125 * us);
+  crafted.api(thread, "cudaLaunchKernel", 122'000, 124'000, 2);
+  crafted.launch(thread, 150 * us, 155 * us);
+  write(window());
+  EXPECT_NE(text.find("\"launches_without_work\": {\"after_recording\": 2}"), std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("device_late"), std::string::npos) << text;
+}
+
 TEST_F(DeviceFileTest, TimesFromEventsAreNoKernels) {
   Record& nccl =
       crafted.call(thread, Function::ncclAllReduce, Layout::collective, 110 * us, 120 * us);
