@@ -179,6 +179,7 @@ def outside_windows(folder):
 def user_plugin(folder, number, mask):
     """A plugin of the user's own sees the same with us and without us; so do we."""
     logs = []
+    program = [PROGRAMS / "nccl_plans", "blocking"]
     for traced in (False, True):
         here = folder / str(traced)
         here.mkdir()
@@ -186,9 +187,9 @@ def user_plugin(folder, number, mask):
                        "USER_PLUGIN_LOG": here / "{pid}.log", "USER_PLUGIN_MASK": mask,
                        "SIMGPU_NCCL_PLANS": here / "{pid}.plans"}
         if traced:
-            done = run_ranks(here, RANKS, [PROGRAMS / "nccl_plans"], **environment)
+            done = run_ranks(here, RANKS, program, **environment)
         else:
-            words = ["mpirun", "--oversubscribe", "-n", RANKS, PROGRAMS / "nccl_plans"]
+            words = ["mpirun", "--oversubscribe", "-n", RANKS, *program]
             run_command(here, words, variables_of(here, **environment))
         logs.append(sorted(path.read_text() for path in here.glob("*.log")))
     if logs[0] != logs[1] or len(logs[0]) != RANKS or min(map(len, logs[0])) < 500:

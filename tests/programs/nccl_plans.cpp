@@ -47,12 +47,12 @@ class Program {
     connect();
   }
 
-  void run() {
+  void run(bool with_patient) {
     alone();
     grouped();
     two_communicators();
     pairs();
-    patient();
+    if (with_patient) patient();
     CHECK(cudaStreamSynchronize(stream_));
     for (ncclComm_t each : {comms_.patient, comms_.second, comms_.world, comms_.alone}) {
       CHECK(ncclCommDestroy(each));
@@ -82,10 +82,16 @@ class Program {
     const ncclUniqueId id = shared_id("patient");
     const ncclResult_t begun =
         ncclCommInitRankConfig(&comms_.patient, ranks_.size, id, ranks_.rank, &config);
-    CHECK(begun == ncclInProgress ? ncclSuccess : begun);
-    for (ncclResult_t state = begun; state == ncclInProgress; usleep(1000)) {
+    wait_for_nccl(begun);
+  }
+
+  // Until NCCL has done what was asked of the communicator that does not block.
+  void wait_for_nccl(ncclResult_t state) {
+    CHECK(state == ncclInProgress ? ncclSuccess : state);
+    for (; state == ncclInProgress; usleep(100)) {
       CHECK(ncclCommGetAsyncError(comms_.patient, &state));
     }
+    CHECK(state);
   }
 
   void all_reduce(std::size_t count, ncclComm_t comm) {
@@ -139,10 +145,13 @@ class Program {
 
   // Launched by a thread of NCCL's.
   void patient() {
-    for (int i = 0; i < 4; ++i) all_reduce(12345, comms_.patient);
+    for (const std::size_t count : {12345U, 12345U, 100U, 12345U}) {
+      wait_for_nccl(
+          ncclAllReduce(memory_, memory_, count, ncclFloat32, ncclSum, comms_.patient, stream_));
+    }
     CHECK(ncclGroupStart());
     for (int i = 0; i < 3; ++i) all_reduce(12345, comms_.patient);
-    CHECK(ncclGroupEnd());
+    wait_for_nccl(ncclGroupEnd());
   }
 
   const demo::Ranks ranks_;
@@ -154,8 +163,10 @@ class Program {
 }  // namespace
 }  // namespace traceagent::programs
 
-int main() try {
-  traceagent::programs::Program(traceagent::demo::read_ranks()).run();
+// `blocking`: nothing is launched by threads of NCCL's, so that all comes in the same order always.
+int main(int argc, char** argv) try {
+  const bool with_patient = argc < 2 || std::strcmp(argv[1], "blocking") != 0;
+  traceagent::programs::Program(traceagent::demo::read_ranks()).run(with_patient);
   return 0;
 } catch (const std::exception& problem) {
   std::fprintf(stderr, "nccl_plans: %s\n", problem.what());

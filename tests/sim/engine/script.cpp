@@ -133,6 +133,7 @@ void read_copies(const YAML::Node& node, Script& script) {
 void read_nccl(const YAML::Node& node, Script& script) {
   read_map(node, {{"latency", [&](auto& n) { script.nccl_latency_ns = time_ns(n); }},
                   {"bandwidth", [&](auto& n) { script.nccl_bandwidth = bandwidth(n); }},
+                  {"launch_delay", [&](auto& n) { script.nccl_launch_delay_ns = time_ns(n); }},
                   {"plugin_version",
                    [&](auto& n) { script.nccl_plugin_version = n.template as<int>(); }}});
 }

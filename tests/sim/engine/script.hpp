@@ -48,7 +48,8 @@ struct Script {
   double device_to_device = 1500e9;
   std::int64_t nccl_latency_ns = 20'000;
   double nccl_bandwidth = 100e9;
-  int nccl_plugin_version = 5;  // the newest profiler interface that it speaks
+  std::int64_t nccl_launch_delay_ns = 0;  // by NCCL's own threads
+  int nccl_plugin_version = 5;            // the newest profiler interface that it speaks
 
   bool concurrent_graphs = false;  // neighbouring kernels of a graph run at once
   double concurrent_kernels = 0;   // the share of a kernel that the next on its stream overlaps

@@ -76,6 +76,14 @@ bool Comm::try_establish() {
   return state == State::ready;
 }
 
+bool Comm::is_launching() {
+  const std::lock_guard lock(mutex);
+  if (launching != nullptr && launching->is_over()) {
+    launching = nullptr;
+  }
+  return launching != nullptr;
+}
+
 ncclResult_t Comm::establish() {
   while (!try_establish()) {
     sleep_for(poll_ns);

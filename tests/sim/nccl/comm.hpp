@@ -12,6 +12,7 @@
 #include "tests/sim/engine/call.hpp"
 #include "tests/sim/engine/meeting.hpp"
 #include "tests/sim/nccl/functions.hpp"
+#include "tests/sim/nccl/launch_thread.hpp"
 
 namespace simgpu::nccl {
 
@@ -42,6 +43,10 @@ struct Comm {
   int color = 0;
   ncclComm_t* result = nullptr;
 
+  // Of a communicator that does not block: its latest group, until it is found to be launched.
+  std::shared_ptr<LaunchThread> launching;  // under `mutex`
+
+  bool is_launching();
   bool try_establish();
   ncclResult_t establish();
   /// Joins the meeting place; an error code when it cannot.

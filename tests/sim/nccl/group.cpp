@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "tests/sim/engine/clock.hpp"
 #include "tests/sim/engine/driver.hpp"
+#include "tests/sim/engine/script.hpp"
 #include "tests/sim/engine/timeline.hpp"
 #include "tests/sim/nccl/bodies.hpp"
 #include "tests/sim/nccl/kernel.hpp"
@@ -28,13 +30,14 @@ std::unique_ptr<Rendezvous> part_of(const Task& task) {
   return pair_part(task.comm->meeting, task.label, task.kind == Task::Kind::send);
 }
 
-// What one group asks of one communicator on one stream runs as one kernel, as in the real NCCL.
+// What one group asks of one communicator on one stream runs as one kernel, as in the real NCCL,
+// which tells its profiler plugin of it right after the launch.
 void launch(std::vector<Task> tasks) {
   Stream& stream = *tasks.front().stream;
   const std::uint64_t number = tasks.front().call_number;
+  plugin::Launch plans(tasks);
   Work work;
-  describe_kernel(tasks, work);
-  const std::vector<Task> tasks_of_work = tasks;
+  describe_kernel(tasks, plans.plans(), work);
   work.meet = [tasks = std::move(tasks)] {
     Parts parts;
     for (const Task& task : tasks) {
@@ -42,10 +45,10 @@ void launch(std::vector<Task> tasks) {
     }
     return parts;
   };
-  const plugin::Launch told(tasks_of_work);
   if (driver::launch_kernel_ex(&stream, work, number) < 0) {
     Timeline::get().submit(stream, std::move(work), number);
   }
+  plans.tell();
 }
 
 void launch_all(std::vector<Task> tasks) {
@@ -58,6 +61,40 @@ void launch_all(std::vector<Task> tasks) {
     launch({tasks.begin(), rest});
     tasks.erase(tasks.begin(), rest);
   }
+}
+
+bool blocks(const std::vector<Task>& tasks) {
+  return tasks.empty() || tasks.front().comm->blocking;
+}
+
+bool blocks_differently(const std::vector<Task>& tasks) {
+  return std::any_of(tasks.begin(), tasks.end(), [&](const Task& task) {
+    return task.comm->blocking != tasks.front().comm->blocking;
+  });
+}
+
+ncclResult_t launch_in_thread(const std::vector<Task>& tasks) {
+  const auto thread = std::make_shared<LaunchThread>([tasks] {
+    sleep_for(script().nccl_launch_delay_ns);
+    driver::use(tasks.front().comm->device);
+    launch_all(tasks);
+  });
+  for (const Task& task : tasks) {
+    const std::lock_guard lock(task.comm->mutex);
+    task.comm->launching = thread;
+  }
+  return thread->is_over() ? ncclSuccess : ncclInProgress;
+}
+
+ncclResult_t launch_group(const std::vector<Task>& tasks) {
+  if (blocks_differently(tasks)) {
+    return ncclInvalidArgument;
+  }
+  if (!blocks(tasks)) {
+    return launch_in_thread(tasks);
+  }
+  launch_all(tasks);
+  return ncclSuccess;
 }
 
 }  // namespace
@@ -89,19 +126,19 @@ ncclResult_t end_group(bool launches) {
       comm->establish();
     }
   }
-  launch_all(done.tasks);
+  const ncclResult_t result = launch_group(done.tasks);
   plugin::group_ends();
-  return ncclSuccess;
+  return result;
 }
 
 ncclResult_t submit(Task task) {
   if (in_group()) {
     group.tasks.push_back(std::move(task));
-  } else {
-    launch({std::move(task)});
-    plugin::group_ends();
+    return ncclSuccess;
   }
-  return ncclSuccess;
+  const ncclResult_t result = launch_group({std::move(task)});
+  plugin::group_ends();
+  return result;
 }
 
 ncclResult_t establish(const CommPtr& comm) {

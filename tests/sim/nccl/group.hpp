@@ -29,7 +29,8 @@ bool in_group();
 void start_group();
 ncclResult_t end_group(bool launch);
 
-/// Launches the task, or keeps it until the group ends.
+/// Launches the task, or keeps it until the group ends. A communicator that does not block has a
+/// thread of NCCL's launch it: then, mostly, ncclInProgress.
 ncclResult_t submit(Task task);
 /// Waits until the communicator is established, or leaves that to the end of the group.
 ncclResult_t establish(const CommPtr& comm);

@@ -54,7 +54,10 @@ ncclResult_t init(Call& call, ncclComm_t* out, int size, const ncclUniqueId& id,
   return establish(comm);
 }
 
-void wait_until_idle(const Comm& comm) {
+void wait_until_idle(Comm& comm) {
+  while (comm.is_launching()) {
+    sleep_for(100'000);
+  }
   while (comm.meeting != nullptr && !comm.meeting->aborted() && !comm.meeting->idle()) {
     Timeline::get().progress();
     sleep_for(100'000);

@@ -9,29 +9,27 @@
 namespace simgpu::nccl {
 namespace {
 
+// Signed and unsigned numbers are summed alike, by the kernel for the latter.
 const char* type_text(std::int32_t type) {
-  constexpr const char* names[] = {"i8",  "u8",  "i32", "u32",  "i64",    "u64",
+  constexpr const char* names[] = {"u8",  "u8",  "u32", "u32",  "u64",    "u64",
                                    "f16", "f32", "f64", "bf16", "f8e4m3", "f8e5m2"};
   return type >= 0 && type < ncclNumTypes ? names[type] : "i8";
 }
 
-const char* op_text(std::int32_t op) {
-  constexpr const char* names[] = {"Sum", "Prod", "MinMax", "MinMax", "PreMulSum"};
-  return op >= 0 && op < ncclNumOps ? names[op] : "PreMulSum";
+// NCCL has kernels for sums by LL alone: the others run in them too, a tree's in one of its own.
+std::string reduction(const char* name, const Label& label, const std::string& algorithm) {
+  return std::string(name) + "_Sum_" + type_text(label.dtype) +
+         (algorithm == "TREE" ? "_TREE_LL" : "_RING_LL");
 }
 
-std::string reduction(const char* name, const Label& label) {
-  return std::string(name) + "_" + op_text(label.op) + "_" + type_text(label.dtype) + "_RING_LL";
-}
-
-std::string kernel_name(const Label& label) {
+std::string kernel_name(const Label& label, const std::string& algorithm) {
   switch (label.function) {
     case Number::ncclAllReduce:
-      return reduction("AllReduce", label);
+      return reduction("AllReduce", label, algorithm);
     case Number::ncclReduce:
-      return reduction("Reduce", label);
+      return reduction("Reduce", label, algorithm);
     case Number::ncclReduceScatter:
-      return reduction("ReduceScatter", label);
+      return reduction("ReduceScatter", label, algorithm);
     case Number::ncclBroadcast:
       return "Broadcast_RING_LL";
     case Number::ncclAllGather:
@@ -47,15 +45,26 @@ std::string mangled(const std::string& name) {
 
 }  // namespace
 
-void describe_kernel(const std::vector<Task>& tasks, WorkFacts& facts) {
-  const auto collective = std::find_if(tasks.begin(), tasks.end(), [](const Task& task) {
-    return task.kind == Task::Kind::collective;
-  });
-  const Task& task = collective == tasks.end() ? tasks.front() : *collective;
+void describe_kernel(const std::vector<Task>& tasks, const std::vector<Plan>& plans,
+                     WorkFacts& facts) {
+  const Task* task = &tasks.front();
+  for (const Task& each : tasks) {
+    const bool is_collective = each.kind == Task::Kind::collective;
+    const bool is_first = is_collective && task->kind != Task::Kind::collective;
+    if (is_first || (is_collective && each.label.bytes > task->label.bytes)) {
+      task = &each;
+    }
+  }
+  std::uint32_t channels = 1;
+  std::string algorithm;
+  for (const Plan& plan : plans) {
+    channels = std::max(channels, static_cast<std::uint32_t>(plan.channels));
+    if (!plan.is_pair && algorithm.empty()) {
+      algorithm = algorithm_name(plan.algorithm);
+    }
+  }
   facts.kind = WorkKind::collective;
-  facts.name = truth::name_id(mangled("ncclDevKernel_" + kernel_name(task.label)));
-  const std::uint32_t channels =
-      std::max(2U, std::min(24U, 2 * static_cast<unsigned>(tasks.size())));
+  facts.name = truth::name_id(mangled("ncclDevKernel_" + kernel_name(task->label, algorithm)));
   const std::uint32_t grid[] = {channels, 1, 1};
   const std::uint32_t block[] = {512, 1, 1};
   std::copy_n(grid, 3, facts.grid);

@@ -122,6 +122,10 @@ ncclResult_t request(Call& call, const Request& wanted) {
   if (!comm->try_establish()) {
     return fail(ncclInvalidUsage);
   }
+  // ncclCommGetAsyncError must have said that the operation before is launched.
+  if (comm->is_launching()) {
+    return fail(ncclInvalidArgument);
+  }
   Stream* stream = stream_of(*comm, wanted.stream);
   if (stream == nullptr) {
     return fail(ncclUnhandledCudaError);

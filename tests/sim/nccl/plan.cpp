@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <span>
 #include <string>
 
 #include "tests/sim/engine/call.hpp"
@@ -16,6 +18,10 @@ namespace {
 
 constexpr const char* algorithms[] = {
     "TREE", "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS", "NVLS_TREE", "PAT"};
+// What NCCL chooses from.
+constexpr std::array all_reduces{1, 0, 2, 3, 4, 5};
+constexpr std::array gathers_and_scatters{1, 2, 4, 6};
+constexpr std::array others{1};
 constexpr const char* protocols[] = {"LL", "LL128", "SIMPLE"};
 constexpr const char* datatypes[] = {"ncclInt8",     "ncclUint8",      "ncclInt32",
                                      "ncclUint32",   "ncclInt64",      "ncclUint64",
@@ -53,6 +59,18 @@ Plan pair(const Task& task, bool sends, int peer) {
   return plan;
 }
 
+std::span<const int> algorithms_of(std::uint16_t function) {
+  switch (function) {
+    case Number::ncclAllReduce:
+      return all_reduces;
+    case Number::ncclReduceScatter:
+    case Number::ncclAllGather:
+      return gathers_and_scatters;
+    default:
+      return others;
+  }
+}
+
 // Of many small ones: whatever NCCL chooses from, each value occurs.
 Plan collective(const Task& task) {
   Plan plan;
@@ -68,7 +86,8 @@ Plan collective(const Task& task) {
   }
   const std::uint64_t bytes = task.label.bytes;
   plan.protocol = bytes < 1024 ? 0 : bytes < 65536 ? 1 : 2;
-  plan.algorithm = static_cast<int>((plan.sequence + plan.function) % std::size(algorithms));
+  const std::span<const int> choice = algorithms_of(plan.function);
+  plan.algorithm = choice[plan.sequence % choice.size()];
   plan.channels = 1 + static_cast<int>(bytes / 4096 % 24);
   return plan;
 }

@@ -1,7 +1,7 @@
 #include "tests/sim/nccl/plugin.hpp"
 
 #include <algorithm>
-#include <thread>
+#include <iterator>
 
 #include "tests/sim/nccl/plugin_client.hpp"
 #include "tests/sim/nccl/plugin_description.hpp"
@@ -27,10 +27,6 @@ bool is_pair(const Task& task) {
 }
 
 unsigned shown_for(const Task& task) { return (is_pair(task) ? pair : collective) | parts; }
-
-void run(bool in_thread, const std::function<void()>& body) {
-  in_thread ? std::thread(body).join() : body();
-}
 
 }  // namespace
 
@@ -91,15 +87,19 @@ Launch::Launch(const std::vector<Task>& tasks) {
       told_.push_back({task, plan, nullptr});
     }
   }
-  in_thread_ = !tasks.front().comm->blocking;
-  if (Client::get() != nullptr && !told_.empty()) {
-    run(in_thread_, [this] { start(); });
-  }
 }
 
-Launch::~Launch() {
+std::vector<Plan> Launch::plans() const {
+  std::vector<Plan> plans;
+  std::transform(told_.begin(), told_.end(), std::back_inserter(plans),
+                 [](const Told& told) { return told.plan; });
+  return plans;
+}
+
+void Launch::tell() {
   if (Client::get() != nullptr && !told_.empty()) {
-    run(in_thread_, [this] { stop(); });
+    start();
+    stop();
   }
 }
 

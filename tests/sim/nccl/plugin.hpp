@@ -18,14 +18,15 @@ void call_begins(Task& task);
 /// The outermost group is over, or an operation outside of groups.
 void group_ends();
 
-/// What NCCL tells while it launches tasks of one communicator; the kernel is launched in between.
-/// A communicator that does not block tells it on a thread of NCCL's.
+/// How NCCL carries out the tasks of one kernel.
 class Launch {
  public:
   explicit Launch(const std::vector<Task>& tasks);
-  ~Launch();
-  Launch(const Launch&) = delete;
-  Launch& operator=(const Launch&) = delete;
+
+  /// The largest task's first.
+  std::vector<Plan> plans() const;
+  /// After the kernel is launched, on the thread that launched it.
+  void tell();
 
  private:
   struct Told {
@@ -39,7 +40,6 @@ class Launch {
 
   std::vector<Told> told_;
   void* group_ = nullptr;
-  bool in_thread_ = false;
 };
 
 }  // namespace simgpu::nccl::plugin
