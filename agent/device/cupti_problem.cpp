@@ -48,6 +48,10 @@ std::string problem_line(CuptiState state, CuptiResult result, const CuptiLibrar
     default:
       break;
   }
+  // It is ours: nothing was asked of CUPTI.
+  if (result == cupti_result::success) {
+    return what + "no memory for device.buffers: lower it, or raise the job's limit (ulimit -v)";
+  }
   // A CUPTI that is newer than the driver says the one or the other.
   if (result == cupti_result::not_compatible || result == cupti_result::not_initialised) {
     return what + library.path +

@@ -5,6 +5,7 @@
 #include <link.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 
@@ -198,10 +199,11 @@ DlvsymFunction next_dlvsym() noexcept {
 void keep_loaded(const void* address) noexcept {
   Dl_info info{};
   if (dladdr(address, &info) == 0 || info.dli_fname == nullptr || info.dli_fname[0] == '\0') return;
+  const int saved_errno = errno;
   void* handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-  if (handle != nullptr) dlclose(handle);
   // The program must not read of our failure.
-  if (handle == nullptr) dlerror();
+  if (handle == nullptr || dlclose(handle) != 0) dlerror();
+  errno = saved_errno;
 }
 
 bool is_ours(const void* address) noexcept {

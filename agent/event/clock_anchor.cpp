@@ -38,9 +38,12 @@ std::int64_t bounded(double distance_ns) noexcept {
 ClockAnchor take_anchor() noexcept {
   ClockAnchor best{0, 0, UINT64_MAX};
   for (int attempt = 0; attempt < 16; ++attempt) {
+    timespec time{};
     const std::uint64_t before = read_ticks();
-    const std::uint64_t now = clock_ns(CLOCK_REALTIME);
+    if (clock_gettime(CLOCK_REALTIME, &time) != 0) continue;
     const std::uint64_t after = read_ticks();
+    const std::uint64_t now = static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u +
+                              static_cast<std::uint64_t>(time.tv_nsec);
     const std::uint64_t half_width = (after - before) / 2;
     if (half_width < best.error_ticks) best = {before + half_width, now, half_width};
   }
@@ -54,8 +57,10 @@ double measure_ns_per_tick() noexcept {
   std::uint64_t now_ns = start_ns;
   while (now_ns - start_ns < 200'000) now_ns = clock_ns(CLOCK_MONOTONIC_RAW);
   const std::uint64_t end = read_ticks();
-  return static_cast<double>(now_ns - start_ns) /
-         static_cast<double>(std::max<std::uint64_t>(end - start, 1));
+  const double rate = static_cast<double>(now_ns - start_ns) /
+                      static_cast<double>(std::max<std::uint64_t>(end - start, 1));
+  // From 100 GHz down to 1 MHz: else a clock was refused or set in between.
+  return rate > 0.01 && rate < 1000 ? rate : 0;
 }
 
 TickConverter::TickConverter(const ClockAnchor* anchors, std::size_t count,

@@ -12,7 +12,8 @@ struct ClockAnchor {
   std::uint64_t error_ticks;  // half the width of the reading that enclosed realtime_ns
 };
 
-// Reads both clocks, the tightest of several tries (a preempted try is wide and loses).
+// Reads both clocks, the tightest of several tries (a preempted try is wide and loses). realtime_ns
+// is 0 where the clock was refused.
 ClockAnchor take_anchor() noexcept;
 
 // Piecewise linear between neighbouring anchors, extrapolated beyond the first and the last.
@@ -31,7 +32,7 @@ class TickConverter {
 };
 
 // Spins for 200 µs to measure the tick rate; nanoseconds per tick. The first estimate, until a
-// second anchor exists.
+// second anchor exists. 0 where the clocks contradict each other.
 double measure_ns_per_tick() noexcept;
 
 }  // namespace traceagent::event

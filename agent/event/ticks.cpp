@@ -1,5 +1,8 @@
 #include "agent/event/ticks.hpp"
 
+#include <atomic>
+#include <cerrno>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -21,5 +24,19 @@ bool ticks_from_tsc = false;
 
 void choose_tick_source() noexcept {}
 #endif
+
+std::uint64_t refused_clock_ns() noexcept {
+  constexpr std::uint64_t ms = 1'000'000;
+  constinit static std::atomic<std::uint64_t> calls{0};
+  return (calls.fetch_add(1, std::memory_order_relaxed) + 1) * ms;
+}
+
+int try_clocks() noexcept {
+  for (const clockid_t clock : {CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME}) {
+    timespec now{};
+    if (clock_gettime(clock, &now) != 0) return errno;
+  }
+  return 0;
+}
 
 }  // namespace traceagent::event

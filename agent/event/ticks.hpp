@@ -17,9 +17,17 @@ extern bool ticks_from_tsc;
 // Decides `ticks_from_tsc`. Call once, before any thread records.
 void choose_tick_source() noexcept;
 
+// 0, or the number of the error with which a clock that is needed is refused.
+int try_clocks() noexcept;
+
+// Stands in for a clock that is refused (a seccomp filter): every call is a millisecond later, so
+// that whoever waits until a time comes to an end.
+std::uint64_t refused_clock_ns() noexcept;
+
 inline std::uint64_t clock_ns(clockid_t clock) noexcept {
   timespec now{};
-  clock_gettime(clock, &now);
+  if (clock_gettime(clock, &now) != 0) [[unlikely]]
+    return refused_clock_ns();
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u +
          static_cast<std::uint64_t>(now.tv_nsec);
 }

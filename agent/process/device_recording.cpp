@@ -1,13 +1,12 @@
 #include "agent/process/device_recording.hpp"
 
-#include <pthread.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
+#include <cstring>
 
 #include "agent/device/cuda_driver.hpp"
 #include "agent/device/outstanding.hpp"
@@ -21,6 +20,7 @@
 #include "agent/process/last_thread.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/ring/writer.hpp"
+#include "agent/process/own_thread.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -60,23 +60,20 @@ void at_exit() noexcept {
 bool DeviceRecording::start_thread() noexcept try {
   session_ = new device::CuptiSession(agent_->ring.ring, agent_->options.device_buffers,
                                       door::true_dlsym());
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  // The default is the job's RLIMIT_STACK, which may be tiny or huge; CUPTI runs on this one.
-  pthread_attr_setstacksize(&attributes, stack_bytes);
-  pthread_t thread;
   is_running_.store(true, std::memory_order_release);
-  const int result = pthread_create(&thread, &attributes, run, this);
-  pthread_attr_destroy(&attributes);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (result != 0) is_running_.store(false, std::memory_order_release);
-  return result == 0;
+  const int result = start_own_thread(stack_bytes, nullptr, run, this);
+  if (result == 0) return true;
+  is_running_.store(false, std::memory_order_release);
+  is_refused_.store(true, std::memory_order_release);
+  if (is_spokesman(*agent_, "cupti-thread")) {
+    say_problem("no times of kernels and copies: no thread could be made for CUPTI (" +
+                std::string(std::strerror(result)) + "): " + thread_remedy);
+  }
+  return false;
 } catch (...) {
   return false;
+  is_refused_.store(true, std::memory_order_release);
+  say_problem("no times of kernels and copies: out of memory");
 }
 
 void DeviceRecording::start(Agent& agent, std::uint64_t patience_ns) noexcept {
@@ -90,7 +87,7 @@ void DeviceRecording::start(Agent& agent, std::uint64_t patience_ns) noexcept {
     while (tried_.load(std::memory_order_acquire) == 0) {
       const std::uint64_t now = now_ns();
       if (now >= deadline_ns) break;
-      futex_wait(tried_, 0, deadline_ns - now);
+      futex_wait(tried_, 0, std::min(deadline_ns - now, longest_sleep_ns));
     }
   }
   errno = saved_errno;
@@ -286,7 +283,8 @@ bool DeviceRecording::wait_for(std::uint32_t asked, std::uint64_t deadline_ns) n
     const std::uint64_t now = now_ns();
     if (now >= deadline_ns) return false;
     const std::uint32_t seen = delivered_.load(std::memory_order_acquire);
-    if (!is_delivered(asked)) futex_wait(delivered_, seen, deadline_ns - now);
+    if (is_delivered(asked)) break;
+    futex_wait(delivered_, seen, std::min(deadline_ns - now, longest_sleep_ns));
   }
   return true;
 }
@@ -320,7 +318,7 @@ void DeviceRecording::finish(std::uint64_t timeout_ns) noexcept {
   while (stopped_.load(std::memory_order_acquire) == 0) {
     const std::uint64_t now = now_ns();
     if (now >= deadline_ns) break;
-    futex_wait(stopped_, 0, deadline_ns - now);
+    futex_wait(stopped_, 0, std::min(deadline_ns - now, longest_sleep_ns));
   }
   is_finished_.store(true, std::memory_order_release);
 }

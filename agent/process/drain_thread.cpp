@@ -1,10 +1,7 @@
 #include "agent/process/drain_thread.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 
 #include "agent/event/ticks.hpp"
@@ -13,6 +10,7 @@
 #include "agent/process/last_thread.hpp"
 #include "agent/process/last_work.hpp"
 #include "agent/process/window_writer.hpp"
+#include "agent/process/own_thread.hpp"
 #include "agent/ring/writer.hpp"
 
 namespace traceagent::process {
@@ -26,6 +24,7 @@ constexpr std::uint64_t waiting_period_ns = 100 * ms;
 constexpr std::uint64_t off_period_ns = 1000 * ms;
 constexpr std::uint64_t look_period_ns = 1000 * ms;
 
+constexpr std::size_t stack_bytes = 1024 * 1024;
 bool any_window_closed(const Agent& agent) noexcept {
   const auto& windows = agent.ring.ring.header().windows;
   return std::any_of(windows.begin(), windows.end(), [](const ring::Window& window) {
@@ -35,22 +34,9 @@ bool any_window_closed(const Agent& agent) noexcept {
 
 }  // namespace
 
-bool DrainThread::start(Agent& agent) noexcept {
+int DrainThread::start(Agent& agent) noexcept {
   agent_ = &agent;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  // The default stack is the job's RLIMIT_STACK, which may be tiny or huge.
-  pthread_attr_setstacksize(&attributes, 1024 * 1024);
-  pthread_t thread;
-  const int result = pthread_create(&thread, &attributes, run, this);
-  if (result == 0) pthread_setname_np(thread, drain_thread_name);
-  pthread_attr_destroy(&attributes);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return result == 0;
+  return start_own_thread(stack_bytes, drain_thread_name, run, this);
 }
 
 void* DrainThread::run(void* self) noexcept {
@@ -103,7 +89,7 @@ bool DrainThread::finish(std::uint64_t timeout_ns) noexcept {
   while (done_.load(std::memory_order_acquire) == 0) {
     const std::uint64_t now_ns = event::clock_ns(CLOCK_MONOTONIC);
     if (now_ns >= deadline_ns) break;
-    futex_wait(done_, 0, deadline_ns - now_ns);
+    futex_wait(done_, 0, std::min(deadline_ns - now_ns, longest_sleep_ns));
   }
   errno = saved_errno;
   return done_.load(std::memory_order_acquire) != 0;

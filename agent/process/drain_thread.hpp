@@ -11,8 +11,8 @@ struct Agent;
 
 class DrainThread {
  public:
-  // All signals blocked, so that none of the job's is ever delivered here. False: no thread.
-  bool start(Agent& agent) noexcept;
+  // Returns 0, or the number of the error for which there is no thread.
+  int start(Agent& agent) noexcept;
 
   // Asks for the last windows and the node file, and waits at most `timeout_ns`. False when it was
   // not done by then. From any thread, signal handlers' too.

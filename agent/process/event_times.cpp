@@ -100,7 +100,7 @@ void EventTimes::finish_by_drain(const Agent& agent) noexcept {
   while (is_finished_.load(std::memory_order_acquire) == 0) {
     const std::uint64_t now_ns = event::clock_ns(CLOCK_MONOTONIC);
     if (now_ns >= deadline_ns) break;
-    futex_wait(is_finished_, 0, deadline_ns - now_ns);
+    futex_wait(is_finished_, 0, std::min(deadline_ns - now_ns, longest_sleep_ns));
   }
   errno = saved_errno;
 }

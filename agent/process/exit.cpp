@@ -64,8 +64,11 @@ void watch_exit() noexcept {
   static bool watched = false;  // a forked child inherits the handlers
   if (watched) return;
   watched = true;
-  std::atexit(finish);
-  std::at_quick_exit(finish);
+  if (std::atexit(finish) != 0 || std::at_quick_exit(finish) != 0) {
+    say_problem(
+        "out of memory: the program's end goes unseen: its last events stay in memory for "
+        "`traceagent recover`");
+  }
 }
 
 }  // namespace traceagent::process

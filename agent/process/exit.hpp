@@ -3,6 +3,7 @@
 namespace traceagent::process {
 
 // Registers the exit hooks: exit and return from main, quick_exit. (_exit is wrapped in exit.cpp.)
+// Says so where that is refused.
 void watch_exit() noexcept;
 
 // The same work in a signal handler: the drain thread's, waited for at most exit.timeout.

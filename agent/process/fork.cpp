@@ -18,10 +18,10 @@ void in_child() noexcept {
 
 }  // namespace
 
-void watch_forks() noexcept {
+bool watch_forks() noexcept {
   static bool watched = false;
-  if (watched) return;
-  watched = pthread_atfork(nullptr, nullptr, in_child) == 0;
+  if (!watched) watched = pthread_atfork(nullptr, nullptr, in_child) == 0;
+  return watched;
 }
 
 }  // namespace traceagent::process

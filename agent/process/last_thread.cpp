@@ -4,21 +4,27 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <string>
 #include <string_view>
 
+#include "agent/event/uninterrupted.hpp"
+
 namespace traceagent::process {
 namespace {
 
-// "<id> (<name>) <state> ...": the name may hold parentheses itself.
+// "<id> (<name>) <state> ...": the name may hold parentheses itself. What cannot be read, for want
+// of a descriptor for example, lives: the process ends when all have ended.
 bool has_ended_or_is_ours(const char* thread_id) {
   const std::string path = std::string("/proc/self/task/") + thread_id + "/stat";
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return true;  // gone since
+  const int fd = event::uninterrupted([&] { return open(path.c_str(), O_RDONLY | O_CLOEXEC); });
+  if (fd < 0) return errno == ENOENT;  // gone since
   char text[256] = {};
-  const ssize_t got = read(fd, text, sizeof text - 1);
+  const ssize_t got = event::uninterrupted([&] { return read(fd, text, sizeof text - 1); });
+  const bool is_gone = got < 0 && errno == ESRCH;
   close(fd);
+  if (is_gone) return true;
   const char* name = got > 0 ? std::strchr(text, '(') : nullptr;
   const char* end_of_name = name != nullptr ? std::strrchr(name, ')') : nullptr;
   if (end_of_name == nullptr) return false;
@@ -33,10 +39,12 @@ bool is_last_thread() noexcept try {
   DIR* threads = opendir("/proc/self/task");
   if (threads == nullptr) return false;
   bool is_last = true;
-  while (const dirent* entry = readdir(threads)) {
-    if (entry->d_name[0] == '.' || has_ended_or_is_ours(entry->d_name)) continue;
-    is_last = false;
-    break;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = readdir(threads);
+    if (entry == nullptr) is_last = is_last && errno == 0;
+    if (entry == nullptr || !is_last) break;
+    is_last = entry->d_name[0] == '.' || has_ended_or_is_ours(entry->d_name);
   }
   closedir(threads);
   return is_last;

@@ -44,7 +44,7 @@ void do_last_work(Agent& agent, WindowWriter& writer) noexcept try {
   agent.event_times.finish(agent);
   agent.windows->finish(event::read_ticks());
   writer.write_closed();
-  agent.ring.ring.header().finished.store(1, std::memory_order_seq_cst);
+  agent.ring.ring.header().finished.store(writer.lists_all() ? 1 : 2, std::memory_order_seq_cst);
   if (writer.files_written() + writer.failures() == 0) say_no_window(agent);
   if (writer.files_written() != 0) say_no_step(agent);
   say_cycles_lost(agent);

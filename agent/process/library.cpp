@@ -2,6 +2,8 @@
 // processes that never touch CUDA. It opens the doors that need a variable or a switch; all else
 // waits for the first hooked call.
 
+#include "agent/process/library.hpp"
+
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -24,14 +26,16 @@ bool is_off(const char* variable) noexcept {
                               std::strcmp(value, "no") == 0 || std::strcmp(value, "off") == 0);
 }
 
+// Said at the first hooked call, if there is one.
+constinit const char* refused_offer = nullptr;
+
 // Names us to NVTX or the driver. A user's own tool stays the tool.
 void offer_as(const char* variable) noexcept {
   Dl_info self{};
   if (std::getenv(variable) != nullptr) return;
   if (dladdr(reinterpret_cast<const void*>(&offer_as), &self) == 0) return;
   char* path = realpath(self.dli_fname, nullptr);
-  if (path == nullptr) return;
-  setenv(variable, path, 0);
+  if (path == nullptr || setenv(variable, path, 0) != 0) refused_offer = variable;
   std::free(path);
 }
 
@@ -62,7 +66,8 @@ bool is_preloaded() noexcept {
   look_at_error_output();
   const bool has_driver = !is_off("TRACEAGENT_DOORS_DRIVER");
   if (!has_driver || is_off("TRACEAGENT_ENABLED")) door::driver_is_open = false;
-  if (is_off("TRACEAGENT_ENABLED")) return;
+  // Now: the job may have other variables by its first call.
+  if (is_off("TRACEAGENT_ENABLED")) return stay_off();
   door::open_dlsym_door(!is_off("TRACEAGENT_DOORS_DLSYM"));
   if (!is_off("TRACEAGENT_DOORS_NCCL_PLUGIN")) door::offer_nccl_plugin();
   if (!is_off("TRACEAGENT_DOORS_NVTX")) {
@@ -76,4 +81,7 @@ bool is_preloaded() noexcept {
 }
 
 }  // namespace
+
+const char* variable_not_set() noexcept { return refused_offer; }
+
 }  // namespace traceagent::process

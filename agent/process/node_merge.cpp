@@ -47,6 +47,7 @@ struct Inputs {
   std::vector<std::string> files;
   std::set<std::int64_t> ranks;
   std::vector<std::int64_t> unfinished;  // alive still, or dead with nothing to recover
+  bool may_lack_files = false;           // somebody's list is not whole
 };
 
 void add_files(Inputs& inputs, std::int64_t rank, std::vector<std::string> files) {
@@ -71,9 +72,24 @@ Inputs gather(const Agent& agent, const NodeView& node) {
   for (const Peer& peer : node.peers) {
     if (!peer.finished && !peer.alive) recover(peer);
     if (!peer.finished && peer.alive) inputs.unfinished.push_back(peer.rank);
-    add_files(inputs, peer.rank, ring::written_files(peer.ring_path));
+    bool is_whole = true;
+    add_files(inputs, peer.rank, ring::written_files(peer.ring_path, &is_whole));
+    inputs.may_lack_files |= !is_whole || !peer.lists_all;
+  }
+  if (!node.problem.empty()) {
+    inputs.may_lack_files = true;
+    say_problem("ring.folder: " + node.problem +
+                ": what a dead process left there is not in the node's file: see `traceagent "
+                "recover`");
   }
   return inputs;
+}
+
+// What cannot be read stays, for who can.
+void clean_up(const Agent& agent, const NodeView& node) {
+  if (!node.problem.empty()) return;
+  const std::string problem = remove_run_folder(agent.run_folder);
+  if (!problem.empty()) say_problem(problem);
 }
 
 std::vector<std::int64_t> missing_ranks(const Agent& agent, const Inputs& inputs) {
@@ -120,12 +136,27 @@ void say_missing(const Inputs& inputs, const trace::MergeOptions& options,
   }
 }
 
+// Mostly for one reason: the first one is told. True if there are any.
+bool say_bad_inputs(const trace::MergeReport& report) {
+  std::size_t bad = 0;
+  std::string first;
+  for (const trace::MergedInput& input : report.inputs) {
+    if (input.problem.empty()) continue;
+    if (bad++ == 0) first = input.problem;
+  }
+  if (bad > 1) first += "; also " + std::to_string(bad - 1) + " other files";
+  if (bad > 0) say_problem(first);
+  return bad > 0;
+}
+
 void merge(const Agent& agent, Inputs& inputs) {
   const drain::NamedFile node = drain::node_file_name(agent.ring.ring);
   if (!node.problem.empty()) return say_problem("output.merged: " + node.problem);
   // A node file of this run was made by one who saw less: this one holds all that it holds.
   const bool is_there = run_file(node.path, agent.identity.run_key).has_value();
-  if (is_there || !missing_ranks(agent, inputs).empty()) add_files_of_folder(agent, inputs);
+  if (is_there || inputs.may_lack_files || !missing_ranks(agent, inputs).empty()) {
+    add_files_of_folder(agent, inputs);
+  }
   if (inputs.files.empty()) return;
   trace::MergeOptions options;
   options.gzip = agent.options.output_gzip;
@@ -133,9 +164,11 @@ void merge(const Agent& agent, Inputs& inputs) {
   options.missing_ranks = missing_ranks(agent, inputs);
   options.mix_runs = true;  // they were chosen by their run, and nobody is there to be asked
   const trace::MergeReport report = trace::merge(inputs.files, node.path, options);
-  if (!report.problem.empty()) return say_problem(report.problem);
-  for (const trace::MergedInput& input : report.inputs) {
-    if (!input.problem.empty()) say_problem(input.problem);
+  const bool is_told = say_bad_inputs(report);
+  if (!report.problem.empty()) {
+    // Of inputs that are all bad it says that there are none.
+    if (!is_told) say_problem(report.problem);
+    return;
   }
   say_result(summary(report, node.path));
   say_missing(inputs, options, node.path);
@@ -147,13 +180,13 @@ void merge_again(Agent& agent) {
   if (!node.all_gone() || !be_first(agent.run_folder, second_merge_topic)) return;
   Inputs inputs = gather(agent, node);
   merge(agent, inputs);
-  remove_run_folder(agent.run_folder);
+  clean_up(agent, node);
 }
 
 void merge_first(Agent& agent, const NodeView& node) {
   Inputs inputs = gather(agent, node);
   merge(agent, inputs);
-  if (inputs.unfinished.empty()) return remove_run_folder(agent.run_folder);
+  if (inputs.unfinished.empty()) return clean_up(agent, node);
   be_first(agent.run_folder, left_out_topic);
   merge_again(agent);  // it may have ended just before it could see that note
 }
@@ -176,7 +209,7 @@ void finish_node(Agent& agent) {
   const Part part = own_part(agent, node);
   if (part == Part::merge_again) return merge_again(agent);
   if (part == Part::none || !be_first(agent.run_folder, merge_topic)) return;
-  if (part == Part::leave) return remove_run_folder(agent.run_folder);
+  if (part == Part::leave) return clean_up(agent, node);
   merge_first(agent, node);
 }
 

@@ -68,7 +68,9 @@ bool NodeView::has_living_zero() const {
 }
 
 NodeView look_at_node(const Agent& agent) {
-  return {look_at_peers(agent.run_folder, agent.ring.path), {}};
+  NodeView node;
+  node.peers = look_at_peers(agent.run_folder, agent.ring.path, node.problem);
+  return node;
 }
 
 NodeRankFiles node_rank_files(const Agent& agent) {

@@ -14,6 +14,7 @@ struct Agent;
 struct NodeView {
   std::vector<Peer> peers;         // by their rings
   std::vector<RunFile> strangers;  // files of ranks whose rings are not here: in other containers
+  std::string problem;             // rings are here that cannot be read: one line
 
   bool all_gone() const;
   bool any_alive() const;

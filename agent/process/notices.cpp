@@ -14,6 +14,8 @@
 #include <ctime>
 
 namespace traceagent::process {
+#include "agent/event/uninterrupted.hpp"
+
 namespace {
 
 constinit std::atomic<Talk> talk_level{Talk::normal};
@@ -60,8 +62,8 @@ bool can_take_a_line() noexcept {
   return poll(&error_output, 1, patience_ms) != 0;
 }
 
-// One write() for the whole line, so that ranks that share a terminal do not mix theirs. No stdio:
-// its lock may be held by the thread that is exiting.
+// One write() for the whole line if it goes, so that ranks that share a terminal do not mix theirs.
+// No stdio: its lock may be held by the thread that is exiting.
 void write_line(std::string_view line) noexcept {
   std::array<char, 2048> text;
   std::size_t size = prefix.size();
@@ -75,10 +77,12 @@ void write_line(std::string_view line) noexcept {
   const int saved_errno = errno;
   if (has_error_output.load(std::memory_order_relaxed) && can_take_a_line()) {
     const WriteSignalsBlocked blocked;
-    ssize_t written = 0;
-    do {
-      written = write(STDERR_FILENO, text.data(), size);
-    } while (written < 0 && errno == EINTR);
+    for (std::size_t done = 0; done < size;) {
+      const ssize_t written = event::uninterrupted(
+          [&] { return write(STDERR_FILENO, text.data() + done, size - done); });
+      if (written <= 0) break;
+      done += static_cast<std::size_t>(written);
+    }
   }
   errno = saved_errno;
 }

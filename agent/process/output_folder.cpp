@@ -8,10 +8,14 @@
 #include <cstring>
 #include <ctime>
 
+#include "agent/event/uninterrupted.hpp"
 #include "agent/process/run_files.hpp"
 
 namespace traceagent::process {
 namespace {
+
+constexpr const char* usable = "usable";
+constexpr const char* refused = "refused";
 
 std::string foreign_file_in(const std::string& folder, const std::string& run_key) {
   DIR* entries = opendir(folder.c_str());
@@ -43,10 +47,10 @@ std::string wait_for_verdict(const std::string& path) {
   const timespec pause{0, 2'000'000};
   for (int i = 0; i < 500; ++i) {
     const std::string verdict = read_verdict(path);
-    if (!verdict.empty()) return verdict;
+    if (verdict == usable || verdict == refused) return verdict;
     nanosleep(&pause, nullptr);
   }
-  return "usable";
+  return usable;
 }
 
 }  // namespace
@@ -54,14 +58,15 @@ std::string wait_for_verdict(const std::string& path) {
 FolderVerdict check_output_folder(const RunFolder& run, const std::string& folder,
                                   const std::string& run_key) {
   const std::string path = run.path + "/output";
-  const int fd =
-      run.path.empty()
-          ? -1
-          : open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (fd < 0 && !run.path.empty()) return {wait_for_verdict(path) == "usable", {}};
+  const int fd = run.path.empty() ? -1 : event::uninterrupted([&] {
+    return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  });
+  const bool is_second = fd < 0 && !run.path.empty() && errno == EEXIST;
+  if (is_second) return {wait_for_verdict(path) == usable, {}};
   const std::string foreign = foreign_file_in(folder, run_key);
-  const std::string verdict = foreign.empty() ? "usable" : "refused";
+  const std::string verdict = foreign.empty() ? usable : refused;
   if (fd >= 0) {
+    // In tmpfs; without the line, or with half of it, the others take the folder as usable.
     const ssize_t written = write(fd, verdict.data(), verdict.size());
     static_cast<void>(written);
     close(fd);

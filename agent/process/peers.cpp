@@ -2,12 +2,16 @@
 
 namespace traceagent::process {
 
-std::vector<Peer> look_at_peers(const RunFolder& folder, const std::string& own_path) {
+std::vector<Peer> look_at_peers(const RunFolder& folder, const std::string& own_path,
+                                std::string& problem) {
   std::vector<Peer> peers;
-  for (const std::string& path : ring_paths(folder)) {
+  for (const std::string& path : ring_paths(folder, &problem)) {
     if (path == own_path) continue;
     ring::OpenedRing opened = ring::open_ring(path);
-    if (!opened.ring.valid()) continue;
+    if (!opened.ring.valid()) {
+      if (!opened.is_gone && !opened.is_unmade) problem = opened.problem;
+      continue;
+    }
     const ring::Header& header = opened.ring.header();
     if (header.ready.load(std::memory_order_acquire) != 0) {
       Peer peer;
@@ -15,7 +19,9 @@ std::vector<Peer> look_at_peers(const RunFolder& folder, const std::string& own_
       peer.rank = header.identity.rank;
       peer.local_rank = header.identity.local_rank;
       peer.trace_pid = header.identity.trace_pid;
-      peer.finished = header.finished.load(std::memory_order_seq_cst) != 0;
+      const std::uint32_t finished = header.finished.load(std::memory_order_seq_cst);
+      peer.finished = finished != 0;
+      peer.lists_all = finished == 1;
       peer.alive = opened.owner_alive;
       peers.push_back(peer);
     }

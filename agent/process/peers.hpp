@@ -16,12 +16,15 @@ struct Peer {
   std::int64_t local_rank = -1;
   std::int64_t trace_pid = -1;
   bool finished = false;  // its files are all written
+  bool lists_all = true;  // and in its list
   bool alive = false;
   bool gone() const noexcept { return finished || !alive; }
 };
 
 // All rings of the run but `own_path`, whose lock must not be touched: closing any descriptor of a
 // file drops this process's POSIX lock on it.
-std::vector<Peer> look_at_peers(const RunFolder& folder, const std::string& own_path);
+// `problem` is set where a ring, or the folder, cannot be read: one line.
+std::vector<Peer> look_at_peers(const RunFolder& folder, const std::string& own_path,
+                                std::string& problem);
 
 }  // namespace traceagent::process

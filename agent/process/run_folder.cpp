@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "agent/event/uninterrupted.hpp"
+
 namespace traceagent::process {
 namespace {
 
@@ -44,22 +46,27 @@ bool ends_with(const std::string& text, const char* suffix) {
          text.compare(text.size() - std::strlen(suffix), std::string::npos, suffix) == 0;
 }
 
-std::vector<std::string> names_in(const std::string& folder) {
+// `error` becomes the number of what went wrong, or 0.
+std::vector<std::string> names_in(const std::string& folder, int& error) {
   std::vector<std::string> names;
   DIR* entries = opendir(folder.c_str());
+  error = entries == nullptr ? errno : 0;
   if (entries == nullptr) return names;
-  while (const dirent* entry = readdir(entries)) {
+  for (errno = 0; const dirent* entry = readdir(entries); errno = 0) {
     if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0) {
       names.emplace_back(entry->d_name);
     }
   }
+  error = errno;
   closedir(entries);
   std::sort(names.begin(), names.end());
   return names;
 }
 
 int create_new(const std::string& path) {
-  return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  return event::uninterrupted([&] {
+    return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  });
 }
 
 void write_text(int fd, const std::string& text) {
@@ -69,12 +76,14 @@ void write_text(int fd, const std::string& text) {
 
 std::string read_text(const std::string& path) {
   std::string text;
-  const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  const int fd =
+      event::uninterrupted([&] { return open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC); });
   if (fd < 0) return text;
   char buffer[4096];
-  ssize_t got = 0;
-  while (text.size() < longest_text && (got = read(fd, buffer, sizeof buffer)) > 0) {
-    text.append(buffer, static_cast<std::size_t>(got));
+  ssize_t got = 1;
+  while (text.size() < longest_text && got > 0) {
+    got = event::uninterrupted([&] { return read(fd, buffer, sizeof buffer); });
+    if (got > 0) text.append(buffer, static_cast<std::size_t>(got));
   }
   close(fd);
   return text;
@@ -133,11 +142,16 @@ std::string ring_path(const RunFolder& folder, std::int64_t rank, int pid) {
   return {};
 }
 
-std::vector<std::string> ring_paths(const RunFolder& folder) {
+std::vector<std::string> ring_paths(const RunFolder& folder, std::string* problem) {
   std::vector<std::string> paths;
   if (folder.path.empty()) return paths;
-  for (const std::string& name : names_in(folder.path)) {
+  int error = 0;
+  for (const std::string& name : names_in(folder.path, error)) {
     if (ends_with(name, ".ring")) paths.push_back(folder.path + "/" + name);
+  }
+  // Who removed it has seen all of it.
+  if (problem != nullptr && error != 0 && error != ENOENT) {
+    *problem = folder.path + ": " + std::strerror(error);
   }
   return paths;
 }
@@ -155,12 +169,21 @@ bool has_been(const RunFolder& folder, const std::string& topic) {
   return !folder.path.empty() && access((folder.path + "/" + topic).c_str(), F_OK) == 0;
 }
 
-void remove_run_folder(const RunFolder& folder) {
-  if (folder.path.empty()) return;
-  for (const std::string& name : names_in(folder.path)) unlink((folder.path + "/" + name).c_str());
-  rmdir(folder.path.c_str());
+std::string remove_run_folder(const RunFolder& folder) {
+  if (folder.path.empty()) return {};
+  int error = 0;
+  for (const std::string& name : names_in(folder.path, error)) {
+    const bool is_gone = unlink((folder.path + "/" + name).c_str()) == 0 || errno == ENOENT;
+    if (!is_gone && error == 0) error = errno;
+  }
+  // Not empty: another process of the run has begun.
+  const bool is_left = rmdir(folder.path.c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY;
+  if (is_left && error == 0) error = errno;
   // The user's folder goes with the last run in it.
   rmdir(folder.path.substr(0, folder.path.rfind('/')).c_str());
+  if (error == 0 || error == ENOENT) return {};
+  return "ring.folder: " + folder.path + ": " + std::strerror(error) +
+         ": not removed: all of the run is written, remove the folder by hand";
 }
 
 }  // namespace traceagent::process

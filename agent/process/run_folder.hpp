@@ -26,7 +26,8 @@ std::int64_t claim_rank(const RunFolder& folder, std::int64_t rank, int pid);
 
 // A path for this process's ring that does not exist yet. "" without a folder.
 std::string ring_path(const RunFolder& folder, std::int64_t rank, int pid);
-std::vector<std::string> ring_paths(const RunFolder& folder);
+// `problem`, if given, is set where the folder cannot be read.
+std::vector<std::string> ring_paths(const RunFolder& folder, std::string* problem = nullptr);
 
 // True for the first process of the run that asks with this topic (a plain file name); for each
 // process where the ranks cannot meet.
@@ -36,7 +37,7 @@ inline constexpr const char* merge_topic = "merge";           // taken by who me
 inline constexpr const char* left_out_topic = "merge-again";  // some rank ran on after the merge
 inline constexpr const char* second_merge_topic = "merge-2";  // taken by the last of those
 
-// Removes the run's files and folder.
-void remove_run_folder(const RunFolder& folder);
+// Removes the run's files and folder. Returns one line where something stays, else nothing.
+std::string remove_run_folder(const RunFolder& folder);
 
 }  // namespace traceagent::process

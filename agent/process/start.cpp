@@ -9,6 +9,8 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <new>
 
 #include "agent/device/event_timing.hpp"
 #include "agent/door/call.hpp"
@@ -30,6 +32,7 @@
 #include "agent/ring/written_files.hpp"
 #include "agent/trace/file_size_limit.hpp"
 #include "config/environment.hpp"
+#include "agent/process/own_thread.hpp"
 #include "config/name_template.hpp"
 #include "config/signal_names.hpp"
 
@@ -136,6 +139,11 @@ std::vector<std::string> check_values(const config::Options& options) {
   }
   if (options.output_remote) {
     problems.push_back("output.remote: not in this version: the files stay where they are written");
+  if (const char* variable = variable_not_set()) {
+    problems.push_back(std::string(variable) +
+                       ": could not be set: what it brings (NVTX ranges) is missing: set it to the "
+                       "path of libtraceagent.so");
+  }
   }
   const config::StepMark mark = config::parse_step_mark(options.step_mark).mark;
   if (mark.kind == config::StepMark::Kind::call &&
@@ -162,6 +170,11 @@ std::unique_ptr<Agent> make_agent() {
     for (const config::Problem& problem : loaded.problems) say_problem(problem.line);
     for (const std::string& problem : made->identity.problems) say_problem(problem);
     for (const std::string& problem : check_values(made->options)) say_problem(problem);
+  if (const int error = event::try_clocks(); error != 0) {
+    say_problem(std::string("clock_gettime: ") + std::strerror(error) +
+                ": tracing is off: allow the job to read the clocks");
+    return nullptr;
+  }
   }
   if (!has_ring) return nullptr;
   if (!output_is_usable(*made)) {
@@ -180,13 +193,25 @@ void start_device_recording() noexcept {
   running->device.start(*running, first_device_call_patience_ns);
 }
 
-void begin(Agent& made) {
+// Nanoseconds per tick.
+double choose_ticks() noexcept {
   event::choose_tick_source();
   ring::Header& header = made.ring.ring.header();
   write_identity(made);
-  header.nominal_ns_per_tick = event::measure_ns_per_tick();
+  header.nominal_ns_per_tick = nominal_ns_per_tick;
   ring::add_anchor(made.ring.ring, event::take_anchor());
   open_cuda_doors(made.options);
+  constexpr int most_attempts = 3;
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    const double measured = event::measure_ns_per_tick();
+    if (measured > 0) return measured;
+  }
+  event::ticks_from_tsc = false;  // then they are nanoseconds
+  return 1;
+}
+
+void begin(Agent& made) {
+  const double nominal_ns_per_tick = choose_ticks();
   door::ask_nccl_for({made.options.doors_nccl_plugin, made.options.nccl_kernel_channels,
                       made.options.nccl_network});
   watch_steps(made);
@@ -196,10 +221,13 @@ void begin(Agent& made) {
   door::tracker.store(made.tracker.get(), std::memory_order_release);
   door::on_first_device_call.store(start_device_recording, std::memory_order_release);
   made.windows->begin_startup(event::read_ticks());
-  if (!made.drain.start(made)) {
+  if (const int error = made.drain.start(made); error != 0) {
     // Without it nothing could be written or bounded.
     switch_off();
-    say_problem("no thread could be made for writing traces: tracing is off");
+    header.finished.store(1, std::memory_order_seq_cst);
+    remove_ring(made);
+    say_problem(std::string("no thread could be made for writing traces (") + std::strerror(error) +
+                "): tracing is off: " + thread_remedy);
     return;
   }
   watch_exit();
@@ -214,10 +242,17 @@ bool is_spokesman(const Agent& made, const char* topic) {
 
 void remove_ring(const Agent& made) {
   if (made.ring.path.empty()) return;
-  unlink(made.ring.path.c_str());
+  std::string problem;
+  if (unlink(made.ring.path.c_str()) != 0 && errno != ENOENT) {
+    problem = "ring.folder: " + made.ring.path + ": " + std::strerror(errno) +
+              ": not removed: it is of no more use, remove it by hand";
+  }
   unlink(ring::written_files_path(made.ring.path).c_str());
-  // Only if nobody else is in it.
-  if (ring_paths(made.run_folder).empty()) remove_run_folder(made.run_folder);
+  // Only if nobody else is seen to be in it.
+  std::string unread;
+  const bool is_empty = ring_paths(made.run_folder, &unread).empty() && unread.empty();
+  if (is_empty) problem = remove_run_folder(made.run_folder);
+  if (!problem.empty()) say_problem(problem);
 }
 
 void switch_off() noexcept {
@@ -266,8 +301,6 @@ void start_process() noexcept {
   const int saved_errno = errno;
   const event::NoCancellation no_cancellation;
   ++ring::writer.nested_in_start;
-  // First of all: a child forked by another thread meanwhile must find itself unstarted.
-  watch_forks();
   try {
     // The small files of the run's folder count against the job's limit of file sizes.
     trace::FileSizeLimitGuard no_signal;
@@ -277,6 +310,8 @@ void start_process() noexcept {
       begin(*made.release());
       const std::uint64_t missed = calls_during_start.exchange(0, std::memory_order_relaxed);
       ring::target.ring.count_drop(ring::DropCause::during_start, missed);
+    // First of all: a child forked by another thread meanwhile must find itself unstarted.
+    if (!watch_forks()) throw std::bad_alloc();
     } else {
       step::set_all_modes(step::Mode::pass);
     }

@@ -47,7 +47,14 @@ void WindowWriter::prefault() noexcept {
 
 void WindowWriter::anchor(std::uint64_t now_ns) noexcept {
   if (now_ns < next_anchor_ns_) return;
-  ring::add_anchor(agent_.ring.ring, event::take_anchor());
+  const event::ClockAnchor anchor = event::take_anchor();
+  ring::add_anchor(agent_.ring.ring, anchor);
+  if (anchor.realtime_ns == 0 && !has_said_clock_) {
+    has_said_clock_ = true;
+    say_problem(
+        "clock_gettime is refused since the start: times drift against the device's: allow the "
+        "job to read the clocks");
+  }
   next_anchor_ns_ = now_ns + anchor_period_ns_;
   // Dense at first, so that a process killed within its first second has a measured rate.
   anchor_period_ns_ = std::min(anchor_period_ns_ * 2, longest_anchor_period_ns);
@@ -124,7 +131,7 @@ void WindowWriter::write(ring::Window& window) noexcept try {
     }
   } else {
     window.file_name = agent_.ring.ring.add_name(report.path);
-    ring::note_written_file(agent_.ring.path, report.path);
+    lists_all_ = ring::note_written_file(agent_.ring.path, report.path) && lists_all_;
     agent_.written_files.push_back(report.path);
     say_detail("wrote " + report.path + ": " + std::to_string(report.events) + " events");
     ++files_;

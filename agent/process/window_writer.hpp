@@ -22,6 +22,8 @@ class WindowWriter {
   std::uint64_t events_written() const noexcept { return events_; }
   std::uint64_t failures() const noexcept { return failures_; }
   std::uint64_t files_written() const noexcept { return files_; }
+  // False where a file that was written could not be noted beside the ring.
+  bool lists_all() const noexcept { return lists_all_; }
 
  private:
   void anchor(std::uint64_t now_ns) noexcept;
@@ -37,6 +39,8 @@ class WindowWriter {
   std::uint64_t settle_ticks_;
   std::uint64_t events_ = 0;
   std::uint64_t failures_ = 0;
+  bool lists_all_ = true;
+  bool has_said_clock_ = false;
   std::uint64_t files_ = 0;
 };
 

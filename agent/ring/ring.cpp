@@ -255,6 +255,7 @@ void add_anchor(const Ring& ring, const event::ClockAnchor& anchor) noexcept {
     count = anchor_slots / 2;
   }
   if (count > 0 && anchor.ticks <= header.anchors[count - 1].ticks) return;
+  if (anchor.realtime_ns == 0) return;  // the clock was refused
   header.anchors[count] = anchor;
   header.anchor_count.store(count + 1, std::memory_order_release);
 }

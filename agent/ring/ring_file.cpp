@@ -12,6 +12,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "agent/event/uninterrupted.hpp"
 #include "agent/ring/owner.hpp"
 
 namespace traceagent::ring {
@@ -55,17 +56,19 @@ bool grant(int fd, std::uint64_t bytes) noexcept {
   return result == 0;
 }
 
-// Returns the mapping, or nullptr when the bytes were not granted.
+// Returns the mapping, or nullptr when the bytes were not granted; the file is empty again then: a
+// ring must fill its file.
 void* grant_and_map(int fd, const Sizes& sizes) noexcept {
-  if (!grant(fd, sizes.file_bytes)) {
-    const int saved_errno = errno;
-    const int ignored = ftruncate(fd, 0);
-    static_cast<void>(ignored);
-    errno = saved_errno;
-    return nullptr;
+  void* memory = MAP_FAILED;
+  if (grant(fd, sizes.file_bytes)) {
+    memory = mmap(nullptr, sizes.file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   }
-  void* memory = mmap(nullptr, sizes.file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  return memory == MAP_FAILED ? nullptr : memory;
+  if (memory != MAP_FAILED) return memory;
+  const int saved_errno = errno;
+  const int ignored = ftruncate(fd, 0);
+  static_cast<void>(ignored);
+  errno = saved_errno;
+  return nullptr;
 }
 
 std::string shrink_remedy(int refused_errno) {
@@ -93,11 +96,20 @@ bool map_what_is_granted(CreatedRing& created, std::uint64_t wanted_bytes) {
 }
 
 // As a descriptor the job never guesses: low numbers are what programs close blindly.
+constexpr int lowest_descriptor = 500;
 int move_high(int fd) noexcept {
-  const int high = fcntl(fd, F_DUPFD_CLOEXEC, 500);
+  const int high = fcntl(fd, F_DUPFD_CLOEXEC, lowest_descriptor);
   if (high < 0) return fd;
   close(fd);
   return high;
+}
+
+// Where the job may not have numbers that high (ulimit -n), it keeps them all: the mapping shows
+// too that the ring's owner lives.
+void give_back_low(CreatedRing& created) noexcept {
+  if (created.fd < 0 || created.fd >= lowest_descriptor) return;
+  close(created.fd);
+  created.fd = -1;
 }
 
 std::string describe_errno(int error) { return std::strerror(error); }
@@ -125,7 +137,10 @@ bool map_private(CreatedRing& created, std::uint64_t wanted_bytes) {
   created.fd = memfd_create("traceagent-ring", MFD_CLOEXEC);
   if (created.fd >= 0) {
     created.fd = move_high(created.fd);
-    if (map_what_is_granted(created, wanted_bytes)) return true;
+    if (map_what_is_granted(created, wanted_bytes)) {
+      give_back_low(created);
+      return true;
+    }
     close(created.fd);
     created.fd = -1;
   }
@@ -142,15 +157,18 @@ bool map_private(CreatedRing& created, std::uint64_t wanted_bytes) {
 CreatedRing create_ring(const std::string& path, std::uint64_t wanted_bytes) noexcept try {
   CreatedRing created;
   created.path = path;
-  created.fd = path.empty()
-                   ? -1
-                   : open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  created.fd = path.empty() ? -1 : event::uninterrupted([&] {
+    return open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  });
   int file_errno = errno;
   if (created.fd >= 0) {
     created.fd = move_high(created.fd);
     // Before it has any size: who finds it half made sees whether its maker lives.
     lock_whole_file(created.fd);
-    if (map_what_is_granted(created, wanted_bytes)) return created;
+    if (map_what_is_granted(created, wanted_bytes)) {
+      give_back_low(created);
+      return created;
+    }
     file_errno = errno;
     unlink(path.c_str());
     close(created.fd);
@@ -170,7 +188,8 @@ CreatedRing create_ring(const std::string& path, std::uint64_t wanted_bytes) noe
 }
 
 bool owner_holds_lock(const std::string& path) noexcept {
-  const int fd = open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+  const int fd =
+      event::uninterrupted([&] { return open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC); });
   if (fd < 0) return false;
   struct flock lock {};
   lock.l_type = F_WRLCK;
@@ -206,13 +225,15 @@ bool is_being_made(const std::string& path, const struct stat& facts) noexcept {
 
 OpenedRing open_ring(const std::string& path) noexcept try {
   OpenedRing opened;
-  const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) {
+  const int fd = event::uninterrupted(
+      [&] { return open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK); });
+  struct stat facts {};
+  if (fd < 0 || fstat(fd, &facts) != 0) {
+    opened.is_gone = errno == ENOENT;
     opened.problem = path + ": " + describe_errno(errno);
+    if (fd >= 0) close(fd);
     return opened;
   }
-  struct stat facts {};
-  fstat(fd, &facts);
   const auto file_bytes = static_cast<std::uint64_t>(facts.st_size);
   if (S_ISREG(facts.st_mode) && is_unmade(fd, path)) {
     close(fd);
@@ -227,9 +248,10 @@ OpenedRing open_ring(const std::string& path) noexcept try {
     return opened;
   }
   void* memory = mmap(nullptr, file_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+  const int map_errno = errno;
   close(fd);
   if (memory == MAP_FAILED) {
-    opened.problem = path + ": " + describe_errno(errno);
+    opened.problem = path + ": " + describe_errno(map_errno);
     return opened;
   }
   const std::string fault = check_header(*static_cast<Header*>(memory), file_bytes);

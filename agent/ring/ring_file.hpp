@@ -24,6 +24,7 @@ struct OpenedRing {
   Ring ring;
   bool owner_alive = false;  // by its lock, or by its pid and start time
   bool is_unmade = false;    // not valid: its owner is still making it, or died over that
+  bool is_gone = false;      // not valid: no such file
   std::string problem;
 };
 

@@ -4,24 +4,49 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string_view>
+
+#include "agent/event/uninterrupted.hpp"
 
 namespace traceagent::ring {
 namespace {
 
 constexpr std::size_t longest_list = 1 << 20;
 
-std::string read_list(const std::string& path) {
+struct List {
   std::string text;
-  const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return text;
+  bool is_whole = false;
+};
+
+List read_list(const std::string& path) {
+  List list;
+  const int fd = event::uninterrupted(
+      [&] { return open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK); });
+  if (fd < 0) {
+    list.is_whole = errno == ENOENT;
+    return list;
+  }
   char buffer[4096];
-  ssize_t got = 0;
-  while (text.size() < longest_list && (got = read(fd, buffer, sizeof buffer)) > 0) {
-    text.append(buffer, static_cast<std::size_t>(got));
+  ssize_t got = 1;
+  while (list.text.size() < longest_list && got > 0) {
+    got = event::uninterrupted([&] { return read(fd, buffer, sizeof buffer); });
+    if (got > 0) list.text.append(buffer, static_cast<std::size_t>(got));
   }
   close(fd);
-  return text;
+  // The last line may be half a name: the disk was full.
+  list.is_whole = got == 0 && (list.text.empty() || list.text.back() == '\n');
+  return list;
+}
+
+bool write_whole(int fd, std::string_view text) noexcept {
+  while (!text.empty()) {
+    const ssize_t written =
+        event::uninterrupted([&] { return write(fd, text.data(), text.size()); });
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
 }
 
 }  // namespace
@@ -32,21 +57,25 @@ std::string written_files_path(const std::string& ring_path) {
   return ring_path.substr(0, ring_path.size() - cut) + ".files";
 }
 
-void note_written_file(const std::string& ring_path, const std::string& trace_file) {
-  if (ring_path.empty()) return;
-  const int fd = open(written_files_path(ring_path).c_str(),
-                      O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (fd < 0) return;
+bool note_written_file(const std::string& ring_path, const std::string& trace_file) {
+  if (ring_path.empty()) return true;
+  const std::string path = written_files_path(ring_path);
   const std::string line = trace_file + "\n";
-  const ssize_t written = write(fd, line.data(), line.size());
-  static_cast<void>(written);
+  const int fd = event::uninterrupted([&] {
+    return open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+  });
+  if (fd < 0) return false;
+  const bool is_written = write_whole(fd, line);
   close(fd);
+  return is_written;
 }
 
-std::vector<std::string> written_files(const std::string& ring_path) {
+std::vector<std::string> written_files(const std::string& ring_path, bool* is_whole) {
   std::vector<std::string> files;
   if (ring_path.empty()) return files;
-  const std::string text = read_list(written_files_path(ring_path));
+  const List list = read_list(written_files_path(ring_path));
+  if (is_whole != nullptr) *is_whole = list.is_whole;
+  const std::string& text = list.text;
   for (std::size_t start = 0; start < text.size();) {
     const std::size_t end = text.find('\n', start);
     if (end == std::string::npos) break;  // the disk was full: half a name

@@ -8,11 +8,11 @@ namespace traceagent::ring {
 
 std::string written_files_path(const std::string& ring_path);
 
-// Nothing for a ring without a path. A line that finds no room is lost: the merge then finds the
-// file in the output folder.
-void note_written_file(const std::string& ring_path, const std::string& trace_file);
+// True for a ring without a path too. False where the line found no room: whoever merges must then
+// look into the output folder (Header::finished is 2).
+bool note_written_file(const std::string& ring_path, const std::string& trace_file);
 
-// Each file once.
-std::vector<std::string> written_files(const std::string& ring_path);
+// Each file once. `is_whole`, if given, becomes false where the list could not be read to its end.
+std::vector<std::string> written_files(const std::string& ring_path, bool* is_whole = nullptr);
 
 }  // namespace traceagent::ring

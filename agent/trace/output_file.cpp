@@ -221,9 +221,13 @@ bool OutputFile::publish_without_replacing() {
       if (::rename(from, to) == 0) {
         return true;
       }
+      const int error_number = errno;
+      ::unlink(to);  // nothing under the name is better than an empty trace
+      remember("cannot name a trace", error_number);
+      return false;
     }
   }
-  remember("refused to replace a trace", errno);
+  remember(errno == EEXIST ? "refused to replace a trace" : "cannot name a trace", errno);
   return false;
 }
 
