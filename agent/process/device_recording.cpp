@@ -15,6 +15,7 @@
 #include "agent/drain/device_losses.hpp"
 #include "agent/event/no_cancellation.hpp"
 #include "agent/event/ticks.hpp"
+#include "agent/event/usual_floats.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/futex.hpp"
 #include "agent/process/last_thread.hpp"
@@ -94,6 +95,7 @@ void DeviceRecording::start(Agent& agent, std::uint64_t patience_ns) noexcept {
 }
 
 void* DeviceRecording::run(void* self) noexcept {
+  const event::UsualFloats usual_floats;
   static_cast<DeviceRecording*>(self)->loop();
   return nullptr;
 }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "agent/event/ticks.hpp"
+#include "agent/event/usual_floats.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/futex.hpp"
 #include "agent/process/last_thread.hpp"
@@ -40,6 +41,7 @@ int DrainThread::start(Agent& agent) noexcept {
 }
 
 void* DrainThread::run(void* self) noexcept {
+  const event::UsualFloats usual_floats;
   static_cast<DrainThread*>(self)->loop();
   return nullptr;
 }

@@ -22,6 +22,7 @@
 #include "agent/event/clock_anchor.hpp"
 #include "agent/event/no_cancellation.hpp"
 #include "agent/event/ticks.hpp"
+#include "agent/event/usual_floats.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/death_signals.hpp"
 #include "agent/process/exit.hpp"
@@ -300,6 +301,7 @@ void start_process() noexcept {
   }
   const int saved_errno = errno;
   const event::NoCancellation no_cancellation;
+  const event::UsualFloats usual_floats;
   ++ring::writer.nested_in_start;
   try {
     // The small files of the run's folder count against the job's limit of file sizes.
