@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,9 +21,14 @@ namespace {
 
 constinit std::atomic<Talk> talk_level{Talk::normal};
 
-// Closed when the library was loaded: a file that the job opens gets its number, and our line must
-// not get into that file.
-constinit std::atomic<bool> has_error_output{true};
+// What standard error was when the library was loaded.
+struct ErrorOutput {
+  bool is_known = false;
+  bool is_open = false;
+  dev_t device = 0;
+  ino_t inode = 0;
+};
+constinit ErrorOutput at_load;
 
 constexpr std::string_view prefix = "traceagent: ";
 
@@ -55,6 +61,20 @@ class WriteSignalsBlocked {
   sigset_t before_;
 };
 
+// A file that the job opens may get the number of a standard error that is closed, and our line
+// must not get into its data. A log looks like one: it is appended to, or has both outputs.
+bool is_error_output() noexcept {
+  struct stat now {};
+  struct stat output {};
+  if (!at_load.is_known) return true;
+  if (!at_load.is_open || fstat(STDERR_FILENO, &now) != 0) return false;
+  if (!S_ISREG(now.st_mode)) return true;
+  if (now.st_dev == at_load.device && now.st_ino == at_load.inode) return true;
+  if ((fcntl(STDERR_FILENO, F_GETFL) & O_APPEND) != 0) return true;
+  return fstat(STDOUT_FILENO, &output) == 0 && output.st_dev == now.st_dev &&
+         output.st_ino == now.st_ino;
+}
+
 // A full pipe whose reader waits for the job's end would hold the job for ever.
 bool can_take_a_line() noexcept {
   constexpr int patience_ms = 200;
@@ -75,7 +95,7 @@ void write_line(std::string_view line) noexcept {
   }
   text[size++] = '\n';
   const int saved_errno = errno;
-  if (has_error_output.load(std::memory_order_relaxed) && can_take_a_line()) {
+  if (is_error_output() && can_take_a_line()) {
     const WriteSignalsBlocked blocked;
     for (std::size_t done = 0; done < size;) {
       const ssize_t written = event::uninterrupted(
@@ -91,7 +111,11 @@ void write_line(std::string_view line) noexcept {
 
 void look_at_error_output() noexcept {
   const int saved_errno = errno;
-  has_error_output.store(fcntl(STDERR_FILENO, F_GETFD) >= 0, std::memory_order_relaxed);
+  struct stat facts {};
+  at_load.is_known = true;
+  at_load.is_open = fstat(STDERR_FILENO, &facts) == 0;
+  at_load.device = facts.st_dev;
+  at_load.inode = facts.st_ino;
   errno = saved_errno;
 }
 
