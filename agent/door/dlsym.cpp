@@ -89,11 +89,13 @@ void* wrapper_for(void* handle, const char* symbol, const LookUp& look_up) noexc
   if (is_nccl_profiler_name(symbol)) {
     return by_caller ? nullptr : nccl_profiler_for(symbol, look_up(), is_open);
   }
-  if (!is_open || !is_hooked(symbol)) return nullptr;
+  if (!is_hooked(symbol)) return nullptr;
+  // Whether the door is open or not.
   if (by_caller) return unless_ours_alone(symbol);
   void* real = look_up();
   if (real == nullptr) return nullptr;
   if (is_ours(real)) return unless_ours_alone(symbol);
+  if (!is_open) return nullptr;
   if (is_cupti_name(symbol)) return cupti_wrapper_for(symbol, real);
   const api::Function function = find_function(symbol);
   if (api::is_driver(function) && !driver_is_open.load(std::memory_order_relaxed)) return nullptr;
