@@ -10,6 +10,7 @@
 #include "tools/dead_rings.hpp"
 #include "tools/losses.hpp"
 #include "tools/node_files.hpp"
+#include "tools/run_watch.hpp"
 
 namespace traceagent::tools {
 
@@ -22,6 +23,8 @@ struct RecoverArguments {
   bool keep = false;
   bool all = false;
   bool no_merge = false;
+  bool wait = false;
+  std::string log;
 };
 
 // Prints what came of it. True when nothing is wrong with it.
@@ -116,6 +119,8 @@ int recover_rings(const RecoverArguments& arguments) {
       arguments.inputs.empty() ? default_inputs() : arguments.inputs;
   std::error_code ignored;
   const bool is_empty = arguments.inputs.empty() && !fs::exists(inputs.front(), ignored);
+  if (arguments.wait && !wait_for_end_of_run(inputs.front())) return exit_ok;
+  if (!arguments.log.empty()) print_into(arguments.log);
   const DeadRings rings = is_empty ? DeadRings{} : find_dead_rings(inputs);
   for (const std::string& path : rings.left) {
     std::cout << path << ": left: its run still goes on and will recover it at its end\n";
@@ -130,6 +135,7 @@ int recover_rings(const RecoverArguments& arguments) {
   for (const std::string& run : runs_of(rings.paths)) {
     ok = recover_run(rings_in(run, rings.paths), arguments) && ok;
   }
+  if (arguments.inputs.empty() && !arguments.keep) remove_ringless_runs(inputs.front());
   return ok ? exit_ok : exit_bad_data;
 }
 
@@ -147,6 +153,9 @@ void add_recover_command(CLI::App& app, int& exit_code) {
   command->add_flag("--keep", arguments->keep, "Leave the rings in memory");
   command->add_flag("--no-merge", arguments->no_merge,
                     "Write rank files only, and no file of the node");
+  CLI::Option* const wait = command->add_flag(
+      "--wait", arguments->wait, "Wait until no process of the run, a folder of rings, lives");
+  command->add_option("--log", arguments->log, "Add what is said to this file")->needs(wait);
   command->add_flag("--all", arguments->all, "Of all dead runs, where none is named");
   command->footer(
       "Files appear where the job would have written them, the node's file too when all of its\n"
@@ -155,6 +164,7 @@ void add_recover_command(CLI::App& app, int& exit_code) {
       "examples:\n"
       "  traceagent recover\n"
       "  traceagent recover --all\n"
+      "  traceagent recover --wait /dev/shm/traceagent-1000/slurm123\n"
       "  traceagent recover --keep /dev/shm/traceagent-1000/slurm123/0-4711-0.ring");
   command->callback([arguments, &exit_code] { exit_code = recover_rings(*arguments); });
 }

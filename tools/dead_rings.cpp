@@ -3,11 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <set>
 
+#include "agent/ring/owner.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "agent/ring/written_files.hpp"
 
@@ -53,8 +57,8 @@ void add_folder(const std::string& folder, DeadRings& found) {
 
 // Only what the agent makes there: a ring may have been copied to anywhere.
 bool is_agents_note(const std::string& name) {
-  return name == "output" || name.starts_with("claim-rank") || name.starts_with("merge") ||
-         name.ends_with("-problem") || name.ends_with(".files");
+  return name == "output" || name == "keeper" || name.starts_with("claim-rank") ||
+         name.starts_with("merge") || name.ends_with("-problem") || name.ends_with(".files");
 }
 
 void remove_empty_run(const fs::path& run) {
@@ -68,7 +72,49 @@ void remove_empty_run(const fs::path& run) {
   if (rmdir(run.c_str()) == 0) rmdir(run.parent_path().c_str());  // both only if empty
 }
 
+// A claim of a rank holds the pid of the process that made it.
+bool has_living_claim(const fs::path& claim) {
+  std::uint32_t pid = 0;
+  std::ifstream(claim) >> pid;
+  return pid != 0 && ring::process_lives(pid, ring::start_time_of(pid));
+}
+
+bool is_young(const fs::path& path) {
+  constexpr std::chrono::seconds longest_start(2);  // from a run's folder to its first claim
+  std::error_code error;
+  const auto changed = fs::last_write_time(path, error);
+  return !error && fs::file_time_type::clock::now() - changed < longest_start;
+}
+
+// No ring, only the agent's notes, and nobody who could still make a ring.
+bool is_left_over(const fs::path& run) {
+  std::error_code error;
+  bool any_claim = false;
+  for (fs::directory_iterator at(run, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (!is_agents_note(name)) return false;
+    if (!name.starts_with("claim-rank")) continue;
+    if (has_living_claim(at->path())) return false;
+    any_claim = true;
+  }
+  return !error && (any_claim || !is_young(run));
+}
+
 }  // namespace
+
+void remove_ringless_runs(const std::string& users_folder) {
+  std::error_code error;
+  std::vector<fs::path> runs;
+  for (fs::directory_iterator at(users_folder, error), end; !error && at != end;
+       at.increment(error)) {
+    std::error_code ignored;
+    if (fs::is_directory(at->symlink_status(ignored))) runs.push_back(at->path());
+  }
+  for (const fs::path& run : runs) {
+    if (is_left_over(run)) remove_empty_run(run);
+  }
+  if (!is_young(users_folder)) rmdir(users_folder.c_str());
+}
 
 DeadRings find_dead_rings(const std::vector<std::string>& files_and_folders) {
   DeadRings found;

@@ -25,6 +25,10 @@ bool is_whole_dead_run(const std::vector<std::string>& rings);
 // Where this user's rings lie under `ring.folder`.
 std::string users_ring_folder(const std::string& ring_folder);
 
+// Removes what is left, without a ring, of runs that were killed as they began or as they removed
+// their folder; `users_folder` itself, if nothing is in it.
+void remove_ringless_runs(const std::string& users_folder);
+
 // Removes the ring and its list, then its run's folder if no other ring is in it.
 void remove_dead_ring(const std::string& path);
 

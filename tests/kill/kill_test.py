@@ -1,0 +1,318 @@
+#!/usr/bin/env python3
+"""Kills what the agent and its tools do, again and again, and looks for every event that was published.
+
+usage: kill_test.py BUILD DEPS CASE... [--kills N] [--seed S]
+cases: calls, moments, threads, full, rank, all_ranks, recover, merge; N kills each"""
+
+import collections
+import os
+import pathlib
+import random
+import signal
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path += [str(HERE.parent / "process"), str(HERE.parent / "faults")]
+
+# The paths above come first: what is imported here lies there.
+from killed_job import WINDOWS, KilledJob, hit_in  # noqa: E402
+from places import ARGUMENTS, BUILD, LIBRARY, need  # noqa: E402
+from points import all_points, choose  # noqa: E402
+from published import Comparison, device_work, dropped  # noqa: E402
+
+
+class Table:
+    """Point × kills × events published × events found."""
+
+    def __init__(self):
+        self._rows = collections.defaultdict(collections.Counter)
+        self.problems = []
+
+    def add(self, point, **counts):
+        self._rows[point].update(counts)
+
+    def kills(self):
+        return sum(row["kills"] for row in self._rows.values())
+
+    def print(self):
+        columns = ["kills", "published", "found", "delivered", "shown"]
+        print(f"{'killed':50} {'kills':>6} {'published':>10} {'found':>10}   device: handed over, shown")
+        for point, row in sorted(self._rows.items()):
+            print(f"{point:50} " + " ".join(f"{row[column]:>{width}}" for column, width in
+                                            zip(columns, (6, 10, 10, 14, 6))))
+        total = sum(self._rows.values(), collections.Counter())
+        print(f"{'all':50} " + " ".join(f"{total[column]:>{width}}" for column, width in
+                                        zip(columns, (6, 10, 10, 14, 6))))
+
+
+def check(table, job, what, condition, words):
+    if not condition:
+        table.problems.append(f"{what}: {words}")
+    return bool(condition)
+
+
+def age_folders(job):
+    """A folder without any claim is a run's that begins just now, for two seconds."""
+    for folder in (path for path in [job.rings, *job.rings.rglob("*")] if path.is_dir()):
+        os.utime(folder, (time.time() - 60, time.time() - 60))
+
+
+def recovered(table, job, what):
+    """`traceagent recover`, and once more: nothing is left then."""
+    age_folders(job)
+    first = job.tool("recover")
+    check(table, job, what, first.code == 0 and first.err == "", f"recover: {first}")
+    again = job.tool("recover")
+    check(table, job, what, again.code == 0 and "no ring of a dead process" in again.out, f"again: {again}")
+    left = job.left_in_memory()
+    check(table, job, what, left == [], f"left in memory: {left}")
+    hidden = [path.name for path in (job.path / "out").glob(".*")]
+    check(table, job, what, hidden == [], f"half-written files are left: {hidden}")
+    return first
+
+
+def compared(table, job, what, name, killed, threads, may_drop):
+    """All ranks' events in a file; returns the sums of the ranks."""
+    trace = job.trace(name)
+    sums = collections.Counter()
+    if trace is not None:
+        problems = [p for p in trace.problems() if p != "the file is not complete" and " dropped " not in p]
+        check(table, job, what, not problems, f"{name}: {problems[:3]}")
+        lacks = any(about.get("recovered") for about in trace.about) or \
+            trace.document["traceagent"].get("missing_ranks")
+        says = trace.document.get("complete") is True
+        check(table, job, what, says != bool(lacks), f"{name}: complete is {says}, but {lacks}")
+    for rank in range(job.ranks):
+        records = job.truth(rank)
+        pairs = Comparison(records, trace, rank, WINDOWS, rank in killed, may_drop)
+        for problem in pairs.problems[:3]:
+            check(table, job, what, False, f"{name}: {problem}")
+        sums.update(published=pairs.published, found=pairs.found)
+        lost = 0 if trace is None else dropped(trace, rank, "ring_full")
+        check(table, job, what, 0 <= pairs.found + lost - pairs.published <= (threads if may_drop else 0),
+              f"{name}: rank {rank}: {pairs.found} found and {lost} lost of {pairs.published}")
+        check_device(table, job, f"{what}: {name}", device_work(records, trace, rank, WINDOWS), threads, sums)
+    return sums
+
+
+def check_device(table, job, what, work, threads, sums):
+    """All that CUPTI had handed over is there, and what is missing is said, but for calls that were killed
+    on their way."""
+    recorded, delivered, shown, missing = work
+    sums.update(delivered=delivered, shown=shown)
+    check(table, job, what, shown >= delivered or missing, f"{shown} of {delivered} works on the device")
+    # More is shown where work of the step before the window still ran within it.
+    check(table, job, what, shown + missing >= recorded - threads,
+          f"{shown} works on the device shown, {missing} missing, of {recorded}")
+
+
+def checked(table, job, what, point, killed, kills=1, threads=1, may_drop=False):
+    """The node's file, and one that `traceagent merge` makes of the ranks' files."""
+    sums = compared(table, job, what, "out/node0.json", killed, threads, may_drop)
+    table.add(point, kills=kills, **sums)
+    if job.rank_files():
+        merged = job.tool("merge", "out", "-o", "all.json")
+        check(table, job, what, merged.code == 0 and merged.err == "", f"merge: {merged}")
+        again = compared(table, job, what, "all.json", killed, threads, may_drop)
+        check(table, job, what, again == sums, f"merge by hand has {again}, the node's file {sums}")
+
+
+def places_of(function, **how):
+    """The agent's calls in a run that is let live; its checks hold as for any other."""
+    with KilledJob() as job:
+        job.start(faults="sigpending#1000000=kill", **how)
+        ended = job.end()[0]
+        if ended.code != 3:
+            sys.exit(f"the program does not run: {ended}")
+        return function(job.path / "places0")
+
+
+def killed_at(table, point, **how):
+    with KilledJob() as job:
+        ended = job.start(faults=point.rule, **how).end()
+        if ended.code == 3:
+            return False  # it did not come to that call
+        what = f"killed {point}"
+        check(table, job, what, ended.code == -signal.SIGKILL, f"the job: {ended}")
+        recovered(table, job, what)
+        checked(table, job, what, point.name, {0})
+        return True
+
+
+def calls(table, count, chance):
+    """Of one process, at chosen calls of the agent's."""
+    points = choose(places_of(all_points), count * 2, chance)
+    done = 0
+    for point in points:
+        done += killed_at(table, point)
+        if done == count:
+            break
+
+
+def killed_at_moment(table, chance, point, longest_s, may_drop=False, **how):
+    with KilledJob() as job:
+        process = job.start(**how)
+        if chance.random() < 0.8:
+            job.wait_for_ring()
+        delay_s = chance.random() * longest_s
+        time.sleep(delay_s)
+        process.kill()
+        ended = process.end()
+        if ended.code == 3:
+            return False
+        what = f"killed after {delay_s:.3f} s"
+        recovered(table, job, what)
+        checked(table, job, what, point, {0}, threads=how.get("threads", 1), may_drop=may_drop)
+        return True
+
+
+def repeat(count, one):
+    """Until so many were killed; who is always too late for that does not go on for ever."""
+    done = tried = 0
+    while done < count and tried < 3 * count + 10:
+        done += int(one())
+        tried += 1
+
+
+def moments(table, count, chance):
+    repeat(count, lambda: killed_at_moment(table, chance, "at any moment", 0.12))
+
+
+def threads(table, count, chance):
+    repeat(count, lambda: killed_at_moment(table, chance, "at any moment, 4 threads, no pause", 0.06, steps=40,
+                                           calls=40, pause_us=0, threads=4, TRACEAGENT_RING_SIZE="16MiB"))
+
+
+def full(table, count, chance):
+    """A ring that is too small: what is not there is counted."""
+    repeat(count, lambda: killed_at_moment(table, chance, "at any moment, ring full", 0.1, may_drop=True, steps=40,
+                                           calls=300, pause_us=0, threads=2, TRACEAGENT_RING_SIZE="1MiB"))
+
+
+def rank(table, count, chance):
+    """One of four, zero as often as the others, while they go on; then nobody needs `recover`."""
+    points = choose(places_of(all_points), count * 8, chance)
+
+    def one():
+        victim, point = chance.choice((0, 0, 1, 3)), points.pop()
+        with KilledJob(ranks=4) as job:
+            for number in range(4):
+                job.start(number, faults=point.rule if number == victim else "")
+            ended = job.end()
+            if ended[victim].code == 3:
+                return False
+            what = f"rank {victim} of 4 killed {point}"
+            others = [process for number, process in enumerate(ended) if number != victim]
+            check(table, job, what, all(process.code == 3 for process in others), f"{ended}")
+            recovered(table, job, what)
+            checked(table, job, what, f"rank {'zero' if victim == 0 else 'other'} of 4", {victim})
+            return True
+
+    repeat(count, one)
+
+
+def all_ranks(table, count, chance):
+    def one():
+        with KilledJob(ranks=4) as job:
+            for number in range(4):
+                job.start(number)
+            job.wait_for_ring()
+            time.sleep(chance.random() * 0.12)
+            for process in job.processes.values():
+                process.kill()
+            codes = [process.code for process in job.end()]
+            killed = {number for number, code in enumerate(codes) if code == -signal.SIGKILL}
+            if not killed:
+                return False
+            what = f"ranks {killed} of 4 killed"
+            recovered(table, job, what)
+            checked(table, job, what, "all ranks of 4", killed)
+            return True
+
+    repeat(count, one)
+
+
+def a_dead_job(job, chance):
+    """Two ranks killed in the middle of their run."""
+    for number in range(2):
+        job.start(number, steps=100)
+    job.wait_for_ring()
+    time.sleep(0.03 + chance.random() * 0.05)
+    for process in job.processes.values():
+        process.kill()
+    return {number for number, process in enumerate(job.end()) if process.code == -signal.SIGKILL}
+
+
+def tool_killed(table, job, what, words, count, chance):
+    """The tool is killed so often, each time at another call, then let do its work. Its kills."""
+    kills, call = 0, 0
+    for _ in range(count):
+        call += chance.randrange(1, 25)
+        action = chance.choice(("kill", "kill_half", "kill_after"))
+        ended = job.tool(*words, faults=f"*#{call}={action}")
+        kills += ended.code == -signal.SIGKILL
+        check(table, job, what, ended.code in (0, -signal.SIGKILL), f"{words}, call {call}: {ended}")
+        if ended.code == 0:
+            break
+    return kills
+
+
+def recover(table, count, chance):
+    def one():
+        with KilledJob(ranks=2) as job:
+            killed = a_dead_job(job, chance)
+            what = "recover killed"
+            kills = tool_killed(table, job, what, ["recover"], 6, chance)
+            last = job.tool("recover")
+            check(table, job, what, last.code == 0 and last.err == "", f"{last}")
+            recovered(table, job, what)
+            checked(table, job, what, "traceagent recover", killed, kills)
+            return kills
+
+    repeat(count, one)
+
+
+def merge(table, count, chance):
+    def one():
+        with KilledJob(ranks=2) as job:
+            killed = a_dead_job(job, chance)
+            recovered(table, job, "before the merge")
+            files = job.rank_files()
+            if not files:
+                return 0
+            before = [path.read_bytes() for path in files]
+            kills = tool_killed(table, job, "merge killed", ["merge", "out", "-o", "by_hand.json", "--force"], 8,
+                                chance)
+            check(table, job, "merge killed", [path.read_bytes() for path in files] == before, "it changed its inputs")
+            checked(table, job, "merge killed", "traceagent merge", killed, kills)
+            return kills
+
+    repeat(count, one)
+
+
+CASES = {case.__name__: case for case in (calls, moments, threads, full, rank, all_ranks, recover, merge)}
+
+
+def main():
+    need(LIBRARY, "the library")
+    need(BUILD / "programs/libfaults.so", "libfaults.so")
+    words = dict(zip(ARGUMENTS, [*ARGUMENTS[1:], ""]))
+    count, seed = int(words.get("--kills", 12)), int(words.get("--seed", random.randrange(10**6)))
+    cases = [case for name, case in CASES.items() if name in ARGUMENTS] or list(CASES.values())
+    print(f"seed {seed}", flush=True)
+    problems = kills = 0
+    for case in cases:
+        table, started = Table(), time.monotonic()
+        case(table, count, random.Random(seed))
+        table.print()
+        print(*table.problems[:20], sep="\n")
+        print(f"{case.__name__}: {table.kills()} kills, {len(table.problems)} problems, "
+              f"{time.monotonic() - started:.1f} s", flush=True)
+        problems, kills = problems + len(table.problems), kills + table.kills()
+    print(f"{kills} kills, {problems} problems")
+    sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    main()

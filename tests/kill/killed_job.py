@@ -1,0 +1,157 @@
+"""One run of some ranks of `steady` in folders of their own, and what kills them."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import uuid
+
+from fault_places import Names, read_places
+from jobs import STEADY, TRACEAGENT, variables_of
+from places import BUILD, LIBRARY
+from published import Windows
+from trace_file import Trace
+
+FAULTS = BUILD / "programs/libfaults.so"
+TRUTH = BUILD / "bin/simgpu-truth"
+LIMIT_S = 60
+WINDOWS = Windows(wait=1, warmup=1, active=3, repeat=3)
+
+
+class Process:
+    """In a session of its own, which ends with it. Its outputs are files: nobody waits for a pipe."""
+
+    def __init__(self, command, variables, folder):
+        self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
+        self._process = subprocess.Popen([str(word) for word in command], env=variables, cwd=folder,
+                                         stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
+                                         start_new_session=True)
+        self.code, self.out, self.err = None, "", ""
+
+    def is_over(self):
+        return self._process.poll() is not None
+
+    def kill(self):
+        self._process.send_signal(signal.SIGKILL)
+
+    def end(self):
+        if self.code is not None:
+            return self
+        try:
+            self.code = self._process.wait(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            self.code = "hangs"
+        try:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self._process.wait()
+        self.out, self.err = (self._text(file) for file in (self._out, self._err))
+        return self
+
+    def __repr__(self):
+        return f"exit code {self.code}, stdout {self.out!r}, stderr {self.err!r}"
+
+    @staticmethod
+    def _text(file):
+        file.seek(0)
+        with file:
+            return file.read().decode(errors="replace")
+
+
+class KilledJob:
+    """Folders, ranks and their truths."""
+
+    def __init__(self, ranks=1):
+        self._folders = [tempfile.TemporaryDirectory(prefix="traceagent-kill-"),
+                         tempfile.TemporaryDirectory(prefix="traceagent-kill-", dir="/dev/shm")]
+        self.path, self.rings = (pathlib.Path(folder.name) for folder in self._folders)
+        self.ranks, self._run, self._tools = ranks, uuid.uuid4().hex[:12], 0
+        self.processes = {}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes.values():
+            if not process.is_over():
+                process.kill()
+            process.end()
+        if os.environ.get("KEEP_FAILED"):
+            self.keep(os.environ["KEEP_FAILED"])
+        for folder in self._folders:
+            folder.cleanup()
+
+    def keep(self, folder):
+        shutil.copytree(self.path, folder, dirs_exist_ok=True)
+
+    def variables(self, rank, faults="", **more):
+        preload = f"{LIBRARY} {FAULTS}" if faults else str(LIBRARY)
+        ranks = {} if self.ranks == 1 else {
+            "RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": self.ranks, "LOCAL_WORLD_SIZE": self.ranks,
+            "GROUP_RANK": 0, "TORCHELASTIC_RUN_ID": self._run}
+        return variables_of(**{
+            "LD_PRELOAD": preload, "TRACEAGENT_RING_FOLDER": self.rings, "TRACEAGENT_RING_SIZE": "2MiB",
+            "TRACEAGENT_RUN_NAME": "job", "TRACEAGENT_OUTPUT_FOLDER": "out", "TRACEAGENT_SCHEDULE": WINDOWS.text,
+            "TRACEAGENT_STEP_MARK": "call:cudaDeviceSynchronize", "FAULTS": faults,
+            "FAULTS_PLACES": self.path / f"places{rank}", "SIMGPU_TRUTH": self.path / f"{rank}.truth",
+            **ranks, **more})
+
+    def start(self, rank=0, steps=17, calls=10, pause_us=2000, threads=1, faults="", **more):
+        command = [STEADY, steps, calls, pause_us, threads]
+        self.processes[rank] = Process(command, self.variables(rank, faults, **more), self.path)
+        return self.processes[rank]
+
+    def end(self):
+        return [self.processes[rank].end() for rank in sorted(self.processes)]
+
+    def tool(self, *words, faults=""):
+        """`traceagent ...`; with faults in its own calls."""
+        self._tools += 1
+        variables = variables_of(TRACEAGENT_RING_FOLDER=self.rings)
+        if faults:
+            variables |= {"LD_PRELOAD": str(FAULTS), "FAULTS": faults,
+                          "FAULTS_PLACES": str(self.path / f"tool{self._tools}")}
+        return Process([TRACEAGENT, *words], variables, self.path).end()
+
+    def last_tools_places(self):
+        return self.path / f"tool{self._tools}"
+
+    def hit(self, rank=0):
+        """Where the rule struck, as 'function (caller)'; empty where it did not."""
+        return hit_in(self.path / f"places{rank}", LIBRARY)
+
+    def wait_for_ring(self):
+        deadline = time.monotonic() + LIMIT_S
+        while not any(self.rings.rglob("*.ring")) and time.monotonic() < deadline:
+            time.sleep(0.001)
+
+    def truth(self, rank):
+        path = self.path / f"{rank}.truth"
+        if not path.exists():
+            return []
+        done = subprocess.run([TRUTH, path], capture_output=True, text=True, timeout=LIMIT_S)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def rank_files(self):
+        return sorted((self.path / "out").glob("ep*.json"))
+
+    def trace(self, name):
+        path = self.path / name
+        return Trace(path) if path.exists() else None
+
+    def left_in_memory(self):
+        return sorted(str(path.relative_to(self.rings)) for path in self.rings.rglob("*"))
+
+
+def hit_in(places, binary):
+    if not places.exists():
+        return ""
+    for place in read_places(places):
+        if place.hits:
+            return f"{place.function.name} ({Names(binary).of(place.offset)})"
+    return ""
