@@ -14,9 +14,9 @@
 #include <cstring>
 #include <ctime>
 
-namespace traceagent::process {
 #include "agent/event/uninterrupted.hpp"
 
+namespace traceagent::process {
 namespace {
 
 constinit std::atomic<Talk> talk_level{Talk::normal};
