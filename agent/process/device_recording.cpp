@@ -20,8 +20,8 @@
 #include "agent/process/futex.hpp"
 #include "agent/process/last_thread.hpp"
 #include "agent/process/notices.hpp"
-#include "agent/ring/writer.hpp"
 #include "agent/process/own_thread.hpp"
+#include "agent/ring/writer.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -72,9 +72,9 @@ bool DeviceRecording::start_thread() noexcept try {
   }
   return false;
 } catch (...) {
-  return false;
   is_refused_.store(true, std::memory_order_release);
   say_problem("no times of kernels and copies: out of memory");
+  return false;
 }
 
 void DeviceRecording::start(Agent& agent, std::uint64_t patience_ns) noexcept {

@@ -10,8 +10,8 @@
 #include "agent/process/futex.hpp"
 #include "agent/process/last_thread.hpp"
 #include "agent/process/last_work.hpp"
-#include "agent/process/window_writer.hpp"
 #include "agent/process/own_thread.hpp"
+#include "agent/process/window_writer.hpp"
 #include "agent/ring/writer.hpp"
 
 namespace traceagent::process {
@@ -24,8 +24,8 @@ constexpr std::uint64_t waiting_period_ns = 100 * ms;
 // Nothing will be recorded any more: it waits for the exit, and looks if it is alone.
 constexpr std::uint64_t off_period_ns = 1000 * ms;
 constexpr std::uint64_t look_period_ns = 1000 * ms;
-
 constexpr std::size_t stack_bytes = 1024 * 1024;
+
 bool any_window_closed(const Agent& agent) noexcept {
   const auto& windows = agent.ring.ring.header().windows;
   return std::any_of(windows.begin(), windows.end(), [](const ring::Window& window) {

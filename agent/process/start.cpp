@@ -27,13 +27,14 @@
 #include "agent/process/death_signals.hpp"
 #include "agent/process/exit.hpp"
 #include "agent/process/fork.hpp"
+#include "agent/process/library.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/process/output_folder.hpp"
+#include "agent/process/own_thread.hpp"
 #include "agent/process/ring_identity.hpp"
 #include "agent/ring/written_files.hpp"
 #include "agent/trace/file_size_limit.hpp"
 #include "config/environment.hpp"
-#include "agent/process/own_thread.hpp"
 #include "config/name_template.hpp"
 #include "config/signal_names.hpp"
 
@@ -135,16 +136,16 @@ void watch_steps(Agent& made) {
 // What is accepted but does nothing yet, and a function that is never called because it is unknown.
 std::vector<std::string> check_values(const config::Options& options) {
   std::vector<std::string> problems;
-  if (options.output_keep != -1) {
-    problems.push_back("output.keep: not in this version: every file is kept");
-  }
-  if (options.output_remote) {
-    problems.push_back("output.remote: not in this version: the files stay where they are written");
   if (const char* variable = variable_not_set()) {
     problems.push_back(std::string(variable) +
                        ": could not be set: what it brings (NVTX ranges) is missing: set it to the "
                        "path of libtraceagent.so");
   }
+  if (options.output_keep != -1) {
+    problems.push_back("output.keep: not in this version: every file is kept");
+  }
+  if (options.output_remote) {
+    problems.push_back("output.remote: not in this version: the files stay where they are written");
   }
   const config::StepMark mark = config::parse_step_mark(options.step_mark).mark;
   if (mark.kind == config::StepMark::Kind::call &&
@@ -166,16 +167,16 @@ std::unique_ptr<Agent> make_agent() {
   if (!made->options.enabled) return nullptr;
   made->options.output_folder = absolute(made->options.output_folder);
   made->identity = identify(made->options, environment, ProcFacts::of_process());
-  const bool has_ring = make_ring(*made);
-  if (made->speaks_for_node()) {
-    for (const config::Problem& problem : loaded.problems) say_problem(problem.line);
-    for (const std::string& problem : made->identity.problems) say_problem(problem);
-    for (const std::string& problem : check_values(made->options)) say_problem(problem);
   if (const int error = event::try_clocks(); error != 0) {
     say_problem(std::string("clock_gettime: ") + std::strerror(error) +
                 ": tracing is off: allow the job to read the clocks");
     return nullptr;
   }
+  const bool has_ring = make_ring(*made);
+  if (made->speaks_for_node()) {
+    for (const config::Problem& problem : loaded.problems) say_problem(problem.line);
+    for (const std::string& problem : made->identity.problems) say_problem(problem);
+    for (const std::string& problem : check_values(made->options)) say_problem(problem);
   }
   if (!has_ring) return nullptr;
   if (!output_is_usable(*made)) {
@@ -197,11 +198,6 @@ void start_device_recording() noexcept {
 // Nanoseconds per tick.
 double choose_ticks() noexcept {
   event::choose_tick_source();
-  ring::Header& header = made.ring.ring.header();
-  write_identity(made);
-  header.nominal_ns_per_tick = nominal_ns_per_tick;
-  ring::add_anchor(made.ring.ring, event::take_anchor());
-  open_cuda_doors(made.options);
   constexpr int most_attempts = 3;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
     const double measured = event::measure_ns_per_tick();
@@ -213,6 +209,11 @@ double choose_ticks() noexcept {
 
 void begin(Agent& made) {
   const double nominal_ns_per_tick = choose_ticks();
+  ring::Header& header = made.ring.ring.header();
+  write_identity(made);
+  header.nominal_ns_per_tick = nominal_ns_per_tick;
+  ring::add_anchor(made.ring.ring, event::take_anchor());
+  open_cuda_doors(made.options);
   door::ask_nccl_for({made.options.doors_nccl_plugin, made.options.nccl_kernel_channels,
                       made.options.nccl_network});
   watch_steps(made);
@@ -304,6 +305,8 @@ void start_process() noexcept {
   const event::UsualFloats usual_floats;
   ++ring::writer.nested_in_start;
   try {
+    // First of all: a child forked by another thread meanwhile must find itself unstarted.
+    if (!watch_forks()) throw std::bad_alloc();
     // The small files of the run's folder count against the job's limit of file sizes.
     trace::FileSizeLimitGuard no_signal;
     no_signal.limit_reached();
@@ -312,8 +315,6 @@ void start_process() noexcept {
       begin(*made.release());
       const std::uint64_t missed = calls_during_start.exchange(0, std::memory_order_relaxed);
       ring::target.ring.count_drop(ring::DropCause::during_start, missed);
-    // First of all: a child forked by another thread meanwhile must find itself unstarted.
-    if (!watch_forks()) throw std::bad_alloc();
     } else {
       step::set_all_modes(step::Mode::pass);
     }
