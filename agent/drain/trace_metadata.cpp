@@ -115,7 +115,8 @@ JsonObject window_object(const ring::Ring& ring, const ring::Window& window) {
     object.add("first_step", window.first_step.load(std::memory_order_relaxed))
         .add("last_step", window.last_step.load(std::memory_order_relaxed));
   }
-  object.add("begin_ns", clock.realtime_ns(window.begin_ticks.load(std::memory_order_relaxed)))
+  object.add("begin_ticks", window.begin_ticks.load(std::memory_order_relaxed))
+      .add("begin_ns", clock.realtime_ns(window.begin_ticks.load(std::memory_order_relaxed)))
       .add("end_ns", clock.realtime_ns(window.end_ticks.load(std::memory_order_relaxed)));
   return object;
 }

@@ -33,8 +33,12 @@ bool holds_window(const std::string& file, const ring::Ring& ring, const ring::W
     const std::string_view text = trace::member(about, object).value_or("");
     return trace::integer_member(text, key).value_or(-1);
   };
+  // A program that executes itself again keeps its pid and counts its cycles anew.
+  const auto begin_ticks =
+      static_cast<std::int64_t>(window.begin_ticks.load(std::memory_order_relaxed));
   return reader.footer().closed && number("identity", "pid") == ring.header().owner_pid &&
-         number("window", "cycle") == window.cycle;
+         number("window", "cycle") == window.cycle &&
+         number("window", "begin_ticks") == begin_ticks;
 }
 
 }  // namespace traceagent::drain

@@ -27,6 +27,7 @@
 #include "agent/process/death_signals.hpp"
 #include "agent/process/exit.hpp"
 #include "agent/process/fork.hpp"
+#include "agent/process/keeper.hpp"
 #include "agent/process/library.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/process/output_folder.hpp"
@@ -222,6 +223,8 @@ void begin(Agent& made) {
   agent.store(&made, std::memory_order_release);
   door::tracker.store(made.tracker.get(), std::memory_order_release);
   door::on_first_device_call.store(start_device_recording, std::memory_order_release);
+  // Before the real call: CUDA is not there yet, and the keeper has none of it.
+  start_keeper(made);
   made.windows->begin_startup(event::read_ticks());
   if (const int error = made.drain.start(made); error != 0) {
     // Without it nothing could be written or bounded.

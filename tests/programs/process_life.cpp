@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -179,6 +180,16 @@ int main_leaves() {
   pthread_exit(nullptr);
 }
 
+std::atomic<int> ended_children{0};
+
+// What the agent starts beside the job is none of its children.
+int no_children() {
+  errno = 0;
+  const pid_t child = waitpid(-1, nullptr, 0);
+  std::printf("waitpid %d %d, SIGCHLD %d\n", static_cast<int>(child), errno, ended_children.load());
+  return 0;
+}
+
 void report_and_leave(int signal) {
   const char text[] = "handled\n";
   _exit(write(STDOUT_FILENO, text, sizeof text - 1) > 0 ? 20 + signal : 1);
@@ -214,6 +225,8 @@ void prepare(std::string_view word) {
     std::signal(SIGTERM, report_and_leave);
   } else if (word == "ignored") {
     std::signal(SIGTERM, SIG_IGN);
+  } else if (word == "no_children") {
+    std::signal(SIGCHLD, [](int) { ++ended_children; });
   }
 }
 
@@ -239,6 +252,7 @@ constexpr Case cases[] = {
     {"later_handler", later_handler},
     {"ignored", []() -> int { return 10 + std::raise(SIGTERM); }},
     {"child_default", child_default},
+    {"no_children", no_children},
     {"allocates", allocates},
     {"sigkill", []() -> int { return std::raise(SIGKILL); }},
     {"fork_silent", fork_silent},

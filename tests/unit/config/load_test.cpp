@@ -78,25 +78,28 @@ nccl: {kernel_channels: true, network: on}
 merge: {mode: off, timeout: 250ms}
 exit: {timeout: 1h}
 signals: [TERM, XCPU]
+keeper: true
 identity: {rank: 3, local_rank: 1, world_size: 8, local_world_size: 2, node_rank: 1}
 )");
   EXPECT_EQ(lines_of(loaded), Lines{});
-  EXPECT_EQ(describe(loaded.options),
-            R"({"enabled":false,"run_name":"my-run","verbose":true,"quiet":true,)"
-            R"("output.folder":"a/b","output.filename":"r{rank}.json","output.merged":null,)"
-            R"("output.gzip":true,"output.overwrite":true,"output.keep":3,)"
-            R"("output.remote":"s3://bucket/prefix","schedule.skip_first":10,"schedule.wait":5,)"
-            R"("schedule.warmup":2,"schedule.active":3,"schedule.repeat":7,)"
-            R"("step.mark":"nvtx:step","step.per_epoch":100,"step.samples":32,)"
-            R"("step.tokens":4096,"step.patience":"2min","ring.size":"1MiB",)"
-            R"("ring.full":"overwrite","ring.folder":"/tmp","doors.cudart":false,)"
-            R"("doors.nccl":false,"doors.dlsym":false,"doors.driver":false,)"
-            R"("doors.nccl_plugin":false,"doors.nvtx":false,"doors.cupti":false,)"
-            R"("device.buffers":"32MiB","device.settle":"5s","device.time_launches":true,)"
-            R"("nccl.kernel_channels":true,"nccl.network":true,)"
-            R"("merge.mode":"off","merge.timeout":"250ms","exit.timeout":"1h","signals":"TERM, XCPU",)"
-            R"("identity.rank":3,"identity.local_rank":1,"identity.world_size":8,)"
-            R"("identity.local_world_size":2,"identity.node_rank":1})");
+  EXPECT_EQ(
+      describe(loaded.options),
+      R"({"enabled":false,"run_name":"my-run","verbose":true,"quiet":true,)"
+      R"("output.folder":"a/b","output.filename":"r{rank}.json","output.merged":null,)"
+      R"("output.gzip":true,"output.overwrite":true,"output.keep":3,)"
+      R"("output.remote":"s3://bucket/prefix","schedule.skip_first":10,"schedule.wait":5,)"
+      R"("schedule.warmup":2,"schedule.active":3,"schedule.repeat":7,)"
+      R"("step.mark":"nvtx:step","step.per_epoch":100,"step.samples":32,)"
+      R"("step.tokens":4096,"step.patience":"2min","ring.size":"1MiB",)"
+      R"("ring.full":"overwrite","ring.folder":"/tmp","doors.cudart":false,)"
+      R"("doors.nccl":false,"doors.dlsym":false,"doors.driver":false,)"
+      R"("doors.nccl_plugin":false,"doors.nvtx":false,"doors.cupti":false,)"
+      R"("device.buffers":"32MiB","device.settle":"5s","device.time_launches":true,)"
+      R"("nccl.kernel_channels":true,"nccl.network":true,)"
+      R"("merge.mode":"off","merge.timeout":"250ms","exit.timeout":"1h","signals":"TERM, XCPU",)"
+      R"("keeper":true,)"
+      R"("identity.rank":3,"identity.local_rank":1,"identity.world_size":8,)"
+      R"("identity.local_world_size":2,"identity.node_rank":1})");
 }
 
 TEST(Load, EveryOptionHasItsVariable) {

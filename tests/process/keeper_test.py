@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Option `keeper`: ranks that are all killed leave the node's file, made by a process that is no child
+of theirs and that ends with its work."""
+import os
+import pathlib
+import signal
+import sys
+import time
+
+from jobs import PROGRAMS, TIMEOUT, Checks, Place, bare_run, calls_in, end_of
+
+checks = Checks()
+check = checks.check
+LIFE, STEADY = PROGRAMS / "process_life", PROGRAMS / "steady"
+ALL = {"TRACEAGENT_SCHEDULE": "warmup=0,active=100000,repeat=1", "TRACEAGENT_OUTPUT_FOLDER": "out",
+       "TRACEAGENT_KEEPER": "true"}
+
+
+def keepers(place):
+    """Processes that watch this place's rings: by their command lines."""
+    found = []
+    for folder in pathlib.Path("/proc").iterdir():
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0") if folder.name.isdigit() else []
+        except OSError:
+            continue
+        if any(word.startswith(str(place.rings).encode()) for word in words):
+            found.append(int(folder.name))
+    return found
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + TIMEOUT
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return condition()
+
+
+def end_keepers(place):
+    for pid in keepers(place):
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_all_ranks_killed():
+    count = 4
+    with Place() as place:
+        ranks = [place.start([STEADY, 100_000, 10, 1000], variables)
+                 for variables in place.ranks(count, **ALL)]
+        for rank in ranks:
+            rank.stdout.readline()  # "malloc": its agent runs
+        time.sleep(0.3)
+        running = keepers(place)
+        check(len(running) == 1, f"one keeper of {count} ranks: {running}")
+        for pid in running:  # a scheduler tells all that it finds
+            os.kill(pid, signal.SIGTERM)
+        for rank in ranks:
+            rank.kill()
+        # Their output is at its end at once: the keeper holds none of it.
+        ends = [end_of(rank) for rank in ranks]
+        check([end.code for end in ends] == [-9] * count, f"ranks: {ends}")
+        check(wait_until(lambda: not keepers(place)), f"the keeper ends: {keepers(place)}")
+        end_keepers(place)
+        files = place.files()
+        check(sum("-rank" in name for name in files) == count and "out/node0.json" in files, f"files: {files}")
+        if "out/node0.json" in files:
+            found = {event["pid"] for event in calls_in(place.trace("out/node0.json"))}
+            check(found == set(range(count)), f"ranks in the node file: {found}")
+        log = place.path / "out/keeper-node0.log"
+        said = log.read_text() if log.exists() else ""
+        check(said.count("recovered") == count and "out/node0.json: 4 ranks" in said, f"the log: {said!r}")
+        check(place.left_in_memory() == [], f"in memory: {place.left_in_memory()}")
+
+
+def test_a_good_end():
+    with Place() as place:
+        command = [LIFE, "no_children"]
+        result, bare = place.run(command, place.agent(**ALL)), bare_run(command)
+        check((result.code, result.out, result.own_err()) == (bare.code, bare.out, bare.own_err()),
+              f"a good end: {result}, without the agent {bare}")
+        check(wait_until(lambda: not keepers(place)), f"a good end: {keepers(place)}")
+        end_keepers(place)
+        check(not any("keeper" in name for name in place.files()), f"a good end: {place.files()}")
+
+
+def test_not_asked_for():
+    with Place() as place:
+        job = place.start([STEADY, 100_000, 10, 1000], place.agent(**ALL | {"TRACEAGENT_KEEPER": "false"}))
+        job.stdout.readline()
+        check(keepers(place) == [], f"not asked for: {keepers(place)}")
+        job.kill()
+        end_of(job)
+
+
+for name, test in sorted(globals().items()):
+    if name.startswith("test_"):
+        test()
+sys.exit(checks.end())
