@@ -73,6 +73,14 @@ void* unless_ours_alone(const char* symbol) noexcept {
   return look_up != nullptr && look_up(RTLD_NEXT, symbol) == nullptr ? not_there() : nullptr;
 }
 
+// By their first letters alone, and without a call of libc's: a sanitizer's runtime looks up what
+// it stands before (strcmp, mmap, ...) by dlsym, and its strcmp leads nowhere until that is done.
+bool may_be_hooked(const char* symbol) noexcept {
+  if (symbol[0] == '_' && symbol[1] == '_') symbol += 2;
+  return (symbol[0] == 'c' && symbol[1] == 'u') ||
+         (symbol[0] == 'n' && symbol[1] == 'c' && symbol[2] == 'c');
+}
+
 bool is_hooked(const char* symbol) noexcept {
   if (is_cupti_name(symbol)) return true;
   const api::Function function = find_function(symbol);
@@ -82,7 +90,8 @@ bool is_hooked(const char* symbol) noexcept {
 // nullptr: as the true dlsym answers to the caller.
 template <class LookUp>
 void* wrapper_for(void* handle, const char* symbol, const LookUp& look_up) noexcept {
-  if (symbol == nullptr || is_out.load(std::memory_order_relaxed)) return nullptr;
+  if (symbol == nullptr || !may_be_hooked(symbol)) return nullptr;
+  if (is_out.load(std::memory_order_relaxed)) return nullptr;
   // These find our exported wrapper by themselves where they should, and depend on the caller.
   const bool by_caller = handle == RTLD_NEXT || handle == RTLD_DEFAULT;
   const bool is_open = open.load(std::memory_order_relaxed);

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 
 // Where this object begins and ends in memory: from the linker. Hidden by hand, since an attribute
 // does not reach a name that is given so.
@@ -31,31 +30,44 @@ struct Tables {
 // d_ptr is relocated by glibc on most machines; a value below the load address is still an offset
 // (the vDSO's).
 template <class T>
-const T* table_at(const dl_phdr_info& object, ElfW(Addr) value) {
-  return reinterpret_cast<const T*>(value < object.dlpi_addr ? object.dlpi_addr + value : value);
+const T* table_at(ElfW(Addr) base, ElfW(Addr) value) {
+  return reinterpret_cast<const T*>(value < base ? base + value : value);
 }
 
-Tables tables_of(const dl_phdr_info& object) noexcept {
-  Tables tables;
-  const ElfW(Dyn)* dynamic = nullptr;
-  for (int i = 0; i < object.dlpi_phnum; ++i) {
-    if (object.dlpi_phdr[i].p_type == PT_DYNAMIC) {
-      dynamic = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
-    }
+// strcmp may be a sanitizer's, which looks its own up by our dlsym.
+bool is_same(const char* one, const char* other) noexcept {
+  while (*one != '\0' && *one == *other) {
+    ++one;
+    ++other;
   }
+  return *one == *other;
+}
+
+Tables tables_of(ElfW(Addr) base, const ElfW(Dyn) * dynamic) noexcept {
+  Tables tables;
   std::uint64_t soname_offset = 0;
   for (; dynamic != nullptr && dynamic->d_tag != DT_NULL; ++dynamic) {
     const ElfW(Addr) value = dynamic->d_un.d_ptr;
-    if (dynamic->d_tag == DT_SYMTAB) tables.symbols = table_at<ElfW(Sym)>(object, value);
-    if (dynamic->d_tag == DT_STRTAB) tables.strings = table_at<char>(object, value);
-    if (dynamic->d_tag == DT_GNU_HASH) tables.gnu_hash = table_at<std::uint32_t>(object, value);
-    if (dynamic->d_tag == DT_HASH) tables.old_hash = table_at<std::uint32_t>(object, value);
+    if (dynamic->d_tag == DT_SYMTAB) tables.symbols = table_at<ElfW(Sym)>(base, value);
+    if (dynamic->d_tag == DT_STRTAB) tables.strings = table_at<char>(base, value);
+    if (dynamic->d_tag == DT_GNU_HASH) tables.gnu_hash = table_at<std::uint32_t>(base, value);
+    if (dynamic->d_tag == DT_HASH) tables.old_hash = table_at<std::uint32_t>(base, value);
     if (dynamic->d_tag == DT_SONAME) soname_offset = value;
   }
   if (tables.strings != nullptr && soname_offset != 0) {
     tables.soname = tables.strings + soname_offset;
   }
   return tables;
+}
+
+Tables tables_of(const dl_phdr_info& object) noexcept {
+  const ElfW(Dyn)* dynamic = nullptr;
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    if (object.dlpi_phdr[i].p_type == PT_DYNAMIC) {
+      dynamic = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr);
+    }
+  }
+  return tables_of(object.dlpi_addr, dynamic);
 }
 
 std::uint32_t gnu_hash(const char* name) noexcept {
@@ -74,7 +86,7 @@ std::uint32_t old_hash(const char* name) noexcept {
 }
 
 bool defines(const Tables& tables, const ElfW(Sym) & symbol, const char* name) noexcept {
-  return symbol.st_shndx != SHN_UNDEF && std::strcmp(tables.strings + symbol.st_name, name) == 0;
+  return symbol.st_shndx != SHN_UNDEF && is_same(tables.strings + symbol.st_name, name);
 }
 
 // The System V hash section: bucket count, chain count, buckets, chains.
@@ -132,11 +144,23 @@ int visit(dl_phdr_info* object, std::size_t, void* data) noexcept {
   auto& search = *static_cast<Search*>(data);
   if (contains(*object, reinterpret_cast<std::uintptr_t>(&visit))) return 0;
   const Tables tables = tables_of(*object);
-  if (search.soname[0] != '\0' && std::strcmp(tables.soname, search.soname) != 0) return 0;
+  if (search.soname[0] != '\0' && !is_same(tables.soname, search.soname)) return 0;
   const ElfW(Sym)* symbol = look_up(tables, search.symbol);
   if (symbol == nullptr) return 0;
   search.found = reinterpret_cast<void*>(object->dlpi_addr + symbol->st_value);
   return 1;
+}
+
+// In the loader's own list, without a lock: dl_iterate_phdr may be a sanitizer's that has yet to
+// look its own up, by our dlsym. What the program started with stands first and is never unloaded.
+void* symbol_of_startup(const char* soname, const char* symbol) noexcept {
+  for (const link_map* object = _r_debug.r_map; object != nullptr; object = object->l_next) {
+    const Tables tables = tables_of(object->l_addr, object->l_ld);
+    if (!is_same(tables.soname, soname)) continue;
+    const ElfW(Sym)* found = look_up(tables, symbol);
+    if (found != nullptr) return reinterpret_cast<void*>(object->l_addr + found->st_value);
+  }
+  return nullptr;
 }
 
 constinit std::atomic<void*> dlsym_address{nullptr};
@@ -145,9 +169,9 @@ constinit std::atomic<void*> dlvsym_address{nullptr};
 void* from_libc(std::atomic<void*>& cache, const char* symbol) noexcept {
   void* found = cache.load(std::memory_order_relaxed);
   if (found != nullptr) return found;
-  found = symbol_in_object("libc.so.6", symbol);
+  found = symbol_of_startup("libc.so.6", symbol);
   // Before glibc 2.34 they lived in a library of their own.
-  if (found == nullptr) found = symbol_in_object("libdl.so.2", symbol);
+  if (found == nullptr) found = symbol_of_startup("libdl.so.2", symbol);
   cache.store(found, std::memory_order_relaxed);
   return found;
 }
