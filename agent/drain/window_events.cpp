@@ -7,7 +7,6 @@ namespace traceagent::drain {
 namespace {
 
 using ring::Chunk;
-using ring::ChunkState;
 
 struct UsedChunk {
   std::uint64_t claim_number;  // as it was seen: others claim meanwhile
@@ -70,25 +69,10 @@ std::vector<ThreadEvents> collect(const ring::Ring& ring, std::uint64_t begin_ti
   return threads;
 }
 
-namespace {
-
-bool is_done_with(const Chunk& chunk, std::uint64_t before_ticks) noexcept {
-  return std::all_of(std::begin(chunk.records), std::end(chunk.records), [&](const auto& record) {
-    const std::uint64_t begin = record.begin_ticks.load(std::memory_order_acquire);
-    // A call that still runs will patch its end into this very place.
-    return begin == 0 ||
-           (begin < before_ticks && record.end_ticks.load(std::memory_order_relaxed) != 0);
-  });
-}
-
-}  // namespace
-
 std::uint64_t free_chunks_before(const ring::Ring& ring, std::uint64_t before_ticks) noexcept {
   std::uint64_t freed = 0;
   for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {
-    Chunk& chunk = ring.chunk(i);
-    if (chunk.state.load(std::memory_order_acquire) != ChunkState::retired) continue;
-    if (is_done_with(chunk, before_ticks) && free_chunk(ring, chunk)) ++freed;
+    if (free_chunk_before(ring, ring.chunk(i), before_ticks)) ++freed;
   }
   return freed;
 }

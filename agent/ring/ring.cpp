@@ -187,16 +187,48 @@ void retire_chunk(Chunk& chunk) noexcept {
   chunk.state.store(ChunkState::retired, std::memory_order_release);
 }
 
-bool free_chunk(const Ring& ring, Chunk& chunk) noexcept {
-  // Owned meanwhile, so that no overwriting thread takes it while it is being cleared.
+namespace {
+
+// Owned by who clears it, so that no overwriting thread takes it meanwhile.
+bool take_retired(Chunk& chunk) noexcept {
   auto expected = ChunkState::retired;
-  if (!chunk.state.compare_exchange_strong(expected, ChunkState::owned,
-                                           std::memory_order_acquire)) {
-    return false;
-  }
+  return chunk.state.compare_exchange_strong(expected, ChunkState::owned,
+                                             std::memory_order_acquire);
+}
+
+bool is_done_with(const Chunk& chunk, std::uint64_t before_ticks) noexcept {
+  return std::all_of(std::begin(chunk.records), std::end(chunk.records), [&](const auto& record) {
+    const std::uint64_t begin = record.begin_ticks.load(std::memory_order_acquire);
+    // A call that still runs will patch its end into this very place.
+    return begin == 0 ||
+           (begin < before_ticks && record.end_ticks.load(std::memory_order_relaxed) != 0);
+  });
+}
+
+void clear_and_free(const Ring& ring, Chunk& chunk) noexcept {
   clear_records(chunk);
   chunk.state.store(ChunkState::free, std::memory_order_release);
   ring.header().free_chunks.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+bool free_chunk(const Ring& ring, Chunk& chunk) noexcept {
+  if (!take_retired(chunk)) return false;
+  clear_and_free(ring, chunk);
+  return true;
+}
+
+bool free_chunk_before(const Ring& ring, Chunk& chunk, std::uint64_t before_ticks) noexcept {
+  if (chunk.state.load(std::memory_order_acquire) != ChunkState::retired) return false;
+  if (!is_done_with(chunk, before_ticks) || !take_retired(chunk)) return false;
+  // Again, now that nobody can take it: an overwriting thread may have filled it with new records
+  // and retired it since it was looked at.
+  if (!is_done_with(chunk, before_ticks)) {
+    retire_chunk(chunk);
+    return false;
+  }
+  clear_and_free(ring, chunk);
   return true;
 }
 

@@ -54,8 +54,11 @@ Chunk* claim_chunk(const Ring& ring, std::uint32_t thread_id, const char* thread
                    bool overwrite) noexcept;
 // The owner will write no more into it. What it wrote stays until the drain frees it.
 void retire_chunk(Chunk& chunk) noexcept;
-// Zeroes the records and gives a retired chunk back; false when it is not retired (any more). Off
-// the hot path: the drain alone calls it.
+// Zeroes the records and gives a retired chunk back; false when it is not retired (any more), or
+// when a record in it began at `before_ticks` or later, or has not ended. Off the hot path: the
+// drain alone calls it.
+bool free_chunk_before(const Ring& ring, Chunk& chunk, std::uint64_t before_ticks) noexcept;
+// Whatever is in it.
 bool free_chunk(const Ring& ring, Chunk& chunk) noexcept;
 
 // What was lost in the window, by cause; for an open one so far. Lost names and communicators count

@@ -17,15 +17,23 @@ namespace {
 pthread_key_t exit_key;
 std::atomic<bool> exit_key_made{false};
 
-void give_back_chunk(void*) noexcept {
-  Writer& self = writer;
-  // A generation that differs is the parent's ring, seen in a forked child: not ours to touch.
-  if (self.chunk != nullptr &&
-      self.generation == target.generation.load(std::memory_order_relaxed)) {
-    retire_chunk(*self.chunk);
-  }
+// Before it is retired: from then on it may be another thread's, and a signal handler that records
+// must not find it here.
+Chunk* leave_chunk(Writer& self) noexcept {
+  Chunk* chunk = self.chunk;
   self.chunk = nullptr;
   self.next = self.end = nullptr;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return chunk;
+}
+
+void give_back_chunk(void*) noexcept {
+  Writer& self = writer;
+  Chunk* chunk = leave_chunk(self);
+  // A generation that differs is the parent's ring, seen in a forked child: not ours to touch.
+  if (chunk != nullptr && self.generation == target.generation.load(std::memory_order_relaxed)) {
+    retire_chunk(*chunk);
+  }
 }
 
 void adopt(Writer& self, Chunk& chunk) noexcept {
@@ -45,16 +53,27 @@ void prepare_thread_exit() noexcept {
   }
 }
 
-event::Record* next_in_new_chunk(Writer& self) noexcept {
-  const int saved_errno = errno;
+event::Record* claim_in_handler(Writer& self) noexcept {
+  // A handler that left by siglongjmp lets nothing be published: the flag is not believed for ever.
+  constexpr std::uint32_t most_refused = 64;
+  if (++self.refused > most_refused) {
+    self.refused = 0;
+    self.filling = 0;
+    return claim(self);
+  }
+  if (target.ring.valid()) target.ring.count_drop(self.full_cause);
+  return nullptr;
+}
+
+namespace {
+
+event::Record* first_in_new_chunk(Writer& self) noexcept {
   const std::uint32_t generation = target.generation.load(std::memory_order_acquire);
   if (self.generation != generation) {
     self.chunk = nullptr;
     self.generation = generation;
   }
-  if (self.chunk != nullptr) retire_chunk(*self.chunk);
-  self.chunk = nullptr;
-  self.next = self.end = nullptr;
+  if (Chunk* full = leave_chunk(self)) retire_chunk(*full);
 
   const Ring& ring = target.ring;
   if (!ring.valid()) return nullptr;
@@ -68,13 +87,22 @@ event::Record* next_in_new_chunk(Writer& self) noexcept {
   prctl(PR_GET_NAME, name);
   const auto thread_id = static_cast<std::uint32_t>(syscall(SYS_gettid));
   Chunk* chunk = claim_chunk(ring, thread_id, name, overwrite);
-  if (chunk != nullptr) adopt(self, *chunk);
-  errno = saved_errno;
   if (chunk == nullptr) {
     ring.count_drop(self.full_cause);
     return nullptr;
   }
+  adopt(self, *chunk);
   return self.next++;
+}
+
+}  // namespace
+
+event::Record* next_in_new_chunk(Writer& self) noexcept {
+  const int saved_errno = errno;
+  event::Record* record = first_in_new_chunk(self);
+  if (record == nullptr) self.filling = 0;
+  errno = saved_errno;
+  return record;
 }
 
 }  // namespace traceagent::ring

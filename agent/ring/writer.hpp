@@ -29,28 +29,41 @@ struct Writer {
   std::uint32_t nccl_group_depth;
   std::uintptr_t cuda_frame;  // the same of the outermost wrapper of libcudart or libcuda
   DropCause full_cause;       // how a record is counted that finds no chunk; ring_full for calls
+  std::uint32_t filling;      // from before a slot is claimed until its record is published
+  std::uint32_t refused;      // claims that found `filling` set
 };
 extern constinit thread_local Writer writer __attribute__((tls_model("initial-exec")));
 
 // Takes another chunk for this thread. nullptr: dropped, and counted.
 event::Record* next_in_new_chunk(Writer& self) noexcept;
 
-// A slot in this thread's chunk, or nullptr. The caller fills it and then publishes.
+// A claim within another's: a signal handler records. nullptr: dropped, and counted.
+event::Record* claim_in_handler(Writer& self) noexcept;
+
+// A slot in this thread's chunk, or nullptr. The caller fills it and then publishes: it must not
+// leave it at that.
 inline event::Record* claim(Writer& self) noexcept {
+  // Between two instructions here a handler that records would be given the very same slot, or
+  // take the chunk's end from under us (tests/model).
+  if (self.filling != 0) [[unlikely]] {
+    return claim_in_handler(self);
+  }
+  self.filling = 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   event::Record* record = self.next;
   if (record == self.end || self.generation != target.generation.load(std::memory_order_relaxed))
       [[unlikely]] {
     return next_in_new_chunk(self);
   }
-  // Moved before the slot is filled, so that a signal handler which records takes the next one.
   self.next = record + 1;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
   return record;
 }
 
-// Release: a reader that sees begin_ticks sees all the other fields.
+// What this thread claimed. Release: a reader that sees begin_ticks sees all the other fields.
 inline void publish(event::Record& record, std::uint64_t begin_ticks) noexcept {
   record.begin_ticks.store(begin_ticks, std::memory_order_release);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  writer.filling = 0;
 }
 
 // Makes the pthread key whose destructor retires a thread's chunk. Called once per process.

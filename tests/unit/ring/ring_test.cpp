@@ -130,6 +130,23 @@ TEST(Chunks, FreeClearsRetiredOnesOnly) {
   EXPECT_EQ(memory.ring().header().free_chunks.load(), memory.ring().chunk_count());
 }
 
+TEST(Chunks, AreFreedOnlyWhenAllInThemIsOldAndOver) {
+  MemoryRing memory(1 << 20);
+  Chunk* chunk = claim_chunk(memory.ring(), 1, no_name, false);
+  write_record(*chunk, 0, 5, 6);
+  EXPECT_FALSE(free_chunk_before(memory.ring(), *chunk, 100)) << "its owner may still write";
+  retire_chunk(*chunk);
+  EXPECT_FALSE(free_chunk_before(memory.ring(), *chunk, 5)) << "it began at that moment";
+  write_record(*chunk, 1, 4, 0);
+  EXPECT_FALSE(free_chunk_before(memory.ring(), *chunk, 100)) << "a call of it still runs";
+  EXPECT_EQ(chunk->state.load(), ChunkState::retired);
+  EXPECT_NE(chunk->claim_number.load(), 0u);
+  write_record(*chunk, 1, 4, 7);
+  EXPECT_TRUE(free_chunk_before(memory.ring(), *chunk, 100));
+  EXPECT_EQ(chunk->records[0].begin_ticks.load(), 0u);
+  EXPECT_EQ(memory.ring().header().free_chunks.load(), memory.ring().chunk_count());
+}
+
 TEST(Overwrite, TakesTheOldestRetiredChunkAndCountsItsRecords) {
   MemoryRing memory(1 << 20);
   const Ring& ring = memory.ring();

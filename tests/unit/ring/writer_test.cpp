@@ -99,6 +99,39 @@ TEST_F(WriterTest, OverwriteKeepsTheNewest) {
   EXPECT_EQ(memory.dropped(DropCause::ring_full), 0u);
 }
 
+// What a handler would do that interrupts between a claim and its publishing: the slot it would
+// get, or the chunk that it would fill and retire, is the interrupted call's.
+TEST_F(WriterTest, ASignalHandlerWithinAClaimIsGivenNothing) {
+  MemoryRing memory(1 << 20);
+  record_into(memory.ring());
+  event::Record* interrupted = claim(writer);
+  ASSERT_NE(interrupted, nullptr);
+  EXPECT_EQ(claim(writer), nullptr);
+  EXPECT_EQ(memory.dropped(DropCause::ring_full), 1u) << "counted as lost";
+  publish(*interrupted, 1);
+  record(2, 2);
+  EXPECT_EQ(published(memory.ring()), 2u);
+  EXPECT_EQ(memory.dropped(DropCause::ring_full), 1u);
+}
+
+TEST_F(WriterTest, AHandlerThatJumpsOutOfAClaimDoesNotEndTheRecording) {
+  MemoryRing memory(1 << 20);
+  record_into(memory.ring());
+  ASSERT_NE(claim(writer), nullptr);
+  for (std::uint64_t i = 1; i <= 200; ++i) record(i, i);
+  EXPECT_EQ(published(memory.ring()) + memory.dropped(DropCause::ring_full), 200u);
+  EXPECT_GT(published(memory.ring()), 100u);
+}
+
+TEST_F(WriterTest, AFullRingLeavesNoClaimOpen) {
+  MemoryRing memory(1 << 20);
+  record_into(memory.ring());
+  const std::uint64_t capacity = memory.ring().chunk_count() * records_per_chunk;
+  for (std::uint64_t i = 1; i <= capacity; ++i) record(i, i);
+  EXPECT_EQ(claim(writer), nullptr);
+  EXPECT_EQ(writer.filling, 0u);
+}
+
 TEST_F(WriterTest, LeavesErrnoAlone) {
   MemoryRing memory(1 << 20);
   record_into(memory.ring());
