@@ -7,6 +7,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -36,6 +37,27 @@ constexpr std::uint64_t left_free_bytes = 256 * 1024;
 bool is_within_limit(std::uint64_t bytes) noexcept {
   rlimit limit{};
   return getrlimit(RLIMIT_FSIZE, &limit) != 0 || bytes <= limit.rlim_cur;
+}
+
+// Of an address space that is limited (ulimit -v) the job lacks what a ring takes: an eighth of
+// what is left at most.
+std::uint64_t within_memory_limit(std::uint64_t bytes) noexcept {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return bytes;
+  char text[64] = {};
+  const int fd =
+      event::uninterrupted([] { return open("/proc/self/statm", O_RDONLY | O_CLOEXEC); });
+  if (fd >= 0) {
+    const ssize_t got = event::uninterrupted([&] { return read(fd, text, sizeof text - 1); });
+    if (got < 0) text[0] = '\0';
+    close(fd);
+  }
+  const auto page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const std::uint64_t used_bytes = std::strtoull(text, nullptr, 10) * page_bytes;
+  const std::uint64_t left_bytes =
+      limit.rlim_cur - std::min<std::uint64_t>(used_bytes, limit.rlim_cur);
+  while (bytes > left_bytes / 8 && bytes / 2 >= smallest_ring_bytes) bytes /= 2;
+  return bytes;
 }
 
 bool leaves_room(int fd, std::uint64_t bytes) noexcept {
@@ -73,12 +95,13 @@ void* grant_and_map(int fd, const Sizes& sizes) noexcept {
 
 std::string shrink_remedy(int refused_errno) {
   if (refused_errno == EFBIG) return "raise the limit of file sizes (ulimit -f)";
+  if (refused_errno == 0) return "raise the limit of memory (ulimit -v)";
   return "enlarge /dev/shm (docker: --shm-size) or set TRACEAGENT_RING_FOLDER";
 }
 
 bool map_what_is_granted(CreatedRing& created, std::uint64_t wanted_bytes) {
   int refused_errno = 0;
-  for (std::uint64_t bytes = wanted_bytes; bytes >= smallest_ring_bytes; bytes /= 2) {
+  for (std::uint64_t bytes = within_memory_limit(wanted_bytes); bytes >= smallest_ring_bytes; bytes /= 2) {
     const Sizes sizes = divide(bytes);
     if (void* memory = grant_and_map(created.fd, sizes)) {
       created.ring = format(memory, sizes);
@@ -144,7 +167,7 @@ bool map_private(CreatedRing& created, std::uint64_t wanted_bytes) {
     close(created.fd);
     created.fd = -1;
   }
-  const Sizes sizes = divide(wanted_bytes);
+  const Sizes sizes = divide(within_memory_limit(wanted_bytes));
   void* memory = mmap(nullptr, sizes.file_bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
