@@ -1,0 +1,120 @@
+"""The table of the suite: one row per behaviour. What a program does is its first line."""
+import dataclasses
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+@dataclasses.dataclass
+class Case:
+    name: str
+    group: str
+    command: list
+    # What the agent leaves in the active state: a rank's "file", a "ring" to recover, "any" of them,
+    # or "nothing", since it cannot.
+    leaves: str = "file"
+    # Libraries preloaded too: ":" separated, "agent" for ours, "copy" for a copy of it.
+    preload: str = "agent"
+    libraries: str = "simulated"  # or "synchronous": host functions run within the call
+    environment: dict = dataclasses.field(default_factory=dict)
+    root: bool = False
+    # State: why the program sees a difference in it. The difference must be there.
+    differs: dict = dataclasses.field(default_factory=dict)
+    # What differs by itself from run to run, without the agent too: "err", "files" or "out".
+    unwatched: tuple = ()
+
+
+CASES = []
+
+
+def program(name, group, *arguments, named=None, **more):
+    words = [name, *map(str, arguments)]
+    CASES.append(Case(named or "_".join(words), group, words, **more))
+
+
+def script(name, group, *arguments, **more):
+    words = [sys.executable, str(HERE / "programs" / f"{name}.py"), *arguments]
+    CASES.append(Case("_".join([name, *arguments]), group, words, **more))
+
+
+def shell(name, group, text, **more):
+    CASES.append(Case(name, group, ["/bin/sh", "-c", text], **more))
+
+
+for name in ("fork", "fork_before_call", "fork_in_exit_handler", "fork_chain", "fork_without_handlers",
+             "vfork_exec", "posix_spawn", "system_and_popen", "daemon", "double_fork", "orphan", "exec_itself",
+             "environment", "no_children", "children_by_the_dozen"):
+    program(name, "children")
+program("environment_cleared", "children", leaves="nothing", differs=dict.fromkeys(
+    ("waiting", "active", "failing"), "its options are gone with the environment: it traces into the working folder"))
+program("fork_while_tracing", "children", "{forks}", named="fork_while_tracing")
+program("exec_in_thread", "children", leaves="ring")
+program("static_binary", "children", "{programs}/end_return", named="static_binary")
+shell("closed_pipe", "children", "{programs}/end_return | true; {programs}/threads_first_call | head -c 3; exit 4",
+      leaves="any")
+shell("shell_job", "children", "for i in 1 2 3; do {programs}/end_return > out$i & done; wait; cat out1; "
+      "{programs}/end_exit; echo $?")
+
+for name in ("return", "exit", "exit_now", "quick_exit", "with_threads", "main_thread", "in_thread",
+             "exit_handlers", "twice", "in_handler"):
+    program(f"end_{name}", "ends")
+program("end_terminate_handler", "ends")
+for name in ("exit_group", "abort", "exception", "sigterm", "sigint", "sigsegv", "sigkill", "sigpipe", "alarm"):
+    program(f"end_{name}", "ends", leaves="ring")
+
+for name in ("own_handlers", "own_stack", "signal_in_call", "signal_waited_for", "jump_in_callback", "floats",
+             "cancel_before_call"):
+    program(name, "signals")
+for name in ("jump_out_of_call", "throw_out_of_call", "fibres", "cancel_in_call"):
+    program(name, "signals", libraries="synchronous")
+program("uncaught_in_call", "signals", libraries="synchronous", leaves="ring")
+
+for name in ("threads_10000", "threads_512", "threads_first_call", "threads_small_stacks", "threads_last_words",
+             "throw_in_threads"):
+    program(name, "threads")
+
+for words in ("0", "1", "2", "012"):
+    program("closed_outputs", "limits", words)
+for name in ("started_closed", "all_closed", "limit_descriptors", "limit_stack", "locked_memory", "umask_all",
+             "folder_gone", "not_dumpable"):
+    program(name, "limits", leaves="nothing" if name == "limit_descriptors" else "file")
+IN_NEW_ROOT = dict.fromkeys(("active", "failing"), "the user's output.folder is made within the new root")
+for when in ("before", "after"):
+    # What CUPTI takes is the library's affair.
+    program("limit_memory", "limits", when, environment={"TRACEAGENT_DOORS_CUPTI": "false",
+                                                         "TRACEAGENT_RING_SIZE": "64MiB"})
+    program("chroot_without_shm", "limits", when, root=True, leaves="any", differs=IN_NEW_ROOT)
+    program("setuid", "limits", when, root=True, leaves="any")
+program("limit_file_size", "limits", 0, leaves="nothing")
+program("limit_file_size", "limits", 1 << 20, leaves="any")
+program("limit_threads", "limits", root=True, leaves="nothing")
+# The simulated GPU lives by that clock too.
+program("clock_jumps", "limits", preload="clock:agent", libraries="synchronous")
+
+REFUSED = ("memory_files", "make_files", "open_files", "look_at_files", "descriptors", "threads", "identity",
+           "scheduling", "signals", "random", "clocks")
+LEAVE_NOTHING = {("make_files", "before"), ("open_files", "before"), ("threads", "before")}
+for name in REFUSED:
+    for when in ("before", "after"):
+        program("refused_calls", "refusals", name, when, named=f"refused_{name}_{when}",
+                leaves="nothing" if (name, when) in LEAVE_NOTHING else "any")
+
+for name in ("constructors", "reopened", "two_majors", "dl_errors", "every_call", "last_error", "nccl_alone",
+             "own_malloc", "own_libraries", "own_wrappers"):
+    program(name, "libraries")
+program("opened_apart", "libraries", "deepbind")
+program("opened_apart", "libraries", "dlmopen")
+program("nvtx_of_its_own", "libraries")
+program("nvtx_of_its_own", "libraries", named="nvtx_tool_named",
+        environment={"NVTX_INJECTION64_PATH": "{programs}/libraries/libnvtx_tool.so"})
+program("fork", "libraries", named="preloaded_twice", preload="agent:agent")
+program("fork", "libraries", named="preloaded_with_a_copy", preload="agent:copy")
+program("end_exit_now", "libraries", named="preloaded_behind_a_copy", preload="copy:agent")
+
+for word in ("fork", "spawn", "forkserver", "pool", "loader", "subprocess", "os_fork"):
+    script("python_children", "python", word)
+for word in ("return", "exit", "os_exit", "raise", "in_thread"):
+    script("python_ends", "python", word)
+for word in ("abort", "faulthandler", "interrupt"):
+    script("python_ends", "python", word, leaves="ring")

@@ -1,0 +1,11 @@
+// Aborts.
+#include <cstdlib>
+
+#include "tests/transparency/work.hpp"
+
+using namespace traceagent::transparency;
+
+int main() {
+  say("calls %d, device %d\n", call_often(), use_device());
+  std::abort();
+}

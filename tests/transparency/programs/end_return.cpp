@@ -1,0 +1,12 @@
+// Returns from main, with words left in stdio's buffer.
+#include <cstdio>
+
+#include "tests/transparency/work.hpp"
+
+using namespace traceagent::transparency;
+
+int main() {
+  say("calls %d, device %d\n", call_often(), use_device());
+  std::printf("in the buffer");
+  return 3;
+}

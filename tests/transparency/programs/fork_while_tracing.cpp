@@ -1,0 +1,38 @@
+// Forks in one thread while others call: fork_while_tracing FORKS.
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "tests/transparency/work.hpp"
+
+using namespace traceagent::transparency;
+
+int main(int argc, char** argv) {
+  const int forks = argc > 1 ? std::atoi(argv[1]) : 20;
+  std::atomic<bool> stop{false};
+  call_often();
+  std::vector<std::thread> busy;
+  for (int i = 0; i < 2; ++i) {
+    busy.emplace_back([&] {
+      while (!stop.load()) {
+        call_often(50);
+        usleep(200);
+      }
+    });
+  }
+  int good = 0;
+  for (int i = 0; i < forks; ++i) {
+    // Every other child ends by exit, with all the handlers it inherited.
+    const int code = in_child([i]() -> int {
+      call_often(3);
+      if (i % 2 == 0) std::quick_exit(5);
+      return 5;
+    });
+    good += code == 5 ? 1 : 0;
+  }
+  stop.store(true);
+  for (std::thread& thread : busy) thread.join();
+  say("good children %d of %d\n", good, forks);
+  return good == forks ? 0 : 1;
+}

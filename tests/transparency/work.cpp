@@ -1,0 +1,89 @@
+#include "tests/transparency/work.hpp"
+
+#include <cuda_runtime_api.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+extern char** environ;
+
+namespace traceagent::transparency {
+namespace {
+
+constexpr int watched_errno = 77;
+
+template <class Call>
+int watch_errno(const char* name, const Call& call) {
+  errno = watched_errno;
+  const int result = static_cast<int>(call());
+  if (errno != watched_errno) say("%s: errno is %d\n", name, errno);
+  return result;
+}
+
+}  // namespace
+
+void say(const char* format, ...) {
+  char text[4096];
+  va_list values;
+  va_start(values, format);
+  const int size = std::vsnprintf(text, sizeof text, format, values);
+  va_end(values);
+  if (size <= 0) return;
+  const auto bytes = std::min(static_cast<std::size_t>(size), sizeof text - 1);
+  const int saved_errno = errno;
+  if (write(STDOUT_FILENO, text, bytes) < 0) errno = saved_errno;
+}
+
+int call_often(int calls) {
+  int sum = watch_errno("cudaDeviceSynchronize", [] { return cudaDeviceSynchronize(); });
+  int number = 0;
+  for (int i = 0; i < calls; ++i) {
+    sum += watch_errno("cudaMemsetAsync",
+                       [&] { return cudaMemsetAsync(&number, 0, sizeof number, nullptr); });
+  }
+  return sum;
+}
+
+int use_device() {
+  constexpr std::size_t bytes = 4096;
+  char host[bytes] = {};
+  void* memory = nullptr;
+  int called = 0;
+  const auto host_function = [](void* data) { ++*static_cast<int*>(data); };
+  const int results[] = {
+      static_cast<int>(cudaMalloc(&memory, bytes)),
+      static_cast<int>(cudaMemset(memory, 7, bytes)),
+      static_cast<int>(cudaMemcpy(host, memory, bytes, cudaMemcpyDeviceToHost)),
+      static_cast<int>(cudaLaunchHostFunc(nullptr, host_function, &called)),
+      static_cast<int>(cudaDeviceSynchronize()),
+      static_cast<int>(cudaFree(memory)),
+      host[bytes - 1] == 7 ? 0 : -1,
+      called == 1 ? 0 : -2,
+  };
+  const auto* bad = std::find_if(std::begin(results), std::end(results), [](int r) { return r; });
+  return bad == std::end(results) ? 0 : *bad;
+}
+
+int wait_for(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return -1;
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void say_environment_of_child() {
+  const int code = in_child([] {
+    execl("/usr/bin/env", "env", nullptr);
+    return 127;
+  });
+  say("env %d\n", code);
+}
+
+}  // namespace traceagent::transparency
