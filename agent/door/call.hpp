@@ -59,9 +59,12 @@ inline void tell_of_first_device_call(const Record& record, int result) noexcept
   if (auto* told = on_first_device_call.exchange(nullptr, std::memory_order_acquire)) told();
 }
 
+// `begin_ticks` as it was published. Where the flight recorder has gone round during the call, the
+// place is another call's by now.
 template <class Call>
-void end_record(Record* record, const Call& call, int result) noexcept {
+void end_record(Record* record, std::uint64_t begin_ticks, const Call& call, int result) noexcept {
   if (record == nullptr) return;
+  if (record->begin_ticks.load(std::memory_order_relaxed) != begin_ticks) return;
   record->result = result;
   call.finish(*record, result);
   // Release: a reader that sees the end sees the result too.
@@ -111,7 +114,7 @@ auto observe_and_record(api::Function function, Call call, const Real& real, Tol
   LaunchTimer<Call> timer(function, call, told == Told::now ? record : nullptr);
   const auto result = real();
   timer.end(static_cast<int>(result) == 0);
-  end_record(record, call, static_cast<int>(result));
+  end_record(record, ticks, call, static_cast<int>(result));
   return result;
 }
 

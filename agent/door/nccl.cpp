@@ -56,9 +56,11 @@ ncclResult_t take_part_nccl(api::Function function, Call call, const Real& real)
     observe(function, call, ticks);
   }
   Record* record = nullptr;
+  std::uint64_t begin_ticks = 0;
   if (step::mode_of(Call::call_class) == step::Mode::record) {
     // Zero only where another thread has opened a window in this very moment.
-    record = begin_record(function, call, ticks != 0 ? ticks : event::read_ticks());
+    begin_ticks = ticks != 0 ? ticks : event::read_ticks();
+    record = begin_record(function, call, begin_ticks);
   }
   NcclTimer<Call> timer(function, call, record);
   // NCCL's profiler interface, called from inside, tells how this very call is carried out.
@@ -67,7 +69,7 @@ ncclResult_t take_part_nccl(api::Function function, Call call, const Real& real)
   open_nccl_call = nullptr;
   call.after(result);
   timer.end(call, result);
-  end_record(record, call, result);
+  end_record(record, begin_ticks, call, result);
   return result;
 }
 

@@ -174,6 +174,24 @@ TEST(Wrapper, ShowsTheCallWhileItRunsAndItsErrorAfterwards) {
   EXPECT_EQ(recording.records().at(0)->result, cudaErrorLaunchFailure);
 }
 
+// The flight recorder goes round while a call runs: its place is another call's when it returns.
+cudaError_t overtaken_synchronise() {
+  auto* record = const_cast<event::Record*>(watched->records().at(0));
+  record->result = 7;
+  record->begin_ticks.store(record->begin_ticks.load() + 1);
+  return cudaErrorLaunchFailure;
+}
+
+TEST(Wrapper, LeavesARecordAloneThatIsAnotherCallsByNow) {
+  Recording recording;
+  watched = &recording;
+  auto* hooked =
+      wrapped(Library::cudart_13, Function::cudaDeviceSynchronize, &overtaken_synchronise);
+  EXPECT_EQ(hooked(), cudaErrorLaunchFailure);
+  EXPECT_EQ(recording.records().at(0)->result, 7);
+  EXPECT_EQ(recording.records().at(0)->end_ticks.load(), 0u);
+}
+
 cudaError_t throwing_synchronise() { throw 42; }
 
 TEST(Wrapper, LetsAnExceptionOfACallbackThrough) {
