@@ -76,7 +76,16 @@ template <class Call>
 bool is_idle() noexcept {
   // Whether anything is recorded or not.
   if constexpr (requires { Call::before_every(); }) Call::before_every();
+  if constexpr (requires { Call::is_watched(); }) {
+    if (Call::is_watched()) return false;
+  }
   return step::mode_of(Call::call_class) == step::Mode::pass;
+}
+
+// A call whose arguments are wanted before it is made, recorded or not.
+template <class Describe>
+void tell_watcher(const Describe& describe) noexcept {
+  if constexpr (requires { decltype(describe())::is_watched(); }) describe().tell();
 }
 
 // True for a frame that was called, however indirectly, by the one at `outer` (0: none), if that
@@ -123,6 +132,7 @@ auto observe_and_record(api::Function function, Call call, const Real& real, Tol
 template <class Describe, class Real>
 auto take_part(api::Function function, const Describe& describe, const Real& real) {
   using Call = decltype(describe());
+  tell_watcher(describe);
   step::Mode mode = step::mode_of(Call::call_class);
   if (mode == step::Mode::unstarted) {
     start_process();

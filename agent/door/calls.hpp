@@ -13,6 +13,7 @@
 
 #include "agent/device/event_timing.hpp"
 #include "agent/door/kernel_names.hpp"
+#include "agent/door/resource_names.hpp"
 #include "agent/event/record.hpp"
 #include "agent/step/state.hpp"
 
@@ -199,6 +200,16 @@ struct StreamCall : CallBase {
   void fill(Record& record) const noexcept {
     record.layout = Layout::stream;
     record.args[3] = bits(stream);
+  }
+};
+
+// Another stream may be given the handle as soon as the call has returned, and a name in the next
+// moment: the old one's goes before.
+struct StreamDestroyCall : StreamCall {
+  using StreamCall::StreamCall;
+  static bool is_watched() noexcept { return named_streams.load(std::memory_order_relaxed) != 0; }
+  void tell() const noexcept {
+    if (is_watched()) forget_stream(stream);
   }
 };
 

@@ -18,6 +18,7 @@ namespace {
 template <class Describe, class Real>
 CUresult take_part_driver(api::Function function, const Describe& describe, const Real& real) {
   using Call = decltype(describe());
+  tell_watcher(describe);
   if (step::mode_of(Call::call_class) == step::Mode::unstarted) start_process();
   if (is_idle<Call>() || !driver_is_open.load(std::memory_order_relaxed)) return real();
   const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));

@@ -12,6 +12,7 @@
 
 #include "agent/door/call.hpp"
 #include "agent/door/interned_text.hpp"
+#include "agent/door/nvtx_names.hpp"
 #include "agent/door/nvtx_text.hpp"
 #include "agent/door/range_stack.hpp"
 
@@ -204,14 +205,6 @@ nvtxDomainHandle_t create_domain_w(const wchar_t* name) {
   return static_cast<nvtxDomainHandle_t>(register_text(narrow(name, storage)));
 }
 
-template <class Function>
-void install(NvtxFunctionTable table, unsigned size, unsigned id, Function function) noexcept {
-  // An older client has a shorter table.
-  if (id < size && table[id] != nullptr) {
-    *table[id] = reinterpret_cast<NvtxFunctionPointer>(function);
-  }
-}
-
 void install_core(NvtxFunctionTable table, unsigned size) noexcept {
   install(table, size, NVTX_CBID_CORE_MarkEx, mark_ex);
   install(table, size, NVTX_CBID_CORE_MarkA, mark_a);
@@ -255,6 +248,7 @@ int attach_to_nvtx_client(NvtxGetExportTableFunc_t export_table) noexcept {
   if (callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE2, &table, &size) != 0) {
     install_domains(table, size);
   }
+  install_resource_names(*callbacks);
   clients.fetch_add(1, std::memory_order_relaxed);
   return 1;
 }

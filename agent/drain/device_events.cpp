@@ -60,7 +60,8 @@ std::uint32_t first_in_window(const ring::Ring& ring, const std::vector<Launch>&
 
 DeviceEvents::DeviceEvents(const ring::Ring& ring, const ring::Window& window,
                            const event::TickConverter& clock, std::vector<ThreadEvents>& threads)
-    : flow_bits_((static_cast<std::uint64_t>(ring.header().identity.trace_pid) & flow_pid_mask)
+    : lane_names_(ring),
+      flow_bits_((static_cast<std::uint64_t>(ring.header().identity.trace_pid) & flow_pid_mask)
                  << flow_pid_shift) {
   const WindowEdges edges(ring, clock, window);
   const DeviceRecords records =
@@ -138,6 +139,7 @@ void DeviceEvents::add_work(const ring::Ring& ring, const WindowEdges& edges,
     slice.nccl = no_index;
     slice.device = devices.of(work);
     if (launch != no_index) slice.thread = launches_[launch].thread;
+    note_lane(work, slice, launch);
     // Its call was told of, and given back, long ago.
     const bool has_lost_call = launch == no_index && work.correlation != 0;
     slice.launched_before =
@@ -151,6 +153,16 @@ void DeviceEvents::add_work(const ring::Ring& ring, const WindowEdges& edges,
       others_.push_back(slice);
     }
   }
+}
+
+// Of other windows' work too: it lies on the same lanes.
+void DeviceEvents::note_lane(const DeviceWork& work, const DeviceSlice& slice,
+                             std::uint32_t launch) {
+  if (work.kind > DeviceKind::set && work.kind != DeviceKind::graph) return;
+  const LaneKey lane{slice.device, work.context, work.stream, LaneKind::stream};
+  if (work.kind == DeviceKind::kernel) lane_names_.note_kernel(lane, work.name);
+  const Record* call = launch != no_index ? launches_[launch].host_record : nullptr;
+  if (call != nullptr) lane_names_.note_call(lane, *call);
 }
 
 // The arrow from the host's event. One that launches several has an arrow to each.

@@ -7,6 +7,7 @@
 
 #include "agent/drain/coverage.hpp"
 #include "agent/drain/device_lanes.hpp"
+#include "agent/drain/lane_names.hpp"
 #include "agent/drain/launch_match.hpp"
 
 namespace traceagent::drain {
@@ -49,6 +50,7 @@ class DeviceEvents {
   const std::vector<Launch>& launches() const noexcept { return launches_; }
   const std::vector<DeviceSlice>& slices() const noexcept { return slices_; }
   const DeviceLanes& lanes() const noexcept { return lanes_; }
+  const LaneNames& lane_names() const noexcept { return lane_names_; }
   const DeviceMatch& match() const noexcept { return match_; }
   // Arrows that begin at a call of a thread, by the call's index; at a call only CUPTI saw.
   std::span<const Arrow> arrows_of_thread(std::size_t thread) const noexcept;
@@ -66,6 +68,7 @@ class DeviceEvents {
                DeviceSlice& slice) const noexcept;
   void tie(const ring::Ring& ring, std::uint32_t launch, DeviceSlice& slice);
   LaneKey lane_of(const DeviceSlice& slice, const std::vector<ThreadEvents>& threads) const;
+  void note_lane(const event::DeviceWork& work, const DeviceSlice& slice, std::uint32_t launch);
   void place_slices(const std::vector<ThreadEvents>& threads);
   void add_calls();
   void sort_arrows();
@@ -78,6 +81,7 @@ class DeviceEvents {
   std::vector<std::vector<Arrow>> arrows_of_threads_;
   std::vector<Arrow> arrows_of_launches_;
   DeviceLanes lanes_;
+  LaneNames lane_names_;
   DeviceMatch match_;
   std::uint64_t flow_bits_;
 };

@@ -1,12 +1,6 @@
 #include "agent/drain/device_lanes.hpp"
 
-#include <algorithm>
-
-#include "agent/drain/lanes.hpp"
-#include "agent/event/device_record.hpp"
 #include "agent/event/hash.hpp"
-#include "agent/trace/json_scan.hpp"
-#include "agent/trace/json_text.hpp"
 
 namespace traceagent::drain {
 namespace {
@@ -73,66 +67,6 @@ std::int64_t DeviceLanes::tid(const LaneKey& key) {
   Lane& used = lane(key);
   if (used.ends.empty()) used.ends.push_back(INT64_MIN);
   return used.tid;
-}
-
-// Once for all names: a program may have thousands of streams.
-DeviceLanes::Contexts DeviceLanes::contexts_with_streams() const {
-  Contexts contexts;
-  for (const auto& [key, lane] : lanes_) {
-    if (key.kind == LaneKind::stream) contexts[key.device].insert(key.context);
-  }
-  return contexts;
-}
-
-std::string DeviceLanes::name_of(const LaneKey& key, const Contexts& contexts,
-                                 std::string_view streams_json) {
-  std::string name =
-      key.device == event::no_device ? std::string("GPU") : "GPU " + std::to_string(key.device);
-  if (key.kind == LaneKind::timed) {
-    char handle[trace::max_hex_chars];
-    const char* end = trace::put_hex(handle, key.stream);
-    return name + " stream " + std::string(static_cast<const char*>(handle) + 1, end - 1) +
-           " (timed by events)";
-  }
-  switch (key.kind) {
-    case LaneKind::waits:
-      name += key.stream != 0 ? " waits of thread " + std::to_string(key.stream) : " waits";
-      break;
-    case LaneKind::memory:
-      name += " memory";
-      break;
-    case LaneKind::overhead:
-      name += " CUPTI overhead";
-      break;
-    default:
-      name += " stream " + std::to_string(key.stream);
-  }
-  const auto found = contexts.find(key.device);
-  const std::size_t others =
-      found == contexts.end() ? 0 : found->second.size() - found->second.count(key.context);
-  if (key.kind != LaneKind::waits && others != 0) name += " context " + std::to_string(key.context);
-  if (key.kind != LaneKind::stream) return name;
-  const auto facts =
-      trace::member(streams_json, std::to_string(key.device) + "/" + std::to_string(key.context) +
-                                      "/" + std::to_string(key.stream));
-  if (!facts) return name;
-  const auto given = trace::string_member(*facts, "name");
-  if (given && !given->empty()) name += " " + std::string(*given);
-  const auto priority = trace::integer_member(*facts, "priority");
-  if (priority && *priority != 0) name += " (priority " + std::to_string(*priority) + ")";
-  return name;
-}
-
-void DeviceLanes::write_names(trace::EventWriter& writer, std::string_view streams_json) const {
-  const Contexts contexts = contexts_with_streams();
-  for (const auto& [tid, key] : taken_) {
-    const std::string name = name_of(key, contexts, streams_json);
-    const std::size_t count = lanes_.at(key).ends.size();
-    for (std::size_t i = 0; i < count; ++i) {
-      writer.thread_name(spill_tid(tid, i), i == 0 ? name : name + " overlapping");
-      writer.thread_sort_index(spill_tid(tid, i), tid);
-    }
-  }
 }
 
 }  // namespace traceagent::drain

@@ -4,14 +4,10 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <vector>
 
-#include "agent/ring/ring.hpp"
-#include "agent/trace/event_writer.hpp"
+#include "agent/drain/lanes.hpp"
 
 namespace traceagent::drain {
 
@@ -47,8 +43,11 @@ class DeviceLanes {
   // The tid without spilling: for instants.
   std::int64_t tid(const LaneKey& key);
 
-  // Names and places of all lanes that were used. `streams_json` as in ring::DeviceBlock.
-  void write_names(trace::EventWriter& writer, std::string_view streams_json) const;
+  // tid, key and number of lanes (the others are spill_tid(tid, 1 …)) of all that were used.
+  template <class Function>
+  void visit(Function&& function) const {
+    for (const auto& [tid, key] : taken_) function(tid, key, lanes_.at(key).ends.size());
+  }
 
  private:
   struct Lane {
@@ -56,10 +55,6 @@ class DeviceLanes {
     std::vector<std::int64_t> ends;  // of the last work on each of its lanes
   };
   Lane& lane(const LaneKey& key);
-  using Contexts = std::map<std::uint16_t, std::set<std::uint32_t>>;  // by device
-  Contexts contexts_with_streams() const;
-  static std::string name_of(const LaneKey& key, const Contexts& contexts,
-                             std::string_view streams_json);
 
   std::map<LaneKey, Lane> lanes_;
   std::map<std::int64_t, LaneKey> taken_;

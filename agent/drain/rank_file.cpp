@@ -167,6 +167,8 @@ void RankFile::write_footer(trace::OutputFile& file, const ring::Window& window,
   count_late(ring_, window, coverage.match.launches_without_work[cause_late]);
   trace::JsonObject metadata = rank_metadata(ring_, window, events, options, coverage);
   order_.plans().describe(metadata);
+  const trace::JsonObject names = order_.device().lane_names().describe(order_.device().lanes());
+  if (!names.empty()) metadata.add("names", names);
   trace::write_footer(file, metadata.text(), !options.recovered);
 }
 

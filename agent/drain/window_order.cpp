@@ -50,9 +50,11 @@ std::int64_t WindowOrder::place(const Record& record, std::size_t thread, const 
 
 namespace {
 
-std::string name_of(const ThreadEvents& thread) {
+// `given`: by the job, with NVTX; a system's name of a thread is cut to 15 characters.
+std::string name_of(const ThreadEvents& thread, std::string_view given) {
   if (thread.thread_id >= first_plan_lane) return thread.thread_name;
   const std::string name = "thread " + std::to_string(thread.thread_id);
+  if (!given.empty()) return name + " \"" + std::string(given) + "\"";
   return thread.records.empty() ? name : name + " (" + thread.thread_name + ")";
 }
 
@@ -71,15 +73,14 @@ void WindowOrder::write_lane_names(trace::EventWriter& writer) const {
     // Of a thread that CUPTI told of, at another time than the window's, nothing is shown.
     if (thread.records.empty() && thread_lanes_[i].lane_count() == 0) continue;
     const std::int64_t tid = thread.thread_id;
-    const std::string name = name_of(thread);
+    const std::string name = name_of(thread, device_.lane_names().of_thread(thread.thread_id));
     // A thread that only left marks has no lane of slices, yet is a lane.
     const std::size_t lanes = std::max<std::size_t>(thread_lanes_[i].lane_count(), 1);
     for (std::size_t lane = 0; lane < lanes; ++lane) {
       name_lane(spill_tid(tid, lane), lane == 0 ? name : name + " overlapping", tid);
     }
   }
-  const std::uint32_t streams = ring_.header().device.streams_json.load(std::memory_order_acquire);
-  device_.lanes().write_names(writer, ring_.name(streams));
+  device_.lane_names().write(writer, device_.lanes());
 }
 
 }  // namespace traceagent::drain

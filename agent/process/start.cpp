@@ -18,6 +18,7 @@
 #include "agent/door/interned_text.hpp"
 #include "agent/door/kernel_names.hpp"
 #include "agent/door/nccl_plugin.hpp"
+#include "agent/door/resource_names.hpp"
 #include "agent/door/wrappers.hpp"
 #include "agent/event/clock_anchor.hpp"
 #include "agent/event/no_cancellation.hpp"
@@ -103,6 +104,7 @@ void record_into(const Agent& made) {
   door::forget_kernel_offsets();
   door::forget_interned();
   door::rewrite_communicators();
+  door::rewrite_resource_names();
 }
 
 step::Watch watch_of(const config::Options& options, api::Function counted) noexcept {

@@ -9,11 +9,12 @@
 
 #include "agent/event/clock_anchor.hpp"
 #include "agent/event/record.hpp"
+#include "agent/ring/named_resources.hpp"
 
 namespace traceagent::ring {
 
 inline constexpr std::uint64_t magic = 0x474e4952'41525454u;  // "TTRARING"
-inline constexpr std::uint32_t layout_version = 5;
+inline constexpr std::uint32_t layout_version = 6;
 
 inline constexpr std::size_t chunk_bytes = 64 * 1024;
 inline constexpr std::size_t records_per_chunk = chunk_bytes / sizeof(event::Record) - 1;
@@ -170,6 +171,7 @@ struct Header {
   DeviceBlock device;
   std::atomic<std::uint32_t> communicator_count;
   std::array<Communicator, communicator_slots> communicators;
+  NamedPlaces named_resources;
 };
 
 }  // namespace traceagent::ring

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "agent/api/function.hpp"
+#include "agent/door/resource_names.hpp"
 #include "tests/unit/door/recording.hpp"
 
 extern "C" int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t export_table);
@@ -19,6 +20,10 @@ namespace {
 struct Client {
   std::array<NvtxFunctionPointer, NVTX_CBID_CORE_SIZE> core{};
   std::array<NvtxFunctionPointer, NVTX_CBID_CORE2_SIZE> domains{};
+  std::array<NvtxFunctionPointer, NVTX_CBID_CUDA_SIZE> cuda{};
+  std::array<NvtxFunctionPointer, NVTX_CBID_CUDART_SIZE> cudart{};
+  std::array<NvtxFunctionPointer*, NVTX_CBID_CUDA_SIZE + 1> cuda_table{};
+  std::array<NvtxFunctionPointer*, NVTX_CBID_CUDART_SIZE + 1> cudart_table{};
   std::array<NvtxFunctionPointer*, NVTX_CBID_CORE_SIZE + 1> core_table{};
   std::array<NvtxFunctionPointer*, NVTX_CBID_CORE2_SIZE + 1> domain_table{};
 } client;
@@ -27,6 +32,16 @@ int module_table(NvtxCallbackModule module, NvtxFunctionTable* table, unsigned* 
   if (module == NVTX_CB_MODULE_CORE) {
     *table = client.core_table.data();
     *size = NVTX_CBID_CORE_SIZE;
+    return 1;
+  }
+  if (module == NVTX_CB_MODULE_CUDA) {
+    *table = client.cuda_table.data();
+    *size = NVTX_CBID_CUDA_SIZE;
+    return 1;
+  }
+  if (module == NVTX_CB_MODULE_CUDART) {
+    *table = client.cudart_table.data();
+    *size = NVTX_CBID_CUDART_SIZE;
     return 1;
   }
   if (module != NVTX_CB_MODULE_CORE2) return 0;
@@ -57,10 +72,19 @@ class NvtxTest : public testing::Test {
     for (std::size_t i = 1; i < client.domains.size(); ++i) {
       client.domain_table[i] = &client.domains[i];
     }
+    for (std::size_t i = 1; i < client.cuda.size(); ++i) client.cuda_table[i] = &client.cuda[i];
+    for (std::size_t i = 1; i < client.cudart.size(); ++i) {
+      client.cudart_table[i] = &client.cudart[i];
+    }
     open_nvtx_door(true);
     EXPECT_EQ(InitializeInjectionNvtx2(export_table), 1);
   }
-  ~NvtxTest() override { open_nvtx_door(false); }
+  ~NvtxTest() override {
+    for (const ring::NamedPlace& place : recording.ring().header().named_resources) {
+      if (const auto name = place.load()) name_resource(name->kind, name->handle, "");
+    }
+    open_nvtx_door(false);
+  }
 
   int push(const char* name) { return core<int(const char*)>(NVTX_CBID_CORE_RangePushA)(name); }
   int pop() { return core<int()>(NVTX_CBID_CORE_RangePop)(); }
@@ -75,6 +99,55 @@ TEST_F(NvtxTest, ClosedDoorTellsTheClientThatThereIsNoTool) {
   EXPECT_EQ(InitializeInjectionNvtx2(export_table), 0);
   open_nvtx_door(true);
   EXPECT_EQ(InitializeInjectionNvtx2(nullptr), 0);
+}
+
+TEST_F(NvtxTest, NamesOfStreamsDevicesContextsAndThreads) {
+  const auto call = [](const auto& functions, unsigned id, auto handle, auto name) {
+    reinterpret_cast<void (*)(decltype(handle), decltype(name))>(functions[id])(handle, name);
+  };
+  call(client.cudart, NVTX_CBID_CUDART_NameCudaStreamA, reinterpret_cast<void*>(0x10), "a");
+  call(client.cudart, NVTX_CBID_CUDART_NameCudaStreamW, reinterpret_cast<void*>(0x20), L"b\u00e4");
+  call(client.cuda, NVTX_CBID_CUDA_NameCuStreamA, reinterpret_cast<void*>(0x30), "c");
+  call(client.cuda, NVTX_CBID_CUDA_NameCuContextW, reinterpret_cast<void*>(0x40), L"d");
+  call(client.cuda, NVTX_CBID_CUDA_NameCuDeviceA, 5, "e");
+  call(client.cudart, NVTX_CBID_CUDART_NameCudaDeviceW, -1, L"f");
+  call(client.core, NVTX_CBID_CORE_NameOsThreadA, std::uint32_t{7}, "g");
+  call(client.core, NVTX_CBID_CORE_NameOsThreadW, std::uint32_t{8}, static_cast<wchar_t*>(nullptr));
+  EXPECT_EQ(client.cuda[NVTX_CBID_CUDA_NameCuEventA], nullptr) << "no use for names of events";
+  std::string named;
+  for (const ring::NamedPlace& place : recording.ring().header().named_resources) {
+    const auto name = place.load();
+    if (!name) continue;
+    named += std::to_string(static_cast<int>(name->kind)) + ":" + std::to_string(name->handle) +
+             ":" + std::string(recording.ring().name(name->name)) + " ";
+  }
+  EXPECT_EQ(named, "1:16:a 1:32:b\u00e4 1:48:c 3:64:d 2:5:e 2:4294967295:f 4:7:g ");
+}
+
+TEST_F(NvtxTest, ResourcesOfADomainAreNamesToo) {
+  const auto create = domains<nvtxResourceHandle_t(nvtxDomainHandle_t, nvtxResourceAttributes_t*)>(
+      NVTX_CBID_CORE2_DomainResourceCreate);
+  nvtxResourceAttributes_t attributes{};
+  attributes.size = sizeof attributes;
+  attributes.identifierType = 5 << 16 | 1;  // NVTX_RESOURCE_TYPE_CUDART_STREAM
+  attributes.identifier.pValue = reinterpret_cast<void*>(0x50);
+  attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
+  attributes.message.ascii = "by resource";
+  EXPECT_EQ(create(nullptr, &attributes), nullptr) << "as without a tool";
+  attributes.identifier.pValue = reinterpret_cast<void*>(0x60);
+  attributes.message.ascii = nullptr;
+  create(nullptr, &attributes);
+  attributes.message.ascii = "a mutex";
+  attributes.identifierType = NVTX_RESOURCE_TYPE_GENERIC_POINTER;
+  create(nullptr, &attributes);
+  attributes.size = 8;
+  create(nullptr, &attributes);
+  create(nullptr, nullptr);
+  std::string named;
+  for (const ring::NamedPlace& place : recording.ring().header().named_resources) {
+    if (const auto name = place.load()) named += recording.ring().name(name->name);
+  }
+  EXPECT_EQ(named, "by resource");
 }
 
 TEST_F(NvtxTest, PushAndPopAreOneRange) {

@@ -53,6 +53,11 @@ class CraftedDevice : public CraftedRing {
     return arrive(record);
   }
 
+  void named(std::size_t place, ring::Named kind, std::uint64_t handle, const std::string& text,
+             std::uint64_t since = 0, std::uint64_t until = 0) {
+    ring().header().named_resources[place].store({kind, name(text), handle, since, until});
+  }
+
   std::uint32_t name(const std::string& text) {
     const auto [found, is_new] = names_.try_emplace(text);
     if (is_new) found->second = ring().add_name(text);
