@@ -12,7 +12,8 @@ namespace traceagent::transparency {
 [[gnu::format(printf, 1, 2)]] void say(const char* format, ...);
 
 /// A synchronization, then calls that are refused, which works in a forked child too. Says where a
-/// call changed errno; returns the sum of the results.
+/// call of the main thread changed errno, as long as no device is used; returns the sum of the
+/// results.
 int call_often(int calls = 5);
 
 /// Allocates, copies, fills and runs a host function on the device. The first error or 0.
