@@ -164,7 +164,15 @@ State WindowKeeper::before(std::uint64_t step) const noexcept {
   return is_active ? State::warmup : State::wait;
 }
 
-void WindowKeeper::on_step_begin(std::uint64_t step, std::uint64_t ticks) noexcept {
+// Steps of several threads are heard in another order than the clock was read in.
+std::uint64_t WindowKeeper::in_order(std::uint64_t ticks) noexcept {
+  latest_edge_ticks_ = std::max(latest_edge_ticks_, ticks);
+  return latest_edge_ticks_;
+}
+
+void WindowKeeper::on_step_begin(std::uint64_t step, std::uint64_t heard_ticks) noexcept {
+  if (step < latest_step_) latest_edge_ticks_ = 0;  // counted anew: what was before is of no step
+  const std::uint64_t ticks = in_order(heard_ticks);
   discard_startup(ticks);
   if (passed_over_end(step)) close_window(latest_step_, ticks);
   // Detection found a longer period (micro batches were no steps) and counts anew from the start:
@@ -206,7 +214,8 @@ void WindowKeeper::close_window(std::uint64_t step, std::uint64_t ticks) noexcep
   window_ = nullptr;
 }
 
-void WindowKeeper::on_step_end(std::uint64_t step, std::uint64_t ticks) noexcept {
+void WindowKeeper::on_step_end(std::uint64_t step, std::uint64_t heard_ticks) noexcept {
+  const std::uint64_t ticks = in_order(heard_ticks);
   edge_of(ring_, step).end_ticks.store(ticks, std::memory_order_release);
   if (action_of(step) != Action::active_and_save) return;
   if (lacked_slot_) {

@@ -49,6 +49,7 @@ class WindowKeeper final : public StepListener {
   }
 
  private:
+  std::uint64_t in_order(std::uint64_t ticks) noexcept;
   static constexpr std::uint64_t no_step = UINT64_MAX;
 
   void enter(State state) noexcept;
@@ -75,6 +76,7 @@ class WindowKeeper final : public StepListener {
   std::uint64_t shift_ = 0;
   std::uint64_t shifted_epoch_ = 0;
   std::uint64_t latest_step_ = 0;
+  std::uint64_t latest_edge_ticks_ = 0;
   bool lacked_slot_ = false;  // in this cycle
   std::atomic<std::uint64_t> cycles_lost_{0};
   std::uint32_t cycle_ = 0;

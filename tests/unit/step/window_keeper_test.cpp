@@ -74,6 +74,17 @@ TEST_F(WindowKeeperTest, IsOffWithTheEndOfTheLastActiveStep) {
   EXPECT_EQ(mode_of(CallClass::collective), Mode::pass);
 }
 
+TEST_F(WindowKeeperTest, EdgesAreInTheOrderOfTime) {
+  keeper({.warmup = 0, .active = 2, .repeat = 1});
+  keeper_->on_step_begin(0, 100);
+  keeper_->on_step_end(0, 90);
+  keeper_->on_step_begin(1, 90);
+  EXPECT_EQ(header().steps[0].end_ticks.load(), 100u);
+  EXPECT_EQ(header().steps[1].begin_ticks.load(), 100u);
+  keeper_->on_step_end(1, 120);
+  EXPECT_EQ(closed(), (std::vector<Seen>{{0, 1, 100, 120}}));
+}
+
 TEST_F(WindowKeeperTest, EachCycleIsAWindow) {
   keeper({.wait = 1, .warmup = 0, .active = 2, .repeat = 3});
   run_steps(0, 12);
