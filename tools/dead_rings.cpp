@@ -31,10 +31,13 @@ bool has_living_owner(const std::string& path) {
 }
 
 // <ring.folder>/traceagent-<uid>/<run>/<ring>: three levels and no link.
-std::map<fs::path, std::vector<std::string>> rings_by_run(const std::string& folder) {
+std::map<fs::path, std::vector<std::string>> rings_by_run(const std::string& folder,
+                                                          std::error_code& error) {
   constexpr int deepest = 2;
   std::map<fs::path, std::vector<std::string>> rings;
-  std::error_code error;
+  // Folders of others within it are passed over; itself it must be readable.
+  const fs::directory_iterator itself(folder, error);
+  if (error) return rings;
   fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error);
   for (const fs::recursive_directory_iterator end; !error && at != end; at.increment(error)) {
     if (at.depth() >= deepest) at.disable_recursion_pending();
@@ -47,7 +50,12 @@ std::map<fs::path, std::vector<std::string>> rings_by_run(const std::string& fol
 }
 
 void add_folder(const std::string& folder, DeadRings& found) {
-  for (auto& [run, paths] : rings_by_run(folder)) {
+  std::error_code error;
+  const auto rings = rings_by_run(folder, error);
+  if (error) {
+    found.problems.push_back(folder + ": " + error.message() + ": its rings are not recovered");
+  }
+  for (auto [run, paths] : rings) {
     std::sort(paths.begin(), paths.end());
     const bool goes_on = std::any_of(paths.begin(), paths.end(), has_living_owner);
     auto& into = goes_on ? found.left : found.paths;
@@ -57,8 +65,9 @@ void add_folder(const std::string& folder, DeadRings& found) {
 
 // Only what the agent makes there: a ring may have been copied to anywhere.
 bool is_agents_note(const std::string& name) {
-  return name == "output" || name == "keeper" || name.starts_with("claim-rank") ||
-         name.starts_with("merge") || name.ends_with("-problem") || name.ends_with(".files");
+  return name == "output" || name == "aside" || name == "older" || name == "keeper" ||
+         name.starts_with("claim-rank") || name.starts_with("merge") ||
+         name.ends_with("-problem") || name.ends_with(".files");
 }
 
 void remove_empty_run(const fs::path& run) {
@@ -160,12 +169,15 @@ std::string users_ring_folder(const std::string& ring_folder) {
   return ring_folder + "/traceagent-" + std::to_string(geteuid());
 }
 
-void remove_dead_ring(const std::string& path) {
+std::string remove_dead_ring(const std::string& path) {
   std::error_code ignored;
-  fs::remove(path, ignored);
+  std::error_code error;
+  fs::remove(path, error);
+  if (error) return path + ": " + error.message() + ": recovered, and not removed";
   fs::remove(ring::written_files_path(path), ignored);
   const fs::path run = fs::path(path).parent_path();
   if (run.parent_path().filename().string().starts_with("traceagent-")) remove_empty_run(run);
+  return {};
 }
 
 }  // namespace traceagent::tools

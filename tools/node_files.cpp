@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <limits>
 #include <set>
 
 #include "agent/drain/file_names.hpp"
@@ -26,6 +28,9 @@ struct NodeOfRun {
   std::int64_t first_rank = 0;
   std::int64_t ranks = 0;
   std::uint32_t pid = 0;  // of one of its processes
+  // Another run of the same key has files there too, which begin before or from here on (ns).
+  std::int64_t since_ns = 0;
+  std::int64_t until_ns = std::numeric_limits<std::int64_t>::max();
   bool gzip = false;
   bool overwrite = false;
 };
@@ -60,6 +65,14 @@ bool describe(const std::string& path, NodeOfRun& node) {
   return sound;
 }
 
+// Notes that the agent leaves where it finds the folder of an older run of its key.
+void read_notes(const fs::path& run, NodeOfRun& node) {
+  std::ifstream(run / "older") >> node.since_ns;
+  if (std::ifstream aside(run / "aside"); aside) {
+    aside >> node.until_ns;
+  }
+}
+
 enum class Kind { other, rank_file, node_file };
 
 Kind kind_of(const std::string& path, const NodeOfRun& node) {
@@ -69,7 +82,9 @@ Kind kind_of(const std::string& path, const NodeOfRun& node) {
     return Kind::other;
   }
   const std::string& about = reader.header().distributed_info;
-  const bool is_of_node = trace::string_member(about, "run_key").value_or("") == node.run_key &&
+  const std::int64_t base_ns = reader.header().base_ns;
+  const bool is_of_node = base_ns >= node.since_ns && base_ns < node.until_ns &&
+                          trace::string_member(about, "run_key").value_or("") == node.run_key &&
                           trace::integer_member(about, "node_rank").value_or(0) == node.node_rank;
   if (!is_of_node) {
     return Kind::other;
@@ -127,6 +142,7 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
   if (!is_known || node.path.empty()) {
     return made;
   }
+  read_notes(fs::path(rings_of_run.front()).parent_path(), node);
   const std::vector<std::string> files = rank_files(rings_of_run, node);
   if (files.empty()) {
     return made;

@@ -1,6 +1,7 @@
 #include "agent/process/node_merge.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "agent/drain/file_names.hpp"
@@ -8,6 +9,7 @@
 #include "agent/process/agent.hpp"
 #include "agent/process/node_view.hpp"
 #include "agent/process/notices.hpp"
+#include "agent/process/older_run.hpp"
 #include "agent/ring/written_files.hpp"
 #include "agent/trace/merge.hpp"
 
@@ -150,10 +152,15 @@ bool say_bad_inputs(const trace::MergeReport& report) {
 }
 
 void merge(const Agent& agent, Inputs& inputs) {
-  const drain::NamedFile node = drain::node_file_name(agent.ring.ring);
+  drain::NamedFile node = drain::node_file_name(agent.ring.ring);
   if (!node.problem.empty()) return say_problem("output.merged: " + node.problem);
+  std::optional<RunFile> there = run_file(node.path, agent.identity.run_key);
+  if (there && there->base_ns < older_run_until_ns(agent.run_folder)) {
+    node.path = drain::with_pid(node.path, static_cast<std::uint32_t>(agent.pid));
+    there = run_file(node.path, agent.identity.run_key);
+  }
   // A node file of this run was made by one who saw less: this one holds all that it holds.
-  const bool is_there = run_file(node.path, agent.identity.run_key).has_value();
+  const bool is_there = there.has_value();
   if (is_there || inputs.may_lack_files || !missing_ranks(agent, inputs).empty()) {
     add_files_of_folder(agent, inputs);
   }

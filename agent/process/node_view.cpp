@@ -6,6 +6,7 @@
 #include "agent/drain/file_names.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
+#include "agent/process/older_run.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -78,7 +79,8 @@ NodeRankFiles node_rank_files(const Agent& agent) {
   const auto named =
       config::format_name(agent.options.output_folder, drain::run_variables(agent.ring.ring));
   if (named.problem.empty()) folder = named.name;
-  return {folder, agent.identity.run_key, agent.identity.node_rank};
+  return {folder, agent.identity.run_key, agent.identity.node_rank,
+          older_run_until_ns(agent.run_folder)};
 }
 
 NodeView wait_for_node(const Agent& agent) {

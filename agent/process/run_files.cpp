@@ -20,12 +20,17 @@ std::optional<RunFile> run_file(const std::string& path, const std::string& run_
   file.path = path;
   file.rank = header.rank;
   file.node_rank = trace::integer_member(header.distributed_info, "node_rank").value_or(0);
+  file.base_ns = header.base_ns;
   file.is_merged = !header.sources.empty();
   return file;
 }
 
-NodeRankFiles::NodeRankFiles(std::string folder, std::string run_key, std::int64_t node_rank)
-    : folder_(std::move(folder)), run_key_(std::move(run_key)), node_rank_(node_rank) {}
+NodeRankFiles::NodeRankFiles(std::string folder, std::string run_key, std::int64_t node_rank,
+                             std::int64_t since_ns)
+    : folder_(std::move(folder)),
+      run_key_(std::move(run_key)),
+      node_rank_(node_rank),
+      since_ns_(since_ns) {}
 
 const std::vector<RunFile>& NodeRankFiles::look() {
   DIR* entries = opendir(folder_.c_str());
@@ -34,7 +39,8 @@ const std::vector<RunFile>& NodeRankFiles::look() {
     // Files that are being written are hidden; under its final name each is whole.
     if (entry->d_name[0] == '.' || !known_.insert(entry->d_name).second) continue;
     std::optional<RunFile> file = run_file(folder_ + "/" + entry->d_name, run_key_);
-    if (file && !file->is_merged && file->node_rank == node_rank_) {
+    const bool is_wanted = file && !file->is_merged && file->node_rank == node_rank_;
+    if (is_wanted && file->base_ns >= since_ns_) {
       files_.push_back(std::move(*file));
     }
   }

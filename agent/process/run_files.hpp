@@ -14,6 +14,7 @@ struct RunFile {
   std::string path;
   std::int64_t rank = 0;
   std::int64_t node_rank = 0;
+  std::int64_t base_ns = 0;
   bool is_merged = false;
 };
 
@@ -24,13 +25,15 @@ std::optional<RunFile> run_file(const std::string& path, const std::string& run_
 // is opened once.
 class NodeRankFiles {
  public:
-  NodeRankFiles(std::string folder, std::string run_key, std::int64_t node_rank);
+  // What began before `since_ns` is an older run's of the same key.
+  NodeRankFiles(std::string folder, std::string run_key, std::int64_t node_rank,
+                std::int64_t since_ns = 0);
   const std::vector<RunFile>& look();
 
  private:
   const std::string folder_;
   const std::string run_key_;
-  const std::int64_t node_rank_;
+  const std::int64_t node_rank_, since_ns_;
   std::set<std::string> known_;
   std::vector<RunFile> files_;
 };

@@ -1,7 +1,6 @@
 #include "agent/process/run_folder.hpp"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,12 +8,11 @@
 #include <cerrno>
 #include <cstring>
 
-#include "agent/event/uninterrupted.hpp"
+#include "agent/process/note_file.hpp"
+#include "agent/process/older_run.hpp"
 
 namespace traceagent::process {
 namespace {
-
-constexpr std::size_t longest_text = 1 << 20;
 
 // A run key may hold anything a scheduler puts into its variables.
 std::string as_file_name(const std::string& key) {
@@ -63,40 +61,10 @@ std::vector<std::string> names_in(const std::string& folder, int& error) {
   return names;
 }
 
-int create_new(const std::string& path) {
-  return event::uninterrupted([&] {
-    return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  });
-}
-
-void write_text(int fd, const std::string& text) {
-  const ssize_t written = write(fd, text.data(), text.size());
-  static_cast<void>(written);  // in tmpfs; a lost line costs one file in the merge, which says so
-}
-
-std::string read_text(const std::string& path) {
-  std::string text;
-  const int fd =
-      event::uninterrupted([&] { return open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC); });
-  if (fd < 0) return text;
-  char buffer[4096];
-  ssize_t got = 1;
-  while (text.size() < longest_text && got > 0) {
-    got = event::uninterrupted([&] { return read(fd, buffer, sizeof buffer); });
-    if (got > 0) text.append(buffer, static_cast<std::size_t>(got));
-  }
-  close(fd);
-  return text;
-}
-
 // True if this process is the one that made the claim.
 bool claim(const std::string& path, int pid) {
   const std::string own = std::to_string(pid) + "\n";
-  const int fd = create_new(path);
-  if (fd < 0) return read_text(path) == own;  // ours before an exec
-  write_text(fd, own);
-  close(fd);
-  return true;
+  return make_note(path, own) || read_note(path) == own;  // ours before an exec
 }
 
 }  // namespace
@@ -125,6 +93,7 @@ std::int64_t claim_rank(const RunFolder& folder, std::int64_t rank, int pid) {
   if (folder.path.empty()) return 0;
   const std::string base = folder.path + "/claim-rank" + std::to_string(rank);
   if (claim(base, pid)) return 0;
+  if (set_dead_run_aside(folder, base, pid) && claim(base, pid)) return 0;
   constexpr std::int64_t most_claimants = 1000;
   for (std::int64_t number = 1; number < most_claimants; ++number) {
     if (claim(base + "." + std::to_string(number), pid)) return number;
@@ -158,11 +127,8 @@ std::vector<std::string> ring_paths(const RunFolder& folder, std::string* proble
 
 bool be_first(const RunFolder& folder, const std::string& topic) {
   if (folder.path.empty()) return true;
-  const int fd = create_new(folder.path + "/" + topic);
   // No room for the note: better twice than never.
-  if (fd < 0) return errno != EEXIST;
-  close(fd);
-  return true;
+  return make_note(folder.path + "/" + topic, "") || errno != EEXIST;
 }
 
 bool has_been(const RunFolder& folder, const std::string& topic) {

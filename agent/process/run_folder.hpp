@@ -6,6 +6,7 @@
 //                                           <R>-<pid>-<n>.files    the trace files it has written
 //                                           output                 verdict on the output folder
 //                                           merge, …               see be_first()
+//                                           aside, older           see claim_rank()
 
 #include <cstdint>
 #include <string>
@@ -21,7 +22,13 @@ struct RunFolder {
 // Makes the user's folder (0700, refused if it belongs to someone else) and the run's within it.
 RunFolder make_run_folder(const std::string& ring_folder, const std::string& run_key);
 
-// "" for the process that is the rank; for a later one that claims it too its number, 1, 2, ….
+// 0 for the process that is the rank; for a later one that claims it too its number, 1, 2, ….
+//
+// Runs that have no id of their job may share a key with an older one that was killed. Where the
+// rank is claimed by a process that is dead, and so are all others of the folder, it is that one's:
+// it is set aside as <run key>.dead-<pid>, for `traceagent recover`, and the run gets a new one.
+// The notes `aside` there and `older` here hold the time (CLOCK_REALTIME ns) between the two runs'
+// files.
 std::int64_t claim_rank(const RunFolder& folder, std::int64_t rank, int pid);
 
 // A path for this process's ring that does not exist yet. "" without a folder.

@@ -109,6 +109,35 @@ def test_no_merge():
             check(not (place.path / "out/node0.json").exists(), f"{words}, {more}: {place.files()}")
 
 
+def test_same_key_again():
+    """A run that has no id of its own is killed; the next of the same key is not mixed with it."""
+    with Place() as place:
+        variables = [own | {"TRACEAGENT_SCHEDULE": "wait=0,warmup=1,active=2,repeat=0"} for own in place.ranks(2)]
+        variables = [own | {"TRACEAGENT_OUTPUT_FOLDER": "out"} for own in variables]
+        first = [place.start([STEADY, 1000, 10, 10_000], own) for own in variables]
+        wait_for_files(place, 4)
+        for process in first:
+            process.kill()
+            end_of(process)
+        files = set(place.files())
+        second = [end_of(process) for process in
+                  [place.start([STEADY, 20, 10, 10_000], own) for own in variables]]
+        check([each.code for each in second] == [3, 3], f"the second run: {second}")
+        lines = [line for each in second for line in each.lines()]
+        check(sum("an earlier run of this name was killed" in line for line in lines) == 1, f"{lines}")
+        trace = place.trace("out/node0.json")
+        check(sorted({event["pid"] for event in calls_in(trace)}) == [0, 1], "second claimants")
+        pids = {process.pid for process in first}
+        merged = {about["identity"]["pid"] for about in trace["traceagent"]["merged"]}
+        check(not merged & pids and trace["complete"] is True, f"the first run's files are in it: {merged}, {pids}")
+        result = recover(place)
+        check(result.code == 0 and "2 ranks" in result.out and place.left_in_memory() == [], f"the first: {result}")
+        older = [name for name in set(place.files()) - files if name.startswith("out/node0-pid")]
+        if check(len(older) == 1, f"{place.files()}"):
+            merged = {about["identity"]["pid"] for about in place.trace(older[0])["traceagent"]["merged"]}
+            check(merged == pids, f"the first run's node file: {merged}, {pids}")
+
+
 def test_ring_not_made():
     """Its process was killed before the ring was a ring."""
     with Place() as place:
@@ -245,7 +274,7 @@ def test_damaged():
 def main():
     need(LIBRARY, "the library")
     need(TRACEAGENT, "the tool")
-    for test in (test_two_ranks, test_nobody_left_to_merge, test_zero_begins_late, test_no_merge, test_ring_not_made,
+    for test in (test_two_ranks, test_nobody_left_to_merge, test_zero_begins_late, test_no_merge, test_same_key_again, test_ring_not_made,
                  test_living, test_several_runs, test_usage, test_damaged):
         started = time.monotonic()
         test()
