@@ -92,7 +92,11 @@ bool recover_run(const std::vector<std::string>& rings, const RecoverArguments& 
     }
   }
   if (!arguments.keep) {
-    for (const std::string& path : done) remove_dead_ring(path);
+    for (const std::string& path : done) {
+      const std::string problem = remove_dead_ring(path);
+      if (!problem.empty()) say(problem);
+      ok = problem.empty() && ok;
+    }
   }
   return ok;
 }
@@ -118,20 +122,22 @@ int recover_rings(const RecoverArguments& arguments) {
   const std::vector<std::string> inputs =
       arguments.inputs.empty() ? default_inputs() : arguments.inputs;
   std::error_code ignored;
-  const bool is_empty = arguments.inputs.empty() && !fs::exists(inputs.front(), ignored);
+  const bool is_empty =
+      arguments.inputs.empty() && !fs::exists(inputs.front(), ignored) && !ignored;
   if (arguments.wait && !wait_for_end_of_run(inputs.front())) return exit_ok;
   if (!arguments.log.empty()) print_into(arguments.log);
   const DeadRings rings = is_empty ? DeadRings{} : find_dead_rings(inputs);
   for (const std::string& path : rings.left) {
     std::cout << path << ": left: its run still goes on and will recover it at its end\n";
   }
-  if (rings.paths.empty() && rings.left.empty()) {
+  for (const std::string& problem : rings.problems) say(problem);
+  if (rings.paths.empty() && rings.left.empty() && rings.problems.empty()) {
     std::cout << inputs.front() << ": no ring of a dead process\n";
   }
   if (arguments.inputs.empty() && !arguments.all && !is_one_run(rings)) {
     return exit_usage;
   }
-  bool ok = true;
+  bool ok = rings.problems.empty();
   for (const std::string& run : runs_of(rings.paths)) {
     ok = recover_run(rings_in(run, rings.paths), arguments) && ok;
   }

@@ -7,7 +7,8 @@ namespace traceagent::tools {
 
 struct DeadRings {
   std::vector<std::string> paths;
-  std::vector<std::string> left;  // rings of runs that still go on
+  std::vector<std::string> left;      // rings of runs that still go on
+  std::vector<std::string> problems;  // folders that cannot be read: one line each
 };
 
 // Files as they are named; of a folder all rings within it, but for those of runs of which some
@@ -29,7 +30,8 @@ std::string users_ring_folder(const std::string& ring_folder);
 // their folder; `users_folder` itself, if nothing is in it.
 void remove_ringless_runs(const std::string& users_folder);
 
-// Removes the ring and its list, then its run's folder if no other ring is in it.
-void remove_dead_ring(const std::string& path);
+// Removes the ring and its list, then its run's folder if no other ring is in it. Returns one line
+// where the ring stays.
+std::string remove_dead_ring(const std::string& path);
 
 }  // namespace traceagent::tools
