@@ -166,6 +166,8 @@ void check_device(std::string_view metadata, CheckReport& report) {
                "device work", " launches ", report);
   check_causes(metadata, member(*device, "work_without_launch").value_or(""), lost_launches,
                "launches", " kernels, copies or sets ", report);
+  check_causes(metadata, member(*device, "nccl_kernels_without_call").value_or(""), lost_calls,
+               "collectives", " kernels of NCCL's ", report);
   std::string calls;
   trace::for_each_member(member(*device, "calls_only_cupti_saw").value_or(""),
                          [&](std::string_view name, std::string_view count) {

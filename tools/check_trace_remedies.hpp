@@ -45,6 +45,15 @@ inline constexpr Remedy lost_launches[] = {
     {"unknown", "were launched by no call that was seen", "report this as a bug"},
 };
 
+// Of "nccl_kernels_without_call"; of those "in_graph" the call is at the capture.
+inline constexpr Remedy lost_calls[] = {
+    {"several_calls", "may carry out one of several calls",
+     "set doors.nccl_plugin to true, with NCCL 2.23 or newer"},
+    {"no_call", "carry out no call that was seen", "set doors.nccl and doors.nccl_plugin to true"},
+    {"call_lost", "lost the record of their call: see the losses",
+     "raise ring.size and device.buffers"},
+};
+
 // Of both, in the file of a process that died: nothing can be set to have it otherwise.
 inline constexpr Remedy lost_with_process[] = {
     {"device_late", "device work was in CUPTI's buffers when the process died", ""},

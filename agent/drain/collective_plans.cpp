@@ -75,10 +75,17 @@ CollectivePlans::CollectivePlans(const ring::Ring& ring, const event::TickConver
   for (const auto& [thread_id, records] : join_nameless(nameless, matcher, end_ticks)) {
     add_events(thread_id, "NCCL", records, threads);
   }
+  std::sort(of_kernels_.begin(), of_kernels_.end(), [](const JoinedPlan& a, const JoinedPlan& b) {
+    return a.told.thread_id != b.told.thread_id ? a.told.thread_id < b.told.thread_id
+                                                : begins_earlier(a.told.record, b.told.record);
+  });
   add_lanes(clock, told.parts, threads);
 }
 
-void CollectivePlans::keep(const Record& call, const Record& plan) {
+void CollectivePlans::keep(const Record& call, const ToldPlan& told) {
+  const Record& plan = *told.record;
+  // What copy engines do has no kernel.
+  if (event::plan_kind_of(plan) == PlanKind::collective) of_kernels_.push_back({told, &call});
   Joined& joined = joined_[&call];
   if (joined.first == nullptr) joined.first = &plan;
   ++joined.operations;
@@ -94,7 +101,7 @@ std::vector<ToldPlan> CollectivePlans::join_named(const std::vector<ToldPlan>& p
     if (number == 0) {
       nameless.push_back(told);
     } else if (const Record* call = matcher.named(number)) {
-      keep(*call, *told.record);
+      keep(*call, told);
       matcher.match(*call, *told.record);
     } else if (begin_of(*told.record) < end_ticks) {
       ++of_other_windows_;
@@ -109,18 +116,19 @@ CollectivePlans::ByThread CollectivePlans::join_nameless(const std::vector<ToldP
   ByThread events;
   for (const ToldPlan& told : plans) {
     if (const Record* call = matcher.find(told)) {
-      keep(*call, *told.record);
+      keep(*call, told);
       matcher.match(*call, *told.record);
     } else if (begin_of(*told.record) < end_ticks) {
       ++unseen_calls_;
-      if (const Record* made = as_call(*told.record)) events[told.thread_id].push_back(made);
+      if (const Record* made = as_call(told)) events[told.thread_id].push_back(made);
     }
   }
   return events;
 }
 
 // Like a wrapper's record. Its stream and its reduction are not told.
-const Record* CollectivePlans::as_call(const Record& plan_record) {
+const Record* CollectivePlans::as_call(const ToldPlan& told) {
+  const Record& plan_record = *told.record;
   const auto kind = collective_of(static_cast<api::Function>(plan_record.function));
   if (!kind) return nullptr;
   const event::CollectivePlan plan = event::collective_plan_of(plan_record);
@@ -138,7 +146,7 @@ const Record* CollectivePlans::as_call(const Record& plan_record) {
   made.args[2] = plan.datatype | std::uint64_t{0xff} << 8 |
                  std::uint64_t{static_cast<std::uint32_t>(plan.peer)} << 32;
   made.args[3] = 0;
-  keep(made, plan_record);
+  keep(made, told);
   joined_[&made].no_wrapper_saw = true;
   ++shown_calls_;
   return &made;

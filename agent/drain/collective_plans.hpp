@@ -43,6 +43,8 @@ class CollectivePlans {
 
   // nullptr where NCCL told nothing of this call.
   const Joined* of(const event::Record& call) const;
+  // The plans of kernels, by thread and begin.
+  const std::vector<JoinedPlan>& of_kernels() const noexcept { return of_kernels_; }
   // The record of the ring that an event stands for: itself, but for a call that no wrapper saw.
   const event::Record& in_ring(const event::Record& record) const;
 
@@ -54,17 +56,18 @@ class CollectivePlans {
  private:
   using ByThread = std::map<std::uint32_t, std::vector<const event::Record*>>;
 
-  void keep(const event::Record& call, const event::Record& plan);
+  void keep(const event::Record& call, const ToldPlan& told);
   std::vector<ToldPlan> join_named(const std::vector<ToldPlan>& plans, PlanMatcher& matcher,
                                    std::uint64_t end_ticks);
   ByThread join_nameless(const std::vector<ToldPlan>& plans, PlanMatcher& matcher,
                          std::uint64_t end_ticks);
-  const event::Record* as_call(const event::Record& plan);
+  const event::Record* as_call(const ToldPlan& told);
   const event::Record* at_gpu_time(const event::Record& part, const event::TickConverter& clock);
   void add_lanes(const event::TickConverter& clock, const std::vector<const event::Record*>& parts,
                  std::vector<ThreadEvents>& threads);
 
   std::unordered_map<const event::Record*, Joined> joined_;
+  std::vector<JoinedPlan> of_kernels_;
   std::deque<event::Record> made_;
   std::uint64_t seen_ = 0, unseen_calls_ = 0, shown_calls_ = 0, of_other_windows_ = 0, parts_ = 0;
 };

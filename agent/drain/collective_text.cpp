@@ -1,5 +1,8 @@
 #include "agent/drain/collective_text.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "agent/api/function.hpp"
 #include "agent/drain/collective_terms.hpp"
 #include "agent/event/plan_record.hpp"
@@ -135,23 +138,23 @@ void for_each_in_group(const std::vector<const Record*>& records, std::uint32_t 
 
 }  // namespace
 
-CollectiveTerms terms_of_kernel(const ring::Ring& ring, const ThreadEvents& thread,
-                                std::uint32_t index, std::string_view kernel) {
-  CollectiveTerms terms;
+bool may_carry_out(std::string_view kernel, const Record& collective) noexcept {
+  return collective.detail < 32 && (kinds_of_kernel(kernel) >> collective.detail & 1) != 0;
+}
+
+std::vector<const Record*> calls_of_kernel(const ThreadEvents& thread, std::uint32_t index,
+                                           std::string_view kernel) {
   const Record& call = *thread.records[index];
-  if (call.layout == Layout::collective) add_collective(ring, call, terms);
-  if (!is(call, Function::ncclGroupEnd)) return terms;
-  const std::uint32_t kinds = kinds_of_kernel(kernel);
+  if (call.layout == Layout::collective) return {&call};
+  if (!is(call, Function::ncclGroupEnd)) return {};
   std::vector<const Record*> all, fitting;
   for_each_in_group(thread.records, index, [&](const Record& record) {
     all.push_back(&record);
-    if (record.detail < 32 && (kinds >> record.detail & 1) != 0) fitting.push_back(&record);
+    if (may_carry_out(kernel, record)) fitting.push_back(&record);
   });
-  const auto& meant = fitting.empty() ? all : fitting;
-  for (auto record = meant.rbegin(); record != meant.rend(); ++record) {
-    add_collective(ring, **record, terms);
-  }
-  return terms;
+  std::vector<const Record*>& meant = fitting.empty() ? all : fitting;
+  std::reverse(meant.begin(), meant.end());
+  return std::move(meant);
 }
 
 }  // namespace traceagent::drain

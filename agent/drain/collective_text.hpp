@@ -30,9 +30,13 @@ void add_collective(const ring::Ring& ring, const event::Record& record,
 void write_collective(trace::EventWriter& writer, const ring::Ring& ring,
                       const CollectiveTerms& terms);
 
-// What an NCCL kernel carries out: the collective of the call that launched it, `index` in the
-// thread's records; of a group's end those of the group that a kernel of this name may be about.
-CollectiveTerms terms_of_kernel(const ring::Ring& ring, const ThreadEvents& thread,
-                                std::uint32_t index, std::string_view kernel);
+// The collectives that an NCCL kernel carries out: the one of the call that launched it, `index` in
+// the thread's records; of a group's end those of the group that a kernel of this name may be
+// about.
+std::vector<const event::Record*> calls_of_kernel(const ThreadEvents& thread, std::uint32_t index,
+                                                  std::string_view kernel);
+
+// False where the kernel's name says that it is about another kind of collective.
+bool may_carry_out(std::string_view kernel, const event::Record& collective) noexcept;
 
 }  // namespace traceagent::drain

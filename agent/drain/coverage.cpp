@@ -74,6 +74,9 @@ JsonObject device_object(const ring::Ring& ring, const DeviceMatch& match) {
       .add("launches_without_work", counts_object(match.launches_without_work))
       .add("work_without_launch", counts_object(match.work_without_launch))
       .add("calls_only_cupti_saw", counts_object(match.calls_only_cupti_saw));
+  if (const JsonObject counts = counts_object(match.nccl_kernels_without_call); !counts.empty()) {
+    object.add("nccl_kernels_without_call", counts);
+  }
   if (match.timed_by_events != 0) object.add("timed_by_events", match.timed_by_events);
   return object;
 }

@@ -31,6 +31,7 @@ struct DeviceMatch {
   Counts launches_without_work;       // by cause
   Counts work_without_launch;         // by cause
   Counts calls_only_cupti_saw;        // by function: they went round every door of ours
+  Counts nccl_kernels_without_call;   // by cause
 
   // CUPTI may have come on after the window, before its file was written.
   bool is_by_events() const noexcept { return timed_by_events != 0 && work == 0; }
@@ -51,6 +52,10 @@ inline constexpr char cause_unknown[] = "unknown";
 // Causes of device work without a launch (and cause_unknown).
 inline constexpr char cause_before_window[] = "launched_before_window";
 inline constexpr char cause_call_lost[] = "call_lost";  // the call's own record was lost
+// Causes of an NCCL kernel without the collective it carries out (and cause_call_lost).
+inline constexpr char cause_several_calls[] = "several_calls";  // may be of either
+inline constexpr char cause_no_call[] = "no_call";              // that is seen to have asked for it
+inline constexpr char cause_in_graph[] = "in_graph";            // its call was captured, once
 
 // "doors": {"cudart": {"open": true, "calls": 812}, …}
 trace::JsonObject doors_object(const ring::Ring& ring, const DoorCalls& calls);

@@ -59,8 +59,11 @@ std::uint32_t first_in_window(const ring::Ring& ring, const std::vector<Launch>&
 }  // namespace
 
 DeviceEvents::DeviceEvents(const ring::Ring& ring, const ring::Window& window,
-                           const event::TickConverter& clock, std::vector<ThreadEvents>& threads)
-    : lane_names_(ring),
+                           const event::TickConverter& clock, std::vector<ThreadEvents>& threads,
+                           const CollectivePlans& plans)
+    : plans_(plans),
+      nccl_kernels_(ring),
+      lane_names_(ring),
       flow_bits_((static_cast<std::uint64_t>(ring.header().identity.trace_pid) & flow_pid_mask)
                  << flow_pid_shift) {
   const WindowEdges edges(ring, clock, window);
@@ -72,10 +75,13 @@ DeviceEvents::DeviceEvents(const ring::Ring& ring, const ring::Window& window,
   arrows_of_threads_.resize(threads.size());
   add_work(ring, edges, records);
   add_timed(ring, records, clock, threads);
+  nccl_kernels_.find_calls(window, clock, threads, plans_, launches_);
+  add_nccl_calls(ring, clock, threads);
   place_slices(threads);
   add_calls();
   sort_arrows();
   match_ = count_matches(ring, window, clock, threads, launches_, works_of_launch_, slices_);
+  match_.nccl_kernels_without_call = nccl_kernels_.without_call();
 }
 
 // Whether the window is the one that shows the work, by its launch.
@@ -175,6 +181,10 @@ void DeviceEvents::tie(const ring::Ring& ring, std::uint32_t launch, DeviceSlice
   const auto kind = static_cast<DeviceKind>(slice.record->flags);
   if (kind == DeviceKind::overhead || kind == DeviceKind::memory) return;
   const bool is_first = ++works_of_launch_[launch] == 1;
+  if (kind == DeviceKind::kernel) {
+    nccl_kernels_.note(static_cast<std::uint32_t>(slices_.size()), launch,
+                       event::device_work_of(*slice.record).name);
+  }
   if (from.when != When::in_window) return;
   // An arrow back in time, by clocks that disagree, is none to its readers.
   if (slice.start_ns < from.shown_ns()) return;
@@ -215,6 +225,36 @@ void DeviceEvents::add_timed(const ring::Ring& ring, const DeviceRecords& record
           {call->index, static_cast<std::uint32_t>(slices_.size())});
     }
     slices_.push_back(slice);
+  }
+}
+
+// From the first call of a kernel that a thread of NCCL's launched: on that thread no slice says
+// who asked for it.
+void DeviceEvents::add_nccl_calls(const ring::Ring& ring, const event::TickConverter& clock,
+                                  const std::vector<ThreadEvents>& threads) {
+  std::unordered_map<const Record*, std::uint32_t> slice_of;
+  for (const NcclKernel& kernel : nccl_kernels_.all()) {
+    if (kernel.by_own_thread && !kernel.calls.empty()) {
+      slice_of.emplace(kernel.calls.front(), kernel.slice);
+    }
+  }
+  if (slice_of.empty()) return;
+  for (std::uint32_t thread = 0; thread < threads.size(); ++thread) {
+    const auto& records = threads[thread].records;
+    for (std::uint32_t i = 0; i < records.size(); ++i) {
+      if (records[i]->layout != event::Layout::collective) continue;
+      const auto found = slice_of.find(records[i]);
+      if (found == slice_of.end()) continue;
+      DeviceSlice& slice = slices_[found->second];
+      const std::uint64_t flow = ring::correlation_of(ring, *slice.record) | flow_bits_;
+      const std::int64_t begin_ns =
+          clock.realtime_ns(records[i]->begin_ticks.load(std::memory_order_relaxed));
+      // The launch's own arrow has this number where the launch has several kernels.
+      if (flow == slice.flow || slice.start_ns < begin_ns) continue;
+      slice.call_flow = flow;
+      if (arrows_of_threads_.size() <= thread) arrows_of_threads_.resize(thread + 1);
+      arrows_of_threads_[thread].push_back({i, found->second, true});
+    }
   }
 }
 

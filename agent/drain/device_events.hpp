@@ -9,6 +9,7 @@
 #include "agent/drain/device_lanes.hpp"
 #include "agent/drain/lane_names.hpp"
 #include "agent/drain/launch_match.hpp"
+#include "agent/drain/nccl_kernels.hpp"
 
 namespace traceagent::drain {
 
@@ -21,6 +22,8 @@ struct DeviceSlice {
   std::uint64_t flow;         // 0: no arrow
   std::uint32_t thread;       // of the call that launched it
   std::uint32_t nccl;         // the NCCL call around the launch, in that thread's records
+  std::uint64_t call_flow;    // an arrow from the call whose kernel it is, where no slice of that
+                              // call's encloses the launch; 0: none
   std::uint16_t device;       // event::no_device: not known
   bool launched_before;       // before the window
   bool launch_seen;
@@ -30,6 +33,7 @@ struct DeviceSlice {
 struct Arrow {
   std::uint32_t host;  // index in the thread's records, or of a Launch
   std::uint32_t slice;
+  bool from_call = false;  // DeviceSlice::call_flow
 };
 
 class DeviceEvents {
@@ -43,7 +47,8 @@ class DeviceEvents {
 
   // `threads`: the window's; those that only CUPTI knows are added.
   DeviceEvents(const ring::Ring& ring, const ring::Window& window,
-               const event::TickConverter& clock, std::vector<ThreadEvents>& threads);
+               const event::TickConverter& clock, std::vector<ThreadEvents>& threads,
+               const CollectivePlans& plans);
 
   // By time, calls before work.
   const std::vector<Item>& items() const noexcept { return items_; }
@@ -52,6 +57,8 @@ class DeviceEvents {
   const DeviceLanes& lanes() const noexcept { return lanes_; }
   const LaneNames& lane_names() const noexcept { return lane_names_; }
   const DeviceMatch& match() const noexcept { return match_; }
+  const NcclKernels& nccl_kernels() const noexcept { return nccl_kernels_; }
+  const CollectivePlans& plans() const noexcept { return plans_; }
   // Arrows that begin at a call of a thread, by the call's index; at a call only CUPTI saw.
   std::span<const Arrow> arrows_of_thread(std::size_t thread) const noexcept;
   std::span<const Arrow> arrows_of_launch(std::uint32_t launch) const noexcept;
@@ -69,11 +76,15 @@ class DeviceEvents {
   void tie(const ring::Ring& ring, std::uint32_t launch, DeviceSlice& slice);
   LaneKey lane_of(const DeviceSlice& slice, const std::vector<ThreadEvents>& threads) const;
   void note_lane(const event::DeviceWork& work, const DeviceSlice& slice, std::uint32_t launch);
+  void add_nccl_calls(const ring::Ring& ring, const event::TickConverter& clock,
+                      const std::vector<ThreadEvents>& threads);
   void place_slices(const std::vector<ThreadEvents>& threads);
   void add_calls();
   void sort_arrows();
 
+  const CollectivePlans& plans_;
   std::vector<Launch> launches_;
+  NcclKernels nccl_kernels_;
   std::vector<std::uint32_t> works_of_launch_;
   std::vector<DeviceSlice> slices_;
   std::vector<DeviceSlice> others_;  // of other windows, but within this one's time

@@ -2,6 +2,7 @@
 
 #include "agent/api/function.hpp"
 #include "agent/drain/event_text.hpp"
+#include "agent/drain/plan_text.hpp"
 #include "agent/trace/json_scan.hpp"
 
 namespace traceagent::drain {
@@ -16,6 +17,8 @@ DeviceText::DeviceText(const ring::Ring& ring, const std::vector<ThreadEvents>& 
 namespace {
 
 constexpr char arrow_name[] = "ac2g";
+// ac2g is the launch's, by which tools count launches.
+constexpr char call_arrow_name[] = "nccl_call";
 
 const char* category_of(DeviceKind kind) noexcept {
   switch (kind) {
@@ -57,7 +60,9 @@ void DeviceText::write_call(const Launch& launch, std::int64_t tid, std::int64_t
 }
 
 void DeviceText::write_arrow(const Arrow& arrow, std::int64_t tid, std::int64_t ts_ns) {
-  writer_.flow_start(arrow_name, arrow_name, tid, ts_ns, device_.slices()[arrow.slice].flow);
+  const DeviceSlice& slice = device_.slices()[arrow.slice];
+  const char* const name = arrow.from_call ? call_arrow_name : arrow_name;
+  writer_.flow_start(name, name, tid, ts_ns, arrow.from_call ? slice.call_flow : slice.flow);
 }
 
 void DeviceText::write_slice(const DeviceSlice& slice, std::int64_t ts_ns) {
@@ -69,6 +74,9 @@ void DeviceText::write_slice(const DeviceSlice& slice, std::int64_t ts_ns) {
     write_work(slice, ts_ns);
   }
   if (slice.flow != 0) writer_.flow_end(arrow_name, arrow_name, slice.tid, ts_ns, slice.flow);
+  if (slice.call_flow != 0) {
+    writer_.flow_end(call_arrow_name, call_arrow_name, slice.tid, ts_ns, slice.call_flow);
+  }
 }
 
 void DeviceText::write_work(const DeviceSlice& slice, std::int64_t ts_ns) {
@@ -84,7 +92,7 @@ void DeviceText::write_work(const DeviceSlice& slice, std::int64_t ts_ns) {
   quantity_args(work, dur_ns);
   if (slice.launched_before) writer_.arg("launched before the window", true);
   if (!slice.launch_seen && work.kind != DeviceKind::overhead) writer_.arg("launch", "not seen");
-  if (work.kind == DeviceKind::kernel && name.starts_with("nccl")) collective_args(slice, name);
+  if (work.kind == DeviceKind::kernel && name.starts_with("nccl")) collective_args(slice);
   writer_.end();
 }
 
@@ -149,14 +157,22 @@ void DeviceText::write_timed(const DeviceSlice& slice, std::int64_t ts_ns) {
   writer_.arg("correlation", slice.correlation);
   writer_.arg("timed by", "CUDA events");
   writer_.arg("time error (us)", static_cast<double>(timed.error_ns) / 1000.0);
-  collective_args(slice, what);
+  collective_args(calls_of_kernel(threads_[slice.thread], slice.nccl, what));
   writer_.end();
 }
 
-void DeviceText::collective_args(const DeviceSlice& slice, std::string_view kernel) {
-  if (slice.nccl == no_index) return;
-  write_collective(writer_, ring_,
-                   terms_of_kernel(ring_, threads_[slice.thread], slice.nccl, kernel));
+void DeviceText::collective_args(const DeviceSlice& slice) {
+  const auto index = static_cast<std::uint32_t>(&slice - device_.slices().data());
+  if (const NcclKernel* kernel = device_.nccl_kernels().of_slice(index)) {
+    collective_args(kernel->calls);
+    write_plan_of_kernel(writer_, ring_, device_.plans(), kernel->calls);
+  }
+}
+
+void DeviceText::collective_args(const std::vector<const event::Record*>& calls) {
+  CollectiveTerms terms;
+  for (const event::Record* call : calls) add_collective(ring_, *call, terms);
+  write_collective(writer_, ring_, terms);
 }
 
 // A damaged ring's text would spoil the file.

@@ -30,7 +30,8 @@ class DeviceText {
   void write_timed(const DeviceSlice& slice, std::int64_t ts_ns);
   void place_args(const event::DeviceWork& work, const DeviceSlice& slice);
   void quantity_args(const event::DeviceWork& work, std::int64_t dur_ns);
-  void collective_args(const DeviceSlice& slice, std::string_view kernel);
+  void collective_args(const DeviceSlice& slice);
+  void collective_args(const std::vector<const event::Record*>& calls);
   std::string_view facts(std::uint32_t offset);
 
   const ring::Ring ring_;

@@ -164,6 +164,7 @@ void ThreadMatch::find_host(Launch& launch) {
   for (const HostSpan* span : near) {
     if (!span->is_nccl || !span->holds(middle_ns)) continue;
     launch.nccl = span->index;
+    launch.nccl_record = span->record;
     break;
   }
   if (const HostSpan* host = host_of(launch, near); host != nullptr) {

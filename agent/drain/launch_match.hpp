@@ -20,6 +20,7 @@ struct Launch {
   std::uint32_t thread;           // index of its thread
   std::uint32_t host = no_index;  // the job's own call in the thread's records
   std::uint32_t nccl = no_index;  // the outermost NCCL call around it, in the thread's records
+  const event::Record* nccl_record = nullptr;  // also of a call that began before the window
   std::uint32_t outer =
       no_index;                 // the Launch that it is a part of: a driver call in a runtime call
   When when = When::in_window;  // where its launch belongs

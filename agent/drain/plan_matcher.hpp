@@ -18,6 +18,12 @@ struct ToldPlan {
   std::uint32_t thread_id;
 };
 
+// A plan that has its call.
+struct JoinedPlan {
+  ToldPlan told;
+  const event::Record* call;
+};
+
 // nullopt for what is no collective, and for functions newer than this agent.
 std::optional<event::Collective> collective_of(api::Function function) noexcept;
 

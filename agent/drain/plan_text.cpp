@@ -1,5 +1,6 @@
 #include "agent/drain/plan_text.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "agent/api/function.hpp"
@@ -22,6 +23,30 @@ void write_plan(trace::EventWriter& writer, const ring::Ring& ring,
   if (plan.communicator == 0 || plan.communicator > ring::communicator_slots) return;
   const ring::Communicator& comm = ring.header().communicators[plan.communicator - 1];
   writer.arg("comm id", trace::Hex{comm.hash.load(std::memory_order_acquire)});
+}
+
+void write_plan_of_kernel(trace::EventWriter& writer, const ring::Ring& ring,
+                          const CollectivePlans& plans,
+                          const std::vector<const event::Record*>& calls) {
+  std::vector<event::CollectivePlan> told;
+  for (const event::Record* call : calls) {
+    const CollectivePlans::Joined* joined = plans.of(*call);
+    if (joined == nullptr) return;
+    if (calls.size() == 1) return write_plan(writer, ring, *joined);
+    told.push_back(event::collective_plan_of(*joined->first));
+  }
+  const auto is_common = [&](auto event::CollectivePlan::*field) {
+    return !told.empty() && std::all_of(told.begin(), told.end(), [&](const auto& each) {
+      return each.*field == told.front().*field;
+    });
+  };
+  // Texts are in the ring once.
+  if (is_common(&event::CollectivePlan::algorithm) && told.front().algorithm != 0) {
+    writer.arg("algorithm", ring.name(told.front().algorithm));
+  }
+  if (is_common(&event::CollectivePlan::protocol) && told.front().protocol != 0) {
+    writer.arg("protocol", ring.name(told.front().protocol));
+  }
 }
 
 namespace {

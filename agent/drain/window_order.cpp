@@ -17,7 +17,7 @@ WindowOrder::WindowOrder(const ring::Ring& ring, const ring::Window& window)
       end_ticks_(window.end_ticks.load(std::memory_order_relaxed)),
       threads_(collect(ring, begin_ticks_, end_ticks_)),
       plans_(ring, clock_, begin_ticks_, end_ticks_, threads_),
-      device_(ring, window, clock_, threads_),
+      device_(ring, window, clock_, threads_, plans_),
       base_ns_(std::min(clock_.realtime_ns(begin_ticks_), device_.earliest_ns())) {
   for (const ThreadEvents& thread : threads_) {
     for (const Record* record : thread.records) {

@@ -7,6 +7,7 @@ import json
 import re
 
 from comparison import DATA_TYPES
+from device_truth import gpu_slices
 from places import ARGUMENTS, BUILD
 from trace_file import SPILL
 from traced_run import TracedRun, report, run_command, run_ranks, variables_of
@@ -20,7 +21,8 @@ PLAN_KEYS = ("algorithm", "protocol", "channels", "nccl seq", "comm id")
 def run(folder, program, script="", **environment):
     (folder / "script.yaml").write_text(f"nccl: {{{script}}}\n")
     return run_ranks(folder, RANKS, [PROGRAMS / program], SIMGPU_SCRIPT=folder / "script.yaml",
-                     SIMGPU_NCCL_PLANS=folder / "{pid}.plans", TRACEAGENT_DOORS_CUPTI="false", **environment)
+                     SIMGPU_NCCL_PLANS=folder / "{pid}.plans",
+                     **{"TRACEAGENT_DOORS_CUPTI": "false", **environment})
 
 
 def plans_of(folder):
@@ -264,6 +266,136 @@ def parts(folder):
         if here != wanted:
             yield f"rank {rank}: wanted {dict(wanted)}, told {here}"
     print(f"{sum(by_kind.values())} parts")
+
+
+class Kernels:
+    """The NCCL kernels of a trace and what the truth says that they carry out."""
+
+    def __init__(self, trace, truth, plans):
+        self.plans = {(rank, plan["call"]): plan for rank, every in plans.items() for plan in every}
+        calls = [record for record in truth.records
+                 if record["kind"] == "call" and record["library"] == "nccl" and "comm" in record]
+        # Those that NCCL's own threads launch for; in a group the calls themselves succeed.
+        self.patient = {call["comm"] for call in calls if call["function"] == "ncclAllReduce" and call["result"] == 7}
+        self.event_of = {(event["pid"], call["number"]): event for event, call in pairs_of(trace, truth)}
+        self.found, self.alone = [], []
+        parts = collections.defaultdict(list)
+        for record in truth.records:
+            if record["kind"] == "device" and record["work"] == "collective":
+                parts[record["rank"], record["begin_ns"], record["cupti_stream"]].append(record)
+        key = lambda each: (each["rank"], each["comm"], each["function"], each["seq"], each["peer"])  # noqa: E731
+        call_of = {key(call): call for call in calls}
+        for rank, slices in gpu_slices(trace).items():
+            for event in slices:
+                if event["cat"] == "kernel":
+                    mine = parts.pop((rank, trace.begin_ns(event), event["args"]["stream"]), [])
+                    asked = [call_of[key(part)] for part in mine]
+                    self.found.append((event, asked)) if asked else self.alone.append(event)
+        self.alone += list(parts.values())
+
+    def by_other_thread(self, calls):
+        return calls[0]["comm"] in self.patient
+
+    def argument_problems(self, with_plans):
+        comms = {}  # the trace's hash: the truth's
+        for event, calls in self.found:
+            shown, wanted = event["args"], call_arguments(calls)
+            if any(shown.get(key) != wanted.get(key) for key in ("grouped", "bytes", "Seq")):
+                yield f"wanted {wanted}: {event}, {calls}"
+            if comms.setdefault(shown.get("comm hash"), calls[0]["comm"]) != calls[0]["comm"]:
+                yield f"another communicator's: {event}, {calls}"
+            if with_plans:
+                yield from self.plan_problems(event, calls)
+
+    def plan_problems(self, event, calls):
+        plan = self.plans.get((event["pid"], calls[0]["number"]))
+        shown = event["args"]
+        if len(calls) > 1 or plan is None or plan["pair"]:
+            return
+        if told(event) != expected(plan):
+            yield f"planned {expected(plan)}: {event}"
+        elif ("_TREE_" in event["name"]) != (shown["algorithm"] == "TREE") or shown["grid"][0] != shown["channels"]:
+            yield f"its name and its plan disagree: {event}"
+
+    def arrow_problems(self, trace):
+        """From a call to its kernel, where a thread of NCCL's launched that."""
+        starts, ends = collections.defaultdict(set), {}
+        for event in trace.events:
+            if event.get("name") == "nccl_call" and event["ph"] == "s":
+                starts[event["pid"], event["tid"], event["ts"]].add(event["id"])
+            elif event.get("name") == "nccl_call" and event["ph"] == "f":
+                ends[event["id"]] = event["pid"], event["tid"], event["ts"]
+        arrived = collections.Counter(ends.values())
+        for event, calls in self.found:
+            place = event["pid"], event["tid"], event["ts"]
+            asked = [self.event_of[event["pid"], call["number"]] for call in calls]
+            flows = {flow for each in asked for flow in starts[each["pid"], each["tid"], each["ts"]]
+                     if ends[flow] == place}
+            if len(flows) != self.by_other_thread(calls) or len(flows) != arrived[place]:
+                yield f"arrows {flows} to {event}, asked for by {calls}"
+
+
+def call_arguments(calls):
+    """The arguments that calls make for their kernel, as far as they are one."""
+    kinds = {(call["function"], call["dtype"], call["op"], call["comm"]) for call in calls}
+    wanted = {"grouped": len(calls)} if len(calls) > 1 else {}
+    if len(kinds) == 1:
+        wanted["bytes"] = sum(call["count"] * BYTES[DATA_TYPES[call["dtype"]]] for call in calls)
+        wanted["Seq"] = min(call["seq"] for call in calls)
+    return wanted
+
+
+def kernels_of(folder, number, **environment):
+    """What NCCL's own threads launch is launched when the calls have returned."""
+    done = run(folder, "nccl_plans", f"plugin_version: {number}, launch_delay: 300us", TRACEAGENT_DOORS_CUPTI="true",
+               **environment)
+    trace = done.trace()
+    return trace, Kernels(trace, done.truth(), plans_of(folder))
+
+
+def told_without_call(trace):
+    return {about["identity"]["rank"]: about["device"].get("nccl_kernels_without_call", {}) for about in trace.about}
+
+
+def kernels(folder, number):
+    """Every kernel has the arguments of the calls that it carries out, whichever thread launched it."""
+    trace, every = kernels_of(folder, number)
+    yield from trace.problems()
+    yield from (f"a kernel or its truth alone: {each}" for each in every.alone)
+    yield from every.argument_problems(with_plans=True)
+    yield from every.arrow_problems(trace)
+    if any(told_without_call(trace).values()):
+        yield f"kernels without calls: {told_without_call(trace)}"
+    of_threads = sum(every.by_other_thread(calls) for _, calls in every.found)
+    print(f"{len(every.found)} kernels, {of_threads} launched by threads of NCCL's")
+    if of_threads != 8 * RANKS or len(every.found) < 30 * RANKS:
+        yield "not the kernels that were to be compared"
+
+
+def kernels_without_plugin(folder):
+    """Without NCCL's word the order of calls and launches tells, and the stream that the driver's door saw; not where
+    two calls were under way at once and that door was shut, nor which of a group's communicators has which kernel."""
+    for driver in ("true", "false"):
+        place = folder / driver
+        place.mkdir()
+        yield from told_by_order(place, driver)
+
+
+def told_by_order(folder, driver):
+    trace, every = kernels_of(folder, 5, TRACEAGENT_DOORS_NCCL_PLUGIN="false", TRACEAGENT_DOORS_DRIVER=driver)
+    yield from trace.problems()
+    yield from (f"a kernel or its truth alone: {each}" for each in every.alone)
+    bare = [(event, calls) for event, calls in every.found if "comm hash" not in event["args"]]
+    every.found = [each for each in every.found if each not in bare]
+    yield from every.argument_problems(with_plans=False)
+    yield from every.arrow_problems(trace)
+    at_once = sorted((event["pid"], calls[0]["count"]) for event, calls in bare)
+    counts = [50, 60, 2048, 2048, 2048] if driver == "false" else [2048, 2048, 2048]
+    if at_once != [(rank, count) for rank in range(RANKS) for count in counts]:
+        yield f"without arguments: {at_once}"
+    if any(causes != {"several_calls": len(counts)} for causes in told_without_call(trace).values()):
+        yield f"kernels without calls: {told_without_call(trace)}"
+    print(f"{len(every.found)} kernels with their calls, {len(bare)} without")
 
 
 def case(folder):

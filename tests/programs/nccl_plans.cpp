@@ -1,6 +1,6 @@
 // Everything that NCCL plans differently: operations alone and in groups, several of one shape in
-// one group, two communicators in one group, sends and receives, an all-to-all, a communicator that
-// does not block, one of a single rank. Built twice: with STATIC_NCCL it reaches NCCL under other
+// one group, two communicators in one group, sends and receives, an all-to-all, communicators that
+// do not block, one of a single rank. Built twice: with STATIC_NCCL it reaches NCCL under other
 // names, as a program that NCCL is linked into, so that no wrapper is called.
 #ifdef STATIC_NCCL
 #define ncclGetUniqueId pncclGetUniqueId
@@ -35,7 +35,8 @@ namespace {
 constexpr std::size_t floats = std::size_t{1} << 20;
 
 struct Communicators {
-  ncclComm_t world = nullptr, second = nullptr, patient = nullptr, alone = nullptr;
+  ncclComm_t world = nullptr, second = nullptr, alone = nullptr;
+  ncclComm_t patient = nullptr, other_patient = nullptr;  // do not block
 };
 
 class Program {
@@ -43,6 +44,7 @@ class Program {
   explicit Program(const demo::Ranks& ranks) : ranks_(ranks) {
     CHECK(cudaSetDevice(ranks.local_rank));
     CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+    CHECK(cudaStreamCreateWithFlags(&other_stream_, cudaStreamNonBlocking));
     CHECK(cudaMalloc(reinterpret_cast<void**>(&memory_), 2 * floats * sizeof(float)));
     connect();
   }
@@ -53,8 +55,9 @@ class Program {
     two_communicators();
     pairs();
     if (with_patient) patient();
-    CHECK(cudaStreamSynchronize(stream_));
-    for (ncclComm_t each : {comms_.patient, comms_.second, comms_.world, comms_.alone}) {
+    CHECK(cudaDeviceSynchronize());
+    for (ncclComm_t each :
+         {comms_.patient, comms_.other_patient, comms_.second, comms_.world, comms_.alone}) {
       CHECK(ncclCommDestroy(each));
     }
   }
@@ -77,21 +80,28 @@ class Program {
     ncclUniqueId own{};
     CHECK(ncclGetUniqueId(&own));
     CHECK(ncclCommInitRank(&comms_.alone, 1, own, 0));
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = 0;
-    const ncclUniqueId id = shared_id("patient");
-    const ncclResult_t begun =
-        ncclCommInitRankConfig(&comms_.patient, ranks_.size, id, ranks_.rank, &config);
-    wait_for_nccl(begun);
+    connect_patient(comms_.patient, "patient");
+    connect_patient(comms_.other_patient, "other patient");
   }
 
-  // Until NCCL has done what was asked of the communicator that does not block.
-  void wait_for_nccl(ncclResult_t state) {
+  void connect_patient(ncclComm_t& comm, const char* name) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    const ncclUniqueId id = shared_id(name);
+    wait_for_nccl(comm, ncclCommInitRankConfig(&comm, ranks_.size, id, ranks_.rank, &config));
+  }
+
+  // Until NCCL has done what was asked of a communicator that does not block.
+  static void wait_for_nccl(const ncclComm_t& comm, ncclResult_t state) {
     CHECK(state == ncclInProgress ? ncclSuccess : state);
     for (; state == ncclInProgress; usleep(100)) {
-      CHECK(ncclCommGetAsyncError(comms_.patient, &state));
+      CHECK(ncclCommGetAsyncError(comm, &state));
     }
     CHECK(state);
+  }
+  ncclResult_t ask(ncclComm_t patient, std::size_t count) {
+    const cudaStream_t stream = patient == comms_.patient ? stream_ : other_stream_;
+    return ncclAllReduce(memory_, memory_, count, ncclFloat32, ncclSum, patient, stream);
   }
 
   void all_reduce(std::size_t count, ncclComm_t comm) {
@@ -146,16 +156,21 @@ class Program {
   // Launched by a thread of NCCL's.
   void patient() {
     for (const std::size_t count : {12345U, 12345U, 100U, 12345U}) {
-      wait_for_nccl(
-          ncclAllReduce(memory_, memory_, count, ncclFloat32, ncclSum, comms_.patient, stream_));
+      wait_for_nccl(comms_.patient, ask(comms_.patient, count));
     }
     CHECK(ncclGroupStart());
     for (int i = 0; i < 3; ++i) all_reduce(12345, comms_.patient);
-    wait_for_nccl(ncclGroupEnd());
+    wait_for_nccl(comms_.patient, ncclGroupEnd());
+    wait_for_nccl(comms_.other_patient, ask(comms_.other_patient, 777));
+    // Both at once: which of them is launched first, only their streams tell.
+    const ncclResult_t first = ask(comms_.patient, 50);
+    const ncclResult_t second = ask(comms_.other_patient, 60);
+    wait_for_nccl(comms_.patient, first);
+    wait_for_nccl(comms_.other_patient, second);
   }
 
   const demo::Ranks ranks_;
-  cudaStream_t stream_ = nullptr;
+  cudaStream_t stream_ = nullptr, other_stream_ = nullptr;
   float* memory_ = nullptr;
   Communicators comms_;
 };
