@@ -6,7 +6,6 @@
 #include <cuda.h>
 
 #include "agent/door/call.hpp"
-#include "agent/door/dlsym.hpp"
 #include "agent/door/driver_calls.hpp"
 #include "agent/door/kernel_names.hpp"
 #include "agent/door/targets.hpp"
@@ -120,12 +119,3 @@ std::span<const Wrapper> driver_wrappers() noexcept {
 }
 
 }  // namespace traceagent::door
-
-// The driver calls this in cuInit, in the library that CUDA_INJECTION64_PATH names. Nothing of CUDA
-// may be called here. Who comes through a door starts the agent with its first hooked call, and a
-// process that merely counts its devices (a launcher whose network library asks for them) leaves
-// nothing behind. With the dlsym door shut there may be no such call.
-extern "C" [[gnu::visibility("default")]] int InitializeInjection() {
-  if (!traceagent::door::dlsym_door_is_open()) traceagent::door::start_process();
-  return 1;
-}

@@ -10,6 +10,10 @@ namespace traceagent::door {
 // even before the library's constructor. Defined in agent/process. Returns with the modes set.
 void start_process() noexcept;
 
+// The same where the driver itself names the process to us, in cuInit: no call of a device may come
+// through a door, so what the device does is recorded from now on. Returns without waiting for that.
+void start_in_injection() noexcept;
+
 // The tracker that the doors report to; null while there is none. Replaced only while no other
 // thread records (start, forked child).
 extern constinit std::atomic<step::Tracker*> tracker;

@@ -82,9 +82,10 @@ void DeviceRecording::start(Agent& agent, std::uint64_t patience_ns) noexcept {
   // A forked child's CUPTI is a copy of its parent's, in whatever state that was.
   if (device::CuptiSession::is_inherited()) return;
   const int saved_errno = errno;
-  agent_ = &agent;
   const std::uint64_t deadline_ns = now_ns() + patience_ns;
-  if (start_thread()) {
+  const bool is_first = !is_started_.exchange(true, std::memory_order_acq_rel);
+  if (is_first) agent_ = &agent;
+  if (is_first ? start_thread() : is_running_.load(std::memory_order_acquire)) {
     while (tried_.load(std::memory_order_acquire) == 0) {
       const std::uint64_t now = now_ns();
       if (now >= deadline_ns) break;

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "agent/door/dlsym.hpp"
+#include "agent/door/injection.hpp"
 #include "agent/door/loaded_objects.hpp"
 #include "agent/door/nccl_plugin.hpp"
 #include "agent/door/nvtx.hpp"
@@ -29,13 +30,25 @@ bool is_off(const char* variable) noexcept {
 // Said at the first hooked call, if there is one.
 constinit const char* refused_offer = nullptr;
 
-// Names us to NVTX or the driver. A user's own tool stays the tool.
-void offer_as(const char* variable) noexcept {
+// To be freed; nullptr: not known.
+char* own_path() noexcept {
   Dl_info self{};
+  if (dladdr(reinterpret_cast<const void*>(&own_path), &self) == 0) return nullptr;
+  return realpath(self.dli_fname, nullptr);
+}
+
+// A user's own tool stays the tool.
+void offer_to_nvtx() noexcept {
+  constexpr char variable[] = "NVTX_INJECTION64_PATH";
   if (std::getenv(variable) != nullptr) return;
-  if (dladdr(reinterpret_cast<const void*>(&offer_as), &self) == 0) return;
-  char* path = realpath(self.dli_fname, nullptr);
-  if (path == nullptr || setenv(variable, path, 0) != 0) refused_offer = variable;
+  char* path = own_path();
+  if (path != nullptr) setenv(variable, path, 0);
+  std::free(path);
+}
+
+void offer_to_driver() noexcept {
+  char* path = own_path();
+  if (path != nullptr) door::offer_injection(path);
   std::free(path);
 }
 
@@ -72,12 +85,12 @@ bool is_preloaded() noexcept {
   if (!is_off("TRACEAGENT_DOORS_NCCL_PLUGIN")) door::offer_nccl_plugin();
   if (!is_off("TRACEAGENT_DOORS_NVTX")) {
     door::open_nvtx_door(true);
-    offer_as("NVTX_INJECTION64_PATH");
+    offer_to_nvtx();
   }
   // Where the dlsym door is open nobody needs it, and programs look at it: some take it for another
   // tool's, and all their children inherit it.
   const bool has_use = has_driver || !is_off("TRACEAGENT_DOORS_CUPTI");
-  if (!door::dlsym_door_is_open() && has_use) offer_as("CUDA_INJECTION64_PATH");
+  if (!door::dlsym_door_is_open() && has_use) offer_to_driver();
 }
 
 }  // namespace

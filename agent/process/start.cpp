@@ -332,4 +332,12 @@ void start_process() noexcept {
   errno = saved_errno;
 }
 
+void start_in_injection() noexcept {
+  using namespace process;
+  start_process();
+  Agent* running = process::agent.load(std::memory_order_acquire);
+  if (running == nullptr || running->pid != getpid()) return;
+  running->device.start(*running, 0);
+}
+
 }  // namespace traceagent::door

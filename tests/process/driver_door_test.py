@@ -15,6 +15,7 @@ from truth import Truth
 
 checks = Checks()
 check = checks.check
+INJECTION = PROGRAMS / "libusers_injection.so"
 CLIENT, LINKED = PROGRAMS / "driver_client", PROGRAMS / "driver_linked"
 # The first call begins the one window, which holds them all. Without CUPTI, which tells of calls that
 # came through no door.
@@ -39,7 +40,8 @@ class Traced:
 
     def __init__(self, command, **more):
         with Place() as place:
-            self.bare = place.run(command, variables_of(SIMGPU_TRUTH=place.path / "bare.truth"))
+            own = {key: value for key, value in more.items() if not key.startswith("TRACEAGENT_")}
+            self.bare = place.run(command, variables_of(**own, SIMGPU_TRUTH=place.path / "bare.truth"))
             more.setdefault("SIMGPU_TRUTH", place.path / "traced.truth")
             self.result = place.run(command, place.agent(**ALL | more))
             self.command = f"{command}"
@@ -50,8 +52,8 @@ class Traced:
             self.files = place.files()
             truth = place.path / "traced.truth"
             self.truth = Truth([truth]).records if truth.exists() else []
-            rank_files = [name for name in self.files if "rank0" in name]
-            self.trace = place.trace(rank_files[0]) if rank_files else {"traceEvents": []}
+            self.rank_files = [name for name in self.files if "rank0" in name]
+            self.trace = place.trace(self.rank_files[0]) if self.rank_files else {"traceEvents": []}
 
     def events(self, *categories):
         return sorted((e for e in self.trace["traceEvents"] if e["ph"] == "X" and e["cat"] in categories),
@@ -193,6 +195,38 @@ def test_injection():
         check(theirs.out.split()[-1] == "theirs" and theirs.code == 3, f"the user's own tool: {theirs}")
 
 
+def test_users_injection():
+    """With the dlsym door shut the driver finds us where the user's own tool is named: both are called."""
+    shut = {"TRACEAGENT_DOORS_DLSYM": "false", "CUDA_INJECTION64_PATH": INJECTION}
+    shed = ["env", "-u", "LD_PRELOAD", CLIENT, "symbols"]
+    # A process, the child of another, one that shed the preload, and one that has a tool of its own.
+    for command in ([CLIENT, "symbols"], ["sh", "-c", f"{CLIENT} symbols; exit $?"], shed,
+                    ["sh", "-c", f"CUDA_INJECTION64_PATH={INJECTION} {CLIENT} symbols; exit $?"]):
+        run = Traced(command, **shut)
+        check(run.result.out.count("the user's own tool\n") == 1, f"{command}: {run.result}")
+        check(bool(run.rank_files) == (command != shed), f"{command}: {run.files}")
+    # Taken back, it is not called; and what leads nowhere is left to the driver.
+    run = Traced(["sh", "-c", f"unset CUDA_INJECTION64_PATH; {CLIENT} symbols; exit $?"], **shut)
+    check("own tool" not in run.result.out, f"taken back: {run.result}")
+    for path in ("/none/theirs.so", "none_theirs.so", PROGRAMS / "libinterposer.so", ""):
+        run = Traced([CLIENT, "symbols"], **shut | {"CUDA_INJECTION64_PATH": path})
+        check(bool(run.rank_files) != str(path).startswith("/none"), f"{path}: {run.files}")
+
+
+def test_recorded_from_injection():
+    """No call comes through a door, and still what the device does is recorded."""
+    # CUPTI comes on beside the program, which does not wait for it.
+    for pause_ms in (300, 2000, 8000):
+        run = Traced([CLIENT, "pause_after_init"], TRACEAGENT_DOORS_DLSYM="false",
+                     TRACEAGENT_DOORS_CUPTI="true", PAUSE_MS=pause_ms)
+        kernels = run.events("kernel")
+        true = [r for r in run.truth if r["kind"] == "device" and r["work"] == "kernel"]
+        if len(kernels) == len(true):
+            break
+    check([e["name"] for e in kernels] == [r["name"] for r in true] and true, f"{kernels}, were {true}")
+    check(all(e["args"]["seen by"] == "CUPTI" for e in run.events("cuda_driver")), "no door saw a call")
+
+
 def main():
     need(LIBRARY, "the library")
     need(CLIENT, "tests/programs/driver_client")
@@ -201,6 +235,8 @@ def main():
     test_shut_doors()
     test_inside_other_calls()
     test_injection()
+    test_users_injection()
+    test_recorded_from_injection()
     return checks.end()
 
 

@@ -2,6 +2,7 @@
 // each call returned. Linked to no library of CUDA's.
 #include <cuda.h>
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -254,6 +255,14 @@ int init_by_symbol() {
   return 3;
 }
 
+// Whoever records from cuInit on has time to begin.
+int pause_after_init() {
+  exported<CUresult(unsigned)>("cuInit")(0);
+  const char* pause_ms = std::getenv("PAUSE_MS");
+  usleep(1000 * static_cast<unsigned>(std::atoi(pause_ms != nullptr ? pause_ms : "0")));
+  return everything(by_symbol);
+}
+
 struct Case {
   std::string_view word;
   int (*run)();
@@ -269,6 +278,7 @@ constexpr Case cases[] = {
     {"same_address", same_address},
     {"init", only_init},
     {"init_by_symbol", init_by_symbol},
+    {"pause_after_init", pause_after_init},
 };
 
 }  // namespace
