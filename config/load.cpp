@@ -15,7 +15,7 @@ Loaded load_text(std::string_view path, std::string_view text, const Environment
   return loaded;
 }
 
-Loaded load(const Environment& environment) noexcept try {
+Loaded load(const Environment& environment) try {
   Loaded loaded;
   loaded.config_path = environment.get(config_variable).value_or("");
   OptionSetter setter(loaded);

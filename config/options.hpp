@@ -39,7 +39,8 @@ struct Loaded {
 // Reads the file that TRACEAGENT_CONFIG names, then the environment, which wins. Whatever is wrong
 // becomes a problem and leaves the option as it was. Never throws, never prints; out of memory
 // gives the defaults.
-Loaded load(const Environment& environment) noexcept;
+// Throws std::bad_alloc alone.
+Loaded load(const Environment& environment);
 
 // The same from a file's text, for tools and fuzzing. `path` is used in problems only.
 Loaded load_text(std::string_view path, std::string_view text, const Environment& environment);

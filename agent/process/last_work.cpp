@@ -50,7 +50,7 @@ void do_last_work(Agent& agent, WindowWriter& writer) noexcept try {
   say_cycles_lost(agent);
   finish_node(agent);
 } catch (...) {
-  // Out of memory at the end: the ring stays, for `traceagent recover`.
+  say_problem("out of memory at the end: the ring stays in memory for `traceagent recover`");
 }
 
 }  // namespace traceagent::process

@@ -159,6 +159,21 @@ std::vector<std::string> check_values(const config::Options& options) {
   return problems;
 }
 
+// Where memory runs out before the agent has begun, its ring goes.
+class RingOfNobody {
+ public:
+  explicit RingOfNobody(const Agent& owner) noexcept : owner_(&owner) {}
+  ~RingOfNobody() {
+    if (owner_ != nullptr && !owner_->ring.path.empty()) unlink(owner_->ring.path.c_str());
+  }
+  RingOfNobody(const RingOfNobody&) = delete;
+  RingOfNobody& operator=(const RingOfNobody&) = delete;
+  void keep() noexcept { owner_ = nullptr; }
+
+ private:
+  const Agent* owner_;
+};
+
 // Everything that can be refused, in order of what it leaves behind.
 std::unique_ptr<Agent> make_agent() {
   const config::Environment environment = config::Environment::of_process();
@@ -175,6 +190,7 @@ std::unique_ptr<Agent> make_agent() {
                 ": tracing is off: allow the job to read the clocks");
     return nullptr;
   }
+  RingOfNobody ring(*made);
   const bool has_ring = make_ring(*made);
   if (made->speaks_for_node()) {
     for (const config::Problem& problem : loaded.problems) say_problem(problem.line);
@@ -186,6 +202,7 @@ std::unique_ptr<Agent> make_agent() {
     remove_ring(*made);
     return nullptr;
   }
+  ring.keep();
   return made;
 }
 
@@ -317,7 +334,10 @@ void start_process() noexcept {
     no_signal.limit_reached();
     std::unique_ptr<Agent> made = make_agent();
     if (made != nullptr) {
+      // Never freed, even where it cannot begin: a thread may have seen it.
+      RingOfNobody ring(*made);
       begin(*made.release());
+      ring.keep();
       const std::uint64_t missed = calls_during_start.exchange(0, std::memory_order_relaxed);
       ring::target.ring.count_drop(ring::DropCause::during_start, missed);
     } else {

@@ -139,6 +139,8 @@ void WindowWriter::write(ring::Window& window) noexcept try {
   }
   window.state.store(WindowState::written, std::memory_order_release);
 } catch (...) {
+  ++failures_;
+  say_problem("out of memory: a window of the schedule was not written: its events are lost");
   window.state.store(WindowState::written, std::memory_order_release);
 }
 
