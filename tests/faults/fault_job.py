@@ -1,0 +1,120 @@
+"""One run of a command in folders of its own with faults in the agent's calls; what it left."""
+
+import collections
+import gzip
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+from places import BUILD, LIBRARY
+
+FAULTS = BUILD / "programs/libfaults.so"
+LIMIT_S = 60  # whoever is not done by then hangs
+RESULT = re.compile(r"\d+ events, \d+ lost")
+
+
+class Ended:
+    """Of a run: how it ended, what it said, and the folders' contents where those were kept."""
+
+    def __init__(self, code, out, err, wall_s):
+        self.code, self.out, self.err, self.wall_s = code, out, err, wall_s
+
+    def lines(self):
+        return [line for line in self.err.splitlines() if line.startswith("traceagent: ")]
+
+    def problem_lines(self):
+        return [line for line in self.lines() if not RESULT.search(line)]
+
+    def own_err(self):
+        return [line for line in self.err.splitlines() if not line.startswith("traceagent: ")]
+
+
+def run_bounded(command, variables, folder):
+    """In a session of its own, ended whole at the end: whatever the command forked is gone then. Its
+    outputs are files, so that nobody who holds them is waited for."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        began = time.monotonic()
+        process = subprocess.Popen([str(word) for word in command], env=variables, cwd=folder, stdout=out,
+                                   stderr=err, stdin=subprocess.DEVNULL, start_new_session=True)
+        try:
+            code = process.wait(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            code = "hangs"
+        wall_s = time.monotonic() - began
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
+        out.seek(0), err.seek(0)
+        return Ended(code, out.read().decode(errors="replace"), err.read().decode(errors="replace"), wall_s)
+
+
+class Place:
+    """A working folder and one for rings."""
+
+    def __init__(self):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="traceagent-faults-"))
+        self.rings = pathlib.Path(tempfile.mkdtemp(prefix="traceagent-faults-", dir="/dev/shm"))
+        self.table = self.rings.with_name(self.rings.name + ".places")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path, ignore_errors=True)
+        shutil.rmtree(self.rings, ignore_errors=True)
+        self.table.unlink(missing_ok=True)
+
+    def variables(self, preload, faults="", **more):
+        kept = {key: value for key, value in os.environ.items()
+                if not re.match(r"TRACEAGENT_|OMPI_|PMI|SLURM_|FAULTS|(RANK|LOCAL_RANK|WORLD_SIZE|LD_PRELOAD)$",
+                                key)}
+        kept["LD_LIBRARY_PATH"] = f"{BUILD}/sim/lib:{BUILD}/sim/cupti:{BUILD}/programs"
+        if preload:
+            kept |= {"LD_PRELOAD": " ".join(map(str, preload)), "TRACEAGENT_RING_FOLDER": str(self.rings),
+                     "FAULTS": faults, "FAULTS_PLACES": str(self.table)}
+        return kept | {key: str(value) for key, value in more.items()}
+
+    def run(self, command, preload=(LIBRARY, FAULTS), faults="", **more):
+        return run_bounded(command, self.variables(preload, faults, **more), self.path)
+
+    def files(self):
+        """Name → bytes of all that lies in the working folder."""
+        return {str(path.relative_to(self.path)): path.read_bytes()
+                for path in sorted(self.path.rglob("*")) if path.is_file()}
+
+    def left_in_memory(self):
+        return sorted(str(path.relative_to(self.rings)) for path in self.rings.rglob("*") if path.is_file())
+
+
+class Traces:
+    """The trace files among the files of a folder; pids in names are gone."""
+
+    def __init__(self, files):
+        self.broken, self.contents = {}, {}
+        for name, data in files.items():
+            if not name.startswith("out/"):
+                continue
+            shown = re.sub(r"-pid\d+", "-pid", name)
+            try:
+                is_zipped = data[:2] == b"\x1f\x8b"
+                trace = json.loads(gzip.decompress(data) if is_zipped else data)
+                if not name.endswith(".json.gz" if is_zipped else ".json"):
+                    self.broken[shown] = "not a final name"
+                elif trace.get("complete") is not True:
+                    self.broken[shown] = "not complete"
+                self.contents[shown] = trace
+            except (ValueError, OSError, EOFError) as error:
+                self.broken[shown] = f"{error} in {len(data)} bytes"
+
+    def counts(self):
+        """Name of the file → category → number of slices."""
+        return {name: collections.Counter(event["cat"] for event in trace["traceEvents"] if event["ph"] == "X")
+                for name, trace in self.contents.items()}

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Lets every call that the agent and the tool make of libc fail, place by place and error by error; in
+each cell of the table the job is the same as without the agent, what is wrong is said, and the files
+that are there are whole.
+
+usage: matrix_test.py BUILD_FOLDER DEPS_FOLDER [--all] [--memory] [--only FUNCTION] [SCENARIO ...]
+  --all      each call of each place, not only the first, the second and all of them
+  --memory   malloc and its like too: every 20th call; with --all every one
+  --only     functions that match, as in --only '^(open|mmap)$'"""
+
+import collections
+import concurrent.futures
+import os
+import re
+import sys
+import time
+
+import context  # noqa: F401
+import outcome
+from fault_job import FAULTS, Place, Traces
+from fault_places import Names, read_places
+from places import ARGUMENTS, BUILD, LIBRARY, need
+from scenarios import JOB, TOOL, scenarios
+
+WORKERS = 4  # they mostly sleep
+MEMORY = ("malloc", "calloc", "realloc", "aligned_alloc", "strdup")
+
+
+class Cell:
+    def __init__(self, scenario, place, call, lasts, action):
+        self.scenario, self.place, self.call, self.lasts, self.action = scenario, place, call, lasts, action
+        self.problems, self.lines, self.was_reached = [], [], False
+
+    def rule(self):
+        return self.place.rule(self.call, self.action, self.lasts)
+
+    def outcome(self):
+        if self.problems:
+            return "BAD: " + "; ".join(self.problems)
+        if not self.was_reached:
+            return "not reached this time"
+        return "one line: " + self.lines[0] if self.lines else "nothing missing"
+
+
+def calls_of(place, options):
+    """(the how-manieth call, and all that follow?)"""
+    if place.function.name in MEMORY:
+        step = 1 if "--all" in options else 20
+        return [(call, lasts) for call in range(1, place.calls + 1, step) for lasts in (False, True)]
+    last = place.calls if "--all" in options else min(place.calls, 2)
+    return [(call, False) for call in range(1, last + 1)] + [(1, True)]
+
+
+def is_wanted(place, options, only):
+    if place.function.name in MEMORY:
+        return "--memory" in options and re.search(only, place.function.name)
+    # Reading a clock is done thousands of times in one place.
+    return re.search(only, place.function.name)
+
+
+def undisturbed(scenario):
+    """What a run without faults is like, and the places that it calls from."""
+    with Place() as place:
+        bare = None if scenario.is_tool else scenario.run_bare(place)
+        bare_files = place.files()
+    with Place() as place:
+        ended = scenario.run(place)
+        places = read_places(place.table)
+        expected = outcome.Expected(bare, bare_files, place.files())
+        left = place.left_in_memory() if scenario.name not in ("merge", "merge to gzip", "check") else []
+    wanted = (0, 1) if scenario.is_tool else (bare.code,)
+    if ended.code not in wanted or (ended.problem_lines() and scenario.name == "job") or left:
+        print(f"FAILED: {scenario.name} without faults: {ended.code} {ended.out} {ended.err} {left}")
+        sys.exit(1)
+    return expected, places
+
+
+def run_cell(cell, expected):
+    scenario = cell.scenario
+    with Place() as place:
+        ended = scenario.run(place, cell.rule())
+        cell.was_reached = any(seen.hits for seen in read_places(place.table))
+        left, recovered, left_then = place.left_in_memory(), None, []
+        if left:
+            recovered = place.run([TOOL, "recover", "--all"], preload=(), TRACEAGENT_RING_FOLDER=place.rings)
+            left_then = place.left_in_memory()
+        traces = Traces(place.files())
+        files = place.files()
+    cell.lines = [re.sub(r"/\S*traceagent-faults-[^/ ]*", "", line) for line in ended.problem_lines()]
+    if ended.code == "hangs" or ended.wall_s > outcome.PATIENCE_S:
+        cell.problems.append(f"took {ended.wall_s:.0f} s")
+    if scenario.is_tool:
+        cell.problems += outcome.tool_problems(ended)
+        cell.problems += outcome.tool_file_problems(scenario, ended, traces, files, recovered, cell)
+    else:
+        cell.problems += outcome.job_problems(expected, ended, files)
+        cell.problems += outcome.line_problems(ended)
+        cell.problems += outcome.trace_problems(expected, ended, traces, cell.action)
+        cell.problems += outcome.left_problems(ended, left, recovered, left_then)
+    return cell
+
+
+def run_again_if_bad(cell, expected):
+    """On a busy machine what is awaited may come too late: only what happens twice is the fault's
+    doing. But a job that was harmed once was harmed."""
+    run_cell(cell, expected)
+    if cell.problems and not any(problem.startswith("the job's") for problem in cell.problems):
+        cell.problems, cell.lines = [], []
+        run_cell(cell, expected)
+    return cell
+
+
+def cells_of(scenario, places, known, options, only):
+    for place in places:
+        key = (scenario.object, place.function.name, place.offset)
+        if key in known or not is_wanted(place, options, only):
+            continue
+        known.add(key)
+        for action in place.function.actions:
+            for call, lasts in calls_of(place, options):
+                yield Cell(scenario, place, call, lasts, action)
+
+
+def show(cells, names):
+    """The table: a row for each function, place and error; cells that agree share one."""
+    rows = collections.defaultdict(list)
+    for cell in cells:
+        where = names[cell.scenario.object].of(cell.place.offset)
+        what = re.sub(r"\d{3,}", "N", cell.outcome())
+        rows[cell.scenario.name, cell.place.function.name, where, cell.action, what].append(
+            f"{cell.call}{'+' if cell.lasts else ''}")
+    for (scenario, function, where, action, what), calls in rows.items():
+        print(f"{scenario:13} {function:20} {where:48} {action:11} call {' '.join(calls):8} {what[:200]}")
+
+
+def main():
+    for path in (LIBRARY, FAULTS, JOB, TOOL):
+        need(path, path.name)
+    words = list(ARGUMENTS)
+    only = words.pop(words.index("--only") + 1) if "--only" in words else ""
+    options = [word for word in words if word.startswith("--")]
+    pattern = "|".join(f"^{word}$" for word in words if not word.startswith("--"))
+    known, done, began = set(), [], time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+        for scenario in scenarios(pattern):
+            expected, places = undisturbed(scenario)
+            cells = list(cells_of(scenario, places, known, options, only))
+            done += pool.map(lambda cell: run_again_if_bad(cell, expected), cells)
+    show(done, {path: Names(path) for path in (LIBRARY, TOOL)})
+    bad = [cell for cell in done if cell.problems]
+    for cell in bad:
+        print(f"FAILED: {cell.scenario.name}: FAULTS={cell.rule()}: {'; '.join(cell.problems)}")
+    places = {(cell.place.function.name, cell.place.offset, cell.scenario.object) for cell in done}
+    cpu = sum(os.times()[:4])
+    print(f"{len(done)} cells of {len(places)} places, {len(bad)} bad, "
+          f"{sum(not cell.was_reached for cell in done)} not reached; "
+          f"{cpu:.0f} s of a processor in {time.monotonic() - began:.0f} s")
+    return 1 if bad or not done else 0
+
+
+sys.exit(main())

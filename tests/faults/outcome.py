@@ -1,0 +1,138 @@
+"""What must hold after a run with a fault, whatever the fault was."""
+
+import collections
+import gzip
+import json
+import re
+
+from fault_job import Traces
+
+HOST = ("cuda_runtime", "nccl", "user_annotation", "cuda_driver")
+DEVICE = ("kernel", "gpu_memset")
+NO_STEP = re.compile(r"no step was found|still runs: it will be added")
+LOST = re.compile(r", (?!0 lost)\d+ lost|; also |died: recovered|nothing from rank")
+PATIENCE_S = 40  # a busy machine; waits of the agent are 3 s each
+
+
+class Expected:
+    """A run of the same without faults, and without the agent."""
+
+    def __init__(self, bare, bare_files, traced_files):
+        self.bare, self.bare_files = bare, bare_files
+        self.counts = totals(Traces(traced_files))
+        # The tool's: the files it was given or makes.
+        self.names = set(traced_files)
+
+
+def totals(traces):
+    """(host slices, device slices) of the ranks' files together, and of the merged file."""
+    sums = collections.defaultdict(collections.Counter)
+    for name, counts in traces.counts().items():
+        kind = "ranks" if "rank" in name else "merged"
+        sums[kind, "host"].update({key: counts[key] for key in HOST})
+        sums[kind, "device"].update({key: counts[key] for key in DEVICE})
+    return sums
+
+
+def job_problems(expected, ended, files):
+    seen = (ended.code, ended.out, ended.own_err(), files.get("own.txt"))
+    bare = expected.bare
+    wanted = (bare.code, bare.out, bare.own_err(), expected.bare_files.get("own.txt"))
+    for what, one, other in zip(("exit code", "stdout", "stderr", "file"), seen, wanted):
+        if one != other:
+            yield f"the job's {what} is {one!r}, without the agent {other!r}"
+
+
+def tool_problems(ended):
+    if ended.code not in (0, 1, 2):
+        yield f"the tool ends with {ended.code}"
+    if ended.own_err():
+        yield f"the tool says more than its lines: {ended.own_err()}"
+    if ended.code != 0 and not ended.lines() and "NO " not in ended.out:
+        yield f"the tool ends with {ended.code} and says nothing: {ended.out!r}"
+
+
+def tool_file_problems(scenario, ended, traces, files, recovered, cell):
+    """Under a final name there is a whole file or none; a hidden one stays where nothing can be removed
+    alone, or where the ring that tells of it reads as empty."""
+    may_stay = cell.place.function.name == "unlink" or cell.action == "end"
+    for name, what in traces.broken.items():
+        if what != "not complete" and not (may_stay and is_hidden(name)):
+            yield f"{name}: {what}"
+    strays = [name for name in files if is_hidden(name)]
+    if strays and not may_stay:
+        yield f"left behind: {strays}"
+    made = next((name for name in scenario.command if str(name).startswith("merged")), None)
+    if made in files and not is_whole(files[made]):
+        yield f"{made} is half a file"
+    if scenario.name != "check" and made and (made in files) != (ended.code == 0) and not ended.lines():
+        yield f"{made} {'is' if made in files else 'is not'} there, and the tool ends with {ended.code}"
+    # Folders that may not be read are passed over: they are other users'.
+    is_passed_over = cell.place.function.name == "openat" and cell.action == "EACCES"
+    is_silent = ended.code == 0 and not ended.lines() and not is_passed_over
+    if scenario.name == "recover" and recovered is not None and is_silent:
+        yield "the rings are still here and nobody says why"
+
+
+def is_hidden(name):
+    return re.search(r"(^|/)\.", name) is not None
+
+
+def is_whole(data):
+    try:
+        json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
+        return True
+    except (ValueError, OSError, EOFError):
+        return False
+
+
+def line_problems(ended):
+    said = [line for line in ended.problem_lines() if not NO_STEP.search(line)]
+    # The job and its child are two processes: each may say what is its own.
+    if len(said) > 3 or any(count > 2 for count in collections.Counter(said).values()):
+        yield f"too many lines: {said}"
+    for line in said:
+        if line.count(": ") < 2:
+            yield f"not `what: file or value: remedy`: {line}"
+
+
+def trace_problems(expected, ended, traces, action):
+    said = [line for line in ended.lines() if not NO_STEP.search(line)]
+    is_told = len(said) > 1 or any(LOST.search(line) for line in said) or \
+        any("events, " not in line for line in said)
+    for name, what in traces.broken.items():
+        if what != "not complete" or not is_told:
+            yield f"{name}: {what}"
+    # A file that reads as empty cannot be told from one that is.
+    if is_told or action == "end":
+        return
+    found = totals(traces)
+    for key, wanted in expected.counts.items():
+        lacks = {name: (found[key][name], count) for name, count in wanted.items()
+                 if found[key][name] < count or (key[1] == "host" and found[key][name] > count)}
+        if lacks and not (key[1] == "device" and says_device_lacks(traces)):
+            yield f"{' '.join(key)} slices differ and nobody says so: {lacks}"
+
+
+def says_device_lacks(traces):
+    """In the metadata: CUPTI came late, or a launch's work did not."""
+    for trace in traces.contents.values():
+        about = trace.get("traceagent", {})
+        device = about.get("device", {})
+        begin_ns = about.get("window", {}).get("begin_ns", 0)
+        if device.get("source") != "cupti" or device.get("launches_without_work") or \
+                device.get("recording_since_ns", 0) > begin_ns:
+            return True
+    return False
+
+
+def left_problems(ended, left, recovered, left_then):
+    if not left:
+        return
+    folder_is_told = any("recover" in line or "by hand" in line for line in ended.lines())
+    if not folder_is_told:
+        yield f"left in memory and not told: {left}"
+    if recovered.code not in (0, 1):
+        yield f"`recover` then ends with {recovered.code}: {recovered.err!r}"
+    if left_then and not any("by hand" in line for line in ended.lines()):
+        yield f"`recover` leaves {left_then}: {recovered.err!r}"

@@ -1,0 +1,52 @@
+"""What is run with faults: the small job in several settings, and the tool on what a job left."""
+
+import dataclasses
+import re
+
+from fault_job import FAULTS
+from places import BUILD, LIBRARY
+
+JOB = BUILD / "programs/small_job"
+TOOL = BUILD / "bin/traceagent"
+# Each synchronization begins a step: two windows of two steps.
+OPTIONS = {"TRACEAGENT_RUN_NAME": "job", "TRACEAGENT_OUTPUT_FOLDER": "out",
+           "TRACEAGENT_STEP_MARK": "call:cudaDeviceSynchronize",
+           "TRACEAGENT_SCHEDULE": "wait=1,warmup=1,active=2,repeat=2", "TRACEAGENT_RING_SIZE": "2MiB",
+           "TRACEAGENT_EXIT_TIMEOUT": "3s", "TRACEAGENT_MERGE_TIMEOUT": "3s"}
+# Dies when the file of its second window is whole and has no name yet: after the first one's and
+# the child's.
+KILLED_AT_THE_END = "renameat2#3=kill"
+
+
+@dataclasses.dataclass
+class Scenario:
+    name: str
+    command: list
+    object: object  # whose calls fail
+    options: dict = dataclasses.field(default_factory=dict)
+    before: str = None  # faults of a job that is run first, without a recording
+
+    @property
+    def is_tool(self):
+        return self.object == TOOL
+
+    def run(self, place, faults=""):
+        if not self.is_tool:
+            return place.run(self.command, faults=faults, **OPTIONS, **self.options)
+        place.run([JOB], faults=self.before, **OPTIONS)
+        place.table.unlink(missing_ok=True)
+        return place.run(self.command, preload=(FAULTS,), faults=faults)
+
+    def run_bare(self, place):
+        return place.run(self.command, preload=())
+
+
+def scenarios(pattern=""):
+    zipped = {"TRACEAGENT_OUTPUT_GZIP": "true", "TRACEAGENT_OUTPUT_OVERWRITE": "true"}
+    known = [Scenario("job", [JOB], LIBRARY), Scenario("child killed", [JOB, "child_killed"], LIBRARY),
+             Scenario("gzip", [JOB], LIBRARY, zipped),
+             Scenario("recover", [TOOL, "recover", "--all"], TOOL, before=KILLED_AT_THE_END),
+             Scenario("merge", [TOOL, "merge", "out", "-o", "merged.json"], TOOL, before=""),
+             Scenario("merge to gzip", [TOOL, "merge", "out", "-o", "merged.json.gz"], TOOL, before=""),
+             Scenario("check", [TOOL, "check", "out/node0.json"], TOOL, before="")]
+    return [scenario for scenario in known if re.search(pattern, scenario.name)]
