@@ -8,6 +8,7 @@
 #include "tools/command_line.hpp"
 #include "tools/losses.hpp"
 #include "tools/trace_files.hpp"
+#include "tools/unfinished_ranks.hpp"
 
 namespace traceagent::tools {
 
@@ -72,6 +73,7 @@ int merge_files(const MergeArguments& arguments) {
   options.gzip_level = arguments.level;
   options.overwrite = arguments.force;
   options.mix_runs = arguments.mix_runs;
+  options.unfinished = unfinished_ranks(files.paths);
   const bool watched = isatty(STDERR_FILENO) == 1;
   if (watched) {
     options.progress = show_progress;
@@ -79,6 +81,9 @@ int merge_files(const MergeArguments& arguments) {
   const trace::MergeReport report = trace::merge(files.paths, arguments.output, options);
   if (watched) {
     std::fprintf(stderr, "\r\033[K");
+  }
+  for (const trace::Unfinished& process : options.unfinished) {
+    std::cout << "missing: " << process.who << " " << process.why << "\n";
   }
   return print_report(report, files, arguments.output);
 }

@@ -169,6 +169,9 @@ void merge(const Agent& agent, Inputs& inputs) {
   options.gzip = agent.options.output_gzip;
   options.overwrite = agent.options.output_overwrite || is_there;
   options.missing_ranks = missing_ranks(agent, inputs);
+  for (const std::int64_t rank : inputs.unfinished) {
+    options.unfinished.push_back({"rank " + std::to_string(rank), "still runs"});
+  }
   options.mix_runs = true;  // they were chosen by their run, and nobody is there to be asked
   const trace::MergeReport report = trace::merge(inputs.files, node.path, options);
   const bool is_told = say_bad_inputs(report);

@@ -11,6 +11,12 @@
 
 namespace traceagent::trace {
 
+// A process whose files do not hold all of it: "rank 2", "still runs".
+struct Unfinished {
+  std::string who;
+  std::string why;
+};
+
 struct MergeOptions {
   bool gzip = false;
   int gzip_level = 1;
@@ -18,6 +24,7 @@ struct MergeOptions {
   bool mix_runs = false;                         // else files of different runs are refused
   std::string trace_name = {};                   // empty: the output's file name
   std::vector<std::int64_t> missing_ranks = {};  // known to have left no file
+  std::vector<Unfinished> unfinished = {};       // then the output is not complete
   JsonObject metadata = {};                      // what the caller adds to "traceagent"
   // Called now and then with the bytes of the inputs that were read and their sum; false gives up.
   std::function<bool(std::uint64_t done, std::uint64_t total)> progress = {};

@@ -31,6 +31,10 @@ class Collector {
     }
   }
 
+  void add_unfinished(const Unfinished& process) {
+    incomplete_.add(JsonObject().add("file", process.who).add("problem", process.why));
+  }
+
   void add_missing(const std::vector<std::int64_t>& ranks) {
     missing_.insert(ranks.begin(), ranks.end());
   }
@@ -100,6 +104,9 @@ std::string merged_metadata(const std::vector<MergeInput>& inputs, const MergeOp
     if (input.report.left_out.empty() || !input.report.problem.empty()) {
       collector.add(input);
     }
+  }
+  for (const Unfinished& process : options.unfinished) {
+    collector.add_unfinished(process);
   }
   collector.add_missing(options.missing_ranks);
   collector.finish();

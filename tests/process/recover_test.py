@@ -194,6 +194,23 @@ def test_living():
         check(place.left_in_memory() == [], f"left: {place.left_in_memory()}")
 
 
+def test_merge_of_living():
+    """What is merged by hand while its job runs on, or before its dead are recovered, is not complete."""
+    with Place() as place:
+        more = {"TRACEAGENT_SCHEDULE": "wait=0,warmup=1,active=2,repeat=0", "TRACEAGENT_OUTPUT_FOLDER": "out"}
+        process = place.start([STEADY, 1000, 10, 10_000], place.agent(**more))
+        wait_for_files(place, 2)
+        for word in ("still runs", "was killed: traceagent recover"):
+            result = place.run([TRACEAGENT, "merge", "out", "-o", "all.json", "--force"],
+                               {key: text for key, text in place.agent().items() if key != "LD_PRELOAD"})
+            check(result.code == 0 and f"missing: rank 0 {word}" in result.out, f"{word}: {result}")
+            check("complete" not in place.trace("all.json"), f"{word}: it says that it is complete")
+            process.kill()
+            end_of(process)
+        recover(place)
+        check(place.left_in_memory() == [], f"left: {place.left_in_memory()}")
+
+
 def test_several_runs():
     """Nobody guesses which run is meant: they are listed, one is named, or all are."""
     with Place() as place:
@@ -275,7 +292,7 @@ def main():
     need(LIBRARY, "the library")
     need(TRACEAGENT, "the tool")
     for test in (test_two_ranks, test_nobody_left_to_merge, test_zero_begins_late, test_no_merge, test_same_key_again, test_ring_not_made,
-                 test_living, test_several_runs, test_usage, test_damaged):
+                 test_living, test_merge_of_living, test_several_runs, test_usage, test_damaged):
         started = time.monotonic()
         test()
         print(f"{test.__name__}: {time.monotonic() - started:.1f} s", flush=True)

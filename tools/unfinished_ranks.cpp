@@ -1,0 +1,72 @@
+#include "tools/unfinished_ranks.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "agent/ring/ring_file.hpp"
+#include "agent/trace/json_scan.hpp"
+#include "agent/trace/trace_reader.hpp"
+#include "config/options.hpp"
+#include "tools/dead_rings.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::set<std::string> run_keys(const std::vector<std::string>& trace_files) {
+  std::set<std::string> keys;
+  for (const std::string& path : trace_files) {
+    trace::TraceReader reader;
+    if (!reader.open(path)) continue;
+    const auto key = trace::string_member(reader.header().distributed_info, "run_key").value_or("");
+    // A file may say anything: only a name within the folder is one.
+    if (!key.empty() && key.front() != '.' && key.find('/') == std::string_view::npos) {
+      keys.emplace(key);
+    }
+  }
+  return keys;
+}
+
+bool has_unwritten_window(const ring::Header& header) {
+  return std::any_of(header.windows.begin(), header.windows.end(), [](const ring::Window& window) {
+    const ring::WindowState state = window.state.load(std::memory_order_acquire);
+    return state == ring::WindowState::open || state == ring::WindowState::closed;
+  });
+}
+
+void add(const fs::path& path, std::vector<trace::Unfinished>& found) {
+  ring::OpenedRing opened = ring::open_ring(path.string());
+  if (!opened.ring.valid()) return;
+  const ring::Header& header = opened.ring.header();
+  const bool is_over = header.finished.load(std::memory_order_acquire) != 0;
+  const std::string who = "rank " + std::to_string(header.identity.rank);
+  if (!is_over && opened.owner_alive) {
+    found.push_back({who, "still runs: merge again when the job has ended"});
+  } else if (!is_over && has_unwritten_window(header)) {
+    found.push_back({who, "was killed: traceagent recover " + path.parent_path().string()});
+  }
+  ring::close_ring(opened);
+}
+
+}  // namespace
+
+std::vector<trace::Unfinished> unfinished_ranks(const std::vector<std::string>& trace_files) {
+  const config::Loaded loaded = config::load(config::Environment::of_process());
+  const fs::path users = users_ring_folder(loaded.options.ring_folder);
+  std::vector<trace::Unfinished> found;
+  for (const std::string& key : run_keys(trace_files)) {
+    std::error_code error;
+    std::set<fs::path> rings;
+    for (fs::directory_iterator at(users / key, error), end; !error && at != end;
+         at.increment(error)) {
+      if (at->path().extension() == ".ring") rings.insert(at->path());
+    }
+    for (const fs::path& ring : rings) add(ring, found);
+  }
+  return found;
+}
+
+}  // namespace traceagent::tools
