@@ -131,7 +131,7 @@ FormattedValue format_value(const Value& value, const FormatSpec& spec) {
 }
 
 FormattedName refused(std::string_view field, const std::string& problem) {
-  return {{}, "{" + std::string(field) + "}: " + problem};
+  return {{}, "{" + printable(field) + "}: " + printable(problem)};
 }
 
 std::vector<std::string_view> names_of(std::span<const Variable> variables) {

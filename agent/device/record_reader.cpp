@@ -77,14 +77,55 @@ void RecordReader::read(std::uint8_t* buffer, std::size_t valid_bytes) noexcept 
   void* record = nullptr;
   while (next_(buffer, valid_bytes, &record) == cupti_result::success) {
     const auto* bytes = static_cast<const std::uint8_t*>(record);
-    // Every record that is read here has at least so many bytes.
-    constexpr std::size_t smallest_bytes = 24;
-    if (bytes < buffer || bytes + smallest_bytes > buffer + valid_bytes) {
+    const bool is_inside = bytes >= buffer && bytes < buffer + valid_bytes;
+    const std::size_t left = is_inside ? static_cast<std::size_t>(buffer + valid_bytes - bytes) : 0;
+    if (left < sizeof(ActivityKind) ||
+        left < bytes_read_of(load<ActivityKind>(reinterpret_cast<const std::byte*>(record), 0))) {
       count(counts_.damaged);
       return;
     }
     read_one(reinterpret_cast<const std::byte*>(record));
   }
+}
+
+// Up to the end of the last field that is read of such a record; 0: nothing of it is.
+std::size_t RecordReader::bytes_read_of(ActivityKind kind) const noexcept {
+  constexpr std::size_t word = sizeof(std::uint32_t), pointer = sizeof(std::uint64_t);
+  const auto tail = [this](std::size_t always, std::size_t node, std::size_t graph) {
+    if (has(since::graph_id)) return graph + word;
+    return has(since::copy_graph_node) ? node + pointer : always;
+  };
+  switch (kind) {
+    case ActivityKind::kernel:
+    case ActivityKind::concurrent_kernel:
+      if (has(since::cluster)) return kernel_record::cluster + 3 * word;
+      return has(since::graph_id) ? kernel_record::graph + word
+                                  : kernel_record::graph_node + pointer;
+    case ActivityKind::copy:
+      return tail(copy_record::correlation + word, copy_record::graph_node, copy_record::graph);
+    case ActivityKind::peer_copy:
+      return tail(peer_copy_record::correlation + word, peer_copy_record::graph_node,
+                  peer_copy_record::graph);
+    case ActivityKind::set:
+      return tail(set_record::memory_kind + word, set_record::graph_node, set_record::graph);
+    case ActivityKind::runtime:
+    case ActivityKind::driver:
+      return api_record::result + word;
+    case ActivityKind::synchronisation:
+      return synchronisation_record::stream + word;
+    case ActivityKind::memory:
+      return memory_record::stream + word;
+    case ActivityKind::overhead:
+      return has(since::overhead_correlation) ? overhead_record::correlation + word
+                                              : overhead_record::end + pointer;
+    case ActivityKind::graph:
+      return graph_record::stream + word;
+    case ActivityKind::stream:
+      return stream_record::priority + word;
+    case ActivityKind::context:
+      return context_record::device + word;
+  }
+  return 0;
 }
 
 void RecordReader::discard(std::uint8_t* buffer, std::size_t valid_bytes) noexcept {

@@ -52,6 +52,7 @@ class RecordReader {
   std::string streams_json() const;
 
  private:
+  std::size_t bytes_read_of(ActivityKind kind) const noexcept;
   void read_one(const std::byte* record) noexcept;
   void read_kernel(const std::byte* record) noexcept;
   void read_copy(const std::byte* record) noexcept;

@@ -15,3 +15,7 @@ target_compile_options(traceagent_warnings INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(traceagent_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
+# Clang builds the fuzzers alone; its own opinions stop nobody.
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  target_compile_options(traceagent_warnings INTERFACE -Wno-error)
+endif()

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "config/plain_text.hpp"
+
 namespace traceagent::config {
 namespace {
 
@@ -146,6 +148,12 @@ TEST(NameTemplate, ListsTheVariables) {
   EXPECT_EQ(variables_in("a{rank:04d}{{x}}{host}{"), (std::vector<std::string>{"rank", "host"}));
   EXPECT_EQ(node_variable_names().size(), 6U);
   EXPECT_EQ(batch_variable_names().size(), 10U);
+}
+
+TEST(TemplateProblem, IsOneLineWhateverTheTemplateHolds) {
+  const std::string problem = template_problem("{rank:\x1b[31m\n}");
+  EXPECT_FALSE(problem.empty());
+  EXPECT_FALSE(has_control_character(problem)) << problem;
 }
 
 }  // namespace

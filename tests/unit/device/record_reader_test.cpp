@@ -333,6 +333,17 @@ TEST_F(RecordReaderTest, a_record_beyond_the_buffer_ends_the_reading) {
   EXPECT_TRUE(ring.records().empty());
 }
 
+// The name is a pointer at byte 104: what lies behind the buffer must not be taken for one.
+TEST_F(RecordReaderTest, ReadsNoRecordThatTheBuffersEndCuts) {
+  CraftedBuffer buffer;
+  buffer.add(crafted_kernel("whole", 7, 100, 200)).add(crafted_kernel("cut", 8, 300, 400));
+  reader = std::make_unique<RecordReader>(ring.ring(), newest, CraftedBuffer::next, api);
+  reader->read(buffer.data(), buffer.size() - 64);
+  EXPECT_EQ(reader->counts().damaged, 1u);
+  ASSERT_EQ(ring.records().size(), 1u);
+  EXPECT_EQ(name(event::device_work_of(*ring.records()[0]).name), "whole");
+}
+
 TEST_F(RecordReaderTest, a_name_is_kept_once_and_its_bytes_are_what_counts) {
   std::array<char, 8> name_memory = {"first"};
   CraftedBuffer buffer, again;
