@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""PyTorch with the processes that it starts: the same output and exit code with the agent as without,
+and a trace of every process that called CUDA. The calls go to the simulated libcudart, by ctypes.
+
+usage: pytorch_test.py BUILD DEPS [--whole] [CASE...]      cases: see SHORT
+"""
+
+import pathlib
+import shutil
+import sys
+import tempfile
+
+import contained
+from host_run import SIMULATED_CUDART, TracedPlace, bare_variables
+from places import ARGUMENTS, LIBRARY, VENV, need
+
+PROGRAMS = pathlib.Path(__file__).resolve().parent / "pytorch"
+PARTS = ["epochs", "calls", "left", "raise", "kill"]
+# Case → command, and how many processes must have a trace at least: the main one, and of each part
+# that calls CUDA in its workers, or start method, two; where one dies, the other may not come to it.
+SHORT = {
+    "data_loader_fork": (["data_loader.py", "fork", *PARTS], 1 + 2 + 2 + 1),
+    "data_loader_spawn": (["data_loader.py", "spawn", "calls"], 1 + 2),
+    "spawn": (["spawn.py", "fork"], 1 + 2),
+    "compile": (["compile.py"], 1),
+}
+# Half a minute of g++: in the short form not compiled without the agent too, but held to this.
+KNOWN = {"compile": "before [0, 0, 0, 0]\nequal True\ncompiled 1 1\nafter [0, 0, 0, 0]\n"}
+WHOLE = SHORT | {
+    "data_loader_spawn": (["data_loader.py", "spawn", *PARTS], 1 + 2 + 2 + 1),
+    "spawn": (["spawn.py", "spawn", "fork", "forkserver"], 1 + 3 * 2),
+}
+
+
+def variables_for(folder, variables):
+    return variables | {"HOST_CUDART": str(SIMULATED_CUDART), "TMPDIR": str(folder),
+                        "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1",
+                        "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor"}
+
+
+def run(command, variables):
+    with tempfile.TemporaryDirectory(prefix="traceagent-hosts-") as folder:
+        inner = pathlib.Path(folder, "work")
+        inner.mkdir()
+        words = [VENV / "bin/python", PROGRAMS / command[0], *command[1:]]
+        ended = contained.run(words, inner, variables_for(folder, variables), timeout_s=200)
+        return ended, sorted(str(path.relative_to(inner)) for path in inner.rglob("*"))
+
+
+def known_end(case):
+    return contained.Ended(3, KNOWN[case], "", 0.0, 0), []
+
+
+def problems_of(case, command, processes, is_whole):
+    bare, bare_left = known_end(case) if case in KNOWN and not is_whole else run(command, bare_variables())
+    with TracedPlace("pytorch") as place:
+        traced, left = run(command, place.variables())
+        files, killed = len(place.rank_files()), place.killed()
+        found = list(place.problems(wants_traces=True))
+    print(f"{case}: {files} rank files, {killed} recovered; {bare.seconds:.1f} s bare, "
+          f"{traced.seconds:.1f} s traced", flush=True)
+    yield from (f"{case}: {problem}: {traced}" for problem in found)
+    # torch.compile leaves its cache.
+    bare_left, left = ([path for path in paths if "/" not in path] for paths in (bare_left, left))
+    if (bare.code, bare.out, bare_left) != (traced.code, traced.out, left):
+        yield f"{case}: bare {bare}, left {bare_left}; traced {traced}, left {left}"
+    if bare.code != 3:
+        yield f"{case}: does not end well without the agent: {bare}"
+    if traced.survivors > bare.survivors:
+        yield f"{case}: {traced.survivors} processes left over, without the agent {bare.survivors}"
+    if files < processes:
+        yield f"{case}: {files} rank files, {processes} wanted"
+
+
+def main():
+    need(next(VENV.glob("lib/python3*/site-packages/torch"), "/none"), "PyTorch")
+    need(LIBRARY, "the library")
+    need(shutil.which("g++") or "/none", "g++")
+    words = [word for word in ARGUMENTS if word != "--whole"]
+    is_whole = "--whole" in ARGUMENTS
+    cases = WHOLE if is_whole else SHORT
+    problems = [problem for case in words or cases for problem in problems_of(case, *cases[case], is_whole)]
+    print(*problems, sep="\n")
+    print(f"{len(problems)} problems")
+    return 1 if problems else 0
+
+
+sys.exit(main())
