@@ -104,7 +104,7 @@ JsonObject identity_object(const ring::Ring& ring) {
 }
 
 JsonObject window_object(const ring::Ring& ring, const ring::Window& window) {
-  const event::TickConverter clock = clock_of(ring);
+  const event::TickConverter clock = clock_of(ring, window);
   JsonObject object;
   object.add("cycle", window.cycle);
   if (window.is_startup != 0) {
@@ -134,7 +134,7 @@ JsonObject dropped_object(const ring::Ring& ring, const ring::Window& window) {
 // events as Composer writes them: Chrome's viewer warns of every metadata event it does not know.
 JsonObject clock_object(const ring::Ring& ring, const ring::Window& window) {
   const ring::Header& header = ring.header();
-  const event::TickConverter converter = clock_of(ring);
+  const event::TickConverter converter = clock_of(ring, window);
   const std::int64_t begin_ns =
       converter.realtime_ns(window.begin_ticks.load(std::memory_order_relaxed));
   JsonObject clock;
@@ -154,7 +154,7 @@ JsonObject cost_object(const ring::Ring& ring, const ring::Window& window, const
        {ring::DoorId::cudart, ring::DoorId::nccl, ring::DoorId::driver, ring::DoorId::nvtx}) {
     events += calls[static_cast<std::size_t>(door)];
   }
-  const event::TickConverter clock = clock_of(ring);
+  const event::TickConverter clock = clock_of(ring, window);
   const double ns_per_event = measured_ns_per_event(ring.header().nominal_ns_per_tick);
   const auto window_ns =
       static_cast<double>(clock.realtime_ns(window.end_ticks.load(std::memory_order_relaxed)) -

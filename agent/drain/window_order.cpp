@@ -12,7 +12,7 @@ using event::Record;
 
 WindowOrder::WindowOrder(const ring::Ring& ring, const ring::Window& window)
     : ring_(ring),
-      clock_(clock_of(ring)),
+      clock_(clock_of(ring, window)),
       begin_ticks_(window.begin_ticks.load(std::memory_order_relaxed)),
       end_ticks_(window.end_ticks.load(std::memory_order_relaxed)),
       threads_(collect(ring, begin_ticks_, end_ticks_)),

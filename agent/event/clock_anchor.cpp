@@ -1,6 +1,7 @@
 #include "agent/event/clock_anchor.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "agent/event/ticks.hpp"
 
@@ -20,6 +21,15 @@ double slope(const ClockAnchor& a, const ClockAnchor& b, double nominal) noexcep
   // than NTP's slew of 500 ppm.
   if (measured < nominal * 0.99 || measured > nominal * 1.01) return nominal;
   return measured;
+}
+
+bool was_set_between(const ClockAnchor& a, const ClockAnchor& b, double nominal) noexcept {
+  if (b.ticks <= a.ticks) return false;
+  const double span_ns = static_cast<double>(b.ticks - a.ticks) * nominal;
+  const auto elapsed_ns = static_cast<std::int64_t>(b.realtime_ns - a.realtime_ns);
+  const double off_ns = std::abs(static_cast<double>(elapsed_ns) - span_ns);
+  // What slope() takes for no rate. Too near for a rate, it is more than the reading's error.
+  return off_ns > (span_ns < shortest_span_ns ? 2 * shortest_span_ns : span_ns * 0.01);
 }
 
 // A damaged ring's ticks and anchors may be any numbers: the times made of them stay so small that
@@ -61,6 +71,19 @@ double measure_ns_per_tick() noexcept {
                       static_cast<double>(std::max<std::uint64_t>(end - start, 1));
   // From 100 GHz down to 1 MHz: else a clock was refused or set in between.
   return rate > 0.01 && rate < 1000 ? rate : 0;
+}
+
+std::span<const ClockAnchor> anchors_of_one_clock(std::span<const ClockAnchor> anchors,
+                                                  std::uint64_t ticks,
+                                                  double nominal_ns_per_tick) noexcept {
+  std::size_t first = 0;
+  std::size_t next = 1;
+  for (; next < anchors.size(); ++next) {
+    if (!was_set_between(anchors[next - 1], anchors[next], nominal_ns_per_tick)) continue;
+    if (anchors[next].ticks > ticks) break;
+    first = next;
+  }
+  return anchors.empty() ? anchors : anchors.subspan(first, next - first);
 }
 
 TickConverter::TickConverter(const ClockAnchor* anchors, std::size_t count,

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace traceagent::event {
 
@@ -15,6 +16,12 @@ struct ClockAnchor {
 // Reads both clocks, the tightest of several tries (a preempted try is wide and loses). realtime_ns
 // is 0 where the clock was refused.
 ClockAnchor take_anchor() noexcept;
+
+// Of anchors sorted by ticks the neighbours of `ticks` between which CLOCK_REALTIME was not set
+// (date -s, a VM resumed): times made of them alone never go back.
+std::span<const ClockAnchor> anchors_of_one_clock(std::span<const ClockAnchor> anchors,
+                                                  std::uint64_t ticks,
+                                                  double nominal_ns_per_tick) noexcept;
 
 // Piecewise linear between neighbouring anchors, extrapolated beyond the first and the last.
 // `anchors` sorted by ticks; with one anchor the rate comes from `nominal_ns_per_tick`.

@@ -95,6 +95,24 @@ TEST(TickConverter, RefusesAClockThatWentBack) {
   EXPECT_EQ(clock.realtime_ns(200), static_cast<std::int64_t>(base_ns) + 100);
 }
 
+TEST(AnchorsOfOneClock, AreThoseBetweenWhichItWasNotSet) {
+  constexpr std::uint64_t second_ns = 1'000'000'000;
+  const std::array<ClockAnchor, 5> anchors = {{{0, base_ns, 0},
+                                               {2'000'000'000, base_ns + second_ns, 0},
+                                               {4'000'000'000, base_ns - 3600 * second_ns, 0},
+                                               {6'000'000'000, base_ns - 3599 * second_ns, 0},
+                                               {6'000'000'100, base_ns + 10 * second_ns, 0}}};
+  const auto found = [&](std::uint64_t ticks) {
+    const auto some = anchors_of_one_clock(anchors, ticks, 0.5);
+    return std::pair{some.data() - anchors.data(), some.size()};
+  };
+  EXPECT_EQ(found(0), (std::pair{std::ptrdiff_t{0}, std::size_t{2}}));
+  EXPECT_EQ(found(3'999'999'999), (std::pair{std::ptrdiff_t{0}, std::size_t{2}}));
+  EXPECT_EQ(found(4'000'000'000), (std::pair{std::ptrdiff_t{2}, std::size_t{2}}));
+  EXPECT_EQ(found(7'000'000'000), (std::pair{std::ptrdiff_t{4}, std::size_t{1}}));
+  EXPECT_TRUE(anchors_of_one_clock({}, 0, 0.5).empty());
+}
+
 // Of a damaged ring: no sum or difference of two times may overflow.
 TEST(TickConverter, KeepsAnyNumbersTimesWithinBounds) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
