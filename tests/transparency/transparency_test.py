@@ -125,6 +125,8 @@ def verdict(case, bare, ended):
     left = ended.place.left_of_agent()
     if not wrong and ended.place.state == "active" and case.leaves != "nothing" and not left[case.leaves]:
         wrong = f"the agent left no {case.leaves}: {ended.said}"
+    if not wrong and any("left out" in line for line in ended.said):
+        wrong = f"the agent lost what it had recorded: {ended.said}"
     if not wrong and ended.place.state == "off" and (left["any"] or ended.said):
         wrong = f"the agent is off and left something: {ended.said}"
     return wrong
