@@ -1,9 +1,11 @@
+#include <iostream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "config/nearest.hpp"
 #include "tools/command_line.hpp"
+#include "tools/plain_output.hpp"
 
 namespace {
 
@@ -23,6 +25,8 @@ std::string unknown_command(const CLI::App& app, std::string_view word) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const traceagent::tools::PlainOutput output(std::cout);
+  const traceagent::tools::PlainOutput errors(std::cerr);
   if (argc > 1 && std::string_view(argv[1]) == "run") {
     return traceagent::tools::run_main("traceagent run", argc - 1, argv + 1);
   }
