@@ -49,12 +49,14 @@ TEST(CheckTrace, each_loss_has_its_remedy) {
   const CheckReport page = page_of(rank_with(
       R"("device": {"source": "cupti", "launches": 9, "work": 5,)"
       R"( "launches_without_work": {"before_recording": 2, "after_recording": 3, "late": 1, "unknown": 1},)"
-      R"( "work_without_launch": {"call_lost": 6}, "calls_only_cupti_saw": {}})",
+      R"( "work_without_launch": {"call_lost": 6}, "calls_only_cupti_saw": {},)"
+      R"( "nccl_kernels_without_call": {"in_graph": 9, "several_calls": 4}})",
       R"({"ring_full": 12, "device_dropped": 3})"));
-  EXPECT_EQ(page.problems(), 7) << page.text();
+  EXPECT_EQ(page.problems(), 8) << page.text();
   for (const char* part : {"3 launches came when CUPTI was off again",
                            "2 launches came before CUPTI was on: add steps to schedule.warmup",
                            "1 launches had not ended when the file was written",
+                           "4 kernels of NCCL's may carry out one of several calls: set doors.",
                            "6 kernels, copies or sets lost the record of their call",
                            "12: events found no room in the ring: raise ring.size",
                            "3: CUPTI had no buffer for device records: raise device.buffers"}) {
