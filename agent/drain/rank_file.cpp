@@ -196,7 +196,7 @@ NamedFile free_file_name(const ring::Ring& ring, const ring::Window& window) {
 }  // namespace
 
 RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& window,
-                               const RankFileOptions& options) noexcept try {
+                               const RankFileOptions& options) try {
   RankFileReport report;
   const NamedFile named = free_file_name(ring, window);
   report.path = named.path;

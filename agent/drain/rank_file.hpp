@@ -21,8 +21,9 @@ struct RankFileOptions {
 };
 
 // Writes the window to rank_file_name()'s path; with the pid in its name where another process of
-// the run, which claimed the rank before, has left a file of that name.
+// the run, which claimed the rank before, has left a file of that name. Throws std::bad_alloc where
+// there is no memory even to say so.
 RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& window,
-                               const RankFileOptions& options) noexcept;
+                               const RankFileOptions& options);
 
 }  // namespace traceagent::drain
