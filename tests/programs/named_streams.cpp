@@ -3,6 +3,7 @@
 //   named_streams all         every way of naming; a stream that goes and another in its place
 //   named_streams names_only  names, and nothing of CUDA at all
 //
+// PAUSE_MS: how long it waits, after its first call of the device, for CUPTI to come on.
 // Each stream runs a kernel of its own name.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -106,6 +108,8 @@ int everything() {
       {nullptr, on_default},
       {cudaStreamPerThread, on_per_thread},
   };
+  const char* pause_ms = std::getenv("PAUSE_MS");
+  usleep(1000 * static_cast<unsigned>(std::atoi(pause_ms != nullptr ? pause_ms : "0")));
   nvtxNameCudaStreamA(streams[0].stream, "copies");
   nvtxNameCudaStreamW(streams[1].stream, L"b\u00e4ckw\u00e4rts \U0001f680");
   nvtxNameCuStreamA(streams[2].stream, "by driver");
