@@ -20,13 +20,14 @@ EventText::EventText(const ring::Ring& ring, trace::EventWriter& writer,
                      const CollectivePlans* plans)
     : ring_(ring), writer_(writer), plans_(plans), names_(ring) {}
 
-void EventText::write(const Record& record, std::int64_t tid, const EventTimes& times) {
+void EventText::write(const Record& record, std::int64_t tid, const EventTimes& times,
+                      std::uint32_t kernel) {
   if (record.layout == Layout::range || record.layout == Layout::mark) {
     write_range(record, tid, times);
   } else if (record.layout == Layout::collective_plan) {
     write_plan_part(writer_, record, tid, times.ts_ns, times.dur_ns);
   } else {
-    write_call(record, tid, times);
+    write_call(record, tid, times, kernel);
   }
 }
 
@@ -35,7 +36,8 @@ void error_arg(trace::EventWriter& writer, std::string_view category, std::int32
   if (!error.empty()) writer.arg("error", error);
 }
 
-void EventText::write_call(const Record& record, std::int64_t tid, const EventTimes& times) {
+void EventText::write_call(const Record& record, std::int64_t tid, const EventTimes& times,
+                           std::uint32_t kernel) {
   const api::FunctionName& name = api::name_of(static_cast<api::Function>(record.function));
   writer_.complete(name.shown, name.category, tid, times.ts_ns, times.dur_ns);
   const Record& in_ring = plans_ != nullptr ? plans_->in_ring(record) : record;
@@ -48,7 +50,7 @@ void EventText::write_call(const Record& record, std::int64_t tid, const EventTi
   }
   switch (record.layout) {
     case Layout::launch:
-      launch_args(record);
+      launch_args(record, record.extra != 0 ? record.extra : kernel);
       break;
     case Layout::copy:
     case Layout::peer_copy:
@@ -68,7 +70,10 @@ void EventText::write_call(const Record& record, std::int64_t tid, const EventTi
       if (record.args[3] != 0) writer_.arg("stream", Hex{record.args[3]});
       break;
     case Layout::synchronise:
-      writer_.arg("handle", Hex{record.args[0]});
+      // A device has none; of a stream 0 is the default one's.
+      if (record.args[0] != 0 || name.shown.find("Stream") != name.shown.npos) {
+        writer_.arg("handle", Hex{record.args[0]});
+      }
       break;
     case Layout::device:
       writer_.arg("device", static_cast<std::int32_t>(record.detail));
@@ -110,9 +115,9 @@ constexpr const char* copy_kinds[] = {"HtoH", "HtoD", "DtoH", "DtoD", "default"}
 
 }  // namespace
 
-void EventText::launch_args(const Record& record) {
+void EventText::launch_args(const Record& record, std::uint32_t kernel) {
   char storage[48];
-  if (record.extra != 0) writer_.arg("kernel", names_.name(record.extra));
+  if (kernel != 0) writer_.arg("kernel", names_.name(kernel));
   writer_.arg("grid", trace::RawJson{three(storage, low(record.args[0]), high(record.args[0]),
                                            low(record.args[1]))});
   writer_.arg("block", trace::RawJson{three(storage, high(record.args[1]), low(record.args[2]),

@@ -27,12 +27,16 @@ class EventText {
   EventText(const ring::Ring& ring, trace::EventWriter& writer,
             const CollectivePlans* plans = nullptr);
 
-  void write(const event::Record& record, std::int64_t tid, const EventTimes& times);
+  // `kernel`: the name (its offset) of what a launch ran, for launches that do not know it
+  // themselves, such as NCCL's; 0: not known.
+  void write(const event::Record& record, std::int64_t tid, const EventTimes& times,
+             std::uint32_t kernel = 0);
 
  private:
-  void write_call(const event::Record& record, std::int64_t tid, const EventTimes& times);
+  void write_call(const event::Record& record, std::int64_t tid, const EventTimes& times,
+                  std::uint32_t kernel);
   void write_range(const event::Record& record, std::int64_t tid, const EventTimes& times);
-  void launch_args(const event::Record& record);
+  void launch_args(const event::Record& record, std::uint32_t kernel);
   void copy_args(const event::Record& record);
   void collective_args(const event::Record& record);
   void communicator_args(const event::Record& record);

@@ -93,6 +93,13 @@ void RankFile::write_steps_until(trace::EventWriter& writer, std::int64_t ts_ns)
   }
 }
 
+// What ran, where it is a kernel and CUPTI told of it.
+std::uint32_t kernel_of(const DeviceSlice& slice) noexcept {
+  if (slice.record->layout != event::Layout::device_work) return 0;
+  const event::DeviceWork work = event::device_work_of(*slice.record);
+  return work.kind == event::DeviceKind::kernel ? work.name : 0;
+}
+
 void RankFile::write_events(trace::EventWriter& writer) {
   EventText text(ring_, writer, &order_.plans());
   const DeviceEvents& device = order_.device();
@@ -108,9 +115,11 @@ void RankFile::write_events(trace::EventWriter& writer) {
       }
       return;
     }
-    text.write(*call.record, call.tid, call.times);
     const auto arrows = device.arrows_of_thread(call.thread);
     std::size_t& next = next_arrow[call.thread];
+    const bool has_arrow = next < arrows.size() && arrows[next].host == call.index;
+    const std::uint32_t kernel = has_arrow ? kernel_of(device.slices()[arrows[next].slice]) : 0;
+    text.write(*call.record, call.tid, call.times, kernel);
     for (; next < arrows.size() && arrows[next].host == call.index; ++next) {
       device_text.write_arrow(arrows[next], call.tid, call.times.ts_ns);
     }

@@ -249,6 +249,19 @@ TEST_F(DeviceFileTest, ACallThatNoDoorSawIsAnEventInItsNcclCall) {
   EXPECT_NE(text.find("\"calls_only_cupti_saw\": {\"cuLaunchKernelEx\": 1}"), std::string::npos);
 }
 
+TEST_F(DeviceFileTest, ALaunchOfAnUnknownKernelHasTheNameOfWhatRan) {
+  crafted.call(thread, Function::cuLaunchKernelEx_v1, Layout::launch, 110 * us, 112 * us);
+  crafted.api(thread, "cuLaunchKernelEx", 110'500, 111'500, 1);
+  crafted.kernel("_Z3addPfi", 113'000, 114'000, 1);
+  Record& known = crafted.launch(thread, 120 * us, 122 * us);
+  known.extra = crafted.name("as it was launched");
+  crafted.api(thread, "cudaLaunchKernel", 120'500, 121'500, 2);
+  crafted.kernel("as it ran", 123'000, 124'000, 2);
+  write(window());
+  EXPECT_EQ(lines({"\"cuLaunchKernelEx\"", "\"kernel\":\"add(float*, int)\""}).size(), 1u) << text;
+  EXPECT_EQ(lines({"\"cudaLaunchKernel\"", "\"kernel\":\"as it was launched\""}).size(), 1u);
+}
+
 TEST_F(DeviceFileTest, AGroupsKernelsCarryItsSums) {
   const std::uint32_t comm = crafted.communicator(0xfeed, 2, 4);
   const auto collective = [&](event::Collective kind, std::uint64_t at, std::uint64_t count,
@@ -327,10 +340,10 @@ TEST_F(DeviceFileTest, WindowsBackToBackShareNothing) {
   ring::Window& second = window(200, 300, 2);
   write(first);
   EXPECT_EQ(lines({"\"cat\":\"kernel\""}).size(), 3u) << text;
-  EXPECT_EQ(lines({"the next's own"}).size(), 0u);
+  EXPECT_EQ(lines({"\"name\":\"the next's own\""}).size(), 0u);
   write(second);
   EXPECT_EQ(lines({"\"cat\":\"kernel\""}).size(), 1u) << text;
-  EXPECT_EQ(lines({"the next's own"}).size(), 1u);
+  EXPECT_EQ(lines({"\"name\":\"the next's own\""}).size(), 1u);
 }
 
 // In the merged file both windows' work is on one lane.
