@@ -39,10 +39,10 @@ char* own_path() noexcept {
 
 // A user's own tool stays the tool.
 void offer_to_nvtx() noexcept {
-  constexpr char variable[] = "NVTX_INJECTION64_PATH";
+  static constexpr char variable[] = "NVTX_INJECTION64_PATH";
   if (std::getenv(variable) != nullptr) return;
   char* path = own_path();
-  if (path != nullptr) setenv(variable, path, 0);
+  if (path == nullptr || setenv(variable, path, 0) != 0) refused_offer = variable;
   std::free(path);
 }
 
