@@ -34,8 +34,9 @@ List read_list(const std::string& path) {
     if (got > 0) list.text.append(buffer, static_cast<std::size_t>(got));
   }
   close(fd);
-  // The last line may be half a name: the disk was full.
-  list.is_whole = got == 0 && (list.text.empty() || list.text.back() == '\n');
+  // The last line may be half a name, or an empty line stands where one was: see cut_half_line().
+  list.is_whole = got == 0 && (list.text.empty() || list.text.back() == '\n') &&
+                  !list.text.starts_with('\n') && list.text.find("\n\n") == std::string::npos;
   return list;
 }
 
@@ -49,6 +50,14 @@ bool write_whole(int fd, std::string_view text) noexcept {
   return true;
 }
 
+// Half a name, where the disk was full or its writer was killed over it: the next one would be
+// joined to it. True if there was one, which an empty line is then to tell of.
+bool cut_half_line(int fd, const std::string& path) {
+  const std::string text = read_list(path).text;
+  if (text.empty() || text.back() == '\n' || text.size() >= longest_list) return false;
+  return ftruncate(fd, static_cast<off_t>(text.rfind('\n') + 1)) == 0;  // npos + 1 is 0
+}
+
 }  // namespace
 
 std::string written_files_path(const std::string& ring_path) {
@@ -60,11 +69,12 @@ std::string written_files_path(const std::string& ring_path) {
 bool note_written_file(const std::string& ring_path, const std::string& trace_file) {
   if (ring_path.empty()) return true;
   const std::string path = written_files_path(ring_path);
-  const std::string line = trace_file + "\n";
+  std::string line = trace_file + "\n";
   const int fd = event::uninterrupted([&] {
     return open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
   });
   if (fd < 0) return false;
+  if (cut_half_line(fd, path)) line.insert(0, 1, '\n');
   const bool is_written = write_whole(fd, line);
   close(fd);
   return is_written;

@@ -36,6 +36,20 @@ TEST_F(WrittenFilesTest, HalfALineIsNoFile) {
   EXPECT_EQ(written_files(ring_), std::vector<std::string>{"/a/whole.json"});
 }
 
+// Its writer was killed over it: who recovers adds to the list.
+TEST_F(WrittenFilesTest, HalfALineIsNotJoinedToTheNext) {
+  for (const char* half : {"/a/whole.json\n/a/hal", "/a/whole.json\n"}) {
+    std::ofstream(written_files_path(ring_)) << half;
+    note_written_file(ring_, "/a/next.json");
+    EXPECT_EQ(written_files(ring_), (std::vector<std::string>{"/a/whole.json", "/a/next.json"}));
+  }
+  bool is_whole = true;
+  std::ofstream(written_files_path(ring_)) << "/a/hal";
+  note_written_file(ring_, "/a/next.json");
+  EXPECT_EQ(written_files(ring_, &is_whole), std::vector<std::string>{"/a/next.json"});
+  EXPECT_FALSE(is_whole) << "what the half was of is not known";
+}
+
 TEST_F(WrittenFilesTest, FollowNoLink) {
   const std::string target = folder_ + "/target";
   std::ofstream(target) << "/a/theirs.json\n";
