@@ -92,19 +92,10 @@ def compared(table, job, what, name, killed, threads, may_drop):
         lost = 0 if trace is None else dropped(trace, rank, "ring_full")
         check(table, job, what, 0 <= pairs.found + lost - pairs.published <= (threads if may_drop else 0),
               f"{name}: rank {rank}: {pairs.found} found and {lost} lost of {pairs.published}")
-        check_device(table, job, f"{what}: {name}", device_work(records, trace, rank, WINDOWS), threads, sums)
+        delivered, shown, missing = device_work(records, trace, rank, WINDOWS)
+        sums.update(delivered=delivered, shown=shown)
+        check(table, job, what, shown >= delivered or missing, f"{name}: {shown} of {delivered} works on the device")
     return sums
-
-
-def check_device(table, job, what, work, threads, sums):
-    """All that CUPTI had handed over is there, and what is missing is said, but for calls that were killed
-    on their way."""
-    recorded, delivered, shown, missing = work
-    sums.update(delivered=delivered, shown=shown)
-    check(table, job, what, shown >= delivered or missing, f"{shown} of {delivered} works on the device")
-    # More is shown where work of the step before the window still ran within it.
-    check(table, job, what, shown + missing >= recorded - threads,
-          f"{shown} works on the device shown, {missing} missing, of {recorded}")
 
 
 def checked(table, job, what, point, killed, kills=1, threads=1, may_drop=False):

@@ -18,7 +18,7 @@ from trace_file import Trace
 
 FAULTS = BUILD / "programs/libfaults.so"
 TRUTH = BUILD / "bin/simgpu-truth"
-LIMIT_S = 60
+LIMIT_S = 120  # the machine itself may stand still for a while
 WINDOWS = Windows(wait=1, warmup=1, active=3, repeat=3)
 
 

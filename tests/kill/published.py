@@ -107,8 +107,8 @@ class Comparison:
 
 
 def device_work(records, trace, rank, windows):
-    """Of the windows' work on the device: how much CUPTI recorded, how much of that it had handed over, how
-    much is shown, and how much is said to be missing. What CUPTI still held dies with the process."""
+    """Of the windows' work on the device: how much CUPTI had handed over, how much is shown, and how much is
+    said to be missing. What CUPTI still held dies with the process."""
     active = {number: windows.first_of(step) not in (None, BEFORE_STEPS)
               for step, _, _, number in calls_by_step(records)}
     states = [r.get("cupti") for r in records if r["kind"] == "device" and active.get(r["number"], False)]
@@ -117,7 +117,7 @@ def device_work(records, trace, rank, windows):
         shown = sum(event["pid"] == rank and event["ph"] == "X" and event["cat"].startswith("gpu_")
                     for event in trace.events)
         missing = dropped(trace, rank, "device_late", "device_ring_full")
-    return sum(state != "off" for state in states), states.count("delivered"), shown, missing
+    return states.count("delivered"), shown, missing
 
 
 def dropped(trace, rank, *causes):
