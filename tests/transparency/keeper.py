@@ -18,6 +18,7 @@ class TooLate(Exception):
 
 
 def _interrupt(*_):
+    signal.setitimer(signal.ITIMER_REAL, 0)  # it would come again while the first is dealt with
     raise TooLate
 
 

@@ -82,7 +82,7 @@ class Runner:
 
     def start(self, place):
         return keeper.start(place.folder / "result", self.command(place.case), self.variables(place), place.work,
-                            place.folder / "out", place.folder / "err", LIMIT_S + self.forks / 5)
+                            place.folder / "out", place.folder / "err", LIMIT_S + self.forks)
 
 
 class Ended:
