@@ -11,7 +11,8 @@ namespace traceagent::door {
 void start_process() noexcept;
 
 // The same where the driver itself names the process to us, in cuInit: no call of a device may come
-// through a door, so what the device does is recorded from now on. Returns without waiting for that.
+// through a door, so what the device does is recorded from now on. Returns without waiting for
+// that.
 void start_in_injection() noexcept;
 
 // The tracker that the doors report to; null while there is none. Replaced only while no other

@@ -20,8 +20,8 @@ class DeviceRecording {
   // By the thread of the job that has just made the first call of a device, and never before, since
   // a process that only forks workers must not be the one that initialises CUDA. Starts the thread
   // and waits until CUPTI is on or refused, at most `patience_ns`: a program of a few milliseconds
-  // would be over before that. In cuInit too, without patience; then the first call of a device only
-  // waits.
+  // would be over before that. In cuInit too, without patience; then the first call of a device
+  // only waits.
   void start(Agent& agent, std::uint64_t patience_ns) noexcept;
 
   // By the drain thread: all that the closed window's calls launched has been told of, or is given

@@ -24,8 +24,8 @@ inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value,
   nanosleep(&pause, nullptr);
 }
 
-// Who waits for another thread at the end of the process looks that often: a wake-up that is refused
-// must cost no more than this.
+// Who waits for another thread at the end of the process looks that often: a wake-up that is
+// refused must cost no more than this.
 inline constexpr std::uint64_t longest_sleep_ns = 50'000'000;
 
 inline void futex_wake(std::atomic<std::uint32_t>& word) noexcept {
