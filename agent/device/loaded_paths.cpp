@@ -6,6 +6,8 @@
 #include <charconv>
 #include <string_view>
 
+#include "agent/event/loader_walk.hpp"
+
 namespace traceagent::device {
 namespace {
 
@@ -47,6 +49,7 @@ void add_new(std::vector<int>& majors, int major) {
 
 std::vector<std::string> loaded_paths() {
   std::vector<std::string> paths;
+  const event::LoaderWalk walk;
   dl_iterate_phdr(collect, &paths);
   return paths;
 }

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "agent/event/loader_walk.hpp"
+
 // Where this object begins and ends in memory: from the linker. Hidden by hand, since an attribute
 // does not reach a name that is given so.
 __asm__(".hidden __ehdr_start\n.hidden _end");
@@ -180,6 +182,7 @@ void* from_libc(std::atomic<void*>& cache, const char* symbol) noexcept {
 
 void* symbol_in_object(const char* soname, const char* symbol) noexcept {
   Search search{soname, symbol, nullptr};
+  const event::LoaderWalk walk;
   dl_iterate_phdr(visit, &search);
   return search.found;
 }

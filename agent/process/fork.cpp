@@ -2,16 +2,18 @@
 
 #include <pthread.h>
 
+#include "agent/event/loader_walk.hpp"
 #include "agent/process/death_signals.hpp"
 
 namespace traceagent::process {
 namespace {
 
-// We hold no lock across anything, so there is nothing to take before the fork and to give back in
-// the parent. In the child only async-signal-safe work is allowed.
+// We hold no lock of ours across anything; of the loader's, see event::LoaderWalk. In the child
+// only async-signal-safe work is allowed.
 void in_child() noexcept {
   // The descriptor of the parent's ring stays open: the job may have closed it and given its number
   // to a file of its own. The lock on it is the parent's alone.
+  event::forget_loader_walks();
   forget_after_fork();
   unwatch_death_signals();
 }
@@ -20,7 +22,8 @@ void in_child() noexcept {
 
 bool watch_forks() noexcept {
   static bool watched = false;
-  if (!watched) watched = pthread_atfork(nullptr, nullptr, in_child) == 0;
+  if (!watched)
+    watched = pthread_atfork(event::hold_loader_walks, event::release_loader_walks, in_child) == 0;
   return watched;
 }
 

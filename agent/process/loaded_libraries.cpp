@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "agent/door/targets.hpp"
+#include "agent/event/loader_walk.hpp"
 #include "agent/process/proc_file.hpp"
 
 namespace traceagent::process {
@@ -147,6 +148,7 @@ std::string own_maps() {
 
 std::vector<std::uint64_t> visible_bases() {
   std::vector<std::uint64_t> bases;
+  const event::LoaderWalk walk;
   dl_iterate_phdr(
       [](dl_phdr_info* object, std::size_t, void* data) {
         static_cast<std::vector<std::uint64_t>*>(data)->push_back(object->dlpi_addr);

@@ -111,11 +111,26 @@ def problems_with_wrapper(program, *words):
     yield from found
 
 
+def problems_of_forks():
+    """One of our threads goes through the loader's list while the program forks: no child may hang."""
+    slow, program = BUILD / "programs/libslow_loader_walk.so", BUILD / "programs/forks_and_loads"
+    with TracedPlace("preloads") as place, tempfile.TemporaryDirectory() as folder:
+        variables = place.variables(LD_PRELOAD=f"{LIBRARY} {slow}",
+                                    LD_LIBRARY_PATH=f"{BUILD}/sim/lib:{BUILD}/sim/cupti")
+        ended = contained.run([program], folder, variables, timeout_s=60)
+        problems = list(place.problems(wants_traces=True))
+    print(f"forks: {ended.out.strip()}", flush=True)
+    if (ended.code, ended.out) != (3, "30 of 30 children\n"):
+        yield f"forks: {ended}"
+    yield from problems
+
+
 def main():
     need(LIBRARY, "the library")
     need(PROGRAM[0], "tests/programs/steady")
     problems = [problem for name in ARGUMENTS or OTHERS for problem in problems_of(name)]
     if not ARGUMENTS:
+        problems += problems_of_forks()
         problems += problems_with_wrapper("fakeroot", "--")
         problems += problems_with_wrapper("stdbuf", "-o0")
     print(*problems, sep="\n")
