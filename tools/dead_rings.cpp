@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -83,8 +84,12 @@ void remove_empty_run(const fs::path& run) {
 
 // A claim of a rank holds the pid of the process that made it.
 bool has_living_claim(const fs::path& claim) {
-  std::uint32_t pid = 0;
-  std::ifstream(claim) >> pid;
+  std::string line;
+  std::ifstream file(claim);
+  // Without its end of line it is the half of a pid, which may be another process's: whoever wrote
+  // it was killed over it.
+  if (!std::getline(file, line) || file.eof()) return false;
+  const auto pid = static_cast<std::uint32_t>(std::strtoul(line.c_str(), nullptr, 10));
   return pid != 0 && ring::process_lives(pid, ring::start_time_of(pid));
 }
 

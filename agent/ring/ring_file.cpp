@@ -101,7 +101,8 @@ std::string shrink_remedy(int refused_errno) {
 
 bool map_what_is_granted(CreatedRing& created, std::uint64_t wanted_bytes) {
   int refused_errno = 0;
-  for (std::uint64_t bytes = within_memory_limit(wanted_bytes); bytes >= smallest_ring_bytes; bytes /= 2) {
+  for (std::uint64_t bytes = within_memory_limit(wanted_bytes); bytes >= smallest_ring_bytes;
+       bytes /= 2) {
     const Sizes sizes = divide(bytes);
     if (void* memory = grant_and_map(created.fd, sizes)) {
       created.ring = format(memory, sizes);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
@@ -144,7 +146,9 @@ TEST_F(ResourceNamesTest, threads_that_name_and_a_reader_see_whole_names) {
     });
   }
   std::size_t seen = 0;
-  for (int i = 0; i < 2000; ++i) {
+  // On a busy machine the writers may not have begun yet.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  for (int i = 0; i < 2000 || (seen == 0 && std::chrono::steady_clock::now() < deadline); ++i) {
     for (const ResourceName& name : names(true)) {
       ++seen;
       const std::string expected = "stream " + std::to_string(name.handle);
