@@ -1,5 +1,8 @@
 #include "agent/drain/recover_ring.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -12,6 +15,12 @@
 
 namespace traceagent::drain {
 namespace {
+
+// The ring says where its files go: made by somebody else, it would have root write anywhere.
+bool is_of_another_user(const std::string& path) noexcept {
+  struct stat facts {};
+  return stat(path.c_str(), &facts) == 0 && facts.st_uid != geteuid();
+}
 
 // A rate out of this range is no clock's, and its products no numbers.
 bool has_plausible_clock(const ring::Header& header) noexcept {
@@ -95,6 +104,11 @@ std::uint64_t Recovered::events() const noexcept {
 
 Recovered recover_ring(const std::string& ring_path) {
   Recovered recovered;
+  if (is_of_another_user(ring_path)) {
+    recovered.problems.push_back("ring: " + ring_path +
+                                 ": belongs to another user: recover it as that user");
+    return recovered;
+  }
   ring::OpenedRing opened = ring::open_ring(ring_path);
   if (opened.is_unmade && !opened.owner_alive) {
     recovered.nothing = "its process ended before it was made";

@@ -267,6 +267,20 @@ def damaged_copies(ring):
         yield f"2,000 random bytes, seed {seed}", bytes(copy), []
 
 
+def test_another_user():
+    """Its ring says where files go: root would write them wherever its maker wants."""
+    if os.geteuid() != 0:
+        return
+    with Place() as place:
+        killed(place)
+        ring = next(place.rings.rglob("*.ring"))
+        os.chown(ring, 12345, 12345)
+        check(refused(place, ring, "of another user", "belongs to another user").code == 1, "of another user: exit code")
+        check(not any(name.startswith("out/") for name in place.files()), f"another's: {place.files()}")
+        os.chown(ring, 0, 0)
+        check(recover(place).code == 0, "taken back")
+
+
 def test_damaged():
     with Place() as place:
         killed(place, 1, TRACEAGENT_RING_SIZE="2MiB")
@@ -292,7 +306,7 @@ def main():
     need(LIBRARY, "the library")
     need(TRACEAGENT, "the tool")
     for test in (test_two_ranks, test_nobody_left_to_merge, test_zero_begins_late, test_no_merge, test_same_key_again, test_ring_not_made,
-                 test_living, test_merge_of_living, test_several_runs, test_usage, test_damaged):
+                 test_living, test_merge_of_living, test_several_runs, test_usage, test_another_user, test_damaged):
         started = time.monotonic()
         test()
         print(f"{test.__name__}: {time.monotonic() - started:.1f} s", flush=True)
