@@ -48,7 +48,7 @@ std::string find_tool() {
 // What we put into the environment, or what steers us, is not for a process of our own.
 bool is_for_tool(std::string_view variable) noexcept {
   for (const char* ours : {"LD_PRELOAD=", "TRACEAGENT_", "NVTX_INJECTION64_PATH=",
-                           "CUDA_INJECTION64_PATH=", "NCCL_PROFILER_PLUGIN="}) {
+                           "CUDA_INJECTION64_PATH", "NCCL_PROFILER_PLUGIN="}) {
     if (variable.starts_with(ours)) return false;
   }
   return true;
@@ -79,9 +79,11 @@ int become_keeper(void* shared) {
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaction(signal, &ignore, nullptr);
-  // A launcher waits for the end of its ranks' output.
+  // A launcher waits for the end of its ranks' output: none of it may stay open here.
   const int nothing = open("/dev/null", O_RDWR);
-  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nothing, fd);
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (dup2(nothing, fd) < 0) close(fd);
+  }
 #ifdef SYS_close_range
   if (syscall(SYS_close_range, 3u, ~0u, 0u) != 0)
 #endif
