@@ -16,6 +16,7 @@ bool is_bare_json(const Options& options, const OptionRow& row) {
     default:
       break;
   }
+  if (row.type == OptionType::nullable_bytes) return show(options, row) == "null";
   const auto* const nullable = std::get_if<std::optional<std::string> Options::*>(&row.field);
   return nullable != nullptr && !(options.*(*nullable)).has_value();
 }

@@ -42,6 +42,7 @@ bool is_group(std::string_view name) {
 }
 
 bool is_nullable(const OptionRow& row) {
+  if (row.type == OptionType::percent || row.type == OptionType::nullable_bytes) return true;
   return std::holds_alternative<std::optional<std::string> Options::*>(row.field);
 }
 

@@ -22,7 +22,9 @@ enum class OptionType : std::uint8_t {
   bytes,
   duration,
   step_mark,
-  signal_list,  // see signal_names.hpp
+  signal_list,     // see signal_names.hpp
+  percent,         // in millionths; 0: no limit
+  nullable_bytes,  // 0: no limit, in YAML null
 };
 
 // The C++ type of an option's field. A duration is in nanoseconds.
@@ -35,7 +37,8 @@ auto empty_field() {
     return std::optional<std::string>();
   } else if constexpr (type == integer) {
     return std::int64_t{};
-  } else if constexpr (type == count || type == bytes || type == duration) {
+  } else if constexpr (type == count || type == bytes || type == duration || type == percent ||
+                       type == nullable_bytes) {
     return std::uint64_t{};
   } else {
     return std::string();

@@ -44,6 +44,10 @@ std::string type_in_words(const OptionRow& row) {
       return "size";
     case OptionType::duration:
       return "duration";
+    case OptionType::percent:
+      return "share or null";
+    case OptionType::nullable_bytes:
+      return "size or null";
     case OptionType::step_mark:
       return "step mark";
     case OptionType::signal_list:
@@ -108,7 +112,8 @@ std::vector<Paragraph> introduction(std::string_view q) {
            "not kept, active steps recorded; the last of them writes the cycle's file."},
       {"Values",
        "Sizes: bytes, or a number with KiB, MiB, GiB, TiB (powers of 1024), KB, MB, GB, TB (powers "
-       "of 1000). Durations: a number with ns, us, ms, s, min, h. true, yes, on, 1 and false, no, "
+       "of 1000). Durations: a number with ns, us, ms, s, min, h. Shares: a number with %. true, "
+       "yes, on, 1 and false, no, "
        "off, 0. Null: null in YAML; null or nothing in the environment."},
       {"Names",
        "Folder, file and merged name may hold " + names_in_braces(node_variable_names(), q) +

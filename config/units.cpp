@@ -110,8 +110,30 @@ Quantity parse_duration(std::string_view text) {
   return multiply(parts.number, unit->factor);
 }
 
+Quantity parse_percent(std::string_view text) {
+  constexpr std::uint64_t one_percent = 10'000;
+  const Split parts = split(trimmed(text));
+  if (parts.number.empty()) return {0, "not a share such as 1%"};
+  Quantity read = multiply(parts.number, one_percent);
+  if (!read.problem.empty()) return read;
+  if (parts.unit.empty() && read.value != 0) {
+    return {0, "the % is missing, such as in " + std::string(parts.number) + "%"};
+  }
+  if (!parts.unit.empty() && parts.unit != "%") return {0, "not a share such as 1%"};
+  if (read.value > 100 * one_percent) return {0, "more than 100%"};
+  return read;
+}
+
 std::string show_bytes(std::uint64_t bytes) { return show(bytes, size_units); }
 
 std::string show_duration(std::uint64_t duration_ns) { return show(duration_ns, duration_units); }
+
+std::string show_percent(std::uint64_t millionths) {
+  std::string text = std::to_string(millionths / 10'000);
+  std::string rest = std::to_string(millionths % 10'000 + 10'000).substr(1);
+  while (!rest.empty() && rest.back() == '0') rest.pop_back();
+  if (!rest.empty()) text += '.' + rest;
+  return text + '%';
+}
 
 }  // namespace traceagent::config

@@ -64,12 +64,13 @@ std::string assign_count(std::uint64_t& field, std::string_view text) {
 }
 
 std::string assign_quantity(std::uint64_t& field, const OptionRow& row, std::string_view text) {
-  const bool is_size = row.type == OptionType::bytes;
+  const bool is_size = row.type != OptionType::duration;
   Quantity read = is_size ? parse_bytes(text) : parse_duration(text);
   if (!read.problem.empty()) return std::move(read.problem);
   const std::uint64_t lowest =
       row.rule.lowest > 0 ? static_cast<std::uint64_t>(row.rule.lowest) : 0;
-  if (read.value < lowest) {
+  const bool is_no_limit = row.type == OptionType::nullable_bytes && read.value == 0;
+  if (read.value < lowest && !is_no_limit) {
     return "less than " + (is_size ? show_bytes(lowest) : show_duration(lowest));
   }
   field = read.value;
@@ -137,9 +138,25 @@ std::string assign_nullable(std::optional<std::string>& field, const OptionRow& 
   return problem;
 }
 
+std::string assign_percent(std::uint64_t& field, std::string_view text) {
+  Quantity read = parse_percent(text);
+  if (read.problem.empty()) field = read.value;
+  return std::move(read.problem);
+}
+
+// Null is no limit.
+bool is_limit(const OptionRow& row) {
+  return row.type == OptionType::percent || row.type == OptionType::nullable_bytes;
+}
+
 std::string assign_unsigned(std::uint64_t& field, const OptionRow& row, std::string_view text) {
-  return row.type == OptionType::count ? assign_count(field, text)
-                                       : assign_quantity(field, row, text);
+  if (row.type == OptionType::count) return assign_count(field, text);
+  if (is_limit(row) && text.empty()) {
+    field = 0;
+    return {};
+  }
+  return row.type == OptionType::percent ? assign_percent(field, text)
+                                         : assign_quantity(field, row, text);
 }
 
 struct Assign {
@@ -160,7 +177,8 @@ struct Assign {
     return text ? assign_integer(options.*field, row.rule, *text) : null_refused();
   }
   std::string operator()(std::uint64_t Options::*field) const {
-    return text ? assign_unsigned(options.*field, row, *text) : null_refused();
+    if (!text && !is_limit(row)) return null_refused();
+    return assign_unsigned(options.*field, row, text.value_or(std::string_view()));
   }
 
   static std::string null_refused() { return "it must have a value"; }
@@ -180,6 +198,10 @@ struct Show {
   }
   std::string operator()(std::uint64_t Options::*field) const {
     if (row.type == OptionType::bytes) return show_bytes(options.*field);
+    if (row.type == OptionType::nullable_bytes) {
+      return options.*field == 0 ? "null" : show_bytes(options.*field);
+    }
+    if (row.type == OptionType::percent) return show_percent(options.*field);
     if (row.type == OptionType::duration) return show_duration(options.*field);
     return std::to_string(options.*field);
   }

@@ -56,6 +56,25 @@ TEST(Load, NothingGivesTheDefaults) {
   EXPECT_EQ(o.identity_rank, -1);
 }
 
+TEST(Load, ALimitMayBeNone) {
+  EXPECT_EQ(from_variables({}).options.budget_overhead, 10'000U);
+  for (const char* none : {"0", "0%", "null", ""}) {
+    const Loaded loaded = from_variables({std::string("TRACEAGENT_BUDGET_OVERHEAD=") + none});
+    EXPECT_EQ(lines_of(loaded), Lines{}) << none;
+    EXPECT_EQ(loaded.options.budget_overhead, 0U) << none;
+  }
+  for (const char* none : {"0", "null", ""}) {
+    const Loaded loaded = from_variables({std::string("TRACEAGENT_BUDGET_MEMORY=") + none});
+    EXPECT_EQ(lines_of(loaded), Lines{}) << none;
+    EXPECT_EQ(loaded.options.budget_memory, 0U) << none;
+  }
+  const Loaded yaml = from_yaml("budget: {overhead: null, memory: null, disk: null}");
+  EXPECT_EQ(lines_of(yaml), Lines{});
+  EXPECT_EQ(yaml.options.budget_overhead, 0U);
+  EXPECT_NE(describe(yaml.options).find(R"("budget.memory":null)"), std::string::npos);
+  EXPECT_EQ(lines_of(from_variables({"TRACEAGENT_BUDGET_MEMORY=64KiB"})).size(), 1U);
+}
+
 TEST(Load, AnEmptyEnvironmentIsNoCrash) {
   EXPECT_EQ(lines_of(load(Environment(nullptr))), Lines{});
 }
@@ -74,6 +93,7 @@ ring: {size: 1MiB, full: overwrite, folder: /tmp}
 doors: {cudart: false, nccl: false, dlsym: false, driver: false, nccl_plugin: false, nvtx: false,
         cupti: off}
 device: {buffers: 32MiB, settle: 5s, time_launches: yes}
+budget: {overhead: 0.25%, memory: 256MiB, disk: 1GB}
 nccl: {kernel_channels: true, network: on}
 merge: {mode: off, timeout: 250ms}
 exit: {timeout: 1h}
@@ -95,6 +115,7 @@ identity: {rank: 3, local_rank: 1, world_size: 8, local_world_size: 2, node_rank
       R"("doors.nccl":false,"doors.dlsym":false,"doors.driver":false,)"
       R"("doors.nccl_plugin":false,"doors.nvtx":false,"doors.cupti":false,)"
       R"("device.buffers":"32MiB","device.settle":"5s","device.time_launches":true,)"
+      R"("budget.overhead":"0.25%","budget.memory":"256MiB","budget.disk":"1GB",)"
       R"("nccl.kernel_channels":true,"nccl.network":true,)"
       R"("merge.mode":"off","merge.timeout":"250ms","exit.timeout":"1h","signals":"TERM, XCPU",)"
       R"("keeper":true,)"
@@ -114,7 +135,11 @@ TEST(Load, EveryOptionHasItsVariable) {
       case OptionType::choice:
         value = row.rule.choices.substr(row.rule.choices.rfind('|') + 1);
         break;
+      case OptionType::percent:
+        value = "2%";
+        break;
       case OptionType::bytes:
+      case OptionType::nullable_bytes:
         value = "2MiB";
         break;
       case OptionType::duration:

@@ -96,5 +96,27 @@ TEST(Units, ReadsBackWhatItShows) {
   }
 }
 
+TEST(Units, SharesAreInMillionths) {
+  for (const auto& [text, millionths] :
+       std::initializer_list<std::pair<const char*, std::uint64_t>>{{"1%", 10'000},
+                                                                    {"0.5%", 5'000},
+                                                                    {"0.0001%", 1},
+                                                                    {"100%", 1'000'000},
+                                                                    {"2.25 %", 22'500},
+                                                                    {"0", 0},
+                                                                    {"0%", 0}}) {
+    const Quantity read = parse_percent(text);
+    EXPECT_EQ(read.problem, "") << text;
+    EXPECT_EQ(read.value, millionths) << text;
+    EXPECT_EQ(parse_percent(show_percent(millionths)).value, millionths) << text;
+  }
+  EXPECT_EQ(show_percent(5'000), "0.5%");
+  EXPECT_EQ(show_percent(1'000'000), "100%");
+  EXPECT_EQ(parse_percent("1").problem, "the % is missing, such as in 1%");
+  EXPECT_EQ(parse_percent("little").problem, "not a share such as 1%");
+  EXPECT_EQ(parse_percent("1s").problem, "not a share such as 1%");
+  EXPECT_EQ(parse_percent("101%").problem, "more than 100%");
+}
+
 }  // namespace
 }  // namespace traceagent::config
