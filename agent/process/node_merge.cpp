@@ -70,6 +70,7 @@ void recover(const Peer& peer) {
 
 Inputs gather(const Agent& agent, const NodeView& node) {
   Inputs inputs;
+  inputs.may_lack_files = has_been(agent.run_folder, tidied_topic);
   add_files(inputs, agent.identity.rank, agent.written_files);
   for (const Peer& peer : node.peers) {
     if (!peer.finished && !peer.alive) recover(peer);

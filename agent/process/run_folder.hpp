@@ -42,6 +42,7 @@ bool be_first(const RunFolder& folder, const std::string& topic);
 bool has_been(const RunFolder& folder, const std::string& topic);
 inline constexpr const char* merge_topic = "merge";           // taken by who merges
 inline constexpr const char* left_out_topic = "merge-again";  // some rank ran on after the merge
+inline constexpr const char* tidied_topic = "tidied";         // rings of dead workers are gone
 inline constexpr const char* second_merge_topic = "merge-2";  // taken by the last of those
 
 // Removes the run's files and folder. Returns one line where something stays, else nothing.
