@@ -127,6 +127,12 @@ void check_event_times(std::string_view metadata, std::string_view device, Check
             text_of(device, "problem"));
 }
 
+// For the sake of budget.overhead and the like.
+bool leaves_something_out(std::string_view metadata) {
+  const std::string_view governor = member(metadata, "governor").value_or("");
+  return member(governor, "left_out").value_or("[]") != "[]";
+}
+
 // Without a call there is nothing that a device could have done.
 bool has_calls(std::string_view metadata) {
   const std::string_view doors = member(metadata, "doors").value_or("");
@@ -177,10 +183,46 @@ void check_device(std::string_view metadata, CheckReport& report) {
   if (calls.empty()) return;
   // Where our own records found no room, CUPTI's stand for them.
   const std::string_view dropped = member(metadata, "dropped").value_or("");
-  const bool had_room =
-      number_of(dropped, "ring_full") == 0 && number_of(dropped, "overwritten") == 0;
+  const bool had_room = number_of(dropped, "ring_full") == 0 &&
+                        number_of(dropped, "overwritten") == 0 && !leaves_something_out(metadata);
   report.yes(had_room ? "went round" : "from CUPTI alone",
              "in the trace all the same, through CUPTI: " + calls);
+}
+
+std::string list_of_texts(std::string_view array) {
+  std::string list(array.size() < 2 ? std::string_view() : array.substr(1, array.size() - 2));
+  std::erase(list, '"');
+  for (std::size_t comma = 0; (comma = list.find(',', comma)) != std::string::npos; comma += 2) {
+    if (list.compare(comma, 2, ", ") != 0) list.insert(comma + 1, " ");
+  }
+  return list;
+}
+
+// "at 0.412 s of the window: launches, copies (busiest thread, 3.1 %)"
+std::string change_in_words(std::string_view change, std::int64_t begin_ns) {
+  const std::int64_t ms = (number_of(change, "at_ns") - begin_ns) / 1'000'000;
+  const std::string names = list_of_texts(member(change, "left_out").value_or("[]"));
+  std::string when = "from its begin";
+  if (ms > 0) {
+    when = "from its " + std::to_string(ms / 1000) + "." +
+           std::to_string(ms % 1000 + 1000).substr(1) + " s on";
+  }
+  const auto measured = member(change, "measured_percent");
+  return when + ": " + (names.empty() ? "nothing" : names) + " (" + text_of(change, "because") +
+         (measured ? ", " + std::string(*measured) + " %" : std::string()) + ")";
+}
+
+void check_governor(std::string_view metadata, CheckReport& report) {
+  const std::string_view governor = member(metadata, "governor").value_or("");
+  const char* const remedy = "raise the budget, or record fewer steps";
+  if (const std::int64_t windows = number_of(governor, "windows_left_out"); windows != 0) {
+    report.no("left out", std::to_string(windows) + " whole windows before this one", remedy);
+  }
+  if (!leaves_something_out(metadata)) return;
+  const std::int64_t begin_ns = number_of(member(metadata, "window").value_or(""), "begin_ns");
+  for_each_element(member(governor, "changes").value_or(""), [&](std::string_view change) {
+    report.no("left out", change_in_words(change, begin_ns), remedy);
+  });
 }
 
 void check_losses(std::string_view metadata, CheckReport& report) {
@@ -225,6 +267,7 @@ void check_rank(std::string_view metadata, CheckReport& report) {
   check_libraries(metadata, report);
   check_device(metadata, report);
   check_losses(metadata, report);
+  check_governor(metadata, report);
 }
 
 }  // namespace traceagent::tools

@@ -8,6 +8,7 @@
 
 #include "agent/device/cupti_yield.hpp"
 #include "agent/event/no_cancellation.hpp"
+#include "agent/event/thread_cpu.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/ring/writer.hpp"
 
@@ -19,6 +20,8 @@ constinit std::atomic<CuptiSession*> live{nullptr};
 constinit std::atomic<bool> job_has_it{false};
 constinit std::atomic<RequestBuffer> job_request{nullptr};
 constinit std::atomic<CompleteBuffer> job_complete{nullptr};
+// Our own thread asks for the buffers: what they cost is its own time.
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool in_own_flush = false;
 
 // Without kernels there is no point; the rest is enabled where the version has it.
 constexpr ActivityKind device_kinds[] = {
@@ -260,7 +263,9 @@ void CuptiSession::stop() noexcept {
 
 void CuptiSession::deliver(bool forced) noexcept {
   const std::int64_t before_ns = realtime_ns();
+  in_own_flush = true;
   const CuptiResult result = library_.functions.flush_all(forced ? flush_forced : 0);
+  in_own_flush = false;
   count_dropped(nullptr, 0);
   if (result != cupti_result::success) return;
   ring_.header().device.delivered_until_ns.store(before_ns, std::memory_order_release);
@@ -375,8 +380,11 @@ void CuptiSession::on_complete(void* context, std::uint32_t stream, std::uint8_t
     if (complete != nullptr) complete(context, stream, buffer, bytes, valid_bytes);
     return;
   }
+  const std::uint64_t begin_ns = in_own_flush ? 0 : event::thread_cpu_ns();
   session->take_back(start, valid_bytes);
   session->count_dropped(context, stream);
+  if (in_own_flush) return;  // by our own thread, whose time is known
+  session->callback_cpu_ns_.fetch_add(event::thread_cpu_ns() - begin_ns, std::memory_order_relaxed);
 }
 
 void CuptiSession::on_callback(void* user, int domain, std::uint32_t id, const void*) noexcept {

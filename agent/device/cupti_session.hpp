@@ -38,6 +38,10 @@ class CuptiSession {
   // Why it does not record, as a line for the user; empty: nothing is the matter. By our thread.
   std::string problem() const;
   const CuptiLibrary& library() const noexcept { return library_; }
+  // What threads of CUPTI's and of the job have spent on our buffers.
+  std::uint64_t callback_cpu_ns() const noexcept {
+    return callback_cpu_ns_.load(std::memory_order_relaxed);
+  }
   const ActivityBuffers& buffers() const noexcept { return buffers_; }
   const RecordReader* reader() const noexcept { return reader_.get(); }
 
@@ -86,6 +90,7 @@ class CuptiSession {
   std::array<bool, 2> is_whole_kind_{};  // of runtime, driver: no choice of single functions
   std::atomic<CuptiState> state_{CuptiState::off};
   std::atomic<CuptiResult> problem_result_{0};
+  std::atomic<std::uint64_t> callback_cpu_ns_{0};
   std::uint64_t described_devices_ = 0;
   std::string described_streams_;
   // Between our thread and a thread of the job that yields. No callback takes it, and whoever

@@ -10,6 +10,7 @@
 #include "agent/drain/event_text.hpp"
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/folders.hpp"
+#include "agent/drain/governor_changes.hpp"
 #include "agent/drain/lanes.hpp"
 #include "agent/drain/trace_metadata.hpp"
 #include "agent/drain/window_order.hpp"
@@ -45,6 +46,9 @@ class RankFile {
   void write_events(trace::EventWriter& writer);
   std::vector<StepSlice> steps_of(const ring::Window& window) const;
   void write_steps_until(trace::EventWriter& writer, std::int64_t ts_ns);
+  void write_step(trace::EventWriter& writer, const StepSlice& step);
+  void write_change(trace::EventWriter& writer, const GovernorChange& change);
+  bool is_change_next() const;
   void write_footer(trace::OutputFile& file, const ring::Window& window,
                     const RankFileOptions& options, std::uint64_t events) const;
 
@@ -53,10 +57,12 @@ class RankFile {
   WindowOrder order_;
   std::vector<StepSlice> steps_;
   std::size_t next_step_ = 0;
+  std::vector<GovernorChange> changes_;  // in this window
+  std::size_t next_change_ = 0;
 };
 
 void RankFile::write_lane_names(trace::EventWriter& writer) {
-  if (!steps_.empty()) {
+  if (!steps_.empty() || !changes_.empty()) {
     writer.thread_name(steps_tid, "steps");
     writer.thread_sort_index(steps_tid, -1);
   }
@@ -83,13 +89,38 @@ std::vector<StepSlice> RankFile::steps_of(const ring::Window& window) const {
   return steps;
 }
 
+void RankFile::write_step(trace::EventWriter& writer, const StepSlice& step) {
+  writer.complete("ProfilerStep#" + std::to_string(step.step), "user_annotation", steps_tid,
+                  step.begin_ns, std::max<std::int64_t>(step.end_ns - step.begin_ns, 0));
+  writer.arg("step", step.step);
+  writer.end();
+}
+
+void RankFile::write_change(trace::EventWriter& writer, const GovernorChange& change) {
+  const auto budget = ring_.header().governor.budget_millionths.load(std::memory_order_relaxed);
+  writer.instant(name_of(change, budget), "traceagent", steps_tid,
+                 order_.relative_ns(change.ticks));
+  writer.arg("level", change.level);
+  writer.arg("left_out", names_of(change.left_out));
+  writer.end();
+}
+
+bool RankFile::is_change_next() const {
+  if (next_change_ == changes_.size()) return false;
+  return next_step_ == steps_.size() ||
+         order_.relative_ns(changes_[next_change_].ticks) < steps_[next_step_].begin_ns;
+}
+
+// And what the governor did: on the same lane, so that it is seen where something is missing.
 void RankFile::write_steps_until(trace::EventWriter& writer, std::int64_t ts_ns) {
-  for (; next_step_ < steps_.size() && steps_[next_step_].begin_ns <= ts_ns; ++next_step_) {
-    const StepSlice& step = steps_[next_step_];
-    writer.complete("ProfilerStep#" + std::to_string(step.step), "user_annotation", steps_tid,
-                    step.begin_ns, std::max<std::int64_t>(step.end_ns - step.begin_ns, 0));
-    writer.arg("step", step.step);
-    writer.end();
+  while (next_step_ < steps_.size() || next_change_ < changes_.size()) {
+    if (is_change_next()) {
+      if (order_.relative_ns(changes_[next_change_].ticks) > ts_ns) return;
+      write_change(writer, changes_[next_change_++]);
+    } else {
+      if (steps_[next_step_].begin_ns > ts_ns) return;
+      write_step(writer, steps_[next_step_++]);
+    }
   }
 }
 
@@ -154,6 +185,10 @@ trace::DocumentHeader RankFile::header(const std::string& path) const {
 void RankFile::write(trace::OutputFile& file, const ring::Window& window, const std::string& path,
                      const RankFileOptions& options, RankFileReport& report) {
   steps_ = steps_of(window);
+  changes_ = governor_changes(ring_);
+  std::erase_if(changes_, [&](const GovernorChange& change) {
+    return change.ticks < begin_ticks_ || change.ticks >= end_ticks_;
+  });
   trace::write_header(file, header(path));
   trace::EventWriter writer(file, ring_.header().identity.trace_pid);
   write_process_metadata(writer, ring_);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "agent/drain/clock.hpp"
+#include "agent/drain/governor_changes.hpp"
 #include "agent/drain/own_cost.hpp"
 #include "agent/event/plan_record.hpp"
 #include "agent/trace/json_scan.hpp"
@@ -196,6 +197,9 @@ JsonObject rank_metadata(const ring::Ring& ring, const ring::Window& window, std
       .add("device", device_object(ring, coverage.match))
       .add("clock", clock_object(ring, window))
       .add("cost", cost_object(ring, window, coverage.calls))
+      .add("governor", governor_object(ring, clock_of(ring, window),
+                                       window.begin_ticks.load(std::memory_order_relaxed),
+                                       window.end_ticks.load(std::memory_order_relaxed)))
       .add("ring_bytes", header.file_bytes)
       .add("options", options_value(ring));
   if (!options.coverage.empty()) object.add("coverage", options.coverage);

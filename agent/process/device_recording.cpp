@@ -14,6 +14,7 @@
 #include "agent/drain/clock.hpp"
 #include "agent/drain/device_losses.hpp"
 #include "agent/event/no_cancellation.hpp"
+#include "agent/event/thread_cpu.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/event/usual_floats.hpp"
 #include "agent/process/agent.hpp"
@@ -108,6 +109,8 @@ void DeviceRecording::loop() noexcept {
   while (stop_.load(std::memory_order_acquire) == 0) {
     const std::uint32_t seen = word_.load(std::memory_order_acquire);
     work();
+    own_cpu_ns_.store(event::thread_cpu_ns() + session_->callback_cpu_ns(),
+                      std::memory_order_relaxed);
     if (stop_.load(std::memory_order_acquire) == 0) sleep(seen);
   }
   session_->disable();
@@ -115,14 +118,32 @@ void DeviceRecording::loop() noexcept {
   futex_wake(stopped_);
 }
 
+void DeviceRecording::leave_out(bool from_next_window, bool at_once) noexcept {
+  LeftOut left_out = from_next_window ? LeftOut::from_next_window : LeftOut::no;
+  if (at_once) left_out = LeftOut::at_once;
+  if (left_out_.exchange(left_out, std::memory_order_relaxed) != left_out) wake();
+}
+
+bool DeviceRecording::is_left_out(step::State state) const noexcept {
+  const LeftOut left_out = left_out_.load(std::memory_order_relaxed);
+  if (left_out != LeftOut::from_next_window) return left_out == LeftOut::at_once;
+  return state == step::State::warmup || !session_->is_recording();
+}
+
 bool DeviceRecording::is_wanted() const noexcept {
-  if (is_recording(agent_->windows->state())) return true;
+  const step::State state = agent_->windows->state();
+  if (is_recording(state) && !is_left_out(state)) return true;
+  if (!session_->is_recording()) return false;
   // What the window's calls launched may still run.
   const auto& windows = agent_->ring.ring.header().windows;
-  return session_->is_recording() &&
-         std::any_of(windows.begin(), windows.end(), [](const ring::Window& window) {
-           return window.state.load(std::memory_order_acquire) == ring::WindowState::closed;
-         });
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    if (windows[i].state.load(std::memory_order_acquire) != ring::WindowState::closed) continue;
+    if (settled_[i].load(std::memory_order_relaxed) !=
+        windows[i].begin_ticks.load(std::memory_order_relaxed)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 bool DeviceRecording::may_be_wanted_soon() const noexcept {
@@ -243,7 +264,16 @@ bool DeviceRecording::is_settled(const ring::Window& window) noexcept {
   if (!is_running_.load(std::memory_order_acquire) || !session_->is_recording()) return true;
   if (is_finished_.load(std::memory_order_acquire)) return true;
   const auto& windows = agent_->ring.ring.header().windows;
-  Settling& settling = settling_[static_cast<std::size_t>(&window - windows.data())];
+  const auto slot = static_cast<std::size_t>(&window - windows.data());
+  const std::uint64_t begin_ticks = window.begin_ticks.load(std::memory_order_relaxed);
+  if (settled_[slot].load(std::memory_order_relaxed) == begin_ticks) return true;
+  if (!look_if_settled(window, slot)) return false;
+  settled_[slot].store(begin_ticks, std::memory_order_relaxed);
+  return true;
+}
+
+bool DeviceRecording::look_if_settled(const ring::Window& window, std::size_t slot) noexcept {
+  Settling& settling = settling_[slot];
   const std::uint64_t begin_ticks = window.begin_ticks.load(std::memory_order_relaxed);
   const std::uint64_t now = now_ns();
   if (settling.begin_ticks != begin_ticks) {

@@ -35,6 +35,12 @@ class DeviceRecording {
   // The state has changed: from a thread of the job, one system call.
   void wake() noexcept;
 
+  // By the drain thread, for the budget's sake: CUPTI stays off from the next window on, or at
+  // once.
+  void leave_out(bool from_next_window, bool at_once) noexcept;
+  // What our thread and those of CUPTI's that hand us its buffers have worked.
+  std::uint64_t own_cpu_ns() const noexcept { return own_cpu_ns_.load(std::memory_order_relaxed); }
+
   // CUPTI could not be had when it was wanted last, or the job has taken it since.
   bool is_refused() const noexcept {
     return is_refused_.load(std::memory_order_relaxed) ||
@@ -64,6 +70,8 @@ class DeviceRecording {
   void note_tried() noexcept;
   void sleep(std::uint32_t seen) noexcept;
   bool is_wanted() const noexcept;
+  bool is_left_out(step::State state) const noexcept;
+  bool look_if_settled(const ring::Window& window, std::size_t slot) noexcept;
   bool may_be_wanted_soon() const noexcept;
   bool start_thread() noexcept;
 
@@ -88,7 +96,13 @@ class DeviceRecording {
   std::uint32_t said_ = 0;  // one bit for each CuptiState
   bool watches_exit_ = false;
 
+  enum class LeftOut : std::uint8_t { no, from_next_window, at_once };
+  std::atomic<LeftOut> left_out_{LeftOut::no};
+  std::atomic<std::uint64_t> own_cpu_ns_{0};
+
   std::array<Settling, ring::window_slots> settling_{};
+  // begin_ticks of windows that are settled: they may still wait to be written.
+  std::array<std::atomic<std::uint64_t>, ring::window_slots> settled_{};
   std::atomic<std::uint32_t> word_{0};  // futex: something has changed
   std::atomic<std::uint32_t> asked_{0};
   std::atomic<std::uint32_t> asked_forced_{0};

@@ -43,7 +43,7 @@ void do_last_work(Agent& agent, WindowWriter& writer) noexcept try {
   agent.device.finish(agent.options.exit_timeout / 2);
   agent.event_times.finish(agent);
   agent.windows->finish(event::read_ticks());
-  writer.write_closed();
+  writer.write_last();
   agent.ring.ring.header().finished.store(writer.lists_all() ? 1 : 2, std::memory_order_seq_cst);
   if (writer.files_written() + writer.failures() == 0) say_no_window(agent);
   if (writer.files_written() != 0) say_no_step(agent);

@@ -33,7 +33,13 @@ WindowWriter::WindowWriter(Agent& agent) noexcept
       // What is younger than 100 ms stays: a window may open a moment in the past.
       margin_ticks_(static_cast<std::uint64_t>(1e8 / agent.ring.ring.header().nominal_ns_per_tick)),
       settle_ticks_(
-          static_cast<std::uint64_t>(settle_ns / agent.ring.ring.header().nominal_ns_per_tick)) {}
+          static_cast<std::uint64_t>(settle_ns / agent.ring.ring.header().nominal_ns_per_tick)) {
+  try {
+    governor_ = std::make_unique<Governor>(agent);
+  } catch (...) {
+    say_problem("out of memory: budget.overhead is not kept");
+  }
+}
 
 void WindowWriter::prefault() noexcept {
   ring::Header& header = agent_.ring.ring.header();
@@ -139,17 +145,44 @@ void WindowWriter::write(ring::Window& window) noexcept try {
   }
   window.state.store(WindowState::written, std::memory_order_release);
 } catch (...) {
-  ++failures_;
-  say_problem("out of memory: a window of the schedule was not written: its events are lost");
+  if (++failures_ == 1) {
+    say_problem(
+        "out of memory: windows of the schedule are not written: their events are lost: raise the "
+        "job's limit (ulimit -v) or lower TRACEAGENT_RING_SIZE");
+  }
   window.state.store(WindowState::written, std::memory_order_release);
 }
 
-void WindowWriter::write_closed(std::uint64_t before_ticks) noexcept {
+void WindowWriter::write_last() noexcept { write_closed(UINT64_MAX, false); }
+
+// A window that closed while our threads have worked too much is written later, or at the end.
+// True: not now. Where it would keep the next ones out of the ring it is given up, in the last
+// resort.
+bool WindowWriter::is_put_off(ring::Window& window) noexcept {
+  if (governor_ == nullptr || !governor_->is_short_of_cpu()) return false;
+  constexpr std::size_t most_waiting = ring::window_slots / 4;
+  const ring::Header& header = agent_.ring.ring.header();
+  const auto waiting =
+      std::count_if(header.windows.begin(), header.windows.end(), [](const ring::Window& each) {
+        return each.state.load(std::memory_order_relaxed) == WindowState::closed;
+      });
+  const bool has_room =
+      header.free_chunks.load(std::memory_order_relaxed) >= header.chunk_count / 2 &&
+      static_cast<std::size_t>(waiting) <= most_waiting;
+  if (has_room) return true;
+  if (!governor_->may_leave_out_windows()) return false;
+  governor_->note_window_left_out();
+  window.state.store(WindowState::written, std::memory_order_release);
+  return true;
+}
+
+void WindowWriter::write_closed(std::uint64_t before_ticks, bool may_wait) noexcept {
   for (ring::Window& window : agent_.ring.ring.header().windows) {
     if (window.state.load(std::memory_order_acquire) != WindowState::closed) continue;
     if (window.end_ticks.load(std::memory_order_relaxed) >= before_ticks) continue;
     if (!agent_.device.is_settled(window)) continue;
     if (!agent_.event_times.is_settled(agent_, window)) continue;
+    if (may_wait && is_put_off(window)) continue;
     // The rate between the last anchors must cover the window's end.
     ring::add_anchor(agent_.ring.ring, event::take_anchor());
     write(window);
@@ -164,7 +197,9 @@ void WindowWriter::poll() noexcept {
   agent_.windows->refresh_modes();
   bound_startup(now_ticks);
   agent_.event_times.poll(agent_, agent_.device.is_refused());
-  write_closed(now_ticks - std::min(now_ticks, settle_ticks_));
+  write_closed(now_ticks - std::min(now_ticks, settle_ticks_), true);
+  // Before chunks go that it has not counted.
+  if (governor_ != nullptr) governor_->look(event::clock_ns(CLOCK_MONOTONIC));
   free_chunks(now_ticks);
 }
 

@@ -2,8 +2,10 @@
 // Writes windows as they close and keeps the ring free. Used by the drain thread alone.
 
 #include <cstdint>
+#include <memory>
 
 #include "agent/drain/rank_file.hpp"
+#include "agent/process/governor.hpp"
 
 namespace traceagent::process {
 
@@ -16,8 +18,8 @@ class WindowWriter {
   // Touches the ring's pages before the job's threads do: a first touch costs them 60 ns an event.
   void prefault() noexcept;
   void poll() noexcept;
-  // Every window that closed before. After the last poll without a bound.
-  void write_closed(std::uint64_t before_ticks = UINT64_MAX) noexcept;
+  // The end: every window that is closed.
+  void write_last() noexcept;
 
   std::uint64_t events_written() const noexcept { return events_; }
   std::uint64_t failures() const noexcept { return failures_; }
@@ -29,10 +31,13 @@ class WindowWriter {
   void anchor(std::uint64_t now_ns) noexcept;
   void bound_startup(std::uint64_t now_ticks) noexcept;
   void free_chunks(std::uint64_t now_ticks) noexcept;
+  void write_closed(std::uint64_t before_ticks, bool may_wait) noexcept;
+  bool is_put_off(ring::Window& window) noexcept;
   void write(ring::Window& window) noexcept;
   trace::JsonObject coverage() const;
 
   Agent& agent_;
+  std::unique_ptr<Governor> governor_;  // null: no memory for one
   std::uint64_t next_anchor_ns_ = 0;
   std::uint64_t anchor_period_ns_ = 5'000'000;
   std::uint64_t margin_ticks_;

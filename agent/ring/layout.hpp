@@ -14,7 +14,7 @@
 namespace traceagent::ring {
 
 inline constexpr std::uint64_t magic = 0x474e4952'41525454u;  // "TTRARING"
-inline constexpr std::uint32_t layout_version = 6;
+inline constexpr std::uint32_t layout_version = 7;
 
 inline constexpr std::size_t chunk_bytes = 64 * 1024;
 inline constexpr std::size_t records_per_chunk = chunk_bytes / sizeof(event::Record) - 1;
@@ -140,6 +140,43 @@ struct IdentityBlock {
   std::uint64_t checksum;                                            // see identity_checksum()
 };
 
+// Which of the budgets was spent. Names in `budget_names`; stored in the file: append only.
+enum class BudgetKind : std::uint32_t { door, cpu, memory, disk, count };
+inline constexpr std::size_t budget_kind_count = static_cast<std::size_t>(BudgetKind::count);
+inline constexpr std::array<const char*, budget_kind_count> budget_names = {
+    "busiest thread", "own threads", "memory", "disk"};
+
+// What is left out for the budgets' sake, one bit each. Names in `left_out_names`; stored in the
+// file: append only. The first eight are the doors' classes of calls.
+using LeftOut = std::uint32_t;
+inline constexpr LeftOut left_out_device = 1u << 8;   // what the GPU did
+inline constexpr LeftOut left_out_windows = 1u << 9;  // whole windows
+inline constexpr std::array<const char*, 10> left_out_names = {
+    "launches",    "copies",        "memory",      "synchronisations", "streams",
+    "collectives", "communicators", "NVTX ranges", "device work",      "windows"};
+
+// A step of the governor, down or up.
+struct BudgetChange {
+  std::atomic<std::uint64_t> ticks;
+  BudgetKind kind;
+  std::uint32_t level;                // of this budget, from now on
+  LeftOut left_out;                   // of all budgets together, from now on
+  std::uint32_t measured_millionths;  // of the time, where that is what is limited
+};
+inline constexpr std::size_t budget_change_slots = 128;
+
+struct GovernorBlock {
+  std::atomic<std::uint32_t> change_count;       // ever made: slot = number mod budget_change_slots
+  std::atomic<std::uint32_t> budget_millionths;  // budget.overhead; 0: no limit
+  std::atomic<std::uint32_t> ns_per_1000_events;  // as calibrated: what a recorded call costs
+  std::atomic<std::uint32_t> thread_millionths;   // cost of the busiest thread, since full detail
+  std::atomic<std::uint32_t> own_cpu_millionths;  // of the process's share of the CPUs
+  std::atomic<std::uint64_t> heap_bytes;          // the agent's own, the most so far
+  std::atomic<std::uint64_t> disk_bytes;          // of finished files
+  std::atomic<std::uint32_t> windows_left_out;    // closed and not written
+  std::array<BudgetChange, budget_change_slots> changes;
+};
+
 struct Header {
   std::uint64_t magic;
   std::uint32_t layout_version;
@@ -172,6 +209,7 @@ struct Header {
   std::atomic<std::uint32_t> communicator_count;
   std::array<Communicator, communicator_slots> communicators;
   NamedPlaces named_resources;
+  GovernorBlock governor;
 };
 
 }  // namespace traceagent::ring

@@ -40,8 +40,9 @@ Mode unrecorded_mode(CallClass call_class, Interest interest, ClassMask counted)
 
 Mode mode_for(State state, CallClass call_class, Interest interest, const Watch& watch) noexcept {
   if ((watch.open & mask_of(call_class)) == 0) return Mode::pass;
-  if (records(state)) return Mode::record;
+  if (records(state) && (watch.left_out & mask_of(call_class)) == 0) return Mode::record;
   if (state == State::off) return Mode::pass;
+  if ((watch.unheard & mask_of(call_class)) != 0) return unrecorded_mode(call_class, 0, 0);
   return unrecorded_mode(call_class, interest, watch.counted);
 }
 
@@ -58,7 +59,8 @@ void set_modes(State state, Interest interest, const Watch& watch) noexcept {
     // Sequentially consistent for WindowKeeper::refresh_modes(), which two threads may be in.
     modes[i].store(mode_for(state, call_class, interest, watch), std::memory_order_seq_cst);
   }
-  set_recording(records(state));
+  // What NCCL's profiler interface tells goes with the collectives.
+  set_recording(records(state) && (watch.left_out & mask_of(CallClass::collective)) == 0);
 }
 
 void set_all_modes(Mode mode) noexcept {

@@ -50,6 +50,7 @@ constexpr ClassMask mask_of(CallClass call_class) noexcept {
 inline constexpr ClassMask range_classes = mask_of(CallClass::range);
 inline constexpr ClassMask nccl_classes =
     mask_of(CallClass::collective) | mask_of(CallClass::communicator);
+inline constexpr ClassMask all_classes = (ClassMask{1} << call_class_count) - 1;
 inline constexpr ClassMask cudart_classes =
     mask_of(CallClass::launch) | mask_of(CallClass::copy) | mask_of(CallClass::memory) |
     mask_of(CallClass::synchronise) | mask_of(CallClass::stream);
@@ -58,6 +59,9 @@ inline constexpr ClassMask cudart_classes =
 struct Watch {
   ClassMask open = range_classes | nccl_classes | cudart_classes;  // doors the user left open
   ClassMask counted = 0;  // where the function of `step.mark: call:` may be
+  // For the sake of the budget: not recorded, and of these, not even looked at for steps.
+  ClassMask left_out = 0;
+  ClassMask unheard = 0;
 };
 
 // Whether the schedule records: for what is no call of the job, such as NCCL's profiler interface.

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "agent/event/ticks.hpp"
+
 namespace traceagent::step {
 namespace {
 
 constinit std::atomic<std::uint32_t> next_thread{1};
 [[gnu::tls_model("initial-exec")]] constinit thread_local std::uint32_t this_thread = 0;
+[[gnu::tls_model("initial-exec")]] constinit thread_local std::uint32_t calls_of_this_thread = 0;
 
 std::uint32_t thread_number() noexcept {
   if (this_thread == 0) this_thread = next_thread.fetch_add(1, std::memory_order_relaxed);
@@ -106,6 +109,41 @@ void Tracker::push(LogEntry::Kind kind, std::uint64_t name, std::uint64_t ticks)
 void Tracker::append_and_consume(const LogEntry& entry) noexcept {
   log_.append(entry);
   consume_published();
+  constexpr std::uint32_t calls_per_sample = 64;
+  if (++calls_of_this_thread % calls_per_sample == 0) [[unlikely]] {
+    sample(entry.token.ticks);
+  }
+}
+
+// What the call cost until here. One that lost its core in between says nothing of us.
+void Tracker::sample(std::uint64_t begin_ticks) noexcept {
+  constexpr std::uint64_t most_ticks = 100'000;
+  const std::uint64_t ticks = event::read_ticks() - begin_ticks;
+  sampled_ticks_.fetch_add(std::min(ticks, most_ticks), std::memory_order_relaxed);
+  sampled_calls_.fetch_add(1, std::memory_order_relaxed);
+}
+
+// The holder of the turn alone writes.
+void Tracker::count(const LogEntry& entry) noexcept {
+  auto& heard = heard_[entry.token.thread % heard_places];
+  heard.store(heard.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+Tracker::Heard Tracker::heard_since_last() noexcept {
+  Heard heard;
+  for (std::size_t i = 0; i < heard_places; ++i) {
+    const std::uint32_t now = heard_[i].load(std::memory_order_relaxed);
+    heard.busiest = std::max<std::uint64_t>(heard.busiest, now - heard_before_[i]);
+    heard_before_[i] = now;
+  }
+  // Whose calls found the log full is not known.
+  const std::uint64_t all_dropped = dropped();
+  heard.busiest += all_dropped - dropped_before_;
+  dropped_before_ = all_dropped;
+  const auto calls = static_cast<double>(sampled_calls_.exchange(0, std::memory_order_relaxed));
+  const auto ticks = static_cast<double>(sampled_ticks_.exchange(0, std::memory_order_relaxed));
+  if (calls > 0) heard.ticks_per_call = ticks / calls;
+  return heard;
 }
 
 void Tracker::consume_published() noexcept {
@@ -129,6 +167,7 @@ void Tracker::consume_published() noexcept {
 }
 
 void Tracker::consume(const LogEntry& entry) noexcept {
+  count(entry);
   switch (entry.kind) {
     case LogEntry::Kind::sequence:
       return consume_sequence(entry.token);
@@ -202,6 +241,7 @@ void Tracker::poll(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept {
   const Source source = this->source();
   if (source == Source::ranges || source == Source::calls) return;
   if (turn_.exchange(true, std::memory_order_acq_rel)) return;  // the next poll will do
+  if (lost_its_launches()) fall_back(now_ticks, now_ns);
   if (source == Source::undecided) poll_patience(now_ticks, now_ns);
   if (source == Source::slices || source == Source::fallback) poll_slices(now_ticks, now_ns);
   turn_.exchange(false, std::memory_order_acq_rel);
@@ -216,16 +256,36 @@ std::uint64_t Tracker::longest_pause_ns() const noexcept {
 void Tracker::poll_slices(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept {
   if (!step_open_) {
     slices_start_ns_ = now_ns;
+    step_ = first_slice_;
     step_open_ = true;
     listener_.on_step_begin(step_, now_ticks);
     return;
   }
   if (now_ns < slices_start_ns_) return;
-  const std::uint64_t slice = (now_ns - slices_start_ns_) / mark_.period_ns;
+  const std::uint64_t slice = first_slice_ + (now_ns - slices_start_ns_) / mark_.period_ns;
   if (slice <= step_) return;
   listener_.on_step_end(step_, now_ticks);
   step_ = slice;
   listener_.on_step_begin(step_, now_ticks);
+}
+
+void Tracker::leave_out_launches(bool is_left_out) noexcept {
+  launches_left_out_.store(is_left_out, std::memory_order_relaxed);
+}
+
+bool Tracker::lost_its_launches() const noexcept {
+  return source() == Source::sequence && launches_left_out_.load(std::memory_order_relaxed) &&
+         lock_notes_->follows_launches();
+}
+
+// For good: launches that come back later would be counted from somewhere in the middle.
+void Tracker::fall_back(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept {
+  if (lock_notes_->step_is_open()) listener_.on_step_end(lock_notes_->latest_step(), now_ticks);
+  first_slice_ = lock_notes_->steps_begun();
+  fell_back_for_budget_.store(true, std::memory_order_relaxed);
+  source_.store(Source::fallback, std::memory_order_relaxed);
+  update_interest();
+  poll_slices(now_ticks, now_ns);
 }
 
 void Tracker::poll_patience(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept {
@@ -234,7 +294,8 @@ void Tracker::poll_patience(std::uint64_t now_ticks, std::uint64_t now_ns) noexc
   if (now_ns < patience_start_ns_) return;
   const std::uint64_t waited_ns = now_ns - patience_start_ns_;
   // Very slow steps: while a period is being verified the answer is near.
-  const std::uint64_t patience_ns = detector_->has_candidate() ? 10 * patience_ns_ : patience_ns_;
+  const bool is_near = detector_->has_candidate() && !launches_left_out_.load();
+  const std::uint64_t patience_ns = is_near ? 10 * patience_ns_ : patience_ns_;
   if (waited_ns < patience_ns) return;
   source_.store(Source::fallback, std::memory_order_relaxed);
   update_interest();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -59,6 +60,18 @@ class Tracker {
   /// empty for other marks.
   std::string_view called_function() const noexcept;
 
+  /// From the drain thread: the doors report no launches (synchronisations, copies) any more, for
+  /// the budget's sake, or do again. Steps that were found by launches are slices of a second from
+  /// then on, with numbers that go on.
+  void leave_out_launches(bool is_left_out) noexcept;
+
+  /// What the reported calls cost the job's threads, by samples; from the drain thread.
+  struct Heard {
+    std::uint64_t busiest = 0;  ///< calls since the last look, of the thread that made most
+    double ticks_per_call = 0;  ///< 0: no sample
+  };
+  Heard heard_since_last() noexcept;
+
   /// From the drain thread, a few times a second: time slices and the fallback of `auto`.
   void poll(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept;
 
@@ -88,6 +101,10 @@ class Tracker {
   void consume_sequence(const Token& token) noexcept;
   void consume_call(std::uint64_t ticks) noexcept;
   void update_interest() noexcept;
+  void count(const LogEntry& entry) noexcept;
+  void sample(std::uint64_t begin_ticks) noexcept;
+  bool lost_its_launches() const noexcept;
+  void fall_back(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept;
   Interest wanted() const noexcept;
   bool range_name(std::string_view name, std::uint64_t& key) const noexcept;
   void poll_slices(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept;
@@ -101,6 +118,9 @@ class Tracker {
   std::atomic<Interest> interest_{0};
   std::atomic<Source> source_{Source::undecided};
   std::atomic<std::uint64_t> followed_name_{0};
+  std::atomic<bool> launches_left_out_{false};
+  std::atomic<bool> fell_back_for_budget_{false};
+  std::atomic<std::uint64_t> sampled_calls_{0}, sampled_ticks_{0};
   TrackerLog log_;
   /// Held by the one thread that consumes; see consume_published for the pairing.
   alignas(64) std::atomic<bool> turn_{false};
@@ -113,8 +133,16 @@ class Tracker {
   std::uint64_t step_ = 0;
   std::uint64_t slices_start_ns_ = 0;
   std::uint64_t patience_start_ns_ = 0;
+  std::uint64_t first_slice_ = 0;
+  // By the thread, as far as they go: two that share a place count as one.
+  static constexpr std::size_t heard_places = 64;
+  std::array<std::atomic<std::uint32_t>, heard_places> heard_{};
   bool step_open_ = false;
   bool sequence_seen_ = false;
+
+  // The drain thread's.
+  std::array<std::uint32_t, heard_places> heard_before_{};
+  std::uint64_t dropped_before_ = 0;
 };
 
 }  // namespace traceagent::step

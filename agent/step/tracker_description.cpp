@@ -68,6 +68,10 @@ std::string Tracker::describe_auto() const {
     case Source::sequence:
       return "auto: " + lock_notes_->description();
     case Source::fallback:
+      if (fell_back_for_budget_.load(std::memory_order_relaxed)) {
+        return "auto: " + lock_notes_->description() +
+               "; every 1 s since budget.overhead left out the launches";
+      }
       return "auto: fell back to every 1 s, since no step range and no period of calls was found "
              "within " +
              std::to_string(patience_ns_ / 1000000000) + " s";

@@ -16,23 +16,38 @@ class LockNotes final : public DetectorListener {
   explicit LockNotes(StepListener& listener) : listener_(listener) {}
 
   void on_step_begin(std::uint64_t step, std::uint64_t ticks) noexcept override {
+    steps_begun_ = step + 1;
+    step_is_open_ = true;
     listener_.on_step_begin(step, ticks);
   }
   void on_step_end(std::uint64_t step, std::uint64_t ticks) noexcept override {
+    step_is_open_ = false;
     listener_.on_step_end(step, ticks);
   }
   void on_step_retracted(std::uint64_t step) noexcept override {
+    steps_begun_ = step;
+    step_is_open_ = false;
     listener_.on_step_retracted(step);
   }
   void on_locked(const LockReport& report) noexcept override;
 
   bool locked() const noexcept { return locks_.load(std::memory_order_relaxed) > 0; }
+  bool follows_launches() const noexcept {
+    return locked() && kind_.load(std::memory_order_relaxed) == LockReport::Kind::launches;
+  }
   std::string description() const;
+
+  // For the thread that feeds the detector.
+  std::uint64_t steps_begun() const noexcept { return steps_begun_; }
+  bool step_is_open() const noexcept { return step_is_open_; }
+  std::uint64_t latest_step() const noexcept { return steps_begun_ - 1; }
 
  private:
   const char* kind_name() const noexcept;
 
   StepListener& listener_;
+  std::uint64_t steps_begun_ = 0;
+  bool step_is_open_ = false;
   std::atomic<LockReport::Kind> kind_{};
   std::atomic<std::uint32_t> period_{0};
   std::atomic<std::uint32_t> blocks_{1};

@@ -27,14 +27,25 @@ void WindowKeeper::enter(State state) noexcept {
   if (before != state && changed_ != nullptr) changed_(changed_data_);
 }
 
+void WindowKeeper::leave_out(ClassMask left_out, ClassMask unheard) noexcept {
+  left_out_.store(left_out | std::uint64_t{unheard} << 32, std::memory_order_seq_cst);
+  refresh_modes();
+}
+
 void WindowKeeper::refresh_modes() noexcept {
   State seen;
+  std::uint64_t left_out;
   // Again where the state has changed meanwhile: the drain, interrupted in here, would otherwise
   // put back the modes of a state that a step has left, and a window would record nothing.
   do {
     seen = state_.load(std::memory_order_seq_cst);
-    set_modes(seen, tracker_ != nullptr ? tracker_->interest() : 0, watch_);
-  } while (seen != state_.load(std::memory_order_seq_cst));
+    left_out = left_out_.load(std::memory_order_seq_cst);
+    Watch watch = watch_;
+    watch.left_out = static_cast<ClassMask>(left_out);
+    watch.unheard = static_cast<ClassMask>(left_out >> 32);
+    set_modes(seen, tracker_ != nullptr ? tracker_->interest() : 0, watch);
+  } while (seen != state_.load(std::memory_order_seq_cst) ||
+           left_out != left_out_.load(std::memory_order_seq_cst));
 }
 
 Action WindowKeeper::action_of(std::uint64_t step) const noexcept {

@@ -35,6 +35,8 @@ class WindowKeeper final : public StepListener {
   // the step detection changes what must be observed.
   void refresh_modes() noexcept;
   void watch(const Tracker* tracker, const Watch& watch) noexcept;
+  // By the drain: what is left out from now on, see Watch.
+  void leave_out(ClassMask left_out, ClassMask unheard) noexcept;
 
   // Called with `data` whenever a step changes the state, in the thread of the job that made the
   // step: one system call at most. Set before the first step.
@@ -68,6 +70,7 @@ class WindowKeeper final : public StepListener {
   const std::uint64_t steps_per_epoch_;
   const Tracker* tracker_ = nullptr;
   Watch watch_;
+  std::atomic<std::uint64_t> left_out_{0};  // left_out, and unheard in the upper half
   StateChanged changed_ = nullptr;
   void* changed_data_ = nullptr;
   std::atomic<State> state_{State::off};

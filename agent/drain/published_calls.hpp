@@ -1,0 +1,43 @@
+#pragma once
+// How many calls the job's threads record, counted in the ring by the drain: the doors count
+// nothing for it.
+
+#include <cstdint>
+#include <vector>
+
+#include "agent/ring/ring.hpp"
+
+namespace traceagent::drain {
+
+class PublishedCalls {
+ public:
+  explicit PublishedCalls(const ring::Ring& ring);
+
+  // Calls recorded since the last look, of the thread that recorded most; with those that found
+  // the ring full, and those that a flight recorder has overwritten since, whose thread is not
+  // known.
+  std::uint64_t busiest_since_last() noexcept;
+
+ private:
+  struct Seen {
+    std::uint64_t claim_number = 0;
+    std::uint32_t records = 0;
+  };
+  struct OfThread {
+    std::uint32_t thread_id;
+    std::uint64_t calls;
+  };
+
+  std::uint32_t look_at(std::uint64_t index, bool& is_new) noexcept;
+  void add(std::uint32_t thread_id, std::uint64_t calls) noexcept;
+
+  const ring::Ring ring_;
+  std::vector<Seen> seen_;
+  // Bounded: of very many threads none is busy.
+  static constexpr std::size_t most_threads = 1024;
+  std::vector<OfThread> threads_;
+  std::uint64_t claims_before_ = 0;
+  std::uint64_t full_before_ = 0;
+};
+
+}  // namespace traceagent::drain

@@ -1,0 +1,204 @@
+#include "agent/process/governor.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "agent/drain/governor_changes.hpp"
+#include "agent/drain/own_cost.hpp"
+#include "agent/event/thread_cpu.hpp"
+#include "agent/event/ticks.hpp"
+#include "agent/process/agent.hpp"
+#include "agent/process/notices.hpp"
+#include "config/units.hpp"
+
+namespace traceagent::process {
+
+using ring::BudgetKind;
+using step::CallClass;
+using step::ClassMask;
+using step::mask_of;
+
+namespace {
+
+// What a level of the door's budget leaves out. What step detection hears of it goes later: windows
+// without steps would be worth little.
+struct DoorLevel {
+  ClassMask left_out;
+  ClassMask unheard;
+};
+constexpr ClassMask bookkeeping = mask_of(CallClass::stream) | mask_of(CallClass::memory);
+constexpr ClassMask waits_and_copies =
+    mask_of(CallClass::synchronise) | mask_of(CallClass::copy) | bookkeeping;
+constexpr ClassMask launches = mask_of(CallClass::launch) | waits_and_copies;
+constexpr std::array<DoorLevel, 6> door_levels = {{{0, 0},
+                                                   {bookkeeping, 0},
+                                                   {waits_and_copies, 0},
+                                                   {launches, launches},
+                                                   {launches | step::range_classes, launches},
+                                                   {step::all_classes, step::all_classes}}};
+static_assert(step::call_class_count == 8, "the bits of ring::LeftOut follow these");
+constexpr std::uint32_t cpu_levels = 2;
+
+// The calibration knows the floor: two tick reads and a store into warm memory. Measured, a hook
+// takes 1.1 times that, three times where the caches are cold.
+constexpr double calls_to_floor = 1.5;
+// A call that is only heard of by step detection, until there is a sample.
+constexpr double usual_ns_per_heard_call = 50;
+constexpr double millionth = 1e-6;
+
+// As many as this process may use: where it may use all of the node's, its share of them.
+double usable_cpus(std::int64_t local_world_size) noexcept {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  const long online = std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L);
+  const int allowed = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+  const auto ranks = static_cast<double>(std::max<std::int64_t>(local_world_size, 1));
+  if (allowed > 0 && allowed < online) return allowed;
+  return std::max(static_cast<double>(online) / ranks, 1.0);
+}
+
+step::BudgetRules door_rules(const config::Options& options) noexcept {
+  step::BudgetRules rules;
+  rules.share = static_cast<double>(options.budget_overhead) * millionth;
+  rules.levels = door_levels.size() - 1;
+  return rules;
+}
+
+step::BudgetRules cpu_rules(const config::Options& options) noexcept {
+  step::BudgetRules rules;
+  rules.share = static_cast<double>(options.budget_overhead) * millionth;
+  rules.levels = cpu_levels;
+  rules.settle_ns = 2e9;  // what is left out of the next windows shows when they are written
+  return rules;
+}
+
+bool is_recording(step::State state) noexcept {
+  return state == step::State::startup || state == step::State::warmup ||
+         state == step::State::active;
+}
+
+std::uint32_t in_millionths(double share) noexcept {
+  return static_cast<std::uint32_t>(std::clamp(share / millionth + 0.5, 0.0, 4e9));
+}
+
+std::string in_percent(double share) {
+  constexpr std::uint64_t shown = 100;  // millionths: two digits behind the point
+  return config::show_percent((in_millionths(share) + shown / 2) / shown * shown);
+}
+
+}  // namespace
+
+Governor::Governor(Agent& agent)
+    : agent_(agent),
+      block_(agent.ring.ring.header().governor),
+      door_(door_rules(agent.options)),
+      cpu_(cpu_rules(agent.options)),
+      calls_(agent.ring.ring),
+      ns_per_tick_(agent.ring.ring.header().nominal_ns_per_tick),
+      ns_per_event_(drain::measured_ns_per_event(ns_per_tick_) * calls_to_floor),
+      ns_per_heard_call_(usual_ns_per_heard_call),
+      cpus_(usable_cpus(agent.identity.local_world_size)) {
+  block_.budget_millionths.store(static_cast<std::uint32_t>(agent.options.budget_overhead),
+                                 std::memory_order_relaxed);
+  block_.ns_per_1000_events.store(static_cast<std::uint32_t>(ns_per_event_ * 1000),
+                                  std::memory_order_relaxed);
+}
+
+double Governor::door_cost_ns() noexcept {
+  const step::Tracker::Heard heard = agent_.tracker->heard_since_last();
+  if (heard.ticks_per_call > 0) ns_per_heard_call_ = heard.ticks_per_call * ns_per_tick_;
+  double cost_ns = static_cast<double>(heard.busiest) * ns_per_heard_call_;
+  const bool is_on = is_recording(agent_.windows->state());
+  // Once more after it has ended. Looking at a ring that nobody writes would be a cost of its own.
+  if (is_on || was_recording_) {
+    cost_ns += static_cast<double>(calls_.busiest_since_last()) * ns_per_event_;
+  }
+  was_recording_ = is_on;
+  return cost_ns;
+}
+
+double Governor::own_cpu_cost_ns() noexcept {
+  const std::uint64_t drain_ns = event::thread_cpu_ns();
+  if (drain_ns == 0) return 0;  // the clock is refused
+  const std::uint64_t now_ns = drain_ns + agent_.device.own_cpu_ns();
+  const std::uint64_t spent_ns = now_ns - std::min(now_ns, cpu_before_ns_);
+  cpu_before_ns_ = now_ns;
+  return static_cast<double>(spent_ns) / cpus_;
+}
+
+void Governor::look(std::uint64_t now_ns) noexcept {
+  const bool door_changed = door_.look(now_ns, door_cost_ns());
+  const bool cpu_changed = cpu_.look(now_ns, own_cpu_cost_ns());
+  block_.thread_millionths.store(in_millionths(door_.spent_share()), std::memory_order_relaxed);
+  block_.own_cpu_millionths.store(in_millionths(cpu_.spent_share()), std::memory_order_relaxed);
+  if (is_stopped_) return;
+  if (door_changed) apply(BudgetKind::door);
+  if (cpu_changed) apply(BudgetKind::cpu);
+}
+
+void Governor::stop(BudgetKind kind) noexcept {
+  if (is_stopped_) return;
+  is_stopped_ = true;
+  apply(kind);
+}
+
+void Governor::note_window_left_out() noexcept {
+  block_.windows_left_out.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Governor::apply(BudgetKind kind) noexcept {
+  DoorLevel door = door_levels[door_.level()];
+  if (is_stopped_) door = door_levels.back();
+  left_out_ = door.left_out;
+  if (is_stopped_ || cpu_.level() >= 1) left_out_ |= ring::left_out_device;
+  if (is_stopped_ || cpu_.level() >= 2) left_out_ |= ring::left_out_windows;
+  agent_.tracker->leave_out_launches((door.unheard & mask_of(CallClass::launch)) != 0);
+  agent_.windows->leave_out(door.left_out, door.unheard);
+  agent_.device.leave_out((left_out_ & ring::left_out_device) != 0,
+                          (left_out_ & ring::left_out_windows) != 0);
+  note(kind);
+  try {
+    say(kind);
+  } catch (...) {
+    say_problem("budget.overhead: the trace leaves something out: it says what");
+  }
+}
+
+void Governor::note(BudgetKind kind) noexcept {
+  const std::uint32_t count = block_.change_count.load(std::memory_order_relaxed);
+  ring::BudgetChange& change = block_.changes[count % ring::budget_change_slots];
+  change.kind = kind;
+  change.level = kind == BudgetKind::cpu ? cpu_.level() : door_.level();
+  change.left_out = left_out_;
+  change.measured_millionths = 0;
+  if (kind == BudgetKind::door) change.measured_millionths = in_millionths(door_.spent_share());
+  if (kind == BudgetKind::cpu) change.measured_millionths = in_millionths(cpu_.spent_share());
+  change.ticks.store(event::read_ticks(), std::memory_order_relaxed);
+  // Release: whoever sees the count sees the change, also after a kill.
+  block_.change_count.store(count + 1, std::memory_order_release);
+}
+
+void Governor::say(BudgetKind kind) {
+  const bool is_door = kind == BudgetKind::door;
+  if (kind != BudgetKind::door && kind != BudgetKind::cpu) return;  // said by who stops us
+  const step::Budget& budget = is_door ? door_ : cpu_;
+  const std::string line =
+      "rank " + std::to_string(agent_.identity.rank) + ": the agent costs " +
+      in_percent(budget.spent_share()) + " of " +
+      (is_door ? "the busiest thread's time" : "the CPUs") + ", budget.overhead is " +
+      in_percent(static_cast<double>(agent_.options.budget_overhead) * millionth) + ": " +
+      (left_out_ == 0 ? "everything is recorded again"
+                      : "it leaves out " + drain::names_of(left_out_));
+  // Ranks mostly do alike: one of them says it, once. The files have every change.
+  if (!has_spoken_ && is_spokesman(agent_, "governor")) {
+    say_result(line);
+  } else {
+    say_detail(line);
+  }
+  has_spoken_ = true;
+}
+
+}  // namespace traceagent::process

@@ -1,0 +1,84 @@
+// Launches tiny kernels as fast as it can, with everything else that a budget may leave out beside
+// them, until its standard input says otherwise: "quiet\n" is a call in a while, "loud\n" is loud
+// again, its end is the end. Prints what it did.
+#include <nvtx3/nvToolsExt.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "tests/programs/kernel.hpp"
+
+namespace traceagent::programs {
+namespace {
+
+const Kernel tiny("tiny_kernel");
+
+enum class Mood { loud, quiet, over };
+
+struct Done {
+  unsigned long launches = 0, copies = 0, queries = 0, ranges = 0;
+};
+
+void listen(std::atomic<Mood>& mood) {
+  std::string line;
+  char byte = 0;
+  while (read(STDIN_FILENO, &byte, 1) == 1) {
+    if (byte != '\n') {
+      line += byte;
+      continue;
+    }
+    mood = line == "quiet" ? Mood::quiet : Mood::loud;
+    line.clear();
+  }
+  mood = Mood::over;
+}
+
+void beat(void* memory, Done& done) {
+  nvtxRangePushA("beat");
+  cudaMemsetAsync(memory, 1, 64, nullptr);
+  cudaStreamQuery(nullptr);
+  nvtxRangePop();
+  ++done.copies;
+  ++done.queries;
+  ++done.ranges;
+}
+
+Done make_noise(void* memory, const std::atomic<Mood>& mood) {
+  constexpr int launches_per_beat = 1000;
+  Done done;
+  for (Mood now = mood; now != Mood::over; now = mood) {
+    beat(memory, done);
+    const int launches = now == Mood::loud ? launches_per_beat : 1;
+    for (int i = 0; i < launches; ++i) {
+      tiny.launch(nullptr, 1, 32);
+    }
+    done.launches += static_cast<unsigned long>(launches);
+    if (now == Mood::quiet) {
+      usleep(5000);
+    }
+  }
+  return done;
+}
+
+int run() {
+  void* memory = nullptr;
+  if (cudaMalloc(&memory, 64) != cudaSuccess) {
+    return 1;
+  }
+  std::atomic<Mood> mood{Mood::loud};
+  std::thread listener(listen, std::ref(mood));
+  const Done done = make_noise(memory, mood);
+  listener.join();
+  std::printf("launches %lu copies %lu queries %lu ranges %lu\n", done.launches, done.copies,
+              done.queries, done.ranges);
+  return cudaFree(memory) == cudaSuccess ? 3 : 1;  // what a wrapper could lose
+}
+
+}  // namespace
+}  // namespace traceagent::programs
+
+int main() { return traceagent::programs::run(); }
