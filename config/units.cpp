@@ -23,8 +23,13 @@ constexpr Unit size_units[] = {
     {"MB", 1000000ULL},  {"KB", 1000ULL},          {"B", 1},
 };
 constexpr Unit duration_units[] = {
-    {"h", 3600000000000ULL}, {"min", 60000000000ULL}, {"s", 1000000000ULL},
-    {"ms", 1000000ULL},      {"us", 1000ULL},         {"ns", 1},
+    {"d", 86400000000000ULL},
+    {"h", 3600000000000ULL},
+    {"min", 60000000000ULL},
+    {"s", 1000000000ULL},
+    {"ms", 1000000ULL},
+    {"us", 1000ULL},
+    {"ns", 1},
 };
 
 struct Split {

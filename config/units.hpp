@@ -15,7 +15,7 @@ struct Quantity {
 // Bytes: 1024, 512KiB, 64MiB, 1GiB, 64MB (powers of 1000); case does not matter.
 Quantity parse_bytes(std::string_view text);
 
-// Nanoseconds: 10us, 250ms, 5s, 2min, 1h. A number without a unit is refused, except 0.
+// Nanoseconds: 10us, 250ms, 5s, 2min, 1h, 7d. A number without a unit is refused, except 0.
 Quantity parse_duration(std::string_view text);
 
 // Millionths: 1%, 0.5%, 0.0001%. At most 100%; a number without % is refused, except 0.
@@ -29,6 +29,7 @@ std::string show_percent(std::uint64_t millionths);
 inline namespace literals {
 consteval std::uint64_t operator""_MiB(unsigned long long n) { return n << 20; }
 consteval std::uint64_t operator""_s(unsigned long long n) { return n * 1'000'000'000; }
+consteval std::uint64_t operator""_days(unsigned long long n) { return n * 86'400'000'000'000; }
 consteval std::uint64_t operator""_percent(unsigned long long n) { return n * 10'000; }
 }  // namespace literals
 

@@ -7,24 +7,16 @@
 #include "config/name_template.hpp"
 #include "config/options.hpp"
 #include "tools/check_report.hpp"
+#include "tools/dead_rings.hpp"
+#include "tools/dead_runs.hpp"
+#include "tools/losses.hpp"
+#include "tools/quantities.hpp"
 
 namespace traceagent::tools {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string size_in_words(std::uint64_t bytes) {
-  constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double size = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; size >= 1024 && unit + 1 < std::size(units); ++unit) {
-    size /= 1024;
-  }
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*f %s", size < 10 && unit > 0 ? 1 : 0, size, units[unit]);
-  return text;
-}
 
 // Folders that do not exist yet are made by the agent: the nearest that exists decides.
 fs::path existing_ancestor(fs::path path) {
@@ -96,6 +88,19 @@ void check_ring(const config::Options& options, CheckReport& report) {
   }
 }
 
+void check_dead_jobs(const config::Options& options, CheckReport& report) {
+  const std::string folder = users_ring_folder(options.ring_folder);
+  const DeadRunCount dead = count_dead_runs(folder);
+  if (dead.rings == 0) {
+    report.yes("dead jobs", "no ring of one in " + options.ring_folder);
+    return;
+  }
+  report.missing_help("dead jobs",
+                      in_words(dead.rings, "ring") + " of " + in_words(dead.runs, "run") + " in " +
+                          folder + " take " + size_in_words(dead.bytes),
+                      "traceagent recover --list");
+}
+
 }  // namespace
 
 void check_places(CheckReport& report) {
@@ -113,6 +118,7 @@ void check_places(CheckReport& report) {
   }
   check_output(loaded.options, report);
   check_ring(loaded.options, report);
+  check_dead_jobs(loaded.options, report);
 }
 
 }  // namespace traceagent::tools

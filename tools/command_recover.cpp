@@ -6,8 +6,10 @@
 #include "agent/drain/recover_ring.hpp"
 #include "agent/ring/written_files.hpp"
 #include "config/options.hpp"
+#include "config/units.hpp"
 #include "tools/command_line.hpp"
 #include "tools/dead_rings.hpp"
+#include "tools/dead_runs.hpp"
 #include "tools/losses.hpp"
 #include "tools/node_files.hpp"
 #include "tools/run_watch.hpp"
@@ -24,6 +26,9 @@ struct RecoverArguments {
   bool all = false;
   bool no_merge = false;
   bool wait = false;
+  bool list = false;
+  bool discard = false;
+  std::string older_than;
   std::string log;
 };
 
@@ -118,9 +123,29 @@ bool is_one_run(const DeadRings& rings) {
   return false;
 }
 
+// Whole runs, so that none is left with half of its ranks.
+int list_or_discard(const RecoverArguments& arguments, const std::vector<std::string>& folders) {
+  for (const std::string& folder : folders) {
+    std::error_code ignored;
+    if (fs::is_regular_file(folder, ignored)) {
+      say(folder + ": is one ring: name the folder of its run");
+      return exit_usage;
+    }
+  }
+  if (arguments.list) return list_dead_runs(folders) ? exit_ok : exit_bad_data;
+  config::Quantity older_than;
+  if (!arguments.older_than.empty()) older_than = config::parse_duration(arguments.older_than);
+  if (!older_than.problem.empty()) {
+    say("--older-than: " + arguments.older_than + ": " + older_than.problem);
+    return exit_usage;
+  }
+  return discard_dead_runs(folders, older_than.value) ? exit_ok : exit_bad_data;
+}
+
 int recover_rings(const RecoverArguments& arguments) {
   const std::vector<std::string> inputs =
       arguments.inputs.empty() ? default_inputs() : arguments.inputs;
+  if (arguments.list || arguments.discard) return list_or_discard(arguments, inputs);
   std::error_code ignored;
   const bool is_empty =
       arguments.inputs.empty() && !fs::exists(inputs.front(), ignored) && !ignored;
@@ -163,6 +188,16 @@ void add_recover_command(CLI::App& app, int& exit_code) {
       "--wait", arguments->wait, "Wait until no process of the run, a folder of rings, lives");
   command->add_option("--log", arguments->log, "Add what is said to this file")->needs(wait);
   command->add_flag("--all", arguments->all, "Of all dead runs, where none is named");
+  CLI::Option* const list = command->add_flag("--list", arguments->list,
+                                              "Show the runs of dead jobs, and recover nothing");
+  CLI::Option* const discard = command->add_flag(
+      "--discard", arguments->discard,
+      "Remove what dead jobs of yours left in memory, whole runs, and recover nothing");
+  discard->excludes(list);
+  command
+      ->add_option("--older-than", arguments->older_than,
+                   "Leave runs of which some process lived less long ago, such as 7d or 12h")
+      ->needs(discard);
   command->footer(
       "Files appear where the job would have written them, the node's file too when all of its\n"
       "processes are dead; the rings then go, unless --keep.\n"
@@ -170,6 +205,8 @@ void add_recover_command(CLI::App& app, int& exit_code) {
       "examples:\n"
       "  traceagent recover\n"
       "  traceagent recover --all\n"
+      "  traceagent recover --list\n"
+      "  traceagent recover --discard --older-than 7d\n"
       "  traceagent recover --wait /dev/shm/traceagent-1000/slurm123\n"
       "  traceagent recover --keep /dev/shm/traceagent-1000/slurm123/0-4711-0.ring");
   command->callback([arguments, &exit_code] { exit_code = recover_rings(*arguments); });

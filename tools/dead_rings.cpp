@@ -4,15 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <set>
 
-#include "agent/ring/owner.hpp"
+#include "agent/ring/dead_runs.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "agent/ring/written_files.hpp"
 
@@ -65,32 +62,15 @@ void add_folder(const std::string& folder, DeadRings& found) {
 }
 
 // Only what the agent makes there: a ring may have been copied to anywhere.
-bool is_agents_note(const std::string& name) {
-  return name == "output" || name == "aside" || name == "older" || name == "keeper" ||
-         name.starts_with("claim-rank") || name.starts_with("merge") ||
-         name.ends_with("-problem") || name.ends_with(".files");
-}
-
 void remove_empty_run(const fs::path& run) {
   std::error_code ignored;
   std::vector<fs::path> notes;
   for (fs::directory_iterator at(run, ignored), end; !ignored && at != end; at.increment(ignored)) {
-    if (!is_agents_note(at->path().filename().string())) return;
+    if (!ring::is_runs_note(at->path())) return;
     notes.push_back(at->path());
   }
   for (const fs::path& note : notes) fs::remove(note, ignored);
   if (rmdir(run.c_str()) == 0) rmdir(run.parent_path().c_str());  // both only if empty
-}
-
-// A claim of a rank holds the pid of the process that made it.
-bool has_living_claim(const fs::path& claim) {
-  std::string line;
-  std::ifstream file(claim);
-  // Without its end of line it is the half of a pid, which may be another process's: whoever wrote
-  // it was killed over it.
-  if (!std::getline(file, line) || file.eof()) return false;
-  const auto pid = static_cast<std::uint32_t>(std::strtoul(line.c_str(), nullptr, 10));
-  return pid != 0 && ring::process_lives(pid, ring::start_time_of(pid));
 }
 
 bool is_young(const fs::path& path) {
@@ -106,9 +86,9 @@ bool is_left_over(const fs::path& run) {
   bool any_claim = false;
   for (fs::directory_iterator at(run, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    if (!is_agents_note(name)) return false;
+    if (!ring::is_runs_note(at->path())) return false;
     if (!name.starts_with("claim-rank")) continue;
-    if (has_living_claim(at->path())) return false;
+    if (ring::has_living_claimant(at->path())) return false;
     any_claim = true;
   }
   return !error && (any_claim || !is_young(run));

@@ -7,9 +7,11 @@
 #include "agent/event/ticks.hpp"
 #include "agent/event/usual_floats.hpp"
 #include "agent/process/agent.hpp"
+#include "agent/process/dead_workers.hpp"
 #include "agent/process/futex.hpp"
 #include "agent/process/last_thread.hpp"
 #include "agent/process/last_work.hpp"
+#include "agent/process/old_rings.hpp"
 #include "agent/process/own_thread.hpp"
 #include "agent/process/window_writer.hpp"
 #include "agent/ring/writer.hpp"
@@ -71,8 +73,12 @@ void DrainThread::loop() noexcept {
   ring::writer.nested_in_start = 1;
   WindowWriter writer(*agent_);
   writer.prefault();
+  DeadWorkers workers;
+  // Not at the exit: nobody waits for this thread now, and a job that is killed has done it too.
+  remove_old_rings(*agent_);
   while (wake_.load(std::memory_order_acquire) == 0 && !is_alone()) {
     writer.poll();
+    workers.look(*agent_);
     sleep();
   }
   const bool was_told = wake_.load(std::memory_order_acquire) != 0;
@@ -84,14 +90,28 @@ void DrainThread::loop() noexcept {
 }
 
 bool DrainThread::finish(std::uint64_t timeout_ns) noexcept {
+  return finish_until(event::clock_ns(CLOCK_MONOTONIC) + timeout_ns, true);
+}
+
+bool DrainThread::finish_within(std::uint64_t timeout_ns) noexcept {
+  return finish_until(event::clock_ns(CLOCK_MONOTONIC) + timeout_ns, false);
+}
+
+void DrainThread::allow(std::uint64_t duration_ns) noexcept {
+  put_off_until_ns_.store(event::clock_ns(CLOCK_MONOTONIC) + duration_ns,
+                          std::memory_order_relaxed);
+}
+
+bool DrainThread::finish_until(std::uint64_t deadline_ns, bool may_be_put_off) noexcept {
   const int saved_errno = errno;
-  const std::uint64_t deadline_ns = event::clock_ns(CLOCK_MONOTONIC) + timeout_ns;
   wake_.store(1, std::memory_order_release);
   futex_wake(wake_);
   while (done_.load(std::memory_order_acquire) == 0) {
     const std::uint64_t now_ns = event::clock_ns(CLOCK_MONOTONIC);
-    if (now_ns >= deadline_ns) break;
-    futex_wait(done_, 0, std::min(deadline_ns - now_ns, longest_sleep_ns));
+    const std::uint64_t put_off_ns = put_off_until_ns_.load(std::memory_order_relaxed);
+    const std::uint64_t until_ns = may_be_put_off ? std::max(deadline_ns, put_off_ns) : deadline_ns;
+    if (now_ns >= until_ns) break;
+    futex_wait(done_, 0, std::min(until_ns - now_ns, longest_sleep_ns));
   }
   errno = saved_errno;
   return done_.load(std::memory_order_acquire) != 0;

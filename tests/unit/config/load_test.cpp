@@ -89,7 +89,7 @@ output: {folder: a/b, filename: "r{rank}.json", merged: null, gzip: true, overwr
          remote: "s3://bucket/prefix"}
 schedule: {skip_first: 10, wait: 5, warmup: 2, active: 3, repeat: 7}
 step: {mark: "nvtx:step", per_epoch: 100, samples: 32, tokens: 4096, patience: 2min}
-ring: {size: 1MiB, full: overwrite, folder: /tmp}
+ring: {size: 1MiB, full: overwrite, folder: /tmp, keep_dead: 48h}
 doors: {cudart: false, nccl: false, dlsym: false, driver: false, nccl_plugin: false, nvtx: false,
         cupti: off}
 device: {buffers: 32MiB, settle: 5s, time_launches: yes}
@@ -111,7 +111,8 @@ identity: {rank: 3, local_rank: 1, world_size: 8, local_world_size: 2, node_rank
       R"("schedule.warmup":2,"schedule.active":3,"schedule.repeat":7,)"
       R"("step.mark":"nvtx:step","step.per_epoch":100,"step.samples":32,)"
       R"("step.tokens":4096,"step.patience":"2min","ring.size":"1MiB",)"
-      R"("ring.full":"overwrite","ring.folder":"/tmp","doors.cudart":false,)"
+      R"("ring.full":"overwrite","ring.folder":"/tmp","ring.keep_dead":"2d",)"
+      R"("doors.cudart":false,)"
       R"("doors.nccl":false,"doors.dlsym":false,"doors.driver":false,)"
       R"("doors.nccl_plugin":false,"doors.nvtx":false,"doors.cupti":false,)"
       R"("device.buffers":"32MiB","device.settle":"5s","device.time_launches":true,)"

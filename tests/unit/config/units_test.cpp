@@ -47,6 +47,7 @@ TEST(Units, Durations) {
   expect_duration("5s", 5000000000);
   expect_duration("0.5s", 500000000);
   expect_duration("2min", 120000000000);
+  expect_duration("7d", 604800000000000);
   expect_duration("1h", 3600000000000);
   expect_duration("1.5 h", 5400000000000);
 }
@@ -70,7 +71,8 @@ TEST(Units, SaysWhatIsWrongWithADuration) {
   EXPECT_EQ(parse_duration("").problem, "not a duration such as 5s");
   EXPECT_EQ(parse_duration("soon").problem, "not a duration such as 5s");
   EXPECT_EQ(parse_duration("5").problem, "the unit is missing, such as in 5s");
-  EXPECT_EQ(parse_duration("5sec").problem, "unknown unit \"sec\", the units are ns us ms s min h");
+  EXPECT_EQ(parse_duration("5sec").problem,
+            "unknown unit \"sec\", the units are ns us ms s min h d");
   EXPECT_EQ(parse_duration("5mn").problem, "unknown unit \"mn\", the nearest is min");
   EXPECT_EQ(parse_duration("6000000h").problem, "too large");
 }

@@ -1,0 +1,233 @@
+#include "agent/ring/dead_runs.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include "agent/event/ticks.hpp"
+#include "agent/event/uninterrupted.hpp"
+#include "agent/ring/owner.hpp"
+#include "agent/ring/ring_file.hpp"
+
+namespace traceagent::ring {
+namespace {
+
+constexpr std::int64_t second_ns = 1'000'000'000;
+
+std::int64_t now_ns(clockid_t clock) noexcept {
+  return static_cast<std::int64_t>(event::clock_ns(clock));
+}
+
+// From a run's folder to its first claim, and from there to its first ring.
+constexpr std::int64_t longest_start_ns = 10 * second_ns;
+
+std::int64_t modified_ns(const struct stat& facts) noexcept {
+  return facts.st_mtim.tv_sec * second_ns + facts.st_mtim.tv_nsec;
+}
+
+bool is_ring_name(std::string_view name) noexcept { return name.ends_with(".ring"); }
+
+// Sorted. False where the folder cannot be read, with errno.
+bool names_in(const std::string& folder, std::vector<std::string>& names) {
+  DIR* entries = opendir(folder.c_str());
+  if (entries == nullptr) return false;
+  int error = 0;
+  for (errno = 0; const dirent* entry = readdir(entries); errno = 0) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  error = errno;
+  closedir(entries);
+  std::sort(names.begin(), names.end());
+  errno = error;
+  return error == 0;
+}
+
+// <rank>-<pid>-<n>.ring
+std::uint32_t pid_in_name(const std::string& path) noexcept {
+  const char* dash = std::strchr(path.c_str() + (path.rfind('/') + 1), '-');  // npos + 1 is 0
+  return dash == nullptr ? 0 : static_cast<std::uint32_t>(std::strtoul(dash + 1, nullptr, 10));
+}
+
+// Its drain thread takes an anchor at least once a second for as long as it lives.
+std::int64_t last_anchor_ns(const Header& header) noexcept {
+  std::int64_t last = 0;
+  const std::int64_t now = now_ns(CLOCK_REALTIME);
+  const std::uint32_t count = header.anchor_count.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < std::min<std::size_t>(count, anchor_slots); ++i) {
+    const std::int64_t anchor_ns = header.anchors[i].realtime_ns;
+    if (anchor_ns <= now) last = std::max(last, anchor_ns);
+  }
+  return last;
+}
+
+void add_ring(Run& run, const std::string& path, const struct stat& facts) {
+  OpenedRing opened = open_ring(path);
+  if (opened.is_gone) return;
+  bool lives = opened.owner_alive;
+  if (opened.ring.valid()) {
+    run.last_sign_ns = std::max(run.last_sign_ns, last_anchor_ns(opened.ring.header()));
+  } else if (!opened.is_unmade) {
+    // Of another version, or damaged: its lock and its name are all that tell.
+    const std::uint32_t pid = pid_in_name(path);
+    lives = owner_holds_lock(path) ||
+            (process_lives(pid, start_time_of(pid)) && process_maps(pid, path.c_str()));
+  }
+  close_ring(opened);
+  if (lives) run.state = Run::State::lives;
+  run.rings.push_back(path);
+  run.ring_bytes += static_cast<std::uint64_t>(facts.st_blocks) * 512;
+}
+
+void refuse(Run& run, const std::string& problem) {
+  run.state = Run::State::refused;
+  run.problem = problem;
+}
+
+bool is_own(const struct stat& facts) noexcept { return facts.st_uid == geteuid(); }
+
+void add_entry(Run& run, const std::string& name) {
+  const std::string path = run.path + "/" + name;
+  struct stat facts {};
+  if (lstat(path.c_str(), &facts) != 0) {
+    if (errno != ENOENT) refuse(run, path + ": " + std::strerror(errno));
+    return;
+  }
+  if (!is_own(facts)) return refuse(run, path + ": belongs to another user");
+  if (!S_ISREG(facts.st_mode)) return refuse(run, path + ": is no file of traceagent's");
+  run.last_sign_ns = std::max(run.last_sign_ns, modified_ns(facts));
+  if (is_ring_name(name)) return add_ring(run, path, facts);
+  if (!is_runs_note(path)) return refuse(run, path + ": is no file of traceagent's");
+  run.notes.push_back(path);
+  if (name.starts_with("claim-rank") && has_living_claimant(path)) run.state = Run::State::lives;
+}
+
+bool is_claim(const std::string& path) {
+  return path.compare(path.rfind('/') + 1, 10, "claim-rank") == 0;
+}
+
+void look_into(Run& run, const struct stat& folder, const std::vector<std::string>& names) {
+  run.state = Run::State::dead;
+  run.last_sign_ns = modified_ns(folder);
+  for (const std::string& name : names) {
+    add_entry(run, name);
+    if (run.state == Run::State::refused) return;
+  }
+  // Nobody has claimed anything yet: it may begin just now.
+  if (run.rings.empty() && std::none_of(run.notes.begin(), run.notes.end(), is_claim) &&
+      now_ns(CLOCK_REALTIME) - modified_ns(folder) < longest_start_ns) {
+    run.state = Run::State::lives;
+  }
+}
+
+// "" or what stays.
+std::string remove_file(const std::string& path) {
+  if (unlink(path.c_str()) == 0 || errno == ENOENT) return {};
+  return path + ": " + std::strerror(errno) + ": not removed";
+}
+
+}  // namespace
+
+bool is_runs_note(const std::string& path) {
+  const std::string_view name =
+      std::string_view(path).substr(path.rfind('/') + 1);  // npos + 1 is 0
+  struct stat facts {};
+  return name == "output" || name == "aside" || name == "older" || name.starts_with("claim-rank") ||
+         name.ends_with(".files") ||
+         (lstat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size == 0);
+}
+
+bool has_living_claimant(const std::string& claim_path) {
+  const int fd = event::uninterrupted(
+      [&] { return open(claim_path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK); });
+  if (fd < 0) return false;
+  char line[32] = {};
+  struct stat facts {};
+  const ssize_t got = event::uninterrupted([&] { return read(fd, line, sizeof line - 1); });
+  const bool is_known = got > 0 && fstat(fd, &facts) == 0;
+  close(fd);
+  // Without its end of line it is the half of a pid, which may be another process's: whoever wrote
+  // it was killed over it.
+  if (!is_known || std::strchr(line, '\n') == nullptr) return false;
+  const auto pid = static_cast<std::uint32_t>(std::strtoul(line, nullptr, 10));
+  const std::uint64_t start_time = start_time_of(pid);
+  if (pid == 0 || !process_lives(pid, start_time)) return false;
+  // A later process of that pid is younger than the claim. Ages, since the clock may have been set.
+  const auto ticks_per_s = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
+  const auto started_s =
+      static_cast<std::int64_t>(start_time / std::max<std::uint64_t>(ticks_per_s, 1));
+  const std::int64_t process_age_s = now_ns(CLOCK_BOOTTIME) / second_ns - started_s;
+  const std::int64_t claim_age_s = (now_ns(CLOCK_REALTIME) - modified_ns(facts)) / second_ns;
+  constexpr std::int64_t slack_s = 10;
+  return process_age_s + slack_s >= claim_age_s;
+}
+
+Run look_at_run(const std::string& path) {
+  Run run;
+  run.path = path;
+  struct stat facts {};
+  std::vector<std::string> names;
+  const bool is_there = lstat(path.c_str(), &facts) == 0;
+  if (is_there && !is_own(facts)) {
+    refuse(run, path + ": belongs to another user");
+  } else if (is_there && !S_ISDIR(facts.st_mode)) {
+    refuse(run, path + ": is no folder of a run");
+  } else if (!is_there || !names_in(path, names)) {
+    if (errno != ENOENT) refuse(run, path + ": " + std::strerror(errno));
+  } else {
+    look_into(run, facts, names);
+  }
+  return run;
+}
+
+std::string remove_dead_run(const std::string& path) {
+  const Run run = look_at_run(path);
+  if (run.state == Run::State::gone) return {};
+  if (run.state == Run::State::refused) return run.problem;
+  if (run.state == Run::State::lives) return path + ": its run goes on: not removed";
+  std::string problem;
+  for (const auto* files : {&run.rings, &run.notes}) {
+    for (const std::string& file : *files) {
+      if (problem.empty()) problem = remove_file(file);
+    }
+  }
+  // Not empty: a process of the same run has begun meanwhile.
+  if (problem.empty() && rmdir(path.c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY) {
+    problem = path + ": " + std::strerror(errno) + ": not removed";
+  }
+  return problem;
+}
+
+OldRuns remove_old_runs(const std::string& users_folder, const std::string& own_run,
+                        std::uint64_t keep_ns, std::uint64_t patience_ns) {
+  OldRuns old;
+  std::vector<std::string> names;
+  names_in(users_folder, names);
+  const std::uint64_t end_ns = event::clock_ns(CLOCK_MONOTONIC) + patience_ns;
+  for (const std::string& name : names) {
+    const std::string path = users_folder + "/" + name;
+    if (path == own_run) continue;
+    if (event::clock_ns(CLOCK_MONOTONIC) >= end_ns) break;
+    const Run run = look_at_run(path);
+    if (run.state != Run::State::dead) continue;
+    const std::int64_t age_ns = now_ns(CLOCK_REALTIME) - run.last_sign_ns;
+    const bool is_old = keep_ns != 0 && age_ns > 0 && static_cast<std::uint64_t>(age_ns) > keep_ns;
+    if (is_old && remove_dead_run(path).empty()) {
+      old.removed_rings += run.rings.size();
+      old.removed_bytes += run.ring_bytes;
+    } else {
+      ++old.dead_runs;
+      old.dead_rings += run.rings.size();
+    }
+  }
+  return old;
+}
+
+}  // namespace traceagent::ring

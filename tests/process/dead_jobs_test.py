@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""What killed jobs leave in memory: shown, discarded by their owner alone, and removed by later jobs when old."""
+import os
+import pathlib
+import shutil
+import signal
+import sys
+import time
+
+from jobs import STEADY, TIMEOUT, TRACEAGENT, Checks, Place, end_of, truth_of
+from places import LIBRARY, need
+
+checks = Checks()
+check = checks.check
+ENDLESS = {"TRACEAGENT_SCHEDULE": "wait=2,warmup=1,active=1000000,repeat=1", "TRACEAGENT_OUTPUT_FOLDER": "out",
+           "TRACEAGENT_RING_SIZE": "1MiB"}
+OTHER = 12345  # a user who owns nothing here
+
+
+def tool(place, *words):
+    variables = place.agent()
+    del variables["LD_PRELOAD"]
+    return place.run([TRACEAGENT, *words], variables)
+
+
+def rings(place):
+    return sorted(place.rings.rglob("*.ring"))
+
+
+def started(place, ranks=1, **more):
+    """A job that records: its processes."""
+    truths = [place.path / f"{time.monotonic_ns()}-{rank}.truth" for rank in range(ranks)]
+    running = [place.start([STEADY, 1000, 10, 10_000], {**variables, **more, "SIMGPU_TRUTH": str(truth)})
+               for variables, truth in zip(place.ranks(ranks, **ENDLESS), truths)]
+    deadline = time.monotonic() + TIMEOUT
+    # The simulator notes a call when the agent has published it.
+    while not all(truth.exists() and truth_of(truth) for truth in truths) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return running
+
+
+def end(running, number=signal.SIGKILL):
+    for process in running:
+        process.send_signal(number)
+    for process in running:
+        end_of(process)
+
+
+def killed(place, ranks=1, **more):
+    """The folder of a run that is dead."""
+    before = set(rings(place))
+    end(started(place, ranks, **more))
+    new = sorted(set(rings(place)) - before)
+    check(len(new) == ranks, f"rings of the killed: {new}")
+    return new[0].parent
+
+
+def test_list():
+    with Place() as place:
+        none = tool(place, "recover", "--list")
+        check(none.code == 0 and "no ring of a dead job" in none.out, f"none: {none}")
+        check("no ring of one" in tool(place, "check").out, "check, none")
+        run = killed(place, 2)
+        living = started(place)
+        shown = tool(place, "recover", "--list")
+        end(living)
+        lines = shown.out.splitlines()
+        check(shown.code == 0 and lines[0].startswith(f"{run}: 2 rings, ") and "MiB" in lines[0] and " s old, of " in
+              lines[0], f"the run: {shown}")
+        check(len(lines) == 4 and lines[1].strip() == f"{STEADY} 1000 10 10000", f"its command: {shown}")
+        check(lines[2].strip() == f"traceagent recover {run}", f"recover: {shown}")
+        check(lines[3].strip() == f"traceagent recover --discard {run}", f"discard: {shown}")
+        checked = tool(place, "check")
+        check("dead jobs" in checked.out and "3 rings of 2 runs" in checked.out and "traceagent recover --list" in
+              checked.out, f"check: {checked}")
+        # What is shown can be done.
+        check(tool(place, *lines[2].split()[1:]).code == 0 and not run.exists(), "recovered as told")
+
+
+def test_discard():
+    with Place() as place:
+        first, second = killed(place), killed(place, 2)
+        living = started(place)
+        lives = [ring for ring in rings(place) if ring.parent not in (first, second)]
+        young = tool(place, "recover", "--discard", "--older-than", "1h")
+        check(young.code == 0 and young.out.count(": left: ") == 3 and len(rings(place)) == 4, f"young: {young}")
+        named = tool(place, "recover", "--discard", str(first))
+        check(named.code == 0 and f"{first}: removed: 1 ring" in named.out and not first.exists(), f"named: {named}")
+        check(second.exists(), "the others are not touched")
+        alive = tool(place, "recover", "--discard", str(lives[0].parent))
+        check(alive.code == 0 and "left: its run still goes on" in alive.out, f"alive: {alive}")
+        everything = tool(place, "recover", "--discard")
+        check(everything.code == 0 and f"{second}: removed: 2 rings" in everything.out, f"all: {everything}")
+        check(rings(place) == lives, f"the living one's is left: {rings(place)}")
+        end(living, signal.SIGTERM)
+        last = tool(place, "recover", "--discard")
+        check(last.code == 0 and place.left_in_memory() == [], f"the last: {last}, {place.left_in_memory()}")
+        check(not any("rank" in name for name in place.files()), f"nothing is written: {place.files()}")
+
+
+def test_usage():
+    with Place() as place:
+        run = killed(place)
+        for words in (["--list", "--discard"], ["--older-than", "7d"], ["--discard", "--older-than", "soon"],
+                      ["--discard", str(rings(place)[0])]):
+            result = tool(place, "recover", *words)
+            check(result.code == 2 and len(result.lines()) == 1, f"{words}: {result}")
+        check(run.exists() and len(rings(place)) == 1, "nothing is removed")
+
+
+def test_planted():
+    """Links and files that are not the agent's: nothing of such a run goes, and nothing behind a link."""
+    with Place() as place:
+        run = killed(place)
+        precious = place.path / "precious"
+        precious.mkdir()
+        (precious / "0-1-0.ring").write_text("years of work")
+        for what, plant in (("a link to a file", lambda path: path.symlink_to(precious / "0-1-0.ring")),
+                            ("a folder", pathlib.Path.mkdir), ("a pipe", os.mkfifo)):
+            planted = run / "7-7-7.ring"
+            plant(planted)
+            for words in (["recover", "--discard"], ["recover", "--discard", str(run)]):
+                result = tool(place, *words)
+                check(result.code == 1 and len(result.lines()) == 1 and len(rings(place)) == 2, f"{what}: {result}")
+            if planted.is_dir() and not planted.is_symlink():
+                planted.rmdir()
+            else:
+                planted.unlink()
+        link = run.parent / "link"
+        link.symlink_to(precious, target_is_directory=True)
+        result = tool(place, "recover", "--discard", str(link))
+        check(result.code == 1 and len(result.lines()) == 1, f"a link to a folder: {result}")
+        check((precious / "0-1-0.ring").read_text() == "years of work", "what lies behind the link")
+        link.unlink()
+        check(tool(place, "recover", "--discard").code == 0 and place.left_in_memory() == [], "without them it goes")
+
+
+def as_other(place, *words):
+    """The tool as a user who owns nothing; nothing here is theirs to read either, but for the folders."""
+    variables = place.agent()
+    del variables["LD_PRELOAD"]
+    return place.run(["setpriv", f"--reuid={OTHER}", f"--regid={OTHER}", "--clear-groups", TRACEAGENT, *words], variables)
+
+
+def test_another_user():
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        print("another user: not tried: needs root and setpriv")
+        return
+    with Place() as place:
+        for folder in (place.path, place.rings):
+            folder.chmod(0o755)
+        run = killed(place)
+        run.parent.chmod(0o755)
+        run.chmod(0o755)
+        result = as_other(place, "recover", "--discard", str(run))
+        if result.code in (126, 127):
+            print(f"another user: not tried: they cannot run the tool: {result}")
+            return
+        check(result.code == 1 and "belongs to another user" in result.err and run.exists(), f"as another user: {result}")
+        check(as_other(place, "recover", "--list", str(run)).code == 1, "list as another user")
+        os.chown(rings(place)[0], OTHER, OTHER)
+        result = tool(place, "recover", "--discard", str(run))
+        check(result.code == 1 and "belongs to another user" in result.err and run.exists(), f"root: {result}")
+        # Nor does a job of root's, however old it is.
+        job(place, TRACEAGENT_RING_KEEP_DEAD="1ms")
+        check(len(rings(place)) == 1, "a job of another user's removed it")
+
+
+def job(place, **more):
+    """One that ends well; it looks at what others left."""
+    ended = place.run([STEADY, 30, 10, 5_000], place.agent(TRACEAGENT_OUTPUT_FOLDER=f"out{time.monotonic_ns()}", **more))
+    check(ended.code == 3, f"the job: {ended}")
+    return ended
+
+
+def job_that(does, place, **more):
+    """The look takes 100 ms at most, which is nothing where the machine stands still: then the next job does it."""
+    for _ in range(10):
+        ended = job(place, **more)
+        if does(ended):
+            break
+    return ended
+
+
+def test_keep_dead():
+    with Place() as place:
+        run = killed(place, 2)
+        living = started(place)
+        line = f"{run.parent}: 2 rings of dead jobs: traceagent recover --list"
+        kept = job_that(lambda ended: line in ended.err, place, TRACEAGENT_VERBOSE="1")
+        check(run.exists() and line in kept.err, f"a week is not over: {kept}")
+        check("dead jobs" not in job(place).err, "said only where it is asked for")
+        time.sleep(1.5)
+        never = job_that(lambda ended: line in ended.err, place, TRACEAGENT_RING_KEEP_DEAD="0", TRACEAGENT_VERBOSE="1")
+        check(run.exists() and line in never.err, f"never: {never}")
+        job(place, TRACEAGENT_RING_KEEP_DEAD="1h")
+        check(run.exists(), "an hour")
+        gone = job_that(lambda _: not run.exists(), place, TRACEAGENT_RING_KEEP_DEAD="1s", TRACEAGENT_VERBOSE="1")
+        check(not run.exists() and "removed 2 rings (" in gone.err, f"a second: {gone}")
+        check(len(rings(place)) == 1, f"the living one's is left: {rings(place)}")
+        check(all(process.poll() is None for process in living), "the living one is dead")
+        end(living)
+
+
+def test_any_notes():
+    """Where CUPTI was refused a note says so: it goes with its run."""
+    with Place() as place:
+        run = killed(place)
+        for name in ("cupti-2", "no-cudart", "governor", "merge-again", "tidied"):
+            (run / name).touch()
+        check(tool(place, "recover").code == 0 and place.left_in_memory() == [], f"recover: {place.left_in_memory()}")
+
+
+def main():
+    need(LIBRARY, "the library")
+    need(TRACEAGENT, "the tool")
+    for test in (test_list, test_discard, test_usage, test_planted, test_another_user, test_keep_dead, test_any_notes):
+        began = time.monotonic()
+        test()
+        print(f"{test.__name__}: {time.monotonic() - began:.1f} s", flush=True)
+    return checks.end()
+
+
+sys.exit(main())

@@ -1,0 +1,180 @@
+#include "tools/dead_runs.hpp"
+
+#include <pwd.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include "agent/ring/dead_runs.hpp"
+#include "agent/ring/ring_file.hpp"
+#include "tools/command_line.hpp"
+#include "tools/losses.hpp"
+#include "tools/quantities.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::int64_t age_ns(const ring::Run& run) {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec - run.last_sign_ns;
+}
+
+// "4 rings, 256 MiB, 3 h old"
+std::string describe(const ring::Run& run) {
+  return in_words(run.rings.size(), "ring") + ", " + size_in_words(run.ring_bytes) + ", " +
+         age_in_words(age_ns(run)) + " old";
+}
+
+std::string owner_of(const std::string& path) {
+  struct stat facts {};
+  if (lstat(path.c_str(), &facts) != 0) return "?";
+  const passwd* user = getpwuid(facts.st_uid);
+  return user != nullptr ? user->pw_name : std::to_string(facts.st_uid);
+}
+
+// Of the first ring that tells; a ring that is damaged may say anything.
+std::string command_line_of(const ring::Run& run) {
+  constexpr std::size_t longest = 200;
+  std::string line;
+  for (const std::string& path : run.rings) {
+    ring::OpenedRing opened = ring::open_ring(path);
+    if (opened.ring.valid() && opened.ring.header().ready.load(std::memory_order_acquire) != 0 &&
+        opened.ring.header().identity.checksum == ring::identity_checksum(opened.ring)) {
+      line = opened.ring.name(opened.ring.header().identity.command_line);
+    }
+    ring::close_ring(opened);
+    if (!line.empty()) break;
+  }
+  if (line.size() > longest) line = line.substr(0, longest) + "...";
+  std::replace(line.begin(), line.end(), '\n', '?');
+  return line.empty() ? "(unknown)" : line;
+}
+
+// As a word of a shell's.
+std::string quoted(const std::string& path) {
+  const bool is_plain = std::all_of(path.begin(), path.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("/._-+,:@%").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (is_plain) return path;
+  std::string word = "'";
+  for (const char c : path) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+void print(const ring::Run& run) {
+  std::cout << run.path << ": " << describe(run) << ", of " << owner_of(run.path) << "\n"
+            << "  " << command_line_of(run) << "\n"
+            << "  traceagent recover " << quoted(run.path) << "\n"
+            << "  traceagent recover --discard " << quoted(run.path) << "\n";
+}
+
+bool is_a_run(const std::string& folder) {
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name.ends_with(".ring") || name.starts_with("claim-rank")) return true;
+  }
+  return false;
+}
+
+// True when it is gone, or left for good reason.
+bool discard(const std::string& path, std::uint64_t older_than_ns) {
+  const ring::Run run = ring::look_at_run(path);
+  if (run.state == ring::Run::State::gone) return true;
+  if (run.state == ring::Run::State::refused) {
+    say(run.problem + ": nothing of its run is removed");
+    return false;
+  }
+  if (run.state == ring::Run::State::lives) {
+    std::cout << path << ": left: its run still goes on\n";
+    return true;
+  }
+  if (const std::int64_t age = age_ns(run);
+      older_than_ns != 0 && (age < 0 || static_cast<std::uint64_t>(age) < older_than_ns)) {
+    std::cout << path << ": left: " << describe(run) << "\n";
+    return true;
+  }
+  const std::string problem = ring::remove_dead_run(path);
+  if (!problem.empty()) {
+    say(problem);
+    return false;
+  }
+  std::cout << path << ": removed: " << describe(run) << "\n";
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::string> runs_in(const std::string& folder) {
+  std::error_code error;
+  if (fs::symlink_status(folder, error).type() != fs::file_type::directory || is_a_run(folder)) {
+    return {folder};
+  }
+  std::vector<std::string> runs;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    runs.push_back(at->path().string());
+  }
+  std::sort(runs.begin(), runs.end());
+  return runs;
+}
+
+bool list_dead_runs(const std::vector<std::string>& folders) {
+  bool ok = true;
+  std::size_t dead = 0;
+  for (const std::string& folder : folders) {
+    for (const std::string& path : runs_in(folder)) {
+      const ring::Run run = ring::look_at_run(path);
+      if (run.state == ring::Run::State::refused) {
+        say(run.problem);
+        ok = false;
+      }
+      if (run.state != ring::Run::State::dead || run.rings.empty()) continue;
+      print(run);
+      ++dead;
+    }
+  }
+  if (dead == 0 && ok) std::cout << folders.front() << ": no ring of a dead job\n";
+  return ok;
+}
+
+bool discard_dead_runs(const std::vector<std::string>& folders, std::uint64_t older_than_ns) {
+  bool ok = true;
+  std::size_t seen = 0;
+  for (const std::string& folder : folders) {
+    for (const std::string& path : runs_in(folder)) {
+      ok = discard(path, older_than_ns) && ok;
+      ++seen;
+    }
+  }
+  if (seen == 0) std::cout << folders.front() << ": no ring of a dead job\n";
+  // The user's own, if that was the last run in it.
+  for (const std::string& folder : folders) {
+    if (fs::path(folder).filename().string().starts_with("traceagent-")) rmdir(folder.c_str());
+  }
+  return ok;
+}
+
+DeadRunCount count_dead_runs(const std::string& users_folder) {
+  DeadRunCount count;
+  std::error_code ignored;
+  if (!fs::is_directory(fs::symlink_status(users_folder, ignored))) return count;
+  for (const std::string& path : runs_in(users_folder)) {
+    const ring::Run run = ring::look_at_run(path);
+    if (run.state != ring::Run::State::dead || run.rings.empty()) continue;
+    ++count.runs;
+    count.rings += run.rings.size();
+    count.bytes += run.ring_bytes;
+  }
+  return count;
+}
+
+}  // namespace traceagent::tools
