@@ -12,7 +12,7 @@ import uuid
 
 from fault_places import Names, read_places
 from jobs import STEADY, TRACEAGENT, variables_of
-from places import BUILD, LIBRARY
+from places import BUILD, LIBRARY, NO_LIMIT
 from published import Windows
 from trace_file import Trace
 
@@ -98,6 +98,7 @@ class KilledJob:
             "LD_PRELOAD": preload, "TRACEAGENT_RING_FOLDER": self.rings, "TRACEAGENT_RING_SIZE": "2MiB",
             "TRACEAGENT_RUN_NAME": "job", "TRACEAGENT_OUTPUT_FOLDER": "out", "TRACEAGENT_SCHEDULE": WINDOWS.text,
             "TRACEAGENT_STEP_MARK": "call:cudaDeviceSynchronize", "FAULTS": faults,
+            **NO_LIMIT,
             "FAULTS_PLACES": self.path / f"places{rank}", "SIMGPU_TRUTH": self.path / f"{rank}.truth",
             **ranks, **more})
 

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import uuid
 
-from places import BUILD, LIBRARY
+from places import BUILD, LIBRARY, NO_LIMIT
 
 PROGRAMS = BUILD / "programs"
 STEADY = PROGRAMS / "steady"
@@ -43,7 +43,7 @@ class Place:
 
     def agent(self, **more):
         return variables_of(**{"LD_PRELOAD": LIBRARY, "TRACEAGENT_RING_FOLDER": self.rings,
-                               "TRACEAGENT_RUN_NAME": "job", **STEPS, **more})
+                               "TRACEAGENT_RUN_NAME": "job", **NO_LIMIT, **STEPS, **more})
 
     def ranks(self, count, **more):
         """Variables of the ranks of one run, as torchrun sets them."""

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-from places import BUILD, need
+from places import BUILD, NO_LIMIT, need
 from trace_file import Trace
 from truth import Truth
 
@@ -25,7 +25,7 @@ def variables_of(folder, **more):
     kept |= {"LD_LIBRARY_PATH": f"{BUILD}/sim/lib:{BUILD}/sim/cupti", "TRACEAGENT_RUN_NAME": "run",
              "SIMGPU_TRUTH": f"{folder}/{{rank}}-{{pid}}.truth",
              # mpirun refuses root otherwise, and containers are root.
-             "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+             "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **NO_LIMIT}
     return kept | {key: str(value) for key, value in more.items()}
 
 

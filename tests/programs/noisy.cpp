@@ -1,11 +1,14 @@
 // Launches tiny kernels as fast as it can, with everything else that a budget may leave out beside
 // them, until its standard input says otherwise: "quiet\n" is a call in a while, "loud\n" is loud
 // again, its end is the end. Prints what it did.
+//
+//   noisy [PAUSE_US after a thousand launches]
 #include <nvtx3/nvToolsExt.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <thread>
@@ -47,7 +50,7 @@ void beat(void* memory, Done& done) {
   ++done.ranges;
 }
 
-Done make_noise(void* memory, const std::atomic<Mood>& mood) {
+Done make_noise(void* memory, const std::atomic<Mood>& mood, useconds_t loud_pause_us) {
   constexpr int launches_per_beat = 1000;
   Done done;
   for (Mood now = mood; now != Mood::over; now = mood) {
@@ -57,21 +60,22 @@ Done make_noise(void* memory, const std::atomic<Mood>& mood) {
       tiny.launch(nullptr, 1, 32);
     }
     done.launches += static_cast<unsigned long>(launches);
-    if (now == Mood::quiet) {
-      usleep(5000);
+    const useconds_t pause_us = now == Mood::loud ? loud_pause_us : 5000;
+    if (pause_us != 0) {
+      usleep(pause_us);
     }
   }
   return done;
 }
 
-int run() {
+int run(useconds_t loud_pause_us) {
   void* memory = nullptr;
   if (cudaMalloc(&memory, 64) != cudaSuccess) {
     return 1;
   }
   std::atomic<Mood> mood{Mood::loud};
   std::thread listener(listen, std::ref(mood));
-  const Done done = make_noise(memory, mood);
+  const Done done = make_noise(memory, mood, loud_pause_us);
   listener.join();
   std::printf("launches %lu copies %lu queries %lu ranges %lu\n", done.launches, done.copies,
               done.queries, done.ranges);
@@ -81,4 +85,7 @@ int run() {
 }  // namespace
 }  // namespace traceagent::programs
 
-int main() { return traceagent::programs::run(); }
+int main(int argc, char** argv) {
+  const int pause_us = argc > 1 ? std::atoi(argv[1]) : 0;
+  return traceagent::programs::run(static_cast<useconds_t>(pause_us));
+}

@@ -16,6 +16,7 @@ OURS = re.compile(r"TRACEAGENT_|OMPI_|PMI|SLURM_|TORCHELASTIC_|(RANK|LOCAL_RANK|
 # Step 0 of the suite's programs is warm-up and waits until CUPTI is on.
 TWO_STEPS = {"TRACEAGENT_STEP_MARK": "nvtx:step",
              "TRACEAGENT_SCHEDULE": "skip_first=0,wait=0,warmup=1,active=2,repeat=1",
+             "TRACEAGENT_BUDGET_OVERHEAD": "0",  # numbers are compared: nothing may be left out
              "TRACEAGENT_EXIT_TIMEOUT": "30s", "TRACEAGENT_DEVICE_BUFFERS": "64MiB", "TRACEAGENT_DEVICE_SETTLE": "5s"}
 
 

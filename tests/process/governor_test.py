@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""What the agent costs stays within its budgets, and the trace says what was left out for it: a program
+that launches without a pause.
+
+    governor_test.py BUILD DEPS door|comes_back
+"""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from jobs import PROGRAMS, TRACEAGENT, Checks, Place
+from places import ARGUMENTS
+
+SCRIPT = "kernels: {default: 0us}\ncopies: {latency: 0us}\n"
+PATIENCE_S = 200
+# The agent's own threads have the same budget, which is theirs alone.
+OF_THREADS = {"device work", "windows"}
+ALL_CALLS_AGAIN = r"busiest thread's time.*(it leaves out device work(, windows)?|everything is recorded again)$"
+# In the order in which they go, by the names of the trace.
+LEVELS = [["memory", "streams"], ["copies", "memory", "synchronisations", "streams"],
+          ["launches", "copies", "memory", "synchronisations", "streams"]]
+# One window until the program ends: what is in it does not depend on the machine's speed.
+ONE_WINDOW = {"TRACEAGENT_STEP_MARK": "every:100ms",
+              "TRACEAGENT_SCHEDULE": "wait=0,warmup=0,active=1000000,repeat=1",
+              # Of the ring's million records the bucket holds less than a fifth: none is dropped.
+              "TRACEAGENT_BUDGET_OVERHEAD": "0.05%", "TRACEAGENT_VERBOSE": 1, "TRACEAGENT_DOORS_CUPTI": "false"}
+
+
+class Noisy:
+    """The program, told what to do by its standard input; what the agent says is read meanwhile."""
+
+    def __init__(self, place, pause_us=0, **variables):
+        (place.path / "script.yaml").write_text(SCRIPT)
+        # A session of its own: whatever happens, nothing of it outlives the test.
+        self.process = subprocess.Popen(
+            [PROGRAMS / "noisy", str(pause_us)], cwd=place.path, start_new_session=True, text=True,
+            env=place.agent(SIMGPU_SCRIPT=place.path / "script.yaml", **variables),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.lines, self.out = [], ""
+        self.readers = [threading.Thread(target=self._read_err), threading.Thread(target=self._read_out)]
+        for reader in self.readers:
+            reader.start()
+
+    def _read_err(self):
+        for line in self.process.stderr:
+            self.lines.append(line.rstrip("\n"))
+
+    def _read_out(self):
+        self.out = self.process.stdout.read()
+
+    def wait_for(self, pattern):
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline and self.process.poll() is None:
+            if any(re.search(pattern, line) for line in self.lines):
+                return True
+            time.sleep(0.02)
+        return any(re.search(pattern, line) for line in self.lines)
+
+    def tell(self, word):
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+
+    def end(self):
+        """Its exit code."""
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        code = self.process.wait(timeout=PATIENCE_S)
+        for reader in self.readers:
+            reader.join(timeout=PATIENCE_S)
+        return code
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(timeout=PATIENCE_S)
+        for reader in self.readers:
+            reader.join(timeout=PATIENCE_S)
+
+    def counts(self):
+        return {name: int(count) for name, count in re.findall(r"(\w+) (\d+)", self.out)}
+
+
+def rank_trace(place):
+    files = [name for name in place.files() if re.search(r"rank0.*\.json$", name)]
+    return place.trace(files[0]) if len(files) == 1 else None
+
+
+def begins_ns(trace, name):
+    base_ns = int(trace["baseTimeNanoseconds"])
+    return [base_ns + round(event["ts"] * 1000) for event in trace["traceEvents"]
+            if event["ph"] == "X" and event["name"] == name]
+
+
+def instants(trace):
+    return [event["name"] for event in trace["traceEvents"] if event["ph"] == "i"]
+
+
+def checked(place, name_end="node0.json"):
+    name = next(name for name in place.files() if name.endswith(name_end))
+    return subprocess.run([str(TRACEAGENT), "check", str(place.path / name)], text=True,
+                          capture_output=True, timeout=PATIENCE_S)
+
+
+def check_level_three(checks, trace, at, counts):
+    """No launch and no copy in the window later than the change that left them out."""
+    for name, level in (("cudaStreamQuery", 0), ("cudaMemsetAsync", 1), ("cudaLaunchKernel", 2)):
+        begun = begins_ns(trace, name)
+        # Who saw the mode before the change may be within its call still: the program has one thread.
+        late = [moment for moment in begun if moment > at[level]]
+        checks.check(begun, f"{name}: nothing at all was recorded")
+        checks.check(len(late) <= 1, f"{name}: {len(late)} recorded after it was left out")
+    recorded = len(begins_ns(trace, "cudaLaunchKernel"))
+    checks.check(recorded < counts["launches"], "every launch was recorded")
+
+
+def test_door(checks):
+    """Kept by a program that never rests."""
+    with Place() as place, Noisy(place, **ONE_WINDOW) as noisy:
+        told = noisy.wait_for("leaves out launches, copies, memory, synchronisations, streams")
+        checks.check(told, f"the agent never said that it leaves out launches: {noisy.lines}")
+        time.sleep(0.5)
+        checks.check(noisy.end() == 3, "the program's own exit code is lost")
+        counts = noisy.counts()
+        checks.check(set(counts) == {"launches", "copies", "queries", "ranges"}, f"its output: {noisy.out}")
+        trace = rank_trace(place)
+        if not checks.check(trace is not None, f"one rank file: {place.files()}"):
+            return
+        governor = trace["traceagent"]["governor"]
+        door = [change for change in governor["changes"] if change["because"] == "busiest thread"]
+        left_out = [[name for name in change["left_out"] if name not in OF_THREADS] for change in door[:3]]
+        checks.check(left_out == LEVELS, f"not in order: {door}")
+        checks.check([change["level"] for change in door[:3]] == [1, 2, 3], f"levels: {door}")
+        checks.check(door[0]["measured_percent"] > 0.05, f"measured less than the budget: {door[0]}")
+        checks.check(governor["budget_overhead_percent"] == 0.05, f"budget: {governor}")
+        check_level_three(checks, trace, [change["at_ns"] for change in door[:3]], counts)
+        left_out = [name for name in instants(trace) if name.startswith("TraceAgent leaves out: ")]
+        checks.check(len(left_out) >= 3, f"instants: {instants(trace)}")
+        checks.check(any("launches" in name for name in left_out), f"instants: {left_out}")
+        check = checked(place)
+        checks.check(check.returncode == 1 and "left out" in check.stdout, f"traceagent check: {check.stdout}")
+        checks.check(re.search(r"launches, copies, .*busiest thread", check.stdout) is not None,
+                     f"traceagent check does not say when: {check.stdout}")
+
+
+def test_comes_back(checks):
+    """A program that was noisy at its start alone gets full detail again."""
+    # What is spent before the governor looks, on a busy machine late, has to be saved again.
+    with Place() as place, Noisy(place, pause_us=2000, **ONE_WINDOW) as noisy:
+        checks.check(noisy.wait_for("leaves out launches"), f"nothing was left out: {noisy.lines}")
+        noisy.tell("quiet")
+        checks.check(noisy.wait_for(ALL_CALLS_AGAIN), f"never again: {noisy.lines}")
+        time.sleep(0.3)
+        checks.check(noisy.end() == 3, "the program's own exit code is lost")
+        trace = rank_trace(place)
+        if not checks.check(trace is not None, f"one rank file: {place.files()}"):
+            return
+        changes = [change for change in trace["traceagent"]["governor"]["changes"]
+                   if change["because"] == "busiest thread"]
+        checks.check(set(changes[-1]["left_out"]) <= OF_THREADS, f"the last change: {changes[-1]}")
+        for name in ("cudaStreamQuery", "cudaMemsetAsync", "cudaLaunchKernel"):
+            again = [moment for moment in begins_ns(trace, name) if moment > changes[-1]["at_ns"]]
+            checks.check(again, f"{name}: not recorded again")
+        again = [name for name in instants(trace) if name.startswith("TraceAgent records again: ")]
+        checks.check(any("launches" in name for name in again), f"instants: {instants(trace)}")
+
+
+def main():
+    checks = Checks()
+    globals()[f"test_{ARGUMENTS[0]}"](checks)
+    return checks.end()
+
+
+sys.exit(main())
