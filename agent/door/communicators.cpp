@@ -13,7 +13,8 @@
 
 namespace traceagent::door {
 
-constinit thread_local CommunicatorState* latest_communicator = nullptr;
+constinit CommunicatorState no_communicator{&no_communicator, 0, 0, -1, 0, 0, 0, nullptr};
+constinit thread_local CommunicatorState* latest_communicator = &no_communicator;
 
 namespace {
 

@@ -38,8 +38,11 @@ void complete(CommunicatorState& state) noexcept;
 std::uint64_t next_sequence(CommunicatorState& state, event::Collective kind, int peer) noexcept;
 void take_back_sequence(CommunicatorState& state, event::Collective kind, int peer) noexcept;
 
-// The communicator of this thread's last collective, nearly always that of the next one too.
-// Entries are never freed: one that has gone is known by its handle.
+// Of no communicator: its handle is no address that NCCL gives, nor null.
+extern constinit CommunicatorState no_communicator;
+
+// The communicator of this thread's last collective, nearly always that of the next one too; none
+// while the thread is in a call. Entries are never freed: one that has gone is known by its handle.
 extern constinit thread_local CommunicatorState* latest_communicator
     __attribute__((tls_model("initial-exec")));
 

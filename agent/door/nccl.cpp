@@ -16,13 +16,21 @@ constinit thread_local GroupStreams group_streams __attribute__((tls_model("init
 
 namespace {
 
+// NCCL's ncclBcast calls ncclBroadcast, and no other collective calls one (seen in 2.28.9). What is
+// built in NCCL's place may do so, an all-to-all of sends and receives: known as soon as one of its
+// calls has been seen from within another.
+constinit std::atomic<bool> calls_are_nested{false};
+
 // A stack address rather than a counter: a longjmp out of NCCL would leave a counter high for ever,
 // an address is seen to be stale as soon as the stack has shrunk past it.
 class OutermostCall {
  public:
   explicit OutermostCall(std::uintptr_t frame) noexcept
       : nested_(ring::writer.nccl_frame != 0 && frame < ring::writer.nccl_frame) {
-    if (!nested_) ring::writer.nccl_frame = frame;
+    if (nested_) return;
+    ring::writer.nccl_frame = frame;
+    // What is called from within goes the slow way, and is found to be nested there.
+    latest_communicator = &no_communicator;
   }
   ~OutermostCall() {
     if (!nested_) ring::writer.nccl_frame = 0;
@@ -41,12 +49,21 @@ bool steps_are_watched() noexcept {
          (steps->interest() & (step::interest_collectives | step::interest_calls)) != 0;
 }
 
+template <class Call>
+void note_nested(api::Function function) noexcept {
+  if (Call::call_class != CallClass::collective || function == api::Function::ncclBroadcast) return;
+  calls_are_nested.store(true, std::memory_order_relaxed);
+}
+
 template <class Call, class Real>
 ncclResult_t take_part_nccl(api::Function function, Call call, const Real& real) {
   if (step::mode_of(Call::call_class) == step::Mode::unstarted) start_process();
   if (ring::writer.nested_in_start != 0) return real();
   const OutermostCall outermost(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
-  if (outermost.nested()) return real();
+  if (outermost.nested()) {
+    note_nested<Call>(function);
+    return real();
+  }
 
   call.before();
   std::uint64_t ticks = 0;
@@ -68,6 +85,7 @@ ncclResult_t take_part_nccl(api::Function function, Call call, const Real& real)
   const ncclResult_t result = real();
   open_nccl_call = nullptr;
   call.after(result);
+  if (!calls_are_nested.load(std::memory_order_relaxed)) call.remember();
   timer.end(call, result);
   end_record(record, begin_ticks, call, result);
   return result;
@@ -75,14 +93,14 @@ ncclResult_t take_part_nccl(api::Function function, Call call, const Real& real)
 
 // The idle way of a collective: its sequence number alone. False where that needs the slow way.
 template <class Call, class Real>
-bool counted_only(step::Mode mode, Call call, const Real& real, ncclResult_t& result) {
-  if (mode != step::Mode::count || ring::writer.nccl_frame != 0 || !call.count_idle()) return false;
-  // Not merely this call: what NCCL calls inside of it is not counted a second time.
-  ring::writer.nccl_frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  result = real();
-  ring::writer.nccl_frame = 0;
-  call.after(result);
-  return true;
+bool counted_only(Call call, const Real& real, ncclResult_t& result) {
+  if constexpr (Call::calls_another) return false;
+  if (call.count_idle()) [[likely]] {
+    result = real();
+    call.after(result);
+    return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -107,11 +125,15 @@ bool counted_only(step::Mode mode, Call call, const Real& real, ncclResult_t& re
     if (real != nullptr) [[likely]] {                                                            \
       const traceagent::step::Mode mode =                                                        \
           traceagent::step::mode_of(decltype(__VA_ARGS__)::call_class);                          \
-      if (mode == traceagent::step::Mode::pass) return real arguments;                           \
       ncclResult_t result;                                                                       \
-      if (counted_only(                                                                          \
-              mode, __VA_ARGS__, [&] { return real arguments; }, result))                        \
-        return result;                                                                           \
+      if (mode == traceagent::step::Mode::count) [[likely]] {                                    \
+        if (counted_only(                                                                        \
+                __VA_ARGS__, [&] { return real arguments; }, result)) [[likely]] {               \
+          return result;                                                                         \
+        }                                                                                        \
+      } else if (mode == traceagent::step::Mode::pass) {                                         \
+        return real arguments;                                                                   \
+      }                                                                                          \
     }                                                                                            \
     return slow_##name arguments;                                                                \
   }

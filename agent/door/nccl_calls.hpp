@@ -22,11 +22,14 @@ inline constexpr int no_reduction = 255;
 
 struct NcclCallBase : CallBase {
   static constexpr CallClass call_class = CallClass::communicator;
+  static constexpr bool calls_another = false;
   void before() noexcept {}
   // Also when nothing is recorded.
   void after(int) noexcept {}
   // All that before() does for an idle call; false where it takes more than counting.
   bool count_idle() noexcept { return false; }
+  // Once the outermost call has returned: so that the next one can be counted the short way.
+  void remember() const noexcept {}
   static bool accepted(int result) noexcept {
     return result == ncclSuccess || result == ncclInProgress;
   }
@@ -61,19 +64,30 @@ struct CollectiveCall : NcclCallBase {
     if (state == nullptr) return;
     if (state->size.load(std::memory_order_relaxed) == 0) complete(*state);
     sequence = next_sequence(*state, kind, peer);
-    latest_communicator = state;
+  }
+
+  void remember() const noexcept {
+    if (state != nullptr) latest_communicator = state;
   }
 
   bool count_idle() noexcept {
     state = latest_communicator;
-    return state != nullptr && state->handle.load(std::memory_order_relaxed) == comm &&
-           count_sequence(*state, kind, peer);
+    if (state->handle.load(std::memory_order_relaxed) == comm) [[likely]] {
+      return count_sequence(*state, kind, peer);
+    }
+    return false;
   }
 
-  void after(int result) noexcept {
-    if (accepted(result) || state == nullptr) [[likely]] {
-      return;
+  [[gnu::always_inline]] void after(int result) noexcept {
+    if (result != ncclSuccess) [[unlikely]] {
+      take_back_unless_accepted(result, state, kind, peer);
     }
+  }
+
+  // Static, so that an idle call's arguments stay in registers.
+  [[gnu::noinline]] static void take_back_unless_accepted(int result, CommunicatorState* state,
+                                                          Collective kind, int peer) noexcept {
+    if (accepted(result) || state == nullptr) return;
     // Refused: the ranks that were not refused do not count it either.
     take_back_sequence(*state, kind, peer);
   }
@@ -104,6 +118,12 @@ struct CollectiveCall : NcclCallBase {
                      std::uint64_t{static_cast<std::uint32_t>(peer)} << 32;
     record.args[3] = bits(stream);
   }
+};
+
+// ncclBcast, which calls ncclBroadcast.
+struct CollectiveInDisguise : CollectiveCall {
+  static constexpr bool calls_another = true;
+  using CollectiveCall::CollectiveCall;
 };
 
 // The streams that the thread's open group will launch on: ncclGroupEnd itself names none.

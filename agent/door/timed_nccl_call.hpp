@@ -3,6 +3,7 @@
 // the outermost ncclGroupEnd launches them, so that one is timed, once on each stream of the group.
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 
 #include "agent/device/event_timing.hpp"
@@ -22,8 +23,8 @@ class NcclTimer {
   }
 };
 
-template <>
-class NcclTimer<CollectiveCall> {
+template <std::derived_from<CollectiveCall> Call>
+class NcclTimer<Call> {
  public:
   NcclTimer(api::Function, const CollectiveCall& call, const Record* record) noexcept {
     if (record == nullptr || !device::is_timing_by_events()) return;

@@ -289,20 +289,55 @@ TEST_F(NcclWrapper, CountsWhileNothingIsRecorded) {
   std::uint64_t expected = 1;
   for (const step::Mode mode : {step::Mode::count, step::Mode::observe, step::Mode::count}) {
     step::set_all_modes(mode);
-    all_reduce_result = ncclSuccess;
-    nested = true;
-    call();
     all_reduce_result = ncclInvalidArgument;
     EXPECT_EQ(call(), ncclInvalidArgument);
     all_reduce_result = ncclInProgress;
     EXPECT_EQ(call(), ncclInProgress);
-    expected += 2;  // one was refused, and the nested call took no number
+    ++expected;  // the one that was not refused
   }
   step::set_all_modes(step::Mode::record);
   all_reduce_result = ncclSuccess;
   call();
   ASSERT_EQ(recording.records().size(), 2u);
   EXPECT_EQ(recording.records()[1]->args[1], expected);
+}
+
+using Broadcast = ncclResult_t(const void*, void*, std::size_t, ncclDataType_t, int, ncclComm_t,
+                               cudaStream_t);
+using Bcast = ncclResult_t(void*, std::size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t);
+Broadcast* hooked_broadcast;
+ncclResult_t real_broadcast(const void*, void*, std::size_t, ncclDataType_t, int, ncclComm_t,
+                            cudaStream_t) {
+  return ncclSuccess;
+}
+ncclResult_t real_bcast(void* buffer, std::size_t count, ncclDataType_t type, int root,
+                        ncclComm_t comm, cudaStream_t stream) {
+  return hooked_broadcast(buffer, buffer, count, type, root, comm, stream);
+}
+
+TEST_F(NcclWrapper, CountsABcastOnceThoughItCallsBroadcast) {
+  hooked_broadcast = wrapped(Library::nccl, Function::ncclBroadcast, &real_broadcast);
+  Bcast* hooked_bcast = wrapped(Library::nccl, Function::ncclBcast, &real_bcast);
+  call();
+  step::set_all_modes(step::Mode::count);
+  for (int i = 0; i < 3; ++i) hooked_bcast(&comm, 512, ncclFloat, 0, comm, nullptr);
+  step::set_all_modes(step::Mode::record);
+  call();
+  ASSERT_EQ(recording.records().size(), 2u);
+  EXPECT_EQ(recording.records()[1]->args[1], 1u + 3);
+}
+
+// What is built in NCCL's place may make a collective of others.
+TEST_F(NcclWrapper, CountsOnlyTheOuterOneOnceNestedCallsWereSeen) {
+  nested = true;
+  call();
+  step::set_all_modes(step::Mode::count);
+  nested = true;
+  call();
+  step::set_all_modes(step::Mode::record);
+  call();
+  ASSERT_EQ(recording.records().size(), 2u);
+  EXPECT_EQ(recording.records()[1]->args[1], 2u) << "the nested calls took no number";
 }
 
 ncclResult_t real_group() { return ncclSuccess; }
