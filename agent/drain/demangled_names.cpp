@@ -1,22 +1,21 @@
 #include "agent/drain/demangled_names.hpp"
 
-#include <cxxabi.h>
+#include <algorithm>
 
-#include <cstdlib>
+#include "agent/drain/demangle.hpp"
 
 namespace traceagent::drain {
 
 std::string_view DemangledNames::name(std::uint32_t offset) {
-  const auto [found, is_new] = names_.try_emplace(offset);
-  if (!is_new) return found->second;
-  found->second = ring_.name(offset);
+  const std::string_view symbol = ring_.name(offset);
   // A kernel that is called "f" is no type float.
-  if (!found->second.starts_with("_Z")) return found->second;
-  int status = 0;
-  char* text = abi::__cxa_demangle(found->second.c_str(), nullptr, nullptr, &status);
-  if (status == 0 && text != nullptr) found->second = text;
-  std::free(text);
-  return found->second;
+  if (!symbol.starts_with("_Z")) return symbol;
+  const auto [found, is_new] = names_.try_emplace(offset);
+  if (is_new && left_bytes_ > 0) {
+    found->second = demangled(std::string(symbol).c_str());
+    left_bytes_ -= std::min(left_bytes_, found->second.size());
+  }
+  return found->second.empty() ? symbol : found->second;
 }
 
 }  // namespace traceagent::drain
