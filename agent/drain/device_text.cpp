@@ -3,7 +3,7 @@
 #include "agent/api/function.hpp"
 #include "agent/drain/event_text.hpp"
 #include "agent/drain/plan_text.hpp"
-#include "agent/trace/json_scan.hpp"
+#include "agent/trace/json_syntax.hpp"
 
 namespace traceagent::drain {
 

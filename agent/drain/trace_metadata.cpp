@@ -6,7 +6,7 @@
 #include "agent/drain/governor_changes.hpp"
 #include "agent/drain/own_cost.hpp"
 #include "agent/event/plan_record.hpp"
-#include "agent/trace/json_scan.hpp"
+#include "agent/trace/json_syntax.hpp"
 
 namespace traceagent::drain {
 

@@ -138,15 +138,6 @@ std::optional<std::string_view> string_member(std::string_view object, std::stri
   return value->substr(1, value->size() - 2);
 }
 
-bool is_whole_value(std::string_view text) {
-  const auto value = Cursor(text).take_value();
-  return value && value->size() == text.size();
-}
-
-bool is_whole_object(std::string_view text) {
-  return text.starts_with('{') && is_whole_value(text);
-}
-
 std::optional<std::int64_t> parse_integer(std::string_view text) {
   std::int64_t number = 0;
   const char* end = text.data() + text.size();

@@ -20,11 +20,6 @@ std::optional<std::int64_t> integer_member(std::string_view object, std::string_
 // The text between the quotes, escapes as they stand; nothing when the member is no string.
 std::optional<std::string_view> string_member(std::string_view object, std::string_view key);
 
-// Whether the text is one value whose brackets and quotes close: what stands inside is not looked
-// at.
-bool is_whole_value(std::string_view text);
-bool is_whole_object(std::string_view text);
-
 std::optional<std::int64_t> parse_integer(std::string_view text);
 
 }  // namespace traceagent::trace

@@ -4,6 +4,7 @@
 
 #include "agent/trace/file_problem.hpp"
 #include "agent/trace/json_scan.hpp"
+#include "agent/trace/json_syntax.hpp"
 
 namespace traceagent::trace {
 
@@ -12,6 +13,8 @@ namespace {
 constexpr std::string_view ts_prefix = "{\"ts\":";
 constexpr std::string_view metadata_prefix = "{\"ph\":\"M\"";
 constexpr std::string_view foreign_remedy = "give files that TraceAgent wrote";
+// Lines are spliced into merged files as they stand: one that is broken would break all of those.
+constexpr char not_json[] = "an event that is not JSON";
 constexpr std::uint64_t max_whole_microseconds = INT64_MAX / 1000 - 1;
 constexpr std::size_t max_metadata_bytes = std::size_t{16} << 20;
 
@@ -144,13 +147,16 @@ TraceLine TraceReader::next() {
     if (after == nullptr) {
       return fail("an event whose ts is not of TraceAgent's form");
     }
+    if (!is_whole_value(result.text)) {
+      return fail(not_json);
+    }
     result.kind = TraceLine::Kind::event;
     result.after_ts = result.text.substr(static_cast<std::size_t>(after - line.data()));
     return result;
   }
   if (line.starts_with(metadata_prefix) && result.text.ends_with('}')) {
     result.kind = TraceLine::Kind::metadata;
-    return result;
+    return is_whole_value(result.text) ? result : fail(not_json);
   }
   return line == "]," ? end_of_events() : fail("a line that TraceAgent does not write");
 }

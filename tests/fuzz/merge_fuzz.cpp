@@ -1,10 +1,11 @@
-// Any files, merged: no crash, no file elsewhere, problems in one line. Lines are spliced, not
-// parsed: from files that are no JSON none comes.
+// Any files, merged: no crash, no file elsewhere, problems in one line; what is
+// written is JSON.
 #include <string>
 #include <vector>
 
 #include "agent/trace/merge.hpp"
 #include "tests/fuzz/input.hpp"
+#include "tests/fuzz/json_check.hpp"
 #include "tests/fuzz/scratch.hpp"
 
 namespace {
@@ -31,6 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::expect_one_line(each.problem);
     fuzz::expect_one_line(each.left_out);
   }
+  if (report.problem.empty()) fuzz::expect_json(output);
   scratch.check();
   return 0;
 }

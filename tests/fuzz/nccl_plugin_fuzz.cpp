@@ -38,23 +38,23 @@ struct Session {
   Table* table = nullptr;
   int version = 0;
   void* context = nullptr;
-  int mask = 0;
   std::vector<void*> handles = {nullptr};
   std::vector<std::string> texts;
 };
 
 void* init(Session& session, fuzz::Input& input) {
+  static int mask = 0;  // NCCL's is one for as long as it is loaded
   const auto id = input.number<std::uint64_t>();
   const int nodes = input.number<std::int8_t>(), ranks = input.number<std::int8_t>();
   const int rank = input.number<std::int8_t>();
   if (session.version <= 3) {
-    reinterpret_cast<Init1>(session.table->init)(&session.context, &session.mask);
+    reinterpret_cast<Init1>(session.table->init)(&session.context, &mask);
   } else if (session.version == 4) {
-    reinterpret_cast<Init4>(session.table->init)(&session.context, &session.mask, "name", id, nodes,
-                                                 ranks, rank, nullptr);
+    reinterpret_cast<Init4>(session.table->init)(&session.context, &mask, "name", id, nodes, ranks,
+                                                 rank, nullptr);
   } else {
-    reinterpret_cast<Init5>(session.table->init)(&session.context, id, &session.mask, "name", nodes,
-                                                 ranks, rank, nullptr);
+    reinterpret_cast<Init5>(session.table->init)(&session.context, id, &mask, "name", nodes, ranks,
+                                                 rank, nullptr);
   }
   return session.context;
 }

@@ -33,14 +33,6 @@ TEST(JsonScan, visits_elements_in_order) {
   EXPECT_TRUE(seen.empty());
 }
 
-TEST(JsonScan, knows_a_whole_object) {
-  EXPECT_TRUE(is_whole_object(R"({"a": [1, {"b": "}"}]})"));
-  EXPECT_TRUE(is_whole_object("{}"));
-  for (const char* text : {"", "[]", "{", "{}}", "{} ", "{\"a}", "{\"a\": [1}", "1"}) {
-    EXPECT_FALSE(is_whole_object(text)) << text;
-  }
-}
-
 TEST(JsonScan, broken_text_at_every_length_is_survived) {
   const std::string whole = R"({"a": [1, {"b": "c\\"}], "d": {"e": 1.5}, "f": 2})";
   for (std::size_t size = 0; size < whole.size(); ++size) {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "agent/trace/json_scan.hpp"
+#include "agent/trace/json_syntax.hpp"
 #include "tests/unit/trace/sample_trace.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
 
@@ -395,7 +396,7 @@ TEST(Merge, a_merged_file_cut_within_its_metadata_spoils_nothing) {
       << merged.footer.metadata;
 }
 
-// Bytes changed, removed and doubled: whatever comes in, what goes out is ordered and closed.
+// Bytes changed, removed and doubled: whatever comes in, what goes out is JSON, and in order.
 TEST(Merge, damaged_files_never_spoil_the_output) {
   ScratchFolder folder;
   std::mt19937_64 random(11);
@@ -425,6 +426,9 @@ TEST(Merge, damaged_files_never_spoil_the_output) {
     ASSERT_TRUE(std::ranges::is_sorted(merged.times_ns)) << text;
     ASSERT_EQ(merged.events.size(), report.events);
     ASSERT_GE(report.events, 3U);
+    std::string document = read_whole(folder / "m.json");
+    document.pop_back();
+    ASSERT_TRUE(is_whole_object(document)) << text;
   }
 }
 

@@ -143,6 +143,39 @@ TEST(TraceReader, odd_events_end_the_reading) {
   }
 }
 
+TEST(TraceReader, an_event_that_is_not_json_ends_the_reading) {
+  ScratchFolder folder;
+  const std::string path = write_sample(folder / "a.json", {.times_ns = {1000, 2000, 3000}});
+  const std::string whole = read_whole(path);
+  for (const auto& [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{"\"name\":\"e1\"", "\"name\":\"e1"},
+                                                        {"\"name\":\"e1\"", "\"name\":e1"},
+                                                        {"\"name\":\"e1\"", "\"name\":\"\xff\""},
+                                                        {"\"name\":\"e1\"", "\"name\":\"e1\"}"},
+                                                        {"{\"ts\":2.000", "{\"ts\":002.000"}}) {
+    std::string text = whole;
+    const std::size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos);
+    write_whole(path, text.replace(at, from.size(), to));
+    const ReadTrace trace = read_trace(path);
+    EXPECT_EQ(trace.events.size(), 1U) << to;
+    const std::size_t line = text.rfind('\n', at) + 1;
+    EXPECT_EQ(trace.problem, "an event that is not JSON: " + path + ": at byte " +
+                                 std::to_string(line) + ": give files that TraceAgent wrote");
+  }
+}
+
+TEST(TraceReader, a_metadata_event_that_is_not_json_ends_the_reading) {
+  ScratchFolder folder;
+  const std::string path = write_sample(folder / "a.json", {.times_ns = {1000}});
+  std::string text = read_whole(path);
+  write_whole(path, text.replace(text.find("\"tid\":7"), 7, "\"tid\":"));
+  const ReadTrace trace = read_trace(path);
+  EXPECT_TRUE(trace.events.empty());
+  EXPECT_EQ(trace.metadata_events.size(), 1U);
+  EXPECT_TRUE(trace.problem.starts_with("an event that is not JSON")) << trace.problem;
+}
+
 TEST(TraceReader, lines_up_to_a_mebibyte) {
   ScratchFolder folder;
   const std::string path = write_sample(folder / "a.json", {.times_ns = {1, 2, 3}});

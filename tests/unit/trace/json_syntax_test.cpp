@@ -1,0 +1,152 @@
+#include "agent/trace/json_syntax.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "agent/trace/json_text.hpp"
+
+namespace traceagent::trace {
+namespace {
+
+TEST(JsonSyntax, takes_every_kind_of_value) {
+  for (const char* text :
+       {"{}",
+        "[]",
+        "null",
+        "true",
+        "false",
+        "\"\"",
+        "0",
+        "-0",
+        "-1.5",
+        "10.25e-3",
+        "1E+10",
+        "1e-999",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "18446744073709551615",
+        "[[],{},[{}]]",
+        R"({"a": [1, {"b": "}"}], "c":null ,"d" : true})",
+        "[1,2,\t3 ]",
+        "{ }",
+        R"("\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00")",
+        "\"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80 \x7f\"",
+        R"({"ts":1.000,"dur":0.001,"ph":"X","name":"f<int> x","pid":0,"args":{"k":-1}})"}) {
+    EXPECT_TRUE(is_whole_value(text)) << text;
+  }
+}
+
+TEST(JsonSyntax, refuses_what_is_not_json) {
+  for (const char* text : {"",
+                           " ",
+                           "{",
+                           "}",
+                           "[",
+                           "]",
+                           "{}}",
+                           "{} ",
+                           " {}",
+                           "[1}",
+                           "{\"a\":1]",
+                           "{\"a\"}",
+                           "{\"a\":}",
+                           "{\"a\" 1}",
+                           "{,}",
+                           "{\"a\":1,}",
+                           "[1,]",
+                           "[,1]",
+                           "[1 2]",
+                           "{a:1}",
+                           "{1:1}",
+                           "{\"a\":1 \"b\":2}",
+                           "{\"a}",
+                           "\"",
+                           "\"\\\"",
+                           "\"\\x\"",
+                           "\"\\",
+                           "nul",
+                           "nulL",
+                           "True",
+                           "nullx",
+                           "+1",
+                           "-",
+                           "01",
+                           "-01",
+                           "1.",
+                           ".5",
+                           "1e",
+                           "1e+",
+                           "1.e5",
+                           "0x1",
+                           "1,2",
+                           "NaN",
+                           "Infinity",
+                           "1e999",
+                           "-1e999",
+                           "18446744073709551616",
+                           "-9223372036854775809",
+                           "[1",
+                           "\"a\nb\"",
+                           "\"a\tbcdefghij\"",
+                           "12345678901234567890123",
+                           "//",
+                           "[1]x"}) {
+    EXPECT_FALSE(is_whole_value(text)) << text;
+  }
+}
+
+TEST(JsonSyntax, refuses_what_is_not_unicode) {
+  for (const char* text :
+       {"\"\x80\"", "\"\xC3\"", "\"\xC0\x80\"", "\"\xED\xA0\x80\"", "\"\xF5\x80\x80\x80\"",
+        "\"0123456\xFF, and more\"", R"("\ud800")", R"("\ude00")", R"("\ud83dx")",
+        R"("\ud83d\u0041")", R"("\u12")", R"("\u12g4")"}) {
+    EXPECT_FALSE(is_whole_value(text)) << text;
+  }
+}
+
+TEST(JsonSyntax, knows_an_object) {
+  EXPECT_TRUE(is_whole_object("{\"a\":1}"));
+  EXPECT_FALSE(is_whole_object("[1]"));
+  EXPECT_FALSE(is_whole_object("1"));
+  EXPECT_FALSE(is_whole_object(""));
+}
+
+TEST(JsonSyntax, goes_only_so_deep) {
+  const auto nested = [](int depth) {
+    const auto size = static_cast<std::size_t>(depth);
+    return std::string(size, '[') + std::string(size, ']');
+  };
+  EXPECT_TRUE(is_whole_value(nested(deepest_json)));
+  EXPECT_FALSE(is_whole_value(nested(deepest_json + 1)));
+  std::string objects;
+  for (int i = 0; i < deepest_json; ++i) objects += "{\"a\":";
+  EXPECT_FALSE(is_whole_value(objects + "[]" + std::string(deepest_json, '}')));
+  EXPECT_TRUE(is_whole_value(objects + "1" + std::string(deepest_json, '}')));
+}
+
+// No part of a value is a whole one, and none is read beyond its end.
+TEST(JsonSyntax, refuses_every_part_of_a_value) {
+  const std::string whole =
+      R"({"a": [1, {"b": "c\\\u00e9\"]}"}], "d": {"e": 1.5e3, "long": "0123456789abcdef"}, "f": null})";
+  ASSERT_TRUE(is_whole_value(whole));
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const std::string part(whole, 0, size);
+    EXPECT_FALSE(is_whole_value(part)) << part;
+  }
+}
+
+TEST(JsonSyntax, takes_all_that_is_escaped) {
+  for (int first = 0; first < 256; ++first) {
+    for (int second = 0; second < 256; ++second) {
+      const char bytes[] = {'a', static_cast<char>(first), static_cast<char>(second), 'b'};
+      char text[64];
+      const char* const end = put_string(text, {bytes, sizeof bytes});
+      ASSERT_TRUE(is_whole_value({text, static_cast<std::size_t>(end - text)}))
+          << first << ' ' << second;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace traceagent::trace
