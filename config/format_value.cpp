@@ -134,6 +134,7 @@ std::string shortest(double magnitude) {
 std::string short_with_point(double magnitude, int precision) {
   std::string text = written(magnitude, std::chars_format::scientific, precision - 1);
   const std::size_t e = text.find('e');
+  if (e == std::string::npos) return text;  // no number, or infinite: it has no exponent
   const int exponent = std::atoi(text.c_str() + e + 1);
   if (exponent >= -4 && exponent < precision - 1) {
     text = written(magnitude, std::chars_format::general, precision);

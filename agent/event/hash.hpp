@@ -33,7 +33,7 @@ inline std::uint64_t hash_bytes(const void* data, std::size_t size,
     size -= 8;
   }
   std::uint64_t tail = 0;
-  std::memcpy(&tail, bytes, size);
+  if (size > 0) std::memcpy(&tail, bytes, size);  // of no bytes there may be no place either
   return mix(hash ^ tail);
 }
 

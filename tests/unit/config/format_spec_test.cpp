@@ -54,6 +54,13 @@ TEST(FormatSpec, AgreesWithPython) {
   EXPECT_EQ(checked, 2100);
 }
 
+TEST(FormatSpec, WritesWhatIsNoNumberAsPythonDoes) {
+  EXPECT_EQ(formatted('r', "nan", ".24"), "nan");
+  EXPECT_EQ(formatted('r', "-inf", ".3"), "-inf");
+  EXPECT_EQ(formatted('r', "inf", "010.3"), "0000000inf");
+  EXPECT_EQ(formatted('r', "nan", "F"), "NAN");
+}
+
 TEST(FormatSpec, RefusesWhatWouldCostMemory) {
   EXPECT_EQ(parse_format_spec("255d").problem, "");
   EXPECT_EQ(parse_format_spec("256d").problem, "the width in \"256d\" is over 255");
