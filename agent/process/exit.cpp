@@ -55,7 +55,7 @@ void finish_before_death() noexcept {
   finishing.store(true, std::memory_order_release);
   // Peers that were told to end too are awaited within the same time: whoever sends the signal
   // sends SIGKILL soon.
-  if (!ending->drain.finish(ending->options.exit_timeout)) say_late();
+  if (!ending->drain.finish_within(ending->options.exit_timeout)) say_late();
   switch_off();
 }
 

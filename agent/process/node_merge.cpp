@@ -216,6 +216,8 @@ void finish_node(Agent& agent) {
     return remove_ring(agent);
   }
   if (has_been(agent.run_folder, left_out_topic)) return merge_again(agent);
+  // As long to wait for a rank that never comes, and as long again for the merge itself.
+  agent.drain.allow(2 * agent.options.merge_timeout + agent.options.exit_timeout);
   NodeView node = is_node_zero(agent) ? wait_for_node(agent) : look_at_node(agent);
   const Part part = own_part(agent, node);
   if (part == Part::merge_again) return merge_again(agent);

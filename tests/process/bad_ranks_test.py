@@ -174,7 +174,9 @@ def stopped_rank(bare):
 
 def late_rank(bare):
     with Place() as place:
-        all_variables = place.ranks(2, TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_MERGE_TIMEOUT="1s")
+        all_variables = place.ranks(2, TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_MERGE_TIMEOUT="2s")
+        # The wait uses up merge.timeout, and exit.timeout is no time to merge in.
+        all_variables[0]["TRACEAGENT_EXIT_TIMEOUT"] = "1ms"
         running = [place.start([STEADY, 20, 10, pause], variables)
                    for pause, variables in zip((0, 300_000), all_variables)]
         first = end_of(running[0])
@@ -182,6 +184,7 @@ def late_rank(bare):
         second = end_of(running[1])
         same_as(bare, first, "a late rank")
         same_as(bare, second, "a late rank")
+        check(not any("not written" in line for line in first.lines()), f"a late rank: {first.lines()}")
         check(any("rank 1 still runs" in line for line in first.lines()), f"a late rank: {first.lines()}")
         names = [name for name in place.files() if "rank1" in name]
         check(names == ["out/ep0-ba7-rank1.json"], f"a late rank: {place.files()}")
