@@ -15,7 +15,7 @@ Loaded load_text(std::string_view path, std::string_view text, const Environment
   return loaded;
 }
 
-Loaded load(const Environment& environment) try {
+Loaded load(const Environment& environment) {
   Loaded loaded;
   loaded.config_path = environment.get(config_variable).value_or("");
   OptionSetter setter(loaded);
@@ -23,8 +23,6 @@ Loaded load(const Environment& environment) try {
   set_from_environment(setter, environment);
   setter.check_whole();
   return loaded;
-} catch (...) {
-  return Loaded{};
 }
 
 }  // namespace traceagent::config

@@ -37,9 +37,8 @@ struct Loaded {
 };
 
 // Reads the file that TRACEAGENT_CONFIG names, then the environment, which wins. Whatever is wrong
-// becomes a problem and leaves the option as it was. Never throws, never prints; out of memory
-// gives the defaults.
-// Throws std::bad_alloc alone.
+// becomes a problem and leaves the option as it was. Never prints. Throws std::bad_alloc alone: the
+// defaults are not what was asked for.
 Loaded load(const Environment& environment);
 
 // The same from a file's text, for tools and fuzzing. `path` is used in problems only.

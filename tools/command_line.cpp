@@ -1,6 +1,7 @@
 #include "tools/command_line.hpp"
 
 #include <iostream>
+#include <new>
 
 namespace traceagent::tools {
 
@@ -30,6 +31,9 @@ int parse_and_run(CLI::App& app, int argc, const char* const* argv, const int& e
     }
     say("bad command line: " + one_line(error.what()) + ": see " + help_command(app));
     return exit_usage;
+  } catch (const std::bad_alloc&) {
+    say("out of memory: what is not told of as done is not done: free some memory");
+    return exit_bad_data;
   } catch (const std::exception& error) {
     say(one_line(error.what()));
     return exit_bad_data;

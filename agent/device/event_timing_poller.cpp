@@ -98,7 +98,7 @@ void EventPoller::poll(bool records) noexcept try {
     }
     leave();
   }
-} catch (const std::bad_alloc&) {
+} catch (...) {
   turn_off();
   problem_ = "device times: out of memory: NCCL operations are no longer timed by CUDA events";
   drain_uses_events.store(false, std::memory_order_seq_cst);
@@ -258,7 +258,9 @@ bool EventPoller::read(Device& device, Thread& thread) noexcept {
       give(thread, operation.pair);
     }
   }
-  thread.running.resize(kept);
+  // resize() would ask for memory as far as the compiler sees.
+  thread.running.erase(thread.running.begin() + static_cast<std::ptrdiff_t>(kept),
+                       thread.running.end());
   return is_alive;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <new>
 #include <string_view>
 
 #include "agent/event/loader_walk.hpp"
@@ -14,11 +15,14 @@ namespace {
 constexpr int newest_major = 13;
 constexpr int oldest_major = 11;
 
-int collect(dl_phdr_info* object, std::size_t, void* paths) {
+// An exception may not pass through the loader: its unwinder is another than ours.
+int collect(dl_phdr_info* object, std::size_t, void* paths) noexcept try {
   if (object->dlpi_name != nullptr && object->dlpi_name[0] != '\0') {
     static_cast<std::vector<std::string>*>(paths)->emplace_back(object->dlpi_name);
   }
   return 0;
+} catch (...) {
+  return 1;
 }
 
 std::string_view file_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
@@ -50,7 +54,7 @@ void add_new(std::vector<int>& majors, int major) {
 std::vector<std::string> loaded_paths() {
   std::vector<std::string> paths;
   const event::LoaderWalk walk;
-  dl_iterate_phdr(collect, &paths);
+  if (dl_iterate_phdr(collect, &paths) != 0) throw std::bad_alloc();
   return paths;
 }
 

@@ -33,9 +33,10 @@ bool write_what_is_left(const Peer& peer) {
   return recovered.problems.empty();
 }
 
-void remove(const std::string& ring_path) noexcept {
+void remove(const std::string& ring_path) {
+  const std::string list = ring::written_files_path(ring_path);
   unlink(ring_path.c_str());
-  unlink(ring::written_files_path(ring_path).c_str());
+  unlink(list.c_str());
 }
 
 void tidy(const Agent& agent) {

@@ -1,5 +1,8 @@
 #include "agent/process/death_signals.hpp"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <csignal>
 #include <cstdint>
@@ -16,7 +19,10 @@ constexpr std::uint64_t bit_of(int signal) noexcept { return std::uint64_t{1} <<
 void take_default_action(int signal) noexcept {
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
-  sigaction(signal, &action, nullptr);
+  // Without it we would be called again and again; a shell would say 128 + n of that signal.
+  if (sigaction(signal, &action, nullptr) != 0 && sigaction(signal, &action, nullptr) != 0) {
+    syscall(SYS_exit_group, 128 + signal);
+  }
   // Blocked while its handler runs: raised now, it comes with the unblocking.
   raise(signal);
   sigset_t only;
@@ -34,11 +40,13 @@ void on_signal(int signal) {
 
 }  // namespace
 
-void watch_death_signals(const std::vector<int>& signals) noexcept {
+bool watch_death_signals(const std::vector<int>& signals) noexcept {
+  bool is_refused = false;
   for (const int signal : signals) {
     struct sigaction now {};
+    is_refused |= sigaction(signal, nullptr, &now) != 0;
     // One that the job ignores or handles is the job's.
-    if (sigaction(signal, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) continue;
+    if (is_refused || now.sa_handler != SIG_DFL) continue;
     struct sigaction ours {};
     ours.sa_handler = on_signal;
     // On the job's own alternate stack if it has one. All else waits: a second signal would cut
@@ -47,8 +55,11 @@ void watch_death_signals(const std::vector<int>& signals) noexcept {
     sigfillset(&ours.sa_mask);
     if (sigaction(signal, &ours, nullptr) == 0) {
       watched.fetch_or(bit_of(signal), std::memory_order_relaxed);
+    } else {
+      is_refused = true;
     }
   }
+  return !is_refused;
 }
 
 void unwatch_death_signals() noexcept {

@@ -32,7 +32,7 @@ void at_exit() noexcept {
 
 }  // namespace
 
-bool EventTimes::turn_on(Agent& agent) noexcept {
+bool EventTimes::turn_on(Agent& agent) {
   const device::EventApi* api = door::bind_event_api();
   if (api != nullptr) {
     poller_.turn_on(*api, agent.options.device_time_launches);
@@ -48,7 +48,7 @@ bool EventTimes::turn_on(Agent& agent) noexcept {
   return false;
 }
 
-void EventTimes::follow(Agent& agent, bool is_wanted) noexcept {
+void EventTimes::follow(Agent& agent, bool is_wanted) {
   ring::DeviceBlock& device = agent.ring.ring.header().device;
   DeviceSource source = device.source.load(std::memory_order_acquire);
   // After the source: the device thread may have got CUPTI in this very moment, and then the source

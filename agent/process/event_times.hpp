@@ -31,8 +31,8 @@ class EventTimes {
   void describe(trace::JsonObject& coverage) const;
 
  private:
-  bool turn_on(Agent& agent) noexcept;
-  void follow(Agent& agent, bool is_wanted) noexcept;
+  bool turn_on(Agent& agent);
+  void follow(Agent& agent, bool is_wanted);
 
   device::EventPoller poller_;
   bool is_refused_ = false;  // there is no CUDA to ask: said once

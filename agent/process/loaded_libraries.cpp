@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <new>
 
 #include "agent/door/targets.hpp"
 #include "agent/event/loader_walk.hpp"
@@ -146,15 +147,18 @@ std::string own_maps() {
   return read_proc_file("/proc/self/maps", largest_maps_bytes).value_or(std::string());
 }
 
+// An exception may not pass through the loader: its unwinder is another than ours.
+int collect_base(dl_phdr_info* object, std::size_t, void* bases) noexcept try {
+  static_cast<std::vector<std::uint64_t>*>(bases)->push_back(object->dlpi_addr);
+  return 0;
+} catch (...) {
+  return 1;
+}
+
 std::vector<std::uint64_t> visible_bases() {
   std::vector<std::uint64_t> bases;
   const event::LoaderWalk walk;
-  dl_iterate_phdr(
-      [](dl_phdr_info* object, std::size_t, void* data) {
-        static_cast<std::vector<std::uint64_t>*>(data)->push_back(object->dlpi_addr);
-        return 0;
-      },
-      &bases);
+  if (dl_iterate_phdr(collect_base, &bases) != 0) throw std::bad_alloc();
   return bases;
 }
 

@@ -1,12 +1,16 @@
 #include "agent/process/run_folder.hpp"
 
 #include <dirent.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <memory>
+#include <string_view>
 
 #include "agent/process/note_file.hpp"
 #include "agent/process/older_run.hpp"
@@ -44,19 +48,25 @@ bool ends_with(const std::string& text, const char* suffix) {
          text.compare(text.size() - std::strlen(suffix), std::string::npos, suffix) == 0;
 }
 
+// Calls `look` with the folder's descriptor and each name: no memory is needed here. Returns the
+// number of what went wrong, or 0.
+template <class Look>
+int for_each_name(const char* folder, const Look& look) noexcept(noexcept(look(0, ""))) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder), &closedir);
+  if (entries == nullptr) return errno;
+  const int descriptor = dirfd(entries.get());
+  for (errno = 0; const dirent* entry = readdir(entries.get()); errno = 0) {
+    const bool is_own =
+        std::strcmp(entry->d_name, ".") == 0 || std::strcmp(entry->d_name, "..") == 0;
+    if (!is_own) look(descriptor, entry->d_name);
+  }
+  return errno;
+}
+
 // `error` becomes the number of what went wrong, or 0.
 std::vector<std::string> names_in(const std::string& folder, int& error) {
   std::vector<std::string> names;
-  DIR* entries = opendir(folder.c_str());
-  error = entries == nullptr ? errno : 0;
-  if (entries == nullptr) return names;
-  for (errno = 0; const dirent* entry = readdir(entries); errno = 0) {
-    if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0) {
-      names.emplace_back(entry->d_name);
-    }
-  }
-  error = errno;
-  closedir(entries);
+  error = for_each_name(folder.c_str(), [&](int, const char* name) { names.emplace_back(name); });
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -65,6 +75,23 @@ std::vector<std::string> names_in(const std::string& folder, int& error) {
 bool claim(const std::string& path, int pid) {
   const std::string own = std::to_string(pid) + "\n";
   return make_note(path, own) || read_note(path) == own;  // ours before an exec
+}
+
+// A job may fork thousands of workers. Claims are taken in a row and stay: the end is found by
+// halves.
+std::int64_t first_free_claim(const std::string& base, std::int64_t from, std::int64_t end) {
+  const auto is_taken = [&](std::int64_t number) {
+    return access((base + "." + std::to_string(number)).c_str(), F_OK) == 0;
+  };
+  while (from < end) {
+    const std::int64_t middle = from + (end - from) / 2;
+    if (is_taken(middle)) {
+      from = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  return from;
 }
 
 }  // namespace
@@ -94,8 +121,13 @@ std::int64_t claim_rank(const RunFolder& folder, std::int64_t rank, int pid) {
   const std::string base = folder.path + "/claim-rank" + std::to_string(rank);
   if (claim(base, pid)) return 0;
   if (set_dead_run_aside(folder, base, pid) && claim(base, pid)) return 0;
-  constexpr std::int64_t most_claimants = 1000;
-  for (std::int64_t number = 1; number < most_claimants; ++number) {
+  // A process that was a claimant before its exec finds itself among the first.
+  constexpr std::int64_t first_claimants = 64;
+  constexpr std::int64_t most_claimants =
+      4000;  // times a million: still 32 bits, as viewers want it
+  std::int64_t number = 1;
+  for (; number < most_claimants; ++number) {
+    if (number == first_claimants) number = first_free_claim(base, number, most_claimants);
     if (claim(base + "." + std::to_string(number), pid)) return number;
   }
   return most_claimants;
@@ -135,18 +167,41 @@ bool has_been(const RunFolder& folder, const std::string& topic) {
   return !folder.path.empty() && access((folder.path + "/" + topic).c_str(), F_OK) == 0;
 }
 
+namespace {
+
+// The user's folder, which goes with the last run in it: only an empty one can.
+void remove_parent(const std::string& path) noexcept {
+  std::array<char, PATH_MAX> parent;
+  const std::size_t size = std::min(path.rfind('/'), path.size());
+  if (size >= parent.size()) return;
+  std::memcpy(parent.data(), path.data(), size);
+  parent[size] = '\0';
+  rmdir(parent.data());
+}
+
+}  // namespace
+
+bool has_no_ring(const RunFolder& folder) noexcept {
+  bool has_ring = false;
+  const int error = for_each_name(folder.path.c_str(), [&](int, const char* name) noexcept {
+    has_ring = has_ring || std::string_view(name).ends_with(".ring");
+  });
+  return error == 0 && !has_ring;
+}
+
 std::string remove_run_folder(const RunFolder& folder) {
   if (folder.path.empty()) return {};
   int error = 0;
-  for (const std::string& name : names_in(folder.path, error)) {
-    const bool is_gone = unlink((folder.path + "/" + name).c_str()) == 0 || errno == ENOENT;
-    if (!is_gone && error == 0) error = errno;
-  }
+  const int unread =
+      for_each_name(folder.path.c_str(), [&](int entries, const char* name) noexcept {
+        const bool is_gone = unlinkat(entries, name, 0) == 0 || errno == ENOENT;
+        if (!is_gone && error == 0) error = errno;
+      });
+  if (error == 0) error = unread;
   // Not empty: another process of the run has begun.
   const bool is_left = rmdir(folder.path.c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY;
   if (is_left && error == 0) error = errno;
-  // The user's folder goes with the last run in it.
-  rmdir(folder.path.substr(0, folder.path.rfind('/')).c_str());
+  remove_parent(folder.path);
   if (error == 0 || error == ENOENT) return {};
   return "ring.folder: " + folder.path + ": " + std::strerror(error) +
          ": not removed: all of the run is written, remove the folder by hand";

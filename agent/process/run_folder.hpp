@@ -45,7 +45,11 @@ inline constexpr const char* left_out_topic = "merge-again";  // some rank ran o
 inline constexpr const char* tidied_topic = "tidied";         // rings of dead workers are gone
 inline constexpr const char* second_merge_topic = "merge-2";  // taken by the last of those
 
-// Removes the run's files and folder. Returns one line where something stays, else nothing.
+// False too where that cannot be seen.
+bool has_no_ring(const RunFolder& folder) noexcept;
+
+// Removes the run's files and folder. Returns one line where something stays, else nothing; takes
+// no memory unless there is such a line.
 std::string remove_run_folder(const RunFolder& folder);
 
 }  // namespace traceagent::process

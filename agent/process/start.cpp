@@ -50,6 +50,8 @@ enum class Phase : std::uint32_t { unstarted, starting, decided };
 constinit std::atomic<Phase> phase{Phase::unstarted};
 // Calls that other threads made meanwhile: they are in no trace, and counted.
 constinit std::atomic<std::uint64_t> calls_during_start{0};
+// Of a start that found no memory, and none for saying why they cannot be removed.
+constinit std::atomic<bool> notes_are_left{false};
 
 Talk talk_of(const config::Options& options) noexcept {
   if (options.quiet) return Talk::quiet;
@@ -68,7 +70,7 @@ std::string absolute(const std::string& path) {
 
 bool make_ring(Agent& made) {
   made.run_folder = make_run_folder(made.options.ring_folder, made.identity.run_key);
-  if (!made.run_folder.problem.empty() && is_spokesman(made, "ring-problem")) {
+  if (!made.run_folder.problem.empty() && is_spokesman(made, "ring")) {
     say_problem(made.run_folder.problem);
   }
   const std::int64_t claim = claim_rank(made.run_folder, made.identity.rank, made.pid);
@@ -78,7 +80,7 @@ bool make_ring(Agent& made) {
                                 made.options.ring_size);
   // Where the folder cannot be had there is no path, and all has been said.
   const bool is_known = made.run_folder.path.empty() && made.ring.ring.valid();
-  if (!made.ring.problem.empty() && !is_known && is_spokesman(made, "ring-problem")) {
+  if (!made.ring.problem.empty() && !is_known && is_spokesman(made, "ring")) {
     say_problem(made.ring.problem);
   }
   return made.ring.ring.valid();
@@ -159,12 +161,25 @@ std::vector<std::string> check_values(const config::Options& options) {
   return problems;
 }
 
-// Where memory runs out before the agent has begun, its ring goes.
+// Only if nobody else is seen to be in it. Returns what went wrong.
+std::string remove_unused_run_folder(const Agent& made) {
+  return has_no_ring(made.run_folder) ? remove_run_folder(made.run_folder) : std::string();
+}
+
+// Where memory runs out before the agent has begun, its ring goes, and what else it has put into
+// memory.
 class RingOfNobody {
  public:
   explicit RingOfNobody(const Agent& owner) noexcept : owner_(&owner) {}
   ~RingOfNobody() {
-    if (owner_ != nullptr && !owner_->ring.path.empty()) unlink(owner_->ring.path.c_str());
+    if (owner_ == nullptr || owner_->run_folder.path.empty()) return;
+    if (!owner_->ring.path.empty()) unlink(owner_->ring.path.c_str());
+    try {
+      const std::string problem = remove_unused_run_folder(*owner_);
+      if (!problem.empty()) say_problem(problem);
+    } catch (...) {
+      notes_are_left = true;
+    }
   }
   RingOfNobody(const RingOfNobody&) = delete;
   RingOfNobody& operator=(const RingOfNobody&) = delete;
@@ -244,6 +259,7 @@ void begin(Agent& made) {
   door::on_first_device_call.store(start_device_recording, std::memory_order_release);
   // Before the real call: CUDA is not there yet, and the keeper has none of it.
   start_keeper(made);
+  const std::vector<int> signals = config::parse_signals(made.options.signals).numbers;
   made.windows->begin_startup(event::read_ticks());
   if (const int error = made.drain.start(made); error != 0) {
     // Without it nothing could be written or bounded.
@@ -255,13 +271,19 @@ void begin(Agent& made) {
     return;
   }
   watch_exit();
-  watch_death_signals(config::parse_signals(made.options.signals).numbers);
+  if (!watch_death_signals(signals)) {
+    say_problem(
+        "signals: not watched: what a signal cuts stays in memory for `traceagent recover`: allow "
+        "sigaction");
+  }
 }
 
 }  // namespace
 
 bool is_spokesman(const Agent& made, const char* topic) {
-  return made.run_folder.path.empty() ? made.speaks_for_node() : be_first(made.run_folder, topic);
+  // By this ending `traceagent recover` knows the note as one of ours.
+  return made.run_folder.path.empty() ? made.speaks_for_node()
+                                      : be_first(made.run_folder, std::string(topic) + "-problem");
 }
 
 void remove_ring(const Agent& made) {
@@ -272,10 +294,8 @@ void remove_ring(const Agent& made) {
               ": not removed: it is of no more use, remove it by hand";
   }
   unlink(ring::written_files_path(made.ring.path).c_str());
-  // Only if nobody else is seen to be in it.
-  std::string unread;
-  const bool is_empty = ring_paths(made.run_folder, &unread).empty() && unread.empty();
-  if (is_empty) problem = remove_run_folder(made.run_folder);
+  const std::string left = remove_unused_run_folder(made);
+  if (!left.empty()) problem = left;
   if (!problem.empty()) say_problem(problem);
 }
 
@@ -345,7 +365,11 @@ void start_process() noexcept {
     }
   } catch (...) {
     switch_off();
-    say_problem("out of memory at the start: tracing is off");
+    say_problem(notes_are_left.load(std::memory_order_relaxed)
+                    ? "out of memory at the start: tracing is off: notes stay in ring.folder: "
+                      "`traceagent recover` removes them"
+                    : "out of memory at the start: tracing is off: raise the job's limit (ulimit "
+                      "-v) or lower TRACEAGENT_RING_SIZE");
   }
   --ring::writer.nested_in_start;
   phase.store(Phase::decided, std::memory_order_release);

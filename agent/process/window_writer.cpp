@@ -130,7 +130,7 @@ void WindowWriter::write(ring::Window& window) noexcept try {
   if (!report.problem.empty()) {
     ++failures_;
     // Ranks of a node mostly share the reason: one of them says it, once.
-    if (failures_ == 1 && is_spokesman(agent_, "output-problem")) {
+    if (failures_ == 1 && is_spokesman(agent_, "output")) {
       say_problem(report.problem);
     } else {
       say_detail(report.problem);

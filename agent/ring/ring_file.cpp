@@ -178,8 +178,9 @@ bool map_private(CreatedRing& created, std::uint64_t wanted_bytes) {
 
 }  // namespace
 
-CreatedRing create_ring(const std::string& path, std::uint64_t wanted_bytes) noexcept try {
-  CreatedRing created;
+namespace {
+
+void make_ring(CreatedRing& created, const std::string& path, std::uint64_t wanted_bytes) {
   created.path = path;
   created.fd = path.empty() ? -1 : event::uninterrupted([&] {
     return open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -191,7 +192,7 @@ CreatedRing create_ring(const std::string& path, std::uint64_t wanted_bytes) noe
     lock_whole_file(created.fd);
     if (map_what_is_granted(created, wanted_bytes)) {
       give_back_low(created);
-      return created;
+      return;
     }
     file_errno = errno;
     unlink(path.c_str());
@@ -200,15 +201,32 @@ CreatedRing create_ring(const std::string& path, std::uint64_t wanted_bytes) noe
   created.path.clear();
   if (!map_private(created, wanted_bytes)) {
     created.problem = "ring: no memory for it (" + describe_errno(errno) + "): tracing is off";
-    return created;
+    return;
   }
   created.problem = "ring: " + path + ": " + describe_errno(file_errno) +
                     ": recording in private memory, which does not survive a kill: " +
                     (file_errno == EFBIG ? shrink_remedy(EFBIG)
                                          : "set TRACEAGENT_RING_FOLDER to a writable tmpfs");
+}
+
+// Before anybody knows of it.
+void unmake(CreatedRing& created) noexcept {
+  if (created.ring.valid()) munmap(&created.ring.header(), created.ring.header().file_bytes);
+  if (created.fd >= 0) close(created.fd);
+  if (!created.path.empty()) unlink(created.path.c_str());
+}
+
+}  // namespace
+
+CreatedRing create_ring(const std::string& path, std::uint64_t wanted_bytes) {
+  CreatedRing created;
+  try {
+    make_ring(created, path, wanted_bytes);
+  } catch (...) {
+    unmake(created);
+    throw;
+  }
   return created;
-} catch (...) {
-  return {};
 }
 
 bool owner_holds_lock(const std::string& path) noexcept {
@@ -247,15 +265,16 @@ bool is_being_made(const std::string& path, const struct stat& facts) noexcept {
 
 }  // namespace
 
-OpenedRing open_ring(const std::string& path) noexcept try {
+OpenedRing open_ring(const std::string& path) {
   OpenedRing opened;
   const int fd = event::uninterrupted(
       [&] { return open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK); });
   struct stat facts {};
   if (fd < 0 || fstat(fd, &facts) != 0) {
-    opened.is_gone = errno == ENOENT;
-    opened.problem = path + ": " + describe_errno(errno);
+    const int open_errno = errno;
     if (fd >= 0) close(fd);
+    opened.is_gone = open_errno == ENOENT;
+    opened.problem = path + ": " + describe_errno(open_errno);
     return opened;
   }
   const auto file_bytes = static_cast<std::uint64_t>(facts.st_size);
@@ -267,8 +286,8 @@ OpenedRing open_ring(const std::string& path) noexcept try {
     return opened;
   }
   if (!S_ISREG(facts.st_mode) || file_bytes < sizeof(Header)) {
-    opened.problem = path + ": not a ring of traceagent";
     close(fd);
+    opened.problem = path + ": not a ring of traceagent";
     return opened;
   }
   void* memory = mmap(nullptr, file_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
@@ -293,8 +312,6 @@ OpenedRing open_ring(const std::string& path) noexcept try {
                                  process_lives(header.owner_pid, header.owner_start_time) &&
                                  process_maps(header.owner_pid, path.c_str()));
   return opened;
-} catch (...) {
-  return {};
 }
 
 void close_ring(OpenedRing& opened) noexcept {

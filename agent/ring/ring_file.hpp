@@ -17,8 +17,9 @@ struct CreatedRing {
 
 // Makes `path` (0600, O_EXCL) of about `wanted_bytes`, all of it granted by the file system before
 // it is touched: an ungranted page of a full /dev/shm would be a SIGBUS in the job. Takes half as
-// much, and again, down to 256 KiB, then a memfd. Also writes the owner's lock.
-CreatedRing create_ring(const std::string& path, std::uint64_t wanted_bytes) noexcept;
+// much, and again, down to 256 KiB, then a memfd. Also writes the owner's lock. Throws
+// std::bad_alloc alone, and has left nothing then.
+CreatedRing create_ring(const std::string& path, std::uint64_t wanted_bytes);
 
 struct OpenedRing {
   Ring ring;
@@ -29,8 +30,9 @@ struct OpenedRing {
 };
 
 // Maps a ring file for reading (private, writable: a reader may finish records in its own copy)
-// after checking every size in its header against the file's. Refuses other layout versions.
-OpenedRing open_ring(const std::string& path) noexcept;
+// after checking every size in its header against the file's. Refuses other layout versions. Throws
+// std::bad_alloc alone: an answer without memory would be one about the ring.
+OpenedRing open_ring(const std::string& path);
 void close_ring(OpenedRing& opened) noexcept;
 
 // True while the process that made the file lives (the kernel drops its lock at death).

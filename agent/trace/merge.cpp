@@ -1,7 +1,6 @@
 #include "agent/trace/merge.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <functional>
 #include <unordered_set>
 #include <utility>
@@ -249,14 +248,9 @@ Losses losses_of(const MergeReport& report) {
 }
 
 MergeReport merge(const std::vector<std::string>& inputs, const std::string& output,
-                  const MergeOptions& options) noexcept {
+                  const MergeOptions& options) {
   MergeReport report;
-  try {
-    merge_into(inputs, output, options, report);
-  } catch (const std::exception& exception) {
-    // What can happen is that memory runs out; the job that we live in must not see it.
-    report.problem = "cannot merge: " + output + ": " + exception.what() + ": free some memory";
-  }
+  merge_into(inputs, output, options, report);
   return report;
 }
 

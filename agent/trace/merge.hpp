@@ -64,7 +64,8 @@ Losses losses_of(const MergeReport& report);
 // Merges our own files (of ranks, or merged before; plain or gzip; in any order) into one that is
 // ordered by time. Clocks are joined by each file's base, exact to the nanosecond. Memory does not
 // grow with the traces: an input is open only from its first to its last event, with a buffer of
-// LineReader's. Lines are spliced, not parsed. Never throws.
+// LineReader's. Lines are spliced, not parsed. Throws std::bad_alloc alone; no output is there
+// then.
 //
 // A file that is cut gives what it holds. One that holds what others given hold too is left out: a
 // file given twice, a merged file whose rank files are all given, a rank file that is in a merged
@@ -73,6 +74,6 @@ Losses losses_of(const MergeReport& report);
 // Files of different runs are refused: their ranks would share lanes. Nodes whose ranks have no id
 // of the job in common name one run differently, each: that is told by their other ranks.
 MergeReport merge(const std::vector<std::string>& inputs, const std::string& output,
-                  const MergeOptions& options = {}) noexcept;
+                  const MergeOptions& options = {});
 
 }  // namespace traceagent::trace
