@@ -16,7 +16,7 @@
 #include "agent/drain/window_order.hpp"
 #include "agent/trace/document.hpp"
 #include "agent/trace/event_writer.hpp"
-#include "agent/trace/json_syntax.hpp"
+#include "agent/trace/json_scan.hpp"
 #include "agent/trace/output_file.hpp"
 
 namespace traceagent::drain {
@@ -253,6 +253,7 @@ RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& windo
   trace::OutputOptions output;
   output.gzip = ring.header().identity.gzip != 0;
   output.overwrite = ring.header().identity.overwrite_files != 0;
+  output.most_bytes = options.most_bytes;
   if (!file.open(named.path, output)) {
     report.problem = file.error();
     return report;
@@ -260,6 +261,8 @@ RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& windo
   settle_device_losses(ring, window);
   RankFile(ring, window).write(file, window, named.path, options, report);
   if (!file.finish()) report.problem = file.error();
+  report.bytes = file.file_bytes();
+  report.is_too_large = file.is_too_large();
   return report;
 } catch (...) {
   RankFileReport report;

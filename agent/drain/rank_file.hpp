@@ -13,10 +13,13 @@ struct RankFileReport {
   std::string path;
   std::string problem;  // one line; empty: the file is there, whole
   std::uint64_t events = 0;
+  std::uint64_t bytes = 0;    // of the finished file
+  bool is_too_large = false;  // given up for most_bytes
 };
 
 struct RankFileOptions {
-  bool recovered = false;      // written after the process died: said in the file
+  std::uint64_t most_bytes = UINT64_MAX;  // that the file may have
+  bool recovered = false;                 // written after the process died: said in the file
   trace::JsonObject coverage;  // what only the live process knows (went round, step detection)
 };
 

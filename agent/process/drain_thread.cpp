@@ -48,9 +48,11 @@ void* DrainThread::run(void* self) noexcept {
   return nullptr;
 }
 
-void DrainThread::sleep() noexcept {
+void DrainThread::sleep(const WindowWriter& writer) noexcept {
   std::uint64_t period_ns = recording_period_ns;
-  if (agent_->windows->state() == step::State::wait) period_ns = waiting_period_ns;
+  if (agent_->windows->state() == step::State::wait && !writer.wants_close_looks()) {
+    period_ns = waiting_period_ns;
+  }
   period_ns = std::min(period_ns, agent_->tracker->longest_pause_ns());
   // The last window closes before the state turns off: what is seen here is all there will be.
   if (agent_->windows->state() == step::State::off && !any_window_closed(*agent_)) {
@@ -79,7 +81,7 @@ void DrainThread::loop() noexcept {
   while (wake_.load(std::memory_order_acquire) == 0 && !is_alone()) {
     writer.poll();
     workers.look(*agent_);
-    sleep();
+    sleep(writer);
   }
   const bool was_told = wake_.load(std::memory_order_acquire) != 0;
   do_last_work(*agent_, writer);

@@ -8,6 +8,7 @@
 namespace traceagent::process {
 
 struct Agent;
+class WindowWriter;
 
 class DrainThread {
  public:
@@ -27,7 +28,7 @@ class DrainThread {
   bool finish_until(std::uint64_t deadline_ns, bool may_be_put_off) noexcept;
   static void* run(void* self) noexcept;
   void loop() noexcept;
-  void sleep() noexcept;
+  void sleep(const WindowWriter& writer) noexcept;
   bool is_alone() noexcept;
 
   Agent* agent_ = nullptr;

@@ -91,6 +91,14 @@ std::string in_percent(double share) {
 
 }  // namespace
 
+std::uint64_t disk_room(const Agent& agent) noexcept {
+  const std::uint64_t budget = agent.options.budget_disk;
+  if (budget == 0) return UINT64_MAX;
+  const std::uint64_t used =
+      agent.ring.ring.header().governor.disk_bytes.load(std::memory_order_relaxed);
+  return budget - std::min(budget, used);
+}
+
 Governor::Governor(Agent& agent)
     : agent_(agent),
       block_(agent.ring.ring.header().governor),
@@ -143,6 +151,10 @@ void Governor::stop(BudgetKind kind) noexcept {
   if (is_stopped_) return;
   is_stopped_ = true;
   apply(kind);
+}
+
+void Governor::note_written(std::uint64_t bytes) noexcept {
+  block_.disk_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 void Governor::note_window_left_out() noexcept {

@@ -13,6 +13,9 @@ namespace traceagent::process {
 
 struct Agent;
 
+// Bytes that the process may still write into files, by budget.disk.
+std::uint64_t disk_room(const Agent& agent) noexcept;
+
 // The drain thread's, but where said otherwise.
 class Governor {
  public:
@@ -21,12 +24,15 @@ class Governor {
   // A few times a second.
   void look(std::uint64_t now_ns) noexcept;
 
+  // What passes between two looks is spent before it is known.
+  bool wants_close_looks() const noexcept { return door_.is_drawn_on(); }
   // The threads' budget is spent: a closed window is written later, where the ring has room for it.
   bool is_short_of_cpu() const noexcept { return cpu_.is_empty(); }
   // … and not even that, where it has none.
   bool may_leave_out_windows() const noexcept { return (left_out_ & ring::left_out_windows) != 0; }
   void note_window_left_out() noexcept;
 
+  void note_written(std::uint64_t bytes) noexcept;
   // For good: no file may be written any more.
   void stop(ring::BudgetKind kind) noexcept;
   bool is_stopped() const noexcept { return is_stopped_; }

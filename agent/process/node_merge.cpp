@@ -1,5 +1,7 @@
 #include "agent/process/node_merge.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -7,11 +9,13 @@
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/recover_ring.hpp"
 #include "agent/process/agent.hpp"
+#include "agent/process/governor.hpp"
 #include "agent/process/node_view.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/process/older_run.hpp"
 #include "agent/ring/written_files.hpp"
 #include "agent/trace/merge.hpp"
+#include "config/units.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -152,6 +156,27 @@ bool say_bad_inputs(const trace::MergeReport& report) {
   return bad > 0;
 }
 
+// About what the node's file will have; for each input the lines that say whose it is.
+std::uint64_t bytes_of(const std::vector<std::string>& files) noexcept {
+  constexpr std::uint64_t about_an_input = 4096;
+  std::uint64_t sum = 0;
+  for (const std::string& file : files) {
+    struct stat facts {};
+    if (stat(file.c_str(), &facts) == 0) sum += static_cast<std::uint64_t>(facts.st_size);
+    sum += about_an_input;
+  }
+  return sum;
+}
+
+// False, and said, where budget.disk has no room for it.
+bool has_room_for(const Agent& agent, const Inputs& inputs, const std::string& path) {
+  if (bytes_of(inputs.files) <= disk_room(agent)) return true;
+  say_problem("budget.disk: " + config::show_bytes(agent.options.budget_disk) + ": " + path +
+              ": not merged, since it would exceed it: traceagent merge -o " + path + " " +
+              inputs.files.front().substr(0, inputs.files.front().rfind('/') + 1));
+  return false;
+}
+
 void merge(const Agent& agent, Inputs& inputs) {
   drain::NamedFile node = drain::node_file_name(agent.ring.ring);
   if (!node.problem.empty()) return say_problem("output.merged: " + node.problem);
@@ -165,7 +190,7 @@ void merge(const Agent& agent, Inputs& inputs) {
   if (is_there || inputs.may_lack_files || !missing_ranks(agent, inputs).empty()) {
     add_files_of_folder(agent, inputs);
   }
-  if (inputs.files.empty()) return;
+  if (inputs.files.empty() || !has_room_for(agent, inputs, node.path)) return;
   trace::MergeOptions options;
   options.gzip = agent.options.output_gzip;
   options.overwrite = agent.options.output_overwrite || is_there;

@@ -16,6 +16,7 @@
 #include "agent/process/notices.hpp"
 #include "agent/ring/writer.hpp"
 #include "agent/ring/written_files.hpp"
+#include "config/units.hpp"
 
 namespace traceagent::process {
 
@@ -111,6 +112,40 @@ trace::JsonObject WindowWriter::coverage() const {
   return coverage;
 }
 
+namespace {
+
+// Overwriting would take chunks from under the writer.
+class OverwritingPaused {
+ public:
+  OverwritingPaused() noexcept
+      : was_on_(ring::target.overwrite.exchange(false, std::memory_order_seq_cst)) {
+    // A thread that still saw it set is done with its chunk by then: it takes microseconds.
+    const timespec pause{0, 1'000'000};
+    if (was_on_) nanosleep(&pause, nullptr);
+  }
+  ~OverwritingPaused() { ring::target.overwrite.store(was_on_, std::memory_order_relaxed); }
+  OverwritingPaused(const OverwritingPaused&) = delete;
+  OverwritingPaused& operator=(const OverwritingPaused&) = delete;
+
+ private:
+  const bool was_on_;
+};
+
+}  // namespace
+
+// The window that did not fit, and what comes after it.
+void WindowWriter::give_up_files(const std::string& path) {
+  ++failures_;
+  if (governor_ == nullptr || governor_->is_stopped()) return;
+  governor_->note_window_left_out();
+  governor_->stop(ring::BudgetKind::disk);
+  if (is_spokesman(agent_, "disk")) {
+    say_problem("budget.disk: " + config::show_bytes(agent_.options.budget_disk) + ": " + path +
+                ": not written, since it would exceed it, and recording ends: raise it, or record "
+                "fewer steps");
+  }
+}
+
 void WindowWriter::write(ring::Window& window) noexcept try {
   ring::Header& header = agent_.ring.ring.header();
   // Once for each text: a run of days has more windows than the names have room for.
@@ -118,16 +153,14 @@ void WindowWriter::write(ring::Window& window) noexcept try {
   if (agent_.ring.ring.name(header.identity.step_description) != description) {
     header.identity.step_description = agent_.ring.ring.add_name(description);
   }
-  // Overwriting would take chunks from under the writer.
-  const bool overwrite = ring::target.overwrite.exchange(false, std::memory_order_seq_cst);
-  // A thread that still saw it set is done with its chunk by then: it takes microseconds.
-  const timespec pause{0, 1'000'000};
-  if (overwrite) nanosleep(&pause, nullptr);
+  const OverwritingPaused paused;
   drain::RankFileOptions options;
   options.coverage = coverage();
+  options.most_bytes = disk_room(agent_);
   const drain::RankFileReport report = drain::write_rank_file(agent_.ring.ring, window, options);
-  ring::target.overwrite.store(overwrite, std::memory_order_relaxed);
-  if (!report.problem.empty()) {
+  if (report.is_too_large) {
+    give_up_files(report.path);
+  } else if (!report.problem.empty()) {
     ++failures_;
     // Ranks of a node mostly share the reason: one of them says it, once.
     if (failures_ == 1 && is_spokesman(agent_, "output")) {
@@ -142,6 +175,7 @@ void WindowWriter::write(ring::Window& window) noexcept try {
     say_detail("wrote " + report.path + ": " + std::to_string(report.events) + " events");
     ++files_;
     events_ += report.events;
+    if (governor_ != nullptr) governor_->note_written(report.bytes);
   }
   window.state.store(WindowState::written, std::memory_order_release);
 } catch (...) {
@@ -154,6 +188,14 @@ void WindowWriter::write(ring::Window& window) noexcept try {
 }
 
 void WindowWriter::write_last() noexcept { write_closed(UINT64_MAX, false); }
+
+// What closes when no file may be written any more.
+bool WindowWriter::is_given_up(ring::Window& window) noexcept {
+  if (governor_ == nullptr || !governor_->is_stopped()) return false;
+  governor_->note_window_left_out();
+  window.state.store(WindowState::written, std::memory_order_release);
+  return true;
+}
 
 // A window that closed while our threads have worked too much is written later, or at the end.
 // True: not now. Where it would keep the next ones out of the ring it is given up, in the last
@@ -182,7 +224,7 @@ void WindowWriter::write_closed(std::uint64_t before_ticks, bool may_wait) noexc
     if (window.end_ticks.load(std::memory_order_relaxed) >= before_ticks) continue;
     if (!agent_.device.is_settled(window)) continue;
     if (!agent_.event_times.is_settled(agent_, window)) continue;
-    if (may_wait && is_put_off(window)) continue;
+    if (is_given_up(window) || (may_wait && is_put_off(window))) continue;
     // The rate between the last anchors must cover the window's end.
     ring::add_anchor(agent_.ring.ring, event::take_anchor());
     write(window);

@@ -21,6 +21,9 @@ class WindowWriter {
   // The end: every window that is closed.
   void write_last() noexcept;
 
+  bool wants_close_looks() const noexcept {
+    return governor_ != nullptr && governor_->wants_close_looks();
+  }
   std::uint64_t events_written() const noexcept { return events_; }
   std::uint64_t failures() const noexcept { return failures_; }
   std::uint64_t files_written() const noexcept { return files_; }
@@ -32,6 +35,8 @@ class WindowWriter {
   void bound_startup(std::uint64_t now_ticks) noexcept;
   void free_chunks(std::uint64_t now_ticks) noexcept;
   void write_closed(std::uint64_t before_ticks, bool may_wait) noexcept;
+  bool is_given_up(ring::Window& window) noexcept;
+  void give_up_files(const std::string& path);
   bool is_put_off(ring::Window& window) noexcept;
   void write(ring::Window& window) noexcept;
   trace::JsonObject coverage() const;

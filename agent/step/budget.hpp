@@ -36,6 +36,8 @@ class Budget {
   std::uint32_t level() const noexcept { return level_; }
   bool is_limited() const noexcept { return rules_.share > 0; }
   bool is_empty() const noexcept { return is_limited() && room_ns_ < 0; }
+  /// More is spent than the share, at times: worth a closer look.
+  bool is_drawn_on() const noexcept { return is_limited() && room_ns_ < 0.9 * capacity_ns(); }
   /// The share that was spent since the bucket was last full.
   double spent_share() const noexcept { return elapsed_ns_ > 0 ? spent_ns_ / elapsed_ns_ : 0; }
 

@@ -142,6 +142,13 @@ void OutputFile::write_front(std::size_t size) {
 }
 
 bool OutputFile::write_raw(const char* bytes, std::size_t size) {
+  if (size > options_.most_bytes - std::min(file_bytes_, options_.most_bytes)) {
+    if (error_.empty()) {
+      is_too_large_ = true;
+      error_ = "trace: " + path_ + ": larger than it may be: raise budget.disk";
+    }
+    return false;
+  }
   FileSizeLimitGuard guard;
   while (size > 0) {
     const ssize_t written = ::write(descriptor_, bytes, size);

@@ -15,8 +15,9 @@ class GzipMembers;
 
 struct OutputOptions {
   bool gzip = false;
-  int gzip_level = 1;     // zlib's 1..9; 1 is what the job's own process can afford
-  bool overwrite = true;  // false: a final name that exists already is refused
+  int gzip_level = 1;                     // zlib's 1..9; 1 is what the job's own process can afford
+  bool overwrite = true;                  // false: a final name that exists already is refused
+  std::uint64_t most_bytes = UINT64_MAX;  // a file that grows larger is given up
 };
 
 // A file that appears under its name only when it is whole: it is written under a temporary name in
@@ -52,6 +53,8 @@ class OutputFile {
   // Closes and removes the temporary file.
   void abandon();
 
+  // Given up for its size alone, see OutputOptions.
+  [[nodiscard]] bool is_too_large() const { return is_too_large_; }
   [[nodiscard]] bool failed() const { return !error_.empty(); }
   // "<what>: <file>: <why>: <remedy>", one line, or empty.
   [[nodiscard]] const std::string& error() const { return error_; }
@@ -79,6 +82,7 @@ class OutputFile {
   OutputOptions options_;
   std::unique_ptr<GzipMembers> gzip_;
   std::uint64_t file_bytes_ = 0;
+  bool is_too_large_ = false;
   std::string path_;
   std::string temporary_;
   std::string error_;

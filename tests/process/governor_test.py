@@ -2,7 +2,7 @@
 """What the agent costs stays within its budgets, and the trace says what was left out for it: a program
 that launches without a pause.
 
-    governor_test.py BUILD DEPS door|comes_back
+    governor_test.py BUILD DEPS door|comes_back|disk|memory
 """
 
 import contextlib
@@ -171,6 +171,31 @@ def test_comes_back(checks):
             checks.check(again, f"{name}: not recorded again")
         again = [name for name in instants(trace) if name.startswith("TraceAgent records again: ")]
         checks.check(any("launches" in name for name in again), f"instants: {instants(trace)}")
+
+
+def test_disk(checks):
+    """Files up to the budget, whole; then none, nor the node's file, and one line for each."""
+    budget_bytes = 4_000_000
+    windows = {"TRACEAGENT_SCHEDULE": "wait=0,warmup=0,active=1,repeat=0", "TRACEAGENT_BUDGET_OVERHEAD": "0",
+               "TRACEAGENT_BUDGET_DISK": budget_bytes}
+    with Place() as place, Noisy(place, pause_us=20000, **{**ONE_WINDOW, **windows}) as noisy:
+        checks.check(noisy.wait_for("^traceagent: budget.disk: .*recording ends"), f"not said: {noisy.lines}")
+        time.sleep(0.3)
+        checks.check(noisy.end() == 3, "the program's own exit code is lost")
+        names = place.files()
+        traces = [name for name in names if name.endswith(".json")]
+        size = sum((place.path / name).stat().st_size for name in traces)
+        checks.check(0 < size <= budget_bytes, f"{size} bytes in {traces}")
+        checks.check(not any(name.endswith("node0.json") for name in names), f"a node file: {names}")
+        checks.check(set(names) == {*traces, "script.yaml"}, f"left behind: {names}")
+        for name in traces:
+            checks.check(place.trace(name)["traceagent"]["governor"]["left_out"] == [], f"{name} lacks something")
+        said = [line for line in noisy.lines if line.startswith("traceagent: budget.disk:")]
+        checks.check(len(said) == 2 and "not merged" in said[1], f"said: {said}")
+        # The remedy is a command that works.
+        words = said[1].split(": ")[-1].split()
+        merged = subprocess.run([str(TRACEAGENT), *words[1:]], capture_output=True, text=True, timeout=PATIENCE_S)
+        checks.check(words[0] == "traceagent" and merged.returncode == 0, f"{words}: {merged.stderr}")
 
 
 def main():
