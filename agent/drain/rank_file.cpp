@@ -16,7 +16,7 @@
 #include "agent/drain/window_order.hpp"
 #include "agent/trace/document.hpp"
 #include "agent/trace/event_writer.hpp"
-#include "agent/trace/json_scan.hpp"
+#include "agent/trace/json_syntax.hpp"
 #include "agent/trace/output_file.hpp"
 
 namespace traceagent::drain {
