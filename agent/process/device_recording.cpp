@@ -98,6 +98,7 @@ void DeviceRecording::start(Agent& agent, std::uint64_t patience_ns) noexcept {
 
 void* DeviceRecording::run(void* self) noexcept {
   const event::UsualFloats usual_floats;
+  leave_starters_scheduling();
   static_cast<DeviceRecording*>(self)->loop();
   return nullptr;
 }

@@ -44,6 +44,7 @@ int DrainThread::start(Agent& agent) noexcept {
 
 void* DrainThread::run(void* self) noexcept {
   const event::UsualFloats usual_floats;
+  leave_starters_scheduling();
   static_cast<DrainThread*>(self)->loop();
   return nullptr;
 }

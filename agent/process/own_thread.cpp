@@ -1,6 +1,8 @@
 #include "agent/process/own_thread.hpp"
 
 #include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <csignal>
 
@@ -25,6 +27,19 @@ int start_own_thread(std::size_t stack_bytes, const char* name, void* (*run)(voi
   }
   pthread_attr_destroy(&attributes);
   return result;
+}
+
+void leave_starters_scheduling() noexcept {
+  const sched_param ordinary{};
+  const int own_class = sched_getscheduler(0);
+  if (own_class == SCHED_FIFO || own_class == SCHED_RR) {
+    sched_setscheduler(0, SCHED_OTHER, &ordinary);
+  }
+  // A machine of more than 1,024 CPUs refuses a set of this size: then it stays as it is.
+  cpu_set_t process, own;
+  if (sched_getaffinity(getpid(), sizeof process, &process) != 0) return;
+  if (sched_getaffinity(0, sizeof own, &own) == 0 && CPU_EQUAL(&process, &own)) return;
+  sched_setaffinity(0, sizeof process, &process);
 }
 
 }  // namespace traceagent::process
