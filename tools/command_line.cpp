@@ -3,6 +3,8 @@
 #include <iostream>
 #include <new>
 
+#include "tools/out_of_memory.hpp"
+
 namespace traceagent::tools {
 
 namespace {
@@ -32,7 +34,7 @@ int parse_and_run(CLI::App& app, int argc, const char* const* argv, const int& e
     say("bad command line: " + one_line(error.what()) + ": see " + help_command(app));
     return exit_usage;
   } catch (const std::bad_alloc&) {
-    say("out of memory: what is not told of as done is not done: free some memory");
+    say_out_of_memory();
     return exit_bad_data;
   } catch (const std::exception& error) {
     say(one_line(error.what()));

@@ -1,10 +1,12 @@
 #include <iostream>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "config/nearest.hpp"
 #include "tools/command_line.hpp"
+#include "tools/out_of_memory.hpp"
 #include "tools/plain_output.hpp"
 
 namespace {
@@ -22,9 +24,7 @@ std::string unknown_command(const CLI::App& app, std::string_view word) {
          traceagent::config::nearest_in_words(word, names) + "; see traceagent --help";
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_tool(int argc, char** argv) {
   const traceagent::tools::PlainOutput output(std::cout);
   const traceagent::tools::PlainOutput errors(std::cerr);
   if (argc > 1 && std::string_view(argv[1]) == "run") {
@@ -51,5 +51,18 @@ int main(int argc, char** argv) {
       return traceagent::tools::exit_usage;
     }
   }
-  return traceagent::tools::parse_and_run(app, argc, argv, exit_code);
+  exit_code = traceagent::tools::parse_and_run(app, argc, argv, exit_code);
+  if (std::cout.flush()) return exit_code;
+  traceagent::tools::say_output_cut();
+  return traceagent::tools::exit_bad_data;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  traceagent::tools::end_with_a_line_at_terminate();
+  return run_tool(argc, argv);
+} catch (const std::bad_alloc&) {
+  traceagent::tools::say_out_of_memory();
+  return traceagent::tools::exit_bad_data;
 }
