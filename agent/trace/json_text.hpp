@@ -106,6 +106,10 @@ inline char* put_double(char* to, double value) {
   if (!std::isfinite(value)) {
     return put_literal(to, "null");
   }
+  // Without an exponent it would read as a whole number, and as one that is too long for 64 bits.
+  if (std::abs(value) >= 0x1p63) {
+    return std::to_chars(to, to + max_double_chars, value, std::chars_format::scientific).ptr;
+  }
   return std::to_chars(to, to + max_double_chars, value).ptr;
 }
 
