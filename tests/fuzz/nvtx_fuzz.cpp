@@ -73,7 +73,7 @@ struct Program {
   nvtxEventAttributes_t attributes(fuzz::Input& input) {
     nvtxEventAttributes_t made{};
     made.version = input.number<std::uint16_t>();
-    made.size = input.number<std::uint16_t>() % (2 * sizeof made);
+    made.size = static_cast<std::uint16_t>(input.number<std::uint16_t>() % (2 * sizeof made));
     made.category = input.number<std::uint32_t>();
     made.colorType = input.number<std::uint8_t>();
     made.color = input.number<std::uint32_t>();
