@@ -52,7 +52,7 @@ TEST(JsonText, doubles_read_back_and_non_finite_become_null) {
   EXPECT_EQ(text_of(put_double, -std::numeric_limits<double>::infinity()), "null");
   // 18446744073709551616 would be read as a whole number that no 64 bits hold.
   EXPECT_EQ(text_of(put_double, 0x1p64), "1.8446744073709552e+19");
-  EXPECT_EQ(text_of(put_double, -0x1p63), "-9.223372036854775808e+18");
+  EXPECT_EQ(text_of(put_double, -0x1p63), "-9.223372036854776e+18");
   EXPECT_EQ(text_of(put_double, 1e15), "1e+15");
   const std::string longest = text_of(put_double, -2.2250738585072014e-308);
   EXPECT_LE(longest.size(), max_double_chars);
