@@ -1,7 +1,9 @@
 #include "tools/run_options.hpp"
 
 #include <filesystem>
+#include <vector>
 
+#include "config/environment.hpp"
 #include "config/nearest.hpp"
 #include "config/options.hpp"
 
@@ -26,6 +28,23 @@ std::string check_key(const std::string& set, const std::string& key) {
   }
   return "unknown option: --set " + set + ": " + config::nearest_in_words(key, keys) +
          "; see traceagent options";
+}
+
+// What the agent would say of the values, before anything is started with them. A file is left to
+// it: it may be written for another version, and never stops a job.
+std::string check_values(const std::vector<std::pair<std::string, std::string>>& variables) {
+  std::vector<std::string> lines;
+  for (const auto& [name, value] : variables) {
+    if (name != config::environment_name("config")) lines.push_back(name + "=" + value);
+  }
+  std::vector<const char*> environment;
+  for (const std::string& line : lines) environment.push_back(line.c_str());
+  environment.push_back(nullptr);
+  const config::Loaded loaded = config::load(config::Environment(environment.data()));
+  if (loaded.problems.empty()) return "";
+  // Nothing is started, so no default is used either.
+  const std::string& line = loaded.problems.front().line;
+  return line.substr(0, line.find("; using the default")) + ": see traceagent options";
 }
 
 }  // namespace
@@ -56,6 +75,7 @@ RunVariables variables_of(const RunOptions& options) {
     }
     add(key, set.substr(equals + 1));
   }
+  result.problem = check_values(result.variables);
   return result;
 }
 

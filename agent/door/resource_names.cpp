@@ -149,7 +149,7 @@ void name_resource(Named kind, std::uint64_t handle, std::string_view name) noex
 
 void forget_stream(const void* stream) noexcept {
   const Held held;
-  if (!held) return;
+  if (!held) return count_lost_name();  // its name may show on a stream that is made in its place
   if (Entry* known = find(Named::stream, reinterpret_cast<std::uintptr_t>(stream))) close(*known);
 }
 

@@ -62,6 +62,13 @@ TEST(RunOptions, bad_settings_are_named) {
             "no value: --set ring.size: write --set key=value");
 }
 
+TEST(RunOptions, bad_values_are_refused_before_anything_is_started) {
+  EXPECT_NE(variables_of({.schedule = "wait=x"}).problem.find("wait"), std::string::npos);
+  EXPECT_NE(variables_of({.sets = {"ring.size=1parsec"}}).problem.find("1parsec"),
+            std::string::npos);
+  EXPECT_EQ(variables_of({.config = "/no/such/file.yaml", .schedule = "wait=1"}).problem, "");
+}
+
 TEST(MpiLauncher, is_recognised_by_what_it_says) {
   const std::map<std::string, MpiKind> texts = {
       {"mpirun (Open MPI) 4.1.4\n\nReport bugs to http://www.open-mpi.org/", MpiKind::open_mpi},
