@@ -69,6 +69,10 @@ void remove_empty_run(const fs::path& run) {
     if (!ring::is_runs_note(at->path())) return;
     notes.push_back(at->path());
   }
+  // Claims last: see agent/process/run_folder.cpp.
+  std::stable_partition(notes.begin(), notes.end(), [](const fs::path& note) {
+    return !note.filename().string().starts_with("claim-rank");
+  });
   for (const fs::path& note : notes) fs::remove(note, ignored);
   if (rmdir(run.c_str()) == 0) rmdir(run.parent_path().c_str());  // both only if empty
 }

@@ -1,6 +1,7 @@
 #include "tools/node_files.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -65,12 +66,19 @@ bool describe(const std::string& path, NodeOfRun& node) {
   return sound;
 }
 
+// A note of the agent's that holds a time; without its end of line it is half of one.
+void read_time(const fs::path& note, std::int64_t& time_ns) {
+  std::string line;
+  std::ifstream file(note);
+  if (std::getline(file, line) && !file.eof()) {
+    time_ns = std::strtoll(line.c_str(), nullptr, 10);
+  }
+}
+
 // Notes that the agent leaves where it finds the folder of an older run of its key.
 void read_notes(const fs::path& run, NodeOfRun& node) {
-  std::ifstream(run / "older") >> node.since_ns;
-  if (std::ifstream aside(run / "aside"); aside) {
-    aside >> node.until_ns;
-  }
+  read_time(run / "older", node.since_ns);
+  read_time(run / "aside", node.until_ns);
 }
 
 enum class Kind { other, rank_file, node_file };

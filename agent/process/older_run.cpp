@@ -1,15 +1,20 @@
 #include "agent/process/older_run.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 
 #include "agent/event/ticks.hpp"
+#include "agent/event/uninterrupted.hpp"
 #include "agent/process/note_file.hpp"
 #include "agent/process/notices.hpp"
+#include "agent/ring/dead_runs.hpp"
 #include "agent/ring/owner.hpp"
 #include "agent/ring/ring_file.hpp"
 
@@ -24,11 +29,19 @@ bool has_living_claimant(const std::string& path) {
 
 enum class Rings { none, living, finished, killed };
 
+// Local rank zero's ring goes with the run's folder, by its own hand: where it is left, its process
+// was killed over that.
+bool is_of_zero(const ring::Header& header) noexcept {
+  return header.ready.load(std::memory_order_acquire) != 0 && header.identity.local_rank == 0 &&
+         header.identity.trace_pid == header.identity.rank;
+}
+
 Rings look_at_rings(const RunFolder& folder) {
   Rings rings = Rings::none;
   for (const std::string& path : ring_paths(folder)) {
     ring::OpenedRing opened = ring::open_ring(path);
-    const bool finished = opened.ring.valid() && opened.ring.header().finished.load() != 0;
+    const bool finished = opened.ring.valid() && opened.ring.header().finished.load() != 0 &&
+                          !is_of_zero(opened.ring.header());
     ring::close_ring(opened);
     if (opened.owner_alive) return Rings::living;
     if (rings != Rings::killed) rings = finished ? Rings::finished : Rings::killed;
@@ -37,33 +50,115 @@ Rings look_at_rings(const RunFolder& folder) {
 }
 
 // One whose processes have all ended well may go on: with a rank that begins late, or with one
-// whose child used its number before it did.
+// whose child used its number before it did. So may one in which this rank has not been: a rank may
+// begin when others of its run are dead already.
 bool is_dead_run(const RunFolder& folder, const std::string& own_claim) {
   if (access(own_claim.c_str(), F_OK) != 0 || has_living_claimant(own_claim)) return false;
   const Rings rings = look_at_rings(folder);
-  return rings == Rings::killed || (rings != Rings::living && has_been(folder, merge_topic));
+  if (rings == Rings::living) return false;
+  if (rings == Rings::finished && !has_been(folder, merge_topic)) return false;
+  // Another rank may have claimed its number, and make its ring now.
+  return ring::look_at_run(folder.path).state != ring::Run::State::lives;
 }
 
-// Whoever makes the note in the folder may move it: another rank that found it dead too would
-// otherwise move the new one.
-void set_aside(const RunFolder& folder, const std::string& own_claim, int pid) {
-  const std::int64_t now_ns = event::clock_ns(CLOCK_REALTIME);
-  const std::string note = folder.path + "/aside";
-  const std::string time = std::to_string(now_ns) + "\n";
-  if (!make_note(note, time)) return;
-  const RunFolder aside{folder.path + ".dead-" + std::to_string(pid), {}};
-  if (!is_dead_run(folder, own_claim) || rename(folder.path.c_str(), aside.path.c_str()) != 0) {
-    unlink(note.c_str());
-    return;
+// Whoever has the note's lock may move the folder: another rank that found it dead too would
+// otherwise move the new one. A mover who is killed has it no longer.
+class MoversNote {
+ public:
+  explicit MoversNote(const std::string& folder)
+      : path_(folder + "/aside"), fd_(event::uninterrupted([&] {
+          return open(path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+        })) {
+    struct flock lock {};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    has_lock_ = fd_ >= 0 && fcntl(fd_, F_SETLK, &lock) == 0;
   }
+  ~MoversNote() {
+    if (fd_ >= 0) close(fd_);
+  }
+  MoversNote(const MoversNote&) = delete;
+  MoversNote& operator=(const MoversNote&) = delete;
+
+  // Another may have moved it, with its folder, between our opening and our lock.
+  bool is_ours() const noexcept {
+    struct stat ours {};
+    struct stat there {};
+    return has_lock_ && fstat(fd_, &ours) == 0 && lstat(path_.c_str(), &there) == 0 &&
+           ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+  }
+  bool write_text(const std::string& text) const noexcept {
+    if (ftruncate(fd_, 0) != 0) return false;
+    const ssize_t written =
+        event::uninterrupted([&] { return write(fd_, text.data(), text.size()); });
+    return written == static_cast<ssize_t>(text.size());
+  }
+  void remove() const noexcept { unlink(path_.c_str()); }
+
+ private:
+  std::string path_;
+  int fd_;
+  bool has_lock_ = false;
+};
+
+// A new folder that may take the old one's place, with its note. "" where it cannot be made.
+std::string make_successor(const std::string& name, const std::string& time) {
+  constexpr int most_names = 100;
+  for (int number = 0; number < most_names; ++number) {
+    // Of an earlier process of the same pid, a dead run may lie there.
+    const std::string path = number == 0 ? name : name + "-" + std::to_string(number);
+    if (mkdir(path.c_str(), 0700) == 0) {
+      make_note(path + "/older", time);
+      return path;
+    }
+    if (errno != EEXIST) return {};
+  }
+  return {};
+}
+
+void remove_successor(const std::string& path) {
+  unlink((path + "/older").c_str());
+  rmdir(path.c_str());
+}
+
+// Both at once: who is killed in here leaves the run's folder as it was, or a new one that knows
+// where the old run's files end. What lies under the old one's new name, or "".
+std::string exchange(const RunFolder& folder, const std::string& name, const std::string& time) {
+  const std::string other = make_successor(name, time);
+  if (other.empty()) return {};
+  constexpr unsigned rename_exchange = 2;  // RENAME_EXCHANGE, absent from old headers
+  if (syscall(SYS_renameat2, AT_FDCWD, other.c_str(), AT_FDCWD, folder.path.c_str(),
+              rename_exchange) == 0) {
+    return other;
+  }
+  // A file system that cannot do that.
+  remove_successor(other);
+  if (rename(folder.path.c_str(), other.c_str()) != 0) return {};
   if (mkdir(folder.path.c_str(), 0700) == 0) make_note(folder.path + "/older", time);
+  return other;
+}
+
+// False where another is at it, or it is not dead.
+bool set_aside(const RunFolder& folder, const std::string& own_claim, int pid) {
+  const MoversNote note(folder.path);
+  if (!note.is_ours()) return false;
+  const std::string time = std::to_string(event::clock_ns(CLOCK_REALTIME)) + "\n";
+  RunFolder aside;
+  if (is_dead_run(folder, own_claim) && note.write_text(time)) {
+    aside.path = exchange(folder, folder.path + ".dead-" + std::to_string(pid), time);
+  }
+  if (aside.path.empty()) {
+    note.remove();
+    return false;
+  }
   if (ring_paths(aside).empty()) {
     remove_run_folder(aside);
-    return;
+  } else {
+    say_result(
+        "an earlier run of this name was killed: its events wait in memory: traceagent recover " +
+        aside.path);
   }
-  say_result(
-      "an earlier run of this name was killed: its events wait in memory: traceagent recover " +
-      aside.path);
+  return true;
 }
 
 }  // namespace
@@ -72,8 +167,7 @@ bool set_dead_run_aside(const RunFolder& folder, const std::string& own_claim, i
   constexpr int most_looks = 50;
   const timespec pause{0, 1'000'000};
   for (int look = 0; look < most_looks && is_dead_run(folder, own_claim); ++look) {
-    set_aside(folder, own_claim, pid);
-    if (access(own_claim.c_str(), F_OK) == 0) nanosleep(&pause, nullptr);  // another is at it
+    if (!set_aside(folder, own_claim, pid)) nanosleep(&pause, nullptr);
   }
   for (int look = 0; look < most_looks && access(folder.path.c_str(), F_OK) != 0; ++look) {
     nanosleep(&pause, nullptr);  // another has moved it, and makes it anew now

@@ -25,10 +25,10 @@ RunFolder make_run_folder(const std::string& ring_folder, const std::string& run
 // 0 for the process that is the rank; for a later one that claims it too its number, 1, 2, ….
 //
 // Runs that have no id of their job may share a key with an older one that was killed. Where the
-// rank is claimed by a process that is dead, and so are all others of the folder, it is that one's:
-// it is set aside as <run key>.dead-<pid>, for `traceagent recover`, and the run gets a new one.
-// The notes `aside` there and `older` here hold the time (CLOCK_REALTIME ns) between the two runs'
-// files.
+// rank is claimed by a process that is dead, and so are all others of the folder, and some did not
+// end in good order, it is that one's: it is set aside as <run key>.dead-<pid>, for `traceagent
+// recover`, and the run gets a new one. The notes `aside` there and `older` here hold the time
+// (CLOCK_REALTIME ns) between the two runs' files.
 std::int64_t claim_rank(const RunFolder& folder, std::int64_t rank, int pid);
 
 // A path for this process's ring that does not exist yet. "" without a folder.

@@ -188,11 +188,14 @@ Run look_at_run(const std::string& path) {
 }
 
 std::string remove_dead_run(const std::string& path) {
-  const Run run = look_at_run(path);
+  Run run = look_at_run(path);
   if (run.state == Run::State::gone) return {};
   if (run.state == Run::State::refused) return run.problem;
   if (run.state == Run::State::lives) return path + ": its run goes on: not removed";
   std::string problem;
+  // Claims last: where only they are left, the next run of this key sees that nothing is.
+  std::stable_partition(run.notes.begin(), run.notes.end(),
+                        [](const std::string& note) { return !is_claim(note); });
   for (const auto* files : {&run.rings, &run.notes}) {
     for (const std::string& file : *files) {
       if (problem.empty()) problem = remove_file(file);

@@ -2,7 +2,7 @@
 """Kills what the agent and its tools do, again and again, and looks for every event that was published.
 
 usage: kill_test.py BUILD DEPS CASE... [--kills N] [--seed S]
-cases: calls, moments, threads, full, rank, all_ranks, recover, merge; N kills each"""
+cases: calls, moments, threads, full, rank, all_ranks, older_run, merge_again, recover, merge; N kills each"""
 
 import collections
 import os
@@ -16,10 +16,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path += [str(HERE.parent / "process"), str(HERE.parent / "faults")]
 
 # The paths above come first: what is imported here lies there.
+from fault_places import read_places  # noqa: E402
 from killed_job import WINDOWS, KilledJob, hit_in  # noqa: E402
 from places import ARGUMENTS, BUILD, LIBRARY, need  # noqa: E402
-from points import all_points, choose  # noqa: E402
+from points import all_points, choose, rules_beyond  # noqa: E402
 from published import Comparison, device_work, dropped  # noqa: E402
+from trace_file import Trace  # noqa: E402
 
 
 class Table:
@@ -112,11 +114,14 @@ def checked(table, job, what, point, killed, kills=1, threads=1, may_drop=False)
 def places_of(function, **how):
     """The agent's calls in a run that is let live; its checks hold as for any other."""
     with KilledJob() as job:
-        job.start(faults="sigpending#1000000=kill", **how)
+        job.start(faults=LIVE, **how)
         ended = job.end()[0]
         if ended.code != 3:
             sys.exit(f"the program does not run: {ended}")
         return function(job.path / "places0")
+
+
+LIVE = "sigpending#1000000=kill"  # counts the calls, and never strikes
 
 
 def killed_at(table, point, **how):
@@ -235,6 +240,104 @@ def a_dead_job(job, chance):
     return {number for number, process in enumerate(job.end()) if process.code == -signal.SIGKILL}
 
 
+def older_run(table, count, chance):
+    """A run of the key of one that was killed is killed too, while it sets that one aside; the third lives."""
+    def places_of_start(job):
+        ended = job.start(0, steps=1, faults=LIVE).end()
+        if ended.code != 3:
+            sys.exit(f"the program does not run: {ended}")
+        return read_places(job.path / "places0")
+
+    with KilledJob(ranks=2) as job:
+        usual = places_of_start(job)
+    with KilledJob(ranks=2) as job:
+        a_dead_job(job, chance)
+        with_older = places_of_start(job)
+    rules = rules_beyond(with_older, usual, from_the_end=False)
+
+    def one():
+        with KilledJob(ranks=2) as job:
+            killed = a_dead_job(job, chance)
+            rule = chance.choice(rules)
+            what = f"run of the same key killed at {rule}"
+            first = job.as_generation("first")
+            second = job.start(0, faults=rule).end()
+            in_second = job.as_generation("second")
+            if second.code == 3:
+                return False
+            check(table, job, what, second.code == -signal.SIGKILL, f"the second: {second}")
+            # The second had rank zero alone: who comes as another rank cannot know that its run is dead.
+            job.wait_for_ring_of(job.start(0))
+            job.start(1)
+            ended = job.end()
+            third = job.as_generation("third")
+            check(table, job, what, all(process.code == 3 for process in ended), f"the third: {ended}")
+            age_folders(job)
+            result = job.tool("recover", "--all")
+            check(table, job, what, result.code == 0 and result.err == "", f"recover: {result}")
+            check(table, job, what, job.left_in_memory() == [], f"left in memory: {job.left_in_memory()}")
+            for generation, dead in ((first, killed), (in_second, {0}), (third, set())):
+                sums = of_generation(table, job, what, generation, dead)
+                table.add("while setting an older run aside", kills=int(generation is in_second), **sums)
+            return True
+
+    repeat(count, one)
+
+
+def of_generation(table, job, what, generation, killed):
+    """All events of one of several runs of a key, in a node file of its own."""
+    pids = set(generation.pids)
+    traces = [trace for trace in map(Trace, sorted((job.path / "out").glob("node0*.json")))
+              if {about["identity"]["pid"] for about in trace.about} & pids]
+    strangers = {about["identity"]["pid"] for trace in traces for about in trace.about} - pids
+    check(table, job, what, len(traces) <= 1 and not strangers,
+          f"{generation.name}: in {len(traces)} node files, with {len(strangers)} processes of other runs")
+    sums = collections.Counter()
+    for rank in generation.ranks:
+        pairs = Comparison(generation.truth(rank), traces[0] if traces else None, rank, WINDOWS, rank in killed)
+        for problem in pairs.problems[:3]:
+            check(table, job, what, False, f"{generation.name}: {problem}")
+        check(table, job, what, pairs.found == pairs.published,
+              f"{generation.name}, rank {rank}: {pairs.found} of {pairs.published}")
+        sums.update(published=pairs.published, found=pairs.found)
+    return sums
+
+
+def merge_again(table, count, chance):
+    """Local rank zero has merged without a rank that runs on; that one is killed at its end, while it merges again."""
+    slow = {"steps": 17, "pause_us": 20_000}
+
+    def start(job, faults=""):
+        job.start(0, TRACEAGENT_MERGE_TIMEOUT="50ms")
+        job.start(1, faults=faults, TRACEAGENT_MERGE_TIMEOUT="50ms", **slow)
+        return job.end()
+
+    with KilledJob(ranks=2) as job:
+        for number in range(2):
+            job.start(number, faults=LIVE if number else "")
+        job.end()
+        usual = read_places(job.path / "places1")
+    with KilledJob(ranks=2) as job:
+        ended = start(job, faults=LIVE)
+        if [process.code for process in ended] != [3, 3] or "still runs" not in ended[0].err:
+            sys.exit(f"no second merge: {ended}")
+        rules = rules_beyond(read_places(job.path / "places1"), usual, from_the_end=True)
+
+    def one():
+        rule = chance.choice(rules)
+        with KilledJob(ranks=2) as job:
+            ended = start(job, faults=rule)
+            if ended[1].code == 3:
+                return False
+            what = f"second merge killed at {rule}"
+            check(table, job, what, ended[0].code == 3, f"{ended}")
+            recovered(table, job, what)
+            checked(table, job, what, "while merging again", {1})
+            return True
+
+    repeat(count, one)
+
+
 def tool_killed(table, job, what, words, count, chance):
     """The tool is killed so often, each time at another call, then let do its work. Its kills."""
     kills, call = 0, 0
@@ -282,7 +385,8 @@ def merge(table, count, chance):
     repeat(count, one)
 
 
-CASES = {case.__name__: case for case in (calls, moments, threads, full, rank, all_ranks, recover, merge)}
+CASES = {case.__name__: case for case in (calls, moments, threads, full, rank, all_ranks, older_run, merge_again, recover,
+                                      merge)}
 
 
 def main():

@@ -30,7 +30,7 @@ class Process:
         self._process = subprocess.Popen([str(word) for word in command], env=variables, cwd=folder,
                                          stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
                                          start_new_session=True)
-        self.code, self.out, self.err = None, "", ""
+        self.pid, self.code, self.out, self.err = self._process.pid, None, "", ""
 
     def is_over(self):
         return self._process.poll() is not None
@@ -110,6 +110,15 @@ class KilledJob:
     def end(self):
         return [self.processes[rank].end() for rank in sorted(self.processes)]
 
+    def as_generation(self, name):
+        """The ranks that ran until now, and their truths; the next ones are of the same key."""
+        made = Generation(self, name, {rank: process.end().pid for rank, process in self.processes.items()})
+        for rank in self.processes:
+            if (self.path / f"{rank}.truth").exists():
+                (self.path / f"{rank}.truth").rename(self.path / f"{name}-{rank}.truth")
+        self.processes = {}
+        return made
+
     def tool(self, *words, faults=""):
         """`traceagent ...`; with faults in its own calls."""
         self._tools += 1
@@ -131,8 +140,14 @@ class KilledJob:
         while not any(self.rings.rglob("*.ring")) and time.monotonic() < deadline:
             time.sleep(0.001)
 
+    def wait_for_ring_of(self, process):
+        deadline = time.monotonic() + LIMIT_S
+        while not any(self.rings.rglob(f"*-{process.pid}-*.ring")) and not process.is_over() and \
+                time.monotonic() < deadline:
+            time.sleep(0.001)
+
     def truth(self, rank):
-        path = self.path / f"{rank}.truth"
+        path = self.path / f"{rank}.truth"  # or of a generation: its name and the rank
         if not path.exists():
             return []
         done = subprocess.run([TRUTH, path], capture_output=True, text=True, timeout=LIMIT_S)
@@ -147,6 +162,16 @@ class KilledJob:
 
     def left_in_memory(self):
         return sorted(str(path.relative_to(self.rings)) for path in self.rings.rglob("*"))
+
+
+class Generation:
+    """One of several runs of the same key."""
+
+    def __init__(self, job, name, pids):
+        self._job, self.name, self.ranks, self.pids = job, name, sorted(pids), sorted(pids.values())
+
+    def truth(self, rank):
+        return self._job.truth(f"{self.name}-{rank}")
 
 
 def hit_in(places, binary):

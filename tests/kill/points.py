@@ -68,3 +68,18 @@ def choose(points, count, chance):
                 if groups[key] and len(chosen) < count:
                     chosen.append(groups[key].pop())
     return chosen
+
+
+def rules_beyond(places, usual, from_the_end):
+    """In the form of FAULTS: what a run does at places that another run does not come to, or not so often;
+    the first calls of each, or the last."""
+    most = 12
+    known, rules = {(place.function.name, place.offset): place.calls for place in usual}, []
+    for place in places:
+        if place.calls <= known.get((place.function.name, place.offset), 0) or place.function.name in NEVER or \
+                place.function.is_memory:
+            continue
+        first = max(place.calls - most, 0) + 1 if from_the_end else 1
+        rules += [place.rule(call, action) for call in range(first, min(first + most, place.calls + 1))
+                  for action in actions_of(place.function.name)]
+    return rules

@@ -74,13 +74,43 @@ TEST_F(RunFolderTest, SaysWhereItCannotBe) {
 
 TEST_F(RunFolderTest, FirstToClaimIsTheRank) {
   const RunFolder folder = make();
-  EXPECT_EQ(claim_rank(folder, 0, 100), 0);
-  EXPECT_EQ(claim_rank(folder, 1, 101), 0);
+  EXPECT_EQ(claim_rank(folder, 0, getpid()), 0);
+  EXPECT_EQ(claim_rank(folder, 1, getppid()), 0);
   EXPECT_EQ(claim_rank(folder, 0, 102), 1);
   EXPECT_EQ(claim_rank(folder, 0, 103), 2);
-  EXPECT_EQ(claim_rank(folder, 0, 100), 0) << "the same process, after an exec";
+  EXPECT_EQ(claim_rank(folder, 0, getpid()), 0) << "the same process, after an exec";
   EXPECT_EQ(claim_rank(folder, 0, 102), 1);
   EXPECT_EQ(claim_rank({}, 0, 104), 0) << "nobody to meet";
+}
+
+// A pid that no process has.
+constexpr int nobody = 1 << 23;
+
+TEST_F(RunFolderTest, WhoIsKilledBeforeItHasARingGivesItsRankAway) {
+  const RunFolder folder = make();
+  EXPECT_EQ(claim_rank(folder, 0, nobody), 0);
+  EXPECT_EQ(claim_rank(folder, 1, nobody + 1), 0);
+  be_first(folder, "output");
+  EXPECT_EQ(claim_rank(folder, 0, getpid()), 0);
+  EXPECT_FALSE(has_been(folder, "output")) << "all of the dead run is gone";
+  EXPECT_EQ(claim_rank(folder, 1, nobody + 2), 0);
+  EXPECT_EQ(std::distance(fs::directory_iterator(users()), {}), 1) << "nothing of it is left";
+}
+
+TEST_F(RunFolderTest, ARankWithoutARingYetKeepsItsRun) {
+  const RunFolder folder = make();
+  EXPECT_EQ(claim_rank(folder, 1, getpid()), 0);
+  EXPECT_EQ(claim_rank(folder, 0, nobody), 0);
+  EXPECT_EQ(claim_rank(folder, 0, getppid()), 1);
+}
+
+TEST_F(RunFolderTest, ManyWorkersClaimInARow) {
+  const RunFolder folder = make();
+  ASSERT_EQ(claim_rank(folder, 0, getpid()), 0);
+  for (int number = 1; number < 300; ++number) {
+    ASSERT_EQ(claim_rank(folder, 0, nobody + number), number);
+  }
+  EXPECT_EQ(claim_rank(folder, 0, nobody + 50), 50) << "the same process, after an exec";
 }
 
 TEST_F(RunFolderTest, NamesAFreshRing) {
