@@ -86,7 +86,7 @@ class Machine:
             "PATH": f"{self.root}/stubs:/usr/bin:/bin", "HOME": str(self.root),
             "MACHINE": str(self.root), "CUDA_HOME": str(cuda_home), **variables}
         return subprocess.run([self.root / "packaging/setup"], env=environment, text=True,
-                              stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=100)
 
     def read(self, name):
         path = self.root / name
