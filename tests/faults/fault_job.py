@@ -56,6 +56,19 @@ def run_bounded(command, variables, folder):
         return Ended(code, out.read().decode(errors="replace"), err.read().decode(errors="replace"), wall_s)
 
 
+def processes_with(word):
+    """Whose command line names it: a keeper is in a session of its own."""
+    found = []
+    for folder in pathlib.Path("/proc").iterdir():
+        try:
+            words = (folder / "cmdline").read_bytes() if folder.name.isdigit() else b""
+        except OSError:
+            continue
+        if str(word).encode() in words:
+            found.append(int(folder.name))
+    return found
+
+
 class Place:
     """A working folder and one for rings."""
 
@@ -68,6 +81,7 @@ class Place:
         return self
 
     def __exit__(self, *_):
+        self.end_keepers(0)
         shutil.rmtree(self.path, ignore_errors=True)
         shutil.rmtree(self.rings, ignore_errors=True)
         self.table.unlink(missing_ok=True)
@@ -85,6 +99,18 @@ class Place:
     def run(self, command, preload=(LIBRARY, FAULTS), faults="", **more):
         return run_bounded(command, self.variables(preload, faults, **more), self.path)
 
+    def end_keepers(self, patience_s):
+        """Whether they ended by themselves."""
+        deadline = time.monotonic() + patience_s
+        while (left := processes_with(self.rings)) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        return not left
+
     def files(self):
         """Name → bytes of all that lies in the working folder."""
         return {str(path.relative_to(self.path)): path.read_bytes()
@@ -100,7 +126,7 @@ class Traces:
     def __init__(self, files):
         self.broken, self.contents = {}, {}
         for name, data in files.items():
-            if not name.startswith("out/"):
+            if not name.startswith("out/") and "/traces/" not in name or name.endswith(".log"):
                 continue
             shown = re.sub(r"-pid\d+", "-pid", name)
             try:

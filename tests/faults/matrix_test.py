@@ -3,9 +3,11 @@
 each cell of the table the job is the same as without the agent, what is wrong is said, and the files
 that are there are whole.
 
-usage: matrix_test.py BUILD_FOLDER DEPS_FOLDER [--all] [--memory] [--only FUNCTION] [SCENARIO ...]
-  --all      each call of each place, not only the first, the second and all of them
-  --memory   malloc and its like too: every 20th call; with --all every one
+usage: matrix_test.py BUILD_FOLDER DEPS_FOLDER [--all | --count] [--memory] [--only FUNCTION] [SCENARIO ...]
+  --all      each call of each place, not only the first, the second and all of them; in each scenario,
+             not only in the first that has the place
+  --count    how many cells that would be
+  --memory   malloc and its like alone: 30 of its calls; with --all each
   --only     functions that match, as in --only '^(open|mmap)$'"""
 
 import collections
@@ -24,6 +26,9 @@ from scenarios import JOB, TOOL, scenarios
 
 WORKERS = 4  # they mostly sleep
 MEMORY = ("malloc", "calloc", "realloc", "aligned_alloc", "strdup")
+MEMORY_CALLS = 30
+# A clock is read, or an event awaited, thousands of times in one place: these are spread over a run.
+MOST_CALLS = 40
 
 
 class Cell:
@@ -44,18 +49,18 @@ class Cell:
 
 def calls_of(place, options):
     """(the how-manieth call, and all that follow?)"""
+    is_whole = "--all" in options or "--count" in options
     if place.function.name in MEMORY:
-        step = 1 if "--all" in options else 20
+        step = 1 if is_whole else max(1, place.calls // MEMORY_CALLS)
         return [(call, lasts) for call in range(1, place.calls + 1, step) for lasts in (False, True)]
-    last = place.calls if "--all" in options else min(place.calls, 2)
-    return [(call, False) for call in range(1, last + 1)] + [(1, True)]
+    step = max(1, place.calls // MOST_CALLS)
+    calls = range(1, place.calls + 1, step) if is_whole else range(1, min(place.calls, 2) + 1)
+    return [(call, False) for call in calls] + [(1, True)]
 
 
 def is_wanted(place, options, only):
-    if place.function.name in MEMORY:
-        return "--memory" in options and re.search(only, place.function.name)
-    # Reading a clock is done thousands of times in one place.
-    return re.search(only, place.function.name)
+    is_memory = place.function.name in MEMORY
+    return is_memory == ("--memory" in options) and re.search(only, place.function.name)
 
 
 def undisturbed(scenario):
@@ -65,6 +70,9 @@ def undisturbed(scenario):
         bare_files = place.files()
     with Place() as place:
         ended = scenario.run(place)
+        if scenario.keeps and not place.end_keepers(outcome.KEEPER_PATIENCE_S):
+            print(f"FAILED: {scenario.name} without faults: the keeper did not end")
+            sys.exit(1)
         places = read_places(place.table)
         expected = outcome.Expected(bare, bare_files, place.files())
         left = place.left_in_memory() if scenario.name not in ("merge", "merge to gzip", "check") else []
@@ -80,6 +88,8 @@ def run_cell(cell, expected):
     with Place() as place:
         ended = scenario.run(place, cell.rule())
         cell.was_reached = any(seen.hits for seen in read_places(place.table))
+        if scenario.keeps and not place.end_keepers(outcome.KEEPER_PATIENCE_S):
+            cell.problems.append("the keeper did not end")
         left, recovered, left_then = place.left_in_memory(), None, []
         if left:
             recovered = place.run([TOOL, "recover", "--all"], preload=(), TRACEAGENT_RING_FOLDER=place.rings)
@@ -91,12 +101,12 @@ def run_cell(cell, expected):
         cell.problems.append(f"took {ended.wall_s:.0f} s")
     if scenario.is_tool:
         cell.problems += outcome.tool_problems(ended)
-        cell.problems += outcome.tool_file_problems(scenario, ended, traces, files, recovered, cell)
+        cell.problems += outcome.tool_file_problems(scenario, ended, traces, files, left, cell)
     else:
-        cell.problems += outcome.job_problems(expected, ended, files)
-        cell.problems += outcome.line_problems(ended)
+        cell.problems += outcome.job_problems(expected, ended, files, cell)
+        cell.problems += outcome.line_problems(ended, scenario, cell.place.function.is_memory)
         cell.problems += outcome.trace_problems(expected, ended, traces, cell.action)
-        cell.problems += outcome.left_problems(ended, left, recovered, left_then)
+        cell.problems += outcome.left_problems(ended, scenario, left, recovered, left_then)
     return cell
 
 
@@ -113,6 +123,8 @@ def run_again_if_bad(cell, expected):
 def cells_of(scenario, places, known, options, only):
     for place in places:
         key = (scenario.object, place.function.name, place.offset)
+        if options & {"--memory", "--all", "--count"}:
+            key += (scenario.name,)
         if key in known or not is_wanted(place, options, only):
             continue
         known.add(key)
@@ -138,14 +150,19 @@ def main():
         need(path, path.name)
     words = list(ARGUMENTS)
     only = words.pop(words.index("--only") + 1) if "--only" in words else ""
-    options = [word for word in words if word.startswith("--")]
+    options = {word for word in words if word.startswith("--")}
     pattern = "|".join(f"^{word}$" for word in words if not word.startswith("--"))
     known, done, began = set(), [], time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
         for scenario in scenarios(pattern):
             expected, places = undisturbed(scenario)
             cells = list(cells_of(scenario, places, known, options, only))
+            if "--count" in options:
+                print(f"{scenario.name}: {len(cells)} cells")
+                continue
             done += pool.map(lambda cell: run_again_if_bad(cell, expected), cells)
+    if "--count" in options:
+        return 0
     show(done, {path: Names(path) for path in (LIBRARY, TOOL)})
     bad = [cell for cell in done if cell.problems]
     for cell in bad:

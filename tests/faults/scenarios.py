@@ -13,6 +13,16 @@ OPTIONS = {"TRACEAGENT_RUN_NAME": "job", "TRACEAGENT_OUTPUT_FOLDER": "out",
            "TRACEAGENT_STEP_MARK": "call:cudaDeviceSynchronize",
            "TRACEAGENT_SCHEDULE": "wait=1,warmup=1,active=2,repeat=2", "TRACEAGENT_RING_SIZE": "2MiB",
            "TRACEAGENT_EXIT_TIMEOUT": "3s", "TRACEAGENT_MERGE_TIMEOUT": "3s"}
+# The same as a file; its place in the environment of the run.
+OPTIONS_FILE = "options.yaml"
+OPTIONS_TEXT = """run_name: job
+output: {folder: out}
+step: {mark: "call:cudaDeviceSynchronize"}
+schedule: {wait: 1, warmup: 1, active: 2, repeat: 2}
+ring: {size: 2MiB}
+exit: {timeout: 3s}
+merge: {timeout: 3s}
+"""
 # Dies when the file of its second window is whole and has no name yet: after the first one's and
 # the child's.
 KILLED_AT_THE_END = "renameat2#3=kill"
@@ -25,14 +35,20 @@ class Scenario:
     object: object  # whose calls fail
     options: dict = dataclasses.field(default_factory=dict)
     before: str = None  # faults of a job that is run first, without a recording
+    processes: int = 2  # that the agent is in
+    has_file: bool = False  # of options
+    keeps: bool = False  # a process that is to end after the job
 
     @property
     def is_tool(self):
         return self.object == TOOL
 
     def run(self, place, faults=""):
+        if self.has_file:
+            (place.path / OPTIONS_FILE).write_text(OPTIONS_TEXT)
+            return place.run(self.command, faults=faults, TRACEAGENT_CONFIG=OPTIONS_FILE)
         if not self.is_tool:
-            return place.run(self.command, faults=faults, **OPTIONS, **self.options)
+            return place.run(self.command, faults=faults, **OPTIONS | self.options)
         place.run([JOB], faults=self.before, **OPTIONS)
         place.table.unlink(missing_ok=True)
         return place.run(self.command, preload=(FAULTS,), faults=faults)
@@ -45,6 +61,14 @@ def scenarios(pattern=""):
     zipped = {"TRACEAGENT_OUTPUT_GZIP": "true", "TRACEAGENT_OUTPUT_OVERWRITE": "true"}
     known = [Scenario("job", [JOB], LIBRARY), Scenario("child killed", [JOB, "child_killed"], LIBRARY),
              Scenario("gzip", [JOB], LIBRARY, zipped),
+             Scenario("options file", [JOB], LIBRARY, has_file=True),
+             Scenario("overwrite", [JOB], LIBRARY, {"TRACEAGENT_RING_FULL": "overwrite"}),
+             Scenario("terminated", [JOB, "terminated"], LIBRARY, {"TRACEAGENT_SIGNALS": "TERM"}),
+             Scenario("keeper", [JOB], LIBRARY, {"TRACEAGENT_KEEPER": "true"}, keeps=True),
+             Scenario("2 ranks", [JOB, "ranks", 2], LIBRARY),
+             Scenario("4 ranks", [JOB, "ranks", 4], LIBRARY, processes=4),
+             # Who recovers says what is its own and what is the dead rank's.
+             Scenario("rank killed", [JOB, "ranks_killed", 2], LIBRARY, processes=4),
              Scenario("recover", [TOOL, "recover", "--all"], TOOL, before=KILLED_AT_THE_END),
              Scenario("merge", [TOOL, "merge", "out", "-o", "merged.json"], TOOL, before=""),
              Scenario("merge to gzip", [TOOL, "merge", "out", "-o", "merged.json.gz"], TOOL, before=""),

@@ -2,7 +2,11 @@
 // in which the first is written, a thread, a forked child that makes calls of its own, a file of
 // the job's. It ends with 3, and says so where a call changed errno.
 //
-//   small_job [child_killed]      the child dies of SIGKILL after its calls
+//   small_job                     alone
+//   small_job child_killed        its child dies of SIGKILL after its calls
+//   small_job terminated          ends by the SIGTERM that it sends itself in its eighth step
+//   small_job ranks N             N of it, without children: each a rank of the job
+//   small_job ranks_killed N      the last of these dies of SIGKILL in its eighth step
 #include <cuda_runtime_api.h>
 #include <fcntl.h>
 #include <nccl.h>
@@ -13,8 +17,11 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "tests/programs/kernel.hpp"
 
@@ -24,6 +31,7 @@ namespace {
 constexpr int steps = 10;
 constexpr int pause_us = 3000;  // the warm-up is long enough to switch CUPTI on
 constexpr int fork_after = 5;   // and a longer pause, in which the first window is written
+constexpr int end_after = 7;    // where it is to die: after the second window
 constexpr int unusual_errno = 4711;
 int changed = 0;
 
@@ -76,21 +84,29 @@ void fork_child(bool is_killed) {
   std::printf("child %d\n", is_waited ? status : -1);
 }
 
-void write_file(int step) {
-  const int file = open("own.txt", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+void write_file(const char* name, int step) {
+  const int file = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   dprintf(file, "step %d\n", step);
   close(file);
 }
 
-int run(std::string_view how) {
+struct Way {
+  const char* file = "own.txt";
+  bool has_child = true;
+  bool child_is_killed = false;
+  int last_signal = 0;
+};
+
+int run(const Way& way) {
   const Kernel kernel("small");
   {
     const Device device;
     for (int step = 0; step < steps; ++step) {
       device.step(kernel);
-      write_file(step);
+      write_file(way.file, step);
       usleep(step == fork_after ? 15 * pause_us : pause_us);
-      if (step == fork_after) fork_child(how == "child_killed");
+      if (step == fork_after && way.has_child) fork_child(way.child_is_killed);
+      if (step == end_after && way.last_signal != 0) std::raise(way.last_signal);
     }
     check("free", [&] { return cudaFree(device.memory); });
   }
@@ -98,7 +114,40 @@ int run(std::string_view how) {
   return 3;
 }
 
+// Makes no call itself: it is what a launcher is.
+int run_ranks(int count, bool last_is_killed) {
+  const std::string size = std::to_string(count);
+  std::vector<pid_t> ranks;
+  for (int rank = 0; rank < count; ++rank) {
+    ranks.push_back(fork());
+    if (ranks.back() != 0) continue;
+    const std::string number = std::to_string(rank);
+    for (const char* name : {"RANK", "LOCAL_RANK"}) setenv(name, number.c_str(), 1);
+    for (const char* name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}) setenv(name, size.c_str(), 1);
+    const std::string file = "own" + number + ".txt";
+    const bool is_killed = last_is_killed && rank == count - 1;
+    std::exit(run({file.c_str(), false, false, is_killed ? SIGKILL : 0}));
+  }
+  for (const pid_t rank : ranks) {
+    int status = 0;
+    const bool is_waited = rank > 0 && waitpid(rank, &status, 0) == rank;
+    std::printf("rank %d\n", is_waited ? status : -1);
+  }
+  return 3;
+}
+
+int run_as_told(std::string_view how, int count) {
+  if (how == "ranks" || how == "ranks_killed") return run_ranks(count, how == "ranks_killed");
+  Way way;
+  way.child_is_killed = how == "child_killed";
+  way.last_signal = how == "terminated" ? SIGTERM : 0;
+  return run(way);
+}
+
 }  // namespace
 }  // namespace traceagent::programs
 
-int main(int argc, char** argv) { return traceagent::programs::run(argc > 1 ? argv[1] : ""); }
+int main(int argc, char** argv) {
+  return traceagent::programs::run_as_told(argc > 1 ? argv[1] : "",
+                                           argc > 2 ? std::atoi(argv[2]) : 1);
+}
