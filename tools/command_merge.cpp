@@ -1,12 +1,14 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
 #include "agent/trace/merge.hpp"
 #include "tools/command_line.hpp"
 #include "tools/losses.hpp"
+#include "tools/temporary_files.hpp"
 #include "tools/trace_files.hpp"
 #include "tools/unfinished_ranks.hpp"
 
@@ -78,6 +80,8 @@ int merge_files(const MergeArguments& arguments) {
   if (watched) {
     options.progress = show_progress;
   }
+  // Of merges that were killed.
+  remove_old_temporaries(std::filesystem::path(arguments.output).parent_path().string());
   const trace::MergeReport report = trace::merge(files.paths, arguments.output, options);
   if (watched) {
     std::fprintf(stderr, "\r\033[K");

@@ -13,6 +13,7 @@
 #include "tools/losses.hpp"
 #include "tools/node_files.hpp"
 #include "tools/run_watch.hpp"
+#include "tools/temporary_files.hpp"
 
 namespace traceagent::tools {
 
@@ -89,6 +90,7 @@ bool recover_run(const std::vector<std::string>& rings, const RecoverArguments& 
       folders.insert(fs::path(file).parent_path().string());
     }
   }
+  for (const std::string& folder : folders) remove_old_temporaries(folder);
   if (!arguments.no_merge && is_whole_dead_run(rings)) {
     if (!join_ranks(rings, folders)) return false;
   } else {
