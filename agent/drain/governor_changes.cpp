@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "agent/event/own_heap.hpp"
 #include "config/units.hpp"
 
 namespace traceagent::drain {
@@ -111,9 +112,11 @@ JsonObject governor_object(const ring::Ring& ring, const event::TickConverter& c
       .add("busiest_thread_percent", percent(block.thread_millionths))
       .add("own_threads_percent", percent(block.own_cpu_millionths))
       .add("ns_per_event", block.ns_per_1000_events.load(std::memory_order_relaxed) / 1000.0);
-  if (const auto heap = block.heap_bytes.load(std::memory_order_relaxed); heap != 0) {
-    object.add("heap_bytes", heap);
-  }
+  // Of a process that is dead, what it last noted.
+  const auto heap = std::max<std::uint64_t>(
+      block.heap_bytes.load(std::memory_order_relaxed),
+      static_cast<std::uint64_t>(event::own_heap.most_bytes.load(std::memory_order_relaxed)));
+  object.add("heap_bytes", heap);
   if (const auto disk = block.disk_bytes.load(std::memory_order_relaxed); disk != 0) {
     object.add("disk_bytes", disk);
   }

@@ -8,9 +8,11 @@
 
 #include "agent/drain/governor_changes.hpp"
 #include "agent/drain/own_cost.hpp"
+#include "agent/event/own_heap.hpp"
 #include "agent/event/thread_cpu.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
+#include "agent/process/memory_budget.hpp"
 #include "agent/process/notices.hpp"
 #include "config/units.hpp"
 
@@ -109,6 +111,9 @@ Governor::Governor(Agent& agent)
       ns_per_event_(drain::measured_ns_per_event(ns_per_tick_) * calls_to_floor),
       ns_per_heard_call_(usual_ns_per_heard_call),
       cpus_(usable_cpus(agent.identity.local_world_size)) {
+  event::own_heap.limit_bytes.store(
+      heap_limit_bytes(agent.options, agent.ring.ring.header().file_bytes),
+      std::memory_order_relaxed);
   block_.budget_millionths.store(static_cast<std::uint32_t>(agent.options.budget_overhead),
                                  std::memory_order_relaxed);
   block_.ns_per_1000_events.store(static_cast<std::uint32_t>(ns_per_event_ * 1000),
@@ -142,6 +147,9 @@ void Governor::look(std::uint64_t now_ns) noexcept {
   const bool cpu_changed = cpu_.look(now_ns, own_cpu_cost_ns());
   block_.thread_millionths.store(in_millionths(door_.spent_share()), std::memory_order_relaxed);
   block_.own_cpu_millionths.store(in_millionths(cpu_.spent_share()), std::memory_order_relaxed);
+  block_.heap_bytes.store(
+      static_cast<std::uint64_t>(event::own_heap.most_bytes.load(std::memory_order_relaxed)),
+      std::memory_order_relaxed);
   if (is_stopped_) return;
   if (door_changed) apply(BudgetKind::door);
   if (cpu_changed) apply(BudgetKind::cpu);

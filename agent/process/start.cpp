@@ -30,6 +30,7 @@
 #include "agent/process/fork.hpp"
 #include "agent/process/keeper.hpp"
 #include "agent/process/library.hpp"
+#include "agent/process/memory_budget.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/process/output_folder.hpp"
 #include "agent/process/own_thread.hpp"
@@ -206,10 +207,12 @@ std::unique_ptr<Agent> make_agent() {
     return nullptr;
   }
   RingOfNobody ring(*made);
+  const std::string fitted = fit_memory(made->options);
   const bool has_ring = make_ring(*made);
   if (made->speaks_for_node()) {
     for (const config::Problem& problem : loaded.problems) say_problem(problem.line);
     for (const std::string& problem : made->identity.problems) say_problem(problem);
+    if (!fitted.empty()) say_result(fitted);
     for (const std::string& problem : check_values(made->options)) say_problem(problem);
   }
   if (!has_ring) return nullptr;

@@ -10,6 +10,7 @@
 #include "agent/door/nvtx.hpp"
 #include "agent/drain/window_events.hpp"
 #include "agent/event/clock_anchor.hpp"
+#include "agent/event/own_heap.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/loaded_libraries.hpp"
@@ -131,6 +132,12 @@ class OverwritingPaused {
   const bool was_on_;
 };
 
+drain::RankFileReport write_bounded(const ring::Ring& ring, const ring::Window& window,
+                                    const drain::RankFileOptions& options) {
+  const event::BoundedHeap bounded;
+  return drain::write_rank_file(ring, window, options);
+}
+
 }  // namespace
 
 // The window that did not fit, and what comes after it.
@@ -146,7 +153,29 @@ void WindowWriter::give_up_files(const std::string& path) {
   }
 }
 
-void WindowWriter::write(ring::Window& window) noexcept try {
+// Not for want of memory in the machine.
+bool WindowWriter::is_over_memory_budget(std::uint64_t refused_before) noexcept {
+  if (event::own_heap.refused.load(std::memory_order_relaxed) == refused_before) return false;
+  if (governor_ != nullptr) governor_->note_window_left_out();
+  if (failures_++ == 0 && is_spokesman(agent_, "memory")) {
+    say_problem(
+        "budget.memory: a window of the schedule was not written, since that would exceed it: "
+        "raise it, or record fewer steps");
+  }
+  return true;
+}
+
+void WindowWriter::write(ring::Window& window) noexcept {
+  const std::uint64_t refused_before = event::own_heap.refused.load(std::memory_order_relaxed);
+  try {
+    write_file(window, refused_before);
+  } catch (...) {
+    if (!is_over_memory_budget(refused_before)) say_out_of_memory();
+  }
+  window.state.store(WindowState::written, std::memory_order_release);
+}
+
+void WindowWriter::write_file(ring::Window& window, std::uint64_t refused_before) {
   ring::Header& header = agent_.ring.ring.header();
   // Once for each text: a run of days has more windows than the names have room for.
   const std::string description = agent_.tracker->description();
@@ -157,9 +186,11 @@ void WindowWriter::write(ring::Window& window) noexcept try {
   drain::RankFileOptions options;
   options.coverage = coverage();
   options.most_bytes = disk_room(agent_);
-  const drain::RankFileReport report = drain::write_rank_file(agent_.ring.ring, window, options);
+  const drain::RankFileReport report = write_bounded(agent_.ring.ring, window, options);
   if (report.is_too_large) {
     give_up_files(report.path);
+  } else if (!report.problem.empty() && is_over_memory_budget(refused_before)) {
+    return;
   } else if (!report.problem.empty()) {
     ++failures_;
     // Ranks of a node mostly share the reason: one of them says it, once.
@@ -177,14 +208,13 @@ void WindowWriter::write(ring::Window& window) noexcept try {
     events_ += report.events;
     if (governor_ != nullptr) governor_->note_written(report.bytes);
   }
-  window.state.store(WindowState::written, std::memory_order_release);
-} catch (...) {
-  if (++failures_ == 1) {
-    say_problem(
-        "out of memory: windows of the schedule are not written: their events are lost: raise the "
-        "job's limit (ulimit -v) or lower TRACEAGENT_RING_SIZE");
-  }
-  window.state.store(WindowState::written, std::memory_order_release);
+}
+
+void WindowWriter::say_out_of_memory() noexcept {
+  if (++failures_ != 1) return;
+  say_problem(
+      "out of memory: windows of the schedule are not written: their events are lost: raise the "
+      "job's limit (ulimit -v) or lower TRACEAGENT_RING_SIZE");
 }
 
 void WindowWriter::write_last() noexcept { write_closed(UINT64_MAX, false); }

@@ -39,6 +39,9 @@ class WindowWriter {
   void give_up_files(const std::string& path);
   bool is_put_off(ring::Window& window) noexcept;
   void write(ring::Window& window) noexcept;
+  void write_file(ring::Window& window, std::uint64_t refused_before);
+  bool is_over_memory_budget(std::uint64_t refused_before) noexcept;
+  void say_out_of_memory() noexcept;
   trace::JsonObject coverage() const;
 
   Agent& agent_;

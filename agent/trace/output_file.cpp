@@ -61,7 +61,8 @@ bool OutputFile::open(const std::string& path, const OutputOptions& options) {
     remember("refused to replace a trace", EEXIST);
     return false;
   }
-  buffer_.reset(static_cast<char*>(std::malloc(buffer_bytes)));
+  // By our operator new, which counts.
+  buffer_.reset(static_cast<char*>(::operator new(buffer_bytes, std::nothrow)));
   if (options.gzip) {
     gzip_.reset(new (std::nothrow) GzipMembers(options.gzip_level));
   }

@@ -64,7 +64,7 @@ class OutputFile {
 
  private:
   struct Free {
-    void operator()(char* memory) const { std::free(memory); }
+    void operator()(char* memory) const { ::operator delete(memory); }
   };
 
   bool open_temporary();

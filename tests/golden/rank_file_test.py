@@ -14,7 +14,7 @@ ENVIRONMENT = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": f"{BUILD}/sim/lib"
                "TRACEAGENT_DOORS_CUPTI": "false"}  # device times have tests of their own
 # What differs from run to run, and the options, which have a test of their own.
 VARYING = [(r'"options": \{.*\}(?=, "coverage")', '"options": {}'), (r'("(?:ts|dur)":)[\d.]+', r"\1TIME"),
-           (r'("(?:\w+_ns|begin_ticks|baseTimeNanoseconds|clock_sync_\w+|ns_per_\w+|percent_of_window|busiest_thread_percent|own_threads_percent|anchors|ring_bytes)": ?)[\d.e+-]+', r"\1TIME"),
+           (r'("(?:\w+_ns|begin_ticks|baseTimeNanoseconds|clock_sync_\w+|ns_per_\w+|heap_bytes|percent_of_window|busiest_thread_percent|own_threads_percent|anchors|ring_bytes)": ?)[\d.e+-]+', r"\1TIME"),
            # Functions found so far: the program goes on while its window is written.
            (r'("functions": )\d+', r"\1COUNT"),
            (r'("(?:version|host|run_key|ticks)": ?)"[^"]*"', r'\1"TEXT"'), (r'"labels":"[^"]*"', '"labels":"TEXT"'),

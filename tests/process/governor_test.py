@@ -18,7 +18,7 @@ from jobs import PROGRAMS, TRACEAGENT, Checks, Place
 from places import ARGUMENTS
 
 SCRIPT = "kernels: {default: 0us}\ncopies: {latency: 0us}\n"
-PATIENCE_S = 200
+PATIENCE_S = 400
 # The agent's own threads have the same budget, which is theirs alone.
 OF_THREADS = {"device work", "windows"}
 ALL_CALLS_AGAIN = r"busiest thread's time.*(it leaves out device work(, windows)?|everything is recorded again)$"
@@ -35,11 +35,11 @@ ONE_WINDOW = {"TRACEAGENT_STEP_MARK": "every:100ms",
 class Noisy:
     """The program, told what to do by its standard input; what the agent says is read meanwhile."""
 
-    def __init__(self, place, pause_us=0, **variables):
+    def __init__(self, place, pause_us=0, launches=None, **variables):
         (place.path / "script.yaml").write_text(SCRIPT)
         # A session of its own: whatever happens, nothing of it outlives the test.
         self.process = subprocess.Popen(
-            [PROGRAMS / "noisy", str(pause_us)], cwd=place.path, start_new_session=True, text=True,
+            [PROGRAMS / "noisy", str(pause_us), *([str(launches)] if launches else [])], cwd=place.path, start_new_session=True, text=True,
             env=place.agent(SIMGPU_SCRIPT=place.path / "script.yaml", **variables),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.lines, self.out = [], ""
@@ -66,10 +66,11 @@ class Noisy:
         self.process.stdin.write(word + "\n")
         self.process.stdin.flush()
 
-    def end(self):
+    def end(self, at_once=True):
         """Its exit code."""
-        with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.close()
+        if at_once:
+            with contextlib.suppress(BrokenPipeError):
+                self.process.stdin.close()
         code = self.process.wait(timeout=PATIENCE_S)
         for reader in self.readers:
             reader.join(timeout=PATIENCE_S)
@@ -154,7 +155,7 @@ def test_door(checks):
 def test_comes_back(checks):
     """A program that was noisy at its start alone gets full detail again."""
     # What is spent before the governor looks, on a busy machine late, has to be saved again.
-    with Place() as place, Noisy(place, pause_us=2000, **ONE_WINDOW) as noisy:
+    with Place() as place, Noisy(place, pause_us=10000, **ONE_WINDOW) as noisy:
         checks.check(noisy.wait_for("leaves out launches"), f"nothing was left out: {noisy.lines}")
         noisy.tell("quiet")
         checks.check(noisy.wait_for(ALL_CALLS_AGAIN), f"never again: {noisy.lines}")
@@ -196,6 +197,30 @@ def test_disk(checks):
         words = said[1].split(": ")[-1].split()
         merged = subprocess.run([str(TRACEAGENT), *words[1:]], capture_output=True, text=True, timeout=PATIENCE_S)
         checks.check(words[0] == "traceagent" and merged.returncode == 0, f"{words}: {merged.stderr}")
+
+
+def test_memory(checks):
+    """Ring and buffers made to fit; a window that would need more memory is not written, and said."""
+    huge = {"TRACEAGENT_BUDGET_OVERHEAD": "0", "TRACEAGENT_BUDGET_MEMORY": "40MiB",
+            "TRACEAGENT_DOORS_CUPTI": "true", "TRACEAGENT_RING_SIZE": "64MiB"}
+    with Place() as place, Noisy(place, pause_us=10000, **{**ONE_WINDOW, **huge}) as noisy:
+        fitted = r"budget.memory: 40MiB: ring.size is 14MiB instead of 64MiB, device.buffers 10MiB instead of 16MiB"
+        checks.check(noisy.wait_for(fitted), f"not said: {noisy.lines}")
+        time.sleep(0.2)
+        checks.check(noisy.end() == 3, "the program's own exit code is lost")
+        trace = rank_trace(place)
+        if checks.check(trace is not None, f"one rank file: {place.files()} {noisy.lines}"):
+            said = trace["traceagent"]
+            checks.check(said["ring_bytes"] <= 15 << 20, f"a ring of {said['ring_bytes']} bytes")
+            checks.check(0 < said["governor"]["heap_bytes"] <= 16 << 20, f"heap: {said['governor']}")
+    # 100,000 kernels and their calls need 24 MB while they are written; 16 MiB are left.
+    tight = {**huge, "TRACEAGENT_BUDGET_MEMORY": "41MiB", "TRACEAGENT_RING_SIZE": "24MiB",
+             "TRACEAGENT_DEVICE_BUFFERS": "1MiB"}
+    with Place() as place, Noisy(place, launches=100_000, **{**ONE_WINDOW, **tight}) as noisy:
+        checks.check(noisy.end(at_once=False) == 3, "the program's own exit code is lost")
+        checks.check(any(re.match("traceagent: budget.memory: a window .* not written", line)
+                         for line in noisy.lines), f"not said: {noisy.lines}")
+        checks.check(not any(name.endswith(".json") for name in place.files()), f"files: {place.files()}")
 
 
 def main():

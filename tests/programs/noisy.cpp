@@ -2,11 +2,12 @@
 // them, until its standard input says otherwise: "quiet\n" is a call in a while, "loud\n" is loud
 // again, its end is the end. Prints what it did.
 //
-//   noisy [PAUSE_US after a thousand launches]
+//   noisy [PAUSE_US after a thousand launches [LAUNCHES: then it ends by itself]]
 #include <nvtx3/nvToolsExt.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -50,10 +51,11 @@ void beat(void* memory, Done& done) {
   ++done.ranges;
 }
 
-Done make_noise(void* memory, const std::atomic<Mood>& mood, useconds_t loud_pause_us) {
+Done make_noise(void* memory, const std::atomic<Mood>& mood, useconds_t loud_pause_us,
+                unsigned long most_launches) {
   constexpr int launches_per_beat = 1000;
   Done done;
-  for (Mood now = mood; now != Mood::over; now = mood) {
+  for (Mood now = mood; now != Mood::over && done.launches < most_launches; now = mood) {
     beat(memory, done);
     const int launches = now == Mood::loud ? launches_per_beat : 1;
     for (int i = 0; i < launches; ++i) {
@@ -68,15 +70,20 @@ Done make_noise(void* memory, const std::atomic<Mood>& mood, useconds_t loud_pau
   return done;
 }
 
-int run(useconds_t loud_pause_us) {
+int run(useconds_t loud_pause_us, unsigned long most_launches) {
   void* memory = nullptr;
   if (cudaMalloc(&memory, 64) != cudaSuccess) {
     return 1;
   }
   std::atomic<Mood> mood{Mood::loud};
-  std::thread listener(listen, std::ref(mood));
-  const Done done = make_noise(memory, mood, loud_pause_us);
-  listener.join();
+  std::thread listener;
+  if (most_launches == ULONG_MAX) {
+    listener = std::thread(listen, std::ref(mood));
+  }
+  const Done done = make_noise(memory, mood, loud_pause_us, most_launches);
+  if (listener.joinable()) {
+    listener.join();
+  }
   std::printf("launches %lu copies %lu queries %lu ranges %lu\n", done.launches, done.copies,
               done.queries, done.ranges);
   return cudaFree(memory) == cudaSuccess ? 3 : 1;  // what a wrapper could lose
@@ -87,5 +94,6 @@ int run(useconds_t loud_pause_us) {
 
 int main(int argc, char** argv) {
   const int pause_us = argc > 1 ? std::atoi(argv[1]) : 0;
-  return traceagent::programs::run(static_cast<useconds_t>(pause_us));
+  const unsigned long launches = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : ULONG_MAX;
+  return traceagent::programs::run(static_cast<useconds_t>(pause_us), launches);
 }

@@ -140,8 +140,10 @@ TEST(Load, EveryOptionHasItsVariable) {
         value = "2%";
         break;
       case OptionType::bytes:
-      case OptionType::nullable_bytes:
         value = "2MiB";
+        break;
+      case OptionType::nullable_bytes:
+        value = "32MiB";
         break;
       case OptionType::duration:
         value = "7s";
