@@ -3,6 +3,7 @@
 // LAST_INPUT is a file that holds the bytes of the run at hand: those of the crash, after one.
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -97,6 +98,20 @@ class Changes {
   std::minstd_rand random_{20260101};
 };
 
+// What libFuzzer is told by -rss_limit_mb: a hostile input must not make its reader take more.
+bool took_too_much() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return false;  // a sanitizer keeps what was freed
+#else
+  constexpr long most_kib = 512 * 1024;
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  if (usage.ru_maxrss <= most_kib) return false;
+  std::fprintf(stderr, "took %ld MiB\n", usage.ru_maxrss / 1024);
+  return true;
+#endif
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -116,5 +131,5 @@ int main(int count, char** arguments) {
   Changes changes(seeds);
   for (; std::chrono::steady_clock::now() < end; ++runs) last.run(changes.next());
   std::printf("%llu runs of %zu seeds\n", static_cast<unsigned long long>(runs), seeds.size());
-  return 0;
+  return took_too_much() ? 1 : 0;
 }
