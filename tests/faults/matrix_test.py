@@ -105,7 +105,7 @@ def run_cell(cell, expected):
     else:
         cell.problems += outcome.job_problems(expected, ended, files, cell)
         cell.problems += outcome.line_problems(ended, scenario, cell.place.function.is_memory)
-        cell.problems += outcome.trace_problems(expected, ended, traces, cell.action)
+        cell.problems += outcome.trace_problems(expected, ended, scenario, traces, cell.action)
         cell.problems += outcome.left_problems(ended, scenario, left, recovered, left_then)
     return cell
 
