@@ -83,6 +83,8 @@ def account_file(process, counts, load):
             problem(f"thread {place}: events are missing in between: {thread}, from {begin}")
     marks = (min(last, page.steps_marked() - 1) - first + 1, last - first + 1)
     least, most = sum(low for low, _ in bounds) + marks[0], sum(high for _, high in bounds) + marks[1]
+    if lost and process.ending == "stopped" and last + 1 >= page.steps_begun():
+        most += 1  # the program's cudaFree, after its last step
     written = sum(found) + counts.marks
     if not least <= written + lost <= most:
         problem(f"steps {first} to {last}: {written} events written and {lost} dropped of {least}"
