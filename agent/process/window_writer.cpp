@@ -153,11 +153,22 @@ void WindowWriter::give_up_files(const std::string& path) {
   }
 }
 
+namespace {
+
+// Without memory nobody knows who has said it: better twice than never, or the job's end.
+bool may_say(const Agent& agent, const char* topic) noexcept try {
+  return is_spokesman(agent, topic);
+} catch (...) {
+  return true;
+}
+
+}  // namespace
+
 // Not for want of memory in the machine.
 bool WindowWriter::is_over_memory_budget(std::uint64_t refused_before) noexcept {
   if (event::own_heap.refused.load(std::memory_order_relaxed) == refused_before) return false;
   if (governor_ != nullptr) governor_->note_window_left_out();
-  if (failures_++ == 0 && is_spokesman(agent_, "memory")) {
+  if (failures_++ == 0 && may_say(agent_, "memory")) {
     say_problem(
         "budget.memory: a window of the schedule was not written, since that would exceed it: "
         "raise it, or record fewer steps");
