@@ -33,8 +33,8 @@ bool has_ended_or_is_ours(const char* thread_id) {
   return is_zombie || own == drain_thread_name || own == device_thread_name;
 }
 
-// A link that goes when a thread has ended. Without a descriptor, unlike all that follows: what the job
-// opens in this moment would get another number than without us.
+// A link that goes when a thread has ended. Without a descriptor, unlike all that follows: what the
+// job opens in this moment would get another number than without us.
 bool main_thread_lives() {
   const std::string link = "/proc/self/task/" + std::to_string(getpid()) + "/cwd";
   char first = 0;
