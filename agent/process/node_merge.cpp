@@ -32,6 +32,12 @@ bool has_seen_node_zero(const NodeView& node) {
 // merge_again: who merged died over it. leave: the run's folder goes, the merge is another's.
 enum class Part { none, merge, merge_again, leave };
 
+// A merge has been: whoever ends after it adds what it lacks.
+bool has_node_file(const Agent& agent) {
+  const drain::NamedFile node = drain::node_file_name(agent.ring.ring);
+  return node.problem.empty() && run_file(node.path, agent.identity.run_key).has_value();
+}
+
 // Local rank zero merges if it lives; else the last one out. Each process says `finished` before it
 // looks, so of the last two at least one sees the other gone; be_first() lets only one through.
 Part own_part(const Agent& agent, NodeView& node) {
@@ -42,7 +48,8 @@ Part own_part(const Agent& agent, NodeView& node) {
     return node.any_alive() ? Part::none : Part::merge_again;
   }
   if (has_seen_node_zero(node) || agent.trace_pid != agent.identity.rank) return Part::merge;
-  const bool is_elsewhere = node_zero_is_elsewhere(agent);
+  // Its file may also be one that was recovered, by a merge that came before this rank began.
+  const bool is_elsewhere = node_zero_is_elsewhere(agent) && !has_node_file(agent);
   // It may have begun here while this one waited: its ring must stay, and the merge is its own.
   node = look_at_node(agent);
   if (node.has_living_zero() || !node.all_gone()) return Part::none;

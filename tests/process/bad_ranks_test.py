@@ -138,6 +138,28 @@ def killed_ranks(bare):
         killed_rank(bare, victim)
 
 
+def killed_before_others_begin(bare):
+    """Local rank zero is dead, recovered and merged with its peer when the node's other ranks begin."""
+    what = "killed before others begin"
+    with Place() as place:
+        variables = place.ranks(4, TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_SCHEDULE="active=100,warmup=0")
+        running = [place.start([STEADY, 30, 10, 20_000], variables[0]),
+                   place.start([STEADY, 30, 10, 50_000], variables[1])]
+        for _ in range(600):
+            if len([name for name in place.left_in_memory() if name.endswith(".ring")]) == 2:
+                break
+            time.sleep(0.01)
+        time.sleep(0.2)
+        running[0].send_signal(signal.SIGKILL)
+        first = [end_of(process) for process in running]
+        four_ranks_in_node_file(place, "out/node0.json", f"{what}: the first two", (0, 1))
+        running = [place.start([STEADY, 20, 10], own) for own in variables[2:]]
+        results = first + [end_of(process) for process in running]
+        check([result.code for result in results] == [-9, 3, 3, 3], f"{what}: {results}")
+        four_ranks_in_node_file(place, "out/node0.json", what)
+        clean(place, what)
+
+
 def killed_while_waiting(bare):
     """Local rank zero has written its file and waits for its peer when it is killed."""
     with Place() as place:
@@ -192,4 +214,4 @@ def late_rank(bare):
 
 
 run_cases([same_rank, same_rank_before, separate_memory, slow_separate_memory, early_exit,
-           killed_ranks, killed_while_waiting, stopped_rank, late_rank])
+           killed_ranks, killed_before_others_begin, killed_while_waiting, stopped_rank, late_rank])
