@@ -92,9 +92,10 @@ class Flatness:
         return self._away(self.base)
 
     def peak_growth(self):
-        """Of the later half over the first. A turn in which no window was written has a low one."""
-        half = max(len(self.peaks) // 2, 1)
-        return max(self.peaks[-half:]) / max(self.peaks[:half]) - 1
+        """Of any turn over the first one in which a window was written: the others, whose peaks are no higher
+        than what is held at rest, would be too low a measure."""
+        writing = [peak for peak, base in zip(self.peaks, self.base) if peak > 1.05 * base]
+        return max(writing) / writing[0] - 1 if writing else 0
 
     def problems(self, allowed):
         if self.base_away() > allowed:
