@@ -33,6 +33,7 @@ bool LineReader::make_room() {
   }
   void* grown = std::realloc(buffer_.get(), capacity);
   if (grown == nullptr) {
+    has_no_memory_ = true;
     return false;
   }
   static_cast<void>(buffer_.release());
@@ -44,7 +45,7 @@ bool LineReader::make_room() {
 LineReader::Status LineReader::next_after_reading(std::string_view& line) {
   while (true) {
     if (!make_room()) {
-      return Status::too_long;
+      return has_no_memory_ ? Status::failed : Status::too_long;
     }
     const std::size_t searched = end_;
     std::size_t size = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -45,7 +46,7 @@ class LineReader {
 
   // Where the next line begins in the (uncompressed) text.
   [[nodiscard]] std::uint64_t offset() const { return buffer_offset_ + begin_; }
-  [[nodiscard]] int error_number() const { return file_.error_number(); }
+  [[nodiscard]] int error_number() const { return has_no_memory_ ? ENOMEM : file_.error_number(); }
   [[nodiscard]] std::uint64_t file_bytes_read() const { return file_.file_bytes_read(); }
   [[nodiscard]] std::uint64_t file_bytes() const { return file_.file_bytes(); }
   [[nodiscard]] std::size_t memory_bytes() const { return capacity_ + file_.memory_bytes(); }
@@ -64,6 +65,7 @@ class LineReader {
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
   std::uint64_t buffer_offset_ = 0;
+  bool has_no_memory_ = false;
 };
 
 }  // namespace traceagent::trace
