@@ -14,6 +14,7 @@ struct OwnHeap {
   // What is asked for above it within a BoundedHeap is refused (std::bad_alloc), and counted.
   std::atomic<std::int64_t> limit_bytes{INT64_MAX};
   std::atomic<std::uint64_t> refused{0};
+  std::atomic<std::int64_t> inherited_bytes{0};  // of the parent's, in a forked child
 };
 extern constinit OwnHeap own_heap;
 

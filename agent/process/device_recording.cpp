@@ -110,7 +110,7 @@ void DeviceRecording::loop() noexcept {
   while (stop_.load(std::memory_order_acquire) == 0) {
     const std::uint32_t seen = word_.load(std::memory_order_acquire);
     work();
-    own_cpu_ns_.store(event::thread_cpu_ns() + session_->callback_cpu_ns(),
+    own_cpu_ns_.store(event::thread_cpu_ns() - start_cpu_ns_ + session_->callback_cpu_ns(),
                       std::memory_order_relaxed);
     if (stop_.load(std::memory_order_acquire) == 0) sleep(seen);
   }
@@ -148,6 +148,8 @@ bool DeviceRecording::is_wanted() const noexcept {
 }
 
 bool DeviceRecording::may_be_wanted_soon() const noexcept {
+  // Left out, it must be off before the next window, however soon that is.
+  if (left_out_.load(std::memory_order_relaxed) != LeftOut::no) return false;
   return agent_->windows->state() != step::State::off && now_ns() - last_wanted_ns_ < linger_ns;
 }
 
@@ -183,7 +185,10 @@ void DeviceRecording::try_enable() noexcept try {
   device::CudaDriver driver;
   driver.look(door::true_dlsym());
   if (driver.is_loaded() && !driver.is_initialised()) return;
+  const std::uint64_t cpu_before_ns = event::thread_cpu_ns();
   const device::CuptiState got = session_->enable();
+  // CUPTI's own start, once: what it costs from then on is what can be left out.
+  if (start_cpu_ns_ == 0) start_cpu_ns_ = event::thread_cpu_ns() - cpu_before_ns;
   note_tried();
   was_refused_ = got != device::CuptiState::recording;
   is_refused_.store(was_refused_, std::memory_order_relaxed);

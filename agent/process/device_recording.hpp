@@ -99,6 +99,7 @@ class DeviceRecording {
   enum class LeftOut : std::uint8_t { no, from_next_window, at_once };
   std::atomic<LeftOut> left_out_{LeftOut::no};
   std::atomic<std::uint64_t> own_cpu_ns_{0};
+  std::uint64_t start_cpu_ns_ = 0;  // of CUPTI's first start
 
   std::array<Settling, ring::window_slots> settling_{};
   // begin_ticks of windows that are settled: they may still wait to be written.

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "agent/event/loader_walk.hpp"
+#include "agent/event/own_heap.hpp"
 #include "agent/process/death_signals.hpp"
 
 namespace traceagent::process {
@@ -14,6 +15,8 @@ void in_child() noexcept {
   // The descriptor of the parent's ring stays open: the job may have closed it and given its number
   // to a file of its own. The lock on it is the parent's alone.
   event::forget_loader_walks();
+  event::own_heap.inherited_bytes.store(event::own_heap.bytes.load(std::memory_order_relaxed),
+                                        std::memory_order_relaxed);
   forget_after_fork();
   unwatch_death_signals();
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "agent/drain/governor_changes.hpp"
 #include "agent/drain/own_cost.hpp"
@@ -25,8 +26,9 @@ using step::mask_of;
 
 namespace {
 
-// What a level of the door's budget leaves out. What step detection hears of it goes later: windows
-// without steps would be worth little.
+// What a level of the door's budget leaves out. What step detection hears of it goes later, and
+// never where it would lose count: its steps are those of other ranks, which leave out nothing.
+// Launches are heard in place of all that; it makes slices of time of them, and says so.
 struct DoorLevel {
   ClassMask left_out;
   ClassMask unheard;
@@ -40,7 +42,7 @@ constexpr std::array<DoorLevel, 6> door_levels = {{{0, 0},
                                                    {waits_and_copies, 0},
                                                    {launches, launches},
                                                    {launches | step::range_classes, launches},
-                                                   {step::all_classes, step::all_classes}}};
+                                                   {step::all_classes, launches}}};
 static_assert(step::call_class_count == 8, "the bits of ring::LeftOut follow these");
 constexpr std::uint32_t cpu_levels = 2;
 
@@ -66,6 +68,7 @@ step::BudgetRules door_rules(const config::Options& options) noexcept {
   step::BudgetRules rules;
   rules.share = static_cast<double>(options.budget_overhead) * millionth;
   rules.levels = door_levels.size() - 1;
+  rules.settle_ns = 1e8;  // some looks: the cost of a call that is only heard is sampled
   return rules;
 }
 
@@ -111,8 +114,13 @@ Governor::Governor(Agent& agent)
       ns_per_event_(drain::measured_ns_per_event(ns_per_tick_) * calls_to_floor),
       ns_per_heard_call_(usual_ns_per_heard_call),
       cpus_(usable_cpus(agent.identity.local_world_size)) {
+  const std::int64_t limit_bytes =
+      heap_limit_bytes(agent.options, agent.ring.ring.header().file_bytes);
+  // A forked child has what its parent's agent held too, and never gives it back.
+  const std::int64_t inherited_bytes =
+      event::own_heap.inherited_bytes.load(std::memory_order_relaxed);
   event::own_heap.limit_bytes.store(
-      heap_limit_bytes(agent.options, agent.ring.ring.header().file_bytes),
+      limit_bytes > INT64_MAX - inherited_bytes ? INT64_MAX : limit_bytes + inherited_bytes,
       std::memory_order_relaxed);
   block_.budget_millionths.store(static_cast<std::uint32_t>(agent.options.budget_overhead),
                                  std::memory_order_relaxed);
@@ -137,8 +145,10 @@ double Governor::own_cpu_cost_ns() noexcept {
   const std::uint64_t drain_ns = event::thread_cpu_ns();
   if (drain_ns == 0) return 0;  // the clock is refused
   const std::uint64_t now_ns = drain_ns + agent_.device.own_cpu_ns();
-  const std::uint64_t spent_ns = now_ns - std::min(now_ns, cpu_before_ns_);
-  cpu_before_ns_ = now_ns;
+  // What was spent before the first look is the price of the start, however short the job.
+  const std::uint64_t before_ns = std::exchange(cpu_before_ns_, now_ns);
+  if (before_ns == 0) return 0;
+  const std::uint64_t spent_ns = now_ns - std::min(now_ns, before_ns);
   return static_cast<double>(spent_ns) / cpus_;
 }
 

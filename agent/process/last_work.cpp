@@ -35,6 +35,18 @@ void say_cycles_lost(const Agent& agent) {
       "schedule.wait or schedule.active");
 }
 
+std::uint64_t windows_left_out(const Agent& agent) noexcept {
+  return agent.ring.ring.header().governor.windows_left_out.load(std::memory_order_relaxed);
+}
+
+void say_windows_left_out(const Agent& agent) {
+  const std::uint64_t windows = windows_left_out(agent);
+  if (windows == 0) return;
+  say_result("rank " + std::to_string(agent.identity.rank) + ": " + std::to_string(windows) +
+             " windows of the schedule were left out: they would have cost more than the budget: "
+             "see budget.overhead, budget.memory and budget.disk");
+}
+
 }  // namespace
 
 void do_last_work(Agent& agent, WindowWriter& writer) noexcept try {
@@ -45,9 +57,12 @@ void do_last_work(Agent& agent, WindowWriter& writer) noexcept try {
   agent.windows->finish(event::read_ticks());
   writer.write_last();
   agent.ring.ring.header().finished.store(writer.lists_all() ? 1 : 2, std::memory_order_seq_cst);
-  if (writer.files_written() + writer.failures() == 0) say_no_window(agent);
+  const bool is_without_reason =
+      writer.files_written() + writer.failures() + windows_left_out(agent) == 0;
+  if (is_without_reason) say_no_window(agent);
   if (writer.files_written() != 0) say_no_step(agent);
   say_cycles_lost(agent);
+  say_windows_left_out(agent);
   finish_node(agent);
 } catch (...) {
   say_problem("out of memory at the end: the ring stays in memory for `traceagent recover`");

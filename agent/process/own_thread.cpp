@@ -38,7 +38,9 @@ void leave_starters_scheduling() noexcept {
   // A machine of more than 1,024 CPUs refuses a set of this size: then it stays as it is.
   cpu_set_t process, own;
   if (sched_getaffinity(getpid(), sizeof process, &process) != 0) return;
-  if (sched_getaffinity(0, sizeof own, &own) == 0 && CPU_EQUAL(&process, &own)) return;
+  if (sched_getaffinity(0, sizeof own, &own) != 0) return;
+  // The first thread may be the pinned one.
+  if (CPU_COUNT(&process) <= CPU_COUNT(&own)) return;
   sched_setaffinity(0, sizeof process, &process);
 }
 

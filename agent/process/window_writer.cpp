@@ -269,6 +269,8 @@ void WindowWriter::write_closed(std::uint64_t before_ticks, bool may_wait) noexc
     // The rate between the last anchors must cover the window's end.
     ring::add_anchor(agent_.ring.ring, event::take_anchor());
     write(window);
+    // Windows that were put off are written one by one, as the budget allows.
+    if (may_wait && governor_ != nullptr) governor_->look(event::clock_ns(CLOCK_MONOTONIC));
   }
 }
 

@@ -30,6 +30,8 @@ Mode unrecorded_mode(CallClass call_class, Interest interest, ClassMask counted)
     // Sequence numbers count every collective of a communicator's life, or ranks whose windows
     // open at different calls would disagree about them.
     case CallClass::collective:
+      // Where functions of CUDA make the steps, NCCL's own calls of them are to be known as such.
+      if ((interest & interest_calls) != 0 && (counted & cudart_classes) != 0) return Mode::observe;
       return (interest & interest_collectives) != 0 ? Mode::observe : Mode::count;
     case CallClass::communicator:
       return Mode::observe;
@@ -42,7 +44,8 @@ Mode mode_for(State state, CallClass call_class, Interest interest, const Watch&
   if ((watch.open & mask_of(call_class)) == 0) return Mode::pass;
   if (records(state) && (watch.left_out & mask_of(call_class)) == 0) return Mode::record;
   if (state == State::off) return Mode::pass;
-  if ((watch.unheard & mask_of(call_class)) != 0) return unrecorded_mode(call_class, 0, 0);
+  // The function that makes the steps is heard all the same.
+  if ((watch.unheard & mask_of(call_class)) != 0) interest &= interest_calls;
   return unrecorded_mode(call_class, interest, watch.counted);
 }
 
