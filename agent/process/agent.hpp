@@ -31,6 +31,7 @@ struct Agent {
   DeviceRecording device;
   EventTimes event_times;
   std::vector<std::string> written_files;  // by the drain thread
+  std::vector<std::string> workers_files;  // of those whose rings are gone: dead_workers.hpp
   std::int64_t trace_pid = 0;  // shown as pid in the trace: the rank, but for a second claimant
   int pid = 0;
 

@@ -18,13 +18,13 @@ namespace {
 constexpr std::uint64_t look_period_ns = 5'000'000'000;
 // So many may wait for the end, where a line tells of each that was killed.
 constexpr std::size_t most_dead_workers = 16;
-// A job that forks faster than this is looked at again at the next turn: the drain thread has the
-// job's own windows to write.
-constexpr std::size_t most_at_once = 256;
+// At a turn: the drain thread has the job's own windows to write, and the job may end.
+constexpr std::uint64_t patience_ns = 50'000'000;
+constexpr std::uint64_t pause_ns = 500'000'000;
 
 bool is_dead_worker(const Peer& peer) { return !peer.alive && peer.trace_pid != peer.rank; }
 
-// False where the ring has to stay: `traceagent recover` says why.
+// False where the ring has to stay.
 bool write_what_is_left(const Peer& peer) {
   if (peer.finished) return true;
   const drain::Recovered recovered = drain::recover_ring(peer.ring_path);
@@ -39,23 +39,37 @@ void remove(const std::string& ring_path) {
   unlink(list.c_str());
 }
 
-void tidy(const Agent& agent) {
-  std::string unread;
-  const std::vector<Peer> peers = look_at_peers(agent.run_folder, agent.ring.path, unread);
-  const auto dead =
-      static_cast<std::size_t>(std::count_if(peers.begin(), peers.end(), is_dead_worker));
-  if (dead <= most_dead_workers) return;
-  // Whoever merges has to look for their files in the output folder: their lists are gone.
-  be_first(agent.run_folder, tidied_topic);
-  std::size_t removed = 0;
-  for (const Peer& peer : peers) {
-    if (!is_dead_worker(peer) || !write_what_is_left(peer)) continue;
-    remove(peer.ring_path);
-    if (++removed == most_at_once) return;
+// The list goes with the ring: who merges here keeps it in mind.
+void take_over_list(Agent& agent, const std::string& ring_path) {
+  for (std::string& file : ring::written_files(ring_path)) {
+    agent.workers_files.push_back(std::move(file));
   }
 }
 
 }  // namespace
+
+// True where the time was too short for all.
+bool DeadWorkers::tidy(Agent& agent, std::uint64_t until_ns) {
+  std::string unread;
+  std::vector<Peer> peers = look_at_peers(agent.run_folder, agent.ring.path, unread);
+  std::erase_if(peers, [this](const Peer& peer) {
+    return !is_dead_worker(peer) || left_.count(peer.ring_path) != 0;
+  });
+  if (peers.size() <= most_dead_workers) return false;
+  // Another who merges has to look for their files in the output folder.
+  be_first(agent.run_folder, tidied_topic);
+  if (!has_been(agent.run_folder, tidied_topic)) return false;
+  for (const Peer& peer : peers) {
+    if (event::clock_ns(CLOCK_MONOTONIC) > until_ns) return true;
+    if (write_what_is_left(peer)) {
+      take_over_list(agent, peer.ring_path);
+      remove(peer.ring_path);
+    } else {
+      left_.insert(peer.ring_path);
+    }
+  }
+  return false;
+}
 
 void DeadWorkers::look(Agent& agent) noexcept try {
   // One for the node: who merges at the end recovers too, and does so in this same thread.
@@ -63,7 +77,8 @@ void DeadWorkers::look(Agent& agent) noexcept try {
   const std::uint64_t now_ns = event::clock_ns(CLOCK_MONOTONIC);
   if (now_ns < next_look_ns_) return;
   next_look_ns_ = now_ns + look_period_ns;
-  if (ring_paths(agent.run_folder).size() > most_dead_workers) tidy(agent);
+  if (ring_paths(agent.run_folder).size() <= most_dead_workers) return;
+  if (tidy(agent, now_ns + patience_ns)) next_look_ns_ = now_ns + pause_ns;
 } catch (...) {
   // Out of memory: at the next turn, or at the end.
 }

@@ -3,6 +3,8 @@
 // when it ends. A job of days must not fill the node's memory until then.
 
 #include <cstdint>
+#include <set>
+#include <string>
 
 namespace traceagent::process {
 
@@ -15,7 +17,10 @@ class DeadWorkers {
   void look(Agent& agent) noexcept;
 
  private:
+  bool tidy(Agent& agent, std::uint64_t until_ns);
+
   std::uint64_t next_look_ns_ = 0;
+  std::set<std::string> left_;  // rings that have to stay: `traceagent recover` says why
 };
 
 }  // namespace traceagent::process

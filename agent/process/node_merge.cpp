@@ -83,6 +83,7 @@ Inputs gather(const Agent& agent, const NodeView& node) {
   Inputs inputs;
   inputs.may_lack_files = has_been(agent.run_folder, tidied_topic);
   add_files(inputs, agent.identity.rank, agent.written_files);
+  add_files(inputs, agent.identity.rank, agent.workers_files);
   for (const Peer& peer : node.peers) {
     if (!peer.finished && !peer.alive) recover(peer);
     if (!peer.finished && peer.alive) inputs.unfinished.push_back(peer.rank);
