@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "agent/drain/recover_ring.hpp"
@@ -29,7 +30,7 @@ struct RecoverArguments {
   bool wait = false;
   bool list = false;
   bool discard = false;
-  std::string older_than;
+  std::optional<std::string> older_than;
   std::string log;
 };
 
@@ -136,9 +137,10 @@ int list_or_discard(const RecoverArguments& arguments, const std::vector<std::st
   }
   if (arguments.list) return list_dead_runs(folders) ? exit_ok : exit_bad_data;
   config::Quantity older_than;
-  if (!arguments.older_than.empty()) older_than = config::parse_duration(arguments.older_than);
+  // A variable that is not set is no age of 0: it would remove what died a moment ago.
+  if (arguments.older_than) older_than = config::parse_duration(*arguments.older_than);
   if (!older_than.problem.empty()) {
-    say("--older-than: " + arguments.older_than + ": " + older_than.problem);
+    say("--older-than: \"" + *arguments.older_than + "\": " + older_than.problem);
     return exit_usage;
   }
   return discard_dead_runs(folders, older_than.value) ? exit_ok : exit_bad_data;
@@ -183,7 +185,8 @@ void add_recover_command(CLI::App& app, int& exit_code) {
           "inputs", arguments->inputs,
           "Rings, or folders of them; without: of this user's only dead run under ring.folder")
       ->check(CLI::ExistingPath);
-  command->add_flag("--keep", arguments->keep, "Leave the rings in memory");
+  CLI::Option* const keep =
+      command->add_flag("--keep", arguments->keep, "Leave the rings in memory");
   command->add_flag("--no-merge", arguments->no_merge,
                     "Write rank files only, and no file of the node");
   CLI::Option* const wait = command->add_flag(
@@ -195,7 +198,7 @@ void add_recover_command(CLI::App& app, int& exit_code) {
   CLI::Option* const discard = command->add_flag(
       "--discard", arguments->discard,
       "Remove what dead jobs of yours left in memory, whole runs, and recover nothing");
-  discard->excludes(list);
+  discard->excludes(list)->excludes(keep)->excludes(wait);
   command
       ->add_option("--older-than", arguments->older_than,
                    "Leave runs of which some process lived less long ago, such as 7d or 12h")

@@ -86,12 +86,24 @@ bool is_a_run(const std::string& folder) {
   return false;
 }
 
+// What is removed lies where rings are made, whatever the names of its files are like.
+bool is_run_of_this_user(const std::string& path) {
+  const fs::path whole = fs::absolute(path).lexically_normal();
+  const fs::path run = whole.has_filename() ? whole : whole.parent_path();
+  return run.parent_path().filename() == "traceagent-" + std::to_string(geteuid());
+}
+
 // True when it is gone, or left for good reason.
 bool discard(const std::string& path, std::uint64_t older_than_ns) {
   const ring::Run run = ring::look_at_run(path);
   if (run.state == ring::Run::State::gone) return true;
   if (run.state == ring::Run::State::refused) {
     say(run.problem + ": nothing of its run is removed");
+    return false;
+  }
+  if (!is_run_of_this_user(path)) {
+    say(path + ": is no run of yours, which is a folder in traceagent-" +
+        std::to_string(geteuid()) + ": nothing is removed: see traceagent recover --list");
     return false;
   }
   if (run.state == ring::Run::State::lives) {

@@ -102,6 +102,7 @@ def test_usage():
     with Place() as place:
         run = killed(place)
         for words in (["--list", "--discard"], ["--older-than", "7d"], ["--discard", "--older-than", "soon"],
+                      ["--discard", "--older-than", ""], ["--discard", "--keep"], ["--discard", "--wait"],
                       ["--discard", str(rings(place)[0])]):
             result = tool(place, "recover", *words)
             check(result.code == 2 and len(result.lines()) == 1, f"{words}: {result}")
@@ -128,6 +129,9 @@ def test_planted():
                 planted.unlink()
         link = run.parent / "link"
         link.symlink_to(precious, target_is_directory=True)
+        strange = tool(place, "recover", "--discard", str(precious))
+        check(strange.code == 1 and (precious / "0-1-0.ring").read_text() == "years of work",
+              f"a folder that is nobody's run: {strange}")
         result = tool(place, "recover", "--discard", str(link))
         check(result.code == 1 and len(result.lines()) == 1, f"a link to a folder: {result}")
         check((precious / "0-1-0.ring").read_text() == "years of work", "what lies behind the link")
