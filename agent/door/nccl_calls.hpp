@@ -120,7 +120,8 @@ struct CollectiveCall : NcclCallBase {
   }
 };
 
-// ncclBcast, which calls ncclBroadcast.
+// ncclBcast, which calls ncclBroadcast, and what others than NVIDIA make of sends and receives:
+// always the slow way, where the calls within are known to be within.
 struct CollectiveInDisguise : CollectiveCall {
   static constexpr bool calls_another = true;
   using CollectiveCall::CollectiveCall;
