@@ -21,8 +21,8 @@ struct BudgetRules {
   double trial_ns = 10e9;
 };
 
-/// Level 0 leaves nothing out, the last one next to nothing. It goes down a level at a time while the
-/// bucket is empty and is spent from, and up again, one level, when the bucket is full and the
+/// Level 0 leaves nothing out, the last one next to nothing. It goes down a level at a time while
+/// the bucket is empty and is spent from, and up again, one level, when the bucket is full and the
 /// pause over; a level that does not last doubles the pause. So the cost over any time is at most
 /// the share of it and one bucket, whatever the job does, but for what is spent between two looks.
 class Budget {
