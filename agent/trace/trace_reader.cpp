@@ -182,8 +182,12 @@ TraceLine TraceReader::end_of_events() {
     footer_.metadata.append(line);
   }
   footer_.metadata.resize(without_comma(footer_.metadata).size());
-  if (!is_whole_object(footer_.metadata)) {
+  if (!footer_.metadata.empty() && !is_whole_object(footer_.metadata)) {
     footer_.metadata.clear();  // cut within: spliced into a merged file it would spoil that one
+    if (status == LineReader::Status::line) {
+      footer_.complete = false;
+      return fail("metadata that is not JSON");
+    }
   }
   if (status != LineReader::Status::line) {
     footer_.complete = false;

@@ -176,6 +176,18 @@ TEST(TraceReader, a_metadata_event_that_is_not_json_ends_the_reading) {
   EXPECT_TRUE(trace.problem.starts_with("an event that is not JSON")) << trace.problem;
 }
 
+TEST(TraceReader, a_footer_that_is_not_json_is_told) {
+  ScratchFolder folder;
+  const std::string path = write_sample(folder / "a.json", {.times_ns = {1000}});
+  std::string text = read_whole(path);
+  write_whole(path, text.replace(text.find("\"events\": 1"), 11, "\"events\": ,"));
+  const ReadTrace trace = read_trace(path);
+  EXPECT_EQ(trace.events.size(), 1U);
+  EXPECT_EQ(trace.footer.metadata, "");
+  EXPECT_FALSE(trace.footer.complete);
+  EXPECT_TRUE(trace.problem.starts_with("metadata that is not JSON")) << trace.problem;
+}
+
 TEST(TraceReader, lines_up_to_a_mebibyte) {
   ScratchFolder folder;
   const std::string path = write_sample(folder / "a.json", {.times_ns = {1, 2, 3}});
