@@ -15,17 +15,10 @@
 #include "agent/process/note_file.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/ring/dead_runs.hpp"
-#include "agent/ring/owner.hpp"
 #include "agent/ring/ring_file.hpp"
 
 namespace traceagent::process {
 namespace {
-
-// The process that wrote the claim. Of another container it cannot be seen: its ring can.
-bool has_living_claimant(const std::string& path) {
-  const auto pid = static_cast<std::uint32_t>(std::strtoul(read_note(path).c_str(), nullptr, 10));
-  return ring::process_lives(pid, ring::start_time_of(pid));
-}
 
 enum class Rings { none, living, finished, killed };
 
@@ -53,7 +46,9 @@ Rings look_at_rings(const RunFolder& folder) {
 // whose child used its number before it did. So may one in which this rank has not been: a rank may
 // begin when others of its run are dead already.
 bool is_dead_run(const RunFolder& folder, const std::string& own_claim) {
-  if (access(own_claim.c_str(), F_OK) != 0 || has_living_claimant(own_claim)) return false;
+  if (access(own_claim.c_str(), F_OK) != 0) return false;
+  // Of another container it cannot be seen: its ring can.
+  if (ring::has_living_claimant(own_claim)) return false;
   const Rings rings = look_at_rings(folder);
   if (rings == Rings::living) return false;
   if (rings == Rings::finished && !has_been(folder, merge_topic)) return false;

@@ -14,6 +14,7 @@
 
 #include "agent/process/note_file.hpp"
 #include "agent/process/older_run.hpp"
+#include "agent/ring/owner.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -71,9 +72,12 @@ std::vector<std::string> names_in(const std::string& folder, int& error) {
   return names;
 }
 
-// True if this process is the one that made the claim.
+// True if this process is the one that made the claim. With the time of its start: a container that
+// is started again mostly has the same pids, and may find the folder of the run that was killed.
 bool claim(const std::string& path, int pid) {
-  const std::string own = std::to_string(pid) + "\n";
+  const std::uint64_t start_time = ring::start_time_of(static_cast<std::uint32_t>(pid));
+  const std::string start = start_time != 0 ? " " + std::to_string(start_time) : "";
+  const std::string own = std::to_string(pid) + start + "\n";
   return make_note(path, own) || read_note(path) == own;  // ours before an exec
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 // Where the ranks of a node meet without talking: a folder in shared memory with their rings.
 //
-//   <ring.folder>/traceagent-<uid>/<run key>/claim-rank<R>         pid of the process that is R
+//   <ring.folder>/traceagent-<uid>/<run key>/claim-rank<R>         pid and start of the process
+//   that is R
 //                                           <R>-<pid>-<n>.ring     a process's ring
 //                                           <R>-<pid>-<n>.files    the trace files it has written
 //                                           output                 verdict on the output folder

@@ -148,7 +148,7 @@ bool has_living_claimant(const std::string& claim_path) {
   const int fd = event::uninterrupted(
       [&] { return open(claim_path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK); });
   if (fd < 0) return false;
-  char line[32] = {};
+  char line[64] = {};
   struct stat facts {};
   const ssize_t got = event::uninterrupted([&] { return read(fd, line, sizeof line - 1); });
   const bool is_known = got > 0 && fstat(fd, &facts) == 0;
@@ -156,7 +156,11 @@ bool has_living_claimant(const std::string& claim_path) {
   // Without its end of line it is the half of a pid, which may be another process's: whoever wrote
   // it was killed over it.
   if (!is_known || std::strchr(line, '\n') == nullptr) return false;
-  const auto pid = static_cast<std::uint32_t>(std::strtoul(line, nullptr, 10));
+  char* behind_pid = nullptr;
+  const auto pid = static_cast<std::uint32_t>(std::strtoul(line, &behind_pid, 10));
+  const std::uint64_t claimed_start = std::strtoull(behind_pid, nullptr, 10);
+  if (claimed_start != 0) return process_lives(pid, claimed_start);
+  // The claimant could not read when it began.
   const std::uint64_t start_time = start_time_of(pid);
   if (pid == 0 || !process_lives(pid, start_time)) return false;
   // A later process of that pid is younger than the claim. Ages, since the clock may have been set.

@@ -37,7 +37,7 @@ std::string remove_dead_run(const std::string& path);
 // Whatever else is there was not made by the agent: it, and so the folder, stays.
 bool is_runs_note(const std::string& path);
 
-// Made by claim_rank(): holds the pid of a process, which lives and is not a later one of that pid.
+// Made by claim_rank(): of a process that lives and is not a later one of that pid.
 bool has_living_claimant(const std::string& claim_path);
 
 struct OldRuns {

@@ -97,6 +97,15 @@ TEST_F(RunFolderTest, WhoIsKilledBeforeItHasARingGivesItsRankAway) {
   EXPECT_EQ(std::distance(fs::directory_iterator(users()), {}), 1) << "nothing of it is left";
 }
 
+TEST_F(RunFolderTest, AnEarlierProcessOfThePidIsAnother) {
+  const RunFolder folder = make();
+  trace::write_whole(folder.path + "/claim-rank0", std::to_string(getpid()) + " 1\n");
+  be_first(folder, "output");
+  EXPECT_EQ(claim_rank(folder, 0, getpid()), 0);
+  EXPECT_FALSE(has_been(folder, "output")) << "all of the dead run is gone";
+  EXPECT_EQ(claim_rank(folder, 0, getpid()), 0) << "the same process, after an exec";
+}
+
 TEST_F(RunFolderTest, ARankWithoutARingYetKeepsItsRun) {
   const RunFolder folder = make();
   EXPECT_EQ(claim_rank(folder, 1, getpid()), 0);
