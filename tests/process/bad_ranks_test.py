@@ -142,14 +142,12 @@ def killed_before_others_begin(bare):
     """Local rank zero is dead, recovered and merged with its peer when the node's other ranks begin."""
     what = "killed before others begin"
     with Place() as place:
+        truth = place.path / "0.truth"
         variables = place.ranks(4, TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_SCHEDULE="active=100,warmup=0")
-        running = [place.start([STEADY, 30, 10, 20_000], variables[0]),
-                   place.start([STEADY, 30, 10, 50_000], variables[1])]
-        for _ in range(600):
-            if len([name for name in place.left_in_memory() if name.endswith(".ring")]) == 2:
-                break
-            time.sleep(0.01)
-        time.sleep(0.2)
+        variables[0]["SIMGPU_TRUTH"] = str(truth)
+        running = [place.start([STEADY, 1000, 10, 20_000], variables[0]),
+                   place.start([STEADY, 60, 10, 50_000], variables[1])]
+        wait_for_steps(truth, 8)
         running[0].send_signal(signal.SIGKILL)
         first = [end_of(process) for process in running]
         four_ranks_in_node_file(place, "out/node0.json", f"{what}: the first two", (0, 1))
