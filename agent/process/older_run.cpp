@@ -159,12 +159,15 @@ bool set_aside(const RunFolder& folder, const std::string& own_claim, int pid) {
 }  // namespace
 
 bool set_dead_run_aside(const RunFolder& folder, const std::string& own_claim, int pid) {
-  constexpr int most_looks = 50;
+  // Whoever moves it may be kept from its CPU; if it is killed, its lock goes with it. Who gave up
+  // sooner would join the dead run.
+  constexpr int most_looks = 1000;
   const timespec pause{0, 1'000'000};
   for (int look = 0; look < most_looks && is_dead_run(folder, own_claim); ++look) {
     if (!set_aside(folder, own_claim, pid)) nanosleep(&pause, nullptr);
   }
-  for (int look = 0; look < most_looks && access(folder.path.c_str(), F_OK) != 0; ++look) {
+  constexpr int most_waits = 50;
+  for (int look = 0; look < most_waits && access(folder.path.c_str(), F_OK) != 0; ++look) {
     nanosleep(&pause, nullptr);  // another has moved it, and makes it anew now
   }
   return access(own_claim.c_str(), F_OK) != 0;
