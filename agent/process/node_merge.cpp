@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/recover_ring.hpp"
@@ -32,10 +33,20 @@ bool has_seen_node_zero(const NodeView& node) {
 // merge_again: who merged died over it. leave: the run's folder goes, the merge is another's.
 enum class Part { none, merge, merge_again, leave };
 
-// A merge has been: whoever ends after it adds what it lacks.
-bool has_node_file(const Agent& agent) {
+// A merge has been, but before this process had written its file: it was made by ranks that saw no
+// more of the node, and what it lacks is to be added.
+bool has_older_node_file(const Agent& agent) {
   const drain::NamedFile node = drain::node_file_name(agent.ring.ring);
-  return node.problem.empty() && run_file(node.path, agent.identity.run_key).has_value();
+  if (!node.problem.empty() || agent.written_files.empty()) return false;
+  if (!run_file(node.path, agent.identity.run_key)) return false;
+  struct stat merged {};
+  struct stat own {};
+  if (stat(node.path.c_str(), &merged) != 0) return false;
+  if (stat(agent.written_files.back().c_str(), &own) != 0) return false;
+  const auto time = [](const struct stat& facts) {
+    return std::pair(facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
+  };
+  return time(merged) < time(own);
 }
 
 // Local rank zero merges if it lives; else the last one out. Each process says `finished` before it
@@ -49,7 +60,7 @@ Part own_part(const Agent& agent, NodeView& node) {
   }
   if (has_seen_node_zero(node) || agent.trace_pid != agent.identity.rank) return Part::merge;
   // Its file may also be one that was recovered, by a merge that came before this rank began.
-  const bool is_elsewhere = node_zero_is_elsewhere(agent) && !has_node_file(agent);
+  const bool is_elsewhere = node_zero_is_elsewhere(agent) && !has_older_node_file(agent);
   // It may have begun here while this one waited: its ring must stay, and the merge is its own.
   node = look_at_node(agent);
   if (node.has_living_zero() || !node.all_gone()) return Part::none;
