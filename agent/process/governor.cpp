@@ -26,9 +26,10 @@ using step::mask_of;
 
 namespace {
 
-// What a level of the door's budget leaves out. What step detection hears of it goes later, and
-// never where it would lose count: its steps are those of other ranks, which leave out nothing.
-// Launches are heard in place of all that; it makes slices of time of them, and says so.
+// What a level of the door's budget leaves out of the record, and what step detection no longer
+// hears. Ranges and collectives it always hears: it would lose count, and its steps are those of
+// other ranks, which may leave out nothing. Where launches were the steps, it makes slices of time,
+// and says so.
 struct DoorLevel {
   ClassMask left_out;
   ClassMask unheard;
