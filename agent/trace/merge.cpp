@@ -17,12 +17,6 @@ namespace {
 
 constexpr std::uint64_t events_between_reports = 1U << 16;
 
-// Wraps rather than overflows: a damaged base must not be undefined behaviour.
-std::int64_t absolute_ns(const MergeInput& input, std::int64_t ts_ns) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(input.header.base_ns) +
-                                   static_cast<std::uint64_t>(ts_ns));
-}
-
 class Merger {
  public:
   Merger(std::vector<MergeInput>& inputs, const MergeOptions& options, MergeReport& report)
@@ -94,6 +88,9 @@ void Merger::write_metadata_events() {
       write_metadata_events_of(input, written);
     }
   }
+  for (const std::string& line : options_.metadata_events) {
+    lines_.write_metadata_event(line);
+  }
   // From here on by time, so that the cycles of a rank stand in the order in which they happened.
   std::stable_sort(inputs_.begin(), inputs_.end(), [](const MergeInput& a, const MergeInput& b) {
     return std::pair(a.header.rank, a.first_ns) < std::pair(b.header.rank, b.first_ns);
@@ -114,7 +111,7 @@ void Merger::write_metadata_events_of(MergeInput& input, std::unordered_set<std:
     }
   }
   if (line.kind == TraceLine::Kind::event) {
-    input.first_ns = absolute_ns(input, line.ts_ns);
+    input.first_ns = input.absolute_ns(line.ts_ns);
   }
   report_.peak_reader_bytes = std::max(report_.peak_reader_bytes, reader.memory_bytes());
 }
@@ -148,7 +145,7 @@ void Merger::write_events() {
 void Merger::write_run(std::size_t index, Due limit) {
   MergeInput& input = inputs_[index];
   while (input.reader && Due(input.line_ns, index) <= limit) {
-    lines_.write_event(input.line, input.header.base_ns, input.line_ns);
+    lines_.write_event(input.line, input.line_ns);
     ++input.report.events;
     if (++report_.events % events_between_reports == 0) {
       look_around();
@@ -177,7 +174,7 @@ bool Merger::advance(MergeInput& input) {
     finish_input(input);
     return false;
   }
-  const std::int64_t ns = absolute_ns(input, input.line.ts_ns);
+  const std::int64_t ns = input.absolute_ns(input.line.ts_ns);
   if (ns < input.line_ns) {
     input.report.problem = "events not in the order of time: " + input.report.path +
                            ": after event " + std::to_string(input.report.events) +
@@ -218,6 +215,10 @@ void Merger::look_around() {
 void merge_into(const std::vector<std::string>& paths, const std::string& output,
                 const MergeOptions& options, MergeReport& report) {
   std::vector<MergeInput> inputs = scan_inputs(paths);
+  for (MergeInput& input : inputs) {
+    const auto found = options.corrections.find(input.report.path);
+    input.correction = found == options.corrections.end() ? ClockCorrection() : found->second;
+  }
   const std::string runs = options.mix_runs ? std::string() : different_runs(inputs);
   if (!runs.empty()) {
     report.problem = "files of different runs: " + runs +

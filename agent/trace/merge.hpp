@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/trace/clock_correction.hpp"
 #include "agent/trace/json_object.hpp"
 
 namespace traceagent::trace {
@@ -26,6 +27,9 @@ struct MergeOptions {
   std::vector<std::int64_t> missing_ranks = {};  // known to have left no file
   std::vector<Unfinished> unfinished = {};       // then the output is not complete
   JsonObject metadata = {};                      // what the caller adds to "traceagent"
+  // By path; what is not here stays on its own clock. Times in the inputs' "traceagent" stay too.
+  std::map<std::string, ClockCorrection> corrections = {};
+  std::vector<std::string> metadata_events = {};  // lines of the caller's own, behind the inputs'
   // Called now and then with the bytes of the inputs that were read and their sum; false gives up.
   std::function<bool(std::uint64_t done, std::uint64_t total)> progress = {};
 };
@@ -62,10 +66,10 @@ struct Losses {
 Losses losses_of(const MergeReport& report);
 
 // Merges our own files (of ranks, or merged before; plain or gzip; in any order) into one that is
-// ordered by time. Clocks are joined by each file's base, exact to the nanosecond. Memory does not
-// grow with the traces: an input is open only from its first to its last event, with a buffer of
-// LineReader's. Lines are spliced, not parsed. Throws std::bad_alloc alone; no output is there
-// then.
+// ordered by time. Clocks are joined by each file's base, exact to the nanosecond,
+// after `corrections`. Memory does not grow with the traces: an input is open only from its first
+// to its last event, with a buffer of LineReader's. Lines are spliced, not parsed. Throws
+// std::bad_alloc alone; no output is there then.
 //
 // A file that is cut gives what it holds. One that holds what others given hold too is left out: a
 // file given twice, a merged file whose rank files are all given, a rank file that is in a merged

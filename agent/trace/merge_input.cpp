@@ -220,7 +220,7 @@ MergedHeader merged_header(const std::vector<MergeInput>& inputs) {
     if (!input.is_used()) {
       continue;
     }
-    merged.base_ns = std::min(merged.base_ns, input.header.base_ns);
+    merged.base_ns = std::min(merged.base_ns, input.absolute_ns(0));
     world_size = std::max(world_size, input.header.world_size);
     add_ranks(input.header, ranks);
     add_missing_elements(member(input.header.distributed_info, "pg_config").value_or(""), groups);

@@ -18,6 +18,7 @@ struct MergeInput {
   MergedInput report;
   TraceHeader header;
   TraceFooter footer;
+  ClockCorrection correction;
   std::uint64_t file_bytes = 0;
   std::int64_t first_ns = std::numeric_limits<std::int64_t>::min();  // absolute; min: no event
 
@@ -25,6 +26,12 @@ struct MergeInput {
   TraceLine line;
   std::int64_t line_ns = 0;  // absolute
 
+  // On the merged file's clock. Wraps rather than overflows: a damaged base must not be undefined
+  // behaviour.
+  [[nodiscard]] std::int64_t absolute_ns(std::int64_t ts_ns) const {
+    return correction.corrected(static_cast<std::int64_t>(
+        static_cast<std::uint64_t>(header.base_ns) + static_cast<std::uint64_t>(ts_ns)));
+  }
   [[nodiscard]] bool is_used() const { return report.left_out.empty() && usable; }
   bool usable = true;  // false: its header could not be read
 };

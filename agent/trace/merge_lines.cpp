@@ -24,8 +24,7 @@ void MergedLines::write_metadata_event(std::string_view text) {
   file_.append(text);
 }
 
-void MergedLines::write_event(const TraceLine& line, std::int64_t line_base_ns,
-                              std::int64_t absolute_ns) {
+void MergedLines::write_event(const TraceLine& line, std::int64_t absolute_ns) {
   // Wraps rather than overflows: a damaged base must not be undefined behaviour.
   const auto ts_ns = static_cast<std::int64_t>(static_cast<std::uint64_t>(absolute_ns) -
                                                static_cast<std::uint64_t>(base_ns_));
@@ -35,7 +34,7 @@ void MergedLines::write_event(const TraceLine& line, std::int64_t line_base_ns,
   }
   char* const start = file_.reserve(line.text.size() + head_bytes);
   char* to = put_separator(start);
-  if (line_base_ns == base_ns_) {
+  if (ts_ns == line.ts_ns) {
     to = put_literal(to, line.text);
   } else {
     to = put_literal(to, ts_prefix);

@@ -15,8 +15,8 @@ class MergedLines {
 
   void set_base(std::int64_t base_ns) { base_ns_ = base_ns; }
   void write_metadata_event(std::string_view text);
-  // `line` from a file with the base `line_base_ns`, at `absolute_ns`.
-  void write_event(const TraceLine& line, std::int64_t line_base_ns, std::int64_t absolute_ns);
+  // `line`, at `absolute_ns`.
+  void write_event(const TraceLine& line, std::int64_t absolute_ns);
 
  private:
   char* put_separator(char* to);

@@ -59,6 +59,40 @@ TEST(Merge, exact_bytes_of_two_ranks) {
 )");
 }
 
+TEST(Merge, corrected_clocks_move_times_and_nothing_else) {
+  ScratchFolder folder;
+  const auto a = write_sample(folder / "r0.json", {.base_ns = base, .times_ns = {0, 2000000000}});
+  const auto b = write_sample(
+      folder / "r1.json", {.rank = 1, .base_ns = base + 5000000000, .times_ns = {7, 1000000007}});
+  MergeOptions options;
+  options.corrections[b] = {
+      .reference_ns = base + 5000000007, .offset_ns = -5000001007, .drift = 50e-6};
+  options.metadata_events = {R"({"ph":"M","name":"own","pid":1,"tid":0,"args":{"value":3}})"};
+  const MergeReport report = merge({a, b}, folder / "m.json", options);
+  ASSERT_EQ(report.problem, "");
+  const ReadTrace merged = read_trace(folder / "m.json");
+  // The corrected base is before the first event of all.
+  EXPECT_EQ(merged.header.base_ns, base - 1007);
+  EXPECT_EQ(merged.times_ns,
+            (std::vector<std::int64_t>{base - 1000, base, base + 1000049000, base + 2000000000}));
+  EXPECT_EQ(merged.metadata_events.back(), options.metadata_events.front());
+  EXPECT_NE(merged.events[2].find("\"dur\":0.001,\"ph\":\"X\",\"cat\":\"cat\",\"name\":\"e1\""),
+            std::string::npos);
+}
+
+TEST(ClockCorrection, keeps_the_order_of_neighbouring_times) {
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 100000; ++i) {
+    const ClockCorrection correction{
+        .reference_ns = base,
+        .offset_ns = static_cast<std::int64_t>(random() % 10000000000) - 5000000000,
+        .drift = (static_cast<double>(random() % 2001) - 1000.0) * 1e-6};
+    const auto at = base + static_cast<std::int64_t>(random() % 100000000000000);
+    const std::int64_t later = at + static_cast<std::int64_t>(random() % 5);
+    ASSERT_LE(correction.corrected(at), correction.corrected(later));
+  }
+}
+
 TEST(Merge, random_ranks_keep_every_event_and_its_time_whatever_the_order_given) {
   ScratchFolder folder;
   std::mt19937_64 random(7);
