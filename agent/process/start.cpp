@@ -37,6 +37,7 @@
 #include "agent/process/ring_identity.hpp"
 #include "agent/ring/written_files.hpp"
 #include "agent/trace/file_size_limit.hpp"
+#include "agent/trace/process_ids.hpp"
 #include "config/environment.hpp"
 #include "config/name_template.hpp"
 #include "config/signal_names.hpp"
@@ -76,7 +77,7 @@ bool make_ring(Agent& made) {
   }
   const std::int64_t claim = claim_rank(made.run_folder, made.identity.rank, made.pid);
   // A second process that claims the rank is a process of its own in the trace.
-  made.trace_pid = made.identity.rank + claim * 1'000'000;
+  made.trace_pid = trace::trace_pid(made.identity.rank, claim);
   made.ring = ring::create_ring(ring_path(made.run_folder, made.identity.rank, made.pid),
                                 made.options.ring_size);
   // Where the folder cannot be had there is no path, and all has been said.

@@ -64,6 +64,9 @@ void write_header(OutputFile& file, const DocumentHeader& header) {
     }
     text += "\n]";
   }
+  if (!header.selections_json.empty()) {
+    text += ",\n\"selections\": " + header.selections_json;
+  }
   text += ",\n\"traceEvents\": [";  // the EventWriter puts a newline before each event
   file.append(text);
 }

@@ -35,6 +35,7 @@ struct DocumentHeader {
   // looked at), and one JSON object for each rank file that a merged file was made of.
   std::string distributed_info_json;
   std::vector<std::string> sources_json;
+  std::string selections_json;  // what was chosen of them; a JSON array; empty: all
 };
 
 // What stands before the first event. The EventWriter's lines follow, then write_footer.

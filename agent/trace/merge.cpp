@@ -6,16 +6,27 @@
 #include <utility>
 
 #include "agent/trace/document.hpp"
+#include "agent/trace/json_scan.hpp"
 #include "agent/trace/merge_input.hpp"
 #include "agent/trace/merge_lines.hpp"
 #include "agent/trace/merge_metadata.hpp"
 #include "agent/trace/output_file.hpp"
+#include "agent/trace/process_ids.hpp"
 
 namespace traceagent::trace {
 
 namespace {
 
 constexpr std::uint64_t events_between_reports = 1U << 16;
+
+// A metadata event, of a rank that is.
+bool is_wanted(const Selection* selection, std::string_view metadata_event) {
+  if (selection == nullptr || selection->has_all_ranks()) {
+    return true;
+  }
+  const auto pid = integer_member(metadata_event, "pid");
+  return !pid || selection->has_rank(rank_of_pid(*pid));
+}
 
 class Merger {
  public:
@@ -33,7 +44,9 @@ class Merger {
   void write_events();
   void write_run(std::size_t index, Due limit);
   void start(MergeInput& input);
-  bool advance(MergeInput& input);
+  void advance(MergeInput& input);
+  bool read_event(MergeInput& input);
+  void count_event();
   void finish_input(MergeInput& input);
   void look_around();
 
@@ -43,6 +56,7 @@ class Merger {
   OutputFile file_;
   MergedLines lines_{file_};
   std::vector<Due> due_;  // a heap, earliest first
+  std::uint64_t events_read_ = 0;
   std::uint64_t closed_bytes_ = 0;
   bool given_up_ = false;
 };
@@ -68,7 +82,7 @@ void Merger::run(const std::string& output) {
 }
 
 void Merger::write_head(const std::string& output) {
-  MergedHeader merged = merged_header(inputs_);
+  MergedHeader merged = merged_header(inputs_, options_.selection);
   lines_.set_base(merged.base_ns);
   report_.ranks = merged.ranks;
   DocumentHeader header;
@@ -78,6 +92,7 @@ void Merger::write_head(const std::string& output) {
   header.distributed_info_json = std::move(merged.distributed_info);
   header.device_properties_json = std::move(merged.device_properties);
   header.sources_json = std::move(merged.sources);
+  header.selections_json = std::move(merged.selections);
   write_header(file_, header);
 }
 
@@ -106,7 +121,7 @@ void Merger::write_metadata_events_of(MergeInput& input, std::unordered_set<std:
   }
   TraceLine line;
   while ((line = reader.next()).kind == TraceLine::Kind::metadata) {
-    if (written.emplace(line.text).second) {
+    if (is_wanted(options_.selection, line.text) && written.emplace(line.text).second) {
       lines_.write_metadata_event(line.text);
     }
   }
@@ -144,12 +159,11 @@ void Merger::write_events() {
 // All events of one input until another input's turn comes.
 void Merger::write_run(std::size_t index, Due limit) {
   MergeInput& input = inputs_[index];
-  while (input.reader && Due(input.line_ns, index) <= limit) {
+  while (input.reader && !given_up_ && Due(input.line_ns, index) <= limit) {
     lines_.write_event(input.line, input.line_ns);
     ++input.report.events;
-    if (++report_.events % events_between_reports == 0) {
-      look_around();
-    }
+    ++report_.events;
+    count_event();
     advance(input);
   }
 }
@@ -160,13 +174,27 @@ void Merger::start(MergeInput& input) {
     finish_input(input);
     return;
   }
-  input.line_ns = std::numeric_limits<std::int64_t>::min();
+  if (options_.selection != nullptr) {
+    input.filter = options_.selection->filter_of(input);
+  }
+  input.read_ns = std::numeric_limits<std::int64_t>::min();
   advance(input);
   look_around();
 }
 
-// The next event, or (then false) the end of the input.
-bool Merger::advance(MergeInput& input) {
+// The next event that is wanted, or the end of the input.
+void Merger::advance(MergeInput& input) {
+  while (!given_up_ && read_event(input)) {
+    input.line_ns = input.read_ns;
+    if (!input.filter || input.filter->keeps(input.line, input.line_ns)) {
+      return;
+    }
+    count_event();
+  }
+}
+
+// The next event; false: there is none, and the input is finished.
+bool Merger::read_event(MergeInput& input) {
   do {
     input.line = input.reader->next();
   } while (input.line.kind == TraceLine::Kind::metadata);
@@ -175,15 +203,22 @@ bool Merger::advance(MergeInput& input) {
     return false;
   }
   const std::int64_t ns = input.absolute_ns(input.line.ts_ns);
-  if (ns < input.line_ns) {
+  if (ns < input.read_ns) {
     input.report.problem = "events not in the order of time: " + input.report.path +
-                           ": after event " + std::to_string(input.report.events) +
+                           ": after event " + std::to_string(input.events_read) +
                            ": the rest was left out; give files that TraceAgent wrote";
     finish_input(input);
     return false;
   }
-  input.line_ns = ns;
+  input.read_ns = ns;
+  ++input.events_read;
   return true;
+}
+
+void Merger::count_event() {
+  if (++events_read_ % events_between_reports == 0) {
+    look_around();
+  }
 }
 
 void Merger::finish_input(MergeInput& input) {
@@ -194,6 +229,7 @@ void Merger::finish_input(MergeInput& input) {
   input.report.complete = input.footer.complete && input.report.problem.empty();
   closed_bytes_ += input.file_bytes;
   input.reader.reset();
+  input.filter.reset();
   input.line = {};
 }
 
@@ -204,6 +240,7 @@ void Merger::look_around() {
     if (input.reader) {
       done += input.reader->file_bytes_read();
       held += input.reader->memory_bytes();
+      held += input.filter ? input.filter->memory_bytes() : 0;
     }
   }
   report_.peak_reader_bytes = std::max(report_.peak_reader_bytes, held);
@@ -214,7 +251,7 @@ void Merger::look_around() {
 
 void merge_into(const std::vector<std::string>& paths, const std::string& output,
                 const MergeOptions& options, MergeReport& report) {
-  std::vector<MergeInput> inputs = scan_inputs(paths);
+  std::vector<MergeInput> inputs = scan_inputs(paths, options.selection);
   for (MergeInput& input : inputs) {
     const auto found = options.corrections.find(input.report.path);
     input.correction = found == options.corrections.end() ? ClockCorrection() : found->second;
@@ -227,7 +264,12 @@ void merge_into(const std::vector<std::string>& paths, const std::string& output
                          [](const auto& input) { return input.is_used(); })) {
     Merger(inputs, options, report).run(output);
   } else {
-    report.problem = "nothing to merge: " + output + ": give rank files that TraceAgent wrote";
+    const bool unwanted = std::any_of(inputs.begin(), inputs.end(), [](const MergeInput& input) {
+      return input.report.unwanted;
+    });
+    report.problem = "nothing to merge: " + output +
+                     (unwanted ? ": no file has a rank that was asked for"
+                               : ": give rank files that TraceAgent wrote");
   }
   for (MergeInput& input : inputs) {
     report.inputs.push_back(std::move(input.report));

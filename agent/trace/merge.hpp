@@ -9,6 +9,7 @@
 
 #include "agent/trace/clock_correction.hpp"
 #include "agent/trace/json_object.hpp"
+#include "agent/trace/selection.hpp"
 
 namespace traceagent::trace {
 
@@ -26,6 +27,7 @@ struct MergeOptions {
   std::string trace_name = {};                   // empty: the output's file name
   std::vector<std::int64_t> missing_ranks = {};  // known to have left no file
   std::vector<Unfinished> unfinished = {};       // then the output is not complete
+  Selection* selection = nullptr;                // null: all of all inputs
   JsonObject metadata = {};                      // what the caller adds to "traceagent"
   // By path; what is not here stays on its own clock. Times in the inputs' "traceagent" stay too.
   std::map<std::string, ClockCorrection> corrections = {};
@@ -40,6 +42,7 @@ struct MergedInput {
   std::uint64_t events = 0;
   bool complete = false;  // it says so itself, and nothing was wrong
   std::string left_out;   // why it is not in the merge though nothing is wrong with it; or empty
+  bool unwanted = false;  // left out since the selection has none of its ranks
   std::string problem;    // one line: unreadable, foreign, cut, not sorted; or empty
 };
 

@@ -24,9 +24,16 @@ std::string source_json(const TraceHeader& header) {
       .text();
 }
 
-std::vector<std::string> sources_of(const MergeInput& input) {
-  return input.header.sources.empty() ? std::vector{source_json(input.header)}
-                                      : input.header.sources;
+std::vector<std::string> sources_of(const MergeInput& input, const Selection* selection = nullptr) {
+  if (input.header.sources.empty()) {
+    return {source_json(input.header)};
+  }
+  std::vector<std::string> sources = input.header.sources;
+  std::erase_if(sources, [&](const std::string& source) {
+    return selection != nullptr &&
+           !selection->has_rank(integer_member(source, "rank").value_or(input.header.rank));
+  });
+  return sources;
 }
 
 MergeInput scan(const std::string& path) {
@@ -72,7 +79,8 @@ void leave_out_covered(std::vector<MergeInput>& inputs) {
   }
 }
 
-// What is in a merged file that is still used need not come from elsewhere; larger files first.
+// What is in a merged file that is still used need not come from elsewhere; larger files first, and
+// those that hold only a part of their sources last: they replace nothing.
 void leave_out_contained(std::vector<MergeInput>& inputs) {
   std::vector<MergeInput*> order;
   for (MergeInput& input : inputs) {
@@ -81,7 +89,8 @@ void leave_out_contained(std::vector<MergeInput>& inputs) {
     }
   }
   std::stable_sort(order.begin(), order.end(), [](const MergeInput* a, const MergeInput* b) {
-    return a->header.sources.size() > b->header.sources.size();
+    return std::pair(a->header.selections.empty(), a->header.sources.size()) >
+           std::pair(b->header.selections.empty(), b->header.sources.size());
   });
   std::set<std::string> held;
   for (MergeInput* input : order) {
@@ -95,7 +104,7 @@ void leave_out_contained(std::vector<MergeInput>& inputs) {
       input->report.left_out = "it shares some ranks with another merged file";
       input->report.problem =
           "merged files overlap: " + input->report.path + ": give the rank files instead";
-    } else if (!input->header.sources.empty()) {
+    } else if (!input->header.sources.empty() && input->header.selections.empty()) {
       held.insert(sources.begin(), sources.end());
     }
   }
@@ -117,15 +126,40 @@ JsonArray array_of(const std::vector<std::string>& texts) {
   return array;
 }
 
-void add_ranks(const TraceHeader& header, std::set<std::int64_t>& ranks) {
+void add_ranks(const TraceHeader& header, const Selection* selection,
+               std::set<std::int64_t>& ranks) {
+  const auto add = [&](std::int64_t rank) {
+    if (selection == nullptr || selection->has_rank(rank)) {
+      ranks.insert(rank);
+    }
+  };
   const auto listed = member(header.distributed_info, "ranks");
   if (!listed) {
-    ranks.insert(header.rank);
+    add(header.rank);
     return;
   }
   for_each_element(*listed, [&](std::string_view element) {
-    ranks.insert(parse_integer(element).value_or(header.rank));
+    add(parse_integer(element).value_or(header.rank));
   });
+}
+
+void add_nodes(const TraceHeader& header, std::set<std::int64_t>& nodes) {
+  if (const auto one = integer_member(header.distributed_info, "node_rank")) {
+    nodes.insert(*one);
+  }
+  for_each_element(member(header.distributed_info, "node_ranks").value_or(""),
+                   [&](std::string_view node) { nodes.insert(parse_integer(node).value_or(0)); });
+}
+
+void leave_out_unwanted(std::vector<MergeInput>& inputs, const Selection& selection) {
+  for (MergeInput& input : inputs) {
+    std::set<std::int64_t> ranks;
+    add_ranks(input.header, &selection, ranks);
+    if (input.is_used() && ranks.empty()) {
+      input.report.left_out = "none of its ranks was asked for";
+      input.report.unwanted = true;
+    }
+  }
 }
 
 // The first input that names it decides: ranks of one job do not differ in these.
@@ -141,7 +175,8 @@ void add_first(const std::vector<MergeInput>& inputs, const char* key, JsonObjec
 
 }  // namespace
 
-std::vector<MergeInput> scan_inputs(const std::vector<std::string>& paths) {
+std::vector<MergeInput> scan_inputs(const std::vector<std::string>& paths,
+                                    const Selection* selection) {
   std::vector<MergeInput> inputs;
   for (const std::string& path : paths) {
     inputs.push_back(scan(path));
@@ -153,6 +188,9 @@ std::vector<MergeInput> scan_inputs(const std::vector<std::string>& paths) {
   leave_out_same_files(inputs);
   leave_out_covered(inputs);
   leave_out_contained(inputs);
+  if (selection != nullptr) {
+    leave_out_unwanted(inputs, *selection);
+  }
   return inputs;
 }
 
@@ -172,7 +210,7 @@ std::optional<RunOfFile> run_of(const MergeInput& input) {
   }
   RunOfFile run{&input.report.path, std::string(*key), 0, {}};
   run.node_rank = integer_member(input.header.distributed_info, "node_rank").value_or(0);
-  add_ranks(input.header, run.ranks);
+  add_ranks(input.header, nullptr, run.ranks);
   return run;
 }
 
@@ -209,23 +247,44 @@ std::string different_runs(const std::vector<MergeInput>& inputs) {
   return {};
 }
 
-MergedHeader merged_header(const std::vector<MergeInput>& inputs) {
+namespace {
+
+// What these inputs hold of their sources, and what is now taken of them.
+std::string selections_of(const std::vector<MergeInput>& inputs, const Selection* selection) {
+  std::vector<std::string> texts;
+  for (const MergeInput& input : inputs) {
+    if (input.is_used()) {
+      add_missing_elements(input.header.selections, texts);
+    }
+  }
+  const JsonObject own = selection == nullptr ? JsonObject() : selection->description();
+  if (!own.empty()) {
+    texts.push_back(own.text());
+  }
+  return texts.empty() ? std::string() : array_of(texts).text();
+}
+
+}  // namespace
+
+MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selection* selection) {
   MergedHeader merged;
   merged.base_ns = std::numeric_limits<std::int64_t>::max();
   std::int64_t world_size = 1;
   std::set<std::int64_t> ranks;
   std::vector<std::string> groups;
   std::vector<std::string> devices;
+  std::set<std::int64_t> nodes;
   for (const MergeInput& input : inputs) {
     if (!input.is_used()) {
       continue;
     }
     merged.base_ns = std::min(merged.base_ns, input.absolute_ns(0));
     world_size = std::max(world_size, input.header.world_size);
-    add_ranks(input.header, ranks);
+    add_ranks(input.header, selection, ranks);
     add_missing_elements(member(input.header.distributed_info, "pg_config").value_or(""), groups);
     add_missing_elements(input.header.device_properties, devices);
-    for (std::string& source : sources_of(input)) {
+    add_nodes(input.header, nodes);
+    for (std::string& source : sources_of(input, selection)) {
       merged.sources.push_back(std::move(source));
     }
   }
@@ -238,9 +297,13 @@ MergedHeader merged_header(const std::vector<MergeInput>& inputs) {
   }
   add_first(inputs, "nccl_version", info);
   add_first(inputs, "node_rank", info);
+  if (nodes.size() > 1) {
+    info.add("node_ranks", std::vector<std::int64_t>(nodes.begin(), nodes.end()));
+  }
   add_first(inputs, "run_key", info);
   merged.distributed_info = info.text();
   merged.device_properties = array_of(devices).text();
+  merged.selections = selections_of(inputs, selection);
   return merged;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent/trace/merge.hpp"
+#include "agent/trace/selection.hpp"
 #include "agent/trace/trace_reader.hpp"
 
 namespace traceagent::trace {
@@ -24,7 +25,10 @@ struct MergeInput {
 
   std::unique_ptr<TraceReader> reader;  // while its events are written
   TraceLine line;
-  std::int64_t line_ns = 0;  // absolute
+  std::unique_ptr<EventFilter> filter;
+  std::int64_t line_ns = 0;  // absolute; what the filter made of it
+  std::int64_t read_ns = 0;  // absolute; as it stands in the file
+  std::uint64_t events_read = 0;
 
   // On the merged file's clock. Wraps rather than overflows: a damaged base must not be undefined
   // behaviour.
@@ -36,9 +40,11 @@ struct MergeInput {
   bool usable = true;  // false: its header could not be read
 };
 
-// Reads the headers. The result is ordered by rank, base and path; files given twice, and files
-// that hold what others hold too, are marked as left out.
-std::vector<MergeInput> scan_inputs(const std::vector<std::string>& paths);
+// Reads the headers. The result is ordered by rank, base and path; files given twice, files that
+// hold what others hold too, and those of which the selection (or null) has no rank, are marked as
+// left out.
+std::vector<MergeInput> scan_inputs(const std::vector<std::string>& paths,
+                                    const Selection* selection);
 
 // Why they are not of one run, in words; empty: they may be. Of those in use.
 std::string different_runs(const std::vector<MergeInput>& inputs);
@@ -50,7 +56,8 @@ struct MergedHeader {
   std::string distributed_info;
   std::string device_properties;
   std::vector<std::string> sources;
+  std::string selections;  // JSON array, or empty
 };
-MergedHeader merged_header(const std::vector<MergeInput>& inputs);
+MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selection* selection);
 
 }  // namespace traceagent::trace

@@ -13,7 +13,8 @@ namespace {
 
 class Collector {
  public:
-  explicit Collector(MergeReport& report) : report_(report) {}
+  Collector(MergeReport& report, const Selection* selection)
+      : report_(report), selection_(selection) {}
 
   void add(const MergeInput& input) {
     const std::string_view metadata = input.footer.metadata;
@@ -43,6 +44,7 @@ class Collector {
     for (const std::int64_t rank : report_.ranks) {
       missing_.erase(rank);
     }
+    std::erase_if(missing_, [this](std::int64_t rank) { return !has_rank(rank); });
     report_.missing_ranks.assign(missing_.begin(), missing_.end());
   }
 
@@ -50,7 +52,16 @@ class Collector {
   [[nodiscard]] const JsonArray& incomplete() const { return incomplete_; }
 
  private:
+  bool has_rank(std::int64_t rank) const {
+    return selection_ == nullptr || selection_->has_rank(rank);
+  }
+
   void add_rank(std::string_view metadata) {
+    const std::string_view identity = member(metadata, "identity").value_or(metadata);
+    const auto rank = integer_member(identity, "rank");
+    if (rank && !has_rank(*rank)) {
+      return;
+    }
     ranks_text_.append(ranks_text_.empty() ? "\n" : ",\n").append(metadata);
     const std::string process(member(metadata, "identity").value_or(""));
     for_each_member(member(metadata, "dropped").value_or(""), [&](std::string_view cause,
@@ -89,6 +100,7 @@ class Collector {
   }
 
   MergeReport& report_;
+  const Selection* const selection_;
   std::string ranks_text_;
   std::set<std::int64_t> missing_;
   std::map<std::pair<std::string, std::string>, std::uint64_t> so_far_;  // by process and cause
@@ -99,7 +111,7 @@ class Collector {
 
 std::string merged_metadata(const std::vector<MergeInput>& inputs, const MergeOptions& options,
                             MergeReport& report) {
-  Collector collector(report);
+  Collector collector(report, options.selection);
   for (const MergeInput& input : inputs) {
     if (input.report.left_out.empty() || !input.report.problem.empty()) {
       collector.add(input);
@@ -119,6 +131,9 @@ std::string merged_metadata(const std::vector<MergeInput>& inputs, const MergeOp
   JsonObject rest;
   rest.add("events", report.events).add("dropped", dropped);
   rest.add("missing_ranks", report.missing_ranks).add("incomplete", collector.incomplete());
+  if (options.selection != nullptr) {
+    rest.add("left_out", options.selection->left_out());
+  }
   rest.add_all(options.metadata);
   return "{\"merged\": [" + collector.ranks_text() + "\n], " + rest.members() + "}";
 }

@@ -112,6 +112,8 @@ bool TraceReader::read_header_line(std::string_view line) {
     header_.trace_name = value.substr(1, value.size() - 2);
   } else if (key == "deviceProperties") {
     header_.device_properties = value;
+  } else if (key == "selections") {
+    header_.selections = value;
   }
   return true;  // a later version may say more
 }

@@ -18,6 +18,8 @@ struct TraceHeader {
   std::string trace_name;         // as written between the quotes
   // Of a merged file: one JSON object for each rank file that it was made of.
   std::vector<std::string> sources;
+  // JSON array: what was chosen of the sources, where that was not all; or empty.
+  std::string selections;
 };
 
 struct TraceFooter {
