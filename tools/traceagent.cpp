@@ -6,6 +6,7 @@
 
 #include "config/nearest.hpp"
 #include "tools/command_line.hpp"
+#include "tools/exit_line.hpp"
 #include "tools/out_of_memory.hpp"
 #include "tools/plain_output.hpp"
 
@@ -61,8 +62,8 @@ int run_tool(int argc, char** argv) {
 
 int main(int argc, char** argv) try {
   traceagent::tools::end_with_a_line_at_terminate();
-  return run_tool(argc, argv);
+  return traceagent::tools::tell_exit(run_tool(argc, argv));
 } catch (const std::bad_alloc&) {
   traceagent::tools::say_out_of_memory();
-  return traceagent::tools::exit_bad_data;
+  return traceagent::tools::tell_exit(traceagent::tools::exit_bad_data);
 }

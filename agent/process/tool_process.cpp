@@ -1,0 +1,215 @@
+#include "agent/process/tool_process.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+#include "agent/event/ticks.hpp"
+#include "agent/event/uninterrupted.hpp"
+
+extern char** environ;
+
+namespace traceagent::process {
+namespace {
+
+// What we put into the environment, or what steers us, is not for a process of our own. Nor are the
+// job's folders of libraries: it might find others than it was built with.
+constexpr std::string_view job_libraries = "LD_LIBRARY_PATH=";
+bool is_for_tool(std::string_view variable) noexcept {
+  for (const char* ours : {"LD_PRELOAD=", "TRACEAGENT_", "NVTX_INJECTION64_PATH=",
+                           "CUDA_INJECTION64_PATH", "NCCL_PROFILER_PLUGIN="}) {
+    if (variable.starts_with(ours)) return false;
+  }
+  return !variable.starts_with(job_libraries);
+}
+
+// A tool that runs the user's own command gives it back what was taken (tools/upload).
+std::vector<std::string> tools_environment(bool tells_exit) {
+  std::vector<std::string> variables;
+  for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
+    const std::string_view variable = *at;
+    if (is_for_tool(variable)) variables.emplace_back(variable);
+    if (variable.starts_with(job_libraries)) {
+      variables.push_back("TRACEAGENT_JOBS_" + std::string(variable));
+    }
+  }
+  if (tells_exit) variables.emplace_back("TRACEAGENT_TELLS_EXIT=1");
+  return variables;
+}
+
+std::vector<char*> as_argv(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+struct Start {
+  const char* tool = nullptr;
+  char* const* arguments = nullptr;
+  char* const* environment = nullptr;
+  int output = -1;            // its standard output and error; -1: nowhere
+  char* stack_top = nullptr;  // of the second process
+  pid_t pid = 0;
+  int error_number = 0;  // why there is none; both processes share our memory
+};
+
+void open_standard_numbers(int output) noexcept {
+  const int nothing = open("/dev/null", O_RDWR);
+  if (dup2(nothing, STDIN_FILENO) < 0) close(STDIN_FILENO);
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+    if (dup2(output < 0 ? nothing : output, fd) < 0) close(fd);
+  }
+}
+
+// In the memory of the job, while its thread waits: only system calls.
+int become_tool(void* shared) {
+  auto& start = *static_cast<Start*>(shared);
+  setsid();
+  // A scheduler sends these to all it finds, seconds before it kills. Ignored after execve too.
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaction(signal, &ignore, nullptr);
+  // A launcher waits for the end of its ranks' output: none of it may stay open here.
+  open_standard_numbers(start.output);
+#ifdef SYS_close_range
+  if (syscall(SYS_close_range, 3u, ~0u, 0u) != 0)
+#endif
+    for (int fd = 3; fd < 65'536; ++fd) close(fd);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  execve(start.tool, start.arguments, start.environment);
+  start.error_number = errno;
+  _exit(127);
+}
+
+int start_second(void* shared) {
+  auto& start = *static_cast<Start*>(shared);
+  start.pid = clone(become_tool, start.stack_top, CLONE_VM | CLONE_VFORK | SIGCHLD, shared);
+  if (start.pid < 0) start.error_number = errno;
+  _exit(0);
+}
+
+// Two processes, each as vfork makes them: the first has no signal at its end, so that the job's
+// handlers and waits never see it (execve would give it one), and the tool is its orphan.
+void start_orphan(Start& start) {
+  constexpr std::size_t stack_bytes = 32 * 1024;
+  const std::unique_ptr<char[]> stacks(new char[2 * stack_bytes]);
+  start.stack_top = stacks.get() + 2 * stack_bytes;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t first =
+      clone(start_second, stacks.get() + stack_bytes, CLONE_VM | CLONE_VFORK, &start);
+  if (first < 0) start.error_number = errno;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  while (first > 0 && waitpid(first, nullptr, __WCLONE) < 0 && errno == EINTR) {
+  }
+}
+
+// Returns the tool's pid; 0, with `problem` set, where there is none.
+pid_t start_with(std::vector<std::string>& words, int output, std::string& problem) {
+  std::vector<std::string> variables = tools_environment(output >= 0);
+  const std::vector<char*> arguments = as_argv(words);
+  const std::vector<char*> environment = as_argv(variables);
+  Start start;
+  start.tool = words.front().c_str();
+  start.arguments = arguments.data();
+  start.environment = environment.data();
+  start.output = output;
+  start_orphan(start);
+  if (start.error_number == 0) return start.pid;
+  problem = std::strerror(start.error_number);
+  return 0;
+}
+
+constexpr std::size_t most_said = 64 * 1024;
+
+// True at the end of what is said, which is the end of who says it.
+bool listen(int pipe, std::uint64_t until_ns, std::string& said) {
+  constexpr std::uint64_t ms = 1'000'000;
+  for (;;) {
+    const std::uint64_t now_ns = event::clock_ns(CLOCK_MONOTONIC);
+    if (now_ns >= until_ns) return false;
+    pollfd waited{pipe, POLLIN, 0};
+    const auto left_ms = static_cast<int>(std::min<std::uint64_t>((until_ns - now_ns) / ms, 1000));
+    const int ready = poll(&waited, 1, left_ms + 1);
+    if (ready < 0 && errno != EINTR) return false;
+    if (ready <= 0) continue;
+    char buffer[4096];
+    const ssize_t got = event::uninterrupted([&] { return read(pipe, buffer, sizeof buffer); });
+    if (got <= 0) return true;
+    const std::size_t room = most_said - std::min(most_said, said.size());
+    // The last bytes tell the exit code: kept, whatever came before.
+    if (room < static_cast<std::size_t>(got)) said.resize(most_said / 2);
+    said.append(buffer, static_cast<std::size_t>(got));
+  }
+}
+
+// The tool's last line: tools/exit_line.hpp.
+void take_exit_line(ToolEnd& end) {
+  constexpr std::string_view mark = "\nexit ";
+  const std::size_t at = end.said.rfind(mark);
+  if (at == std::string::npos) return;
+  const char* digits = end.said.data() + at + mark.size();
+  std::from_chars(digits, end.said.data() + end.said.size(), end.exit_code);
+  end.said.resize(at);
+}
+
+}  // namespace
+
+std::string find_tool(const char* name) {
+  Dl_info self{};
+  if (dladdr(reinterpret_cast<const void*>(&start_tool), &self) == 0) return {};
+  const std::unique_ptr<char, decltype(&std::free)> library(realpath(self.dli_fname, nullptr),
+                                                            &std::free);
+  if (library == nullptr) return {};
+  // lib/ or lib/<machine>/ next to bin/.
+  std::string folder = library.get();
+  for (int up = 0; up < 2; ++up) {
+    folder.resize(std::min(folder.rfind('/'), folder.size()));
+    std::string tool = folder.substr(0, folder.rfind('/')) + "/bin/" + name;
+    if (access(tool.c_str(), X_OK) == 0) return tool;
+  }
+  return {};
+}
+
+std::string start_tool(std::vector<std::string> words) {
+  std::string problem;
+  start_with(words, -1, problem);
+  return problem;
+}
+
+ToolEnd run_tool(std::vector<std::string> words, std::uint64_t timeout_ns) {
+  ToolEnd end;
+  const std::uint64_t until_ns = event::clock_ns(CLOCK_MONOTONIC) + timeout_ns;
+  int ends[2] = {-1, -1};
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    end.problem = std::strerror(errno);
+    return end;
+  }
+  const pid_t pid = start_with(words, ends[1], end.problem);
+  close(ends[1]);
+  if (pid > 0) end.ended = listen(ends[0], until_ns, end.said);
+  close(ends[0]);
+  // It lives: it holds the pipe.
+  if (pid > 0 && !end.ended) kill(-pid, SIGKILL);
+  take_exit_line(end);
+  return end;
+}
+
+}  // namespace traceagent::process

@@ -1,0 +1,30 @@
+#pragma once
+// Our own tools, started from the job's process. None is a child that the job could see: no
+// SIGCHLD, nothing for wait(), none of its descriptors. Only where the job is the first process of
+// its container does a tool become a child of it, as all orphans do. A tool has the job's
+// environment but for what concerns the agent (LD_PRELOAD, TRACEAGENT_*), sits in a session of its
+// own, and ignores TERM, INT and HUP.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace traceagent::process {
+
+// bin/<name> beside the library, as it is built and installed; "" where there is none.
+std::string find_tool(const char* name);
+
+// Starts it and forgets it; its output goes nowhere. Returns what went wrong, or "".
+std::string start_tool(std::vector<std::string> words);
+
+struct ToolEnd {
+  std::string problem;  // it could not be started
+  bool ended = false;   // false: it still ran when the time was over, and was killed
+  int exit_code = -1;   // -1: not told, since it was killed
+  std::string said;     // on standard output and error, the first 64 KiB
+};
+
+// Starts it and waits for its end.
+ToolEnd run_tool(std::vector<std::string> words, std::uint64_t timeout_ns);
+
+}  // namespace traceagent::process
