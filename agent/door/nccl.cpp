@@ -92,15 +92,10 @@ ncclResult_t take_part_nccl(api::Function function, Call call, const Real& real)
 }
 
 // The idle way of a collective: its sequence number alone. False where that needs the slow way.
-template <class Call, class Real>
-bool counted_only(Call call, const Real& real, ncclResult_t& result) {
+template <class Call>
+bool count_alone(Call& call) noexcept {
   if constexpr (Call::calls_another) return false;
-  if (call.count_idle()) [[likely]] {
-    result = real();
-    call.after(result);
-    return true;
-  }
-  return false;
+  return call.count_idle();
 }
 
 }  // namespace
@@ -125,11 +120,10 @@ bool counted_only(Call call, const Real& real, ncclResult_t& result) {
     if (real != nullptr) [[likely]] {                                                            \
       const traceagent::step::Mode mode =                                                        \
           traceagent::step::mode_of(decltype(__VA_ARGS__)::call_class);                          \
-      ncclResult_t result;                                                                       \
       if (mode == traceagent::step::Mode::count) [[likely]] {                                    \
-        if (counted_only(                                                                        \
-                __VA_ARGS__, [&] { return real arguments; }, result)) [[likely]] {               \
-          return result;                                                                         \
+        auto call = __VA_ARGS__;                                                                 \
+        if (count_alone(call)) [[likely]] {                                                      \
+          return call.after_idle(real arguments);                                                \
         }                                                                                        \
       } else if (mode == traceagent::step::Mode::pass) {                                         \
         return real arguments;                                                                   \

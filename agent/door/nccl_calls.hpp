@@ -28,6 +28,8 @@ struct NcclCallBase : CallBase {
   void after(int) noexcept {}
   // All that before() does for an idle call; false where it takes more than counting.
   bool count_idle() noexcept { return false; }
+  // What after() does where that was all.
+  ncclResult_t after_idle(ncclResult_t result) noexcept { return result; }
   // Once the outermost call has returned: so that the next one can be counted the short way.
   void remember() const noexcept {}
   static bool accepted(int result) noexcept {
@@ -78,18 +80,29 @@ struct CollectiveCall : NcclCallBase {
     return false;
   }
 
-  [[gnu::always_inline]] void after(int result) noexcept {
+  void after(int result) const noexcept {
     if (result != ncclSuccess) [[unlikely]] {
-      take_back_unless_accepted(result, state, kind, peer);
+      take_back_unless_accepted(static_cast<ncclResult_t>(result), state, kind, peer);
     }
   }
+  [[gnu::always_inline]] ncclResult_t after_idle(ncclResult_t result) const noexcept {
+    if (result == ncclSuccess) [[likely]] {
+      return result;
+    }
+    return take_back_unless_accepted(result, state, kind, peer);
+  }
 
-  // Static, so that an idle call's arguments stay in registers.
-  [[gnu::noinline]] static void take_back_unless_accepted(int result, CommunicatorState* state,
-                                                          Collective kind, int peer) noexcept {
-    if (accepted(result) || state == nullptr) return;
-    // Refused: the ranks that were not refused do not count it either.
-    take_back_sequence(*state, kind, peer);
+  // Static, so that an idle call's arguments stay in registers; it returns the result, so that the
+  // idle call ends with a jump to it and keeps nothing on its stack.
+  [[gnu::noinline]] static ncclResult_t take_back_unless_accepted(ncclResult_t result,
+                                                                  CommunicatorState* state,
+                                                                  Collective kind,
+                                                                  int peer) noexcept {
+    if (!accepted(result) && state != nullptr) {
+      // Refused: the ranks that were not refused do not count it either.
+      take_back_sequence(*state, kind, peer);
+    }
+    return result;
   }
 
   void observe(step::Tracker& tracker, std::uint64_t ticks) const noexcept {
@@ -152,6 +165,10 @@ struct GroupCall : NcclCallBase {
   int delta;
   explicit GroupCall(int change) : delta(change) {}
   bool count_idle() noexcept { return true; }
+  ncclResult_t after_idle(ncclResult_t result) noexcept {
+    after(result);
+    return result;
+  }
   void after(int) noexcept {
     std::uint32_t& depth = ring::writer.nccl_group_depth;
     if (delta > 0) ++depth;
