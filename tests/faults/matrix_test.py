@@ -3,12 +3,13 @@
 each cell of the table the job is the same as without the agent, what is wrong is said, and the files
 that are there are whole.
 
-usage: matrix_test.py BUILD_FOLDER DEPS_FOLDER [--all | --count] [--memory] [--only FUNCTION] [SCENARIO ...]
+usage: matrix_test.py BUILD_FOLDER DEPS_FOLDER [--all | --count] [--memory] [--only FUNCTION] [--every N] [SCENARIO ...]
   --all      each call of each place, not only the first, the second and all of them; in each scenario,
              not only in the first that has the place
   --count    how many cells that would be
   --memory   malloc and its like alone: 30 of its calls; with --all each
-  --only     functions that match, as in --only '^(open|mmap)$'"""
+  --only     functions that match, as in --only '^(open|mmap)$'
+  --every    each N-th cell alone, as in --memory --all --every 20"""
 
 import collections
 import concurrent.futures
@@ -150,13 +151,14 @@ def main():
         need(path, path.name)
     words = list(ARGUMENTS)
     only = words.pop(words.index("--only") + 1) if "--only" in words else ""
+    every = int(words.pop(words.index("--every") + 1)) if "--every" in words else 1
     options = {word for word in words if word.startswith("--")}
     pattern = "|".join(f"^{word}$" for word in words if not word.startswith("--"))
     known, done, began = set(), [], time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
         for scenario in scenarios(pattern):
             expected, places = undisturbed(scenario)
-            cells = list(cells_of(scenario, places, known, options, only))
+            cells = list(cells_of(scenario, places, known, options, only))[::every]
             if "--count" in options:
                 print(f"{scenario.name}: {len(cells)} cells")
                 continue

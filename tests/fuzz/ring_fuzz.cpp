@@ -1,5 +1,11 @@
 // A ring file with any bytes changed, recovered: no crash, no file beside the output folder, and
 // the files that come of it are JSON. The input is a list of changes: where, how many bytes, which.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <string>
 
@@ -22,45 +28,70 @@ std::size_t place(std::uint32_t wanted, std::size_t bytes) {
   return (wanted & 1) != 0 ? (wanted >> 1) % header : (wanted >> 1) % bytes;
 }
 
-std::string changed(std::string_view ring_bytes, fuzz::Input& input) {
-  std::string bytes(ring_bytes);
-  for (std::size_t i = 0; i < most_changes && !input.empty(); ++i) {
-    const std::size_t at = place(input.number<std::uint32_t>(), bytes.size());
-    const std::string_view part = input.take(1 + input.number<std::uint8_t>() % 16);
-    bytes.replace(at, std::min(part.size(), bytes.size() - at), part.substr(0, bytes.size() - at));
+// The ring's file stays, mapped, from run to run: a reader maps it privately and changes nothing.
+class RingFile {
+ public:
+  explicit RingFile(std::string path, const std::string& output_folder)
+      : path_(std::move(path)), original_(fuzz::sample_ring(output_folder)) {
+    fuzz::write_file(path_, original_);
+    const int fd = open(path_.c_str(), O_RDWR | O_CLOEXEC);
+    void* memory = mmap(nullptr, original_.size(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd < 0 || memory == MAP_FAILED) fuzz::fail("cannot map " + path_);
+    close(fd);
+    bytes_ = static_cast<char*>(memory);
   }
-  return bytes;
+  ~RingFile() { munmap(bytes_, original_.size()); }
+  RingFile(const RingFile&) = delete;
+  RingFile& operator=(const RingFile&) = delete;
+
+  const std::string& path() const noexcept { return path_; }
+  void put_back() { std::memcpy(bytes_, original_.data(), original_.size()); }
+  void change(fuzz::Input& input);
+  void keep_identity_texts();
+
+ private:
+  void keep(std::size_t at, std::size_t size) {
+    std::memcpy(bytes_ + at, original_.data() + at, size);
+  }
+
+  const std::string path_, original_;
+  char* bytes_ = nullptr;
+};
+
+void RingFile::change(fuzz::Input& input) {
+  for (std::size_t i = 0; i < most_changes && !input.empty(); ++i) {
+    const std::size_t at = place(input.number<std::uint32_t>(), original_.size());
+    const std::string_view part = input.take(1 + input.number<std::uint8_t>() % 16);
+    std::memcpy(bytes_ + at, part.data(), std::min(part.size(), original_.size() - at));
+  }
 }
 
 // Where its files go is the user's word: whoever can write that can write the files themselves.
-void keep_identity_texts(std::string& bytes, std::string_view original) {
+void RingFile::keep_identity_texts() {
   const std::size_t at = offsetof(ring::Header, identity) + offsetof(ring::IdentityBlock, run_name);
   const std::size_t end = offsetof(ring::Header, identity) + offsetof(ring::IdentityBlock, gzip);
-  bytes.replace(at, end - at, original.substr(at, end - at));
-  const auto& header = *reinterpret_cast<const ring::Header*>(original.data());
-  const std::size_t names_at = header.names_offset;
-  bytes.replace(names_at, fuzz::identity_names_bytes,
-                original.substr(names_at, fuzz::identity_names_bytes));
-  auto& changed_header = *reinterpret_cast<ring::Header*>(bytes.data());
-  changed_header.names_offset = header.names_offset;
-  changed_header.names_bytes = header.names_bytes;
-  changed_header.chunks_offset = header.chunks_offset;
-  changed_header.identity.checksum = ring::identity_checksum(ring::Ring(bytes.data()));
+  keep(at, end - at);
+  const auto& original = *reinterpret_cast<const ring::Header*>(original_.data());
+  keep(original.names_offset, fuzz::identity_names_bytes);
+  auto& header = *reinterpret_cast<ring::Header*>(bytes_);
+  header.names_offset = original.names_offset;
+  header.names_bytes = original.names_bytes;
+  header.chunks_offset = original.chunks_offset;
+  header.identity.checksum = ring::identity_checksum(ring::Ring(bytes_));
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const fuzz::Scratch scratch;
-  static const std::string original = fuzz::sample_ring(scratch.path("out"));
-  scratch.clear();
+  static RingFile file(scratch.path("rank3.ring"), scratch.path("out"));
+  scratch.clear(file.path());
+  file.put_back();
   fuzz::Input input(data, size);
   const bool is_consistent = (input.number<std::uint8_t>() & 1) == 0;
-  std::string bytes = changed(original, input);
-  if (is_consistent) keep_identity_texts(bytes, original);
-  const std::string path = scratch.path("rank3.ring");
-  fuzz::write_file(path, bytes);
-  const drain::Recovered recovered = drain::recover_ring(path);
+  file.change(input);
+  if (is_consistent) file.keep_identity_texts();
+  const drain::Recovered recovered = drain::recover_ring(file.path());
   for (const std::string& problem : recovered.problems) fuzz::expect_one_line(problem);
   for (const drain::RecoveredFile& file : recovered.files) {
     if (!file.path.starts_with(scratch.path("out/"))) fuzz::fail("wrote " + file.path);

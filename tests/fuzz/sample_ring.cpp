@@ -8,6 +8,10 @@
 namespace traceagent::fuzz {
 namespace {
 
+// The smallest ring, of two chunks, one for each of its threads: what a reader goes through is what
+// a run of the fuzzer costs.
+constexpr std::uint64_t wanted_bytes = 1;
+
 using api::Function;
 using event::Layout;
 
@@ -46,7 +50,7 @@ void add_device_work(drain::CraftedRing& made) {
 }  // namespace
 
 std::string sample_ring(const std::string& folder) {
-  drain::CraftedRing made(folder);
+  drain::CraftedRing made(folder, wanted_bytes);
   ring::Header& header = made.ring().header();
   // What follows are names that the fuzzer may change.
   while (header.names_used.load() < identity_names_bytes) made.ring().add_name("room");

@@ -2,13 +2,17 @@
 // A folder in memory that a fuzzer's files go into; nothing may ever lie beside it.
 
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace traceagent::fuzz {
 
@@ -20,11 +24,9 @@ namespace traceagent::fuzz {
 // <top>/inside is what the code under test is told of.
 class Scratch {
  public:
-  Scratch() {
-    std::string made = "/dev/shm/traceagent-fuzz-XXXXXX";
-    if (mkdtemp(made.data()) == nullptr) fail("no folder in /dev/shm");
-    top_ = made;
-    std::filesystem::create_directory(inside());
+  Scratch() : top_(prefix + std::to_string(getpid())) {
+    remove_those_of_the_dead();
+    std::filesystem::create_directories(inside());
   }
   ~Scratch() { std::filesystem::remove_all(top_); }
   Scratch(const Scratch&) = delete;
@@ -33,9 +35,10 @@ class Scratch {
   [[nodiscard]] std::string inside() const { return top_ + "/inside"; }
   [[nodiscard]] std::string path(const std::string& name) const { return inside() + "/" + name; }
 
-  void clear() const {
+  // All but `kept`.
+  void clear(const std::string& kept = "") const {
     for (const auto& entry : std::filesystem::directory_iterator(inside())) {
-      std::filesystem::remove_all(entry.path());
+      if (entry.path() != kept) std::filesystem::remove_all(entry.path());
     }
   }
   // Everything that was made lies inside.
@@ -46,6 +49,22 @@ class Scratch {
   }
 
  private:
+  static constexpr const char* prefix = "/dev/shm/traceagent-fuzz-";
+
+  // A fuzzer that finds something ends without any destructor: the next one cleans up for it.
+  static void remove_those_of_the_dead() {
+    const std::filesystem::path stem = prefix;
+    for (const auto& entry : std::filesystem::directory_iterator(stem.parent_path())) {
+      const std::string path = entry.path().string();
+      if (!path.starts_with(prefix)) continue;
+      const auto pid =
+          static_cast<pid_t>(std::strtol(path.c_str() + std::strlen(prefix), nullptr, 10));
+      std::error_code ignored;
+      if (pid == getpid() || (kill(pid, 0) != 0 && errno == ESRCH))
+        std::filesystem::remove_all(path, ignored);
+    }
+  }
+
   std::string top_;
 };
 

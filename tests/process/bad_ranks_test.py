@@ -5,6 +5,7 @@ import signal
 import time
 
 from jobs import STEADY, Place, calls_in, end_of, steps_in, truth_of
+from places import SLOWDOWN
 from untouched_job import (COMMAND, check, clean, four_ranks_in_node_file, is_result, run_cases,
                            same_as)
 
@@ -119,7 +120,7 @@ def killed_rank(bare, victim):
         more = {"TRACEAGENT_OUTPUT_FOLDER": "out", "SIMGPU_TRUTH": truth / "{rank}.truth",
                 "TRACEAGENT_SCHEDULE": "wait=2,warmup=1,active=25,repeat=1"}
         # Slow steps, so that a busy machine too kills it in its window, and before the others end.
-        running = [place.start([STEADY, 30, 10, 100_000], variables) for variables in place.ranks(4, **more)]
+        running = [place.start([STEADY, 30, 10, 100_000 * SLOWDOWN], variables) for variables in place.ranks(4, **more)]
         wait_for_steps(truth / f"{victim}.truth", 12)
         running[victim].send_signal(signal.SIGKILL)
         results = [end_of(process) for process in running]

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import uuid
 
-from places import BUILD, LIBRARY, NO_LIMIT
+from places import BUILD, LIBRARY, NO_LIMIT, SLOWDOWN
 
 PROGRAMS = BUILD / "programs"
 STEADY = PROGRAMS / "steady"
@@ -16,7 +16,7 @@ TRACEAGENT = BUILD / "bin/traceagent"
 # Each synchronization begins a step: the first three are skipped, warmed up; four are recorded.
 STEPS = {"TRACEAGENT_STEP_MARK": "call:cudaDeviceSynchronize",
          "TRACEAGENT_SCHEDULE": "wait=2,warmup=1,active=4,repeat=1"}
-TIMEOUT = 60
+TIMEOUT = 60 * SLOWDOWN
 
 
 def variables_of(**more):

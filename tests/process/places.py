@@ -1,5 +1,6 @@
 """Where a process test finds things; every test gets BUILD_FOLDER and DEPS_FOLDER first."""
 
+import os
 import pathlib
 import sys
 
@@ -13,6 +14,10 @@ LIBRARY = BUILD / "lib/libtraceagent.so"
 # Tests compare traces with what the program did, on machines of any speed and load: nothing may be left
 # out for the sake of a budget, which has tests of its own.
 NO_LIMIT = {"TRACEAGENT_BUDGET_OVERHEAD": "0"}
+# As CMakeLists.txt starts the tests of such a build. Everything takes several times as long there, and
+# without the dlsym door (agent/door/CMakeLists.txt) the calls of Python's ctypes are not seen.
+SANITIZED = "ASAN_OPTIONS" in os.environ
+SLOWDOWN = 4 if SANITIZED else 1
 
 
 def skip(reason):

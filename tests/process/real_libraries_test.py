@@ -12,13 +12,15 @@ import subprocess
 import sys
 import tempfile
 
-from places import ARGUMENTS, BUILD, LIBRARY, SOURCE, need
+from places import ARGUMENTS, BUILD, LIBRARY, SANITIZED, SOURCE, need
 
 CUDART, NCCL = (pathlib.Path(need(path, path)).resolve() for path in ARGUMENTS)
 PROGRAMS = {
     "ctypes": [sys.executable, SOURCE / "tests/programs/real_calls.py", CUDART, NCCL],
     "nvcc": [BUILD / "programs/real_calls"],
 }
+if SANITIZED:
+    del PROGRAMS["ctypes"]
 
 
 def run(command, folder, **more):

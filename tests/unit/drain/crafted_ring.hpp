@@ -15,7 +15,8 @@ inline constexpr std::int64_t epoch_ns = 1'767'225'600'000'000'000;
 
 class CraftedRing {
  public:
-  explicit CraftedRing(const std::string& folder = "/nowhere") : memory_(2 << 20) {
+  explicit CraftedRing(const std::string& folder = "/nowhere", std::uint64_t wanted_bytes = 2 << 20)
+      : memory_(wanted_bytes) {
     ring::Header& header = ring().header();
     header.nominal_ns_per_tick = 1.0;
     header.agent_version = 1 << 8;
