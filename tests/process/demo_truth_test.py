@@ -5,7 +5,7 @@ import collections
 import statistics
 
 from comparison import CLOCK_ERROR_NS, Comparison, argument_problems
-from places import BUILD, SANITIZED
+from places import BUILD
 from traced_run import report, run_ranks
 
 RANKS, BUCKETS = 4, 4
@@ -70,7 +70,7 @@ def compared_problems(run):
     yield from argument_problems(comparison.pairs)
     if len(comparison.pairs) < RANKS * len(STEPS) * 30:
         yield "too few calls to compare"
-    return [] if SANITIZED else list(duration_problems(comparison))  # it costs microseconds a call there
+    return list(duration_problems(comparison))
 
 
 def demo(folder):
