@@ -1,0 +1,316 @@
+#include "tools/import/document_scan.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "agent/trace/file_problem.hpp"
+#include "agent/trace/json_syntax.hpp"
+#include "tools/import/json_repair.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+using trace::InputFile;
+
+constexpr char give_a_trace[] = "give a trace in Chrome's JSON form";
+constexpr char rest_is_used[] = "what is whole is used";
+// Looking for the next event in damaged text may look at much of it many times.
+constexpr std::size_t most_work_bytes = std::size_t{256} << 20;
+
+bool has_phase(const ScannedObject& object) {
+  return std::any_of(object.members.begin(), object.members.end(),
+                     [](const JsonMember& member) { return member.key == "ph"; });
+}
+
+bool is_space_or_comma(char c) { return is_json_space(c) || c == ','; }
+
+}  // namespace
+
+bool DocumentScan::open(const std::string& path, Members members) {
+  path_ = path;
+  members_ = std::move(members);
+  if (!window_.open(path)) {
+    problem_ = trace::file_problem("cannot read a trace", path, window_.error_number());
+    place_ = Place::end;
+  }
+  return problem_.empty();
+}
+
+DocumentScan::Item DocumentScan::next() {
+  while (true) {
+    switch (place_) {
+      case Place::start:
+        if (!pass_start()) return at_end_of_file();
+        break;
+      case Place::members:
+        if (!pass_member()) return at_end_of_file();
+        break;
+      case Place::events:
+        return next_event();
+      case Place::end:
+        return Item::end;
+    }
+  }
+}
+
+// The next character that is neither space nor comma; false at the end of the file.
+bool DocumentScan::peek(char& c) {
+  do {
+    const char* at = window_.begin();
+    while (is_space_or_comma(*at)) ++at;
+    window_.drop_until(std::min(at, window_.end()));
+  } while (window_.size() == 0 && window_.fill());
+  c = *window_.begin();
+  return window_.size() > 0;
+}
+
+bool DocumentScan::pass_start() {
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  window_.fill();
+  if (std::string_view(window_.begin(), window_.size()).starts_with(byte_order_mark)) {
+    window_.drop(byte_order_mark.size());
+  }
+  char c = 0;
+  if (!peek(c)) return false;
+  if (c != '[' && c != '{') {
+    remember("not a trace", window_.offset(), give_a_trace);
+    place_ = Place::end;
+    return true;
+  }
+  window_.drop(1);
+  is_array_form_ = c == '[';
+  place_ = is_array_form_ ? Place::events : Place::members;
+  return true;
+}
+
+bool DocumentScan::pass_member() {
+  char c = 0;
+  if (!peek(c)) return false;
+  if (c == '}') {
+    window_.drop(1);
+    place_ = Place::end;
+    return true;
+  }
+  std::string key;
+  if (c == '"' && !pass_value(key)) return false;
+  if (!peek(c)) return false;
+  if (key.empty() || c != ':') {
+    remember("text that is not JSON", window_.offset(), is_trace_ ? rest_is_used : give_a_trace);
+    place_ = Place::end;
+    return true;
+  }
+  window_.drop(1);
+  if (!peek(c)) return false;
+  if (key == "\"traceEvents\"" && c == '[') {
+    window_.drop(1);
+    is_trace_ = true;
+    place_ = Place::events;
+    return true;
+  }
+  std::string value;
+  if (!pass_value(value)) return false;
+  members_(std::string_view(key).substr(1, key.size() - 2), value);
+  return true;
+}
+
+// Whatever its size; `copy` gets its first most_member_bytes. False: it does not end.
+bool DocumentScan::pass_value(std::string& copy) {
+  const char c = *window_.begin();
+  if (c == '"' || c == '{' || c == '[') return pass_bracketed(copy);
+  while (window_.size() > 0 || window_.fill()) {
+    const char* at = window_.begin();
+    while (*at > ' ' && *at != ',' && *at != '}' && *at != ']') ++at;
+    const bool ends = at < window_.end();
+    copy_until(at, copy);
+    if (ends) return true;
+  }
+  return false;
+}
+
+bool DocumentScan::pass_bracketed(std::string& copy) {
+  int depth = 0;
+  bool in_string = false;
+  bool escaped = false;
+  while (window_.size() > 0 || window_.fill()) {
+    for (const char* at = window_.begin(); at != window_.end(); ++at) {
+      if (in_string) {
+        in_string = escaped || *at != '"';
+        escaped = !escaped && *at == '\\';
+      } else {
+        in_string = *at == '"';
+        // '[' and '{', ']' and '}' differ in this bit alone.
+        depth += (*at | 0x20) == '{' ? 1 : 0;
+        depth -= (*at | 0x20) == '}' ? 1 : 0;
+      }
+      if (depth <= 0 && !in_string) {
+        copy_until(at + 1, copy);
+        return true;
+      }
+    }
+    copy_until(window_.end(), copy);
+  }
+  return false;
+}
+
+void DocumentScan::copy_until(const char* end, std::string& copy) {
+  const std::size_t room = most_member_bytes - std::min(most_member_bytes, copy.size());
+  copy.append(window_.begin(), std::min(room, static_cast<std::size_t>(end - window_.begin())));
+  window_.drop_until(end);
+}
+
+DocumentScan::Item DocumentScan::next_event() {
+  char c = 0;
+  if (!peek(c)) return at_end_of_file();
+  if (c == '{') [[likely]] {
+    return pass_object();
+  }
+  if (c == ']') {
+    window_.drop(1);
+    is_trace_ = is_trace_ || is_array_form_;
+    place_ = is_array_form_ ? Place::end : Place::members;
+    return next();
+  }
+  return pass_other_value();
+}
+
+DocumentScan::Item DocumentScan::pass_object() {
+  const std::uint64_t offset = window_.offset();
+  while (true) {
+    const Scan scan = scan_object(window_.begin(), window_.end(), object_);
+    if (scan == Scan::whole) {
+      return accept_object();
+    }
+    if (scan == Scan::broken) {
+      return leave_damage(Item::broken);
+    }
+    if (window_.size() > most_event_bytes) {
+      return leave_damage(Item::too_long);
+    }
+    if (window_.fill()) {
+      continue;
+    }
+    // Cut, or a quote is missing here and events follow.
+    window_.drop(1);
+    if (find_event()) {
+      remember("text that is not JSON", offset, rest_is_used);
+      return Item::broken;
+    }
+    has_cut_event_ = true;
+    if (window_.status() == InputFile::Status::end) {
+      remember("a trace that is cut off within an event", offset, rest_is_used);
+    }
+    return at_end_of_file();
+  }
+}
+
+DocumentScan::Item DocumentScan::accept_object() {
+  const char* const end = object_.text.data() + object_.text.size();
+  was_repaired_ = !trace::is_whole_value(object_.text);
+  if (was_repaired_ && !repair()) [[unlikely]] {
+    return is_followed_well(end) ? skip_whole(end, Item::broken) : leave_damage(Item::broken);
+  }
+  if (object_.text.size() > most_event_bytes) [[unlikely]] {
+    return skip_whole(end, Item::too_long);
+  }
+  is_trace_ = is_trace_ || (is_array_form_ && !object_.members.empty());
+  window_.drop_until(end);
+  return Item::event;
+}
+
+bool DocumentScan::repair() {
+  if (!repair_json(object_.text, repaired_)) return false;
+  const std::size_t size = repaired_.size();
+  repaired_.append(TextWindow::padding_bytes, '\0');
+  return scan_object(repaired_.data(), repaired_.data() + size, object_) == Scan::whole;
+}
+
+// Then its brackets were right, whatever is wrong within.
+bool DocumentScan::is_followed_well(const char* end) const {
+  while (is_json_space(*end)) ++end;
+  return end >= window_.end() || *end == ',' || *end == ']';
+}
+
+DocumentScan::Item DocumentScan::skip_whole(const char* end, Item item) {
+  if (item == Item::broken) {
+    remember("text that is not JSON", window_.offset(), rest_is_used);
+  }
+  window_.drop_until(end);
+  return item;
+}
+
+DocumentScan::Item DocumentScan::pass_other_value() {
+  const char c = *window_.begin();
+  const bool is_value = c == '"' || c == '[' || c == '-' || (c >= '0' && c <= '9') || c == 't' ||
+                        c == 'f' || c == 'n';
+  if (!is_value) return leave_damage(Item::broken);
+  std::string ignored;
+  return pass_value(ignored) ? Item::not_an_object : at_end_of_file();
+}
+
+// On to the next event, wherever it is.
+DocumentScan::Item DocumentScan::leave_damage(Item item) {
+  if (item == Item::broken) {
+    remember("text that is not JSON", window_.offset(), rest_is_used);
+  }
+  window_.drop(1);
+  find_event();
+  return item;
+}
+
+bool DocumentScan::find_event() {
+  while (true) {
+    const void* const brace = std::memchr(window_.begin(), '{', window_.size());
+    if (brace == nullptr) {
+      window_.drop(window_.size());
+      if (!window_.fill()) return false;
+      continue;
+    }
+    window_.drop_until(static_cast<const char*>(brace));
+    ScannedObject candidate;
+    const Scan scan = scan_object(window_.begin(), window_.end(), candidate);
+    if (scan == Scan::whole && has_phase(candidate)) return true;
+    work_ += scan == Scan::more ? window_.size() : candidate.text.size();
+    if (work_ > most_work_bytes) {
+      remember("text that is not JSON", window_.offset(), "the rest was left out");
+      window_.drop(window_.size());
+      place_ = Place::end;
+      return false;
+    }
+    const bool may_go_on = scan == Scan::more && window_.size() < most_event_bytes;
+    if (!may_go_on || !window_.fill()) window_.drop(1);
+  }
+}
+
+DocumentScan::Item DocumentScan::at_end_of_file() {
+  const bool inside = place_ != Place::end;
+  place_ = Place::end;
+  switch (window_.status()) {
+    case InputFile::Status::failed:
+      problem_ = trace::file_problem("cannot read a trace", path_, window_.error_number());
+      break;
+    case InputFile::Status::damaged:
+      remember("damaged gzip data", window_.offset(), "copy the file again; what is whole is used");
+      break;
+    case InputFile::Status::cut:
+      remember("a trace that is cut off within its gzip data", window_.offset(), rest_is_used);
+      break;
+    default:
+      // An array of events need not be closed.
+      if (inside && !is_trace_) {
+        remember("not a trace", window_.offset(), give_a_trace);
+      } else if (inside && !is_array_form_) {
+        remember("a trace that is cut off", window_.offset(), rest_is_used);
+      }
+  }
+  return Item::end;
+}
+
+void DocumentScan::remember(const char* what, std::uint64_t offset, const char* remedy) {
+  if (problem_.empty()) {
+    problem_ =
+        std::string(what) + ": " + path_ + ": at byte " + std::to_string(offset) + ": " + remedy;
+  }
+}
+
+}  // namespace traceagent::tools

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "tools/import/object_scan.hpp"
+#include "tools/import/text_window.hpp"
+
+namespace traceagent::tools {
+
+// Finds the events of any Chrome JSON trace, one after the other, in bounded memory: an array of
+// events, closed or not, or an object with "traceEvents" anywhere among its members; plain or gzip.
+// Of a file that is cut or damaged it gives what is whole, and names the place of what is not.
+class DocumentScan {
+ public:
+  static constexpr std::size_t most_event_bytes = std::size_t{1} << 20;
+  static constexpr std::size_t most_member_bytes = std::size_t{256} << 10;
+
+  enum class Item {
+    event,          // see event()
+    not_an_object,  // a value of another kind stands in its place
+    broken,         // text that is no event, up to the next one
+    too_long,       // an event of more than most_event_bytes
+    end,
+  };
+  // Members of the document beside "traceEvents"; a value of more than most_member_bytes is cut.
+  using Members = std::function<void(std::string_view key, std::string_view value)>;
+
+  explicit DocumentScan(std::size_t read_bytes = TextWindow::first_bytes) : window_(read_bytes) {}
+
+  // False: see problem().
+  [[nodiscard]] bool open(const std::string& path, Members members);
+  Item next();
+
+  // JSON that a line of our own files may hold, perhaps over several lines. Valid until next().
+  [[nodiscard]] const ScannedObject& event() const { return object_; }
+  // It was not JSON as it stood: NaN, bytes that are not UTF-8, control characters and the like.
+  [[nodiscard]] bool was_repaired() const { return was_repaired_; }
+  // Events may follow, or it has some: else this is no trace.
+  [[nodiscard]] bool is_trace() const { return is_trace_; }
+  // The end of the file cut an event in two.
+  [[nodiscard]] bool has_cut_event() const { return has_cut_event_; }
+  // The first thing that is wrong: "<what>: <file>: at byte <n>: <remedy>"; empty: nothing.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+  [[nodiscard]] std::uint64_t file_bytes_read() const { return window_.file_bytes_read(); }
+
+ private:
+  enum class Place { start, members, events, end };
+
+  bool peek(char& c);
+  bool pass_start();
+  bool pass_member();
+  bool pass_value(std::string& copy);
+  bool pass_bracketed(std::string& copy);
+  void copy_until(const char* end, std::string& copy);
+  Item next_event();
+  Item pass_object();
+  Item accept_object();
+  bool repair();
+  [[nodiscard]] bool is_followed_well(const char* end) const;
+  Item skip_whole(const char* end, Item item);
+  Item pass_other_value();
+  Item leave_damage(Item item);
+  bool find_event();
+  Item at_end_of_file();
+  void remember(const char* what, std::uint64_t offset, const char* remedy);
+
+  std::string path_;
+  TextWindow window_;
+  Members members_;
+  Place place_ = Place::start;
+  ScannedObject object_;
+  std::string repaired_;
+  bool was_repaired_ = false;
+  bool is_array_form_ = false;
+  bool is_trace_ = false;
+  bool has_cut_event_ = false;
+  std::size_t work_ = 0;  // bytes looked at in search of an event
+  std::string problem_;
+};
+
+}  // namespace traceagent::tools

@@ -1,0 +1,287 @@
+#include "tools/import/event_lines.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <cstring>
+
+#include "agent/event/hash.hpp"
+#include "agent/trace/json_object.hpp"
+#include "agent/trace/json_scan.hpp"
+#include "agent/trace/json_text.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+// Keys, numbers and punctuation of a line beside what it copies.
+constexpr std::size_t frame_bytes = 768;
+// From here on a double of microseconds is no longer exact to the nanosecond.
+constexpr std::int64_t most_exact_ns = (std::int64_t{1} << 40) * 1000;
+constexpr std::int64_t second_ns = 1'000'000'000;
+constexpr std::int64_t hour_ns = 3600 * second_ns;
+// Of named threads; where a trace of ours has none.
+constexpr std::int64_t first_named_tid = 8'000'000;
+constexpr std::int64_t named_tids = 1'000'000;
+
+bool is_string(std::string_view json) { return json.starts_with('"'); }
+
+std::string_view inside(std::string_view json) {
+  return is_string(json) ? json.substr(1, json.size() - 2) : json;
+}
+
+// Line breaks between tokens, and the indentation behind them, go.
+char* put_on_one_line(char* to, std::string_view json) {
+  while (!json.empty()) {
+    const std::size_t line = std::min(json.find('\n'), json.size());
+    to = trace::put_literal(to, json.substr(0, line));
+    json.remove_prefix(line);
+    while (!json.empty() && is_json_space(json.front())) json.remove_prefix(1);
+  }
+  return to;
+}
+
+char* put_id(char* to, std::int64_t rank, std::string_view id) {
+  return trace::put_unsigned(to, foreign_id(rank, id));
+}
+
+// {"local": ID} or {"global": ID}; what is neither stays.
+char* put_id2(char* to, std::int64_t rank, std::string_view id2) {
+  ScannedObject object;
+  const bool is_known = id2.starts_with('{') &&
+                        scan_object(id2.data(), id2.data() + id2.size(), object) == Scan::whole &&
+                        object.members.size() == 1 &&
+                        (object.members[0].key == "local" || object.members[0].key == "global");
+  if (!is_known) return put_on_one_line(to, id2);
+  to = trace::put_literal(to, "{\"");
+  to = trace::put_literal(to, object.members[0].key);
+  to = trace::put_literal(to, "\":");
+  to = put_id(to, rank, object.members[0].value);
+  *to++ = '}';
+  return to;
+}
+
+std::optional<double> number_in(std::string_view json) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(json.data(), json.data() + json.size(), number);
+  return error == std::errc() && std::isfinite(number) ? std::optional(number) : std::nullopt;
+}
+
+// Between the rank and the next, in the file's own order: Kineto has GPUs behind the host.
+double place_beside(std::int64_t rank, double sort_index) {
+  return static_cast<double>(rank) + 0.5 + 0.4 * sort_index / (std::abs(sort_index) + 1e7);
+}
+
+}  // namespace
+
+// The members that mean something here; empty: absent.
+struct EventLines::Fields {
+  std::string_view ts, dur, ph, cat, name, pid, tid, id, id2, bind_id;
+
+  explicit Fields(const ScannedObject& event) {
+    for (const JsonMember& member : event.members) {
+      if (const auto field = field_of(member.key)) this->*field = member.value;
+    }
+  }
+
+  // Null: none of them.
+  static std::string_view Fields::*field_of(std::string_view key) {
+    switch (key.size()) {
+      case 2:
+        if (key == "ts") return &Fields::ts;
+        return key == "ph" ? &Fields::ph : key == "id" ? &Fields::id : nullptr;
+      case 3:
+        if (key == "dur") return &Fields::dur;
+        if (key == "pid") return &Fields::pid;
+        if (key == "tid") return &Fields::tid;
+        return key == "cat" ? &Fields::cat : key == "id2" ? &Fields::id2 : nullptr;
+      case 4:
+        return key == "name" ? &Fields::name : nullptr;
+      case 7:
+        return key == "bind_id" ? &Fields::bind_id : nullptr;
+      default:
+        return nullptr;
+    }
+  }
+};
+
+void EventLines::add(const ScannedObject& event) {
+  if (event.members.empty()) {
+    ++counts_.empty;
+    return;
+  }
+  const Fields fields(event);
+  if (fields.ph == "\"M\"") {
+    add_metadata(fields, event);
+    return;
+  }
+  if (fields.ts.empty()) return drop("no_ts");
+  const std::optional<ExactTime> begin = parse_microseconds(fields.ts);
+  if (!begin) return drop("bad_ts");
+  const std::int64_t ns = begin->rounded_ns();
+  if (!shift_) {
+    const bool is_exact = ns < most_exact_ns && ns > -most_exact_ns;
+    // Events need not be in order: earlier ones stay positive.
+    shift_ = is_exact ? 0 : ns / second_ns * second_ns - (ns > 0 ? hour_ns : 0);
+    shift_ns_ = *shift_;
+  }
+  write(fields, event, ns - *shift_, *begin);
+  ++counts_.events;
+}
+
+void EventLines::write(const Fields& fields, const ScannedObject& event, std::int64_t ts_ns,
+                       const ExactTime& begin) {
+  Process& process = process_of(fields.pid);
+  const std::int64_t tid = tid_of(process, fields.tid);
+  char* const start = runs_.reserve(event.text.size() + frame_bytes);
+  char* to = trace::put_literal(start, "{\"ts\":");
+  to = trace::put_microseconds(to, ts_ns);
+  if (!fields.dur.empty()) {
+    to = trace::put_literal(to, ",\"dur\":");
+    const std::optional<ExactTime> duration = parse_microseconds(fields.dur);
+    to = duration
+             ? trace::put_microseconds(to, (begin + *duration).rounded_ns() - begin.rounded_ns())
+             : put_on_one_line(to, fields.dur);
+  }
+  const auto put_text = [&to](std::string_view key, std::string_view value) {
+    if (value.empty()) return;
+    to = trace::put_literal(to, key);
+    to = put_on_one_line(to, value);
+  };
+  put_text(",\"ph\":", fields.ph);
+  put_text(",\"cat\":", fields.cat);
+  put_text(",\"name\":", fields.name);
+  to = trace::put_literal(to, ",\"pid\":");
+  to = trace::put_integer(to, process.pid);
+  to = trace::put_literal(to, ",\"tid\":");
+  to = trace::put_integer(to, tid);
+  to = put_ids(to, fields, process);
+  to = put_rest(to, event);
+  to = trace::put_literal(to, "},\n");
+  runs_.commit(static_cast<std::size_t>(to - start), ts_ns);
+}
+
+char* EventLines::put_ids(char* to, const Fields& fields, const Process& process) const {
+  if (!fields.id.empty()) {
+    to = trace::put_literal(to, ",\"id\":");
+    // A counter's id is a part of its name, and its process is the rank's own.
+    to =
+        fields.ph == "\"C\"" ? put_on_one_line(to, fields.id) : put_id(to, process.rank, fields.id);
+  }
+  if (!fields.id2.empty()) {
+    to = put_id2(trace::put_literal(to, ",\"id2\":"), process.rank, fields.id2);
+  }
+  if (!fields.bind_id.empty()) {
+    to = put_id(trace::put_literal(to, ",\"bind_id\":"), process.rank, fields.bind_id);
+  }
+  return to;
+}
+
+char* EventLines::put_rest(char* to, const ScannedObject& event) {
+  for (const JsonMember& member : event.members) {
+    if (Fields::field_of(member.key) != nullptr) continue;
+    to = trace::put_literal(to, ",\"");
+    to = trace::put_literal(to, member.key);
+    to = trace::put_literal(to, "\":");
+    to = put_on_one_line(to, member.value);
+  }
+  return to;
+}
+
+EventLines::Process& EventLines::process_of(std::string_view pid) {
+  std::int64_t number = 0;
+  if (is_string(pid) && whole_number(pid, number)) pid = inside(pid);
+  if (latest_ == nullptr || latest_pid_ != pid) {
+    const auto found = processes_.find(pid);
+    latest_ = found != processes_.end() ? &found->second : &new_process(pid);
+    latest_pid_ = pid;
+  }
+  return *latest_;
+}
+
+EventLines::Process& EventLines::new_process(std::string_view pid) {
+  Process process;
+  std::int64_t number = 0;
+  const bool is_number = whole_number(pid, number);
+  process.rank = owner_.rank_is_pid && is_number && number >= 0 ? number : owner_.rank;
+  process.pid = pids_.pid(process.rank, owner_.kind, pid);
+  process.shown = is_number ? "process " + std::to_string(number) : std::string(inside(pid));
+  ranks_.insert(process.rank);
+  return processes_.emplace(std::string(pid), std::move(process)).first->second;
+}
+
+std::int64_t EventLines::tid_of(Process& process, std::string_view tid) {
+  std::int64_t number = 0;
+  if (tid.empty() || whole_number(tid, number)) return number;
+  const auto found = process.tids.find(tid);
+  if (found != process.tids.end()) return found->second;
+  number = static_cast<std::int64_t>(event::hash_text(tid) % named_tids) + first_named_tid;
+  while (process.unnamed.contains(number)) ++number;
+  const std::string_view name = inside(tid);
+  process.unnamed[number] = name.empty() ? "(no name)" : name;
+  process.tids.emplace(tid, number);
+  return number;
+}
+
+void EventLines::add_metadata(const Fields& fields, const ScannedObject& event) {
+  ++counts_.metadata_events;
+  Process& process = process_of(fields.pid);
+  const std::string_view name = inside(fields.name);
+  const std::string_view args = trace::member(event.text, "args").value_or("");
+  if (name == "process_name") {
+    process.name = trace::string_member(args, "name").value_or(process.name);
+  } else if (name == "process_sort_index") {
+    process.sort_index = number_in(trace::member(args, "sort_index").value_or(""));
+  } else {
+    keep_metadata_line(process, fields, event);
+  }
+  if (name.starts_with("clock_sync") || name == "global_rank" || name == "process_name") {
+    described_[std::string(name)] = args;
+  }
+}
+
+// As it stands, but for its time, which says nothing.
+void EventLines::keep_metadata_line(Process& process, const Fields& fields,
+                                    const ScannedObject& event) {
+  const std::int64_t tid = tid_of(process, fields.tid);
+  if (fields.name == "\"thread_name\"") process.unnamed[tid].clear();
+  std::string line(event.text.size() + frame_bytes, '\0');
+  char* to = trace::put_literal(line.data(), R"({"ph":"M","name":)");
+  to = put_on_one_line(to, fields.name.empty() ? "\"\"" : fields.name);
+  to = trace::put_integer(trace::put_literal(to, ",\"pid\":"), process.pid);
+  to = trace::put_integer(trace::put_literal(to, ",\"tid\":"), tid);
+  to = put_rest(put_ids(to, fields, process), event);
+  *to++ = '}';
+  line.resize(static_cast<std::size_t>(to - line.data()));
+  if (metadata_bytes_ + line.size() > most_metadata_bytes) return drop("metadata_full");
+  metadata_bytes_ += line.size();
+  const auto [place, is_new] = metadata_.insert(std::move(line));
+  if (is_new) metadata_order_.push_back(&*place);
+}
+
+std::vector<std::string> EventLines::metadata_lines() const {
+  std::vector<std::string> lines;
+  const auto add = [&lines](const char* name, std::int64_t pid, std::int64_t tid,
+                            const trace::JsonObject& args) {
+    lines.push_back(std::string(R"({"ph":"M","name":")") + name +
+                    "\",\"pid\":" + std::to_string(pid) + ",\"tid\":" + std::to_string(tid) +
+                    ",\"args\":" + args.text() + "}");
+  };
+  const auto quoted = [](const std::string& text) {
+    return trace::JsonValue::raw("\"" + text + "\"");
+  };
+  for (const auto& [key, process] : processes_) {
+    std::string name = process.name.empty() ? process.shown : process.name;
+    name = "rank " + std::to_string(process.rank) + ": " + (name.empty() ? "(no name)" : name);
+    add("process_name", process.pid, 0, trace::JsonObject().add("name", quoted(name)));
+    const double place = place_beside(process.rank, process.sort_index.value_or(0.0));
+    add("process_sort_index", process.pid, 0, trace::JsonObject().add("sort_index", place));
+    for (const auto& [tid, thread] : process.unnamed) {
+      if (thread.empty()) continue;
+      add("thread_name", process.pid, tid, trace::JsonObject().add("name", quoted(thread)));
+    }
+  }
+  for (const std::string* line : metadata_order_) lines.push_back(*line);
+  return lines;
+}
+
+}  // namespace traceagent::tools

@@ -1,0 +1,131 @@
+#include "tools/import/exact_time.hpp"
+
+#include <charconv>
+
+namespace traceagent::tools {
+
+namespace {
+
+constexpr std::int64_t most_ns = 4'000'000'000'000'000'000;
+constexpr int most_digits = 19;  // of a 64-bit number, all of them any
+constexpr int picosecond_digits = 6;
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+struct Decimal {
+  bool negative = false;
+  std::uint64_t digits = 0;
+  int exponent = 0;  // digits * 10^exponent
+};
+
+// Digits beyond what 64 bits hold are cut off: they are far below a picosecond.
+class DecimalText {
+ public:
+  explicit DecimalText(std::string_view text) : text_(text) {}
+
+  bool parse(Decimal& decimal) {
+    decimal.negative = take('-');
+    bool any = take_digits(decimal, 0);
+    if (take('.')) {
+      any = take_digits(decimal, -1) || any;
+    }
+    return any && take_exponent(decimal) && text_.empty();
+  }
+
+ private:
+  bool take(char c) {
+    if (text_.empty() || text_.front() != c) return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+
+  bool take_digits(Decimal& decimal, int step) {
+    bool any = false;
+    for (; !text_.empty() && is_digit(text_.front()); text_.remove_prefix(1)) {
+      any = true;
+      if (count_ < most_digits) {
+        decimal.digits = decimal.digits * 10 + static_cast<std::uint64_t>(text_.front() - '0');
+        count_ += decimal.digits == 0 ? 0 : 1;
+        decimal.exponent += step;
+      } else {
+        decimal.exponent += step + 1;
+      }
+    }
+    return any;
+  }
+
+  bool take_exponent(Decimal& decimal) {
+    if (!take('e') && !take('E')) return true;
+    take('+');
+    int exponent = 0;
+    const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), exponent);
+    if (error != std::errc() || exponent > 1000 || exponent < -1000) return false;
+    text_.remove_prefix(static_cast<std::size_t>(end - text_.data()));
+    decimal.exponent += exponent;
+    return true;
+  }
+
+  std::string_view text_;
+  int count_ = 0;
+};
+
+std::optional<ExactTime> in_time(const Decimal& decimal) {
+  // 128 bits: 19 digits of microseconds are 25 of picoseconds.
+  auto ps = static_cast<unsigned __int128>(decimal.digits);
+  int exponent = decimal.exponent + picosecond_digits;
+  constexpr auto most_ps = static_cast<unsigned __int128>(most_ns) * 1000;
+  for (; exponent > 0 && ps != 0; --exponent) {
+    ps *= 10;
+    if (ps > most_ps) return std::nullopt;
+  }
+  for (; exponent < 0 && ps != 0; ++exponent) {
+    ps /= 10;
+  }
+  if (ps > most_ps) return std::nullopt;
+  ExactTime time{static_cast<std::int64_t>(ps / 1000), static_cast<std::int32_t>(ps % 1000)};
+  if (decimal.negative) {
+    time.ns = -time.ns - (time.ps > 0 ? 1 : 0);
+    time.ps = time.ps > 0 ? 1000 - time.ps : 0;
+  }
+  return time;
+}
+
+// What nearly all times look like: up to 15 digits before the point and up to three behind it.
+std::optional<ExactTime> parse_usual(std::string_view text) {
+  std::uint64_t value = 0;
+  std::size_t at = 0;
+  for (; at < text.size() && is_digit(text[at]); ++at) {
+    value = value * 10 + static_cast<std::uint64_t>(text[at] - '0');
+  }
+  if (at == 0 || at > 16) return std::nullopt;
+  std::size_t decimals = 0;
+  if (at < text.size()) {
+    if (text[at] != '.') return std::nullopt;
+    for (++at; at < text.size() && is_digit(text[at]) && decimals < 3; ++at, ++decimals) {
+      value = value * 10 + static_cast<std::uint64_t>(text[at] - '0');
+    }
+    if (at != text.size() || decimals == 0) return std::nullopt;
+  }
+  constexpr std::uint64_t scale[] = {1000, 100, 10, 1};
+  value *= scale[decimals];
+  if (value > static_cast<std::uint64_t>(most_ns)) return std::nullopt;
+  return ExactTime{static_cast<std::int64_t>(value), 0};
+}
+
+}  // namespace
+
+ExactTime operator+(const ExactTime& a, const ExactTime& b) {
+  const std::int32_t ps = a.ps + b.ps;
+  return {a.ns + b.ns + ps / 1000, ps % 1000};
+}
+
+std::optional<ExactTime> parse_microseconds(std::string_view json) {
+  if (json.size() > 2 && json.front() == '"' && json.back() == '"') {
+    json = json.substr(1, json.size() - 2);
+  }
+  if (const auto usual = parse_usual(json)) return usual;
+  Decimal decimal;
+  return DecimalText(json).parse(decimal) ? in_time(decimal) : std::nullopt;
+}
+
+}  // namespace traceagent::tools

@@ -1,0 +1,128 @@
+#include "tools/import/file_facts.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "agent/trace/json_scan.hpp"
+#include "agent/trace/json_syntax.hpp"
+#include "tools/import/exact_time.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+constexpr std::int64_t most_ranks = 1'000'000;
+
+std::optional<std::int64_t> rank_from(std::string_view json) {
+  std::int64_t rank = -1;
+  const bool is_rank = whole_number(json, rank) && rank >= 0 && rank < most_ranks;
+  return is_rank ? std::optional(rank) : std::nullopt;
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+std::optional<std::int64_t> digits_at(std::string_view text, std::size_t at) {
+  std::size_t end = at;
+  while (end < text.size() && is_digit(text[end])) ++end;
+  return end - at <= 6 ? rank_from(text.substr(at, end - at)) : std::nullopt;
+}
+
+std::optional<std::int64_t> after_word(std::string_view name, std::string_view word) {
+  for (std::size_t at = name.rfind(word); at != std::string_view::npos && at < name.size();
+       at = at == 0 ? std::string_view::npos : name.rfind(word, at - 1)) {
+    std::size_t digits = at + word.size();
+    if (digits < name.size() && (name[digits] == '-' || name[digits] == '_')) ++digits;
+    if (const auto rank = digits_at(name, digits)) return rank;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string on_one_line(std::string_view json) {
+  std::string line;
+  while (!json.empty()) {
+    const std::size_t end = std::min(json.find('\n'), json.size());
+    line.append(json.substr(0, end));
+    json.remove_prefix(end);
+    while (!json.empty() && is_json_space(json.front())) json.remove_prefix(1);
+  }
+  return trace::is_whole_value(line) ? line : std::string();
+}
+
+void FileFacts::add_member(std::string_view key, std::string_view value) {
+  std::string line = on_one_line(value);
+  if (key == "distributedInfo") {
+    rank_ = rank_from(trace::member(line, "rank").value_or(""));
+    distributed_info_ = std::move(line);
+    kind_ = ForeignKind::kineto;
+  } else if (key == "deviceProperties" && line.starts_with('[')) {
+    device_properties_ = std::move(line);
+    kind_ = ForeignKind::kineto;
+  } else if (key == "baseTimeNanoseconds") {
+    std::int64_t base_ns = 0;
+    if (whole_number(line, base_ns)) base_ns_ = base_ns;
+  } else {
+    if (key == "schemaVersion" && kind_ == ForeignKind::chrome) kind_ = ForeignKind::kineto;
+    if (key == "metadata" && line.find("highres-ticks") != std::string::npos) {
+      kind_ = ForeignKind::tensorflow;
+    }
+    keep(key,
+         line.empty() ? trace::JsonValue(std::to_string(value.size()) + " bytes").text() : line);
+  }
+}
+
+void FileFacts::keep(std::string_view key, const std::string& value) {
+  const bool fits = kept_bytes_ + key.size() + value.size() < most_kept_bytes;
+  const std::string size = "\"left out: " + std::to_string(value.size()) + " bytes\"";
+  if (fits || kept_bytes_ + key.size() + size.size() < most_kept_bytes) {
+    members_.add(key, trace::JsonValue::raw(fits ? value : size));
+    kept_bytes_ += key.size() + (fits ? value : size).size();
+  }
+}
+
+void FileFacts::add_event(const ScannedObject& event) {
+  std::string_view phase;
+  std::string_view name;
+  std::string_view args;
+  for (const JsonMember& member : event.members) {
+    if (member.key == "ph") phase = member.value;
+    if (member.key == "name") name = member.value;
+    if (member.key == "args") args = member.value;
+  }
+  if (phase == "\"M\"" && name.size() > 2) add_metadata(name.substr(1, name.size() - 2), args);
+}
+
+void FileFacts::add_metadata(std::string_view name, std::string_view args) {
+  const auto value = trace::member(args, "value");
+  if (name == "global_rank" && value) {
+    kind_ = ForeignKind::composer;
+    const auto rank = rank_from(*value);
+    // Of a merged file the lowest.
+    if (rank) rank_ = rank_ ? std::min(*rank_, *rank) : *rank;
+  }
+  const auto start = trace::member(args, "start_time_since_epoch_in_micros");
+  if (start) {
+    kind_ = ForeignKind::sagemaker;
+    const std::optional<ExactTime> time = parse_microseconds(*start);
+    if (time && !base_ns_) base_ns_ = time->rounded_ns();
+  }
+}
+
+std::optional<std::int64_t> rank_in_name(std::string_view path) {
+  std::string name(path.substr(path.rfind('/') + 1));
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const std::string_view word : {"rank", "worker"}) {
+    if (const auto rank = after_word(name, word)) return rank;
+  }
+  std::string_view stem = name;
+  for (const std::string_view end : {".gz", ".json", ".trace", ".pt"}) {
+    if (stem.ends_with(end)) stem.remove_suffix(end.size());
+  }
+  std::size_t digits = stem.size();
+  while (digits > 0 && is_digit(stem[digits - 1])) --digits;
+  const bool stands_alone = digits == 0 || stem[digits - 1] == '_' || stem[digits - 1] == '-';
+  return digits < stem.size() && stands_alone ? digits_at(stem, digits) : std::nullopt;
+}
+
+}  // namespace traceagent::tools

@@ -1,0 +1,254 @@
+#include "tools/import/foreign_file.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "agent/trace/document.hpp"
+#include "agent/trace/file_problem.hpp"
+#include "agent/trace/json_scan.hpp"
+#include "agent/trace/output_file.hpp"
+#include "tools/import/document_scan.hpp"
+#include "tools/import/run_file.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+// Where documents tell whose they are, if they do so in front.
+constexpr unsigned peeked_events = 256;
+constexpr std::size_t peeked_bytes = std::size_t{64} << 10;
+// No monotonic clock of a machine has counted that far; times since 1970 have, since 2001.
+constexpr std::int64_t least_epoch_ns = 1'000'000'000'000'000'000 - 3'600'000'000'000;
+
+const char* cause_of(DocumentScan::Item item) {
+  switch (item) {
+    case DocumentScan::Item::not_an_object:
+      return "not_an_object";
+    case DocumentScan::Item::too_long:
+      return "too_long";
+    default:
+      return "not_json";
+  }
+}
+
+}  // namespace
+
+ForeignFile::ForeignFile(std::string path, std::string prefix, std::optional<std::int64_t> rank)
+    : path_(std::move(path)),
+      prefix_(std::move(prefix)),
+      rank_(rank),
+      rank_is_given_(rank.has_value()) {
+  report_.path = path_;
+  report_.rank_from = rank_is_given_ ? "--rank" : "none";
+}
+
+void ForeignFile::peek() {
+  DocumentScan scan(peeked_bytes);
+  FileFacts facts;
+  const auto take = [&facts](std::string_view key, std::string_view value) {
+    facts.add_member(key, value);
+  };
+  if (scan.open(path_, take)) {
+    for (unsigned i = 0; i < peeked_events; ++i) {
+      const DocumentScan::Item item = scan.next();
+      if (item == DocumentScan::Item::end) break;
+      if (item == DocumentScan::Item::event) facts.add_event(scan.event());
+    }
+  }
+  report_.is_trace = scan.is_trace();
+  report_.problem = report_.is_trace ? "" : scan.problem();
+  if (!report_.is_trace && report_.problem.empty()) {
+    report_.problem = "not a trace: " + path_ +
+                      ": at its end: no event was found: give one in Chrome's JSON form";
+  }
+  facts_ = std::move(facts);
+  take_rank(facts_);
+}
+
+void ForeignFile::take_rank(const FileFacts& facts) {
+  if (rank_is_given_) return;
+  if (facts.rank()) {
+    rank_ = facts.rank();
+    report_.rank_from = "content";
+  } else if (const auto rank = rank_in_name(path_)) {
+    rank_ = rank;
+    report_.rank_from = "name";
+  }
+}
+
+void ForeignFile::set_free_rank(std::int64_t rank) { rank_ = rank; }
+
+void ForeignFile::read(ForeignPids& pids, const std::function<bool(std::uint64_t)>& on_bytes) {
+  const std::int64_t rank = *rank_;
+  const ForeignKind kind = facts_.kind();
+  read_once(pids, on_bytes);
+  // It told them behind its events, which are written for another process by now.
+  take_rank(facts_);
+  const bool is_another = *rank_ != rank || facts_.kind() != kind;
+  if (!is_another || !report_.is_trace) return;
+  for (const SortedRuns::Run& run : runs_) std::remove(run.path.c_str());
+  prefix_ += "again-";
+  read_once(pids, on_bytes);
+}
+
+void ForeignFile::read_once(ForeignPids& pids, const std::function<bool(std::uint64_t)>& on_bytes) {
+  EventOwner owner{facts_.kind(), *rank_,
+                   !rank_is_given_ && facts_.kind() == ForeignKind::composer};
+  SortedRuns runs(prefix_ + "run", RunFile::head_bytes);
+  EventLines lines(owner, pids, runs);
+  FileFacts facts;
+  DocumentScan scan;
+  const auto take = [&facts](std::string_view key, std::string_view value) {
+    facts.add_member(key, value);
+  };
+  bool goes_on = scan.open(path_, take);
+  std::uint64_t told = 0;
+  while (goes_on) {
+    const DocumentScan::Item item = scan.next();
+    if (item == DocumentScan::Item::end) break;
+    if (item == DocumentScan::Item::event) {
+      lines.counts().repaired += scan.was_repaired() ? 1 : 0;
+      lines.add(scan.event());
+      if (scan.event().members.size() < 8) facts.add_event(scan.event());
+    } else {
+      lines.drop(cause_of(item));
+    }
+    if (scan.file_bytes_read() != told) {
+      goes_on = runs.error_number() == 0 && on_bytes(scan.file_bytes_read() - told);
+      told = scan.file_bytes_read();
+    }
+  }
+  runs.finish();
+  if (scan.has_cut_event()) lines.drop("cut");
+  report_.is_trace = scan.is_trace();
+  report_.problem = scan.problem();
+  if (runs.error_number() != 0) {
+    report_.problem =
+        trace::file_problem("cannot write what was imported", prefix_, runs.error_number());
+    report_.is_trace = false;
+  }
+  facts_ = std::move(facts);
+  runs_ = runs.runs();
+  finish_report(lines);
+}
+
+void ForeignFile::finish_report(EventLines& lines) {
+  counts_ = std::move(lines.counts());
+  metadata_lines_ = lines.metadata_lines();
+  described_ = lines.described();
+  report_.kind = name_of(facts_.kind());
+  report_.events = counts_.events;
+  report_.repaired = counts_.repaired;
+  report_.dropped = counts_.dropped;
+  report_.ranks.assign(lines.ranks().begin(), lines.ranks().end());
+  if (report_.ranks.empty()) report_.ranks.push_back(*rank_);
+  // A file may have both its base and times since 1970; then those are meant.
+  const bool is_epoch = lines.shift_ns() >= least_epoch_ns;
+  report_.has_clock = is_epoch || facts_.base_ns().has_value() || counts_.events == 0;
+  base_ns_ = lines.shift_ns() + (is_epoch ? 0 : facts_.base_ns().value_or(0));
+}
+
+std::int64_t ForeignFile::first_relative_ns() const {
+  const auto first = std::min_element(runs_.begin(), runs_.end(), [](const auto& a, const auto& b) {
+    return a.first_ns < b.first_ns;
+  });
+  return first == runs_.end() ? 0 : first->first_ns;
+}
+
+std::optional<std::int64_t> ForeignFile::first_ns() const {
+  if (!report_.is_trace || !report_.has_clock || runs_.empty()) return std::nullopt;
+  return base_ns_ + first_relative_ns();
+}
+
+void ForeignFile::place(std::int64_t first_ns) { base_ns_ = first_ns - first_relative_ns(); }
+
+std::string ForeignFile::trace_name() const { return path_.substr(path_.rfind('/') + 1); }
+
+std::vector<std::string> ForeignFile::write_headers() {
+  std::vector<std::string> paths;
+  if (!report_.is_trace) return paths;
+  // In the order in which they were begun: of events of one time the earlier run's come first.
+  std::sort(runs_.begin(), runs_.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.path.size(), a.path) < std::pair(b.path.size(), b.path);
+  });
+  for (const SortedRuns::Run& run : runs_) {
+    const std::string name = trace_name() + "#" + std::to_string(paths.size() + 1);
+    const RunFile file{run.path, name, base_ns_, report_.ranks};
+    if (const int error = file.complete(); error != 0) {
+      report_.problem = trace::file_problem("cannot write what was imported", run.path, error);
+      report_.is_trace = false;
+      return {};
+    }
+    paths.push_back(run.path);
+  }
+  paths = merge_runs(std::move(paths), prefix_ + "merged", trace_name());
+  paths.insert(paths.begin(), prefix_ + "head");
+  if (!write_head(paths.front())) return {};
+  return paths;
+}
+
+// Ranks and process groups as they stand, less what would make it another file's.
+std::string ForeignFile::distributed_info_json() const {
+  trace::JsonObject info;
+  info.add("rank", report_.ranks.front());
+  const std::string& known = facts_.distributed_info();
+  info.add("world_size", trace::integer_member(known, "world_size").value_or(1));
+  if (report_.ranks.size() > 1) info.add("ranks", report_.ranks);
+  for (const char* key : {"backend", "pg_count", "pg_config", "nccl_version"}) {
+    if (const auto value = trace::member(known, key)) {
+      info.add(key, trace::JsonValue::raw(std::string(*value)));
+    }
+  }
+  return info.text();
+}
+
+bool ForeignFile::write_head(const std::string& path) {
+  trace::OutputFile file;
+  if (file.open(path, {.overwrite = false})) {
+    trace::DocumentHeader header;
+    header.base_ns = base_ns_;
+    header.trace_name = trace_name();
+    header.distributed_info_json = distributed_info_json();
+    if (!facts_.device_properties().empty()) {
+      header.device_properties_json = facts_.device_properties();
+    }
+    trace::write_header(file, header);
+    for (const std::string& line : metadata_lines_) {
+      file.append(&line == metadata_lines_.data() ? "\n" : ",\n");
+      file.append(line);
+    }
+    trace::write_footer(file, metadata_json(), report_.problem.empty());
+  }
+  if (file.failed() || !file.finish()) {
+    report_.problem = file.error();
+    report_.is_trace = false;
+  }
+  return report_.is_trace;
+}
+
+std::string ForeignFile::metadata_json() const {
+  trace::JsonObject clock;
+  for (const char* key : {"clock_sync_timestamp_us", "clock_sync_error_bound"}) {
+    const auto found = described_.find(key);
+    const auto value =
+        found == described_.end() ? std::nullopt : trace::member(found->second, "value");
+    if (value) clock.add(key, trace::JsonValue::raw(std::string(*value)));
+  }
+  trace::JsonObject dropped;
+  for (const auto& [cause, count] : counts_.dropped) dropped.add(cause, count);
+  trace::JsonObject imported;
+  imported.add("file", trace_name()).add("kind", report_.kind).add("rank_from", report_.rank_from);
+  imported.add("events", counts_.events).add("metadata_events", counts_.metadata_events);
+  imported.add("empty_events", counts_.empty).add("repaired", counts_.repaired);
+  imported.add("runs", runs_.size()).add("has_clock", report_.has_clock);
+  if (!report_.problem.empty()) imported.add("problem", report_.problem);
+  imported.add("members", facts_.members());
+  trace::JsonObject all;
+  all.add("identity",
+          trace::JsonObject().add("rank", report_.ranks.front()).add("file", trace_name()));
+  all.add("clock", clock).add("dropped", dropped).add("imported", imported);
+  return all.text();
+}
+
+}  // namespace traceagent::tools

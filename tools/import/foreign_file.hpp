@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/import/event_lines.hpp"
+#include "tools/import/file_facts.hpp"
+#include "tools/import/import.hpp"
+#include "tools/import/sorted_runs.hpp"
+
+namespace traceagent::tools {
+
+// One foreign file on its way into our own form: a head with all that is no event, and runs of
+// events. Their headers are written last: a document may tell its base and rank behind its events.
+class ForeignFile {
+ public:
+  // `prefix` begins the names of its files, `rank` is what the user says.
+  ForeignFile(std::string path, std::string prefix, std::optional<std::int64_t> rank);
+
+  // Looks at the beginning of the file: is_trace, kind, and the rank if the content, the name or
+  // the user tells it.
+  void peek();
+  [[nodiscard]] std::optional<std::int64_t> rank() const { return rank_; }
+  void set_free_rank(std::int64_t rank);
+
+  // Reads it all and writes its runs. `on_bytes` is told of the file's bytes as they are read;
+  // false from it gives up.
+  void read(ForeignPids& pids, const std::function<bool(std::uint64_t)>& on_bytes);
+
+  // After read(), absolute; nothing where it has no clock (see place()) or no events.
+  [[nodiscard]] std::optional<std::int64_t> first_ns() const;
+  // The first event of a file without clock belongs here.
+  void place(std::int64_t first_ns);
+  // Completes the files. Returns their paths; none where the file is no trace.
+  std::vector<std::string> write_headers();
+
+  [[nodiscard]] ImportedFile& report() { return report_; }
+
+ private:
+  void read_once(ForeignPids& pids, const std::function<bool(std::uint64_t)>& on_bytes);
+  void take_rank(const FileFacts& facts);
+  void finish_report(EventLines& lines);
+  [[nodiscard]] std::int64_t first_relative_ns() const;
+  [[nodiscard]] std::string trace_name() const;
+  [[nodiscard]] std::string distributed_info_json() const;
+  [[nodiscard]] std::string metadata_json() const;
+  bool write_head(const std::string& path);
+
+  std::string path_;
+  std::string prefix_;
+  std::optional<std::int64_t> rank_;
+  bool rank_is_given_ = false;
+  FileFacts facts_;
+  ImportedFile report_;
+  EventCounts counts_;
+  std::vector<SortedRuns::Run> runs_;
+  std::vector<std::string> metadata_lines_;
+  std::map<std::string, std::string> described_;
+  std::int64_t base_ns_ = 0;
+};
+
+}  // namespace traceagent::tools

@@ -1,0 +1,84 @@
+#include "tools/import/foreign_ids.hpp"
+
+#include <charconv>
+
+#include "agent/event/hash.hpp"
+#include "agent/trace/process_ids.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+std::string_view without_quotes(std::string_view json) {
+  return json.size() >= 2 && json.front() == '"' ? json.substr(1, json.size() - 2) : json;
+}
+
+bool as_hexadecimal(std::string_view text, std::uint64_t& number) {
+  if (!text.starts_with("0x") && !text.starts_with("0X")) return false;
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data() + 2, end, number, 16);
+  return error == std::errc() && at == end;
+}
+
+}  // namespace
+
+std::string_view name_of(ForeignKind kind) {
+  switch (kind) {
+    case ForeignKind::kineto:
+      return "PyTorch";
+    case ForeignKind::composer:
+      return "Composer";
+    case ForeignKind::tensorflow:
+      return "TensorFlow";
+    case ForeignKind::sagemaker:
+      return "SageMaker Debugger";
+    default:
+      return "Chrome";
+  }
+}
+
+bool whole_number(std::string_view json, std::int64_t& number) {
+  const std::string_view text = without_quotes(json);
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && at == end && !text.empty();
+}
+
+std::int64_t ForeignPids::pid(std::int64_t rank, ForeignKind kind, std::string_view process) {
+  std::string name(without_quotes(process));
+  std::int64_t number = 0;
+  if (whole_number(process, number)) name = std::to_string(number);
+  const std::lock_guard lock(mutex_);
+  const auto [found, is_new] = pids_.try_emplace({rank, kind, name});
+  if (is_new) {
+    auto place = static_cast<std::int64_t>(
+        event::combine(event::hash_text(name), static_cast<std::uint64_t>(kind)) %
+        static_cast<std::uint64_t>(claims));
+    // A rank with more processes than that has the last ones share one.
+    for (std::int64_t tries = 0; tries < claims; ++tries) {
+      found->second = trace::trace_pid(rank, first_claim + place);
+      if (taken_.insert(found->second).second) break;
+      place = (place + 1) % claims;
+    }
+  }
+  return found->second;
+}
+
+std::uint64_t foreign_id(std::int64_t rank, std::string_view id) {
+  constexpr unsigned rank_shift = 36;
+  constexpr std::uint64_t rank_mask = 0x1ffff;
+  constexpr std::uint64_t is_foreign = std::uint64_t{1} << 35;
+  constexpr std::uint64_t is_hashed = std::uint64_t{1} << 34;
+  const std::string_view text = without_quotes(id);
+  std::int64_t whole = -1;
+  std::uint64_t number = 0;
+  if (whole_number(id, whole) && whole >= 0) {
+    number = static_cast<std::uint64_t>(whole);
+  } else if (!as_hexadecimal(text, number)) {
+    number = is_hashed | event::hash_text(text);
+  }
+  if (number >= is_hashed) number = is_hashed | (event::mix(number) & (is_hashed - 1));
+  return (static_cast<std::uint64_t>(rank) & rank_mask) << rank_shift | is_foreign | number;
+}
+
+}  // namespace traceagent::tools

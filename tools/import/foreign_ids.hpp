@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+namespace traceagent::tools {
+
+// What wrote a trace, as far as its content tells.
+enum class ForeignKind : std::uint8_t { chrome, kineto, composer, tensorflow, sagemaker };
+std::string_view name_of(ForeignKind kind);
+
+// The "pid" of other people's processes in a merged file. A rank of theirs has several (host, one
+// for each GPU, "Spans"), which are "0" in every rank's file. Each stays a process of its own, with
+// the threads and counters that it has: to squeeze them into the rank's process would need new
+// thread ids, and mix counters of one name. trace::rank_of_pid() tells their rank as it does of our
+// own, and no claim of ours reaches first_claim.
+//
+// The number comes from what the process is called: cycles of a rank, read one by one or together,
+// have one lane for it. May be asked from several threads.
+class ForeignPids {
+ public:
+  static constexpr std::int64_t first_claim = 1000;
+  static constexpr std::int64_t claims =
+      1000;  // pids stay below 2^31, which is where Perfetto's end
+
+  // `process` as the file has it: 4037, "Spans"; one number and one text of the same digits are
+  // one.
+  std::int64_t pid(std::int64_t rank, ForeignKind kind, std::string_view process);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::tuple<std::int64_t, ForeignKind, std::string>, std::int64_t> pids_;
+  std::set<std::int64_t> taken_;
+};
+
+// The id of a flow or of asynchronous events, unique over the ranks of a merged file: below 2^53,
+// where doubles end, and apart from the ids of our own arrows. `id` as it stands in the file.
+std::uint64_t foreign_id(std::int64_t rank, std::string_view id);
+
+// The number of a JSON integer, or of a string of decimal digits.
+bool whole_number(std::string_view json, std::int64_t& number);
+
+}  // namespace traceagent::tools

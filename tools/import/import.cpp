@@ -1,0 +1,162 @@
+#include "tools/import/import.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "agent/trace/trace_reader.hpp"
+#include "tools/import/foreign_file.hpp"
+#include "tools/import/import_folder.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+constexpr unsigned most_threads = 4;
+
+// What the import needs to know of our own files.
+struct OwnFiles {
+  std::set<std::int64_t> ranks;
+  std::optional<std::int64_t> first_ns;
+
+  explicit OwnFiles(const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) {
+      trace::TraceReader reader;
+      if (!reader.open(path)) continue;
+      ranks.insert(reader.header().rank);
+      const std::int64_t base = reader.header().base_ns;
+      first_ns = std::min(first_ns.value_or(base), base);
+    }
+  }
+};
+
+class Import {
+ public:
+  Import(const std::vector<std::string>& paths, const ImportOptions& options,
+         const std::string& folder)
+      : options_(options), own_(options.own_files) {
+    for (const std::string& path : paths) {
+      const auto given = options.ranks.find(path);
+      const auto rank = given == options.ranks.end() ? std::nullopt : std::optional(given->second);
+      const std::string prefix = folder + "/" + std::to_string(files_.size()) + "-";
+      files_.push_back(std::make_unique<ForeignFile>(path, prefix, rank));
+      std::error_code none;
+      const std::uintmax_t size = std::filesystem::file_size(path, none);
+      total_bytes_ += none ? 0 : size;
+    }
+  }
+
+  std::vector<std::string> run(std::vector<ImportedFile>& reports) {
+    find_ranks();
+    read_all();
+    place_without_clock();
+    std::vector<std::string> paths;
+    for (const auto& file : files_) {
+      const std::vector<std::string> written = file->write_headers();
+      paths.insert(paths.end(), written.begin(), written.end());
+      reports.push_back(file->report());
+    }
+    return paths;
+  }
+
+ private:
+  void find_ranks() {
+    std::set<std::int64_t> taken = own_.ranks;
+    for (const auto& file : files_) {
+      file->peek();
+      if (file->rank()) taken.insert(*file->rank());
+    }
+    std::int64_t free = 0;
+    for (const auto& file : files_) {
+      if (file->rank()) continue;
+      while (taken.contains(free)) ++free;
+      if (file->report().is_trace) taken.insert(free);
+      file->set_free_rank(free);
+    }
+  }
+
+  // Files of a rank are read one after the other: the numbers of its processes must not depend on
+  // who is first.
+  void read_all() {
+    std::map<std::int64_t, std::vector<ForeignFile*>> by_rank;
+    for (const auto& file : files_) {
+      if (file->report().is_trace) by_rank[*file->rank()].push_back(file.get());
+    }
+    for (auto& [rank, files] : by_rank) groups_.push_back(std::move(files));
+    const unsigned wanted = options_.threads != 0
+                                ? options_.threads
+                                : std::min(most_threads, std::thread::hardware_concurrency());
+    std::vector<std::thread> threads;
+    for (unsigned i = 1; i < std::min<std::size_t>(wanted, groups_.size()); ++i) {
+      threads.emplace_back([this] { work(false); });
+    }
+    work(true);
+    for (std::thread& thread : threads) thread.join();
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+  void work(bool tells_progress) {
+    const auto on_bytes = [this, tells_progress](std::uint64_t bytes) {
+      const std::uint64_t done = done_bytes_ += bytes;
+      if (tells_progress && options_.progress && !options_.progress(done, total_bytes_)) {
+        goes_on_ = false;
+      }
+      return goes_on_.load();
+    };
+    try {
+      for (std::size_t i = next_group_++; i < groups_.size() && goes_on_; i = next_group_++) {
+        for (ForeignFile* const file : groups_[i]) file->read(pids_, on_bytes);
+      }
+    } catch (...) {
+      const std::lock_guard lock(failure_mutex_);
+      failure_ = std::current_exception();
+      goes_on_ = false;
+    }
+  }
+
+  void place_without_clock() {
+    std::optional<std::int64_t> first = own_.first_ns;
+    for (const auto& file : files_) {
+      if (const auto ns = file->first_ns()) first = std::min(first.value_or(*ns), *ns);
+    }
+    for (const auto& file : files_) {
+      if (first && file->report().is_trace && !file->report().has_clock) file->place(*first);
+    }
+  }
+
+  const ImportOptions& options_;
+  OwnFiles own_;
+  std::vector<std::unique_ptr<ForeignFile>> files_;
+  std::vector<std::vector<ForeignFile*>> groups_;
+  ForeignPids pids_;
+  std::uint64_t total_bytes_ = 0;
+  std::atomic<std::uint64_t> done_bytes_ = 0;
+  std::atomic<std::size_t> next_group_ = 0;
+  std::atomic<bool> goes_on_ = true;
+  std::mutex failure_mutex_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+ImportedTraces::ImportedTraces(const std::vector<std::string>& files,
+                               const ImportOptions& options) {
+  if (files.empty()) return;
+  folder_ = make_import_folder(options.folder, problem_);
+  if (folder_.empty()) return;
+  try {
+    paths_ = Import(files, options, folder_).run(files_);
+  } catch (...) {
+    remove_import_folder(folder_);
+    throw;
+  }
+}
+
+ImportedTraces::~ImportedTraces() { remove_import_folder(folder_); }
+
+}  // namespace traceagent::tools

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace traceagent::tools {
+
+struct ImportOptions {
+  // Where files are put for the time of the merge: that of the merged file.
+  std::string folder = ".";
+  // By path as in `files`: what the user says of them (--rank FILE=N).
+  std::map<std::string, std::int64_t> ranks = {};
+  // Our own files, which are merged too: no file without a rank gets one of theirs, and files whose
+  // clock is unknown begin where the first of all others does.
+  std::vector<std::string> own_files = {};
+  unsigned threads = 0;  // 0: as many as there are CPUs, at most 4
+  // As trace::MergeOptions' one.
+  std::function<bool(std::uint64_t done, std::uint64_t total)> progress = {};
+};
+
+struct ImportedFile {
+  std::string path;
+  std::string kind;  // "PyTorch"
+  std::vector<std::int64_t> ranks;
+  std::string rank_from;  // "content", "name", "--rank"; "none": the next that was free
+  std::uint64_t events = 0;
+  std::uint64_t repaired = 0;                         // events
+  std::map<std::string, std::uint64_t> dropped = {};  // events, by cause
+  bool has_clock = true;  // false: its times are relative to nobody knows what
+  bool is_trace = false;  // false: nothing of it is in the merge
+  std::string problem;    // one line, or empty
+};
+
+// Other people's traces (Composer's, PyTorch's, TensorFlow's, SageMaker Debugger's, any in Chrome's
+// JSON form; plain or gzip; cut or damaged) as files of our own form, for trace::merge. They go
+// with this object.
+class ImportedTraces {
+ public:
+  // Throws std::bad_alloc alone.
+  ImportedTraces(const std::vector<std::string>& files, const ImportOptions& options);
+  ~ImportedTraces();
+  ImportedTraces(const ImportedTraces&) = delete;
+  ImportedTraces& operator=(const ImportedTraces&) = delete;
+
+  // In the order in which they were given.
+  [[nodiscard]] const std::vector<ImportedFile>& files() const { return files_; }
+  // For trace::merge.
+  [[nodiscard]] const std::vector<std::string>& paths() const { return paths_; }
+  // Why nothing could be imported: "<what>: <folder>: <remedy>"; or empty.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+
+ private:
+  std::string folder_;
+  std::vector<ImportedFile> files_;
+  std::vector<std::string> paths_;
+  std::string problem_;
+};
+
+}  // namespace traceagent::tools

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+namespace traceagent::tools {
+
+// A new folder of this process's own in `parent`, hidden; removes what imports that were killed
+// left there a day ago or earlier. Empty, and then `problem` is one line: it cannot be made.
+std::string make_import_folder(const std::string& parent, std::string& problem);
+
+// Nothing where `folder` is empty.
+void remove_import_folder(const std::string& folder) noexcept;
+
+}  // namespace traceagent::tools

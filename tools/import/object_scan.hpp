@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace traceagent::tools {
+
+struct JsonMember {
+  std::string_view key;    // as written between its quotes
+  std::string_view value;  // as written
+};
+
+struct ScannedObject {
+  std::string_view text;  // from brace to brace
+  std::vector<JsonMember> members;
+};
+
+enum class Scan {
+  whole,
+  more,    // the text ends within it
+  broken,  // no object, whatever follows
+};
+
+// The object that begins at `at`, and its members. What is nested is passed over by its brackets
+// and quotes alone: whether it is JSON is trace::is_whole_value's to say. TextWindow::padding_bytes
+// zero bytes must be readable at `end`.
+Scan scan_object(const char* at, const char* end, ScannedObject& object);
+
+// The place behind the string that begins (with its quote) at `at`; null: it does not end.
+const char* after_string(const char* at, const char* end);
+
+inline bool is_json_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+
+}  // namespace traceagent::tools

@@ -1,0 +1,76 @@
+#include "tools/import/run_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <string_view>
+
+#include "agent/trace/json_object.hpp"
+#include "agent/trace/merge.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+constexpr std::size_t most_runs = 16;
+
+std::string header_of(const RunFile& file) {
+  trace::JsonObject info;
+  info.add("rank", file.ranks.front());
+  // Thousands of ranks in one file have no room here; then --rank takes all of it or nothing.
+  constexpr std::size_t most_ranks = 4096;
+  if (file.ranks.size() > 1 && file.ranks.size() <= most_ranks) info.add("ranks", file.ranks);
+  std::string text = "{\n\"schemaVersion\": 1,\n\"distributedInfo\": " + info.text();
+  text += ",\n\"baseTimeNanoseconds\": " + trace::JsonValue(file.base_ns).text();
+  text += ",\n\"traceName\": " + trace::JsonValue(file.name).text();
+  text += ",\n\"padding\": \"";
+  const std::string_view end = "\",\n\"traceEvents\": [\n";
+  text.append(RunFile::head_bytes - end.size() - text.size(), ' ');
+  return text.append(end);
+}
+
+int write_at(int descriptor, std::string_view text, off_t offset) {
+  while (!text.empty()) {
+    const ssize_t done = ::pwrite(descriptor, text.data(), text.size(), offset);
+    if (done < 0 && errno != EINTR) return errno;
+    if (done > 0) {
+      text.remove_prefix(static_cast<std::size_t>(done));
+      offset += done;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+int RunFile::complete() const {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (descriptor < 0) return errno;
+  int error = write_at(descriptor, header_of(*this), 0);
+  if (error == 0) {
+    error = write_at(descriptor, "\n],\n\"complete\": true\n}\n", ::lseek(descriptor, 0, SEEK_END));
+  }
+  ::close(descriptor);
+  return error;
+}
+
+std::vector<std::string> merge_runs(std::vector<std::string> paths, const std::string& prefix,
+                                    const std::string& name) {
+  for (std::size_t number = 0; paths.size() > most_runs; ++number) {
+    const std::vector<std::string> some(paths.begin(), paths.begin() + most_runs);
+    const std::string merged = prefix + std::to_string(number);
+    trace::MergeOptions options;
+    options.mix_runs = true;
+    options.trace_name = name + "#merged" + std::to_string(number + 1);
+    const trace::MergeReport report = trace::merge(some, merged, options);
+    if (!report.problem.empty()) break;
+    for (const std::string& path : some) std::remove(path.c_str());
+    paths.erase(paths.begin(), paths.begin() + most_runs);
+    paths.push_back(merged);
+  }
+  return paths;
+}
+
+}  // namespace traceagent::tools

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace traceagent::tools {
+
+// A file of events (SortedRuns') that becomes one of our own form.
+struct RunFile {
+  // Room for the header, which is known when all events have been read. One line at least is
+  // padding; LineReader takes up to 1 MiB.
+  static constexpr std::size_t head_bytes = std::size_t{64} << 10;
+
+  std::string path;
+  std::string name;
+  std::int64_t base_ns = 0;
+  std::vector<std::int64_t> ranks;
+
+  // Writes what stands before and behind the events. An errno; 0: all is well.
+  [[nodiscard]] int complete() const;
+};
+
+// Several runs as one, until there are few: each open file of a merge costs a buffer. Files that
+// went into others are removed.
+std::vector<std::string> merge_runs(std::vector<std::string> paths, const std::string& prefix,
+                                    const std::string& name);
+
+}  // namespace traceagent::tools

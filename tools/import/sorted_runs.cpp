@@ -1,0 +1,137 @@
+#include "tools/import/sorted_runs.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace traceagent::tools {
+
+namespace {
+
+class AppendedFile {
+ public:
+  AppendedFile(const std::string& path, bool is_new)
+      : descriptor_(::open(path.c_str(),
+                           O_WRONLY | O_CLOEXEC | O_NOFOLLOW | (is_new ? O_CREAT | O_EXCL : 0),
+                           0600)) {
+    error_number_ = descriptor_ < 0 ? errno : 0;
+  }
+  ~AppendedFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  AppendedFile(const AppendedFile&) = delete;
+  AppendedFile& operator=(const AppendedFile&) = delete;
+
+  void seek(std::size_t least_offset) {
+    const off_t end = descriptor_ < 0 ? 0 : ::lseek(descriptor_, 0, SEEK_END);
+    if (end < static_cast<off_t>(least_offset) && descriptor_ >= 0) {
+      ::lseek(descriptor_, static_cast<off_t>(least_offset), SEEK_SET);
+    }
+  }
+
+  void write(const char* bytes, std::size_t size) {
+    while (size > 0 && error_number_ == 0) {
+      const ssize_t done = ::write(descriptor_, bytes, size);
+      if (done < 0 && errno != EINTR) error_number_ = errno;
+      if (done > 0) {
+        bytes += done;
+        size -= static_cast<std::size_t>(done);
+      }
+    }
+  }
+
+  [[nodiscard]] int error_number() const { return error_number_; }
+
+ private:
+  int descriptor_;
+  int error_number_ = 0;
+};
+
+}  // namespace
+
+SortedRuns::SortedRuns(std::string prefix, std::size_t head_bytes, std::size_t bytes)
+    : prefix_(std::move(prefix)),
+      head_bytes_(head_bytes),
+      capacity_(bytes),
+      buffer_(std::make_unique_for_overwrite<char[]>(bytes)),
+      other_(std::make_unique_for_overwrite<char[]>(bytes)) {}
+
+void SortedRuns::finish() {
+  write_some(used_);
+  buffer_.reset();
+  other_.reset();
+  lines_ = {};
+}
+
+// The earliest of the lines held, of that many bytes or a line more.
+void SortedRuns::write_some(std::size_t least_bytes) {
+  if (!is_sorted_) {
+    std::sort(lines_.begin(), lines_.end(), [](const Line& a, const Line& b) {
+      return a.ts_ns != b.ts_ns ? a.ts_ns < b.ts_ns : a.offset < b.offset;
+    });
+  }
+  std::size_t bytes = 0;
+  std::size_t count = 0;
+  while (count < lines_.size() && bytes < least_bytes) {
+    bytes += lines_[count++].bytes;
+  }
+  // Each run takes what is not earlier than its end; the run that is furthest takes first.
+  std::sort(runs_.begin(), runs_.end(),
+            [](const Run& a, const Run& b) { return a.last_ns > b.last_ns; });
+  write_lines(0, count);
+  keep_from(count);
+}
+
+void SortedRuns::write_lines(std::size_t first, std::size_t last) {
+  for (Run& run : runs_) {
+    const auto begin = lines_.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = lines_.begin() + static_cast<std::ptrdiff_t>(last);
+    const auto fits = std::lower_bound(begin, end, run.last_ns,
+                                       [](const Line& a, std::int64_t ns) { return a.ts_ns < ns; });
+    const auto from = static_cast<std::size_t>(fits - lines_.begin());
+    append(run, from, last);
+    last = from;
+  }
+  if (first < last) {
+    runs_.push_back({prefix_ + std::to_string(runs_.size()), 0, lines_[first].ts_ns, 0});
+    append(runs_.back(), first, last);
+  }
+}
+
+// The lines are gathered in the other buffer, which keep_from() uses only then.
+void SortedRuns::append(Run& run, std::size_t first, std::size_t last) {
+  if (first == last || error_number_ != 0) return;
+  std::size_t bytes = 0;
+  for (std::size_t i = first; i < last; ++i) {
+    std::memcpy(other_.get() + bytes, buffer_.get() + lines_[i].offset, lines_[i].bytes);
+    bytes += lines_[i].bytes;
+  }
+  AppendedFile file(run.path, run.lines == 0);
+  file.seek(head_bytes_);
+  // The line before ended without comma and newline: nobody knew then that there would be another.
+  if (run.lines > 0) file.write(",\n", 2);
+  file.write(other_.get(), bytes - 2);
+  error_number_ = file.error_number();
+  run.lines += last - first;
+  run.last_ns = lines_[last - 1].ts_ns;
+}
+
+// What stays moves to the front, in the order of time: of one time the order of offsets is kept.
+void SortedRuns::keep_from(std::size_t first) {
+  std::size_t used = 0;
+  for (std::size_t i = first; i < lines_.size(); ++i) {
+    Line& line = lines_[i];
+    std::memcpy(other_.get() + used, buffer_.get() + line.offset, line.bytes);
+    line.offset = static_cast<std::uint32_t>(used);
+    used += line.bytes;
+  }
+  lines_.erase(lines_.begin(), lines_.begin() + static_cast<std::ptrdiff_t>(first));
+  std::swap(buffer_, other_);
+  used_ = used;
+  is_sorted_ = true;
+}
+
+}  // namespace traceagent::tools

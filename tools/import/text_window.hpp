@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "agent/trace/input_file.hpp"
+
+namespace traceagent::tools {
+
+// A window that moves over the (uncompressed) text of a file. It grows up to `most_bytes`, for what
+// must be seen whole.
+class TextWindow {
+ public:
+  static constexpr std::size_t first_bytes = std::size_t{256} << 10;
+  static constexpr std::size_t most_bytes = std::size_t{2} << 20;
+  // Readable behind end(), and zero: a search may look a word ahead, and stops there.
+  static constexpr std::size_t padding_bytes = 16;
+
+  explicit TextWindow(std::size_t read_bytes = first_bytes) : read_bytes_(read_bytes) {}
+
+  // False: see error_number().
+  [[nodiscard]] bool open(const std::string& path);
+
+  [[nodiscard]] const char* begin() const { return buffer_.get() + begin_; }
+  [[nodiscard]] const char* end() const { return buffer_.get() + end_; }
+  [[nodiscard]] std::size_t size() const { return end_ - begin_; }
+  // Where begin() is in the text.
+  [[nodiscard]] std::uint64_t offset() const { return offset_; }
+
+  void drop(std::size_t bytes) {
+    begin_ += bytes;
+    offset_ += bytes;
+  }
+  void drop_until(const char* at) { drop(static_cast<std::size_t>(at - begin())); }
+
+  // More text behind end(); moves all that is in the window. False: there is none, see status(), or
+  // the window is full, then status() is `data`.
+  bool fill();
+
+  [[nodiscard]] trace::InputFile::Status status() const { return status_; }
+  [[nodiscard]] int error_number() const { return file_.error_number(); }
+  [[nodiscard]] std::uint64_t file_bytes_read() const { return file_.file_bytes_read(); }
+
+ private:
+  void make_room();
+
+  trace::InputFile file_;
+  trace::InputFile::Status status_ = trace::InputFile::Status::data;
+  std::size_t read_bytes_;
+  std::unique_ptr<char[]> buffer_;
+  std::size_t capacity_ = 0;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  std::uint64_t offset_ = 0;
+};
+
+}  // namespace traceagent::tools
