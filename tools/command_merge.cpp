@@ -7,6 +7,7 @@
 
 #include "agent/trace/merge.hpp"
 #include "tools/command_line.hpp"
+#include "tools/foreign_inputs.hpp"
 #include "tools/losses.hpp"
 #include "tools/temporary_files.hpp"
 #include "tools/trace_files.hpp"
@@ -23,6 +24,7 @@ struct MergeArguments {
   bool mix_runs = false;
   bool gzip = false;
   int level = 1;
+  ForeignOptions foreign;
 };
 
 bool show_progress(std::uint64_t done, std::uint64_t total) {
@@ -44,14 +46,12 @@ bool print_input(const trace::MergedInput& input) {
 }
 
 int print_report(const trace::MergeReport& report, const TraceFiles& files,
-                 const std::string& output) {
+                 const ForeignInputs& foreign, const std::string& output) {
   bool ok = files.problems.empty() && report.problem.empty();
   for (const std::string& problem : files.problems) {
     say(problem);
   }
-  for (const std::string& path : files.foreign) {
-    std::cout << "left out: " << path << ": not a trace of TraceAgent's\n";
-  }
+  ok = foreign.print() && ok;
   for (const trace::MergedInput& input : report.inputs) {
     ok = print_input(input) && ok;
   }
@@ -82,14 +82,19 @@ int merge_files(const MergeArguments& arguments) {
   }
   // Of merges that were killed.
   remove_old_temporaries(std::filesystem::path(arguments.output).parent_path().string());
-  const trace::MergeReport report = trace::merge(files.paths, arguments.output, options);
+  const ForeignInputs foreign(files, arguments.foreign, arguments.output, options.progress);
+  if (foreign.is_refused()) {
+    foreign.print();
+    return exit_bad_data;
+  }
+  const trace::MergeReport report = trace::merge(foreign.paths(), arguments.output, options);
   if (watched) {
     std::fprintf(stderr, "\r\033[K");
   }
   for (const trace::Unfinished& process : options.unfinished) {
     std::cout << "missing: " << process.who << " " << process.why << "\n";
   }
-  return print_report(report, files, arguments.output);
+  return print_report(report, files, foreign, arguments.output);
 }
 
 }  // namespace
@@ -99,8 +104,9 @@ void add_merge_command(CLI::App& app, int& exit_code) {
       app.add_subcommand("merge", "Join trace files of ranks, cycles and nodes into one");
   const auto arguments = std::make_shared<MergeArguments>();
   command
-      ->add_option("inputs", arguments->inputs,
-                   "Files that TraceAgent wrote, or folders of them; in any order")
+      ->add_option(
+          "inputs", arguments->inputs,
+          "Files that TraceAgent or others (PyTorch, Composer, ...) wrote, or folders of them")
       ->required()
       ->check(CLI::ExistingPath);
   command->add_option("-o,--output", arguments->output, "The file to write; .gz compresses it")
@@ -111,8 +117,9 @@ void add_merge_command(CLI::App& app, int& exit_code) {
   command->add_option("--level", arguments->level, "Compression, 1 (fast) to 9 (small)")
       ->check(CLI::Range(1, 9))
       ->capture_default_str();
+  add_foreign_options(*command, arguments->foreign);
   command->footer(
-      "Exits with 1 when an input was cut, unreadable or foreign; what could be read is merged.\n"
+      "Exits with 1 when an input was cut, unreadable or no trace; what could be read is merged.\n"
       "Files of different runs are refused, unless --mix-runs.\n"
       "examples:\n"
       "  traceagent merge my-run/traces\n"

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
 
-#include "agent/trace/trace_reader.hpp"
+#include "agent/trace/input_file.hpp"
 
 namespace traceagent::tools {
 
@@ -13,12 +14,6 @@ namespace {
 
 bool is_trace_name(const std::string& name) {
   return !name.starts_with('.') && (name.ends_with(".json") || name.ends_with(".json.gz"));
-}
-
-// A trace of ours that is cut or unreadable is not foreign: it is to be reported.
-bool is_foreign(const std::string& path) {
-  trace::TraceReader reader;
-  return !reader.open(path) && reader.problem().starts_with("not a trace");
 }
 
 void add_folder(const std::string& folder, TraceFiles& files) {
@@ -39,11 +34,25 @@ void add_folder(const std::string& folder, TraceFiles& files) {
   }
   std::sort(found.begin(), found.end());
   for (const std::string& path : found) {
-    (is_foreign(path) ? files.foreign : files.paths).push_back(path);
+    (is_own_trace(path) ? files.paths : files.foreign).push_back(path);
   }
 }
 
 }  // namespace
+
+bool is_own_trace(const std::string& path) {
+  constexpr std::string_view begin = "{\n\"schemaVersion\": 1,\n\"distributedInfo\": ";
+  trace::InputFile file;
+  if (!file.open(path)) return true;  // to be reported as what it most likely is
+  char text[begin.size()];
+  std::size_t size = 0;
+  std::size_t got = 0;
+  while (size < begin.size() &&
+         file.read(text + size, begin.size() - size, got) == trace::InputFile::Status::data) {
+    size += got;
+  }
+  return size > 0 && std::string_view(text, size) == begin.substr(0, size);
+}
 
 TraceFiles trace_files(const std::vector<std::string>& files_and_folders) {
   TraceFiles files;

@@ -122,7 +122,9 @@ std::optional<std::int64_t> rank_in_name(std::string_view path) {
   std::size_t digits = stem.size();
   while (digits > 0 && is_digit(stem[digits - 1])) --digits;
   const bool stands_alone = digits == 0 || stem[digits - 1] == '_' || stem[digits - 1] == '-';
-  return digits < stem.size() && stands_alone ? digits_at(stem, digits) : std::nullopt;
+  // No more digits than that: a year or a time of day is no rank.
+  const std::size_t count = stem.size() - digits;
+  return count > 0 && count <= 3 && stands_alone ? digits_at(stem, digits) : std::nullopt;
 }
 
 }  // namespace traceagent::tools

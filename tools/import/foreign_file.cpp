@@ -60,7 +60,7 @@ void ForeignFile::peek() {
   report_.problem = report_.is_trace ? "" : scan.problem();
   if (!report_.is_trace && report_.problem.empty()) {
     report_.problem = "not a trace: " + path_ +
-                      ": at its end: no event was found: give one in Chrome's JSON form";
+                      ": at byte 0: it holds no events: give a trace in Chrome's JSON form";
   }
   facts_ = std::move(facts);
   take_rank(facts_);

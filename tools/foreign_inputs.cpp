@@ -1,0 +1,82 @@
+#include "tools/foreign_inputs.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include "tools/command_line.hpp"
+#include "tools/losses.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+std::string ranks_in_words(const std::vector<std::int64_t>& ranks, const std::string& from) {
+  if (ranks.size() > 1) return std::to_string(ranks.size()) + " ranks";
+  const std::string rank = "rank " + std::to_string(ranks.front());
+  return from == "none" ? rank + " (the next free one: it names none)" : rank;
+}
+
+}  // namespace
+
+void add_foreign_options(CLI::App& command, ForeignOptions& options) {
+  command.add_flag("--strict", options.strict,
+                   "Write nothing when an input is no trace, or cut or damaged");
+}
+
+ForeignInputs::ForeignInputs(const TraceFiles& files, const ForeignOptions& options,
+                             const std::string& output, const Progress& progress)
+    : strict_(options.strict) {
+  for (const std::string& path : files.paths) {
+    (is_own_trace(path) ? own_ : named_).push_back(path);
+  }
+  std::vector<std::string> foreign = named_;
+  foreign.insert(foreign.end(), files.foreign.begin(), files.foreign.end());
+  ImportOptions import;
+  import.folder = std::filesystem::path(output).parent_path().string();
+  import.ranks = options.ranks;
+  import.own_files = own_;
+  import.progress = progress;
+  imported_ = std::make_unique<ImportedTraces>(foreign, import);
+  paths_ = own_;
+  paths_.insert(paths_.end(), imported_->paths().begin(), imported_->paths().end());
+}
+
+bool ForeignInputs::has_problem(const ImportedFile& file) const {
+  const bool is_named = std::find(named_.begin(), named_.end(), file.path) != named_.end();
+  return !file.problem.empty() && (is_named || file.is_trace);
+}
+
+bool ForeignInputs::is_refused() const {
+  return strict_ && (!imported_->problem().empty() ||
+                     std::any_of(imported_->files().begin(), imported_->files().end(),
+                                 [this](const ImportedFile& file) { return has_problem(file); }));
+}
+
+bool ForeignInputs::print() const {
+  bool ok = imported_->problem().empty();
+  if (!ok) say(imported_->problem());
+  for (const ImportedFile& file : imported_->files()) {
+    if (has_problem(file)) {
+      say(file.problem);
+      ok = false;
+    } else if (!file.is_trace) {
+      std::cout << "left out: " << file.path << ": not a trace\n";
+    }
+    if (file.is_trace) print_file(file);
+  }
+  return ok;
+}
+
+void ForeignInputs::print_file(const ImportedFile& file) const {
+  std::cout << "read: " << file.path << ": " << file.kind << ", "
+            << ranks_in_words(file.ranks, file.rank_from) << ", " << in_words(file.events, "event");
+  for (const auto& [cause, count] : file.dropped) {
+    std::cout << ", " << count << " lost: " << cause;
+  }
+  if (file.repaired > 0) std::cout << ", " << file.repaired << " repaired";
+  if (!file.has_clock) std::cout << ", its times are relative: put where the others begin";
+  std::cout << "\n";
+}
+
+}  // namespace traceagent::tools

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tools/import/import.hpp"
+#include "tools/trace_files.hpp"
+
+namespace traceagent::tools {
+
+struct ForeignOptions {
+  bool strict = false;
+  std::map<std::string, std::int64_t> ranks = {};  // --rank FILE=N, by path as it was given
+};
+
+void add_foreign_options(CLI::App& command, ForeignOptions& options);
+
+// The inputs of a merge that others wrote, as files of our own form beside the output; they go with
+// this object.
+class ForeignInputs {
+ public:
+  using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
+
+  ForeignInputs(const TraceFiles& files, const ForeignOptions& options, const std::string& output,
+                const Progress& progress);
+
+  // Our own files, and what the others became: for trace::merge.
+  [[nodiscard]] const std::vector<std::string>& paths() const { return paths_; }
+  // One line for each file on standard output, its problem on standard error. True: nothing is
+  // wrong with any that was named or is a trace.
+  bool print() const;
+  // --strict, and something is wrong.
+  [[nodiscard]] bool is_refused() const;
+
+ private:
+  [[nodiscard]] bool has_problem(const ImportedFile& file) const;
+  void print_file(const ImportedFile& file) const;
+
+  bool strict_;
+  std::vector<std::string> own_;
+  std::vector<std::string> named_;  // foreign, and given by name, not found in a folder
+  std::unique_ptr<ImportedTraces> imported_;
+  std::vector<std::string> paths_;
+};
+
+}  // namespace traceagent::tools
