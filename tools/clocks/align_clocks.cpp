@@ -1,0 +1,171 @@
+#include "tools/clocks/align_clocks.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+
+#include "tools/clocks/clock_nodes.hpp"
+#include "tools/clocks/clock_report.hpp"
+#include "tools/clocks/collective_table.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+constexpr char remedy[] = "are they of one run? --align none leaves the clocks as they are";
+
+class Aligner {
+ public:
+  Aligner(std::vector<ClockNode> nodes, const AlignOptions& options)
+      : nodes_(std::move(nodes)), options_(options), limit_(options.max_drift_ppm * 1e-6) {}
+
+  ClockAlignment run();
+
+ private:
+  [[nodiscard]] bool uses_collectives(const ClockNode& node) const;
+  [[nodiscard]] bool uses_barrier(const ClockNode& node) const;
+  void leave_out_of_reach();
+  void read();
+  void add_barrier_edges();
+  void add_collective_edges(const std::vector<ClockSpan>& spans);
+  void refuse(const CollectiveTable::Solved& solved);
+
+  std::vector<ClockNode> nodes_;  // those that may be aligned; the first is the reference
+  std::vector<ClockNode> others_;
+  AlignOptions options_;
+  double limit_;
+  CollectiveTable table_;
+  std::vector<ClockEdge> edges_;
+  std::vector<EdgeFacts> facts_;
+  std::string reason_;
+};
+
+bool Aligner::uses_collectives(const ClockNode& node) const {
+  // Nobody says whether the files of unknown nodes are of one, with one exact clock: then they
+  // would be moved for nothing.
+  return options_.align == Align::collectives ||
+         (options_.align == Align::automatic && node.is_of_known_node);
+}
+
+bool Aligner::uses_barrier(const ClockNode& node) const {
+  return node.barrier && options_.align != Align::collectives;
+}
+
+void Aligner::leave_out_of_reach() {
+  const auto first_other = std::stable_partition(
+      nodes_.begin(), nodes_.end(),
+      [this](const ClockNode& node) { return uses_collectives(node) || uses_barrier(node); });
+  others_.assign(std::make_move_iterator(first_other), std::make_move_iterator(nodes_.end()));
+  nodes_.erase(first_other, nodes_.end());
+}
+
+void Aligner::read() {
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+    const bool is_wanted = uses_collectives(nodes_[i]);
+    read_events(nodes_[i], [&](const CollectiveKey& key, const CollectiveTimes& times) {
+      if (is_wanted) {
+        table_.add(key, times);
+      }
+    });
+    table_.finish_node(i);
+  }
+}
+
+// Both marks come at most their bound after the same moment, so their difference is at most the
+// larger of the bounds off. Nothing is known of the drift but its limit.
+void Aligner::add_barrier_edges() {
+  std::optional<std::uint32_t> first;
+  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
+    if (!uses_barrier(nodes_[i])) {
+      continue;
+    }
+    if (!first) {
+      first = i;
+      continue;
+    }
+    const BarrierMark& own = *nodes_[i].barrier;
+    const BarrierMark& other = *nodes_[*first].barrier;
+    const auto bound_ns = static_cast<double>(std::max(own.bound_ns, other.bound_ns));
+    edges_.push_back({.from = i,
+                      .to = *first,
+                      .line = {.reference_ns = own.at_ns, .offset_ns = other.at_ns - own.at_ns},
+                      .bound_ns = [bound_ns, at_ns = own.at_ns, limit = limit_](std::int64_t t_ns) {
+                        return bound_ns + limit * std::abs(static_cast<double>(t_ns - at_ns)) + 1.0;
+                      }});
+    facts_.push_back({.method = "barrier"});
+  }
+}
+
+void Aligner::add_collective_edges(const std::vector<ClockSpan>& spans) {
+  const CollectiveTable::Solved solved = table_.solve(spans, limit_);
+  if (solved.is_contradictory) {
+    refuse(solved);
+    return;
+  }
+  edges_.insert(edges_.end(), solved.edges.begin(), solved.edges.end());
+  for (const std::uint64_t count : solved.collectives) {
+    facts_.push_back({.method = "collectives", .collectives = count});
+  }
+}
+
+void Aligner::refuse(const CollectiveTable::Solved& solved) {
+  const auto name = [](const CollectiveKey& key) {
+    char text[64];
+    std::snprintf(text, sizeof text, "collective %llu of communicator 0x%llx",
+                  static_cast<unsigned long long>(key.sequence),
+                  static_cast<unsigned long long>(key.communicator));
+    return std::string(text);
+  };
+  reason_ = "the collectives of " + nodes_[solved.other_node].name + " and " +
+            nodes_[solved.own_node].name + " contradict each other by " +
+            duration_in_words(solved.contradiction.by_ns) + " at any drift up to " +
+            number_in_words(options_.max_drift_ppm) + " ppm, most of all " +
+            name(solved.contradiction.lower) + " and " + name(solved.contradiction.upper);
+}
+
+ClockAlignment Aligner::run() {
+  leave_out_of_reach();
+  std::vector<ClockSpan> spans;
+  if (nodes_.size() >= 2) {
+    read();
+    for (const ClockNode& node : nodes_) {
+      spans.push_back(node.span.value_or(ClockSpan()));
+    }
+    add_barrier_edges();
+    add_collective_edges(spans);
+  }
+  ClockReport report;
+  report.nodes = &nodes_;
+  report.others = &others_;
+  report.edges = &facts_;
+  report.collectives = table_.collectives();
+  report.inconsistent = table_.inconsistent();
+  report.one_of = table_.one_of();
+  if (!spans.empty()) {
+    report.routes = clock_routes(spans, edges_, limit_);
+  }
+  if (reason_.empty() && !report.has_all()) {
+    reason_ = options_.align == Align::barrier
+                  ? "not all files hold the marks of Composer's barrier"
+                  : "not all nodes have collectives in common whose times on the GPU are known";
+  }
+  report.reason = reason_;
+  ClockAlignment alignment = aligned(report);
+  if (!reason_.empty() && options_.align != Align::automatic) {
+    alignment.problem = "clocks cannot be aligned: " + reason_ + ": " + remedy;
+  }
+  return alignment;
+}
+
+}  // namespace
+
+ClockAlignment align_clocks(const std::vector<std::string>& paths, const AlignOptions& options) {
+  if (options.align == Align::none) {
+    return {};
+  }
+  std::vector<ClockNode> nodes = clock_nodes(paths);
+  return nodes.size() < 2 ? ClockAlignment() : Aligner(std::move(nodes), options).run();
+}
+
+}  // namespace traceagent::tools

@@ -1,0 +1,26 @@
+#include "tools/clocks/align_options.hpp"
+
+#include <map>
+#include <string>
+
+namespace traceagent::tools {
+
+void add_align_options(CLI::App& app, AlignOptions& options) {
+  static const std::map<std::string, Align> ways{{"auto", Align::automatic},
+                                                 {"collectives", Align::collectives},
+                                                 {"barrier", Align::barrier},
+                                                 {"none", Align::none}};
+  app.add_option(
+         "--align", options.align,
+         "What brings the nodes' clocks together: auto; collectives (those that nodes have in "
+         "common); barrier (Composer's marks); none (the system clocks as they are)")
+      ->transform(CLI::CheckedTransformer(ways, CLI::ignore_case).description(""))
+      ->type_name("WAY")
+      ->default_str("auto");
+  app.add_option("--max-drift", options.max_drift_ppm,
+                 "How fast two nodes' clocks may run apart at most, in ppm")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->capture_default_str();
+}
+
+}  // namespace traceagent::tools

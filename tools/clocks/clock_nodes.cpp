@@ -1,0 +1,179 @@
+#include "tools/clocks/clock_nodes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string_view>
+
+#include "agent/trace/json_scan.hpp"
+#include "agent/trace/merge_input.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+using trace::TraceLine;
+using trace::TraceReader;
+
+std::set<std::int64_t> ranks_of(const trace::TraceHeader& header) {
+  std::set<std::int64_t> ranks;
+  const auto listed = trace::member(header.distributed_info, "ranks");
+  trace::for_each_element(listed.value_or(""), [&](std::string_view element) {
+    ranks.insert(trace::parse_integer(element).value_or(header.rank));
+  });
+  if (ranks.empty()) {
+    ranks.insert(header.rank);
+  }
+  return ranks;
+}
+
+struct Placed {
+  std::string key;
+  std::string name;
+};
+
+// Of a file of ours.
+std::optional<Placed> own_node(const trace::TraceHeader& header) {
+  const auto run = trace::string_member(header.distributed_info, "run_key");
+  if (!run || run->empty()) {
+    return std::nullopt;
+  }
+  const std::string node =
+      std::to_string(trace::integer_member(header.distributed_info, "node_rank").value_or(0));
+  return Placed{"node " + node + " of " + std::string(*run), "node " + node};
+}
+
+struct Mark {
+  std::int64_t rank = 0;
+  double microseconds = 0;
+};
+
+// In a file that Composer has merged the times are those of the lowest rank's clock already.
+void take_lower(std::string_view line, std::optional<Mark>& mark) {
+  const auto value = trace::member(trace::member(line, "args").value_or(""), "value");
+  const std::int64_t rank = trace::integer_member(line, "pid").value_or(0);
+  if (value && (!mark || rank < mark->rank)) {
+    mark = Mark{rank, std::strtod(std::string(*value).c_str(), nullptr)};
+  }
+}
+
+std::optional<BarrierMark> barrier_of(const std::string& path) {
+  TraceReader reader;
+  if (!reader.open(path)) {
+    return std::nullopt;
+  }
+  std::optional<Mark> at;
+  std::optional<Mark> bound;
+  TraceLine line;
+  while ((line = reader.next()).kind == TraceLine::Kind::metadata) {
+    if (line.text.find("clock_sync_timestamp_us") != std::string_view::npos) {
+      take_lower(line.text, at);
+    } else if (line.text.find("clock_sync_error_bound") != std::string_view::npos) {
+      take_lower(line.text, bound);
+    }
+  }
+  const auto is_fit = [](const std::optional<Mark>& mark, double most_us) {
+    return mark && mark->microseconds >= 0 && mark->microseconds < most_us;
+  };
+  if (!is_fit(at, 9e15) || !is_fit(bound, 1e12) || at->rank != bound->rank) {
+    return std::nullopt;
+  }
+  return BarrierMark{at->rank, std::llround(at->microseconds * 1000.0),
+                     std::llround(bound->microseconds * 1000.0)};
+}
+
+class Nodes {
+ public:
+  void add(const trace::MergeInput& input, const Placed& placed, bool is_known) {
+    const auto [found, is_new] = by_key_.try_emplace(placed.key, nodes_.size());
+    if (is_new) {
+      nodes_.emplace_back();
+      nodes_.back().name = placed.name;
+      nodes_.back().is_of_known_node = is_known;
+    }
+    ClockNode& node = nodes_[found->second];
+    node.paths.push_back(input.report.path);
+    node.ranks.merge(ranks_of(input.header));
+    const auto barrier = barrier_of(input.report.path);
+    if (barrier && (!node.barrier || barrier->rank < node.barrier->rank)) {
+      node.barrier = barrier;
+    }
+  }
+
+  [[nodiscard]] Placed of_rank(std::int64_t rank) const {
+    for (const auto& [key, index] : by_key_) {
+      if (nodes_[index].is_of_known_node && nodes_[index].ranks.contains(rank)) {
+        return {key, nodes_[index].name};
+      }
+    }
+    return {"rank " + std::to_string(rank), "rank " + std::to_string(rank)};
+  }
+
+  std::vector<ClockNode> take() {
+    std::stable_sort(nodes_.begin(), nodes_.end(), [](const ClockNode& a, const ClockNode& b) {
+      return *a.ranks.begin() < *b.ranks.begin();
+    });
+    return std::move(nodes_);
+  }
+
+ private:
+  std::map<std::string, std::size_t> by_key_;
+  std::vector<ClockNode> nodes_;
+};
+
+CollectiveTimes times_of(const CollectiveLine& line, std::int64_t at_ns) {
+  CollectiveTimes times;
+  if (line.tells_start) {
+    times.start_ns = at_ns - line.error_ns;
+  }
+  if (line.tells_end) {
+    times.end_ns = at_ns + line.duration_ns + line.error_ns;
+  }
+  return times;
+}
+
+}  // namespace
+
+std::vector<ClockNode> clock_nodes(const std::vector<std::string>& paths) {
+  const std::vector<trace::MergeInput> inputs = trace::scan_inputs(paths);
+  Nodes nodes;
+  for (const trace::MergeInput& input : inputs) {
+    if (const auto placed = own_node(input.header); placed && input.is_used()) {
+      nodes.add(input, *placed, true);
+    }
+  }
+  for (const trace::MergeInput& input : inputs) {
+    if (!own_node(input.header) && input.is_used()) {
+      nodes.add(input, nodes.of_rank(input.header.rank), false);
+    }
+  }
+  return nodes.take();
+}
+
+void read_events(ClockNode& node,
+                 const std::function<void(const CollectiveKey&, const CollectiveTimes&)>& visit) {
+  for (const std::string& path : node.paths) {
+    TraceReader reader;
+    if (!reader.open(path)) {
+      continue;
+    }
+    TraceLine line;
+    while ((line = reader.next()).kind != TraceLine::Kind::end) {
+      if (line.kind == TraceLine::Kind::metadata) {
+        continue;
+      }
+      const std::int64_t at_ns =
+          static_cast<std::int64_t>(static_cast<std::uint64_t>(reader.header().base_ns) +
+                                    static_cast<std::uint64_t>(line.ts_ns));
+      ClockSpan& span = node.span ? *node.span : node.span.emplace(ClockSpan{at_ns, at_ns});
+      span.from_ns = std::min(span.from_ns, at_ns);
+      span.until_ns = std::max(span.until_ns, at_ns);
+      if (const auto collective = collective_line(line.text)) {
+        visit(collective->key, times_of(*collective, at_ns));
+        span.until_ns = std::max(span.until_ns, at_ns + collective->duration_ns);
+      }
+    }
+  }
+}
+
+}  // namespace traceagent::tools

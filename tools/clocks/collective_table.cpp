@@ -1,0 +1,105 @@
+#include "tools/clocks/collective_table.hpp"
+
+#include <algorithm>
+
+namespace traceagent::tools {
+
+std::size_t CollectiveTable::line_of(const CollectiveKey& key) {
+  if (expected_ >= lines_.size() || !(lines_[expected_].key == key)) {
+    const auto [found, is_new] = index_.try_emplace(key, static_cast<std::uint32_t>(lines_.size()));
+    if (is_new) {
+      lines_.push_back({.key = key, .centre = {}});
+      now_.emplace_back();
+    }
+    expected_ = found->second;
+  }
+  return expected_++;
+}
+
+void CollectiveTable::add(const CollectiveKey& key, const CollectiveTimes& times) {
+  if (sieve_ != 0 && (HashOfKey()(key) & sieve_) != 0) {
+    return;
+  }
+  const std::size_t line = line_of(key);
+  CollectiveTimes& now = now_[line];
+  if (now.start_ns == CollectiveTimes::no_start && now.end_ns == CollectiveTimes::no_end) {
+    touched_.push_back(static_cast<std::uint32_t>(line));
+  }
+  now.start_ns = std::max(now.start_ns, times.start_ns);
+  now.end_ns = std::min(now.end_ns, times.end_ns);
+  if (lines_.size() > most_) {
+    let_go_of_half();
+  }
+}
+
+void CollectiveTable::finish_node(std::uint32_t node) {
+  for (const std::uint32_t line : touched_) {
+    compare(line, node);
+    now_[line] = {};
+  }
+  touched_.clear();
+}
+
+void CollectiveTable::compare(std::size_t index, std::uint32_t node) {
+  Line& line = lines_[index];
+  const CollectiveTimes& now = now_[index];
+  if (now.start_ns > now.end_ns) {
+    ++inconsistent_;
+  } else if (line.node == no_node) {
+    line.node = node;
+    line.centre = now;
+  } else {
+    pairs_[{node, line.node}].add(line.key, now, line.centre);
+  }
+}
+
+CollectiveTable::Solved CollectiveTable::solve(const std::vector<ClockSpan>& spans,
+                                               double drift_limit) {
+  Solved solved;
+  for (auto& [who, pair] : pairs_) {
+    const ClockSpan& span = spans[who.first];
+    const ClockPair::Answer answer = pair.solve(drift_limit, span.from_ns, span.until_ns);
+    if (answer == ClockPair::Answer::contradictory) {
+      return {.edges = {},
+              .collectives = {},
+              .is_contradictory = true,
+              .own_node = who.first,
+              .other_node = who.second,
+              .contradiction = pair.contradiction()};
+    }
+    if (answer == ClockPair::Answer::solved) {
+      solved.edges.push_back(
+          {.from = who.first,
+           .to = who.second,
+           .line = pair.line(),
+           .bound_ns = [&pair](std::int64_t t_ns) { return pair.bound_ns(t_ns); }});
+      solved.collectives.push_back(pair.collectives());
+    }
+  }
+  return solved;
+}
+
+void CollectiveTable::let_go_of_half() {
+  sieve_ = sieve_ * 2 + 1;
+  index_.clear();
+  touched_.clear();
+  expected_ = 0;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    if ((HashOfKey()(lines_[i].key) & sieve_) != 0) {
+      continue;
+    }
+    lines_[kept] = lines_[i];
+    now_[kept] = now_[i];
+    const auto line = static_cast<std::uint32_t>(kept++);
+    index_.emplace(lines_[line].key, line);
+    if (now_[line].start_ns != CollectiveTimes::no_start ||
+        now_[line].end_ns != CollectiveTimes::no_end) {
+      touched_.push_back(line);
+    }
+  }
+  lines_.resize(kept);
+  now_.resize(kept);
+}
+
+}  // namespace traceagent::tools

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "agent/event/hash.hpp"
+#include "tools/clocks/clock_pair.hpp"
+#include "tools/clocks/clock_tree.hpp"
+
+namespace traceagent::tools {
+
+// Joins the collectives of many nodes, one node after the other. Of each collective it keeps one
+// line: what the first node that took part in it says (the nodes' common centre); every later node
+// is compared with that one, so that a collective of n nodes gives n - 1 pairs, not n². Linear in
+// what is added.
+//
+// Of more than `most` collectives every second is let go (by a hash of its key, the same on all
+// nodes), again and again: memory is bounded, and what is left is still true.
+class CollectiveTable {
+ public:
+  static constexpr std::size_t usual_most = std::size_t{1} << 22;  // about 600 MB
+  explicit CollectiveTable(std::size_t most = usual_most) : most_(most) {}
+
+  // One rank's times of a collective, on the node whose finish_node() comes next.
+  void add(const CollectiveKey& key, const CollectiveTimes& times);
+  void finish_node(std::uint32_t node);
+
+  // What was added, solved. The edges look into the table: they are good as long as it is.
+  struct Solved {
+    std::vector<ClockEdge> edges;
+    std::vector<std::uint64_t> collectives;  // of each edge
+    // No edges then: if one pair is impossible none is to be trusted.
+    bool is_contradictory = false;
+    std::uint32_t own_node = 0;
+    std::uint32_t other_node = 0;
+    ClockPair::Contradiction contradiction;
+  };
+  // `spans` by node.
+  Solved solve(const std::vector<ClockSpan>& spans, double drift_limit);
+  [[nodiscard]] std::size_t collectives() const { return lines_.size(); }
+  // Left out: on one node, by one clock, one of its ranks ended before another had started. So it
+  // was not one collective: NCCL's numbers were counted in another way than we think.
+  [[nodiscard]] std::uint64_t inconsistent() const { return inconsistent_; }
+  // Of how many collectives one is looked at: 1, 2, 4, ...
+  [[nodiscard]] std::uint64_t one_of() const { return sieve_ + 1; }
+
+ private:
+  static constexpr std::uint32_t no_node = ~std::uint32_t{0};
+  struct Line {
+    CollectiveKey key;
+    CollectiveTimes centre;
+    std::uint32_t node = no_node;
+  };
+  struct HashOfKey {
+    std::size_t operator()(const CollectiveKey& key) const {
+      return event::combine(key.communicator, key.sequence);
+    }
+  };
+
+  std::size_t line_of(const CollectiveKey& key);
+  void compare(std::size_t line, std::uint32_t node);
+  void let_go_of_half();
+
+  std::size_t most_;
+  std::uint64_t sieve_ = 0;  // a key stays if its hash has none of these bits
+  std::vector<Line> lines_;
+  std::vector<CollectiveTimes> now_;  // of the node that is being added, by line
+  std::vector<std::uint32_t> touched_;
+  std::unordered_map<CollectiveKey, std::uint32_t, HashOfKey> index_;
+  std::size_t expected_ = 0;  // ranks name collectives in one order: mostly it is the next line
+  std::map<std::pair<std::uint32_t, std::uint32_t>, ClockPair> pairs_;  // by (own, other) node
+  std::uint64_t inconsistent_ = 0;
+};
+
+}  // namespace traceagent::tools
