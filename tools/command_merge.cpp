@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "agent/trace/merge.hpp"
+#include "tools/clocks/align_options.hpp"
 #include "tools/command_line.hpp"
 #include "tools/foreign_inputs.hpp"
 #include "tools/losses.hpp"
@@ -25,6 +26,7 @@ struct MergeArguments {
   bool gzip = false;
   int level = 1;
   ForeignOptions foreign;
+  AlignOptions align = {};
 };
 
 bool show_progress(std::uint64_t done, std::uint64_t total) {
@@ -87,6 +89,9 @@ int merge_files(const MergeArguments& arguments) {
     foreign.print();
     return exit_bad_data;
   }
+  if (!put_clocks_together(foreign.paths(), arguments.align, options)) {
+    return exit_bad_data;
+  }
   const trace::MergeReport report = trace::merge(foreign.paths(), arguments.output, options);
   if (watched) {
     std::fprintf(stderr, "\r\033[K");
@@ -118,12 +123,14 @@ void add_merge_command(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(1, 9))
       ->capture_default_str();
   add_foreign_options(*command, arguments->foreign);
+  add_align_options(*command, arguments->align);
   command->footer(
       "Exits with 1 when an input was cut, unreadable or no trace; what could be read is merged.\n"
       "Files of different runs are refused, unless --mix-runs.\n"
       "examples:\n"
       "  traceagent merge my-run/traces\n"
-      "  traceagent merge node0.json node1.json -o all.json.gz --force");
+      "  traceagent merge node0.json node1.json -o all.json.gz --force\n"
+      "  traceagent merge node*.json --align collectives");
   command->callback([arguments, &exit_code] { exit_code = merge_files(*arguments); });
 }
 

@@ -1,7 +1,10 @@
 #include "tools/clocks/align_options.hpp"
 
+#include <iostream>
 #include <map>
-#include <string>
+#include <utility>
+
+#include "tools/command_line.hpp"
 
 namespace traceagent::tools {
 
@@ -21,6 +24,22 @@ void add_align_options(CLI::App& app, AlignOptions& options) {
                  "How fast two nodes' clocks may run apart at most, in ppm")
       ->check(CLI::Range(0.0, 1000.0))
       ->capture_default_str();
+}
+
+bool put_clocks_together(const std::vector<std::string>& paths, const AlignOptions& align,
+                         trace::MergeOptions& merge) {
+  ClockAlignment clocks = align_clocks(paths, align);
+  for (const std::string& line : clocks.summary) {
+    std::cout << line << "\n";
+  }
+  if (!clocks.problem.empty()) {
+    say(clocks.problem);
+    return false;
+  }
+  merge.corrections = std::move(clocks.corrections);
+  merge.metadata_events = std::move(clocks.metadata_events);
+  merge.metadata.add_all(clocks.metadata);
+  return true;
 }
 
 }  // namespace traceagent::tools

@@ -1,11 +1,19 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
 
+#include "agent/trace/merge.hpp"
 #include "tools/clocks/align_clocks.hpp"
 
 namespace traceagent::tools {
 
 void add_align_options(CLI::App& app, AlignOptions& options);
+
+// What a merge of these files is to do about their clocks; prints what people want to know of it.
+// False: refused, and said.
+bool put_clocks_together(const std::vector<std::string>& paths, const AlignOptions& align,
+                         trace::MergeOptions& merge);
 
 }  // namespace traceagent::tools

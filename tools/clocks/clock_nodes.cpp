@@ -82,6 +82,15 @@ std::optional<BarrierMark> barrier_of(const std::string& path) {
                      std::llround(bound->microseconds * 1000.0)};
 }
 
+void find_barrier(ClockNode& node) {
+  for (const std::string& path : node.paths) {
+    const auto barrier = barrier_of(path);
+    if (barrier && (!node.barrier || barrier->rank < node.barrier->rank)) {
+      node.barrier = barrier;
+    }
+  }
+}
+
 class Nodes {
  public:
   void add(const trace::MergeInput& input, const Placed& placed, bool is_known) {
@@ -94,10 +103,6 @@ class Nodes {
     ClockNode& node = nodes_[found->second];
     node.paths.push_back(input.report.path);
     node.ranks.merge(ranks_of(input.header));
-    const auto barrier = barrier_of(input.report.path);
-    if (barrier && (!node.barrier || barrier->rank < node.barrier->rank)) {
-      node.barrier = barrier;
-    }
   }
 
   [[nodiscard]] Placed of_rank(std::int64_t rank) const {
@@ -113,6 +118,12 @@ class Nodes {
     std::stable_sort(nodes_.begin(), nodes_.end(), [](const ClockNode& a, const ClockNode& b) {
       return *a.ranks.begin() < *b.ranks.begin();
     });
+    // A single clock needs none of them.
+    if (nodes_.size() > 1) {
+      for (ClockNode& node : nodes_) {
+        find_barrier(node);
+      }
+    }
     return std::move(nodes_);
   }
 
@@ -135,7 +146,7 @@ CollectiveTimes times_of(const CollectiveLine& line, std::int64_t at_ns) {
 }  // namespace
 
 std::vector<ClockNode> clock_nodes(const std::vector<std::string>& paths) {
-  const std::vector<trace::MergeInput> inputs = trace::scan_inputs(paths);
+  const std::vector<trace::MergeInput> inputs = trace::scan_inputs(paths, nullptr);
   Nodes nodes;
   for (const trace::MergeInput& input : inputs) {
     if (const auto placed = own_node(input.header); placed && input.is_used()) {

@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+"""Two nodes' clocks brought together by `traceagent merge`: a real job's rank files, of which half say that
+they are of another node, with a clock that is off and runs at another speed.
+
+usage: clocks_test.py BUILD DEPS
+"""
+
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+
+from places import BUILD, need
+from traced_run import report
+
+TRACEAGENT = need(BUILD / "bin/traceagent", "the tool")
+TRACES = need(BUILD / "tests/device_demo/run/traces", "the trace that device_truth_plain leaves")
+OFF_NS, DRIFT = -3_217_000_123, 40e-6
+BARRIER_NS, BARRIER_ERROR_NS = 250_000, 90_000
+JUMP_NS = 50_000_000
+TS = re.compile(rb'^\{"ts":(-?)(\d+)\.(\d{3})')
+
+
+def nanoseconds(match):
+    value = int(match[2]) * 1000 + int(match[3])
+    return -value if match[1] else value
+
+
+def rank_files():
+    files = {int(path.stem[-1]): path for path in TRACES.glob("ep*-rank?.json")}
+    assert sorted(files) == [0, 1, 2, 3], files
+    return files
+
+
+def base_of(text):
+    return int(re.search(rb'"baseTimeNanoseconds": (\d+)', text)[1])
+
+
+def of_node_1(text, began_ns, jump=False):
+    """The file as a node would have written it whose clock is wrong."""
+    base = base_of(text)
+    own_base = base + OFF_NS
+    lines = []
+    count = sum(TS.match(line) is not None for line in text.split(b"\n"))
+    seen = 0
+    for line in text.split(b"\n"):
+        match = TS.match(line)
+        if match:
+            true_ns = base + nanoseconds(match)
+            seen += 1
+            ts = nanoseconds(match) + round(DRIFT * (true_ns - began_ns))
+            ts += JUMP_NS if jump and seen > count / 2 else 0
+            sign, ts = ("-" if ts < 0 else ""), abs(ts)
+            line = b'{"ts":%s%d.%03d' % (sign.encode(), ts // 1000, ts % 1000) + line[match.end():]
+        lines.append(line)
+    text = b"\n".join(lines).replace(b'"baseTimeNanoseconds": %d' % base,
+                                     b'"baseTimeNanoseconds": %d' % own_base, 1)
+    return text.replace(b'"node_rank": 0', b'"node_rank": 1')
+
+
+def with_marks(text, rank, at_ns):
+    """Composer's metadata events: right after a barrier on this rank's clock."""
+    marks = b"".join(b'{"ph":"M","name":"%s","pid":%d,"tid":0,"args":{"value":%r}},\n' % (name, rank, value)
+                     for name, value in ((b"clock_sync_timestamp_us", at_ns / 1000),
+                                         (b"clock_sync_error_bound", BARRIER_ERROR_NS / 1000)))
+    return text.replace(b'"traceEvents": [\n', b'"traceEvents": [\n' + marks, 1)
+
+
+def write_nodes(folder, jump=False, marks=False):
+    folder.mkdir()
+    texts = {rank: path.read_bytes() for rank, path in rank_files().items()}
+    began_ns = min(base_of(text) for text in texts.values())
+    for rank, text in texts.items():
+        changed = text if rank < 2 else of_node_1(text, began_ns, jump)
+        if marks:
+            late_ns = rank * BARRIER_ERROR_NS // 4
+            changed = with_marks(changed, rank, began_ns + BARRIER_NS + late_ns + (OFF_NS if rank > 1 else 0))
+        (folder / f"rank{rank}.json").write_bytes(changed)
+    return folder
+
+
+def merge(folder, *options):
+    output = folder.parent / f"{folder.name}{''.join(options)}.json"
+    done = subprocess.run([TRACEAGENT, "merge", folder, "-o", output, *options], text=True, timeout=60,
+                          capture_output=True, stdin=subprocess.DEVNULL)
+    return done, json.loads(output.read_text()) if output.exists() else None
+
+
+def times_of(document):
+    """{rank: [(cat, name, correlation, absolute ns)]} in the file's order."""
+    times = {}
+    for event in document["traceEvents"]:
+        if event["ph"] == "X":
+            times.setdefault(event["pid"], []).append(
+                (event["cat"], event["name"], event["args"].get("correlation"),
+                 document["baseTimeNanoseconds"] + round(event["ts"] * 1000)))
+    return times
+
+
+def truth():
+    times = {}
+    for path in rank_files().values():
+        times |= times_of(json.loads(path.read_text()))
+    return times
+
+
+def moved(document):
+    """How far each event is from where it was, by rank."""
+    result = {}
+    for rank, true_times in truth().items():
+        now = times_of(document)[rank]
+        assert [event[:3] for event in now] == [event[:3] for event in true_times], f"order of rank {rank}"
+        result[rank] = [here[3] - there[3] for here, there in zip(now, true_times)]
+    return result
+
+
+def collectives(document):
+    spans = {}
+    for event in document["traceEvents"]:
+        args = event.get("args", {})
+        if event["ph"] == "X" and event["cat"] == "kernel" and "Seq" in args:
+            begin = round(event["ts"] * 1000)
+            spans.setdefault((args["comm hash"], args["Seq"]), []).append(
+                (begin, begin + round(event["dur"] * 1000)))
+    return {key: span for key, span in spans.items() if len(span) == 4}
+
+
+def aligned_problems(document, method, tolerance_ns):
+    about = document["traceagent"]["clocks"]
+    first, second = about["nodes"]
+    if (first["method"], second["method"]) != ("reference", method) or "reason" in about:
+        yield f"methods: {about}"
+        return
+    if (first["ranks"], second["ranks"]) != ([0, 1], [2, 3]):
+        yield f"ranks: {about}"
+    off = moved(document)
+    worst = max(abs(ns) for rank in (2, 3) for ns in off[rank])
+    if any(off[0]) or any(off[1]):
+        yield "the reference's times were moved"
+    if worst > second["bound_ns"]:
+        yield f"{worst} ns off, though said to be within {second['bound_ns']}"
+    print(f"{method}: at most {worst} ns off, stated {second['bound_ns']}, by {second['collectives']} collectives")
+    if not 0 < second["bound_ns"] < 2_000_000 or about["clock_sync_error_bound"] != second["bound_ns"] / 1000:
+        yield f"bound: {about}"
+    events = {event["pid"]: event["args"]["value"] for event in document["traceEvents"]
+              if event["name"] == "clock_sync_error_bound" and event["ph"] == "M"}
+    if events != {0: 0, 1: 0, 2: second["bound_ns"] / 1000, 3: second["bound_ns"] / 1000}:
+        yield f"clock_sync_error_bound: {events}"
+    if len(found := collectives(document)) < 4:
+        yield f"only {len(found)} collectives of all ranks"
+    for key, spans in found.items():
+        early = max(begin for begin, _ in spans) - min(end for _, end in spans)
+        if early > tolerance_ns:
+            yield f"collective {key} ends {early} ns before its last rank has started"
+
+
+def collective_cases(folder):
+    nodes = write_nodes(folder / "nodes")
+    for options in ((), ("--align", "collectives")):
+        done, document = merge(nodes, *options)
+        if done.returncode != 0:
+            yield f"{options}: {done}"
+        else:
+            # What is allowed for the error of both nodes' times.
+            yield from aligned_problems(document, "collectives", 1_000)
+    done, document = merge(nodes, "--align=none")
+    if done.returncode != 0 or "clocks" in document["traceagent"]:
+        yield f"none: {done}"
+    if {round(ns / 1e9, 1) for rank in (2, 3) for ns in moved(document)[rank]} != {-3.2}:
+        yield "none: times were moved"
+    done, document = merge(nodes, "--align=barrier")
+    if done.returncode != 1 or document or "Composer's barrier" not in done.stderr:
+        yield f"no marks: {done}"
+
+
+def impossible_cases(folder):
+    nodes = write_nodes(folder / "jumped", jump=True)
+    done, document = merge(nodes)
+    about = document["traceagent"].get("clocks", {})
+    if done.returncode != 0 or "contradict each other" not in about.get("reason", ""):
+        yield f"contradiction: {done} {about}"
+    elif [node["method"] for node in about["nodes"]][1:] != ["none"] or about["clock_sync_error_bound"] is not None:
+        yield f"contradiction: {about}"
+    print(about.get("reason"))
+    done, document = merge(nodes, "--align=collectives")
+    lines = done.stderr.splitlines()
+    if done.returncode != 1 or document or len(lines) != 1 or "node 1" not in lines[0]:
+        yield f"contradiction, asked for: {done}"
+
+
+def barrier_case(folder):
+    done, document = merge(write_nodes(folder / "marked", marks=True), "--align=barrier")
+    if done.returncode != 0:
+        yield f"barrier: {done}"
+    else:
+        yield from aligned_problems(document, "barrier", BARRIER_ERROR_NS)
+
+
+def one_node_case(folder):
+    same = folder / "one"
+    same.mkdir()
+    for path in rank_files().values():
+        shutil.copy(path, same)
+    done, document = merge(same)
+    if done.returncode != 0 or "clocks" in document["traceagent"] or "clock" in done.stdout:
+        yield f"one node: {done}"
+
+
+def test(folder):
+    for case in (collective_cases, impossible_cases, barrier_case, one_node_case):
+        yield from case(pathlib.Path(folder))
+
+
+report(test)
