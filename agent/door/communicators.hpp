@@ -39,11 +39,11 @@ std::uint64_t next_sequence(CommunicatorState& state, event::Collective kind, in
 void take_back_sequence(CommunicatorState& state, event::Collective kind, int peer) noexcept;
 
 // Of no communicator: its handle is no address that NCCL gives, nor null.
-extern constinit CommunicatorState no_communicator;
+[[gnu::visibility("hidden")]] extern constinit CommunicatorState no_communicator;
 
 // The communicator of this thread's last collective, nearly always that of the next one too; none
 // while the thread is in a call. Entries are never freed: one that has gone is known by its handle.
-extern constinit thread_local CommunicatorState* latest_communicator
+[[gnu::visibility("hidden")]] extern constinit thread_local CommunicatorState* latest_communicator
     __attribute__((tls_model("initial-exec")));
 
 // Without a locked instruction, which would cost more than the rest of an idle call: NCCL allows

@@ -17,7 +17,7 @@ void start_in_injection() noexcept;
 
 // The tracker that the doors report to; null while there is none. Replaced only while no other
 // thread records (start, forked child).
-extern constinit std::atomic<step::Tracker*> tracker;
+[[gnu::visibility("hidden")]] extern constinit std::atomic<step::Tracker*> tracker;
 
 // Called by the thread that made the process's first recorded call of a device, once that has
 // returned; null when it is past, or when nobody waits for it.
@@ -25,7 +25,7 @@ extern constinit std::atomic<void (*)() noexcept> on_first_device_call;
 
 // Which of CUDA's doors the options leave open: the modes are those of a class of calls, whichever
 // of the two libraries it comes from.
-extern constinit std::atomic<bool> cudart_is_open;
-extern constinit std::atomic<bool> driver_is_open;
+[[gnu::visibility("hidden")]] extern constinit std::atomic<bool> cudart_is_open;
+[[gnu::visibility("hidden")]] extern constinit std::atomic<bool> driver_is_open;
 
 }  // namespace traceagent::door

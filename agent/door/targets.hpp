@@ -28,7 +28,11 @@ inline constexpr LibraryName library_names[library_count] = {
 };
 
 using Target = std::atomic<void*>;
-extern constinit std::array<std::array<Target, api::function_count>, library_count> targets;
+// Hidden in its declaration too (the option -fvisibility is for definitions alone): without it
+// every wrapper takes the address from the global offset table first.
+[[gnu::visibility(
+    "hidden")]] extern constinit std::array<std::array<Target, api::function_count>, library_count>
+    targets;
 
 inline Target& target(Library library, api::Function function) noexcept {
   return targets[static_cast<std::size_t>(library)][static_cast<std::size_t>(function)];

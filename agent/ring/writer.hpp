@@ -15,7 +15,7 @@ struct Target {
   std::atomic<bool> overwrite{false};
   std::atomic<std::uint32_t> generation{0};  // rises when the ring is replaced: after fork
 };
-extern constinit Target target;
+[[gnu::visibility("hidden")]] extern constinit Target target;
 
 // Trivially destructible and constant-initialised: TLS of a preloaded library must need neither
 // malloc nor a guard. A claimed chunk is given back by the pthread key's destructor.
@@ -32,7 +32,8 @@ struct Writer {
   std::uint32_t filling;      // from before a slot is claimed until its record is published
   std::uint32_t refused;      // claims that found `filling` set
 };
-extern constinit thread_local Writer writer __attribute__((tls_model("initial-exec")));
+[[gnu::visibility("hidden")]] extern constinit thread_local Writer writer
+    __attribute__((tls_model("initial-exec")));
 
 // Takes another chunk for this thread. nullptr: dropped, and counted.
 event::Record* next_in_new_chunk(Writer& self) noexcept;

@@ -36,7 +36,8 @@ inline constexpr const char* state_names[] = {"off", "startup", "wait", "warmup"
 
 // Relaxed on both sides: a wrapper that still sees the old mode records or skips one call more,
 // and the drain decides by the window's ticks what belongs into it.
-extern constinit std::array<std::atomic<Mode>, call_class_count> modes;
+[[gnu::visibility("hidden")]] extern constinit std::array<std::atomic<Mode>, call_class_count>
+    modes;
 
 inline Mode mode_of(CallClass call_class) noexcept {
   return modes[static_cast<std::size_t>(call_class)].load(std::memory_order_relaxed);

@@ -1,4 +1,5 @@
 // What a hook costs the job: a call through the PLT, the wrapper, a function that does nothing.
+// "plain" has no wrapper, "forwarded" one that does nothing (do_nothing/interposer.cpp).
 // All cases run in one traced process, interleaved, so that they meet the same machine.
 #include <benchmark/benchmark.h>
 #include <cuda.h>
@@ -21,6 +22,12 @@ cudaError_t plainMalloc(void**, size_t);
 cudaError_t plainLaunchKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t);
 ncclResult_t plainAllReduce(const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t,
                             cudaStream_t);
+cudaError_t forwardedMalloc(void**, size_t);
+cudaError_t forwardedLaunchKernel(const void*, dim3, dim3, void**, size_t, cudaStream_t);
+CUresult forwardedDriverLaunch(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
+                               unsigned, unsigned, CUstream, void**, void**);
+ncclResult_t forwardedAllReduce(const void*, void*, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t,
+                                cudaStream_t);
 void __cudaRegisterFunction(void**, const char*, char*, const char*, int, uint3*, uint3*, dim3*,
                             dim3*, int*);
 }
@@ -36,12 +43,19 @@ void malloc_plain() {
   void* pointer = nullptr;
   benchmark::DoNotOptimize(plainMalloc(&pointer, 1024));
 }
+void malloc_forwarded() {
+  void* pointer = nullptr;
+  benchmark::DoNotOptimize(forwardedMalloc(&pointer, 1024));
+}
 void malloc_hooked() {
   void* pointer = nullptr;
   benchmark::DoNotOptimize(cudaMalloc(&pointer, 1024));
 }
 void launch_plain() {
   benchmark::DoNotOptimize(plainLaunchKernel(&kernel_stub, {64}, {256}, nullptr, 0, nullptr));
+}
+void launch_forwarded() {
+  benchmark::DoNotOptimize(forwardedLaunchKernel(&kernel_stub, {64}, {256}, nullptr, 0, nullptr));
 }
 void launch_hooked() {
   benchmark::DoNotOptimize(cudaLaunchKernel(&kernel_stub, {64}, {256}, nullptr, 0, nullptr));
@@ -50,6 +64,10 @@ void driver_launch_plain() {
   benchmark::DoNotOptimize(
       plainDriverLaunch(kernel, 64, 1, 1, 256, 1, 1, 0, nullptr, nullptr, nullptr));
 }
+void driver_launch_forwarded() {
+  benchmark::DoNotOptimize(
+      forwardedDriverLaunch(kernel, 64, 1, 1, 256, 1, 1, 0, nullptr, nullptr, nullptr));
+}
 void driver_launch_hooked() {
   benchmark::DoNotOptimize(
       cuLaunchKernel(kernel, 64, 1, 1, 256, 1, 1, 0, nullptr, nullptr, nullptr));
@@ -57,6 +75,10 @@ void driver_launch_hooked() {
 void all_reduce_plain() {
   benchmark::DoNotOptimize(
       plainAllReduce(nullptr, nullptr, 4096, ncclFloat, ncclSum, comm, nullptr));
+}
+void all_reduce_forwarded() {
+  benchmark::DoNotOptimize(
+      forwardedAllReduce(nullptr, nullptr, 4096, ncclFloat, ncclSum, comm, nullptr));
 }
 void all_reduce_hooked() {
   benchmark::DoNotOptimize(
@@ -140,6 +162,10 @@ void add_all() {
   add("plain/launch", repeat<launch_plain>, enter_idle, plain_calls);
   add("plain/driver_launch", repeat<driver_launch_plain>, enter_idle, plain_calls);
   add("plain/all_reduce", repeat<all_reduce_plain>, enter_idle, plain_calls);
+  add("forwarded/malloc", repeat<malloc_forwarded>, enter_idle, plain_calls);
+  add("forwarded/launch", repeat<launch_forwarded>, enter_idle, plain_calls);
+  add("forwarded/driver_launch", repeat<driver_launch_forwarded>, enter_idle, plain_calls);
+  add("forwarded/all_reduce", repeat<all_reduce_forwarded>, enter_idle, plain_calls);
   add("idle/malloc", repeat<malloc_hooked>, enter_idle, plain_calls);
   add("idle/launch", repeat<launch_hooked>, enter_idle, plain_calls);
   add("idle/driver_launch", repeat<driver_launch_hooked>, enter_idle, plain_calls);
