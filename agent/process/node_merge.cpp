@@ -49,6 +49,12 @@ bool has_older_node_file(const Agent& agent) {
   return time(merged) < time(own);
 }
 
+void say_unread(const NodeView& node) {
+  say_problem(
+      "ring.folder: " + node.problem +
+      ": what a dead process left there is not in the node's file: see `traceagent recover`");
+}
+
 // Local rank zero merges if it lives; else the last one out. Each process says `finished` before it
 // looks, so of the last two at least one sees the other gone; be_first() lets only one through.
 Part own_part(const Agent& agent, NodeView& node) {
@@ -64,7 +70,11 @@ Part own_part(const Agent& agent, NodeView& node) {
   // It may have begun here while this one waited: its ring must stay, and the merge is its own.
   node = look_at_node(agent);
   if (node.has_living_zero() || !node.all_gone()) return Part::none;
-  return is_elsewhere && !has_seen_node_zero(node) ? Part::leave : Part::merge;
+  if (!is_elsewhere || has_seen_node_zero(node)) return Part::merge;
+  if (node.problem.empty()) return Part::leave;
+  // What cannot be read may be the ring of local rank zero, which runs here and merges.
+  say_unread(node);
+  return Part::none;
 }
 
 struct Inputs {
@@ -104,9 +114,7 @@ Inputs gather(const Agent& agent, const NodeView& node) {
   }
   if (!node.problem.empty()) {
     inputs.may_lack_files = true;
-    say_problem("ring.folder: " + node.problem +
-                ": what a dead process left there is not in the node's file: see `traceagent "
-                "recover`");
+    say_unread(node);
   }
   return inputs;
 }

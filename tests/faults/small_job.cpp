@@ -7,6 +7,7 @@
 //   small_job terminated          ends by the SIGTERM that it sends itself in its eighth step
 //   small_job ranks N             N of it, without children: each a rank of the job
 //   small_job ranks_killed N      the last of these dies of SIGKILL in its eighth step
+//   small_job ranks_zero_last N   rank zero runs on when the others have ended
 #include <cuda_runtime_api.h>
 #include <fcntl.h>
 #include <nccl.h>
@@ -95,6 +96,7 @@ struct Way {
   bool has_child = true;
   bool child_is_killed = false;
   int last_signal = 0;
+  int last_pause_us = 0;
 };
 
 int run(const Way& way) {
@@ -109,13 +111,14 @@ int run(const Way& way) {
       if (step == end_after && way.last_signal != 0) std::raise(way.last_signal);
     }
     check("free", [&] { return cudaFree(device.memory); });
+    usleep(way.last_pause_us);
   }
   std::printf("errno changed %d times\n", changed);
   return 3;
 }
 
 // Makes no call itself: it is what a launcher is.
-int run_ranks(int count, bool last_is_killed) {
+int run_ranks(int count, bool last_is_killed, int zero_pause_us) {
   const std::string size = std::to_string(count);
   std::vector<pid_t> ranks;
   for (int rank = 0; rank < count; ++rank) {
@@ -126,7 +129,8 @@ int run_ranks(int count, bool last_is_killed) {
     for (const char* name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}) setenv(name, size.c_str(), 1);
     const std::string file = "own" + number + ".txt";
     const bool is_killed = last_is_killed && rank == count - 1;
-    std::exit(run({file.c_str(), false, false, is_killed ? SIGKILL : 0}));
+    std::exit(
+        run({file.c_str(), false, false, is_killed ? SIGKILL : 0, rank == 0 ? zero_pause_us : 0}));
   }
   for (const pid_t rank : ranks) {
     int status = 0;
@@ -137,7 +141,9 @@ int run_ranks(int count, bool last_is_killed) {
 }
 
 int run_as_told(std::string_view how, int count) {
-  if (how == "ranks" || how == "ranks_killed") return run_ranks(count, how == "ranks_killed");
+  if (how.starts_with("ranks")) {
+    return run_ranks(count, how == "ranks_killed", how == "ranks_zero_last" ? 300 * pause_us : 0);
+  }
   Way way;
   way.child_is_killed = how == "child_killed";
   way.last_signal = how == "terminated" ? SIGTERM : 0;
