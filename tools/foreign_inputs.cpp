@@ -65,6 +65,7 @@ bool ForeignInputs::print() const {
     }
     if (file.is_trace) print_file(file);
   }
+  if (is_refused()) say("nothing was written: --strict: leave out the files named above");
   return ok;
 }
 
@@ -75,7 +76,7 @@ void ForeignInputs::print_file(const ImportedFile& file) const {
     std::cout << ", " << count << " lost: " << cause;
   }
   if (file.repaired > 0) std::cout << ", " << file.repaired << " repaired";
-  if (!file.has_clock) std::cout << ", its times are relative: put where the others begin";
+  if (!file.has_clock && file.events > 0) std::cout << ", its times are relative";
   std::cout << "\n";
 }
 

@@ -51,7 +51,7 @@ bool is_own_trace(const std::string& path) {
          file.read(text + size, begin.size() - size, got) == trace::InputFile::Status::data) {
     size += got;
   }
-  return size > 0 && std::string_view(text, size) == begin.substr(0, size);
+  return std::string_view(text, size) == begin.substr(0, size);
 }
 
 TraceFiles trace_files(const std::vector<std::string>& files_and_folders) {

@@ -92,7 +92,7 @@ def test_mpirun(library):
 def test_merge(folder):
     rank_file(folder / "r0.json", 0, 1000, [0, 5000])
     rank_file(folder / "r1.json", 1, 2000, [2000])
-    (folder / "other.json").write_text("[]\n")
+    (folder / "other.json").write_text('{"other": []}\n')
     output = folder / "out/all.json"
     output.parent.mkdir()
     result = run(TRACEAGENT, "merge", folder, "-o", output)

@@ -67,7 +67,8 @@ bool DocumentScan::peek(char& c) {
 
 bool DocumentScan::pass_start() {
   constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-  window_.fill();
+  while (window_.size() < byte_order_mark.size() && window_.fill()) {
+  }
   if (std::string_view(window_.begin(), window_.size()).starts_with(byte_order_mark)) {
     window_.drop(byte_order_mark.size());
   }
@@ -167,7 +168,7 @@ DocumentScan::Item DocumentScan::next_event() {
   }
   if (c == ']') {
     window_.drop(1);
-    is_trace_ = is_trace_ || is_array_form_;
+    is_trace_ = is_trace_ || !has_others_;
     place_ = is_array_form_ ? Place::end : Place::members;
     return next();
   }
@@ -244,6 +245,7 @@ DocumentScan::Item DocumentScan::pass_other_value() {
   const bool is_value = c == '"' || c == '[' || c == '-' || (c >= '0' && c <= '9') || c == 't' ||
                         c == 'f' || c == 'n';
   if (!is_value) return leave_damage(Item::broken);
+  has_others_ = true;
   std::string ignored;
   return pass_value(ignored) ? Item::not_an_object : at_end_of_file();
 }

@@ -38,7 +38,7 @@ class DocumentScan {
   [[nodiscard]] const ScannedObject& event() const { return object_; }
   // It was not JSON as it stood: NaN, bytes that are not UTF-8, control characters and the like.
   [[nodiscard]] bool was_repaired() const { return was_repaired_; }
-  // Events may follow, or it has some: else this is no trace.
+  // It has events, or a list of them that is empty: else this is no trace.
   [[nodiscard]] bool is_trace() const { return is_trace_; }
   // The end of the file cut an event in two.
   [[nodiscard]] bool has_cut_event() const { return has_cut_event_; }
@@ -76,6 +76,7 @@ class DocumentScan {
   bool was_repaired_ = false;
   bool is_array_form_ = false;
   bool is_trace_ = false;
+  bool has_others_ = false;  // values that are no events
   bool has_cut_event_ = false;
   std::size_t work_ = 0;  // bytes looked at in search of an event
   std::string problem_;

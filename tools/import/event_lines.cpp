@@ -44,20 +44,19 @@ char* put_id(char* to, std::int64_t rank, std::string_view id) {
   return trace::put_unsigned(to, foreign_id(rank, id));
 }
 
-// {"local": ID} or {"global": ID}; what is neither stays.
+// {"global": ID}; a {"local": ID} is its process's own, and stays.
 char* put_id2(char* to, std::int64_t rank, std::string_view id2) {
-  ScannedObject object;
-  const bool is_known = id2.starts_with('{') &&
-                        scan_object(id2.data(), id2.data() + id2.size(), object) == Scan::whole &&
-                        object.members.size() == 1 &&
-                        (object.members[0].key == "local" || object.members[0].key == "global");
-  if (!is_known) return put_on_one_line(to, id2);
-  to = trace::put_literal(to, "{\"");
-  to = trace::put_literal(to, object.members[0].key);
-  to = trace::put_literal(to, "\":");
-  to = put_id(to, rank, object.members[0].value);
+  const auto global = trace::member(id2, "global");
+  if (!global) return put_on_one_line(to, id2);
+  to = put_id(trace::put_literal(to, "{\"global\":"), rank, *global);
   *to++ = '}';
   return to;
+}
+
+// Of counters the id is a part of the name, of objects others refer to it from their arguments;
+// both are their process's own.
+bool is_of_process(std::string_view phase) {
+  return phase.size() == 3 && std::string_view("CNOD").find(phase[1]) != std::string_view::npos;
 }
 
 std::optional<double> number_in(std::string_view json) {
@@ -163,9 +162,8 @@ void EventLines::write(const Fields& fields, const ScannedObject& event, std::in
 char* EventLines::put_ids(char* to, const Fields& fields, const Process& process) const {
   if (!fields.id.empty()) {
     to = trace::put_literal(to, ",\"id\":");
-    // A counter's id is a part of its name, and its process is the rank's own.
-    to =
-        fields.ph == "\"C\"" ? put_on_one_line(to, fields.id) : put_id(to, process.rank, fields.id);
+    to = is_of_process(fields.ph) ? put_on_one_line(to, fields.id)
+                                  : put_id(to, process.rank, fields.id);
   }
   if (!fields.id2.empty()) {
     to = put_id2(trace::put_literal(to, ",\"id2\":"), process.rank, fields.id2);

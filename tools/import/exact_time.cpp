@@ -7,18 +7,18 @@ namespace traceagent::tools {
 namespace {
 
 constexpr std::int64_t most_ns = 4'000'000'000'000'000'000;
-constexpr int most_digits = 19;  // of a 64-bit number, all of them any
+constexpr int most_digits = 28;  // more than a picosecond of any time that is taken
 constexpr int picosecond_digits = 6;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 struct Decimal {
   bool negative = false;
-  std::uint64_t digits = 0;
+  unsigned __int128 digits = 0;
   int exponent = 0;  // digits * 10^exponent
 };
 
-// Digits beyond what 64 bits hold are cut off: they are far below a picosecond.
+// Digits beyond most_digits are cut off.
 class DecimalText {
  public:
   explicit DecimalText(std::string_view text) : text_(text) {}
@@ -44,7 +44,7 @@ class DecimalText {
     for (; !text_.empty() && is_digit(text_.front()); text_.remove_prefix(1)) {
       any = true;
       if (count_ < most_digits) {
-        decimal.digits = decimal.digits * 10 + static_cast<std::uint64_t>(text_.front() - '0');
+        decimal.digits = decimal.digits * 10 + static_cast<unsigned>(text_.front() - '0');
         count_ += decimal.digits == 0 ? 0 : 1;
         decimal.exponent += step;
       } else {
@@ -70,8 +70,7 @@ class DecimalText {
 };
 
 std::optional<ExactTime> in_time(const Decimal& decimal) {
-  // 128 bits: 19 digits of microseconds are 25 of picoseconds.
-  auto ps = static_cast<unsigned __int128>(decimal.digits);
+  unsigned __int128 ps = decimal.digits;
   int exponent = decimal.exponent + picosecond_digits;
   constexpr auto most_ps = static_cast<unsigned __int128>(most_ns) * 1000;
   for (; exponent > 0 && ps != 0; --exponent) {
@@ -90,7 +89,7 @@ std::optional<ExactTime> in_time(const Decimal& decimal) {
   return time;
 }
 
-// What nearly all times look like: up to 15 digits before the point and up to three behind it.
+// What nearly all times look like: up to 16 digits before the point and up to three behind it.
 std::optional<ExactTime> parse_usual(std::string_view text) {
   std::uint64_t value = 0;
   std::size_t at = 0;

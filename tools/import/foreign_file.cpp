@@ -145,7 +145,7 @@ void ForeignFile::finish_report(EventLines& lines) {
   if (report_.ranks.empty()) report_.ranks.push_back(*rank_);
   // A file may have both its base and times since 1970; then those are meant.
   const bool is_epoch = lines.shift_ns() >= least_epoch_ns;
-  report_.has_clock = is_epoch || facts_.base_ns().has_value() || counts_.events == 0;
+  report_.has_clock = is_epoch || facts_.base_ns().has_value();
   base_ns_ = lines.shift_ns() + (is_epoch ? 0 : facts_.base_ns().value_or(0));
 }
 
@@ -167,7 +167,8 @@ std::string ForeignFile::trace_name() const { return path_.substr(path_.rfind('/
 
 std::vector<std::string> ForeignFile::write_headers() {
   std::vector<std::string> paths;
-  if (!report_.is_trace) return paths;
+  // An empty one has nothing to give, and must not add a rank.
+  if (!report_.is_trace || (runs_.empty() && metadata_lines_.empty())) return paths;
   // In the order in which they were begun: of events of one time the earlier run's come first.
   std::sort(runs_.begin(), runs_.end(), [](const auto& a, const auto& b) {
     return std::pair(a.path.size(), a.path) < std::pair(b.path.size(), b.path);
@@ -247,7 +248,8 @@ std::string ForeignFile::metadata_json() const {
   trace::JsonObject all;
   all.add("identity",
           trace::JsonObject().add("rank", report_.ranks.front()).add("file", trace_name()));
-  all.add("clock", clock).add("dropped", dropped).add("imported", imported);
+  if (!clock.empty()) all.add("clock", clock);
+  all.add("dropped", dropped).add("imported", imported);
   return all.text();
 }
 

@@ -125,7 +125,7 @@ class Import {
       if (const auto ns = file->first_ns()) first = std::min(first.value_or(*ns), *ns);
     }
     for (const auto& file : files_) {
-      if (first && file->report().is_trace && !file->report().has_clock) file->place(*first);
+      if (first && file->report().is_trace && !file->first_ns()) file->place(*first);
     }
   }
 

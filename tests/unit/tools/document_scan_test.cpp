@@ -1,0 +1,157 @@
+#include "tools/import/document_scan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+
+#include "agent/trace/json_syntax.hpp"
+#include "tests/unit/trace/scratch_folder.hpp"
+
+namespace traceagent::tools {
+namespace {
+
+using Item = DocumentScan::Item;
+
+struct Found {
+  std::vector<std::string> events;
+  std::map<std::string, std::string> members;
+  std::vector<Item> others;
+  std::string problem;
+  bool is_trace = false;
+  bool has_cut_event = false;
+
+  friend bool operator==(const Found&, const Found&) = default;
+};
+
+// Everything, by reads of that many bytes.
+Found scan(const std::string& path, std::size_t read_bytes = TextWindow::first_bytes) {
+  Found found;
+  DocumentScan scan(read_bytes);
+  if (scan.open(path, [&](std::string_view key, std::string_view value) {
+        found.members[std::string(key)] = value;
+      })) {
+    for (Item item = scan.next(); item != Item::end; item = scan.next()) {
+      if (item == Item::event) {
+        found.events.emplace_back(scan.event().text);
+        EXPECT_TRUE(trace::is_whole_value(scan.event().text)) << scan.event().text;
+      } else {
+        found.others.push_back(item);
+      }
+    }
+    EXPECT_EQ(scan.next(), Item::end);
+  }
+  found.problem = scan.problem();
+  found.is_trace = scan.is_trace();
+  found.has_cut_event = scan.has_cut_event();
+  return found;
+}
+
+class DocumentScanTest : public ::testing::Test {
+ protected:
+  Found scan_text(const std::string& text) {
+    trace::write_whole(path_, text);
+    return scan(path_);
+  }
+  trace::ScratchFolder folder_;
+  std::string path_ = folder_ / "trace.json";
+};
+
+const char* const whole_documents[] = {
+    R"([{"ph":"X","a":1},{"ph":"B","args":{"x":[{"y":"}]\"{"},[]],"z":{}}},{}])",
+    "\xEF\xBB\xBF [\n{\"ph\":\"X\"} , {\"ph\" : \"E\" , \"n\" : -1.5e3 } ]\n",
+    R"({"a":{"traceEvents":[{"no":1}]},"traceEvents":[{"ph":"i"},{"ph":"C","t":true}],"b":"]}","c":12})",
+    R"({"traceEvents":[],"INFO":["x","y"]})",
+    R"([{"ph":"X"},{"ph":"E"},)",
+    R"([1,"two",[3],{"ph":"X"},null])",
+    "[{\"ph\":\"X\",\"v\":NaN},{\"n\":\"\xff\x01\"}]",
+    R"([{"ph":"X","n":"cut here}, {"ph":"E"}, {"ph":"B"}])",
+    R"([{"ph":"X"},{"ph":"E","na)",
+};
+
+TEST_F(DocumentScanTest, FindsEventsInBothForms) {
+  EXPECT_EQ(scan_text(whole_documents[0]).events.size(), 3U);
+  EXPECT_EQ(scan_text(whole_documents[1]).events,
+            (std::vector<std::string>{R"({"ph":"X"})", R"({"ph" : "E" , "n" : -1.5e3 })"}));
+  const Found found = scan_text(whole_documents[2]);
+  EXPECT_EQ(found.events.size(), 2U);
+  EXPECT_EQ(found.members.at("b"), R"("]}")");
+  EXPECT_EQ(found.members.at("c"), "12");
+  EXPECT_EQ(found.problem, "");
+  EXPECT_TRUE(scan_text(whole_documents[3]).is_trace);
+}
+
+// Every document reads alike however its bytes come.
+TEST_F(DocumentScanTest, DoesNotDependOnWhereReadsEnd) {
+  for (const char* document : whole_documents) {
+    const Found whole = scan_text(document);
+    for (std::size_t bytes = 1; bytes < std::string_view(document).size() + 1; ++bytes) {
+      EXPECT_EQ(scan(path_, bytes), whole) << document << " by " << bytes;
+    }
+  }
+}
+
+// Wherever a document is cut, the events before it are given, and an object that is cut is told.
+TEST_F(DocumentScanTest, GivesWhatIsBeforeACut) {
+  const std::string document =
+      R"({"a":1,"traceEvents":[{"ph":"X","n":"é{\"}"},{"ph":"E","l":[{"b":1}]},{"ph":"i"}],"z":[1]})";
+  const Found whole = scan_text(document);
+  ASSERT_EQ(whole.events.size(), 3U);
+  for (std::size_t size = 0; size < document.size(); ++size) {
+    const Found cut = scan_text(document.substr(0, size));
+    ASSERT_LE(cut.events.size(), 3U);
+    std::size_t wanted = 0;
+    for (const std::string& event : whole.events) {
+      wanted += document.find(event) + event.size() <= size ? 1 : 0;
+    }
+    EXPECT_EQ(cut.events.size(), wanted) << size;
+    EXPECT_TRUE(std::equal(cut.events.begin(), cut.events.end(), whole.events.begin())) << size;
+    EXPECT_NE(cut.problem, "") << size;
+    EXPECT_NE(cut.problem.find("at byte"), std::string::npos) << cut.problem;
+  }
+}
+
+TEST_F(DocumentScanTest, ReadsOnBehindDamage) {
+  const Found found = scan_text(whole_documents[7]);
+  EXPECT_EQ(found.events, (std::vector<std::string>{R"({"ph":"E"})", R"({"ph":"B"})"}));
+  EXPECT_EQ(found.others, std::vector{Item::broken});
+  EXPECT_NE(found.problem.find("at byte 1:"), std::string::npos) << found.problem;
+  EXPECT_TRUE(scan_text(whole_documents[8]).has_cut_event);
+}
+
+TEST_F(DocumentScanTest, NamesWhatIsNoTrace) {
+  EXPECT_TRUE(scan_text("[]").is_trace);
+  for (const char* text : {"", " \n", "[1, 2]", "hello", "12", "\"a\"", "{\"a\":1}",
+                           "{\"nodes\":[{}]}", "{", "[", "{\"traceEvents\":{}}"}) {
+    const Found found = scan_text(text);
+    EXPECT_FALSE(found.is_trace) << text;
+    EXPECT_TRUE(found.events.empty()) << text;
+  }
+}
+
+TEST_F(DocumentScanTest, BoundsEventsAndMembers) {
+  const std::string large(DocumentScan::most_event_bytes, 'x');
+  const Found found = scan_text(R"({"big":")" + large + R"(","traceEvents":[{"ph":"X","n":")" +
+                                large + R"("},{"ph":"E"}]})");
+  EXPECT_EQ(found.members.at("big").size(), DocumentScan::most_member_bytes);
+  EXPECT_EQ(found.others, std::vector{Item::too_long});
+  EXPECT_EQ(found.events, std::vector<std::string>{R"({"ph":"E"})"});
+}
+
+TEST_F(DocumentScanTest, TellsCutGzipByItsPlace) {
+  std::string text = "[";
+  for (int i = 0; i < 5000; ++i) text += R"({"ph":"X","n":)" + std::to_string(i * 7919) + "},";
+  const std::string gzip = folder_ / "trace.json.gz";
+  gzFile file = gzopen(gzip.c_str(), "wb");
+  gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
+  gzclose(file);
+  EXPECT_EQ(scan(gzip).events.size(), 5000U);
+  std::filesystem::resize_file(gzip, std::filesystem::file_size(gzip) / 2);
+  const Found cut = scan(gzip);
+  EXPECT_GT(cut.events.size(), 1000U);
+  EXPECT_LT(cut.events.size(), 4000U);
+  EXPECT_NE(cut.problem.find("cut off within its gzip data"), std::string::npos) << cut.problem;
+}
+
+}  // namespace
+}  // namespace traceagent::tools

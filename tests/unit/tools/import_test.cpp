@@ -1,0 +1,167 @@
+#include "tools/import/import.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "agent/trace/merge.hpp"
+#include "agent/trace/process_ids.hpp"
+#include "tests/unit/trace/sample_trace.hpp"
+#include "tests/unit/trace/scratch_folder.hpp"
+#include "tools/import/event_lines.hpp"
+#include "tools/import/file_facts.hpp"
+#include "tools/import/foreign_ids.hpp"
+
+namespace traceagent::tools {
+namespace {
+
+std::string event(std::int64_t ts, const std::string& more = "") {
+  return R"({"ph":"X","pid":1,"tid":1,"name":"e","dur":1,"ts":)" + std::to_string(ts) + more + "}";
+}
+
+class ImportTest : public ::testing::Test {
+ protected:
+  std::string file(const std::string& name, const std::string& text) {
+    trace::write_whole(folder_ / name, text);
+    return folder_ / name;
+  }
+  // What the import says, and what the merge makes of it.
+  std::vector<ImportedFile> import(const std::vector<std::string>& files,
+                                   ImportOptions options = {}) {
+    options.folder = folder_.path().string();
+    const ImportedTraces imported(files, options);
+    EXPECT_EQ(imported.problem(), "");
+    std::vector<std::string> paths = imported.paths();
+    paths.insert(paths.end(), options.own_files.begin(), options.own_files.end());
+    merged_ = trace::merge(paths, folder_ / "merged", {});
+    read_ = trace::read_trace(folder_ / "merged");
+    return imported.files();
+  }
+
+  trace::ScratchFolder folder_;
+  trace::MergeReport merged_;
+  trace::ReadTrace read_;
+};
+
+TEST_F(ImportTest, TakesRanksFromContentThenNameThenTheUser) {
+  ImportOptions options;
+  const std::vector<std::string> files = {
+      file("rank7.json", R"({"distributedInfo": {"rank": 3}, "traceEvents": [)" + event(1) + "]}"),
+      file("rank-5.json", "[" + event(1) + "]"),
+      file("trace_0.json", "[" + event(1) + "]"),
+      file("odd.json", "[" + event(1) + "]"),
+      file("given.rank5.json", "[" + event(1) + "]"),
+  };
+  options.ranks[files[4]] = 9;
+  const auto reports = import(files, options);
+  ASSERT_EQ(reports.size(), 5U);
+  const std::int64_t ranks[] = {3, 5, 0, 1, 9};
+  const char* from[] = {"content", "name", "name", "none", "--rank"};
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(reports[i].ranks, std::vector{ranks[i]}) << i;
+    EXPECT_EQ(reports[i].rank_from, from[i]) << i;
+  }
+  EXPECT_EQ(merged_.ranks, (std::vector<std::int64_t>{0, 1, 3, 5, 9}));
+}
+
+TEST_F(ImportTest, BelievesARankThatStandsBehindTheEvents) {
+  std::string text = "{\"traceEvents\": [";
+  for (int i = 0; i < 1000; ++i) text += event(i) + ",";
+  text += event(1000) + R"(], "distributedInfo": {"rank": 6}})";
+  const auto reports = import({file("rank2.json", text)});
+  EXPECT_EQ(reports[0].ranks, std::vector<std::int64_t>{6});
+  EXPECT_EQ(reports[0].events, 1001U);
+  EXPECT_EQ(merged_.events, 1001U);
+  for (const std::string& line : read_.events) EXPECT_NE(line.find("000006,\"tid\":1"), line.npos);
+}
+
+TEST_F(ImportTest, PutsFilesWithoutClockWhereTheOthersBegin) {
+  const std::string own = folder_ / "own.json";
+  trace::write_sample(own, {.rank = 0, .base_ns = 1700000000000000000, .times_ns = {5000}});
+  ImportOptions options;
+  options.own_files = {own};
+  const auto reports =
+      import({file("a_1.json", "[" + event(500) + "," + event(400) + "]"), file("b_2.json", "[]")},
+             options);
+  EXPECT_FALSE(reports[0].has_clock);
+  EXPECT_TRUE(reports[1].is_trace);
+  EXPECT_EQ(read_.times_ns, (std::vector<std::int64_t>{1700000000000000000, 1700000000000005000,
+                                                       1700000000000100000}));
+  EXPECT_EQ(merged_.ranks, (std::vector<std::int64_t>{0, 1}));
+}
+
+TEST_F(ImportTest, CountsEachEventThatIsLost) {
+  const auto reports =
+      import({file("rank0.json", "[" + event(1) + R"(,{"ph":"X"},{"ph":"X","ts":"?"},4,{},)" +
+                                     event(2).substr(0, 20))});
+  const std::map<std::string, std::uint64_t> dropped = {
+      {"no_ts", 1}, {"bad_ts", 1}, {"not_an_object", 1}, {"cut", 1}};
+  EXPECT_EQ(reports[0].dropped, dropped);
+  EXPECT_EQ(merged_.dropped, dropped);
+  EXPECT_EQ(merged_.events, 1U);
+  EXPECT_FALSE(merged_.complete);
+}
+
+TEST_F(ImportTest, MergesFilesInAnyOrderOfEvents) {
+  std::string text = "[";
+  std::uint64_t random = 1;
+  for (int i = 0; i < 60'000; ++i) {
+    random = random * 6364136223846793005U + 1442695040888963407U;
+    text += event(static_cast<std::int64_t>(random >> 34U),
+                  ",\"args\":{\"text\":\"" + std::string(400, 'x') + "\"}") +
+            ",\n";
+  }
+  const auto reports = import({file("rank0.json", text)});
+  EXPECT_EQ(merged_.problem, "");
+  EXPECT_EQ(merged_.events, 60'000U);
+  EXPECT_TRUE(std::is_sorted(read_.times_ns.begin(), read_.times_ns.end()));
+  EXPECT_LT(merged_.peak_reader_bytes, std::size_t{8} << 20);
+  // Nothing stays behind.
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+    EXPECT_FALSE(entry.is_directory()) << entry.path();
+  }
+}
+
+TEST(ForeignPids, TellTheRankAndStayTheSame) {
+  ForeignPids pids;
+  const std::int64_t host = pids.pid(3, ForeignKind::kineto, "4037");
+  EXPECT_EQ(trace::rank_of_pid(host), 3);
+  EXPECT_EQ(pids.pid(3, ForeignKind::kineto, "\"4037\""), host);
+  EXPECT_NE(pids.pid(4, ForeignKind::kineto, "4037"), host);
+  EXPECT_NE(pids.pid(3, ForeignKind::composer, "4037"), host);
+  ForeignPids others;
+  EXPECT_EQ(others.pid(3, ForeignKind::kineto, "4037"), host);
+  std::set<std::int64_t> all;
+  for (int i = 0; i < 1000; ++i) {
+    const std::int64_t pid = pids.pid(1, ForeignKind::chrome, std::to_string(i));
+    EXPECT_TRUE(all.insert(pid).second);
+    EXPECT_LT(pid, std::int64_t{1} << 31);
+  }
+}
+
+TEST(ForeignIds, AreOneForWhatIsWrittenInManyWays) {
+  EXPECT_EQ(foreign_id(2, "7"), foreign_id(2, "\"7\""));
+  EXPECT_EQ(foreign_id(2, "7"), foreign_id(2, "\"0x7\""));
+  EXPECT_NE(foreign_id(2, "7"), foreign_id(3, "7"));
+  EXPECT_NE(foreign_id(2, "\"a\""), foreign_id(2, "\"b\""));
+  for (const char* id :
+       {"7", "18446744073709551615", "-1", "\"0xffffffffffffffff\"", "\"x\"", "1.5"}) {
+    EXPECT_LT(foreign_id(131071, id), std::uint64_t{1} << 53) << id;
+  }
+}
+
+TEST(RankInName, IsANumberAtTheRightPlace) {
+  EXPECT_EQ(rank_in_name("/a/rank9/ep0-ba4-rank12.json"), 12);
+  EXPECT_EQ(rank_in_name("Rank_3.json.gz"), 3);
+  EXPECT_EQ(rank_in_name("worker5.1680000000.pt.trace.json"), 5);
+  EXPECT_EQ(rank_in_name("17.json"), 17);
+  EXPECT_EQ(rank_in_name("trace-0.json.gz"), 0);
+  for (const char* name : {"host_4037.1711964646000.pt.trace.json", "v100_2021.json",
+                           "ranking.json", "trace.json", "a3.json", "/rank3/trace.json"}) {
+    EXPECT_FALSE(rank_in_name(name)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace traceagent::tools
