@@ -16,6 +16,8 @@ enum class OptionType : std::uint8_t {
   node_name_template,      // variables of the run and the process: see name_template.hpp
   file_name_template,      // also epoch, batch, samples, times
   nullable_name_template,  // as node_name_template, or null
+  file_remote,             // variables of file_name_template, or null: see remote_target.hpp
+  node_remote,             // variables of node_name_template, or null
   choice,
   integer,
   count,
@@ -33,7 +35,8 @@ auto empty_field() {
   using enum OptionType;
   if constexpr (type == boolean) {
     return bool{};
-  } else if constexpr (type == nullable_text || type == nullable_name_template) {
+  } else if constexpr (type == nullable_text || type == nullable_name_template ||
+                       type == file_remote || type == node_remote) {
     return std::optional<std::string>();
   } else if constexpr (type == integer) {
     return std::int64_t{};

@@ -34,6 +34,9 @@ std::string type_in_words(const OptionRow& row) {
       return "name";
     case OptionType::nullable_name_template:
       return "name or null";
+    case OptionType::file_remote:
+    case OptionType::node_remote:
+      return "target or null";
     case OptionType::choice:
       return choices_in_words(row.rule.choices);
     case OptionType::integer:

@@ -15,9 +15,10 @@ bool contains(const std::vector<std::string_view>& names, std::string_view name)
 }  // namespace
 
 std::vector<std::string> doubtful_variables(OptionType type, std::string_view name_template) {
-  const bool is_file = type == OptionType::file_name_template;
-  const bool is_node =
-      type == OptionType::node_name_template || type == OptionType::nullable_name_template;
+  const bool is_file = type == OptionType::file_name_template || type == OptionType::file_remote;
+  const bool is_node = type == OptionType::node_name_template ||
+                       type == OptionType::nullable_name_template ||
+                       type == OptionType::node_remote;
   std::vector<std::string> doubts;
   if (!is_file && !is_node) return doubts;
   std::vector<std::string_view> known = node_variable_names();
@@ -25,6 +26,8 @@ std::vector<std::string> doubtful_variables(OptionType type, std::string_view na
   if (is_file) known.insert(known.end(), of_batch.begin(), of_batch.end());
   for (const std::string& name : variables_in(name_template)) {
     if (contains(known, name)) continue;
+    const bool is_remote = type == OptionType::file_remote || type == OptionType::node_remote;
+    if (is_remote && name.empty()) continue;  // a command's {}: the file
     if (contains(of_batch, name)) {
       doubts.push_back("{" + name + "} is known in output.filename only");
     } else {

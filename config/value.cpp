@@ -6,6 +6,7 @@
 #include "config/name_template.hpp"
 #include "config/nearest.hpp"
 #include "config/plain_text.hpp"
+#include "config/remote_target.hpp"
 #include "config/signal_names.hpp"
 #include "config/step_mark.hpp"
 #include "config/units.hpp"
@@ -116,6 +117,9 @@ std::string text_problem(const OptionRow& row, std::string_view text) {
     case OptionType::nullable_name_template:
     case OptionType::file_name_template:
       return template_problem(text);
+    case OptionType::file_remote:
+    case OptionType::node_remote:
+      return remote_problem(text, row.type == OptionType::file_remote);
     default:
       return {};
   }

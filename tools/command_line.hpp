@@ -16,6 +16,10 @@ void add_options_command(CLI::App& app, int& exit_code);
 void add_recover_command(CLI::App& app, int& exit_code);
 // For the list of subcommands only: run_main() does it.
 void add_run_command(CLI::App& app);
+void add_upload_command(CLI::App& app);  // become_uploader() does it
+
+// "traceagent upload …": becomes bin/traceagent-upload beside us. Returns only where that fails.
+int become_uploader(char** argv);
 
 // All of "traceagent run" and of traceagent-run: argv[0] is not looked at.
 int run_main(const std::string& name, int argc, const char* const* argv);

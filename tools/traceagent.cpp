@@ -31,6 +31,9 @@ int run_tool(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "run") {
     return traceagent::tools::run_main("traceagent run", argc - 1, argv + 1);
   }
+  if (argc > 1 && std::string_view(argv[1]) == "upload") {
+    return traceagent::tools::become_uploader(argv);
+  }
   CLI::App app("Traces multi-GPU training jobs that stay as they are.", "traceagent");
   app.set_version_flag("--version", "traceagent " TRACEAGENT_VERSION);
   app.require_subcommand(1);
@@ -43,6 +46,7 @@ int run_tool(int argc, char** argv) {
   traceagent::tools::add_run_command(app);
   traceagent::tools::add_merge_command(app, exit_code);
   traceagent::tools::add_recover_command(app, exit_code);
+  traceagent::tools::add_upload_command(app);
   traceagent::tools::add_check_command(app, exit_code);
   traceagent::tools::add_options_command(app, exit_code);
   if (argc > 1) {

@@ -89,12 +89,17 @@ config::NameVariables run_variables(const ring::Ring& ring) {
   return variables;
 }
 
-NamedFile rank_file_name(const ring::Ring& ring, const ring::Window& window) {
+config::NameVariables window_variables(const ring::Ring& ring, const ring::Window& window) {
   config::NameVariables variables = run_variables(ring);
   const std::uint64_t last = window.last_step.load(std::memory_order_relaxed);
   set_counts(variables, ring.header().identity, window.is_startup != 0 ? 0 : last + 1);
   set_times(variables, ring, window);
-  NamedFile file = in_folder(ring, ring.header().identity.file_template, variables);
+  return variables;
+}
+
+NamedFile rank_file_name(const ring::Ring& ring, const ring::Window& window) {
+  NamedFile file =
+      in_folder(ring, ring.header().identity.file_template, window_variables(ring, window));
   const ring::IdentityBlock& identity = ring.header().identity;
   if (file.problem.empty() && identity.trace_pid != identity.rank) {
     file.path = with_pid(file.path, ring.header().owner_pid);

@@ -17,6 +17,9 @@ struct NamedFile {
 // The variables that name folders and node files.
 config::NameVariables run_variables(const ring::Ring& ring);
 
+// Those that name a window's file: also batch, samples, times of its last step.
+config::NameVariables window_variables(const ring::Ring& ring, const ring::Window& window);
+
 // The rank's file for a window: folder and template of the options, variables of its last step.
 NamedFile rank_file_name(const ring::Ring& ring, const ring::Window& window);
 

@@ -11,7 +11,8 @@ namespace traceagent::drain {
 
 struct RankFileReport {
   std::string path;
-  std::string problem;  // one line; empty: the file is there, whole
+  std::string problem;         // one line; empty: the file is there, whole
+  std::string upload_problem;  // of a recovered file: it could not be queued
   std::uint64_t events = 0;
   std::uint64_t bytes = 0;    // of the finished file
   bool is_too_large = false;  // given up for most_bytes

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "agent/drain/upload_queue.hpp"
+
 namespace traceagent::drain {
 namespace {
 
@@ -45,7 +47,9 @@ std::vector<RankFileReport> recover_windows(const ring::Ring& ring) {
       window.end_ticks.store(std::max(end, window.begin_ticks.load(std::memory_order_relaxed)),
                              std::memory_order_relaxed);
     }
-    reports.push_back(write_rank_file(ring, window, options));
+    RankFileReport report = write_rank_file(ring, window, options);
+    if (report.problem.empty()) report.upload_problem = queue_rank_file(ring, window, report.path);
+    reports.push_back(std::move(report));
   }
   return reports;
 }

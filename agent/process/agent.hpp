@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,12 @@
 
 namespace traceagent::process {
 
+// A rank file of this process that is on the disk.
+struct KeptFile {
+  std::string path;
+  std::uint64_t bytes = 0;
+};
+
 struct Agent {
   config::Options options;
   Identity identity;
@@ -31,6 +38,8 @@ struct Agent {
   DeviceRecording device;
   EventTimes event_times;
   std::vector<std::string> written_files;  // by the drain thread
+  std::deque<KeptFile> kept_files;         // where output.keep is set: oldest first
+  std::uint64_t files_removed = 0;         // by output.keep
   std::vector<std::string> workers_files;  // of those whose rings are gone: dead_workers.hpp
   std::int64_t trace_pid = 0;  // shown as pid in the trace: the rank, but for a second claimant
   int pid = 0;

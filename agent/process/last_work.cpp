@@ -4,6 +4,7 @@
 #include "agent/process/agent.hpp"
 #include "agent/process/node_merge.hpp"
 #include "agent/process/notices.hpp"
+#include "agent/process/uploads.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -64,6 +65,7 @@ void do_last_work(Agent& agent, WindowWriter& writer) noexcept try {
   say_cycles_lost(agent);
   say_windows_left_out(agent);
   finish_node(agent);
+  finish_uploads(agent);
 } catch (...) {
   say_problem("out of memory at the end: the ring stays in memory for `traceagent recover`");
 }

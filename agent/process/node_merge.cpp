@@ -14,6 +14,7 @@
 #include "agent/process/node_view.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/process/older_run.hpp"
+#include "agent/process/uploads.hpp"
 #include "agent/ring/written_files.hpp"
 #include "agent/trace/merge.hpp"
 #include "config/units.hpp"
@@ -100,6 +101,7 @@ void recover(const Peer& peer) {
              std::to_string(recovered.events()) + " of its events from memory");
 }
 
+// Call with the rank files held.
 Inputs gather(const Agent& agent, const NodeView& node) {
   Inputs inputs;
   inputs.may_lack_files = has_been(agent.run_folder, tidied_topic);
@@ -112,6 +114,7 @@ Inputs gather(const Agent& agent, const NodeView& node) {
     add_files(inputs, peer.rank, ring::written_files(peer.ring_path, &is_whole));
     inputs.may_lack_files |= !is_whole || !peer.lists_all;
   }
+  forget_removed(agent, inputs.files);
   if (!node.problem.empty()) {
     inputs.may_lack_files = true;
     say_unread(node);
@@ -204,7 +207,7 @@ bool has_room_for(const Agent& agent, const Inputs& inputs, const std::string& p
   return false;
 }
 
-void merge(const Agent& agent, Inputs& inputs) {
+void merge(Agent& agent, Inputs& inputs) {
   drain::NamedFile node = drain::node_file_name(agent.ring.ring);
   if (!node.problem.empty()) return say_problem("output.merged: " + node.problem);
   std::optional<RunFile> there = run_file(node.path, agent.identity.run_key);
@@ -235,18 +238,21 @@ void merge(const Agent& agent, Inputs& inputs) {
   }
   say_result(summary(report, node.path));
   say_missing(inputs, options, node.path);
+  if (inputs.unfinished.empty() && !is_told) after_node_file(agent, node.path, inputs.files);
 }
 
 // A rank that the merge did not wait for ends: the last of those merges all again.
 void merge_again(Agent& agent) {
   const NodeView node = look_at_node(agent);
   if (!node.all_gone() || !be_first(agent.run_folder, second_merge_topic)) return;
+  const RankFilesHeld held(agent);
   Inputs inputs = gather(agent, node);
   merge(agent, inputs);
   clean_up(agent, node);
 }
 
 void merge_first(Agent& agent, const NodeView& node) {
+  const RankFilesHeld held(agent);
   Inputs inputs = gather(agent, node);
   merge(agent, inputs);
   if (inputs.unfinished.empty()) return clean_up(agent, node);

@@ -87,7 +87,10 @@ NodeView wait_for_node(const Agent& agent) {
   const std::uint64_t start_ns = now_ns();
   const auto expected =
       static_cast<std::size_t>(std::max<std::int64_t>(agent.identity.local_world_size, 1));
-  const std::size_t own_files = std::max<std::size_t>(agent.written_files.size(), 1);
+  // What output.keep leaves of each differs for a while.
+  const bool keeps_all = agent.options.output_keep < 0;
+  const std::size_t own_files =
+      keeps_all ? std::max<std::size_t>(agent.written_files.size(), 1) : 1;
   NodeRankFiles files = node_rank_files(agent);
   for (;;) {
     NodeView node = look_at_node(agent);

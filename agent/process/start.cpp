@@ -148,12 +148,6 @@ std::vector<std::string> check_values(const config::Options& options) {
                        ": could not be set: what it brings (NVTX ranges) is missing: set it to the "
                        "path of libtraceagent.so");
   }
-  if (options.output_keep != -1) {
-    problems.push_back("output.keep: not in this version: every file is kept");
-  }
-  if (options.output_remote) {
-    problems.push_back("output.remote: not in this version: the files stay where they are written");
-  }
   const config::StepMark mark = config::parse_step_mark(options.step_mark).mark;
   if (mark.kind == config::StepMark::Kind::call &&
       door::find_called(mark.name) == api::Function::none) {

@@ -15,6 +15,7 @@
 #include "agent/process/agent.hpp"
 #include "agent/process/loaded_libraries.hpp"
 #include "agent/process/notices.hpp"
+#include "agent/process/uploads.hpp"
 #include "agent/ring/writer.hpp"
 #include "agent/ring/written_files.hpp"
 #include "config/units.hpp"
@@ -108,6 +109,7 @@ trace::JsonObject WindowWriter::coverage() const {
       .add("schedule_shift_steps", agent_.windows->schedule_shift())
       .add("step_tokens_lost", agent_.tracker->dropped())
       .add("cycles_lost", agent_.windows->cycles_lost());
+  if (agent_.options.output_keep >= 0) coverage.add("cycles_removed", agent_.files_removed);
   add_loaded_libraries(coverage);
   agent_.event_times.describe(coverage);
   return coverage;
@@ -218,6 +220,7 @@ void WindowWriter::write_file(ring::Window& window, std::uint64_t refused_before
     ++files_;
     events_ += report.events;
     if (governor_ != nullptr) governor_->note_written(report.bytes);
+    after_rank_file(agent_, window, report);
   }
 }
 

@@ -1,0 +1,97 @@
+#include "agent/drain/upload_queue.hpp"
+
+#include <optional>
+
+#include "agent/drain/file_names.hpp"
+#include "agent/trace/json_object.hpp"
+#include "agent/trace/json_scan.hpp"
+#include "agent/trace/upload_journal.hpp"
+#include "config/remote_target.hpp"
+
+namespace traceagent::drain {
+namespace {
+
+// An option that is text has no control characters: only quotes and backslashes are escaped.
+std::optional<std::string> text_option(const ring::Ring& ring, std::string_view key) {
+  const std::string_view options = ring.name(ring.header().identity.options_json);
+  const auto escaped = trace::string_member(options, key);
+  if (!escaped) return std::nullopt;
+  std::string text;
+  for (std::size_t i = 0; i < escaped->size(); ++i) {
+    if ((*escaped)[i] == '\\' && i + 1 < escaped->size()) ++i;
+    text += (*escaped)[i];
+  }
+  return text;
+}
+
+bool wants_merge(const ring::Ring& ring) {
+  return text_option(ring, "merge.mode") != "off" && ring.header().identity.merged_name != 0;
+}
+
+struct Queued {
+  const char* option;
+  const char* kind;
+  const config::NameVariables& variables;
+};
+
+std::string queue(const ring::Ring& ring, const Queued& queued, const std::string& path) {
+  const std::optional<std::string> remote = text_option(ring, queued.option);
+  if (!remote) return {};
+  const ring::IdentityBlock& identity = ring.header().identity;
+  const std::string prefix = output_folder(ring) + "/";
+  if (!path.starts_with(prefix)) return {};
+  const std::string name = path.substr(prefix.size());
+  config::RemoteTarget target = config::remote_target(*remote, queued.variables, name);
+  const std::string what = std::string(queued.option) + ": ";
+  if (!target.problem.empty()) return what + *remote + ": " + target.problem;
+  // A second claimant of the rank has its pid in the file's name: also in a key of its own.
+  const bool is_second = identity.trace_pid != identity.rank && !target.place.ends_with(name);
+  if (is_second) target.place = with_pid(target.place, ring.header().owner_pid);
+  trace::JsonObject record;
+  record.add("queue", trace::new_upload_id()).add("file", name);
+  if (target.words.empty()) {
+    record.add("target", target.place);
+  } else {
+    record.add("words", target.words);
+  }
+  const std::string_view options = ring.name(identity.options_json);
+  record.add("kind", queued.kind)
+      .add("run", ring.name(identity.run_key))
+      .add("process", identity.trace_pid)
+      .add("keep", trace::integer_member(options, "output.keep").value_or(-1))
+      .add("merge", wants_merge(ring));
+  const std::string problem = trace::append_record(upload_journal(ring), record);
+  return problem.empty() ? "" : what + problem + ": " + path + " is not queued: upload it by hand";
+}
+
+}  // namespace
+
+std::string output_folder(const ring::Ring& ring) {
+  const auto folder =
+      config::format_name(ring.name(ring.header().identity.output_folder), run_variables(ring));
+  return folder.name;
+}
+
+std::string upload_journal(const ring::Ring& ring) {
+  return trace::journal_path(output_folder(ring),
+                             std::string(ring.name(ring.header().identity.host)));
+}
+
+std::string queue_rank_file(const ring::Ring& ring, const ring::Window& window,
+                            const std::string& path) {
+  return queue(ring, {"output.remote", "rank", window_variables(ring, window)}, path);
+}
+
+std::string queue_node_file(const ring::Ring& ring, const std::string& path) {
+  return queue(ring, {"output.merged_remote", "node", run_variables(ring)}, path);
+}
+
+std::string queue_end_of_run(const ring::Ring& ring) {
+  if (!text_option(ring, "output.remote")) return {};
+  trace::JsonObject record;
+  record.add("ended", ring.name(ring.header().identity.run_key));
+  const std::string problem = trace::append_record(upload_journal(ring), record);
+  return problem.empty() ? "" : "output.remote: " + problem;
+}
+
+}  // namespace traceagent::drain

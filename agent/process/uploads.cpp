@@ -1,0 +1,155 @@
+#include "agent/process/uploads.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+
+#include "agent/drain/upload_queue.hpp"
+#include "agent/event/ticks.hpp"
+#include "agent/process/agent.hpp"
+#include "agent/process/note_file.hpp"
+#include "agent/process/notices.hpp"
+#include "agent/process/tool_process.hpp"
+#include "config/units.hpp"
+
+namespace traceagent::process {
+namespace {
+
+constexpr std::uint64_t ms = 1'000'000;
+
+void pause(std::uint64_t ns) noexcept {
+  const timespec duration{0, static_cast<long>(ns)};
+  nanosleep(&duration, nullptr);
+}
+
+bool uploads_anything(const config::Options& options) {
+  return options.output_remote.has_value() || options.output_merged_remote.has_value();
+}
+
+void say_once(const Agent& agent, const std::string& problem) {
+  if (!problem.empty() && is_spokesman(agent, "upload")) say_problem(problem);
+}
+
+// By the protocol of tools/upload: who is about to end gives its lock up and looks once more, so
+// what was queued while it had the lock is seen.
+void start_uploader(const Agent& agent) {
+  const std::string folder = drain::output_folder(agent.ring.ring);
+  if (trace::is_locked(trace::uploader_lock_path(folder, agent.identity.host))) return;
+  const std::string tool = find_tool("traceagent-upload");
+  const std::string later =
+      ": files stay queued: traceagent upload --resume " + folder + " uploads them";
+  if (tool.empty()) {
+    return say_once(agent,
+                    "output.remote: bin/traceagent-upload is not beside the library" + later);
+  }
+  const std::string problem =
+      start_tool({tool, "--beside-job", "--host", agent.identity.host, "--patience",
+                  config::show_duration(agent.options.upload_patience), "--resume", folder});
+  if (!problem.empty()) say_once(agent, "output.remote: " + tool + ": " + problem + later);
+}
+
+// Only in a thread that has the lock: see RankFilesHeld.
+bool remove_file(Agent& agent, const std::string& path, std::uint64_t bytes) {
+  if (unlink(path.c_str()) != 0 && errno != ENOENT) return false;
+  ++agent.files_removed;
+  agent.ring.ring.header().governor.disk_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  return true;
+}
+
+bool lock_for_removal(const Agent& agent, trace::FileLock& lock) {
+  constexpr int most_attempts = 40;  // another rank removes: it takes a moment
+  for (int i = 0; i < most_attempts; ++i) {
+    if (lock.try_lock(trace::FileLock::Kind::exclusive)) return true;
+    // A file system without locks: then the ranks of the node have the run's folder alone.
+    if (lock.is_refused()) return !has_been(agent.run_folder, merge_topic);
+    pause(5 * ms);
+  }
+  return false;
+}
+
+// What the uploader has removed, oldest first.
+void forget_uploaded(Agent& agent) {
+  auto& kept = agent.kept_files;
+  while (!kept.empty() && access(kept.front().path.c_str(), F_OK) != 0 && errno == ENOENT) {
+    ++agent.files_removed;
+    agent.ring.ring.header().governor.disk_bytes.fetch_sub(kept.front().bytes,
+                                                           std::memory_order_relaxed);
+    std::erase(agent.written_files, kept.front().path);
+    kept.pop_front();
+  }
+}
+
+// The newest stays for the node's file.
+void remove_oldest(Agent& agent) {
+  const auto most = static_cast<std::size_t>(std::max<std::int64_t>(agent.options.output_keep, 1));
+  auto& kept = agent.kept_files;
+  if (kept.size() <= most) return;
+  trace::FileLock lock(trace::keep_lock_path(drain::output_folder(agent.ring.ring)));
+  if (!lock_for_removal(agent, lock)) return;
+  while (kept.size() > most && remove_file(agent, kept.front().path, kept.front().bytes)) {
+    std::erase(agent.written_files, kept.front().path);
+    kept.pop_front();
+  }
+}
+
+}  // namespace
+
+void after_rank_file(Agent& agent, const ring::Window& window,
+                     const drain::RankFileReport& report) {
+  const bool keeps_all = agent.options.output_keep < 0;
+  if (!keeps_all) agent.kept_files.push_back({report.path, report.bytes});
+  if (agent.options.output_remote) {
+    say_once(agent, drain::queue_rank_file(agent.ring.ring, window, report.path));
+    start_uploader(agent);
+    if (!keeps_all) forget_uploaded(agent);
+  } else if (!keeps_all) {
+    remove_oldest(agent);
+  }
+}
+
+void after_node_file(Agent& agent, const std::string& path, const std::vector<std::string>& files) {
+  if (uploads_anything(agent.options)) {
+    say_once(agent, drain::queue_node_file(agent.ring.ring, path));
+    say_once(agent, drain::queue_end_of_run(agent.ring.ring));
+    start_uploader(agent);
+  }
+  if (agent.options.output_keep != 0 || agent.options.output_remote) return;
+  for (const std::string& file : files) remove_file(agent, file, 0);
+}
+
+void finish_uploads(Agent& agent) {
+  if (!uploads_anything(agent.options) || !agent.speaks_for_node()) return;
+  const std::string folder = drain::output_folder(agent.ring.ring);
+  const std::string journal = trace::journal_path(folder, agent.identity.host);
+  const std::string problem = trace::upload_problem_path(folder, agent.identity.host);
+  if (agent.options.upload_wait > 0) {
+    agent.drain.allow(agent.options.upload_wait + agent.options.exit_timeout);
+    const std::uint64_t until_ns = event::clock_ns(CLOCK_MONOTONIC) + agent.options.upload_wait;
+    while (trace::pending_uploads(journal) > 0 && event::clock_ns(CLOCK_MONOTONIC) < until_ns) {
+      pause(50 * ms);
+    }
+  }
+  const std::string line = read_note(problem);
+  if (!line.empty()) say_problem("upload: " + line.substr(0, line.find('\n')));
+}
+
+RankFilesHeld::RankFilesHeld(const Agent& agent)
+    : lock_(trace::keep_lock_path(drain::output_folder(agent.ring.ring))) {
+  if (agent.options.output_keep < 0) return;
+  constexpr int most_attempts = 400;
+  for (int i = 0; i < most_attempts && !lock_.try_lock(trace::FileLock::Kind::shared); ++i) {
+    if (lock_.is_refused()) return;
+    pause(5 * ms);
+  }
+}
+
+void forget_removed(const Agent& agent, std::vector<std::string>& files) {
+  if (agent.options.output_keep < 0) return;
+  std::erase_if(files, [](const std::string& file) {
+    return access(file.c_str(), F_OK) != 0 && errno == ENOENT;
+  });
+}
+
+}  // namespace traceagent::process

@@ -1,0 +1,39 @@
+#pragma once
+// What becomes of finished files: the queue of uploads, the process that works it off, and
+// output.keep. The job waits for none of it: if uploads lag behind, files stay on the disk, as far
+// as budget.disk allows.
+
+#include <string>
+
+#include "agent/drain/rank_file.hpp"
+#include "agent/trace/upload_journal.hpp"
+
+namespace traceagent::process {
+
+struct Agent;
+
+// A rank file is written. Queues it and starts the uploader where none is at work; without
+// output.remote it removes what output.keep does not keep.
+void after_rank_file(Agent& agent, const ring::Window& window, const drain::RankFileReport& report);
+
+// The node's file is made of these rank files, and nobody will add to it: those that output.keep: 0
+// leaves to it go, where there is no output.remote.
+void after_node_file(Agent& agent, const std::string& path, const std::vector<std::string>& files);
+
+// At the end of this process: waits for uploads as long as upload.wait says, and tells of their
+// problem.
+void finish_uploads(Agent& agent);
+
+// Held while rank files are read for a merge: nobody removes one meanwhile.
+class RankFilesHeld {
+ public:
+  explicit RankFilesHeld(const Agent& agent);
+
+ private:
+  trace::FileLock lock_;
+};
+
+// Of files that were written, those that output.keep has removed.
+void forget_removed(const Agent& agent, std::vector<std::string>& files);
+
+}  // namespace traceagent::process

@@ -1,0 +1,147 @@
+#include "agent/trace/upload_journal.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+
+#include "agent/event/uninterrupted.hpp"
+#include "agent/trace/file_size_limit.hpp"
+#include "agent/trace/line_reader.hpp"
+
+namespace traceagent::trace {
+namespace {
+
+std::string plain_name(const std::string& host) {
+  std::string name;
+  for (const char c : host.substr(0, 200)) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+                          (c == '.' && !name.empty());
+    name += is_plain ? c : '_';
+  }
+  return name.empty() ? "_" : name;
+}
+
+std::string path_in(const std::string& output_folder, const std::string& host,
+                    const char* extension) {
+  return upload_folder(output_folder) + "/" + plain_name(host) + extension;
+}
+
+int open_to_write(const std::string& path, int flags) noexcept {
+  return event::uninterrupted([&] {
+    return open(path.c_str(), flags | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+  });
+}
+
+int open_in_folder(const std::string& path, int flags) {
+  const int fd = open_to_write(path, flags);
+  if (fd >= 0 || errno != ENOENT) return fd;
+  const std::string folder = path.substr(0, path.rfind('/'));
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return -1;
+  return open_to_write(path, flags);
+}
+
+bool set_lock(int fd, int command, short type) noexcept {
+  struct flock lock {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  return event::uninterrupted([&] { return fcntl(fd, command, &lock); }) == 0;
+}
+
+}  // namespace
+
+std::string upload_folder(const std::string& output_folder) {
+  return output_folder + "/.traceagent-upload";
+}
+
+std::string journal_path(const std::string& output_folder, const std::string& host) {
+  return path_in(output_folder, host, ".journal");
+}
+
+std::string uploader_lock_path(const std::string& output_folder, const std::string& host) {
+  return path_in(output_folder, host, ".lock");
+}
+
+std::string upload_problem_path(const std::string& output_folder, const std::string& host) {
+  return path_in(output_folder, host, ".problem");
+}
+
+std::string keep_lock_path(const std::string& output_folder) {
+  return upload_folder(output_folder) + "/keep.lock";
+}
+
+std::string append_record(const std::string& journal, const JsonObject& record) {
+  const int fd = open_in_folder(journal, O_WRONLY | O_APPEND);
+  if (fd < 0) return journal + ": " + std::strerror(errno);
+  // The first newline ends a record that its writer was killed over, or the disk was full for. One
+  // write: other ranks append too.
+  const std::string line = "\n" + record.text() + "\n";
+  FileSizeLimitGuard guard;
+  const ssize_t written = event::uninterrupted([&] { return write(fd, line.data(), line.size()); });
+  const int error_number = written < 0 ? errno : ENOSPC;
+  guard.limit_reached();
+  close(fd);
+  if (written == static_cast<ssize_t>(line.size())) return {};
+  return journal + ": " + std::strerror(error_number);
+}
+
+std::size_t pending_uploads(const std::string& journal) {
+  std::size_t queued = 0;
+  std::size_t done = 0;
+  LineReader lines;
+  if (!lines.open(journal)) return 0;
+  std::string_view line;
+  while (lines.next(line) == LineReader::Status::line) {
+    queued += line.starts_with("{\"queue\":") ? 1 : 0;
+    done += line.starts_with("{\"done\":") || line.starts_with("{\"gone\":") ? 1 : 0;
+  }
+  return queued - std::min(queued, done);
+}
+
+std::string new_upload_id() {
+  static std::atomic<std::uint64_t> next{0};
+  const auto number = next.fetch_add(1, std::memory_order_relaxed);
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return std::to_string(now.tv_sec) + "." + std::to_string(now.tv_nsec) + "-" +
+         std::to_string(getpid()) + "-" + std::to_string(number);
+}
+
+bool FileLock::try_lock(Kind kind) noexcept try {
+  unlock();
+  fd_ = open_in_folder(path_, O_RDWR);
+  is_refused_ = fd_ < 0;
+  if (fd_ < 0) return false;
+  if (set_lock(fd_, F_SETLK, kind == Kind::shared ? F_RDLCK : F_WRLCK)) return true;
+  is_refused_ = errno != EAGAIN && errno != EACCES;
+  unlock();
+  return false;
+} catch (...) {
+  is_refused_ = true;
+  return false;
+}
+
+void FileLock::unlock() noexcept {
+  if (fd_ >= 0) close(fd_);
+  fd_ = -1;
+}
+
+bool is_locked(const std::string& path) noexcept {
+  const int fd =
+      event::uninterrupted([&] { return open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC); });
+  if (fd < 0) return false;
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  const bool held = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  close(fd);
+  return held;
+}
+
+}  // namespace traceagent::trace

@@ -1,0 +1,65 @@
+#pragma once
+// The queue of files to be uploaded, and what became of each: `<folder>/.traceagent-upload/` in the
+// folder of the trace files.
+//
+//   <host>.journal   one record a line, appended by this host's ranks and by its uploader
+//   <host>.lock      held by the uploader that is at work
+//   <host>.problem   one line, while uploads fail
+//   keep.lock        held by who reads rank files for a merge, and by who removes one: any host
+//
+// Records (JSON objects): {"queue": id, "file": its name in the folder, "target": place or "words":
+// [command], "kind": "rank" or "node", "run": key, "process": number, "keep": n, "merge": true: the
+// newest file stays until the run has ended} by ranks; {"ended": run key} by who has merged;
+// {"begin": id, …}, {"multipart": …}, {"part": …}, {"done": id, …}, {"gone": id, "why": …},
+// {"removed": id} by the uploader. A record that was cut has a line of its own, and is passed over.
+
+#include <string>
+
+#include "agent/trace/json_object.hpp"
+
+namespace traceagent::trace {
+
+std::string upload_folder(const std::string& output_folder);
+
+// Paths in there. A host's name becomes a plain file name.
+std::string journal_path(const std::string& output_folder, const std::string& host);
+std::string uploader_lock_path(const std::string& output_folder, const std::string& host);
+std::string upload_problem_path(const std::string& output_folder, const std::string& host);
+std::string keep_lock_path(const std::string& output_folder);
+
+// Makes the folder (0700) where it is missing. Returns what went wrong, as "<path>: <why>", or "".
+std::string append_record(const std::string& journal, const JsonObject& record);
+
+// Files of the queue that are neither uploaded nor gone.
+std::size_t pending_uploads(const std::string& journal);
+
+// An id that no other record of the journal has.
+std::string new_upload_id();
+
+// A POSIX record lock on a file that is made where it is missing; the kernel gives it up with the
+// process. It belongs to the process: two of them on one file, in one process, do not see each
+// other, and each end of one gives up both.
+class FileLock {
+ public:
+  enum class Kind { shared, exclusive };
+  explicit FileLock(std::string path) : path_(std::move(path)) {}
+  ~FileLock() { unlock(); }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+  // False at once where another process has it, or where no lock can be had: see is_refused().
+  bool try_lock(Kind kind) noexcept;
+  void unlock() noexcept;
+  // The file system has no locks, or no such file may be made.
+  bool is_refused() const noexcept { return is_refused_; }
+
+ private:
+  const std::string path_;
+  int fd_ = -1;
+  bool is_refused_ = false;
+};
+
+// Another process holds it. Not to be asked by one that has the lock itself.
+bool is_locked(const std::string& path) noexcept;
+
+}  // namespace traceagent::trace

@@ -1,0 +1,129 @@
+#include "config/remote_target.hpp"
+
+#include <algorithm>
+
+namespace traceagent::config {
+namespace {
+
+constexpr std::string_view s3_scheme = "s3://";
+constexpr std::string_view file_scheme = "file://";
+constexpr std::string_view command_scheme = "exec:";
+
+struct Words {
+  std::vector<std::string> words;
+  std::string problem;
+};
+
+// As a POSIX shell splits, less its variables and patterns.
+Words split_command(std::string_view text) {
+  Words out;
+  std::string word;
+  bool in_word = false;
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool escapes = c == '\\' && quote != '\'';
+    if (escapes && i + 1 == text.size()) return {{}, "a backslash has nothing after it"};
+    if (escapes) {
+      word += text[++i];
+      in_word = true;
+    } else if (quote != 0) {
+      if (c == quote) {
+        quote = 0;
+      } else {
+        word += c;
+      }
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+      in_word = true;
+    } else if (c == ' ' || c == '\t') {
+      if (in_word) out.words.push_back(std::move(word));
+      word.clear();
+      in_word = false;
+    } else {
+      word += c;
+      in_word = true;
+    }
+  }
+  if (quote != 0) return {{}, "a quote has no end"};
+  if (in_word) out.words.push_back(std::move(word));
+  if (out.words.empty()) out.problem = "there is no command";
+  return out;
+}
+
+RemoteTarget command_target(std::string_view command, const NameVariables& variables) {
+  Words split = split_command(command);
+  RemoteTarget target;
+  target.problem = std::move(split.problem);
+  for (const std::string& word : split.words) {
+    FormattedName formatted = format_name(word, variables);
+    if (!formatted.problem.empty()) return {{}, {}, formatted.problem};
+    target.words.push_back(std::move(formatted.name));
+  }
+  return target;
+}
+
+bool names_a_file(std::string_view text) {
+  return text.ends_with(".json") || text.ends_with(".json.gz");
+}
+
+std::string with_file_name(std::string place, const std::string& file_name) {
+  if (!names_a_file(place)) {
+    if (!place.empty() && place.back() != '/') place += '/';
+    return place + file_name;
+  }
+  if (file_name.ends_with(".gz") && !place.ends_with(".gz")) place += ".gz";
+  return place;
+}
+
+RemoteTarget s3_target(std::string_view place, const std::string& file_name) {
+  const std::size_t slash = std::min(place.find('/'), place.size());
+  const std::string bucket(place.substr(0, slash));
+  place.remove_prefix(slash);
+  place.remove_prefix(std::min(place.find_first_not_of('/'), place.size()));
+  if (bucket.empty()) return {{}, {}, "it names no bucket"};
+  std::string key = with_file_name(std::string(place), file_name);
+  key.erase(0, key.find_first_not_of('/'));
+  return {std::string(s3_scheme) + bucket + "/" + key, {}, {}};
+}
+
+bool has_any(const std::vector<std::string>& names, const std::vector<std::string_view>& wanted) {
+  return std::ranges::any_of(names, [&](const std::string& name) {
+    return std::ranges::find(wanted, name) != wanted.end();
+  });
+}
+
+}  // namespace
+
+RemoteTarget remote_target(std::string_view remote_template, const NameVariables& variables,
+                           const std::string& file_name) {
+  if (remote_template.starts_with(command_scheme)) {
+    return command_target(remote_template.substr(command_scheme.size()), variables);
+  }
+  FormattedName formatted = format_name(remote_template, variables);
+  if (!formatted.problem.empty()) return {{}, {}, formatted.problem};
+  std::string_view place = formatted.name;
+  if (place.starts_with(s3_scheme)) return s3_target(place.substr(s3_scheme.size()), file_name);
+  if (place.starts_with(file_scheme)) place.remove_prefix(file_scheme.size());
+  if (!place.starts_with('/')) {
+    return {{}, {}, "it is no s3://bucket/key, no folder from the root and no exec:COMMAND"};
+  }
+  return {with_file_name(std::string(place), file_name), {}, {}};
+}
+
+std::string remote_problem(std::string_view remote_template, bool of_rank_files) {
+  if (std::string problem = template_problem(remote_template); !problem.empty()) return problem;
+  RemoteTarget target = remote_target(remote_template, {}, "file.json");
+  const bool is_own_name = target.words.empty() && names_a_file(remote_template);
+  if (!target.problem.empty() || !is_own_name || !of_rank_files) return target.problem;
+  const std::vector<std::string> names = variables_in(remote_template);
+  if (!has_any(names, {"rank", "local_rank"})) {
+    return "all ranks would write the same: end it with / or name {rank}";
+  }
+  if (!has_any(names, batch_variable_names())) {
+    return "all cycles would write the same: end it with / or name {batch}";
+  }
+  return {};
+}
+
+}  // namespace traceagent::config

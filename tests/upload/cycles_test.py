@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Jobs whose files are uploaded and removed while they run: every file arrives whole, once, and the disk
+holds what is kept and what waits.
+
+usage: cycles_test.py BUILD DEPS [CYCLES [RANKS]]      by hand: 1000 cycles"""
+import json
+import pathlib
+import re
+import statistics
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "process"))
+
+import jobs  # noqa: E402
+from jobs import STEADY, Checks, Place, calls_in, end_of, steps_in  # noqa: E402
+from servers import S3Server  # noqa: E402
+
+checks = Checks()
+check = checks.check
+KEEP, STEPS_PER_CYCLE = 3, 4
+CYCLES = int(sys.argv[3]) if len(sys.argv) > 3 else 30
+RANKS = int(sys.argv[4]) if len(sys.argv) > 4 else 2
+jobs.TIMEOUT = 120 + CYCLES
+NAME = re.compile(r"ep0-ba\d+-rank(\d+)\.json")
+
+
+def schedule(cycles):
+    return {"TRACEAGENT_SCHEDULE": f"wait=1,warmup=1,active=2,repeat={cycles}", "TRACEAGENT_OUTPUT_FOLDER": "out",
+            "TRACEAGENT_UPLOAD_WAIT": "60s"}
+
+
+def cycles_of(trace):
+    return len(steps_in(trace)) // 2
+
+
+def names(place):
+    return sorted(path.name for path in (place.path / "out").iterdir() if not path.name.startswith("."))
+
+
+def run_ranks(place, count, steps, pause_us, **more):
+    ranks = [place.start([STEADY, steps, 5, pause_us], variables) for variables in place.ranks(count, **more)]
+    return [end_of(rank) for rank in ranks]
+
+
+def test_keep_without_remote():
+    for keep, left in ((2, 2), (0, 0)):
+        with Place() as place:
+            ends = run_ranks(place, 2, 40, 5000, **schedule(6) | {"TRACEAGENT_OUTPUT_KEEP": keep})
+            check(all(end.code == 3 and not end.own_err() for end in ends), f"keep {keep}: {ends}")
+            files = [name for name in names(place) if NAME.fullmatch(name)]
+            check(len(files) == 2 * left, f"keep {keep}: {files}")
+            node = place.trace("out/node0.json")
+            check(cycles_of(node) == 2 * max(keep, 1), f"keep {keep}: {cycles_of(node)} cycles in the node's file")
+            check({event["pid"] for event in calls_in(node)} == {0, 1}, f"keep {keep}: both ranks")
+            check(place.left_in_memory() == [], f"keep {keep}: {place.left_in_memory()}")
+
+
+def test_folder_and_command():
+    with Place() as place:
+        there, keep = place.path / "there", {"TRACEAGENT_OUTPUT_KEEP": 0, "PATH": "/usr/bin:/bin"}
+        ends = run_ranks(place, 2, 40, 5000, **schedule(6) | keep | {
+            "TRACEAGENT_OUTPUT_REMOTE": f"{there}/{{run_name}}/", "LD_LIBRARY_PATH": jobs.variables_of()["LD_LIBRARY_PATH"],
+            "TRACEAGENT_OUTPUT_MERGED_REMOTE": f"exec:cp {{}} '{place.path}/all of it.json'"})
+        check(all(end.code == 3 and not end.own_err() for end in ends), f"folder: {ends}")
+        check(not any(end.lines()[1:] for end in ends), f"folder: {ends}")
+        check(len(list((there / "job").iterdir())) == 12, f"folder: {sorted((there / 'job').iterdir())}")
+        check(wait_until(lambda: names(place) == ["node0.json"]), f"folder: nothing else stays: {names(place)}")
+        node = place.trace("out/node0.json")
+        check((place.path / "all of it.json").read_bytes() == (place.path / "out/node0.json").read_bytes(),
+              "command: the node's file")
+        check(cycles_of(node) >= 2, "folder: the last cycle is in the node's file")
+
+
+def test_said_where_it_fails():
+    with Place() as place, tempfile.TemporaryDirectory() as folder, S3Server(folder) as server:
+        ends = run_ranks(place, 1, 20, 5000, **schedule(2) | server.variables(secret="wrong") | {
+            "TRACEAGENT_OUTPUT_REMOTE": "s3://traces/", "TRACEAGENT_UPLOAD_WAIT": "2s"})
+        said = " ".join(ends[0].lines())
+        check(ends[0].code == 3 and "SignatureDoesNotMatch" in said and "traceagent upload --resume" in said, said)
+        done = place.run([jobs.TRACEAGENT, "upload", "--resume", place.path / "out"],
+                         jobs.variables_of(**server.variables()))
+        check(done.code == 0 and len(server.objects()) == 2, f"resumed: {done}")
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 60
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return condition()
+
+
+class Watch(threading.Thread):
+    """Kills the server and starts it again; counts the files on the disk and those that wait."""
+
+    def __init__(self, place, server, period_s):
+        super().__init__(daemon=True)
+        self.place, self.server, self.period_s = place, server, period_s
+        self.ending, self.problems, self.kills, self.most = threading.Event(), [], 0, 0
+
+    def look(self):
+        folder = self.place.path / "out"
+        files = [name.name for name in folder.glob("*-rank*.json")] if folder.exists() else []
+        done = {}
+        for journal in folder.glob(".traceagent-upload/*.journal"):
+            for line in journal.read_text().splitlines():
+                record = json.loads(line) if line.endswith("}") else {}
+                if "queue" in record:
+                    done[record["queue"]] = record["file"]
+                elif "done" in record:
+                    done.pop(record["done"], None)
+        waiting = set(done.values())
+        for rank in range(RANKS):
+            here = {name for name in files if name.endswith(f"-rank{rank}.json")}
+            # One that is written and not queued yet, and one that is uploaded and about to go.
+            if len(here - waiting) > KEEP + 2:
+                self.problems.append(f"rank {rank}: {len(here)} files, {len(here & waiting)} of them wait")
+            self.most = max(self.most, len(here))
+
+    def run(self):
+        next_kill = time.monotonic() + self.period_s
+        while not self.ending.wait(0.05):
+            self.look()
+            if time.monotonic() > next_kill:
+                self.server.kill()
+                self.ending.wait(self.period_s / 2)
+                self.server.start()
+                self.kills += 1
+                next_kill = time.monotonic() + self.period_s
+
+    def end(self):
+        self.ending.set()
+        self.join()
+
+
+def timed_ranks(place, steps, **more):
+    """How each ended, and the median time of ten steps, in milliseconds."""
+    ranks = [place.start([STEADY, steps, 5, 5000], variables) for variables in place.ranks(RANKS, **more)]
+    times, last = [], None
+    for line in ranks[0].stdout:
+        now = time.monotonic()
+        if line.startswith("step "):
+            times += [] if last is None else [(now - last) * 1000]
+            last = now
+    return [end_of(rank) for rank in ranks], statistics.median(times)
+
+
+def test_server_killed_and_restarted():
+    steps = STEPS_PER_CYCLE * CYCLES + 20
+    with Place() as place:
+        ends, usual_ms = timed_ranks(place, steps, **schedule(CYCLES))
+        check(all(end.code == 3 for end in ends), f"without uploads: {ends}")
+    with Place() as place, tempfile.TemporaryDirectory() as folder, S3Server(folder) as server:
+        watch = Watch(place, server, 0.4 if CYCLES < 100 else 3)
+        watch.start()
+        ends, ms = timed_ranks(place, steps, **schedule(CYCLES) | server.variables() | {
+            "TRACEAGENT_OUTPUT_KEEP": KEEP, "TRACEAGENT_OUTPUT_REMOTE": "s3://traces/{run_name}/",
+            "TRACEAGENT_OUTPUT_MERGED_REMOTE": "s3://traces/{run_name}/"})
+        watch.end()
+        check(all(end.code == 3 and not end.own_err() for end in ends), f"uploads: {ends}")
+        if server.process is None:
+            server.start()
+        objects = server.objects()
+        expected = {f"job/ep0-ba{STEPS_PER_CYCLE * cycle + 4}-rank{rank}.json"
+                    for cycle in range(CYCLES) for rank in range(RANKS)} | {"job/node0.json"}
+        check(set(objects) == expected, f"missing {sorted(expected - set(objects))[:5]}, "
+              f"more {sorted(set(objects) - expected)[:5]}: {ends}")
+        bad = [key for key, data in objects.items() if b'"complete": true' not in data[-400:] or not json.loads(data)]
+        check(not bad, f"not whole: {bad[:5]}")
+        puts = [name for _, _, name, _ in server.requests("PUT", 200)]
+        twice = sorted({name for name in puts if puts.count(name) > 1})
+        check(not twice, f"sent more than once: {twice[:5]}")
+        kept = lambda: [name for name in names(place) if NAME.fullmatch(name)]  # noqa: E731
+        check(wait_until(lambda: len(kept()) == KEEP * RANKS), f"kept: {kept()}")
+        check(all((place.path / "out" / name).read_bytes() == objects[f"job/{name}"] for name in names(place)),
+              "what is here is what is there")
+        check(not watch.problems, f"on the disk: {watch.problems[:3]}")
+        check(watch.kills >= 1, "the server was killed")
+        print(f"{CYCLES} cycles of {RANKS} ranks, server killed {watch.kills} times: {len(objects)} files there, "
+              f"at most {watch.most} of a rank here; ten steps {ms:.2f} ms, without uploads {usual_ms:.2f} ms, "
+              f"ratio {ms / usual_ms:.3f}")
+
+
+for test_name, test in sorted(globals().items()):
+    if test_name.startswith("test_") and (not sys.argv[5:] or test_name in sys.argv[5:]):
+        test()
+sys.exit(checks.end())

@@ -1,0 +1,281 @@
+#!/usr/bin/env python3
+"""`traceagent upload` against a strict S3 server, folders and commands: what arrives is whole, whatever
+happens on the way."""
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "process"))
+
+from jobs import TIMEOUT, TRACEAGENT, Checks, variables_of  # noqa: E402
+from servers import S3Server  # noqa: E402
+
+checks = Checks()
+check = checks.check
+MIB = 1 << 20
+ODD_NAME = "a=b c:d@e+f&g#h%i'j\u00fc\u4e2d.json"
+
+
+class Ended:
+    def __init__(self, done):
+        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
+
+    def __repr__(self):
+        return f"exit code {self.code}, {self.out!r}, {self.err!r}"
+
+
+class Here:
+    """A folder with files, and a server."""
+
+    def __init__(self):
+        self._folder = tempfile.TemporaryDirectory(prefix="traceagent-test-")
+        self.path = pathlib.Path(self._folder.name)
+        self.files = self.path / "traces"
+        self.files.mkdir()
+        (self.path / "s3").mkdir()
+        self.server = S3Server(self.path / "s3")
+
+    def __enter__(self):
+        self.server.start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.kill()
+        self._folder.cleanup()
+
+    def make(self, name, size=1000):
+        contents = random.randbytes(size)
+        (self.files / name).write_bytes(contents)
+        return contents
+
+    def command(self, *words):
+        return [str(TRACEAGENT), "upload", *map(str, words)]
+
+    def variables(self, **more):
+        return variables_of(HOME=self.path, **{**self.server.variables(), **more})
+
+    def run(self, *words, **more):
+        return Ended(subprocess.run(self.command(*words), env=self.variables(**more), text=True, cwd=self.path,
+                                    capture_output=True, stdin=subprocess.DEVNULL, timeout=TIMEOUT))
+
+    def start(self, *words, **more):
+        return subprocess.Popen(self.command(*words), env=self.variables(**more), text=True, cwd=self.path,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def ended(process):
+    try:
+        out, _ = process.communicate(timeout=TIMEOUT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, _ = process.communicate()
+        return "timeout", out
+    return process.returncode, out
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + TIMEOUT
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return condition()
+
+
+def test_by_hand_with_odd_names():
+    with Here() as here:
+        contents = {name: here.make(name, size) for name, size in
+                    ((ODD_NAME, 1000), ("plain.json.gz", 3 * MIB), ("empty.json", 0))}
+        done = here.run(*(here.files / name for name in contents), "--to", "s3://traces//lead//ing/=:@+/")
+        check(done.code == 0, f"odd names: {done}")
+        check(here.server.objects() == {f"lead//ing/=:@+/{name}": data for name, data in contents.items()},
+              f"odd names: {sorted(here.server.objects())}")
+        check("s3cr3t" not in "".join(path.read_text() for path in here.files.glob(".traceagent-upload/*")),
+              "no secret in the journal")
+        here.run("--resume", here.files)
+        check(len(here.server.requests("PUT", 200)) == 3, "each is sent once")
+        status = here.run("--status", here.files)
+        check(status.code == 0 and "3 uploaded, 0 waiting" in status.out, f"status: {status}")
+
+
+def test_in_parts():
+    with Here() as here:
+        data = here.make("large.json", 23 * MIB + 17)
+        done = here.run(here.files / "large.json", "--to", "s3://traces/x/", "--multipart-from", "8MiB",
+                        "--part-size", "8MiB")
+        check(done.code == 0, f"in parts: {done}")
+        check(here.server.objects() == {"x/large.json": data}, "in parts: whole")
+        check(not here.server.unjoined(), "in parts: nothing is left")
+
+
+def test_killed_between_parts():
+    with Here() as here:
+        data = here.make("large.json", 40 * MIB)
+        here.server.behave("slow=30000000")
+        words = (here.files / "large.json", "--to", "s3://traces/x/", "--multipart-from", "8MiB",
+                 "--part-size", "5MiB")
+        first = here.start(*words)
+        check(wait_until(lambda: len(here.server.requests("PUT", 200)) >= 3), "parts arrive")
+        first.kill()
+        first.communicate()
+        here.server.behave("")
+        here.server.kill()  # and the server starts again
+        here.server.start()
+        done = here.run("--resume", here.files, "--multipart-from", "8MiB", "--part-size", "5MiB")
+        check(done.code == 0 and here.server.objects() == {"x/large.json": data}, f"killed: {done}")
+        sent = len(here.server.requests("PUT", 200))
+        check(sent <= 10, f"killed: parts that were there are not sent again: {sent} for 8")
+        check(not here.server.unjoined(), "killed: nothing is left")
+
+
+def test_killed_at_any_time():
+    with Here() as here:
+        contents = {f"{n}.json": here.make(f"{n}.json", 200_000) for n in range(40)}
+        here.server.behave("slow=1000000")
+        uploader = here.start(here.files, "--to", "s3://traces/k/")
+        check(wait_until(lambda: here.server.requests("PUT", 200)), "all are queued")
+        for round_number in range(8):
+            time.sleep(0.1 + 0.05 * round_number)
+            uploader.kill()
+            uploader.communicate()
+            uploader = here.start("--resume", here.files)
+        here.server.behave("")
+        code, out = ended(uploader)
+        check(code == 0, f"killed again and again: {code} {out}")
+        check(here.server.objects() == {f"k/{name}": data for name, data in contents.items()},
+              f"killed again and again: {len(here.server.objects())} of 40")
+
+
+def test_server_goes_and_comes():
+    with Here() as here:
+        contents = {f"{n}.json": here.make(f"{n}.json", 100_000) for n in range(30)}
+        here.server.behave("busy=20 lose_answers=10 slow=20000000")
+        uploader = here.start(here.files, "--to", "s3://traces/")
+        for _ in range(3):
+            time.sleep(0.3)
+            here.server.kill()
+            time.sleep(0.2)
+            here.server.start()
+        here.server.behave("")
+        code, out = ended(uploader)
+        check(code == 0, f"goes and comes: {code} {out[-500:]}")
+        check(here.server.objects() == contents, f"goes and comes: {sorted(here.server.objects())}")
+
+
+def test_refusals():
+    with Here() as here:
+        here.make("a.json")
+        start = time.monotonic()
+        done = here.run(here.files / "a.json", "--to", "s3://traces/", AWS_SECRET_ACCESS_KEY="wrong")
+        check(done.code == 1 and "SignatureDoesNotMatch: set AWS_SECRET_ACCESS_KEY" in done.out, f"secret: {done}")
+        check("wrong" not in done.out + done.err, f"secret: not shown: {done}")
+        check(not here.server.objects() and time.monotonic() - start < TIMEOUT / 2, "secret: refused at once")
+        status = here.run("--status", here.files)
+        check(status.code == 1 and "waiting: a.json" in status.out and "problem: " in status.out, f"{status}")
+        done = here.run("--resume", here.files)
+        check(done.code == 0 and list(here.server.objects()) == ["a.json"], f"repaired: {done}")
+        done = here.run(here.files / "a.json", "--to", "s3://other/")
+        check(done.code == 1 and "NoSuchBucket: make the bucket" in done.out, f"bucket: {done}")
+        done = here.run(here.files / "a.json", "--to", "s3://traces/b/", AWS_ACCESS_KEY_ID="")
+        check(done.code == 1 and "no credentials" in done.out, f"none: {done}")
+        done = here.run(here.files / "a.json", "--to", "relative/folder")
+        check(done.code == 2 and "traceagent: --to: relative/folder" in done.err, f"usage: {done}")
+
+
+def test_full_and_patience():
+    with Here() as here:
+        data = here.make("a.json", 10_000)
+        here.server.behave("full=5000")
+        done = here.run(here.files / "a.json", "--to", "s3://traces/", "--patience", "1s")
+        check(done.code == 1 and "InsufficientStorage: tried again" in done.out, f"full: {done}")
+        here.server.behave("")
+        done = here.run("--resume", here.files)
+        check(done.code == 0 and here.server.objects() == {"a.json": data}, f"room again: {done}")
+
+
+def test_credentials_in_files():
+    with Here() as here:
+        here.make("a.json")
+        variables = here.server.variables()
+        (here.path / ".aws").mkdir()
+        (here.path / ".aws/credentials").write_text(
+            "[default]\naws_access_key_id = none\naws_secret_access_key = none\n[mine]\n"
+            f"aws_access_key_id = {variables['AWS_ACCESS_KEY_ID']}\n"
+            f"aws_secret_access_key={variables['AWS_SECRET_ACCESS_KEY']}\n")
+        (here.path / ".aws/config").write_text(
+            f"[profile mine]\nregion = us-east-1\nendpoint_url = {variables['AWS_ENDPOINT_URL']}/\n")
+        done = here.run(here.files / "a.json", "--to", "s3://traces/f/", AWS_PROFILE="mine", AWS_REGION="",
+                        AWS_ENDPOINT_URL="", AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY="")
+        check(done.code == 0 and list(here.server.objects()) == ["f/a.json"], f"profile: {done}")
+
+
+def test_folder():
+    with Here() as here:
+        data = here.make(ODD_NAME, 100_000)
+        target = here.path / "deep" / "target"
+        done = here.run(here.files / ODD_NAME, "--to", f"file://{target}/")
+        check(done.code == 0 and (target / ODD_NAME).read_bytes() == data, f"folder: {done}")
+        check([path.name for path in target.iterdir()] == [ODD_NAME], "folder: nothing else")
+        (here.path / "file").write_text("")
+        done = here.run(here.files / ODD_NAME, "--to", f"{here.path}/file/", "--patience", "0s")
+        check(done.code == 1 and "tried again" in done.out, f"no folder: {done}")
+
+
+def test_command():
+    with Here() as here:
+        name = "$(touch injected) ; `x` 'y'.json"
+        data = here.make(name, 500)
+        script = here.path / "put"
+        script.write_text("#!/bin/sh\necho \"$#\" >>count\ntest -e fail && rm fail && exit 3\ncp \"$1\" \"$2\"\n")
+        script.chmod(0o700)
+        (here.path / "fail").write_text("")
+        done = here.run(here.files / name, "--to", f"exec:'{script}' {{}} \"out put\"")
+        check(done.code == 0 and "exit code 3: tried again" in done.out, f"command: {done}")
+        check((here.path / "out put").read_bytes() == data, "command: what it was given")
+        check((here.path / "count").read_text() == "2\n2\n", "command: two words, two tries")
+        check(not (here.path / "injected").exists(), "command: no shell sees the name")
+        done = here.run(here.files / name, "--to", "exec:no-such-command")
+        check(done.code == 1 and "no-such-command: No such file" in done.out, f"no command: {done}")
+        # A queue is no reason to run what it names.
+        done = here.run("--resume", here.files)
+        check(done.code == 1 and "--allow-commands" in done.out, f"not asked for: {done}")
+
+
+def test_foreign_journal():
+    with Here() as here:
+        here.make("a.json")
+        here.run(here.files / "a.json", "--to", f"{here.path}/none/")
+        journal = next((here.files / ".traceagent-upload").glob("*.journal"))
+        with open(journal, "a") as file:
+            file.write('{"queue":"cut')
+            file.write(f'\n{{"queue":"1","file":"../secret","target":"{here.path}/out/secret"}}\n')
+            file.write(f'\n{{"queue":"2","file":"/etc/hostname","target":"{here.path}/out/host"}}\n')
+        (here.path / "secret").write_text("")
+        done = here.run("--resume", here.files)
+        check(done.code == 0 and not (here.path / "out").exists(), f"outside the folder: {done}")
+        journal.chmod(0o666)
+        done = here.run("--resume", here.files)
+        check(done.code == 1 and "others may write it" in done.err, f"others may write: {done}")
+
+
+def test_one_at_a_time():
+    with Here() as here:
+        here.make("a.json", 3_000_000)
+        here.server.behave("slow=3000000")
+        first = here.start(here.files / "a.json", "--to", "s3://traces/")
+        lock = lambda: "an uploader is at work" in here.run("--status", here.files).out  # noqa: E731
+        check(wait_until(lock), "one is at work")
+        done = here.run("--resume", here.files)
+        check("another process is at work" in done.out, f"the second: {done}")
+        code, out = ended(first)
+        check(code == 0 and len(here.server.requests("PUT", 200)) == 1, f"once: {code} {out}")
+
+
+for test_name, test in sorted(globals().items()):
+    if test_name.startswith("test_") and (not sys.argv[3:] or test_name in sys.argv[3:]):
+        test()
+sys.exit(checks.end())

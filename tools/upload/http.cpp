@@ -1,0 +1,127 @@
+#include "tools/upload/http.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdlib>
+#include <stdexcept>
+
+namespace traceagent::tools {
+
+namespace {
+
+constexpr std::size_t most_body_bytes = 1 << 20;
+constexpr long stands_still_s = 60;
+
+struct Body {
+  const HttpRequest& request;
+  std::uint64_t position = 0;
+};
+
+std::size_t read_body(char* to, std::size_t size, std::size_t count, void* self) {
+  auto& body = *static_cast<Body*>(self);
+  const std::uint64_t left = body.request.size - body.position;
+  const std::size_t wanted = std::min<std::uint64_t>(left, size * count);
+  const auto from = static_cast<off_t>(body.request.offset + body.position);
+  ssize_t got = 0;
+  do {
+    got = pread(body.request.fd, to, wanted, from);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0 || (got == 0 && wanted > 0)) return CURL_READFUNC_ABORT;
+  body.position += static_cast<std::uint64_t>(got);
+  return static_cast<std::size_t>(got);
+}
+
+// Where libcurl sends it again on another connection.
+int seek_body(void* self, curl_off_t offset, int origin) {
+  if (origin != SEEK_SET || offset < 0) return CURL_SEEKFUNC_FAIL;
+  static_cast<Body*>(self)->position = static_cast<std::uint64_t>(offset);
+  return CURL_SEEKFUNC_OK;
+}
+
+std::size_t take_body(char* bytes, std::size_t size, std::size_t count, void* self) {
+  auto& body = static_cast<HttpResponse*>(self)->body;
+  const std::size_t room = most_body_bytes - std::min(most_body_bytes, body.size());
+  body.append(bytes, std::min(size * count, room));
+  return size * count;
+}
+
+std::size_t take_header(char* bytes, std::size_t size, std::size_t count, void* self) {
+  std::string line(bytes, size * count);
+  while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) line.pop_back();
+  const std::size_t colon = line.find(':');
+  if (colon != std::string::npos) {
+    std::string name = line.substr(0, colon);
+    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const std::size_t value = std::min(line.find_first_not_of(' ', colon + 1), line.size());
+    static_cast<HttpResponse*>(self)->headers[name] = line.substr(value);
+  }
+  return size * count;
+}
+
+void set_method(CURL* curl, const HttpRequest& request, Body& body) {
+  if (request.method == "PUT") {
+    curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
+    curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(request.size));
+    curl_easy_setopt(curl, CURLOPT_READFUNCTION, read_body);
+    curl_easy_setopt(curl, CURLOPT_READDATA, &body);
+    curl_easy_setopt(curl, CURLOPT_SEEKFUNCTION, seek_body);
+    curl_easy_setopt(curl, CURLOPT_SEEKDATA, &body);
+  } else if (request.method == "POST") {
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE,
+                     static_cast<curl_off_t>(request.body.size()));
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request.body.c_str());
+  } else if (request.method == "HEAD") {
+    curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+  } else if (request.method != "GET") {
+    curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  }
+}
+
+}  // namespace
+
+Http::Http() : curl_(curl_easy_init(), curl_easy_cleanup) {
+  if (!curl_) throw std::runtime_error("upload: libcurl cannot be used");
+}
+
+HttpResponse Http::send(const HttpRequest& request) {
+  CURL* const curl = curl_.get();
+  curl_easy_reset(curl);  // connections stay
+  HttpResponse response;
+  Body body{request};
+  curl_slist* list = nullptr;
+  for (const std::string& header : request.headers) list = curl_slist_append(list, header.c_str());
+  const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(list,
+                                                                            curl_slist_free_all);
+  curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
+  curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
+  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, request.connect_timeout_s);
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, stands_still_s);
+  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &response);
+  curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
+  curl_easy_setopt(curl, CURLOPT_HEADERDATA, &response);
+  if (const char* bundle = std::getenv("AWS_CA_BUNDLE"); bundle != nullptr && *bundle != '\0') {
+    curl_easy_setopt(curl, CURLOPT_CAINFO, bundle);
+  }
+  if (!request.sigv4.empty()) {
+    curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, request.sigv4.c_str());
+    curl_easy_setopt(curl, CURLOPT_USERPWD, request.key_and_secret.c_str());
+  }
+  set_method(curl, request, body);
+  const CURLcode code = curl_easy_perform(curl);
+  if (code == CURLE_OK) {
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &response.status);
+  } else {
+    response.problem = curl_easy_strerror(code);
+  }
+  return response;
+}
+
+}  // namespace traceagent::tools

@@ -1,0 +1,167 @@
+#include "tools/upload/journal.hpp"
+
+#include <fcntl.h>
+#include <simdjson.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <stdexcept>
+
+#include "agent/trace/upload_journal.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Record = simdjson::dom::object;
+
+std::string text_of(const Record& record, const char* name) {
+  std::string_view value;
+  return record[name].get(value) == simdjson::SUCCESS ? std::string(value) : std::string();
+}
+
+std::int64_t number_of(const Record& record, const char* name, std::int64_t otherwise) {
+  std::int64_t value = 0;
+  return record[name].get(value) == simdjson::SUCCESS ? value : otherwise;
+}
+
+// Only what lies in the folder: a journal that somebody made up reads no other file.
+bool is_inside(const std::string& file) {
+  const fs::path path(file);
+  return !file.empty() && path.is_relative() &&
+         std::none_of(path.begin(), path.end(), [](const fs::path& part) { return part == ".."; });
+}
+
+Upload upload_of(const Record& record) {
+  Upload upload;
+  upload.id = text_of(record, "queue");
+  upload.file = text_of(record, "file");
+  upload.target = text_of(record, "target");
+  simdjson::dom::array words;
+  if (record["words"].get(words) == simdjson::SUCCESS) {
+    for (const auto word : words) {
+      std::string_view text;
+      if (word.get(text) == simdjson::SUCCESS) upload.words.emplace_back(text);
+    }
+  }
+  upload.kind = text_of(record, "kind");
+  upload.run = text_of(record, "run");
+  upload.process = number_of(record, "process", 0);
+  upload.keep = number_of(record, "keep", -1);
+  bool merge = false;
+  upload.merge = record["merge"].get(merge) == simdjson::SUCCESS && merge;
+  upload.is_gone = !is_inside(upload.file) || (upload.target.empty() && upload.words.empty());
+  return upload;
+}
+
+void take_progress(Upload& upload, const Record& record, std::string_view what) {
+  if (what == "begin") {
+    upload.is_begun = true;
+    upload.bytes = static_cast<std::uint64_t>(number_of(record, "bytes", 0));
+    upload.sha256 = text_of(record, "sha256");
+    upload.multipart.clear();
+    upload.parts.clear();
+  } else if (what == "multipart") {
+    upload.multipart = text_of(record, "upload");
+    upload.parts.clear();
+  } else if (what == "part") {
+    upload.parts[static_cast<int>(number_of(record, "number", 0))] = text_of(record, "etag");
+  } else if (what == "done") {
+    upload.is_done = true;
+    upload.multipart.clear();
+  } else if (what == "gone") {
+    upload.is_gone = true;
+  } else if (what == "removed") {
+    upload.is_removed = true;
+  }
+}
+
+bool is_safe(const std::string& path) {
+  struct stat facts {};
+  if (lstat(path.c_str(), &facts) != 0) return true;  // none yet
+  return S_ISREG(facts.st_mode) && facts.st_uid == geteuid() && (facts.st_mode & 022) == 0;
+}
+
+}  // namespace
+
+std::string Upload::where() const {
+  if (words.empty()) return target;
+  return "exec:" + words.front();
+}
+
+Journal::Journal(std::string folder, std::string path)
+    : folder_(std::move(folder)), path_(std::move(path)) {
+  if (!is_safe(path_)) {
+    throw std::runtime_error("upload: " + path_ +
+                             ": others may write it, or it is not yours: see what it names, then "
+                             "upload by hand: traceagent upload FILE --to TARGET");
+  }
+  read();
+}
+
+void Journal::read() {
+  std::ifstream file(path_, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(offset_));
+  for (std::string line; std::getline(file, line) && !file.eof();) {
+    offset_ += line.size() + 1;
+    if (line.starts_with('{')) take(line);
+  }
+}
+
+void Journal::take(std::string_view line) {
+  thread_local simdjson::dom::parser parser;
+  Record record;
+  if (parser.parse(line.data(), line.size()).get(record) != simdjson::SUCCESS) return;
+  const auto first = record.begin();
+  std::string_view value;
+  if (first == record.end() || first.value().get(value) != simdjson::SUCCESS) return;
+  const std::string_view what = first.key();
+  if (what == "ended") {
+    ended_.emplace(value);
+  } else if (what == "queue") {
+    Upload upload = upload_of(record);
+    if (by_id_.count(upload.id) != 0) return;
+    replace_older(upload);
+    by_id_[upload.id] = uploads_.size();
+    uploads_.push_back(std::move(upload));
+  } else if (const auto at = by_id_.find(std::string(value)); at != by_id_.end()) {
+    take_progress(uploads_[at->second], record, what);
+  }
+}
+
+// The file was written again since (a node's file that a late rank was added to): one upload, of
+// what it is now.
+void Journal::replace_older(const Upload& upload) {
+  const auto [at, is_new] =
+      latest_.try_emplace(upload.file + '\n' + upload.where(), uploads_.size());
+  if (is_new) return;
+  Upload& older = uploads_[at->second];
+  if (older.words == upload.words) older.is_replaced = older.is_pending();
+  at->second = uploads_.size();
+}
+
+void Journal::append(const trace::JsonObject& record, bool must_last) {
+  const std::string problem = trace::append_record(path_, record);
+  if (!problem.empty()) throw std::runtime_error("upload: " + problem);
+  if (!must_last) return;
+  const int fd = open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return;
+  fdatasync(fd);
+  close(fd);
+}
+
+std::vector<std::string> journals_in(const std::string& folder) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(trace::upload_folder(folder), error)) {
+    if (entry.path().extension() == ".journal") paths.push_back(entry.path().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+}  // namespace traceagent::tools

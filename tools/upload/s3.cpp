@@ -1,0 +1,242 @@
+#include "tools/upload/s3.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "tools/upload/digest.hpp"
+#include "tools/upload/s3_url.hpp"
+#include "tools/upload/xml_text.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+using Outcome = Delivery::Outcome;
+constexpr auto settings_age = std::chrono::seconds(60);
+constexpr const char* sum_header = "x-amz-meta-traceagent-sha256";
+constexpr std::uint64_t most_parts = 10'000;
+const std::string empty_sha256 = sha256_of({});
+
+class OpenFile {
+ public:
+  explicit OpenFile(const std::string& path)
+      : fd_(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC)) {}
+  ~OpenFile() {
+    if (fd_ >= 0) close(fd_);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  int fd() const noexcept { return fd_; }
+
+ private:
+  const int fd_;
+};
+
+}  // namespace
+
+HttpRequest S3::request(const std::string& method, const Upload& upload, const std::string& query,
+                        const std::string& payload_sha256) {
+  HttpRequest request;
+  request.method = method;
+  request.url = s3_url(settings_, upload.target) + (query.empty() ? "" : "?" + query);
+  // libcurl 7.88 signs this header but does not make it.
+  request.headers.push_back("x-amz-content-sha256: " + payload_sha256);
+  if (!settings_.session_token.empty()) {
+    request.headers.push_back("x-amz-security-token: " + settings_.session_token);
+  }
+  request.sigv4 = "aws:amz:" + settings_.region + ":s3";
+  request.key_and_secret = settings_.key + ":" + settings_.secret;
+  return request;
+}
+
+HttpResponse S3::send(const HttpRequest& request) {
+  HttpResponse response = http_.send(request);
+  // Temporary credentials are renewed where they came from.
+  if (response.status == 403 || response.status == 400) settings_.read_at = {};
+  return response;
+}
+
+HttpResponse S3::ask(const std::string& method, const Upload& upload, const std::string& query,
+                     const std::string& body) {
+  HttpRequest asked = request(method, upload, query, body.empty() ? empty_sha256 : sha256_of(body));
+  asked.body = body;
+  // What the parts will be one file with.
+  if (query == "uploads=") {
+    asked.headers.push_back(std::string(sum_header) + ": " + upload.sha256);
+    asked.headers.push_back("Content-Type: application/json");
+  } else if (method == "POST") {
+    asked.headers.push_back("Content-Type: application/xml");
+  }
+  return send(asked);
+}
+
+HttpResponse S3::put(const Upload& upload, const std::string& query, const Source& source,
+                     std::uint64_t offset, std::uint64_t size, const std::string& sha256) {
+  HttpRequest put = request("PUT", upload, query, sha256);
+  if (query.empty()) {
+    put.headers.push_back(std::string(sum_header) + ": " + source.sha256);
+    put.headers.push_back("Content-Type: application/json");
+  }
+  put.fd = source.fd;
+  put.offset = offset;
+  put.size = size;
+  return send(put);
+}
+
+// The server has checked the payload's sum; this asks whether the whole is what it keeps.
+bool S3::is_there(const Upload& upload, const Source& source, Delivery& delivery) {
+  const HttpResponse head = ask("HEAD", upload, {});
+  delivery = meaning_of(head);
+  if (delivery.outcome != Outcome::done) return false;
+  const auto header = [&](const char* name) {
+    const auto at = head.headers.find(name);
+    return at == head.headers.end() ? std::string() : at->second;
+  };
+  const bool is_whole = header("content-length") == std::to_string(source.bytes) &&
+                        header(sum_header) == source.sha256;
+  delivery.what = header("etag");
+  return is_whole;
+}
+
+Delivery S3::deliver_whole(const Upload& upload, const Source& source) {
+  return meaning_of(put(upload, {}, source, 0, source.bytes, source.sha256));
+}
+
+std::uint64_t S3::part_bytes(std::uint64_t bytes) const {
+  return std::max(sizes_.part, bytes / most_parts + 1);
+}
+
+// Of an uploader that was killed before it could note the id.
+void S3::abandon_unknown(Upload& upload) {
+  const std::string key = s3_key(upload.target);
+  const HttpResponse list = http_.send([&] {
+    HttpRequest ask = request("GET", upload, {}, empty_sha256);
+    ask.url =
+        s3_url(settings_, s3_bucket(upload.target)) + "?prefix=" + encoded_query(key) + "&uploads=";
+    return ask;
+  }());
+  if (list.status != 200) return;  // it may be forbidden
+  for (const std::string& entry : elements(list.body, "Upload")) {
+    if (element(entry, "Key") != key) continue;
+    upload.multipart = element(entry, "UploadId");
+    abandon(upload);
+  }
+}
+
+void S3::abandon(Upload& upload) {
+  if (upload.multipart.empty()) return;
+  if (settings_.read_at == std::chrono::steady_clock::time_point{}) settings_ = aws_settings(http_);
+  ask("DELETE", upload, "uploadId=" + encoded_query(upload.multipart));
+  upload.multipart.clear();
+  upload.parts.clear();
+}
+
+Delivery S3::begin_parts(Upload& upload, const Note& note) {
+  if (upload.is_begun) abandon_unknown(upload);
+  const HttpResponse response = ask("POST", upload, "uploads=");
+  Delivery delivery = meaning_of(response);
+  if (delivery.outcome != Outcome::done) return delivery;
+  upload.multipart = element(response.body, "UploadId");
+  upload.parts.clear();
+  if (upload.multipart.empty()) return {Outcome::later, "the answer has no UploadId"};
+  note(trace::JsonObject().add("multipart", upload.id).add("upload", upload.multipart));
+  return {};
+}
+
+Delivery S3::send_parts(Upload& upload, const Source& source, const Note& note) {
+  const std::uint64_t part = part_bytes(source.bytes);
+  int number = 1;
+  for (std::uint64_t offset = 0; offset < source.bytes; offset += part, ++number) {
+    if (upload.parts.count(number) != 0) continue;
+    const std::uint64_t size = std::min(part, source.bytes - offset);
+    const HttpResponse response =
+        put(upload,
+            "partNumber=" + std::to_string(number) + "&uploadId=" + encoded_query(upload.multipart),
+            source, offset, size, sha256_of_file(source.fd, offset, size));
+    Delivery delivery = meaning_of(response);
+    if (response.status == 404 && element(response.body, "Code") == "NoSuchUpload") {
+      upload.multipart.clear();
+      upload.parts.clear();
+      return {Outcome::later, "the server has forgotten the parts"};
+    }
+    if (delivery.outcome != Outcome::done) return delivery;
+    const auto etag = response.headers.find("etag");
+    if (etag == response.headers.end()) return {Outcome::later, "a part's answer has no ETag"};
+    upload.parts[number] = etag->second;
+    note(
+        trace::JsonObject().add("part", upload.id).add("number", number).add("etag", etag->second));
+  }
+  return {};
+}
+
+Delivery S3::join_parts(Upload& upload) {
+  std::string list = "<CompleteMultipartUpload>";
+  for (const auto& [number, etag] : upload.parts) {
+    list += "<Part><PartNumber>" + std::to_string(number) + "</PartNumber><ETag>" + as_xml(etag) +
+            "</ETag></Part>";
+  }
+  list += "</CompleteMultipartUpload>";
+  const HttpResponse response =
+      ask("POST", upload, "uploadId=" + encoded_query(upload.multipart), list);
+  Delivery delivery = meaning_of(response);
+  const std::string code = element(response.body, "Code");
+  // 200 was sent before it was known; and where parts are refused, all of them are sent again.
+  if (delivery.outcome == Outcome::done && !code.empty()) delivery = {Outcome::later, code};
+  if (delivery.outcome == Outcome::refused || code == "NoSuchUpload") {
+    abandon(upload);
+    upload.multipart.clear();
+    delivery.outcome = Outcome::later;
+  }
+  return delivery;
+}
+
+Delivery S3::deliver_in_parts(Upload& upload, const Source& source, const Note& note) {
+  Delivery delivery;
+  if (upload.multipart.empty()) delivery = begin_parts(upload, note);
+  if (delivery.outcome == Outcome::done) delivery = send_parts(upload, source, note);
+  if (delivery.outcome == Outcome::done) delivery = join_parts(upload);
+  if (delivery.outcome == Outcome::done) upload.multipart.clear();
+  return delivery;
+}
+
+Delivery S3::deliver(Upload& upload, const std::string& path, const Note& note) {
+  const OpenFile file(path);
+  struct stat facts {};
+  if (file.fd() < 0 || fstat(file.fd(), &facts) != 0) return {Outcome::later, std::strerror(errno)};
+  if (std::chrono::steady_clock::now() - settings_.read_at > settings_age) {
+    settings_ = aws_settings(http_);
+  }
+  if (!settings_.problem.empty()) return {Outcome::refused, settings_.problem};
+  Source source{file.fd(), static_cast<std::uint64_t>(facts.st_size), {}};
+  source.sha256 = sha256_of_file(source.fd, 0, source.bytes);
+  Delivery delivery;
+  const bool is_same = upload.sha256 == source.sha256 && upload.bytes == source.bytes;
+  if (upload.is_begun && !is_same) abandon(upload);
+  if (upload.is_begun && is_same && is_there(upload, source, delivery)) {
+    abandon(upload);
+    return delivery;
+  }
+  upload.bytes = source.bytes;
+  upload.sha256 = source.sha256;
+  if (!upload.is_begun || !is_same) {
+    note(trace::JsonObject()
+             .add("begin", upload.id)
+             .add("bytes", source.bytes)
+             .add("sha256", source.sha256));
+  }
+  const bool in_parts = source.bytes >= sizes_.multipart_from;
+  delivery = in_parts ? deliver_in_parts(upload, source, note) : deliver_whole(upload, source);
+  upload.is_begun = true;
+  if (delivery.outcome != Outcome::done) return delivery;
+  if (is_there(upload, source, delivery)) return delivery;
+  if (delivery.outcome == Outcome::done) delivery.what = "another object is under its key";
+  delivery.outcome = Outcome::later;
+  return delivery;
+}
+
+}  // namespace traceagent::tools

@@ -1,0 +1,47 @@
+#include "tools/upload/status.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+
+#include "agent/trace/upload_journal.hpp"
+#include "tools/upload/uploader.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+bool print_journal(const std::string& folder, const std::string& path) {
+  const Journal journal(folder, path);
+  const auto& uploads = journal.uploads();
+  const auto count = [&](bool Upload::*what) {
+    return std::count_if(uploads.begin(), uploads.end(),
+                         [&](const Upload& each) { return each.*what && !each.is_replaced; });
+  };
+  const std::size_t waiting = pending_in(journal);
+  const std::string stem = path.substr(0, path.rfind('.'));
+  std::cout << path << ": " << count(&Upload::is_done) << " uploaded, " << waiting << " waiting, "
+            << count(&Upload::is_removed) << " removed here"
+            << (trace::is_locked(stem + ".lock") ? "; an uploader is at work" : "") << "\n";
+  for (const Upload& upload : uploads) {
+    if (!upload.is_pending() || upload.is_replaced) continue;
+    std::cout << "waiting: " << upload.file << " -> " << upload.where();
+    if (!upload.parts.empty()) std::cout << ", " << upload.parts.size() << " parts are there";
+    std::cout << "\n";
+  }
+  std::ifstream problem(stem + ".problem");
+  for (std::string line; std::getline(problem, line);) std::cout << "problem: " << line << "\n";
+  return waiting == 0;
+}
+
+}  // namespace
+
+bool print_status(const std::string& folder) {
+  bool is_done = true;
+  const std::vector<std::string> journals = journals_in(folder);
+  if (journals.empty()) std::cout << folder << ": no uploads are queued there\n";
+  for (const std::string& path : journals) is_done = print_journal(folder, path) && is_done;
+  return is_done;
+}
+
+}  // namespace traceagent::tools

@@ -1,0 +1,217 @@
+// Uploads what a run's ranks have queued, and files by hand. An executable of its own: it alone
+// needs libcurl, and `traceagent` is carried to machines that have none.
+#include <curl/curl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <filesystem>
+#include <iostream>
+
+#include "agent/trace/upload_journal.hpp"
+#include "config/remote_target.hpp"
+#include "config/units.hpp"
+#include "tools/command_line.hpp"
+#include "tools/plain_output.hpp"
+#include "tools/upload/status.hpp"
+#include "tools/upload/uploader.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Arguments {
+  std::vector<std::string> files;
+  std::string to;
+  std::string resume;
+  std::string status;
+  std::string host;
+  std::string patience = "1h";
+  std::string multipart_from = "64MiB";
+  std::string part_size = "16MiB";
+  bool beside_job = false;
+  bool allow_commands = false;
+};
+
+std::string this_host() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+// Throws CLI::ValidationError.
+std::uint64_t quantity(const char* option, const std::string& text,
+                       config::Quantity (*parse)(std::string_view)) {
+  const config::Quantity read = parse(text);
+  if (read.problem.empty()) return read.value;
+  throw CLI::ValidationError(option, "\"" + text + "\": " + read.problem);
+}
+
+UploaderOptions options_of(const Arguments& arguments) {
+  UploaderOptions options;
+  options.patience =
+      std::chrono::nanoseconds(quantity("--patience", arguments.patience, config::parse_duration));
+  options.sizes.multipart_from =
+      quantity("--multipart-from", arguments.multipart_from, config::parse_bytes);
+  options.sizes.part = std::max<std::uint64_t>(
+      quantity("--part-size", arguments.part_size, config::parse_bytes), 5 << 20);
+  options.beside_job = arguments.beside_job;
+  options.allow_commands = arguments.allow_commands || arguments.beside_job;
+  return options;
+}
+
+// What is appended while we have the lock is ours, what comes after it is the next one's: who
+// queues a file looks whether the lock is free, so after it was given up the journal is read once
+// more.
+bool work_off(const std::string& folder, const std::string& journal_path,
+              const Arguments& arguments, const Tell& tell) {
+  const std::string stem = journal_path.substr(0, journal_path.rfind('.'));
+  trace::FileLock lock(stem + ".lock");
+  bool is_done = false;
+  for (std::size_t seen = 0;;) {
+    if (!lock.try_lock(trace::FileLock::Kind::exclusive) && !lock.is_refused()) {
+      tell(journal_path + ": another process is at work");
+      return true;
+    }
+    Journal journal(folder, journal_path);
+    Uploader uploader(journal, folder, stem + ".problem", options_of(arguments), tell);
+    is_done = uploader.work();
+    seen = journal.uploads().size();
+    lock.unlock();
+    journal.read();
+    if (journal.uploads().size() == seen) return is_done;
+  }
+}
+
+int resume(const Arguments& arguments, const Tell& tell) {
+  std::vector<std::string> journals = journals_in(arguments.resume);
+  if (!arguments.host.empty()) journals = {trace::journal_path(arguments.resume, arguments.host)};
+  if (journals.empty()) {
+    std::cout << arguments.resume << ": no uploads are queued there\n";
+    return exit_ok;
+  }
+  bool ok = true;
+  for (const std::string& journal : journals) {
+    ok = work_off(arguments.resume, journal, arguments, tell) && ok;
+  }
+  return ok ? exit_ok : exit_bad_data;
+}
+
+// A folder stands for its traces.
+std::vector<fs::path> files_of(const std::vector<std::string>& inputs) {
+  std::vector<fs::path> files;
+  for (const std::string& input : inputs) {
+    if (!fs::is_directory(input)) {
+      files.push_back(fs::absolute(input));
+      continue;
+    }
+    for (const fs::directory_entry& entry : fs::directory_iterator(input)) {
+      const std::string name = entry.path().filename().string();
+      const bool is_trace = name.ends_with(".json") || name.ends_with(".json.gz");
+      if (is_trace && !name.starts_with('.')) files.push_back(fs::absolute(entry.path()));
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+int upload_by_hand(const Arguments& arguments, const Tell& tell) {
+  std::set<std::string> folders;
+  const std::vector<fs::path> files = files_of(arguments.files);
+  for (const fs::path& file : files) {
+    const config::RemoteTarget target =
+        config::remote_target(arguments.to, {}, file.filename().string());
+    if (!target.problem.empty()) {
+      say("--to: " + arguments.to + ": " + target.problem);
+      return exit_usage;
+    }
+    if (files.size() > 1 && arguments.to.ends_with(file.extension().string())) {
+      say("--to: " + arguments.to + ": one name for several files: end it with /");
+      return exit_usage;
+    }
+    const std::string folder = file.parent_path().string();
+    trace::JsonObject record;
+    record.add("queue", trace::new_upload_id()).add("file", file.filename().string());
+    if (target.words.empty()) {
+      record.add("target", target.place);
+    } else {
+      record.add("words", target.words);
+    }
+    const std::string journal = trace::journal_path(folder, this_host());
+    const std::string problem = trace::append_record(journal, record.add("kind", "hand"));
+    if (!problem.empty()) throw std::runtime_error("upload: " + problem);
+    folders.insert(folder);
+  }
+  bool ok = true;
+  Arguments allowed = arguments;
+  allowed.allow_commands = true;  // named just now
+  for (const std::string& folder : folders) {
+    ok = work_off(folder, trace::journal_path(folder, this_host()), allowed, tell) && ok;
+  }
+  return ok ? exit_ok : exit_bad_data;
+}
+
+int upload(const Arguments& arguments) {
+  const int ways = (arguments.files.empty() ? 0 : 1) + (arguments.resume.empty() ? 0 : 1) +
+                   (arguments.status.empty() ? 0 : 1);
+  if (ways != 1 || arguments.files.empty() != arguments.to.empty()) {
+    say("give FILE... --to TARGET, --resume FOLDER, or --status FOLDER: see --help");
+    return exit_usage;
+  }
+  // Beside a job its output is nobody's, and the job's CPUs are the job's.
+  if (arguments.beside_job) setpriority(PRIO_PROCESS, 0, 10);
+  const Tell tell = [](const std::string& line) { std::cout << line << std::endl; };
+  if (!arguments.status.empty()) return print_status(arguments.status) ? exit_ok : exit_bad_data;
+  if (!arguments.resume.empty()) return resume(arguments, tell);
+  return upload_by_hand(arguments, tell);
+}
+
+void add_options(CLI::App& app, Arguments& arguments) {
+  app.add_option("files", arguments.files, "Files, or folders of traces")->check(CLI::ExistingPath);
+  app.add_option("--to", arguments.to,
+                 "s3://bucket/prefix/, /folder/ or exec:COMMAND {}; the files' names are added");
+  app.add_option("--resume", arguments.resume,
+                 "Upload what a run has queued in the folder of its traces, and is not there yet")
+      ->check(CLI::ExistingDirectory);
+  app.add_option("--status", arguments.status, "Say what is uploaded and what waits")
+      ->check(CLI::ExistingDirectory);
+  app.add_option("--patience", arguments.patience, "How long to try again while none succeeds")
+      ->capture_default_str();
+  app.add_flag("--allow-commands", arguments.allow_commands,
+               "With --resume: run the commands that the queue names (output.remote: exec:...)");
+  app.add_option("--multipart-from", arguments.multipart_from, "Files of this size go in parts")
+      ->capture_default_str();
+  app.add_option("--part-size", arguments.part_size, "Size of a part, at least 5MiB")
+      ->capture_default_str();
+  app.add_option("--host", arguments.host, "Only what this host has queued");
+  app.add_flag("--beside-job", arguments.beside_job)->group("");
+  app.footer(
+      "Endpoint, region and credentials: AWS_ENDPOINT_URL(_S3), AWS_REGION, AWS_ACCESS_KEY_ID, …,\n"
+      "AWS_PROFILE in ~/.aws/credentials and ~/.aws/config, a container's or machine's own.\n"
+      "Exits with 1 while files wait; what is there whole is never sent again.\n"
+      "examples:\n"
+      "  traceagent upload my-run/traces --to s3://traces/my-run/\n"
+      "  traceagent upload --resume my-run/traces\n"
+      "  traceagent upload --status my-run/traces\n"
+      "  traceagent upload node0.json.gz --to 'exec:rclone copy {} store:traces'");
+}
+
+}  // namespace
+
+}  // namespace traceagent::tools
+
+int main(int argc, char** argv) {
+  using namespace traceagent::tools;
+  const PlainOutput output(std::cout);
+  const PlainOutput errors(std::cerr);
+  std::signal(SIGPIPE, SIG_IGN);
+  CLI::App app("Upload trace files, and go on with what was interrupted", "traceagent upload");
+  Arguments arguments;
+  int exit_code = exit_ok;
+  add_options(app, arguments);
+  curl_global_init(CURL_GLOBAL_DEFAULT);
+  app.callback([&] { exit_code = upload(arguments); });
+  return parse_and_run(app, argc, argv, exit_code);
+}

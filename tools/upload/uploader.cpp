@@ -1,0 +1,184 @@
+#include "tools/upload/uploader.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <map>
+#include <random>
+#include <thread>
+
+#include "agent/trace/upload_journal.hpp"
+#include "tools/upload/kept_files.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Outcome = Delivery::Outcome;
+using std::chrono::milliseconds;
+constexpr auto look_period = milliseconds(100);
+constexpr auto longest_idle = std::chrono::seconds(2);
+constexpr auto first_pause = milliseconds(200);
+constexpr auto longest_pause = std::chrono::seconds(30);
+
+// Half of it to all of it: many nodes that were refused at once do not come back at once.
+std::chrono::nanoseconds with_jitter(std::chrono::nanoseconds pause) {
+  thread_local std::minstd_rand random(std::random_device{}());
+  std::uniform_int_distribution<std::int64_t> choose(pause.count() / 2, pause.count());
+  return std::chrono::nanoseconds(choose(random));
+}
+
+}  // namespace
+
+std::size_t pending_in(const Journal& journal) {
+  const auto& uploads = journal.uploads();
+  return static_cast<std::size_t>(
+      std::count_if(uploads.begin(), uploads.end(),
+                    [](const auto& each) { return each.is_pending() && !each.is_replaced; }));
+}
+
+Uploader::Uploader(Journal& journal, std::string folder, std::string problem_path,
+                   const UploaderOptions& options, Tell tell)
+    : journal_(journal),
+      folder_(std::move(folder)),
+      problem_path_(std::move(problem_path)),
+      options_(options),
+      tell_(std::move(tell)),
+      s3_(options.sizes) {}
+
+// What was tried least, so that one bad file keeps none of the others.
+Upload* Uploader::next() {
+  Upload* best = nullptr;
+  for (Upload& upload : journal_.uploads()) {
+    if (!upload.is_pending() || upload.is_refused) continue;
+    if (upload.is_replaced) {
+      give_up(upload, "queued again");
+    } else if (best == nullptr || upload.attempts < best->attempts) {
+      best = &upload;
+    }
+  }
+  return best;
+}
+
+bool Uploader::work() {
+  last_success_ = idle_since_ = Clock::now();
+  for (;;) {
+    journal_.read();
+    keep_few();
+    Upload* const upload = next();
+    if (upload == nullptr) {
+      if (!may_wait_for_more()) break;
+      std::this_thread::sleep_for(look_period);
+      continue;
+    }
+    handle(*upload);
+    idle_since_ = Clock::now();
+    if (pause_.count() == 0) continue;
+    if (Clock::now() - last_success_ > options_.patience) break;
+    std::this_thread::sleep_for(with_jitter(pause_));
+  }
+  keep_few();
+  const bool is_done = pending_in(journal_) == 0;
+  if (is_done) write_problem({});
+  return is_done;
+}
+
+bool Uploader::may_wait_for_more() {
+  return options_.beside_job && !all_runs_ended() && Clock::now() - idle_since_ < longest_idle;
+}
+
+bool Uploader::all_runs_ended() const {
+  const auto& uploads = journal_.uploads();
+  return std::all_of(uploads.begin(), uploads.end(),
+                     [&](const Upload& each) { return journal_.has_ended(each.run); });
+}
+
+void Uploader::handle(Upload& upload) {
+  ++upload.attempts;
+  Delivery delivery;
+  try {
+    delivery = deliver(upload);
+  } catch (const std::exception& error) {
+    delivery = {Outcome::later, error.what()};
+  }
+  settle(upload, delivery);
+}
+
+Delivery Uploader::deliver(Upload& upload) {
+  const std::string path = journal_.path_of(upload);
+  struct stat facts {};
+  if (lstat(path.c_str(), &facts) != 0 && errno == ENOENT) {
+    if (upload.target.starts_with("s3://")) s3_.abandon(upload);
+    return {Outcome::gone, "the file is not there any more"};
+  }
+  if (!upload.words.empty()) {
+    if (options_.allow_commands) return run_command(upload, path);
+    return {Outcome::refused,
+            "a command: see it in " + journal_.path() + ", then add --allow-commands"};
+  }
+  if (!upload.target.starts_with("s3://")) return copy_to_folder(upload, path);
+  return s3_.deliver(upload, path,
+                     [this](const trace::JsonObject& record) { journal_.append(record, true); });
+}
+
+void Uploader::settle(Upload& upload, const Delivery& delivery) {
+  const std::string from_to = upload.file + " -> " + upload.where();
+  if (delivery.outcome == Outcome::done) {
+    trace::JsonObject record;
+    record.add("done", upload.id).add("bytes", upload.bytes).add("sha256", upload.sha256);
+    if (!delivery.what.empty()) record.add("etag", delivery.what);
+    journal_.append(record, true);  // the file may be removed next
+    upload.is_done = true;
+    last_success_ = Clock::now();
+    pause_ = {};
+    tell_(from_to);
+    return;
+  }
+  if (delivery.outcome == Outcome::gone) return give_up(upload, delivery.what);
+  upload.is_refused = delivery.outcome == Outcome::refused;
+  write_problem(from_to + ": " + delivery.what + ": " + std::to_string(pending_in(journal_)) +
+                " files wait: traceagent upload --resume " + folder_);
+  tell_(from_to + ": " + delivery.what + (upload.is_refused ? "" : ": tried again"));
+  if (upload.is_refused) return;
+  pause_ = std::clamp<std::chrono::nanoseconds>(pause_ * 2, first_pause, longest_pause);
+}
+
+void Uploader::give_up(Upload& upload, const std::string& why) {
+  journal_.append(trace::JsonObject().add("gone", upload.id).add("why", why), false);
+  upload.is_gone = true;
+  if (!upload.is_replaced) tell_(upload.file + ": " + why);
+}
+
+// One line, or none: the agent reads it out at the end of the job.
+void Uploader::write_problem(const std::string& line) {
+  if (line.empty()) {
+    unlink(problem_path_.c_str());
+    return;
+  }
+  const std::string temporary = problem_path_ + ".new";
+  std::ofstream(temporary) << line << "\n";
+  if (rename(temporary.c_str(), problem_path_.c_str()) != 0) unlink(temporary.c_str());
+}
+
+void Uploader::keep_few() {
+  const std::vector<Upload*> removable = files_to_remove(journal_);
+  if (removable.empty()) return;
+  // Not while a merge reads them. Without locks we never know: then they stay until all is over.
+  trace::FileLock lock(trace::keep_lock_path(folder_));
+  const bool has_lock = lock.try_lock(trace::FileLock::Kind::exclusive);
+  for (Upload* upload : removable) {
+    if (has_lock || (lock.is_refused() && journal_.has_ended(upload->run))) remove(*upload);
+  }
+}
+
+void Uploader::remove(Upload& upload) {
+  if (unlink(journal_.path_of(upload).c_str()) != 0 && errno != ENOENT) return;
+  journal_.append(trace::JsonObject().add("removed", upload.id), false);
+  upload.is_removed = true;
+}
+
+}  // namespace traceagent::tools

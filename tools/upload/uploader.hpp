@@ -1,0 +1,55 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "tools/upload/journal.hpp"
+#include "tools/upload/s3.hpp"
+
+namespace traceagent::tools {
+
+struct UploaderOptions {
+  std::chrono::nanoseconds patience = std::chrono::hours(1);  // while nothing succeeds
+  PartSizes sizes;
+  bool beside_job = false;      // waits a little for more to do; says nothing
+  bool allow_commands = false;  // exec: targets
+};
+
+// One line of what happened to a file.
+using Tell = std::function<void(const std::string&)>;
+
+// Works off one journal. The caller has its lock.
+class Uploader {
+ public:
+  Uploader(Journal& journal, std::string folder, std::string problem_path,
+           const UploaderOptions& options, Tell tell);
+
+  // Until nothing is left to be tried, or patience is over. True if nothing is pending.
+  bool work();
+
+ private:
+  Upload* next();
+  void handle(Upload& upload);
+  Delivery deliver(Upload& upload);
+  void settle(Upload& upload, const Delivery& delivery);
+  void give_up(Upload& upload, const std::string& why);
+  void keep_few();
+  void remove(Upload& upload);
+  bool may_wait_for_more();
+  bool all_runs_ended() const;
+  void write_problem(const std::string& line);
+
+  Journal& journal_;
+  const std::string folder_, problem_path_;
+  const UploaderOptions options_;
+  const Tell tell_;
+  S3 s3_;
+  std::size_t kept_at_ = 0;
+  std::chrono::nanoseconds pause_{};
+  std::chrono::steady_clock::time_point last_success_, idle_since_;
+};
+
+// Records that are neither uploaded nor gone, by the journal.
+std::size_t pending_in(const Journal& journal);
+
+}  // namespace traceagent::tools
