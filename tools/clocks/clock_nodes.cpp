@@ -1,12 +1,14 @@
 #include "tools/clocks/clock_nodes.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 #include <map>
 #include <string_view>
 
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/merge_input.hpp"
+#include "agent/trace/process_ids.hpp"
+#include "tools/import/exact_time.hpp"
 
 namespace traceagent::tools {
 
@@ -45,15 +47,17 @@ std::optional<Placed> own_node(const trace::TraceHeader& header) {
 
 struct Mark {
   std::int64_t rank = 0;
-  double microseconds = 0;
+  std::int64_t ns = 0;
 };
 
 // In a file that Composer has merged the times are those of the lowest rank's clock already.
 void take_lower(std::string_view line, std::optional<Mark>& mark) {
   const auto value = trace::member(trace::member(line, "args").value_or(""), "value");
-  const std::int64_t rank = trace::integer_member(line, "pid").value_or(0);
-  if (value && (!mark || rank < mark->rank)) {
-    mark = Mark{rank, std::strtod(std::string(*value).c_str(), nullptr)};
+  // Exact: a double of today's microseconds is a hundred nanoseconds off.
+  const auto time = parse_microseconds(value.value_or(""));
+  const std::int64_t rank = trace::rank_of_pid(trace::integer_member(line, "pid").value_or(0));
+  if (time && (!mark || rank < mark->rank)) {
+    mark = Mark{rank, time->rounded_ns()};
   }
 }
 
@@ -72,14 +76,15 @@ std::optional<BarrierMark> barrier_of(const std::string& path) {
       take_lower(line.text, bound);
     }
   }
-  const auto is_fit = [](const std::optional<Mark>& mark, double most_us) {
-    return mark && mark->microseconds >= 0 && mark->microseconds < most_us;
+  const auto is_fit = [](const std::optional<Mark>& mark, std::int64_t most_ns) {
+    return mark && mark->ns >= 0 && mark->ns < most_ns;
   };
-  if (!is_fit(at, 9e15) || !is_fit(bound, 1e12) || at->rank != bound->rank) {
+  constexpr std::int64_t most_bound_ns = 1'000'000'000'000'000;
+  if (!is_fit(at, std::numeric_limits<std::int64_t>::max()) || !is_fit(bound, most_bound_ns) ||
+      at->rank != bound->rank) {
     return std::nullopt;
   }
-  return BarrierMark{at->rank, std::llround(at->microseconds * 1000.0),
-                     std::llround(bound->microseconds * 1000.0)};
+  return BarrierMark{at->rank, at->ns, bound->ns};
 }
 
 void find_barrier(ClockNode& node) {
