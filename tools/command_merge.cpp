@@ -1,15 +1,19 @@
-#include <unistd.h>
-
-#include <cstdio>
+#include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <iostream>
+#include <map>
 #include <memory>
+#include <optional>
 
 #include "agent/trace/merge.hpp"
 #include "tools/clocks/align_options.hpp"
 #include "tools/command_line.hpp"
 #include "tools/foreign_inputs.hpp"
-#include "tools/losses.hpp"
+#include "tools/merge_choice.hpp"
+#include "tools/merge_outputs.hpp"
+#include "tools/merge_report.hpp"
+#include "tools/progress_bar.hpp"
 #include "tools/temporary_files.hpp"
 #include "tools/trace_files.hpp"
 #include "tools/unfinished_ranks.hpp"
@@ -20,86 +24,176 @@ namespace {
 
 struct MergeArguments {
   std::vector<std::string> inputs;
-  std::string output = "merged.json";
+  FolderOptions folders;
+  std::string output;  // empty: the usual name
+  bool per_node = false;
   bool force = false;
   bool mix_runs = false;
   bool gzip = false;
   int level = 1;
+  ChoiceOptions choice;
   ForeignOptions foreign;
   AlignOptions align = {};
 };
 
-bool show_progress(std::uint64_t done, std::uint64_t total) {
-  std::fprintf(stderr, "\r%3.0f %%",
-               total == 0 ? 100.0 : 100.0 * static_cast<double>(done) / static_cast<double>(total));
-  return true;
+constexpr char usual_name[] = "merged.json";
+
+// One call of the command.
+class MergeCommand {
+ public:
+  explicit MergeCommand(const MergeArguments& arguments) : arguments_(arguments) {}
+
+  int run();
+
+ private:
+  [[nodiscard]] std::function<bool(std::uint64_t, std::uint64_t)> progress();
+  // `output`: a template where there is one for each node.
+  bool merge_files(const std::vector<std::string>& files, const std::string& output);
+  bool merge_into(const MergeOutput& output, const Choice& choice);
+
+  const MergeArguments& arguments_;
+  trace::MergeOptions options_;
+  ProgressBar bar_;
+};
+
+std::uint64_t bytes_of(const std::vector<std::string>& files) {
+  std::uint64_t sum = 0;
+  for (const std::string& path : files) {
+    std::error_code error;
+    const std::uint64_t size = std::filesystem::file_size(path, error);
+    sum += error ? 0 : size;
+  }
+  return sum;
 }
 
-// True when nothing is wrong with it.
-bool print_input(const trace::MergedInput& input) {
-  if (!input.problem.empty()) {
-    say(input.problem);
-    return false;
+// A file with its rank, as in --rank FILE=N.
+std::map<std::string, std::int64_t> ranks_of_files(const std::vector<std::string>& words) {
+  std::map<std::string, std::int64_t> ranks;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.rfind('=');
+    if (equals != std::string::npos) {
+      ranks[word.substr(0, equals)] = parse_ranks(word.substr(equals + 1)).front().first;
+    }
   }
-  if (!input.left_out.empty()) {
-    std::cout << "left out: " << input.path << ": " << input.left_out << "\n";
-  }
-  return true;
+  return ranks;
 }
 
-int print_report(const trace::MergeReport& report, const TraceFiles& files,
-                 const ForeignInputs& foreign, const std::string& output) {
-  bool ok = files.problems.empty() && report.problem.empty();
+std::function<bool(std::uint64_t, std::uint64_t)> MergeCommand::progress() {
+  return [this, before = std::uint64_t{0}](std::uint64_t done, std::uint64_t) mutable {
+    bar_.add(done - std::min(before, done));
+    before = done;
+    return true;
+  };
+}
+
+int MergeCommand::run() {
+  NodeTemplate output{arguments_.output.empty() ? usual_name : arguments_.output};
+  if (arguments_.per_node) {
+    output = node_template(arguments_.output, arguments_.gzip);
+  }
+  if (!output.problem.empty()) {
+    say(output.problem);
+    return exit_usage;
+  }
+  const TraceFiles files = trace_files(arguments_.inputs, arguments_.folders);
   for (const std::string& problem : files.problems) {
     say(problem);
   }
-  ok = foreign.print() && ok;
-  for (const trace::MergedInput& input : report.inputs) {
-    ok = print_input(input) && ok;
-  }
-  if (!report.problem.empty()) {
-    say(report.problem);
+  ForeignOptions foreign_options = arguments_.foreign;
+  foreign_options.ranks = ranks_of_files(arguments_.choice.ranks);
+  bar_.expect(bytes_of(files.paths) + bytes_of(files.foreign));
+  const ForeignInputs foreign(files, foreign_options, output.text, progress());
+  bar_.clear();
+  const bool is_fine = foreign.print() && files.problems.empty();
+  if (foreign.is_refused()) {
     return exit_bad_data;
   }
-  std::cout << output << ": " << in_words(report.ranks.size(), "rank") << ", "
-            << in_words(report.events, "event") << losses_in_words(report) << ", "
-            << in_words(report.output_bytes, "byte") << "\n";
-  for (const std::int64_t rank : report.missing_ranks) {
-    std::cout << "missing: rank " << rank << "\n";
-  }
-  return ok ? exit_ok : exit_bad_data;
+  return merge_files(foreign.paths(), output.text) && is_fine ? exit_ok : exit_bad_data;
 }
 
-int merge_files(const MergeArguments& arguments) {
-  const TraceFiles files = trace_files(arguments.inputs);
-  trace::MergeOptions options;
-  options.gzip = arguments.gzip || arguments.output.ends_with(".gz");
-  options.gzip_level = arguments.level;
-  options.overwrite = arguments.force;
-  options.mix_runs = arguments.mix_runs;
-  options.unfinished = unfinished_ranks(files.paths);
-  const bool watched = isatty(STDERR_FILENO) == 1;
-  if (watched) {
-    options.progress = show_progress;
+// Our own files, and those that have become such.
+bool MergeCommand::merge_files(const std::vector<std::string>& files, const std::string& output) {
+  const MergeOutputs outputs =
+      arguments_.per_node ? outputs_of_nodes(files, output) : MergeOutputs{{{output, files}}};
+  if (!outputs.problem.empty()) {
+    say(outputs.problem);
+    return false;
+  }
+  options_.gzip_level = arguments_.level;
+  options_.overwrite = arguments_.force;
+  options_.mix_runs = arguments_.mix_runs;
+  if (!put_clocks_together(files, arguments_.align, options_)) {
+    return false;
+  }
+  bar_.expect(bytes_of(files) * (1 + arguments_.choice.first_readings()));
+  const Choice choice = choice_of(arguments_.choice, files, options_.corrections,
+                                  [this](std::uint64_t bytes) { bar_.add(bytes); });
+  bool ok = true;
+  for (const MergeOutput& each : outputs.outputs) {
+    ok = merge_into(each, choice) && ok;
+  }
+  return ok;
+}
+
+bool MergeCommand::merge_into(const MergeOutput& output, const Choice& choice) {
+  trace::MergeOptions options = options_;
+  options.gzip = arguments_.gzip || output.path.ends_with(".gz");
+  options.unfinished = unfinished_ranks(output.inputs);
+  options.progress = progress();
+  std::optional<EventSelection> selection;
+  if (!arguments_.choice.is_everything()) {
+    selection.emplace(choice.rules, choice.asked, [this](std::uint64_t bytes) { bar_.add(bytes); });
+    options.selection = &*selection;
   }
   // Of merges that were killed.
-  remove_old_temporaries(std::filesystem::path(arguments.output).parent_path().string());
-  const ForeignInputs foreign(files, arguments.foreign, arguments.output, options.progress);
-  if (foreign.is_refused()) {
-    foreign.print();
-    return exit_bad_data;
-  }
-  if (!put_clocks_together(foreign.paths(), arguments.align, options)) {
-    return exit_bad_data;
-  }
-  const trace::MergeReport report = trace::merge(foreign.paths(), arguments.output, options);
-  if (watched) {
-    std::fprintf(stderr, "\r\033[K");
-  }
+  remove_old_temporaries(std::filesystem::path(output.path).parent_path().string());
+  const trace::MergeReport report = trace::merge(output.inputs, output.path, options);
+  bar_.clear();
   for (const trace::Unfinished& process : options.unfinished) {
     std::cout << "missing: " << process.who << " " << process.why << "\n";
   }
-  return print_report(report, files, foreign, arguments.output);
+  const bool ok = print_report(report, output.path);
+  if (selection && report.problem.empty()) {
+    print_selection(selection->counts());
+    if (report.events == 0) {
+      std::cout << emptiness_in_words(choice, selection->counts()) << "\n";
+    }
+  }
+  return ok;
+}
+
+void add_input_options(CLI::App& command, MergeArguments& arguments) {
+  command
+      .add_option("inputs", arguments.inputs,
+                  "Files that TraceAgent or others (PyTorch, Composer, ...) wrote, or folders of "
+                  "them; in any order")
+      ->required()
+      ->check(CLI::ExistingPath);
+  command.add_flag("-r,--recursive", arguments.folders.recursive,
+                   "Enter the folders within folders too, but for hidden ones and links");
+  command
+      .add_option("--suffix", arguments.folders.suffixes,
+                  "Of folders, only files whose names end in one of these; may be given again")
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->capture_default_str();
+}
+
+void add_output_options(CLI::App& command, MergeArguments& arguments) {
+  CLI::Option* const output = command.add_option(
+      "-o,--output", arguments.output,
+      "The file to write [merged.json]; .gz compresses it. With --per-node a folder [.], or a name "
+      "with {node_rank}");
+  output->type_name("FILE");
+  command.add_flag("--per-node", arguments.per_node,
+                   "One file for each node, node{node_rank}.json, not one for all");
+  command.add_flag("--force", arguments.force, "Replace the output if it exists");
+  command.add_flag("--mix-runs", arguments.mix_runs, "Join files of different runs all the same");
+  command.add_flag("--gzip", arguments.gzip, "Compress whatever the output's name is");
+  command.add_option("--level", arguments.level, "Compression, 1 (fast) to 9 (small)")
+      ->check(CLI::Range(1, 9))
+      ->capture_default_str();
 }
 
 }  // namespace
@@ -108,30 +202,29 @@ void add_merge_command(CLI::App& app, int& exit_code) {
   CLI::App* const command =
       app.add_subcommand("merge", "Join trace files of ranks, cycles and nodes into one");
   const auto arguments = std::make_shared<MergeArguments>();
-  command
-      ->add_option(
-          "inputs", arguments->inputs,
-          "Files that TraceAgent or others (PyTorch, Composer, ...) wrote, or folders of them")
-      ->required()
-      ->check(CLI::ExistingPath);
-  command->add_option("-o,--output", arguments->output, "The file to write; .gz compresses it")
-      ->capture_default_str();
-  command->add_flag("--force", arguments->force, "Replace the output if it exists");
-  command->add_flag("--mix-runs", arguments->mix_runs, "Join files of different runs all the same");
-  command->add_flag("--gzip", arguments->gzip, "Compress whatever the output's name is");
-  command->add_option("--level", arguments->level, "Compression, 1 (fast) to 9 (small)")
-      ->check(CLI::Range(1, 9))
-      ->capture_default_str();
+  add_input_options(*command, *arguments);
+  add_output_options(*command, *arguments);
+  add_choice_options(*command, arguments->choice);
   add_foreign_options(*command, arguments->foreign);
   add_align_options(*command, arguments->align);
   command->footer(
       "Exits with 1 when an input was cut, unreadable or no trace; what could be read is merged.\n"
       "Files of different runs are refused, unless --mix-runs.\n"
+      "An event overlaps a window that it only touches. Metadata events are always kept. An arrow\n"
+      "stays where the slices at both its ends do. With --clip a counter begins with its last "
+      "value\n"
+      "before the window.\n"
       "examples:\n"
       "  traceagent merge my-run/traces\n"
       "  traceagent merge node0.json node1.json -o all.json.gz --force\n"
+      "  traceagent merge my-run/traces -o steps.json --steps 20 22 --rank 0,3-7\n"
+      "  traceagent merge my-run/traces -o end.json --time -500ms end --clip\n"
+      "  traceagent merge -r runs/7 --per-node -o merged --category kernel,nccl\n"
       "  traceagent merge node*.json --align collectives");
-  command->callback([arguments, &exit_code] { exit_code = merge_files(*arguments); });
+  command->callback([arguments, &exit_code] {
+    check_choice(arguments->choice);
+    exit_code = MergeCommand(*arguments).run();
+  });
 }
 
 }  // namespace traceagent::tools

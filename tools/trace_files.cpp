@@ -12,27 +12,52 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool is_trace_name(const std::string& name) {
-  return !name.starts_with('.') && (name.ends_with(".json") || name.ends_with(".json.gz"));
+bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
+
+bool has_suffix(const fs::path& path, const std::vector<std::string>& suffixes) {
+  const std::string name = path.filename().string();
+  return std::any_of(suffixes.begin(), suffixes.end(),
+                     [&](const std::string& suffix) { return name.ends_with(suffix); });
 }
 
-void add_folder(const std::string& folder, TraceFiles& files) {
-  std::error_code error;
+// Folders that are links are not entered: they may lead round in a circle.
+std::vector<std::string> files_of(const std::string& folder, const FolderOptions& options,
+                                  std::error_code& error) {
   std::vector<std::string> found;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+  fs::recursive_directory_iterator at(folder, error);
+  for (const fs::recursive_directory_iterator end; !error && at != end; at.increment(error)) {
     std::error_code ignored;
-    if (is_trace_name(at->path().filename().string()) && at->is_regular_file(ignored)) {
-      found.push_back(at->path().string());
+    const fs::path& path = at->path();
+    if (at->is_directory(ignored) && (!options.recursive || is_hidden(path))) {
+      at.disable_recursion_pending();
+    } else if (!is_hidden(path) && has_suffix(path, options.suffixes) &&
+               at->is_regular_file(ignored)) {
+      found.push_back(path.string());
     }
   }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::string list_of(const std::vector<std::string>& suffixes) {
+  std::string list;
+  for (const std::string& suffix : suffixes) {
+    list += (list.empty() ? "*" : " or *") + suffix;
+  }
+  return list;
+}
+
+void add_folder(const std::string& folder, const FolderOptions& options, TraceFiles& files) {
+  std::error_code error;
+  const std::vector<std::string> found = files_of(folder, options, error);
   if (error) {
     files.problems.push_back("cannot read a folder: " + folder + ": " + error.message() +
                              ": give one that this user may read");
   } else if (found.empty()) {
-    files.problems.push_back("no trace: " + folder +
-                             ": give a folder that holds *.json or *.json.gz");
+    files.problems.push_back("no trace: " + folder + ": give a folder that holds " +
+                             list_of(options.suffixes) +
+                             (options.recursive ? "" : ", or --recursive for those within it"));
   }
-  std::sort(found.begin(), found.end());
   for (const std::string& path : found) {
     (is_own_trace(path) ? files.paths : files.foreign).push_back(path);
   }
@@ -54,12 +79,13 @@ bool is_own_trace(const std::string& path) {
   return std::string_view(text, size) == begin.substr(0, size);
 }
 
-TraceFiles trace_files(const std::vector<std::string>& files_and_folders) {
+TraceFiles trace_files(const std::vector<std::string>& files_and_folders,
+                       const FolderOptions& options) {
   TraceFiles files;
   for (const std::string& path : files_and_folders) {
     std::error_code ignored;
     if (fs::is_directory(path, ignored)) {
-      add_folder(path, files);
+      add_folder(path, options, files);
     } else {
       files.paths.push_back(path);
     }

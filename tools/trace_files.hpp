@@ -11,11 +11,17 @@ struct TraceFiles {
   std::vector<std::string> problems;  // one line each
 };
 
+// Which files of a folder are looked at; none that are hidden.
+struct FolderOptions {
+  bool recursive = false;                                     // the folders within it too
+  std::vector<std::string> suffixes = {".json", ".json.gz"};  // the ends of their names
+};
+
 // Whether it begins as our traces do; it may be cut, or cut off there.
 bool is_own_trace(const std::string& path);
 
-// Files as they are named; of a folder, those of its files *.json and *.json.gz that are not hidden
-// and begin as our traces do.
-TraceFiles trace_files(const std::vector<std::string>& files_and_folders);
+// Files as they are named; of a folder, those that `options` allow.
+TraceFiles trace_files(const std::vector<std::string>& files_and_folders,
+                       const FolderOptions& options = {});
 
 }  // namespace traceagent::tools

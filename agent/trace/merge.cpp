@@ -104,6 +104,10 @@ void Merger::write_metadata_events() {
     }
   }
   for (const std::string& line : options_.metadata_events) {
+    const std::int64_t rank = rank_of_pid(integer_member(line, "pid").value_or(0));
+    if (!std::binary_search(report_.ranks.begin(), report_.ranks.end(), rank)) {
+      continue;
+    }
     lines_.write_metadata_event(line);
   }
   // From here on by time, so that the cycles of a rank stand in the order in which they happened.

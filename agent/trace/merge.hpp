@@ -31,7 +31,8 @@ struct MergeOptions {
   JsonObject metadata = {};                      // what the caller adds to "traceagent"
   // By path; what is not here stays on its own clock. Times in the inputs' "traceagent" stay too.
   std::map<std::string, ClockCorrection> corrections = {};
-  std::vector<std::string> metadata_events = {};  // lines of the caller's own, behind the inputs'
+  std::vector<std::string> metadata_events =
+      {};  // lines of the caller's own, behind the inputs'; those of their ranks
   // Called now and then with the bytes of the inputs that were read and their sum; false gives up.
   std::function<bool(std::uint64_t done, std::uint64_t total)> progress = {};
 };

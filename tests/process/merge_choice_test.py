@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""What `traceagent merge` makes of --time, --steps, --clip, --rank and --category, on made files with slices,
+arrows, counters and pairs of all kinds, against a model (merge_model.py); and cases by hand."""
+import gzip
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+
+import merge_model
+from merge_model import File, Maker, Rules
+from places import BUILD, need
+
+TRACEAGENT = need(BUILD / "bin/traceagent", "the tool")
+BASE = 1_700_000_000_000_000_000
+failures = []
+
+
+def check(condition, what):
+    if not condition:
+        failures.append(what)
+        print(f"FAILED: {what}")
+
+
+def merge(*words, code=0, zone="UTC"):
+    variables = {key: value for key, value in os.environ.items() if not key.startswith("TRACEAGENT_")}
+    result = subprocess.run([str(word) for word in (TRACEAGENT, "merge", *words)], capture_output=True, text=True,
+                            env=variables | {"TZ": zone}, stdin=subprocess.DEVNULL, timeout=60)
+    check(result.returncode == code and "terminate" not in result.stderr, f"merge {words}: {result}")
+    return result
+
+
+def document_of(path):
+    text = path.read_bytes()
+    return json.loads(gzip.decompress(text) if path.suffix == ".gz" else text)
+
+
+def made_files(folder, seed):
+    makers = [(0, 0, BASE), (1, 0, BASE + 1_500), (4, 1, BASE + 33_333), (12, 1, BASE - 7_000)]
+    files = []
+    for rank, node, base in makers:
+        events = Maker(seed * 100 + rank, rank).make()
+        compress = gzip.compress if rank == 1 else None
+        files.append(File(folder / f"r{rank}.json{'.gz' if compress else ''}", rank, base, events, node))
+        files[-1].write(compress)
+    return files
+
+
+def compare(folder, files, inputs, rules, words, what):
+    output = folder / "out.json"
+    result = merge(*inputs, "-o", output, "--force", "--mix-runs", *words)
+    document = document_of(output)
+    expected, left_out = merge_model.chosen(files, rules)
+    got = merge_model.rows_of(document)
+    first = next((pair for pair in zip(expected, got) if pair[0] != pair[1]), None)
+    check(got == expected, f"{what} {words}: {len(got)} events, not {len(expected)}; first difference {first}")
+    told = dict(document["traceagent"].get("left_out", {}))
+    told.pop("clipped", None)
+    check(told == left_out, f"{what} {words}: left out {told}, not {left_out}")
+    check(document["complete"], f"{what}: complete")
+    check(sum(left_out.values()) == 0 or f"left out: {sum(left_out.values())} event" in result.stdout, result.stdout)
+    return document
+
+
+def random_rules(chance):
+    """(Rules, words on the command line)"""
+    rules, words = Rules(), []
+    if chance.random() < 0.8:
+        begin = BASE + chance.randrange(-5_000, 90_000)
+        rules.window = (begin, begin + chance.randrange(0, 60_000))
+        rules.clip = chance.random() < 0.5
+        words += ["--time", *(f"{ns // 1000}.{ns % 1000:03d}" for ns in rules.window)]
+        words += ["--clip"] if rules.clip else []
+    if chance.random() < 0.4:
+        rules.categories = set(chance.sample(["kernel", "cuda_runtime", "a", "ac2g", "async"], 2))
+        words += ["--category", ",".join(sorted(rules.categories))]
+    if chance.random() < 0.3:
+        rules.ranks = {1, 4, 5, 6}
+        words += ["--rank", "1,4-6"]
+    return rules, words
+
+
+def test_against_the_model(folder, rounds):
+    for seed in range(rounds):
+        chance = random.Random(seed)
+        files = made_files(folder, seed)
+        inputs = [file.path for file in files]
+        rules, words = random_rules(chance)
+        compare(folder, files, inputs, rules, words, f"seed {seed}")
+        # The same of a file that all are merged into already.
+        merge(*inputs, "-o", folder / "all.json", "--force", "--mix-runs")
+        whole = document_of(folder / "all.json")
+        events = [event | {"ts": merge_model.ns_of(event["ts"])} |
+                  ({"dur": merge_model.ns_of(event["dur"])} if "dur" in event else {})
+                  for event in whole["traceEvents"] if event["ph"] != "M"]
+        joined = File(folder / "all.json", 0, whole["baseTimeNanoseconds"], events)
+        document = compare(folder, [joined], [joined.path], rules, words, f"merged, seed {seed}")
+        ranks = sorted({file.rank for file in files} & (rules.ranks or {file.rank for file in files}))
+        check(document["distributedInfo"]["ranks"] == ranks, f"ranks {document['distributedInfo']}")
+        names = [event["pid"] for event in document["traceEvents"] if event["name"] == "process_name"]
+        check(names == ranks, f"metadata events of {names}")
+
+
+def slices(folder, name, rank, times, node=0, category="c", extra=()):
+    """[(begin, end)] in microseconds become X events "e<begin>"."""
+    events = [{"ts": begin * 1000, "dur": (end - begin) * 1000, "ph": "X", "cat": category, "name": f"e{begin}",
+               "pid": rank, "tid": 1, "args": {}} for begin, end in times]
+    events = sorted([*events, *extra], key=lambda event: event["ts"])
+    return File(folder / name, rank, BASE, events, node).write()
+
+
+def names_and_times(path):
+    return [(e["name"], e["ts"], e.get("dur")) for e in document_of(path)["traceEvents"] if e["ph"] != "M"]
+
+
+def test_window_by_hand(folder):
+    path = slices(folder, "w.json", 0, [(0, 10), (0, 100), (10, 11), (20, 30), (29, 40), (30, 31), (31, 32)])
+    out = folder / "out.json"
+    whole = [("e0", 0, 10), ("e0", 0, 100), ("e10", 10, 1), ("e20", 20, 10), ("e29", 29, 11), ("e30", 30, 1)]
+    for words in (["+10us", "+30us"], ["1700000000000010", "1700000000000030.000"], ["-90us", "+30us"],
+                  ["2023-11-14T22:13:20.00001", "2023-11-14 22:13:20.00003Z"],
+                  ["22:13:20.00001", "22:13:20.00003"], ["2023-11-14T23:13:20.00001+01:00", "-70us"]):
+        merge(path, "-o", out, "--force", "--time", *words)
+        check(names_and_times(out) == whole, f"{words}: {names_and_times(out)}")
+    merge(path, "-o", out, "--force", "--time", "23:13:20.00001", "+30us", zone="Europe/Berlin")
+    check(names_and_times(out) == whole, f"local time: {names_and_times(out)}")
+    merge(path, "-o", out, "--force", "--time", "+10us", "+30us", "--clip")
+    cut = [("e0", 10, 0), ("e0", 10, 20), ("e10", 10, 1), ("e20", 20, 10), ("e29", 29, 1), ("e30", 30, 0)]
+    check(names_and_times(out) == cut, f"clip: {names_and_times(out)}")
+    about = document_of(out)
+    check(about["traceagent"]["left_out"] == {"time": 1, "clipped": 4}, str(about["traceagent"]["left_out"]))
+    check(about["selections"] == [{"time": ["+10us", "+30us"], "begin_ns": BASE + 10_000, "end_ns": BASE + 30_000,
+                                   "clip": True}], str(about["selections"]))
+    for words in (["+10us", "soon"], ["10us", "+30us"], ["+10", "+30us"], ["25:00", "end"], ["2023-13-01", "end"]):
+        check("not a time" in merge(path, "-o", out, "--force", "--time", *words, code=2).stderr, str(words))
+    merge(path, "-o", out, "--clip", code=2)
+
+
+def test_arrows_and_counters_by_hand(folder):
+    """Two launches and their kernels, the first before the window; a counter that changes before and in it."""
+    def point(ph, ts, tid, flow):
+        return {"ts": ts * 1000, "ph": ph, "id": flow, "cat": "ac2g", "name": "ac2g", "pid": 0, "tid": tid}
+
+    def counter(ts, value):
+        return {"ts": ts * 1000, "ph": "C", "name": "cpu", "pid": 0, "tid": 0, "args": {"%": value}}
+
+    extra = [point("s", 1, 1, 5), point("f", 50, 2, 5), point("s", 40, 1, 6), point("f", 60, 2, 6),
+             counter(2, 10), counter(3, 20), counter(45, 30)]
+    extra += [{"ts": begin * 1000, "dur": 5000, "ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 2,
+               "args": {}} for begin in (50, 60)]
+    path = slices(folder, "a.json", 0, [(1, 4), (40, 44)], category="cuda_runtime", extra=extra)
+    out = folder / "out.json"
+
+    def phases():
+        return [(e["ph"], e["ts"]) for e in document_of(out)["traceEvents"] if e["ph"] in "sfC"]
+    merge(path, "-o", out, "--force", "--time", "+29us", "end")
+    check(phases() == [("s", 40), ("C", 45), ("f", 60)], f"window: {phases()}")
+    merge(path, "-o", out, "--force", "--time", "+29us", "end", "--clip")
+    check(phases() == [("C", 30), ("s", 40), ("C", 45), ("f", 60)], f"clip: {phases()}")
+    merge(path, "-o", out, "--force", "--category", "kernel")
+    check(phases() == [], f"kernels alone: {phases()}")
+    merge(path, "-o", out, "--force", "--category", "kernel", "--category", "cuda_runtime")
+    check(phases() == [("s", 1), ("s", 40), ("f", 50), ("f", 60)], f"both ends: {phases()}")
+
+
+def test_steps_by_hand(folder):
+    """The window is that of the first rank to begin a step, up to the first that begins the other."""
+    paths = [slices(folder, f"s{rank}.json", rank, [(shift + at, shift + at + 5) for at in range(0, 50, 10)], extra=[
+        {"ts": (shift + step * 10) * 1000, "dur": 10_000, "ph": "X", "cat": "user_annotation",
+         "name": f"ProfilerStep#{step + 7}", "pid": rank, "tid": 4, "args": {}} for step in range(5)])
+        for rank, shift in ((0, 0), (1, 2))]
+    out = folder / "out.json"
+
+    def steps_in(*words):
+        merge(*paths, "-o", out, "--force", *words)
+        return [(name, ts) for name, ts, _ in names_and_times(out)]
+    expected = [("ProfilerStep#7", 0), ("ProfilerStep#7", 2), ("ProfilerStep#8", 10), ("ProfilerStep#8", 12)]
+    got = [row for row in steps_in("--steps", 8, 9) if row[0].startswith("Profiler")]
+    check(got == expected, f"step 8: {got}")
+    check(len(steps_in("--steps", 8, 9)) == 6, "and the slices of step 8")
+    check(len([row for row in steps_in("--steps", 10, 99) if row[0].startswith("e")]) == 4, "to the end")
+    check(len(steps_in("--steps", 8, 9, "--clip", "--rank", "1")) == 3, "of one rank, cut")
+    result = merge(*paths, "-o", out, "--force", "--steps", 20, 30)
+    check("no events: no step from 20 up to 30" in result.stdout and "11" in result.stdout, result.stdout)
+    check(not names_and_times(out) and document_of(out)["complete"], "an empty window")
+    check("step 8 alone give 8 9" in merge(*paths, "-o", out, "--steps", 8, 8, code=2).stderr, "8 8")
+
+
+def test_empty(folder):
+    path = slices(folder, "e.json", 0, [(0, 10), (20, 30)])
+    out = folder / "out.json"
+    result = merge(path, "-o", out, "--force", "--time", "+1s", "+2s")
+    lines = [line for line in result.stdout.splitlines() if line.startswith("no events: ")]
+    check(len(lines) == 1 and "(0.000030 s)" in lines[0] and "2023-11-14 22:13:21.000000000" in lines[0], str(lines))
+    document = document_of(out)
+    check(len(document["traceEvents"]) == 1 and document["traceagent"]["left_out"] == {"time": 2}, str(document))
+    merge(path, "-o", folder / "none.json", "--rank", "5", code=1)
+    check(not (folder / "none.json").exists(), "no file of no rank")
+    merge(path, "-o", out, "--rank", "5-3", code=2)
+
+
+def main():
+    rounds = int(os.environ.get("MERGE_ROUNDS", "12"))
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for test in (test_window_by_hand, test_arrows_and_counters_by_hand, test_steps_by_hand, test_empty):
+            test(folder)
+        test_against_the_model(folder, rounds)
+    print("ok" if not failures else f"{len(failures)} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,201 @@
+#include "tools/merge_choice.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <iterator>
+
+#include "agent/trace/json_text.hpp"
+#include "tools/selection/time_words.hpp"
+#include "tools/selection/trace_range.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+std::string escaped(const std::string& text) {
+  std::string result(trace::escaped_bound(text.size()), '\0');
+  const char* const end = trace::put_escaped(result.data(), text);
+  result.resize(static_cast<std::size_t>(end - result.data()));
+  return result;
+}
+
+std::string time_problem(const std::string& word) {
+  return parse_time(word) ? std::string()
+                          : "not a time: " + word +
+                                ": give +2s, -500ms, 14:03:05.2, 2026-11-21T14:03:05 or "
+                                "microseconds since the epoch";
+}
+
+std::string rank_problem(const std::string& list) {
+  const std::size_t equals = list.rfind('=');
+  if (equals == std::string::npos) {
+    return !parse_ranks(list).empty() ? std::string()
+                                      : "not a list of ranks: " + list + ": give one such as 0,3-7";
+  }
+  const auto rank = parse_ranks(list.substr(equals + 1));
+  const bool is_one = rank.size() == 1 && rank[0].first == rank[0].second;
+  return is_one ? std::string() : "not a rank: " + list + ": give one such as FILE=3";
+}
+
+bool needs_end(const std::vector<std::string>& words) {
+  return std::any_of(words.begin(), words.end(), [](const std::string& word) {
+    return parse_time(word)->kind == TimeWord::Kind::before_end;
+  });
+}
+
+std::string known_steps(const std::map<std::int64_t, std::int64_t>& steps, std::int64_t first) {
+  if (steps.empty()) {
+    return "the inputs hold no ProfilerStep# at all";
+  }
+  const auto behind = steps.lower_bound(first);
+  std::string words = "the nearest that the inputs hold:";
+  if (behind != steps.begin()) {
+    words += " " + std::to_string(std::prev(behind)->first);
+  }
+  return words + (behind != steps.end() ? " " + std::to_string(behind->first) : "");
+}
+
+void set_steps(const ChoiceOptions& options, const TraceRange& range, Choice& choice) {
+  const std::int64_t first = options.steps[0];
+  const std::int64_t last = options.steps[1];
+  choice.asked.add("steps", options.steps);
+  const auto from = range.steps.lower_bound(first);
+  if (from == range.steps.end() || from->first >= last) {
+    choice.rules.window = no_time;
+    choice.nothing = "no step from " + std::to_string(first) + " up to " + std::to_string(last) +
+                     ": " + known_steps(range.steps, first);
+    return;
+  }
+  choice.rules.window.begin_ns = from->second;
+  const auto behind = range.steps.lower_bound(last);
+  if (behind != range.steps.end()) {
+    choice.rules.window.end_ns = behind->second - 1;
+  }
+}
+
+void set_time(const ChoiceOptions& options, const TraceRange& range, Choice& choice) {
+  choice.asked.add("time", options.time);
+  const TimeWord begin = *parse_time(options.time[0]);
+  const TimeWord end = *parse_time(options.time[1]);
+  choice.rules.window.begin_ns = resolve(begin, range.begin_ns, range.end_ns);
+  choice.rules.window.end_ns = resolve(end, range.begin_ns, range.end_ns);
+}
+
+std::string seconds_between(std::int64_t begin_ns, std::int64_t end_ns) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.6f s", static_cast<double>(end_ns - begin_ns) * 1e-9);
+  return text.data();
+}
+
+}  // namespace
+
+bool ChoiceOptions::is_everything() const {
+  return !has_window() && categories.empty() &&
+         std::all_of(ranks.begin(), ranks.end(),
+                     [](const std::string& list) { return list.find('=') != std::string::npos; });
+}
+
+unsigned ChoiceOptions::first_readings() const {
+  return (has_window() || !categories.empty() ? 1U : 0U) +
+         (!steps.empty() || needs_end(time) ? 1U : 0U);
+}
+
+void add_choice_options(CLI::App& command, ChoiceOptions& options) {
+  CLI::Option* const time =
+      command
+          .add_option("--time", options.time,
+                      "Only what overlaps the time from START to END: +2s after the beginning, -3s "
+                      "before the end, begin, end, a local time such as 14:03:05.2 or "
+                      "2026-11-21T14:03:05, or microseconds since the epoch")
+          ->type_name("START END")
+          ->expected(2)
+          ->check(time_problem);
+  command
+      .add_option("--steps", options.steps,
+                  "Only what overlaps the time from the beginning of step FIRST to just before "
+                  "that of step LAST, each where the first rank begins it")
+      ->type_name("FIRST LAST")
+      ->expected(2)
+      ->excludes(time);
+  command.add_flag("--clip", options.clip,
+                   "Cut what crosses the edges of --time or --steps, which else is kept whole");
+  command
+      .add_option(
+          "--rank", options.ranks,
+          "Only these ranks, such as 0,3-7; or FILE=N: the rank of a file that others wrote and "
+          "that names none; may be given again")
+      ->type_name("LIST")
+      ->allow_extra_args(false)
+      ->check(rank_problem);
+  command
+      .add_option("--category", options.categories,
+                  "Only events of these categories, such as kernel,nccl; may be given again")
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+}
+
+void check_choice(const ChoiceOptions& options) {
+  if (options.clip && !options.has_window()) {
+    throw CLI::ValidationError("--clip", "needs --time or --steps");
+  }
+  if (!options.steps.empty() && options.steps[0] >= options.steps[1]) {
+    const std::string first = std::to_string(options.steps[0]);
+    throw CLI::ValidationError("--steps", "LAST is the first step that is left out: for step " +
+                                              first + " alone give " + first + " " +
+                                              std::to_string(options.steps[0] + 1));
+  }
+}
+
+Choice choice_of(const ChoiceOptions& options, const std::vector<std::string>& files,
+                 const std::map<std::string, trace::ClockCorrection>& corrections,
+                 const std::function<void(std::uint64_t)>& on_read) {
+  Choice choice;
+  choice.rules.clip = options.clip;
+  for (const std::string& list : options.ranks) {
+    const auto ranges =
+        list.find('=') == std::string::npos ? parse_ranks(list) : decltype(choice.rules.ranks)();
+    choice.rules.ranks.insert(choice.rules.ranks.end(), ranges.begin(), ranges.end());
+  }
+  for (const std::string& category : options.categories) {
+    choice.rules.categories.push_back(escaped(category));
+  }
+  if (!options.has_window()) {
+    return choice;
+  }
+  RangeQuestion question;
+  question.corrections = &corrections;
+  question.on_read = on_read;
+  question.end = needs_end(options.time);
+  if (!options.steps.empty()) {
+    question.steps_below = options.steps[1];
+  }
+  const TraceRange range = range_of(files, question);
+  if (range.begin_ns == TraceRange().begin_ns) {
+    return choice;  // no event anywhere: nothing to choose from
+  }
+  options.steps.empty() ? set_time(options, range, choice) : set_steps(options, range, choice);
+  return choice;
+}
+
+std::string emptiness_in_words(const Choice& choice, const SelectionCounts& counts) {
+  std::string words = "no events: ";
+  const TimeWindow& window = choice.rules.window;
+  if (!choice.nothing.empty()) {
+    words += choice.nothing;
+  } else if (!window.is_everything()) {
+    words += "of what was asked for nothing lies between " + time_in_words(window.begin_ns) +
+             " and " + time_in_words(window.end_ns);
+  } else {
+    words += "nothing is of what was asked for";
+  }
+  if (counts.begin_ns <= counts.end_ns) {
+    words += "; the inputs reach from " + time_in_words(counts.begin_ns) + " to " +
+             time_in_words(counts.end_ns) + " (" + seconds_between(counts.begin_ns, counts.end_ns) +
+             ")";
+  }
+  return words;
+}
+
+}  // namespace traceagent::tools

@@ -1,0 +1,60 @@
+#include "tools/merge_report.hpp"
+
+#include <algorithm>
+#include <iostream>
+
+#include "tools/command_line.hpp"
+#include "tools/losses.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+bool print_input(const trace::MergedInput& input) {
+  if (!input.problem.empty()) {
+    say(input.problem);
+    return false;
+  }
+  if (!input.left_out.empty() && !input.unwanted) {
+    std::cout << "left out: " << input.path << ": " << input.left_out << "\n";
+  }
+  return true;
+}
+
+}  // namespace
+
+bool print_report(const trace::MergeReport& report, const std::string& output) {
+  bool ok = report.problem.empty();
+  for (const trace::MergedInput& input : report.inputs) {
+    ok = print_input(input) && ok;
+  }
+  if (!report.problem.empty()) {
+    say(report.problem);
+    return false;
+  }
+  std::cout << output << ": " << in_words(report.ranks.size(), "rank") << ", "
+            << in_words(report.events, "event") << losses_in_words(report) << ", "
+            << in_words(report.output_bytes, "byte") << "\n";
+  for (const std::int64_t rank : report.missing_ranks) {
+    std::cout << "missing: rank " << rank << "\n";
+  }
+  const auto unwanted = std::count_if(report.inputs.begin(), report.inputs.end(),
+                                      [](const auto& input) { return input.unwanted; });
+  if (unwanted > 0) {
+    std::cout << "left out: " << in_words(static_cast<std::uint64_t>(unwanted), "file")
+              << " of other ranks\n";
+  }
+  return ok;
+}
+
+void print_selection(const SelectionCounts& counts) {
+  if (counts.left_out() > 0) {
+    std::cout << "left out: " << in_words(counts.left_out(), "event") << " (" << in_words(counts)
+              << ")\n";
+  }
+  if (counts.clipped > 0) {
+    std::cout << "cut at the window's edges: " << in_words(counts.clipped, "event") << "\n";
+  }
+}
+
+}  // namespace traceagent::tools

@@ -1,0 +1,65 @@
+#include "tools/selection/event_rules.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace traceagent::tools {
+
+namespace {
+
+std::optional<std::int64_t> number_of(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool ok = error == std::errc() && end == text.data() + text.size() && number >= 0;
+  return ok ? std::optional(number) : std::nullopt;
+}
+
+// Calls visit for what is between the commas.
+template <typename Visit>
+void for_each_part(std::string_view list, Visit visit) {
+  while (true) {
+    const std::size_t comma = list.find(',');
+    visit(list.substr(0, comma));
+    if (comma == std::string_view::npos) {
+      return;
+    }
+    list.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace
+
+bool EventRules::has_rank(std::int64_t rank) const {
+  return ranks.empty() || std::any_of(ranks.begin(), ranks.end(), [rank](const auto& range) {
+           return rank >= range.first && rank <= range.second;
+         });
+}
+
+bool EventRules::has_category(std::string_view category) const {
+  if (categories.empty()) {
+    return true;
+  }
+  bool found = false;
+  for_each_part(category, [&](std::string_view part) {
+    found = found || std::find(categories.begin(), categories.end(), part) != categories.end();
+  });
+  return found;
+}
+
+std::vector<std::pair<std::int64_t, std::int64_t>> parse_ranks(std::string_view list) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranks;
+  bool ok = true;
+  for_each_part(list, [&](std::string_view part) {
+    const std::size_t dash = part.find('-');
+    const auto first = number_of(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : number_of(part.substr(dash + 1));
+    ok = ok && first && last && *first <= *last;
+    if (ok) {
+      ranks.emplace_back(*first, *last);
+    }
+  });
+  return ok ? ranks : std::vector<std::pair<std::int64_t, std::int64_t>>();
+}
+
+}  // namespace traceagent::tools

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "agent/trace/selection.hpp"
+#include "tools/selection/event_rules.hpp"
+
+namespace traceagent::tools {
+
+struct SelectionCounts {
+  std::array<std::uint64_t, 5> events{};  // by Verdict
+  std::uint64_t clipped = 0;              // of those kept: made shorter or moved to the edge
+  // Of all events of the wanted ranks: the first begin, the last end. begin > end: none.
+  std::int64_t begin_ns = std::numeric_limits<std::int64_t>::max();
+  std::int64_t end_ns = std::numeric_limits<std::int64_t>::min();
+
+  void see(std::int64_t from_ns, std::int64_t to_ns);
+  void count(Verdict verdict) { ++events[static_cast<std::size_t>(verdict)]; }
+  [[nodiscard]] std::uint64_t left_out() const;
+};
+
+// What EventRules say, as a merge asks for it. An input is read twice where it is not enough to
+// look at each event alone.
+class EventSelection : public trace::Selection {
+ public:
+  // `asked`: the window in the user's words, for the merged file. `on_read`: told the bytes of the
+  // first readings, as they come.
+  EventSelection(EventRules rules, trace::JsonObject asked,
+                 std::function<void(std::uint64_t bytes)> on_read = {});
+
+  [[nodiscard]] bool has_rank(std::int64_t rank) const override { return rules_.has_rank(rank); }
+  [[nodiscard]] bool has_all_ranks() const override { return rules_.ranks.empty(); }
+  std::unique_ptr<trace::EventFilter> filter_of(const trace::MergeInput& input) override;
+  [[nodiscard]] trace::JsonObject description() const override;
+  [[nodiscard]] trace::JsonObject left_out() const override;
+
+  [[nodiscard]] const SelectionCounts& counts() const { return counts_; }
+
+ private:
+  const EventRules rules_;
+  const trace::JsonObject asked_;
+  const std::function<void(std::uint64_t)> on_read_;
+  SelectionCounts counts_;
+};
+
+// "time 12, category 3", of what was left out; or empty.
+std::string in_words(const SelectionCounts& counts);
+
+}  // namespace traceagent::tools

@@ -1,0 +1,190 @@
+#include "tools/selection/paired_events.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <limits>
+#include <utility>
+
+namespace traceagent::tools {
+
+namespace {
+
+constexpr std::size_t most_points_of_a_time = 4096;
+
+// FNV-1a; a zero byte between the texts.
+std::uint64_t hash_of(std::initializer_list<std::string_view> texts, std::int64_t number) {
+  std::uint64_t hash = 0xcbf29ce484222325U ^ static_cast<std::uint64_t>(number);
+  for (const std::string_view text : texts) {
+    for (const char c : text) {
+      hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+    }
+    hash *= 0x100000001b3U;
+  }
+  return hash;
+}
+
+bool is_arrow(char phase) { return phase == 's' || phase == 't' || phase == 'f'; }
+bool is_async(char phase) { return phase == 'b' || phase == 'e' || phase == 'S' || phase == 'F'; }
+
+// Ids of "id2": {"local": ...} are of a process; so are all ids of what TraceAgent merges.
+std::uint64_t async_key(const EventFields& fields) {
+  const bool is_old = fields.phase == 'S' || fields.phase == 'F';
+  return hash_of({fields.category, fields.id, fields.scope, is_old ? fields.name : ""}, fields.pid);
+}
+
+}  // namespace
+
+bool PairedEvents::is_one(char phase, std::int64_t ns, const EventRules& rules) {
+  return phase == 'B' || phase == 'E' || is_arrow(phase) || is_async(phase) ||
+         (phase == 'C' && rules.clip && ns < rules.window.begin_ns);
+}
+
+Verdict PairedEvents::category_verdict(const EventFields& fields) const {
+  return rules_.has_category(fields.category) ? Verdict::keep : Verdict::category;
+}
+
+Verdict PairedEvents::span_verdict(Verdict category, std::int64_t from_ns,
+                                   std::int64_t to_ns) const {
+  const bool is_dropped = category != Verdict::keep;
+  return is_dropped || rules_.window.overlaps(from_ns, to_ns) ? category : Verdict::time;
+}
+
+void PairedEvents::read(const EventFields& fields, std::int64_t ns) {
+  if (ns != points_ns_ || points_.size() == most_points_of_a_time) {
+    judge_points();
+    points_ns_ = ns;
+  }
+  switch (fields.phase) {
+    case 'X':
+    case 'B':
+      return read_slice(fields, ns);
+    case 'E':
+      return read_end(fields, ns);
+    case 's':
+    case 't':
+    case 'f':
+      return read_point(fields, ns);
+    case 'C':
+      if (is_one('C', ns, rules_)) {
+        const std::size_t index = verdicts_.add(
+            category_verdict(fields) == Verdict::keep ? Verdict::time : Verdict::category);
+        if (category_verdict(fields) == Verdict::keep) {
+          counters_.insert_or_assign(hash_of({fields.name, fields.id}, fields.pid), index);
+        }
+      }
+      return;
+    default:
+      if (is_async(fields.phase)) {
+        read_async(fields, ns);
+      }
+  }
+}
+
+void PairedEvents::read_slice(const EventFields& fields, std::int64_t ns) {
+  OpenSlices::Slice slice;
+  slice.begin_ns = ns;
+  slice.verdict = category_verdict(fields);
+  if (fields.phase == 'B') {
+    slice.end_ns = std::numeric_limits<std::int64_t>::max();
+    slice.index = verdicts_.add(Verdict::unpaired);
+  } else {
+    slice.end_ns = ns + std::max<std::int64_t>(fields.dur_ns, 0);
+    slice.verdict = span_verdict(slice.verdict, ns, slice.end_ns);
+  }
+  slices_.open({fields.pid, fields.tid}, slice);
+}
+
+void PairedEvents::read_end(const EventFields& fields, std::int64_t ns) {
+  // Points of this time may stand at the slice that ends.
+  for (Point& point : points_) {
+    if (point.lane == OpenSlices::Lane(fields.pid, fields.tid)) {
+      settle(point);
+    }
+  }
+  const std::size_t index = verdicts_.add(Verdict::unpaired);
+  OpenSlices::Slice slice;
+  if (slices_.close({fields.pid, fields.tid}, slice)) {
+    const Verdict verdict = span_verdict(slice.verdict, slice.begin_ns, ns);
+    verdicts_.set(slice.index, verdict);
+    verdicts_.set(index, verdict);
+  }
+}
+
+void PairedEvents::read_async(const EventFields& fields, std::int64_t ns) {
+  const std::size_t index = verdicts_.add(Verdict::unpaired);
+  if (fields.phase == 'b' || fields.phase == 'S') {
+    async_[async_key(fields)].push_back({ns, index, category_verdict(fields)});
+    return;
+  }
+  EventFields begin = fields;
+  begin.phase = fields.phase == 'e' ? 'b' : 'S';
+  const auto found = async_.find(async_key(begin));
+  if (found == async_.end()) {
+    return;
+  }
+  const Began began = found->second.back();
+  found->second.pop_back();
+  if (found->second.empty()) {
+    async_.erase(found);
+  }
+  const Verdict verdict = span_verdict(began.verdict, began.ns, ns);
+  verdicts_.set(began.index, verdict);
+  verdicts_.set(index, verdict);
+}
+
+void PairedEvents::read_point(const EventFields& fields, std::int64_t ns) {
+  Point point{};
+  point.phase = fields.phase;
+  point.id = hash_of({fields.category, fields.name, fields.id}, 0);
+  point.index = verdicts_.add(Verdict::unpaired);
+  point.lane = {fields.pid, fields.tid};
+  point.is_in_time = rules_.window.overlaps(ns, ns);
+  point.own = span_verdict(category_verdict(fields), ns, ns);
+  points_.push_back(point);
+}
+
+void PairedEvents::settle(Point& point) {
+  if (point.is_settled) {
+    return;
+  }
+  const OpenSlices::Slice* const slice = slices_.around(point.lane, points_ns_);
+  point.verdict = slice == nullptr ? point.own : slice->verdict;
+  const bool is_in_open = slice != nullptr && slice->index != OpenSlices::no_index;
+  if (is_in_open && point.verdict == Verdict::keep && !point.is_in_time) {
+    point.verdict = Verdict::time;
+  }
+  point.is_settled = true;
+}
+
+void PairedEvents::judge_points() {
+  for (Point& point : points_) {
+    settle(point);
+    if (point.phase == 's') {
+      arrows_.start(point.id, point.index, point.verdict);
+    } else if (point.phase == 't') {
+      arrows_.step(point.id, point.index, point.verdict);
+    } else {
+      arrows_.end(point.id, point.index, point.verdict);
+    }
+  }
+  points_.clear();
+}
+
+Verdicts PairedEvents::finish() {
+  judge_points();
+  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+  slices_.for_each_unclosed([this](const OpenSlices::Slice& slice) {
+    verdicts_.set(slice.index, span_verdict(slice.verdict, slice.begin_ns, never));
+  });
+  for (const auto& [key, all] : async_) {
+    for (const Began& began : all) {
+      verdicts_.set(began.index, span_verdict(began.verdict, began.ns, never));
+    }
+  }
+  for (const auto& [key, index] : counters_) {
+    verdicts_.set(index, Verdict::keep);
+  }
+  return std::move(verdicts_);
+}
+
+}  // namespace traceagent::tools

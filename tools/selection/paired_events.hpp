@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "tools/selection/arrows.hpp"
+#include "tools/selection/event_fields.hpp"
+#include "tools/selection/event_rules.hpp"
+#include "tools/selection/open_slices.hpp"
+#include "tools/selection/verdicts.hpp"
+
+namespace traceagent::tools {
+
+// Events that cannot be judged alone are judged here, in a first reading of the input:
+// - "B" and "E", "b" and "e", "S" and "F" are one slice, which overlaps the window or does not; its
+//   category is that of its beginning. A beginning without an end lasts to the end of the trace; an
+//   end without a beginning is unpaired.
+// - The points of an arrow ("s", "t", "f") are kept where the innermost slices that they stand at
+//   are, and both ends are. A point at no slice is judged by its own time and category; one within
+//   a "B" by its own time and the slice's category.
+// - Where the window cuts, the last value of each counter before it.
+class PairedEvents {
+ public:
+  explicit PairedEvents(const EventRules& rules) : rules_(rules) {}
+
+  static bool is_one(char phase, std::int64_t ns, const EventRules& rules);
+
+  // Each event of the input whose rank is wanted, in the order of the file.
+  void read(const EventFields& fields, std::int64_t ns);
+  // One verdict for each of those for which is_one() is true.
+  Verdicts finish();
+
+ private:
+  struct Point {
+    char phase;
+    std::uint64_t id;
+    std::size_t index;
+    OpenSlices::Lane lane;
+    Verdict own;  // of its own time and category
+    bool is_in_time;
+    bool is_settled;  // the verdict is known
+    Verdict verdict;
+  };
+  struct Began {
+    std::int64_t ns;
+    std::size_t index;
+    Verdict verdict;
+  };
+
+  [[nodiscard]] Verdict category_verdict(const EventFields& fields) const;
+  [[nodiscard]] Verdict span_verdict(Verdict category, std::int64_t from_ns,
+                                     std::int64_t to_ns) const;
+  void read_slice(const EventFields& fields, std::int64_t ns);
+  void read_end(const EventFields& fields, std::int64_t ns);
+  void read_async(const EventFields& fields, std::int64_t ns);
+  void read_point(const EventFields& fields, std::int64_t ns);
+  void settle(Point& point);
+  void judge_points();
+
+  const EventRules& rules_;
+  Verdicts verdicts_;
+  OpenSlices slices_;
+  Arrows arrows_{verdicts_};
+  std::unordered_map<std::uint64_t, std::vector<Began>> async_;
+  std::unordered_map<std::uint64_t, std::size_t> counters_;
+  // Of one time: the slices that they stand at may come behind them in the file.
+  std::vector<Point> points_;
+  std::int64_t points_ns_ = 0;
+};
+
+}  // namespace traceagent::tools

@@ -1,0 +1,101 @@
+#include "tools/selection/trace_range.hpp"
+
+#include <algorithm>
+
+#include "agent/trace/json_scan.hpp"
+#include "agent/trace/trace_reader.hpp"
+#include "tools/selection/event_fields.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+constexpr std::uint64_t events_between_reports = 1U << 16;
+constexpr std::string_view step_name = "ProfilerStep#";
+
+class RangeReader {
+ public:
+  RangeReader(const RangeQuestion& question, TraceRange& range)
+      : question_(question), range_(range) {}
+
+  void read(const std::string& path) {
+    if (!reader_.open(path)) {
+      return;
+    }
+    correction_ = {};
+    if (question_.corrections != nullptr) {
+      const auto found = question_.corrections->find(path);
+      correction_ = found == question_.corrections->end() ? correction_ : found->second;
+    }
+    std::uint64_t events = 0;
+    trace::TraceLine line;
+    while ((line = reader_.next()).kind != trace::TraceLine::Kind::end) {
+      if (line.kind == trace::TraceLine::Kind::event && !read_event(line)) {
+        break;
+      }
+      if (++events % events_between_reports == 0) {
+        tell(reader_.file_bytes_read());
+      }
+    }
+    tell(reader_.file_bytes());
+    told_bytes_ = 0;
+  }
+
+ private:
+  // False: nothing more of this file is of interest.
+  bool read_event(const trace::TraceLine& line) {
+    // Wraps rather than overflows, as the merge does.
+    const std::int64_t ns = correction_.corrected(
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(reader_.header().base_ns) +
+                                  static_cast<std::uint64_t>(line.ts_ns)));
+    range_.begin_ns = std::min(range_.begin_ns, ns);
+    const bool wants_steps = question_.steps_below > std::numeric_limits<std::int64_t>::min();
+    bool is_past = !wants_steps;
+    if (wants_steps && line.text.find(step_name) != std::string_view::npos) {
+      is_past = read_step(fields_of(line.after_ts), ns);
+    }
+    if (question_.end) {
+      const EventFields fields = fields_of(line.after_ts);
+      range_.end_ns = std::max(range_.end_ns, ns + std::max<std::int64_t>(fields.dur_ns, 0));
+    }
+    return question_.end || !is_past;
+  }
+
+  bool read_step(const EventFields& fields, std::int64_t ns) {
+    if (!fields.name.starts_with(step_name)) {
+      return false;
+    }
+    const auto step = trace::parse_integer(fields.name.substr(step_name.size()));
+    if (!step) {
+      return false;
+    }
+    std::int64_t& begin = range_.steps.try_emplace(*step, ns).first->second;
+    begin = std::min(begin, ns);
+    return *step >= question_.steps_below;
+  }
+
+  void tell(std::uint64_t bytes) {
+    if (question_.on_read && bytes > told_bytes_) {
+      question_.on_read(bytes - told_bytes_);
+      told_bytes_ = bytes;
+    }
+  }
+
+  const RangeQuestion& question_;
+  TraceRange& range_;
+  trace::TraceReader reader_;
+  trace::ClockCorrection correction_;
+  std::uint64_t told_bytes_ = 0;
+};
+
+}  // namespace
+
+TraceRange range_of(const std::vector<std::string>& files, const RangeQuestion& question) {
+  TraceRange range;
+  for (const std::string& path : files) {
+    RangeReader(question, range).read(path);
+  }
+  return range;
+}
+
+}  // namespace traceagent::tools
