@@ -104,8 +104,9 @@ def run_cell(cell, expected):
         cell.problems += outcome.tool_problems(ended)
         cell.problems += outcome.tool_file_problems(scenario, ended, traces, files, left, cell)
     else:
+        is_memory = cell.place.function.is_memory or cell.place.function.name == "mmap"
         cell.problems += outcome.job_problems(expected, ended, files, cell)
-        cell.problems += outcome.line_problems(ended, scenario, cell.place.function.is_memory)
+        cell.problems += outcome.line_problems(ended, scenario, is_memory)
         cell.problems += outcome.trace_problems(expected, ended, scenario, traces, cell.action)
         cell.problems += outcome.left_problems(ended, scenario, left, recovered, left_then)
     return cell

@@ -12,6 +12,7 @@ HOST = ("cuda_runtime", "nccl", "user_annotation", "cuda_driver")
 DEVICE = ("kernel", "gpu_memset")
 NO_STEP = re.compile(r"no step was found|still runs: it will be added")
 LOST = re.compile(r", (?!0 lost)\d+ lost|; also |died: recovered|nothing from rank")
+KILLED = ("rank killed", "child killed")  # what is recovered of one says itself that it is not complete
 KEEPER_PATIENCE_S = 20
 PATIENCE_S = 40  # a busy machine; waits of the agent are 3 s each
 
@@ -115,7 +116,7 @@ def trace_problems(expected, ended, scenario, traces, action):
     is_told = len(said) > 1 or any(LOST.search(line) for line in said) or \
         any("events, " not in line for line in said)
     for name, what in traces.broken.items():
-        if what != "not complete" or not (is_told or scenario.name == "rank killed"):
+        if what != "not complete" or not (is_told or scenario.name in KILLED):
             yield f"{name}: {what}"
     # A file that reads as empty cannot be told from one that is.
     if is_told or action == "end":
@@ -148,6 +149,9 @@ def left_problems(ended, scenario, left, recovered, left_then):
     # Nobody is there to look at a killed rank's ring where the other's agent is off, or where one of
     # them could not read from /proc what run it belongs to: it waits for `recover`.
     waits = scenario.name == "rank killed" and rings and all("/1-" in name for name in rings)
+    # And a killed child's, where the parent has told of its own.
+    waits = waits or (scenario.name == "child killed" and len(rings) == 1 and
+                      any("events, " in line for line in ended.lines()))
     if not folder_is_told and not waits:
         yield f"left in memory and not told: {left}"
     if recovered.code not in (0, 1):
