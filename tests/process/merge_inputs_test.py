@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Which files `traceagent merge` takes and gives: folders, suffixes, nodes, an output that is an input, many at once;
+and what it shows on a terminal."""
+import gzip
+import json
+import os
+import pathlib
+import pty
+import resource
+import select
+import subprocess
+import sys
+import tempfile
+import time
+
+from merge_model import File
+from places import BUILD, need
+
+TRACEAGENT = need(BUILD / "bin/traceagent", "the tool")
+BASE = 1_700_000_000_000_000_000
+failures = []
+
+
+def check(condition, what):
+    if not condition:
+        failures.append(what)
+        print(f"FAILED: {what}")
+
+
+def merge(*words, code=0, cwd=None):
+    result = subprocess.run([str(word) for word in (TRACEAGENT, "merge", *words)], capture_output=True, text=True,
+                            stdin=subprocess.DEVNULL, timeout=60, cwd=cwd)
+    check(result.returncode == code, f"merge {words}: {result}")
+    return result
+
+
+def rank_file(path, rank, node=0, times=(0,), base=BASE, compress=None):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    events = [{"ts": ts, "dur": 10, "ph": "X", "cat": "c", "name": f"e{ts}", "pid": rank, "tid": 1, "args": {}}
+              for ts in times]
+    return File(path, rank, base, events, node).write(compress)
+
+
+def document_of(path):
+    text = path.read_bytes()
+    return json.loads(gzip.decompress(text) if path.suffix == ".gz" else text)
+
+
+def ranks_in(path):
+    return document_of(path)["distributedInfo"].get("ranks")
+
+
+def test_folders(folder):
+    rank_file(folder / "a/r0.json", 0)
+    rank_file(folder / "a/r1.trace.json.gz", 1, compress=gzip.compress)
+    rank_file(folder / "a/.hidden/r6.json", 6)
+    rank_file(folder / "a/more/r2.json", 2)
+    rank_file(folder / "a/more/deep/r3.trace.json", 3)
+    rank_file(folder / "a/more/deep/r4.txt", 4)
+    (folder / "a/more/round").symlink_to(folder / "a")
+    out = folder / "out.json"
+    for words, ranks in (([], [0, 1]), (["-r"], [0, 1, 2, 3]), (["-r", "--suffix", ".trace.json"], [3]),
+                         (["-r", "--suffix", ".trace.json,.txt,trace.json.gz"], [1, 3, 4]),
+                         (["--suffix", "r0.json", "--suffix", ".gz"], [0, 1])):
+        merge(folder / "a", "-o", out, "--force", *words)
+        check(ranks_in(out) == ranks, f"{words}: {ranks_in(out)}")
+    result = merge(folder / "a", "--suffix", ".nothing", "-o", out, "--force", code=1)
+    check("*.nothing" in result.stderr and "--recursive" in result.stderr, result.stderr)
+
+
+def test_nodes(folder):
+    for rank in range(4):
+        rank_file(folder / f"n/r{rank}.json", rank, node=rank // 2, times=(rank, 100))
+    for words, names in ((["-o", folder / "by"], ["by/node0.json", "by/node1.json"]),
+                         (["-o", folder / "by", "--gzip"], ["by/node0.json.gz", "by/node1.json.gz"]),
+                         (["-o", folder / "m{node_rank:02d}.json"], ["m00.json", "m01.json"])):
+        merge(folder / "n", "--per-node", *words)
+        check([ranks_in(folder / name) for name in names] == [[0, 1], [2, 3]], f"{names}")
+    both = merge(folder / "n", "--per-node", "-o", folder / "by", code=1)
+    check(both.stderr.count("--force") == 2, f"existing files of both nodes: {both.stderr}")
+    merge(folder / "n", "-o", folder / "all.json")
+    check(document_of(folder / "all.json")["distributedInfo"]["node_ranks"] == [0, 1], "nodes of all")
+    check("several nodes" in merge(folder / "all.json", "--per-node", "-o", folder / "by", code=1).stderr, "of all")
+    for name in ("one.json", "{node_rank}/x.json"):
+        merge(folder / "n", "--per-node", "-o", folder / name, code=2)
+
+
+def test_output_among_inputs(folder):
+    """The node's file is made again in its place, from all cycles and from itself."""
+    for cycle in range(2):
+        rank_file(folder / f"o/ba{cycle}-r0.json", 0, times=(cycle * 1000, cycle * 1000 + 5), base=BASE + cycle)
+    node = folder / "o/node0.json"
+    merge(folder / "o", "-o", node)
+    rank_file(folder / "o/ba2-r0.json", 0, times=(9_000,), base=BASE + 2)
+    merge(folder / "o", "-o", node, "--force")
+    times = [event["ts"] for event in document_of(node)["traceEvents"] if event["ph"] == "X"]
+    check(times == [0, 0.005, 1.001, 1.006, 9.002], f"all cycles: {times}")
+    for cycle in range(2):
+        (folder / f"o/ba{cycle}-r0.json").unlink()
+    result = merge(folder / "o", "-o", node, "--force")
+    check([event["ts"] for event in document_of(node)["traceEvents"] if event["ph"] == "X"] == times,
+          f"from itself, which holds the cycle that is given too: {result}")
+    check(sorted(path.name for path in (folder / "o").iterdir()) == ["ba2-r0.json", "node0.json"], "nothing else")
+
+
+def test_chosen_files_join_again(folder):
+    """A file that holds a window of its sources replaces none of them, and is replaced by them."""
+    whole = rank_file(folder / "c/r0.json", 0, times=(0, 1000, 2000))
+    early, late = folder / "early.json", folder / "late.json"
+    merge(whole, "-o", early, "--time", "+0us", "+0.5us")
+    merge(whole, "-o", late, "--time", "+1500ns", "end")
+    merge(early, late, "-o", folder / "both.json")
+    names = [event["name"] for event in document_of(folder / "both.json")["traceEvents"] if event["ph"] == "X"]
+    check(names == ["e0", "e2000"] and len(document_of(folder / "both.json")["selections"]) == 2, f"joined: {names}")
+    result = merge(early, whole, "-o", folder / "both.json", "--force")
+    check(result.stdout.count("left out: ") == 1 and "3 events" in result.stdout, f"the whole wins: {result.stdout}")
+    merge(whole, "-o", folder / "merged0.json")
+    result = merge(early, folder / "merged0.json", "-o", folder / "both.json", "--force")
+    check("3 events" in result.stdout, f"so does a merged file: {result.stdout}")
+
+
+def test_many_in_bounded_memory(folder):
+    """64 inputs at once, 20 MB: the tool must not hold them, chosen from or not."""
+    paths = [rank_file(folder / f"many/r{rank}.json", rank, times=range(rank, 400_000, 100)) for rank in range(64)]
+    size = sum(path.stat().st_size for path in paths)
+    for words in ([], ["--time", "+10us", "+300us", "--clip"], ["--category", "c"]):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        merge(*paths, "-o", folder / "many.json", "--force", *words)
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+        print(f"merge of 64 files, {size >> 20} MiB, {words}: at most {peak >> 20} MiB resident")
+        check(peak <= (28 << 20) or before * 1024 > (28 << 20), f"memory {peak} {words}")
+
+
+def test_terminal(folder):
+    path = rank_file(folder / "t.json", 0, times=range(0, 3_000_000, 10))
+    leader, follower = pty.openpty()
+    job = subprocess.Popen([TRACEAGENT, "merge", path, "-o", folder / "t.out", "--time", "+0us", "end"],
+                           stdout=subprocess.DEVNULL, stderr=follower, stdin=subprocess.DEVNULL,
+                           start_new_session=True)
+    os.close(follower)
+    shown, until = b"", time.monotonic() + 60
+    try:
+        while time.monotonic() < until and select.select([leader], [], [], 1)[0]:
+            shown += os.read(leader, 4096)
+    except OSError:
+        pass  # the other end is closed
+    finally:
+        os.close(leader)
+        try:
+            job.wait(timeout=60)
+        finally:
+            job.kill()
+    check(job.returncode == 0 and b" %  " in shown and b" MB/s  " in shown and b" left" in shown, f"bar: {shown}")
+    check(shown.endswith(b"\r\x1b[K"), f"the bar is taken away: {shown[-40:]}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for test in (test_many_in_bounded_memory, test_folders, test_nodes, test_output_among_inputs,
+                     test_chosen_files_join_again, test_terminal):
+            test(folder)
+    print("ok" if not failures else f"{len(failures)} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
