@@ -89,7 +89,7 @@ class Counter {
         until_ns_(ring.header().device.recording_until_ns.load(std::memory_order_relaxed)),
         delivered_ns_(ring.header().device.delivered_until_ns.load(std::memory_order_relaxed)),
         asks_(ring),
-        captures_(threads, clock) {}
+        captures_(ring, threads, launches, clock) {}
 
   // The others need what this finds.
   void note_launches();
@@ -193,10 +193,12 @@ void Counter::count_unseen_calls() {
       const bool is_late = delivered_ns_ != 0 && end_ns > delivered_ns_;
       ++match_.launches_without_work[is_early                       ? cause_before_recording
                                      : is_after_recording(begin_ns) ? cause_after_recording
-                                     : is_empty(&record)            ? cause_no_work
-                                     : explain_by_loss()            ? cause_lost
-                                     : is_late                      ? cause_late
-                                                                    : cause_unknown];
+                                     : is_empty(&record) ||
+                                             captures_.hold(static_cast<std::uint32_t>(i), begin_ns)
+                                         ? cause_no_work
+                                     : explain_by_loss() ? cause_lost
+                                     : is_late           ? cause_late
+                                                         : cause_unknown];
     }
   }
 }

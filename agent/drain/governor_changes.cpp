@@ -58,8 +58,11 @@ std::vector<GovernorChange> governor_changes(const ring::Ring& ring) {
   for (std::uint32_t i = 0; i < kept; ++i) {
     const ring::BudgetChange& slot = block.changes[(count - kept + i) % ring::budget_change_slots];
     const LeftOut left_out = slot.left_out & known;
-    changes.push_back({slot.ticks.load(std::memory_order_relaxed), slot.kind, slot.level, left_out,
-                       before, slot.measured_millionths});
+    // Of the oldest that is left nobody knows what it changed: it tells what was before the next.
+    const bool is_change = i > 0 || kept == count;
+    if (is_change)
+      changes.push_back({slot.ticks.load(std::memory_order_relaxed), slot.kind, slot.level,
+                         left_out, before, slot.measured_millionths});
     before = left_out;
   }
   std::stable_sort(changes.begin(), changes.end(),

@@ -15,7 +15,8 @@ class PublishedCalls {
 
   // Calls recorded since the last look, of the thread that recorded most; with those that found
   // the ring full, and those that a flight recorder has overwritten since, whose thread is not
-  // known.
+  // known. The latter count as full chunks, which they are but where a thread has ended: of many
+  // short threads too much is left out rather than too little.
   std::uint64_t busiest_since_last() noexcept;
 
  private:

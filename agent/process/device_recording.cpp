@@ -122,13 +122,27 @@ void DeviceRecording::loop() noexcept {
 void DeviceRecording::leave_out(bool from_next_window, bool at_once) noexcept {
   LeftOut left_out = from_next_window ? LeftOut::from_next_window : LeftOut::no;
   if (at_once) left_out = LeftOut::at_once;
-  if (left_out_.exchange(left_out, std::memory_order_relaxed) != left_out) wake();
+  if (left_out == left_out_.load(std::memory_order_relaxed)) return;
+  left_out_since_ticks_.store(event::read_ticks(), std::memory_order_relaxed);
+  // Release: who sees that it is left out sees since when.
+  left_out_.store(left_out, std::memory_order_release);
+  wake();
+}
+
+// One that had begun when it was told to leave out. Windows may follow each other without a pause.
+bool DeviceRecording::serves_older_window() const noexcept {
+  const auto& windows = agent_->ring.ring.header().windows;
+  const std::uint64_t since = left_out_since_ticks_.load(std::memory_order_relaxed);
+  return std::any_of(windows.begin(), windows.end(), [since](const ring::Window& window) {
+    return window.state.load(std::memory_order_acquire) == ring::WindowState::open &&
+           window.begin_ticks.load(std::memory_order_relaxed) <= since;
+  });
 }
 
 bool DeviceRecording::is_left_out(step::State state) const noexcept {
-  const LeftOut left_out = left_out_.load(std::memory_order_relaxed);
+  const LeftOut left_out = left_out_.load(std::memory_order_acquire);
   if (left_out != LeftOut::from_next_window) return left_out == LeftOut::at_once;
-  return state == step::State::warmup || !session_->is_recording();
+  return state == step::State::warmup || !session_->is_recording() || !serves_older_window();
 }
 
 bool DeviceRecording::is_wanted() const noexcept {

@@ -71,6 +71,7 @@ class DeviceRecording {
   void sleep(std::uint32_t seen) noexcept;
   bool is_wanted() const noexcept;
   bool is_left_out(step::State state) const noexcept;
+  bool serves_older_window() const noexcept;
   bool look_if_settled(const ring::Window& window, std::size_t slot) noexcept;
   bool may_be_wanted_soon() const noexcept;
   bool start_thread() noexcept;
@@ -98,6 +99,7 @@ class DeviceRecording {
 
   enum class LeftOut : std::uint8_t { no, from_next_window, at_once };
   std::atomic<LeftOut> left_out_{LeftOut::no};
+  std::atomic<std::uint64_t> left_out_since_ticks_{0};
   std::atomic<std::uint64_t> own_cpu_ns_{0};
   std::uint64_t start_cpu_ns_ = 0;  // of CUPTI's first start
 

@@ -1,8 +1,5 @@
 #include "agent/process/governor.hpp"
 
-#include <sched.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -15,6 +12,7 @@
 #include "agent/process/agent.hpp"
 #include "agent/process/memory_budget.hpp"
 #include "agent/process/notices.hpp"
+#include "agent/process/usable_cpus.hpp"
 #include "config/units.hpp"
 
 namespace traceagent::process {
@@ -53,17 +51,6 @@ constexpr double calls_to_floor = 1.5;
 // A call that is only heard of by step detection, until there is a sample.
 constexpr double usual_ns_per_heard_call = 50;
 constexpr double millionth = 1e-6;
-
-// As many as this process may use: where it may use all of the node's, its share of them.
-double usable_cpus(std::int64_t local_world_size) noexcept {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  const long online = std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L);
-  const int allowed = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
-  const auto ranks = static_cast<double>(std::max<std::int64_t>(local_world_size, 1));
-  if (allowed > 0 && allowed < online) return allowed;
-  return std::max(static_cast<double>(online) / ranks, 1.0);
-}
 
 step::BudgetRules door_rules(const config::Options& options) noexcept {
   step::BudgetRules rules;
@@ -156,8 +143,8 @@ double Governor::own_cpu_cost_ns() noexcept {
 void Governor::look(std::uint64_t now_ns) noexcept {
   const bool door_changed = door_.look(now_ns, door_cost_ns());
   const bool cpu_changed = cpu_.look(now_ns, own_cpu_cost_ns());
-  block_.thread_millionths.store(in_millionths(door_.spent_share()), std::memory_order_relaxed);
-  block_.own_cpu_millionths.store(in_millionths(cpu_.spent_share()), std::memory_order_relaxed);
+  block_.thread_millionths.store(in_millionths(door_.recent_share()), std::memory_order_relaxed);
+  block_.own_cpu_millionths.store(in_millionths(cpu_.recent_share()), std::memory_order_relaxed);
   block_.heap_bytes.store(
       static_cast<std::uint64_t>(event::own_heap.most_bytes.load(std::memory_order_relaxed)),
       std::memory_order_relaxed);

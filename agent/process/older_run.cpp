@@ -15,6 +15,7 @@
 #include "agent/process/note_file.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/ring/dead_runs.hpp"
+#include "agent/ring/movers_note.hpp"
 #include "agent/ring/ring_file.hpp"
 
 namespace traceagent::process {
@@ -56,46 +57,6 @@ bool is_dead_run(const RunFolder& folder, const std::string& own_claim) {
   return ring::look_at_run(folder.path).state != ring::Run::State::lives;
 }
 
-// Whoever has the note's lock may move the folder: another rank that found it dead too would
-// otherwise move the new one. A mover who is killed has it no longer.
-class MoversNote {
- public:
-  explicit MoversNote(const std::string& folder)
-      : path_(folder + "/aside"), fd_(event::uninterrupted([&] {
-          return open(path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-        })) {
-    struct flock lock {};
-    lock.l_type = F_WRLCK;
-    lock.l_whence = SEEK_SET;
-    has_lock_ = fd_ >= 0 && fcntl(fd_, F_SETLK, &lock) == 0;
-  }
-  ~MoversNote() {
-    if (fd_ >= 0) close(fd_);
-  }
-  MoversNote(const MoversNote&) = delete;
-  MoversNote& operator=(const MoversNote&) = delete;
-
-  // Another may have moved it, with its folder, between our opening and our lock.
-  bool is_ours() const noexcept {
-    struct stat ours {};
-    struct stat there {};
-    return has_lock_ && fstat(fd_, &ours) == 0 && lstat(path_.c_str(), &there) == 0 &&
-           ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
-  }
-  bool write_text(const std::string& text) const noexcept {
-    if (ftruncate(fd_, 0) != 0) return false;
-    const ssize_t written =
-        event::uninterrupted([&] { return write(fd_, text.data(), text.size()); });
-    return written == static_cast<ssize_t>(text.size());
-  }
-  void remove() const noexcept { unlink(path_.c_str()); }
-
- private:
-  std::string path_;
-  int fd_;
-  bool has_lock_ = false;
-};
-
 // A new folder that may take the old one's place, with its note. "" where it cannot be made.
 std::string make_successor(const std::string& name, const std::string& time) {
   constexpr int most_names = 100;
@@ -135,7 +96,7 @@ std::string exchange(const RunFolder& folder, const std::string& name, const std
 
 // False where another is at it, or it is not dead.
 bool set_aside(const RunFolder& folder, const std::string& own_claim, int pid) {
-  const MoversNote note(folder.path);
+  const ring::MoversNote note(folder.path);
   if (!note.is_ours()) return false;
   const std::string time = std::to_string(event::clock_ns(CLOCK_REALTIME)) + "\n";
   RunFolder aside;

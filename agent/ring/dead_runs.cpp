@@ -10,9 +10,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <optional>
 
 #include "agent/event/ticks.hpp"
 #include "agent/event/uninterrupted.hpp"
+#include "agent/ring/movers_note.hpp"
 #include "agent/ring/owner.hpp"
 #include "agent/ring/ring_file.hpp"
 
@@ -173,7 +175,10 @@ bool has_living_claimant(const std::string& claim_path) {
   return process_age_s + slack_s >= claim_age_s;
 }
 
-Run look_at_run(const std::string& path) {
+namespace {
+
+// `folder` becomes what the folder is; one that is there already is believed instead.
+Run look_at(const std::string& path, std::optional<struct stat>& folder) {
   Run run;
   run.path = path;
   struct stat facts {};
@@ -186,18 +191,45 @@ Run look_at_run(const std::string& path) {
   } else if (!is_there || !names_in(path, names)) {
     if (errno != ENOENT) refuse(run, path + ": " + std::strerror(errno));
   } else {
-    look_into(run, facts, names);
+    if (!folder) folder = facts;
+    look_into(run, *folder, names);
   }
   return run;
 }
 
-std::string remove_dead_run(const std::string& path) {
-  Run run = look_at_run(path);
-  if (run.state == Run::State::gone) return {};
+// "" where it may be removed.
+std::string why_not(const Run& run) {
   if (run.state == Run::State::refused) return run.problem;
-  if (run.state == Run::State::lives) return path + ": its run goes on: not removed";
+  if (run.state == Run::State::lives) return run.path + ": its run goes on: not removed";
+  return {};
+}
+
+bool is_movers_note(const std::string& path) {
+  return path.compare(path.rfind('/') + 1, std::string::npos, MoversNote::name) == 0;
+}
+
+}  // namespace
+
+Run look_at_run(const std::string& path) {
+  std::optional<struct stat> folder;
+  return look_at(path, folder);
+}
+
+std::string remove_dead_run(const std::string& path) {
+  std::optional<struct stat> folder;
+  Run run = look_at(path, folder);
+  if (run.state != Run::State::dead) return why_not(run);
+  const MoversNote movers_note(path);
+  if (!movers_note.is_ours()) return path + ": another moves or removes it: not removed";
+  // Its folder may be a new run's since. Our note has made it younger, which says nothing of a run.
+  run = look_at(path, folder);
+  if (run.state != Run::State::dead) {
+    movers_note.remove();
+    return why_not(run);
+  }
   std::string problem;
   // Claims last: where only they are left, the next run of this key sees that nothing is.
+  std::erase_if(run.notes, is_movers_note);
   std::stable_partition(run.notes.begin(), run.notes.end(),
                         [](const std::string& note) { return !is_claim(note); });
   for (const auto* files : {&run.rings, &run.notes}) {
@@ -205,6 +237,7 @@ std::string remove_dead_run(const std::string& path) {
       if (problem.empty()) problem = remove_file(file);
     }
   }
+  movers_note.remove();
   // Not empty: a process of the same run has begun meanwhile.
   if (problem.empty() && rmdir(path.c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY) {
     problem = path + ": " + std::strerror(errno) + ": not removed";

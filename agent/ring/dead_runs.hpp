@@ -29,8 +29,8 @@ struct Run {
 Run look_at_run(const std::string& path);
 
 // Removes the rings, then the notes, then the folder: whoever is killed in here leaves a run that
-// can be removed again. Looks once more before: nothing of one that is not dead goes. "" or one
-// line of what stays.
+// can be removed again. Looks once more before, under the lock of who may set a run aside: nothing
+// of one that is not dead goes. "" or one line of what stays.
 std::string remove_dead_run(const std::string& path);
 
 // A file in a run's folder that is no ring: what be_first() makes is empty, the others have names.

@@ -169,7 +169,7 @@ struct GovernorBlock {
   std::atomic<std::uint32_t> change_count;       // ever made: slot = number mod budget_change_slots
   std::atomic<std::uint32_t> budget_millionths;  // budget.overhead; 0: no limit
   std::atomic<std::uint32_t> ns_per_1000_events;  // as calibrated: what a recorded call costs
-  std::atomic<std::uint32_t> thread_millionths;   // cost of the busiest thread, since full detail
+  std::atomic<std::uint32_t> thread_millionths;   // cost of the busiest thread, of late
   std::atomic<std::uint32_t> own_cpu_millionths;  // of the process's share of the CPUs
   std::atomic<std::uint64_t> heap_bytes;          // the agent's own, the most so far
   std::atomic<std::uint64_t> disk_bytes;          // of finished files

@@ -38,19 +38,28 @@ class Budget {
   bool is_empty() const noexcept { return is_limited() && room_ns_ < 0; }
   /// More is spent than the share, at times: worth a closer look.
   bool is_drawn_on() const noexcept { return is_limited() && room_ns_ < 0.9 * capacity_ns(); }
-  /// The share that was spent since the bucket was last full.
-  double spent_share() const noexcept { return elapsed_ns_ > 0 ? spent_ns_ / elapsed_ns_ : 0; }
+  /// The share that was spent of late: about the last `window_ns`.
+  double recent_share() const noexcept {
+    return recent_elapsed_ns_ > 0 ? recent_spent_ns_ / recent_elapsed_ns_ : 0;
+  }
+  /// The share that was spent since the bucket was last full; of late, while it is full.
+  double spent_share() const noexcept {
+    return elapsed_ns_ > 0 ? spent_ns_ / elapsed_ns_ : recent_share();
+  }
 
  private:
   double capacity_ns() const noexcept { return rules_.share * rules_.window_ns; }
+  void measure(double cost_ns, double passed_ns) noexcept;
   bool may_go_down(double cost_ns, double passed_ns) const noexcept;
   bool may_go_up() const noexcept;
 
   BudgetRules rules_;
   double room_ns_;
   double pause_ns_;
-  double spent_ns_ = 0;    // since the bucket was full
-  double elapsed_ns_ = 0;  // since then
+  double spent_ns_ = 0;         // since the bucket was full
+  double elapsed_ns_ = 0;       // since then
+  double recent_spent_ns_ = 0;  // what is long ago fades
+  double recent_elapsed_ns_ = 0;
   double since_change_ns_ = 0;
   std::uint64_t last_look_ns_ = 0;
   std::uint32_t level_ = 0;

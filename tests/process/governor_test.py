@@ -2,7 +2,7 @@
 """What the agent costs stays within its budgets, and the trace says what was left out for it: a program
 that launches without a pause.
 
-    governor_test.py BUILD DEPS door|comes_back|disk|memory
+    governor_test.py BUILD DEPS door|comes_back|cpu|disk|memory
 """
 
 import contextlib
@@ -172,6 +172,41 @@ def test_comes_back(checks):
             checks.check(again, f"{name}: not recorded again")
         again = [name for name in instants(trace) if name.startswith("TraceAgent records again: ")]
         checks.check(any("launches" in name for name in again), f"instants: {instants(trace)}")
+
+
+def windows_of(place):
+    """(begin_ns, end_ns, kernels) of each rank file, in order."""
+    windows = []
+    for name in place.files():
+        if not re.search(r"rank0.*\.json$", name):
+            continue
+        trace = place.trace(name)
+        window = trace["traceagent"]["window"]
+        kernels = sum(1 for event in trace["traceEvents"] if event.get("cat") == "kernel")
+        windows.append((window["begin_ns"], window["end_ns"], kernels, trace["traceagent"]["governor"]))
+    return sorted(windows, key=lambda window: window[0])
+
+
+def test_cpu(checks):
+    """Where the agent's own threads cost too much, CUPTI goes off, though window follows window."""
+    settle_ns, slack_ns = 100_000_000, 500_000_000  # what was launched before may still come; a busy machine
+    windows = {"TRACEAGENT_SCHEDULE": "wait=0,warmup=0,active=2,repeat=0", "TRACEAGENT_DOORS_CUPTI": "true",
+               "TRACEAGENT_DEVICE_SETTLE": "100ms"}
+    with Place() as place, Noisy(place, pause_us=50000, **{**ONE_WINDOW, **windows}) as noisy:
+        checks.check(noisy.wait_for(r"of the CPUs.*leaves out .*device work$"), f"not said: {noisy.lines}")
+        checks.check(noisy.wait_for(r"of the CPUs.*leaves out .*device work, windows$"), f"not said: {noisy.lines}")
+        checks.check(noisy.end() == 3, "the program's own exit code is lost")
+        seen = windows_of(place)
+        first = next(change for *_, governor in seen for change in governor["changes"]
+                     if change["because"] == "own threads")
+        checks.check(first["level"] == 1 and "device work" in first["left_out"]
+                     and "windows" not in first["left_out"], f"the first change: {first}")
+        checks.check(first["measured_percent"] > 0.05, f"measured less than the budget: {first}")
+        before = [kernels for begin, end, kernels, _ in seen if end < first["at_ns"]]
+        after = [kernels for begin, _, kernels, _ in seen if begin > first["at_ns"] + settle_ns + slack_ns]
+        checks.check(before and sum(before) > 0, f"no kernel before: {before}")
+        checks.check(after, f"no window after: {[window[:3] for window in seen]}")
+        checks.check(sum(after) == 0, f"kernels in windows that began after CUPTI was left out: {after}")
 
 
 def test_disk(checks):

@@ -509,6 +509,24 @@ TEST_F(DeviceFileTest, WhatIsCapturedHasNoWorkOfItsOwn) {
       << text;
 }
 
+TEST_F(DeviceFileTest, ACaptureIsKnownFromCuptiWhereCallsOfStreamsAreLeftOut) {
+  crafted.api(thread, "cudaStreamBeginCapture", 105'000, 106'000, 1);
+  crafted.api(thread, "cuStreamBeginCapture_v2", 105'200, 105'800, 2);
+  crafted.launch(thread, 110 * us, 115 * us);
+  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 3);
+  crafted.api(thread, "cudaStreamEndCapture", 116'000, 117'000, 4);
+  crafted.launch(thread, 120 * us, 125 * us);
+  crafted.api(thread, "cudaLaunchKernel", 121'000, 124'000, 5);
+  // Of this one CUPTI has told nothing.
+  crafted.api(thread, "cudaStreamBeginCapture", 130'000, 131'000, 6);
+  crafted.launch(thread, 132 * us, 133 * us);
+  crafted.api(thread, "cudaStreamEndCapture", 134'000, 135'000, 7);
+  write(window());
+  EXPECT_NE(text.find("\"launches_without_work\": {\"late\": 1, \"no_work\": 2}"),
+            std::string::npos)
+      << text;
+}
+
 TEST_F(DeviceFileTest, LossesOfTheDeviceSideAreTheWindowsThatWritesThem) {
   auto& dropped =
       crafted.ring().header().dropped[static_cast<std::size_t>(ring::DropCause::device_dropped)];

@@ -72,8 +72,11 @@ TEST(GovernorChanges, TheNewestAreKept) {
            i % 2 == 0 ? streams : 0);
   }
   const auto changes = governor_changes(crafted.ring());
-  ASSERT_EQ(changes.size(), ring::budget_change_slots);
+  ASSERT_EQ(changes.size(), ring::budget_change_slots - 1);
   EXPECT_EQ(changes.back().ticks, 2999U);
+  // The oldest is told by what came before it, though that was told of last.
+  EXPECT_EQ(changes.front().left_out, 0U);
+  EXPECT_EQ(changes.front().left_out_before, streams);
 }
 
 TEST(GovernorChanges, BearADamagedRing) {
@@ -81,7 +84,7 @@ TEST(GovernorChanges, BearADamagedRing) {
   change(crafted.ring(), UINT64_MAX, static_cast<BudgetKind>(99), 77, UINT32_MAX);
   crafted.ring().header().governor.change_count.store(UINT32_MAX);
   const auto changes = governor_changes(crafted.ring());
-  EXPECT_EQ(changes.size(), ring::budget_change_slots);
+  EXPECT_EQ(changes.size(), ring::budget_change_slots - 1);
   for (const GovernorChange& each : changes) EXPECT_LT(name_of(each, 1).size(), 300U);
   EXPECT_LT(object_of(crafted, 0, UINT64_MAX).size(), 100'000U);
 }

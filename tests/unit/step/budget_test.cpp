@@ -118,6 +118,26 @@ TEST(Budget, OfNothingIsNoLimit) {
   EXPECT_FALSE(budget.is_empty());
 }
 
+TEST(Budget, TellsWhatACheapJobCosts) {
+  Budget budget(rules_of(0.01));
+  EXPECT_EQ(budget.recent_share(), 0);
+  Job job{{0.009, 0.009, 0.009, 0.009, 0.009, 0.009}};
+  job.run(budget, 60);
+  // Its bucket is full all the time.
+  EXPECT_NEAR(budget.recent_share(), 0.009, 1e-4);
+  EXPECT_NEAR(budget.spent_share(), 0.009, 1e-4);
+  job.share_at_level = {};
+  job.run(budget, 60);
+  EXPECT_LT(budget.recent_share(), 1e-4);
+}
+
+TEST(Budget, WithoutALimitIsMeasuredToo) {
+  Budget budget(rules_of(0));
+  Job job{{0.03, 0.03, 0.03, 0.03, 0.03, 0.03}};
+  job.run(budget, 60);
+  EXPECT_NEAR(budget.recent_share(), 0.03, 1e-4);
+}
+
 TEST(Budget, BearsAClockThatStands) {
   Budget budget(rules_of(0.01));
   for (int i = 0; i < 100; ++i) budget.look(7, 1e9);
