@@ -7,9 +7,11 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "agent/ring/dead_runs.hpp"
+#include "agent/ring/movers_note.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "agent/ring/written_files.hpp"
 
@@ -61,19 +63,37 @@ void add_folder(const std::string& folder, DeadRings& found) {
   }
 }
 
-// Only what the agent makes there: a ring may have been copied to anywhere.
-void remove_empty_run(const fs::path& run) {
-  std::error_code ignored;
+bool is_claim(const fs::path& note) { return note.filename().string().starts_with("claim-rank"); }
+
+// The notes of a run that has nothing else, and nobody who could still make a ring.
+std::optional<std::vector<fs::path>> notes_of_empty_run(const fs::path& run) {
+  std::error_code error;
   std::vector<fs::path> notes;
-  for (fs::directory_iterator at(run, ignored), end; !ignored && at != end; at.increment(ignored)) {
-    if (!ring::is_runs_note(at->path())) return;
+  for (fs::directory_iterator at(run, error), end; !error && at != end; at.increment(error)) {
+    if (!ring::is_runs_note(at->path())) return std::nullopt;
+    if (is_claim(at->path()) && ring::has_living_claimant(at->path())) return std::nullopt;
     notes.push_back(at->path());
   }
-  // Claims last: see agent/process/run_folder.cpp.
-  std::stable_partition(notes.begin(), notes.end(), [](const fs::path& note) {
-    return !note.filename().string().starts_with("claim-rank");
-  });
-  for (const fs::path& note : notes) fs::remove(note, ignored);
+  if (error) return std::nullopt;
+  return notes;
+}
+
+// Only what the agent makes there: a ring may have been copied to anywhere. Under the lock of who
+// may set a run aside: a new run of its key may begin now.
+void remove_empty_run(const fs::path& run) {
+  if (!notes_of_empty_run(run)) return;
+  const ring::MoversNote movers_note(run);
+  if (!movers_note.is_ours()) return;
+  std::optional<std::vector<fs::path>> notes = notes_of_empty_run(run);
+  if (!notes) return movers_note.remove();
+  // Claims last: see agent/ring/dead_runs.cpp.
+  std::erase_if(*notes,
+                [](const fs::path& note) { return note.filename() == ring::MoversNote::name; });
+  std::stable_partition(notes->begin(), notes->end(),
+                        [](const fs::path& note) { return !is_claim(note); });
+  std::error_code ignored;
+  for (const fs::path& note : *notes) fs::remove(note, ignored);
+  movers_note.remove();
   if (rmdir(run.c_str()) == 0) rmdir(run.parent_path().c_str());  // both only if empty
 }
 
@@ -84,18 +104,9 @@ bool is_young(const fs::path& path) {
   return !error && fs::file_time_type::clock::now() - changed < longest_start;
 }
 
-// No ring, only the agent's notes, and nobody who could still make a ring.
 bool is_left_over(const fs::path& run) {
-  std::error_code error;
-  bool any_claim = false;
-  for (fs::directory_iterator at(run, error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    if (!ring::is_runs_note(at->path())) return false;
-    if (!name.starts_with("claim-rank")) continue;
-    if (ring::has_living_claimant(at->path())) return false;
-    any_claim = true;
-  }
-  return !error && (any_claim || !is_young(run));
+  const auto notes = notes_of_empty_run(run);
+  return notes && (std::any_of(notes->begin(), notes->end(), is_claim) || !is_young(run));
 }
 
 }  // namespace

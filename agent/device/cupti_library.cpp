@@ -37,7 +37,10 @@ CuptiLibrary open_cupti(LookUp look_up, int driver_major) {
     return bind(handle, look_up, found);
   }
   for (const std::string& candidate : cupti_candidates(loaded, driver_major)) {
-    // Never closed again: its threads and our callbacks outlive any window.
+    // Never closed again: its threads and our callbacks outlive any window. The loader has the
+    // lowest free descriptor for a moment; a job with one thread is waiting for us meanwhile, in
+    // its first call of a device, and threads that open files at once cannot know their numbers
+    // anyway.
     if (void* handle = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL)) {
       CuptiLibrary library = bind(handle, look_up, candidate);
       if (!library.path.empty()) return library;

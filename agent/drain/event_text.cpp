@@ -33,7 +33,10 @@ void EventText::write(const Record& record, std::int64_t tid, const EventTimes& 
 
 void error_arg(trace::EventWriter& writer, std::string_view category, std::int32_t result) {
   const std::string_view error = api::error_name(category, result);
-  if (!error.empty()) writer.arg("error", error);
+  if (error.empty()) return;
+  // What a communicator made without blocking answers while all goes well.
+  if (error == "ncclInProgress") return writer.arg("state", error);
+  writer.arg("error", error);
 }
 
 void EventText::write_call(const Record& record, std::int64_t tid, const EventTimes& times,
@@ -48,50 +51,52 @@ void EventText::write_call(const Record& record, std::int64_t tid, const EventTi
     writer_.arg("result", record.result);
     if (record.result != 0) error_arg(writer_, name.category, record.result);
   }
+  call_args(record, name.shown, kernel);
+  writer_.end();
+}
+
+void EventText::call_args(const Record& record, std::string_view name, std::uint32_t kernel) {
   switch (record.layout) {
     case Layout::launch:
-      launch_args(record, record.extra != 0 ? record.extra : kernel);
-      break;
+      return launch_args(record, record.extra != 0 ? record.extra : kernel);
     case Layout::copy:
     case Layout::peer_copy:
-      copy_args(record);
-      break;
+      return copy_args(record);
     case Layout::set:
     case Layout::allocation:
       writer_.arg("pointer", Hex{record.args[0]});
       if (record.args[2] != 0) writer_.arg("bytes", record.args[2]);
-      if (record.args[3] != 0) writer_.arg("stream", Hex{record.args[3]});
-      break;
+      return stream_arg(record);
     case Layout::stream:
-      writer_.arg("stream", Hex{record.args[3]});
-      break;
+      return writer_.arg("stream", Hex{record.args[3]});
     case Layout::event:
       writer_.arg("event", Hex{record.args[0]});
-      if (record.args[3] != 0) writer_.arg("stream", Hex{record.args[3]});
-      break;
+      return stream_arg(record);
     case Layout::synchronise:
-      // A device has none; of a stream 0 is the default one's.
-      if (record.args[0] != 0 || name.shown.find("Stream") != name.shown.npos) {
-        writer_.arg("handle", Hex{record.args[0]});
-      }
-      break;
+      return handle_arg(record, name);
     case Layout::device:
-      writer_.arg("device", static_cast<std::int32_t>(record.detail));
-      break;
+      return writer_.arg("device", static_cast<std::int32_t>(record.detail));
     case Layout::graph:
       writer_.arg("graph", Hex{record.args[0]});
-      if (record.args[3] != 0) writer_.arg("stream", Hex{record.args[3]});
-      break;
+      return stream_arg(record);
     case Layout::collective:
-      collective_args(record);
-      break;
+      return collective_args(record);
     case Layout::communicator:
-      communicator_args(record);
-      break;
+      return communicator_args(record);
     default:
-      break;
+      return;
   }
-  writer_.end();
+}
+
+void EventText::stream_arg(const Record& record) {
+  if (record.args[3] != 0) writer_.arg("stream", Hex{record.args[3]});
+}
+
+// A device has none; of a stream 0 is the default one's.
+void EventText::handle_arg(const Record& record, std::string_view name) {
+  if (record.args[0] != 0 || name.find("Stream") != name.npos) {
+    writer_.arg("handle", Hex{record.args[0]});
+  }
 }
 
 namespace {

@@ -36,6 +36,9 @@ class EventText {
   void write_call(const event::Record& record, std::int64_t tid, const EventTimes& times,
                   std::uint32_t kernel);
   void write_range(const event::Record& record, std::int64_t tid, const EventTimes& times);
+  void call_args(const event::Record& record, std::string_view name, std::uint32_t kernel);
+  void stream_arg(const event::Record& record);
+  void handle_arg(const event::Record& record, std::string_view name);
   void launch_args(const event::Record& record, std::uint32_t kernel);
   void copy_args(const event::Record& record);
   void collective_args(const event::Record& record);

@@ -69,12 +69,25 @@ void set_times(config::NameVariables& variables, const ring::Ring& ring,
 
 }  // namespace
 
-std::string with_pid(const std::string& path, std::uint32_t pid) {
-  const std::string suffix = "-pid" + std::to_string(pid);
+namespace {
+
+std::string with_suffix(const std::string& path, const std::string& suffix) {
   const std::size_t slash = path.rfind('/');
   const std::size_t dot = path.rfind(".json");
   if (dot == std::string::npos || (slash != std::string::npos && dot < slash)) return path + suffix;
   return path.substr(0, dot) + suffix + path.substr(dot);
+}
+
+}  // namespace
+
+std::string with_pid(const std::string& path, std::uint32_t pid) {
+  return name_at_attempt(path, pid, 1);
+}
+
+std::string name_at_attempt(const std::string& path, std::uint32_t pid, int attempt) {
+  if (attempt == 0) return path;
+  const std::string number = attempt > 1 ? "-" + std::to_string(attempt) : "";
+  return with_suffix(path, "-pid" + std::to_string(pid) + number);
 }
 
 config::NameVariables run_variables(const ring::Ring& ring) {

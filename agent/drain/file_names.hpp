@@ -25,6 +25,10 @@ NamedFile rank_file_name(const ring::Ring& ring, const ring::Window& window);
 
 // ep0-ba5-rank0.json → ep0-ba5-rank0-pid1234.json
 std::string with_pid(const std::string& path, std::uint32_t pid);
+// The names a file may have, the later ones where the earlier are taken: by another process first,
+// then by one that had the same pid: itself, with its pid, with its pid and -2, …
+std::string name_at_attempt(const std::string& path, std::uint32_t pid, int attempt);
+inline constexpr int most_names = 100;
 
 // The node's merged file; empty where none is wanted.
 NamedFile node_file_name(const ring::Ring& ring);

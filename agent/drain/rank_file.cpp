@@ -230,9 +230,11 @@ bool is_own_file(const ring::Ring& ring, const std::string& path) {
 NamedFile free_file_name(const ring::Ring& ring, const ring::Window& window) {
   NamedFile named = rank_file_name(ring, window);
   if (!named.problem.empty() || ring.header().identity.overwrite_files != 0) return named;
-  // A name without {batch} meets this process's own files: that is said, not evaded.
-  if (access(named.path.c_str(), F_OK) == 0 && !is_own_file(ring, named.path)) {
-    named.path = with_pid(named.path, ring.header().owner_pid);
+  const std::string path = named.path;
+  for (int attempt = 0; attempt < most_names; ++attempt) {
+    named.path = name_at_attempt(path, ring.header().owner_pid, attempt);
+    // A name without {batch} meets this process's own files: that is said, not evaded.
+    if (access(named.path.c_str(), F_OK) != 0 || is_own_file(ring, named.path)) break;
   }
   return named;
 }

@@ -44,6 +44,18 @@ std::uint64_t lost_in_open_windows(const ring::Ring& ring) noexcept {
   return lost;
 }
 
+// Those that the window's file may have, or have been about to have: up to the first with a pid
+// that is free.
+std::vector<std::string> possible_names(const ring::Ring& ring, const ring::Window& window) {
+  std::vector<std::string> names;
+  const std::string name = rank_file_name(ring, window).path;
+  for (int attempt = 0; attempt < most_names && !name.empty(); ++attempt) {
+    names.push_back(name_at_attempt(name, ring.header().owner_pid, attempt));
+    if (attempt > 0 && access(names.back().c_str(), F_OK) != 0) break;
+  }
+  return names;
+}
+
 // A ring that is recovered twice (kept, or merged again) has its files in its list. Who was killed
 // between a file's last byte and that note, its owner or an earlier recovery, left a file that says
 // itself whose it is.
@@ -51,9 +63,7 @@ void skip_written_windows(const ring::Ring& ring, const std::string& path) {
   const std::vector<std::string> listed = ring::written_files(path);
   for (ring::Window& window : ring.header().windows) {
     if (!is_unwritten(window)) continue;
-    const std::string name = rank_file_name(ring, window).path;
-    if (name.empty()) continue;
-    for (const std::string& file : {name, with_pid(name, ring.header().owner_pid)}) {
+    for (const std::string& file : possible_names(ring, window)) {
       const bool is_listed = std::find(listed.begin(), listed.end(), file) != listed.end();
       if (!is_listed && !holds_window(file, ring, window)) continue;
       if (!is_listed) ring::note_written_file(path, file);
@@ -69,10 +79,9 @@ void remove_half_written_files(const ring::Ring& ring) {
   trace::remove_abandoned(node_file_name(ring).path, writer);
   for (const ring::Window& window : ring.header().windows) {
     if (!is_unwritten(window)) continue;
-    const std::string name = rank_file_name(ring, window).path;
-    if (name.empty()) continue;
-    trace::remove_abandoned(name, writer);
-    trace::remove_abandoned(with_pid(name, ring.header().owner_pid), writer);
+    for (const std::string& name : possible_names(ring, window)) {
+      trace::remove_abandoned(name, writer);
+    }
   }
 }
 
@@ -81,7 +90,8 @@ void recover(const ring::Ring& ring, const std::string& path, Recovered& recover
   skip_written_windows(ring, path);
   recovered.rank = ring.header().identity.rank;
   recovered.lost = lost_in_open_windows(ring);
-  for (const RankFileReport& report : recover_windows(ring)) {
+  const std::uint64_t most_bytes = ring.header().file_bytes * most_bytes_per_ring_byte;
+  for (const RankFileReport& report : recover_windows(ring, most_bytes)) {
     if (!report.problem.empty()) {
       recovered.problems.push_back(report.problem);
       continue;

@@ -1,6 +1,7 @@
 #include "agent/drain/recover_window.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "agent/drain/upload_queue.hpp"
 
@@ -35,7 +36,7 @@ bool is_unwritten(const Window& window) noexcept {
 
 }  // namespace
 
-std::vector<RankFileReport> recover_windows(const ring::Ring& ring) {
+std::vector<RankFileReport> recover_windows(const ring::Ring& ring, std::uint64_t most_bytes) {
   std::vector<RankFileReport> reports;
   const std::uint64_t end = last_tick(ring) + 1;
   RankFileOptions options;
@@ -47,7 +48,14 @@ std::vector<RankFileReport> recover_windows(const ring::Ring& ring) {
       window.end_ticks.store(std::max(end, window.begin_ticks.load(std::memory_order_relaxed)),
                              std::memory_order_relaxed);
     }
+    options.most_bytes = most_bytes;
     RankFileReport report = write_rank_file(ring, window, options);
+    most_bytes -= std::min(most_bytes, report.bytes);
+    if (report.is_too_large) {
+      report.problem = "trace: " + report.path + ": not recovered: it would take more than " +
+                       std::to_string(most_bytes_per_ring_byte) +
+                       " times the memory of its ring: the ring is damaged";
+    }
     if (report.problem.empty()) report.upload_problem = queue_rank_file(ring, window, report.path);
     reports.push_back(std::move(report));
   }

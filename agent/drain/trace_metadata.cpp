@@ -111,7 +111,11 @@ JsonObject window_object(const ring::Ring& ring, const ring::Window& window) {
   if (window.is_startup != 0) {
     object.add("kind", "startup: no step was found before the program ended");
     // Not a loss by accident, so no drop; but nobody shall take it for the whole program.
-    if (window.is_startup == 2) object.add("cut", "what came after half the ring was full");
+    if (window.is_startup == ring::startup_until_full) {
+      object.add("cut", "what came after half the ring was full");
+    } else if (window.is_startup == ring::startup_until_patience) {
+      object.add("cut", "what came after step.patience was over");
+    }
   } else {
     object.add("first_step", window.first_step.load(std::memory_order_relaxed))
         .add("last_step", window.last_step.load(std::memory_order_relaxed));

@@ -139,6 +139,7 @@ Identity identify(const config::Options& options, const config::Environment& env
   identity.pid = facts.chain[0].pid;
   RunName name = name_run(environment, facts, resolved.run);
   identity.run_key = std::move(name.key);
+  if (!name.problem.empty()) identity.problems.push_back(std::move(name.problem));
   identity.attempt = name.attempt;
   identity.run_name = std::move(name.name);
   if (!options.run_name.empty()) {

@@ -19,12 +19,15 @@ void say_no_window(const Agent& agent) {
 
 // A schedule that never came into play because its steps were not found must not look like success.
 void say_no_step(const Agent& agent) {
-  const std::uint64_t steps = agent.ring.ring.header().step_count.load(std::memory_order_relaxed);
-  if (!agent.speaks_for_node() || steps != 0) return;
-  const bool is_cut = agent.ring.ring.header().windows[0].is_startup == 2;
+  const ring::Header& header = agent.ring.ring.header();
+  const bool has_opened_window = header.window_count.load(std::memory_order_relaxed) > 1;
+  const std::uint32_t why = header.windows[0].is_startup;
+  if (!agent.speaks_for_node() || why == 0 || has_opened_window) return;
+  const char* const cut = why == ring::startup_until_full       ? ", what fitted into half the ring"
+                          : why == ring::startup_until_patience ? ", as long as step.patience"
+                                                                : "";
   say_result("no step was found (step.mark: " + agent.options.step_mark +
-             "): the trace holds the program's beginning" +
-             (is_cut ? ", what fitted into half the ring" : "") + ", whatever the schedule says");
+             "): the trace holds the program's beginning" + cut + ", whatever the schedule says");
 }
 
 void say_cycles_lost(const Agent& agent) {

@@ -11,6 +11,7 @@
 #include "agent/drain/recover_ring.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/governor.hpp"
+#include "agent/process/newcomers.hpp"
 #include "agent/process/node_view.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/process/older_run.hpp"
@@ -125,7 +126,10 @@ Inputs gather(const Agent& agent, const NodeView& node) {
 // What cannot be read stays, for who can.
 void clean_up(const Agent& agent, const NodeView& node) {
   if (!node.problem.empty()) return;
-  const std::string problem = remove_run_folder(agent.run_folder);
+  std::vector<std::string> rings{agent.ring.path};
+  for (const Peer& peer : node.peers) rings.push_back(peer.ring_path);
+  const Newcomers spared(agent.run_folder, std::move(rings), agent.pid);
+  const std::string problem = remove_run_folder(agent.run_folder, &spared);
   if (!problem.empty()) say_problem(problem);
 }
 
@@ -251,11 +255,20 @@ void merge_again(Agent& agent) {
   clean_up(agent, node);
 }
 
+// A rank that began, and has perhaps ended, while the others' files were merged.
+bool has_peer_not_in(const NodeView& before, const NodeView& now) {
+  return std::any_of(now.peers.begin(), now.peers.end(), [&](const Peer& peer) {
+    return std::none_of(before.peers.begin(), before.peers.end(),
+                        [&](const Peer& known) { return known.ring_path == peer.ring_path; });
+  });
+}
+
 void merge_first(Agent& agent, const NodeView& node) {
   const RankFilesHeld held(agent);
   Inputs inputs = gather(agent, node);
   merge(agent, inputs);
-  if (inputs.unfinished.empty()) return clean_up(agent, node);
+  const bool is_whole = inputs.unfinished.empty() && !has_peer_not_in(node, look_at_node(agent));
+  if (is_whole) return clean_up(agent, node);
   be_first(agent.run_folder, left_out_topic);
   merge_again(agent);  // it may have ended just before it could see that note
 }

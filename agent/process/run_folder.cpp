@@ -12,6 +12,7 @@
 #include <memory>
 #include <string_view>
 
+#include "agent/process/newcomers.hpp"
 #include "agent/process/note_file.hpp"
 #include "agent/process/older_run.hpp"
 #include "agent/ring/owner.hpp"
@@ -72,13 +73,17 @@ std::vector<std::string> names_in(const std::string& folder, int& error) {
   return names;
 }
 
-// True if this process is the one that made the claim. With the time of its start: a container that
+enum class Claim { ours, others, refused };
+
+// With the time of its start: a container that
 // is started again mostly has the same pids, and may find the folder of the run that was killed.
-bool claim(const std::string& path, int pid) {
+Claim claim(const std::string& path, int pid) {
   const std::uint64_t start_time = ring::start_time_of(static_cast<std::uint32_t>(pid));
   const std::string start = start_time != 0 ? " " + std::to_string(start_time) : "";
   const std::string own = std::to_string(pid) + start + "\n";
-  return make_note(path, own) || read_note(path) == own;  // ours before an exec
+  if (make_note(path, own)) return Claim::ours;
+  if (errno != EEXIST) return Claim::refused;
+  return read_note(path) == own ? Claim::ours : Claim::others;  // ours before an exec
 }
 
 // A job may fork thousands of workers. Claims are taken in a row and stay: the end is found by
@@ -100,16 +105,27 @@ std::int64_t first_free_claim(const std::string& base, std::int64_t from, std::i
 
 }  // namespace
 
-RunFolder make_run_folder(const std::string& ring_folder, const std::string& run_key) {
-  RunFolder folder;
-  const std::string users = ring_folder + "/traceagent-" + std::to_string(geteuid());
-  folder.path = users + "/" + as_file_name(run_key);
+namespace {
+
+// With the user's folder around it. Returns what went wrong.
+std::string make_both_folders(const std::string& path) {
+  std::string problem;
   // Twice: the last rank of another run may remove the user's folder between the two steps.
   for (int attempt = 0; attempt < 2; ++attempt) {
-    folder.problem = make_own_folder(users);
-    if (folder.problem.empty()) folder.problem = make_own_folder(folder.path);
-    if (folder.problem.empty()) break;
+    problem = make_own_folder(path.substr(0, path.rfind('/')));
+    if (problem.empty()) problem = make_own_folder(path);
+    if (problem.empty()) break;
   }
+  return problem;
+}
+
+}  // namespace
+
+RunFolder make_run_folder(const std::string& ring_folder, const std::string& run_key) {
+  RunFolder folder;
+  folder.path =
+      ring_folder + "/traceagent-" + std::to_string(geteuid()) + "/" + as_file_name(run_key);
+  folder.problem = make_both_folders(folder.path);
   if (!folder.problem.empty()) {
     folder.problem =
         "ring.folder: " + folder.problem +
@@ -123,8 +139,16 @@ RunFolder make_run_folder(const std::string& ring_folder, const std::string& run
 std::int64_t claim_rank(const RunFolder& folder, std::int64_t rank, int pid) {
   if (folder.path.empty()) return 0;
   const std::string base = folder.path + "/claim-rank" + std::to_string(rank);
-  if (claim(base, pid)) return 0;
-  if (set_dead_run_aside(folder, base, pid) && claim(base, pid)) return 0;
+  // Who ends the run that was here, or removes it, may take the folder away at any time.
+  constexpr int most_attempts = 3;
+  Claim first = Claim::others;
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    first = claim(base, pid);
+    if (first == Claim::ours) return 0;
+    if (first == Claim::refused && !make_both_folders(folder.path).empty()) return 0;
+    if (first == Claim::others && !set_dead_run_aside(folder, base, pid)) break;
+  }
+  if (first == Claim::refused) return 0;
   // A process that was a claimant before its exec finds itself among the first.
   constexpr std::int64_t first_claimants = 64;
   constexpr std::int64_t most_claimants =
@@ -132,7 +156,9 @@ std::int64_t claim_rank(const RunFolder& folder, std::int64_t rank, int pid) {
   std::int64_t number = 1;
   for (; number < most_claimants; ++number) {
     if (number == first_claimants) number = first_free_claim(base, number, most_claimants);
-    if (claim(base + "." + std::to_string(number), pid)) return number;
+    const Claim claimed = claim(base + "." + std::to_string(number), pid);
+    if (claimed == Claim::ours) return number;
+    if (claimed == Claim::refused) break;  // so is every other
   }
   return most_claimants;
 }
@@ -193,11 +219,12 @@ bool has_no_ring(const RunFolder& folder) noexcept {
   return error == 0 && !has_ring;
 }
 
-std::string remove_run_folder(const RunFolder& folder) {
+std::string remove_run_folder(const RunFolder& folder, const Newcomers* spared) {
   if (folder.path.empty()) return {};
   int error = 0;
   const int unread =
       for_each_name(folder.path.c_str(), [&](int entries, const char* name) noexcept {
+        if (spared != nullptr && spared->have(name)) return;
         const bool is_gone = unlinkat(entries, name, 0) == 0 || errno == ENOENT;
         if (!is_gone && error == 0) error = errno;
       });

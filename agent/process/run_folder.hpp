@@ -49,8 +49,10 @@ inline constexpr const char* second_merge_topic = "merge-2";  // taken by the la
 // False too where that cannot be seen.
 bool has_no_ring(const RunFolder& folder) noexcept;
 
-// Removes the run's files and folder. Returns one line where something stays, else nothing; takes
-// no memory unless there is such a line.
-std::string remove_run_folder(const RunFolder& folder);
+class Newcomers;
+
+// Removes the run's files and folder, but what is `spared`'s. Returns one line where something else
+// stays, else nothing; takes no memory unless there is such a line, or something spared.
+std::string remove_run_folder(const RunFolder& folder, const Newcomers* spared = nullptr);
 
 }  // namespace traceagent::process

@@ -155,7 +155,7 @@ std::string name_with_time(const ProcFacts& facts, const ProcessFacts& process) 
 
 RunName name_single(const ProcFacts& facts) {
   const ProcessFacts& first = first_of_program(facts);
-  return {as_key("process-" + id_of(first)), name_with_time(facts, first), {}};
+  return {as_key("process-" + id_of(first)), name_with_time(facts, first), {}, {}};
 }
 
 RunName name_launched(const Environment& environment, const ProcFacts& facts, const RunFacts& run) {
@@ -165,9 +165,20 @@ RunName name_launched(const Environment& environment, const ProcFacts& facts, co
   const ProcessFacts* const launcher = needs_launcher ? find_launcher(facts, run) : nullptr;
   std::string key = ids;
   if (launcher != nullptr) join(key, "launcher-" + id_of(*launcher));
-  if (key.empty())
-    key = "parent-" + id_of(facts.chain[std::min<std::size_t>(1, facts.chain.size() - 1)]);
-  RunName result{as_key(key), program_name(facts), {}};
+  RunName result;
+  if (key.empty()) {
+    const bool has_parent = facts.chain.size() > 1;
+    key = "parent-" + id_of(facts.chain[has_parent ? 1 : 0]);
+    // Without /proc, or as the first process of a container.
+    if (!has_parent) {
+      result.problem =
+          "run: neither a variable nor /proc says what started this rank: its job's ranks do not "
+          "find each other, and each has a node file of its own: set MASTER_ADDR and MASTER_PORT "
+          "alike for all of them, or use `traceagent merge`";
+    }
+  }
+  result.key = as_key(key);
+  result.name = program_name(facts);
   if (launcher != nullptr) {
     result.name = name_with_time(facts, *launcher);
   } else if (has_step) {

@@ -22,6 +22,7 @@ struct RunName {
   std::string key;      // of letters, digits and ._-, at most 96 bytes; not the same for two runs
   std::string name;     // what a user wants to see: program and start time
   std::string attempt;  // "attempt1" after an elastic restart, "requeue1"; empty: the first
+  std::string problem;  // one line: this rank's key is its own, nothing being known of its job
 };
 
 // Key and default name of the run.

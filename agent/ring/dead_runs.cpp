@@ -58,18 +58,6 @@ std::uint32_t pid_in_name(const std::string& path) noexcept {
   return dash == nullptr ? 0 : static_cast<std::uint32_t>(std::strtoul(dash + 1, nullptr, 10));
 }
 
-// Its drain thread takes an anchor at least once a second for as long as it lives.
-std::int64_t last_anchor_ns(const Header& header) noexcept {
-  std::int64_t last = 0;
-  const std::int64_t now = now_ns(CLOCK_REALTIME);
-  const std::uint32_t count = header.anchor_count.load(std::memory_order_acquire);
-  for (std::size_t i = 0; i < std::min<std::size_t>(count, anchor_slots); ++i) {
-    const std::int64_t anchor_ns = header.anchors[i].realtime_ns;
-    if (anchor_ns <= now) last = std::max(last, anchor_ns);
-  }
-  return last;
-}
-
 void add_ring(Run& run, const std::string& path, const struct stat& facts) {
   OpenedRing opened = open_ring(path);
   if (opened.is_gone) return;

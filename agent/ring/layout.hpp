@@ -63,6 +63,9 @@ inline constexpr std::array<const char*, door_count> door_names = {
 
 enum class WindowState : std::uint32_t { empty = 0, open = 1, closed = 2, written = 3 };
 
+// Window::is_startup: only up to where half the ring was full, or to where step detection gave up.
+inline constexpr std::uint32_t startup_until_full = 2, startup_until_patience = 3;
+
 // One cycle of the schedule: the calls begun in [begin_ticks, end_ticks) go into one rank file.
 struct Window {
   std::atomic<WindowState> state;
@@ -72,7 +75,7 @@ struct Window {
   std::atomic<std::uint64_t> first_step;
   std::atomic<std::uint64_t> last_step;
   std::uint32_t file_name;   // offset of the written file's path in the names, 0: none yet
-  std::uint32_t is_startup;  // 1: what came before any step was found; 2: only the first of it
+  std::uint32_t is_startup;  // what came before any step was found: 1, or why not all of it
   // Header::dropped as it was at the edges: the difference is this window's own loss.
   std::array<std::uint64_t, drop_cause_count> dropped_at_begin;
   std::array<std::uint64_t, drop_cause_count> dropped_at_end;
@@ -195,6 +198,9 @@ struct Header {
   std::atomic<std::uint64_t> names_used;
   alignas(64) std::atomic<std::uint64_t> next_claim;
   std::atomic<std::uint64_t> free_chunks;
+  // 0: the owner holds its lock; else it could not keep it, and this is the number of its pid
+  // namespace (or 1), in which alone its pid says whether it lives. Older rings have 0 here.
+  std::uint64_t lockless_in;
   alignas(64) std::array<std::atomic<std::uint64_t>, drop_cause_count> dropped;
   std::array<std::atomic<std::uint64_t>, door_count> door_calls;  // counted by the drain
   std::array<std::atomic<std::uint32_t>, door_count> door_open;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -42,6 +43,11 @@ bool process_lives(std::uint32_t pid, std::uint64_t start_time) noexcept {
   if (pid == 0 || start_time == 0) return false;
   const Stat stat = read_stat(pid);
   return stat.start_time == start_time && stat.state != 'Z' && stat.state != 'X';
+}
+
+std::uint64_t pid_namespace() noexcept {
+  struct stat facts {};
+  return stat("/proc/self/ns/pid", &facts) == 0 ? facts.st_ino : 0;
 }
 
 bool process_maps(std::uint32_t pid, const char* path) noexcept {

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "agent/event/ticks.hpp"
 #include "agent/event/uninterrupted.hpp"
 #include "agent/ring/owner.hpp"
 
@@ -128,12 +129,17 @@ int move_high(int fd) noexcept {
   return high;
 }
 
+void note_lockless(const Ring& ring) noexcept {
+  ring.header().lockless_in = std::max<std::uint64_t>(pid_namespace(), 1);
+}
+
 // Where the job may not have numbers that high (ulimit -n), it keeps them all: the mapping shows
 // too that the ring's owner lives.
 void give_back_low(CreatedRing& created) noexcept {
   if (created.fd < 0 || created.fd >= lowest_descriptor) return;
   close(created.fd);
   created.fd = -1;
+  note_lockless(created.ring);
 }
 
 std::string describe_errno(int error) { return std::strerror(error); }
@@ -189,8 +195,9 @@ void make_ring(CreatedRing& created, const std::string& path, std::uint64_t want
   if (created.fd >= 0) {
     created.fd = move_high(created.fd);
     // Before it has any size: who finds it half made sees whether its maker lives.
-    lock_whole_file(created.fd);
+    const bool is_locked = lock_whole_file(created.fd);
     if (map_what_is_granted(created, wanted_bytes)) {
+      if (!is_locked) note_lockless(created.ring);
       give_back_low(created);
       return;
     }
@@ -263,7 +270,27 @@ bool is_being_made(const std::string& path, const struct stat& facts) noexcept {
   return process_lives(pid, start_time_of(pid));
 }
 
+// In another pid namespace, of which only the ring is seen.
+bool may_live_elsewhere(const Header& header) noexcept {
+  constexpr std::int64_t longest_silence_ns = 10'000'000'000;
+  if (header.lockless_in == 0 || header.lockless_in == pid_namespace()) return false;
+  if (header.finished.load(std::memory_order_relaxed) != 0) return false;
+  const auto now_ns = static_cast<std::int64_t>(event::clock_ns(CLOCK_REALTIME));
+  return now_ns - last_anchor_ns(header) < longest_silence_ns;
+}
+
 }  // namespace
+
+std::int64_t last_anchor_ns(const Header& header) noexcept {
+  std::int64_t last = 0;
+  const auto now_ns = static_cast<std::int64_t>(event::clock_ns(CLOCK_REALTIME));
+  const std::uint32_t count = header.anchor_count.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < std::min<std::size_t>(count, anchor_slots); ++i) {
+    const std::int64_t anchor_ns = header.anchors[i].realtime_ns;
+    if (anchor_ns <= now_ns) last = std::max(last, anchor_ns);
+  }
+  return last;
+}
 
 OpenedRing open_ring(const std::string& path) {
   OpenedRing opened;
@@ -307,10 +334,11 @@ OpenedRing open_ring(const std::string& path) {
   const Header& header = opened.ring.header();
   // A daemon that closes all its descriptors drops the lock and goes on.
   // (Under our own pid lies what we were before an exec.)
-  opened.owner_alive =
-      owner_holds_lock(path) || (header.owner_pid != static_cast<std::uint32_t>(getpid()) &&
-                                 process_lives(header.owner_pid, header.owner_start_time) &&
-                                 process_maps(header.owner_pid, path.c_str()));
+  opened.owner_alive = owner_holds_lock(path) ||
+                       (header.owner_pid != static_cast<std::uint32_t>(getpid()) &&
+                        process_lives(header.owner_pid, header.owner_start_time) &&
+                        process_maps(header.owner_pid, path.c_str())) ||
+                       may_live_elsewhere(header);
   return opened;
 }
 

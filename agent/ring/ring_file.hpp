@@ -23,9 +23,11 @@ CreatedRing create_ring(const std::string& path, std::uint64_t wanted_bytes);
 
 struct OpenedRing {
   Ring ring;
-  bool owner_alive = false;  // by its lock, or by its pid and start time
-  bool is_unmade = false;    // not valid: its owner is still making it, or died over that
-  bool is_gone = false;      // not valid: no such file
+  // By its lock, or by its pid and start time; where it has no lock and is of another pid
+  // namespace, by its last anchor, which is younger than ten seconds.
+  bool owner_alive = false;
+  bool is_unmade = false;  // not valid: its owner is still making it, or died over that
+  bool is_gone = false;    // not valid: no such file
   std::string problem;
 };
 
@@ -34,6 +36,10 @@ struct OpenedRing {
 // std::bad_alloc alone: an answer without memory would be one about the ring.
 OpenedRing open_ring(const std::string& path);
 void close_ring(OpenedRing& opened) noexcept;
+
+// The last moment, CLOCK_REALTIME, at which the owner's drain thread is known to have lived: it
+// takes an anchor at least once a second. 0: none, or damaged.
+std::int64_t last_anchor_ns(const Header& header) noexcept;
 
 // True while the process that made the file lives (the kernel drops its lock at death).
 bool owner_holds_lock(const std::string& path) noexcept;

@@ -33,6 +33,8 @@ struct StepListener {
   virtual void on_step_begin(std::uint64_t step, std::uint64_t ticks) noexcept = 0;
   virtual void on_step_end(std::uint64_t step, std::uint64_t ticks) noexcept = 0;
   virtual void on_step_retracted(std::uint64_t step) noexcept = 0;
+  /// The search is over without any: the steps that follow are slices of time.
+  virtual void on_no_step_found(std::uint64_t /*ticks*/) noexcept {}
 
  protected:
   ~StepListener() = default;

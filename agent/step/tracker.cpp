@@ -297,6 +297,7 @@ void Tracker::poll_patience(std::uint64_t now_ticks, std::uint64_t now_ns) noexc
   const bool is_near = detector_->has_candidate() && !launches_left_out_.load();
   const std::uint64_t patience_ns = is_near ? 10 * patience_ns_ : patience_ns_;
   if (waited_ns < patience_ns) return;
+  listener_.on_no_step_found(now_ticks);
   source_.store(Source::fallback, std::memory_order_relaxed);
   update_interest();
   poll_slices(now_ticks, now_ns);

@@ -107,13 +107,23 @@ void WindowKeeper::begin_startup(std::uint64_t ticks) noexcept {
   enter(State::startup);
 }
 
+void WindowKeeper::end_kept_startup(std::uint64_t ticks, std::uint32_t why) noexcept {
+  ring::Window* window = startup_.load(std::memory_order_acquire);
+  if (window == nullptr || window->end_ticks.load(std::memory_order_relaxed) != 0) return;
+  window->is_startup = why;
+  window->end_ticks.store(ticks, std::memory_order_relaxed);
+}
+
+// Slices of time are nothing that the program's beginning should make room for: one that ends
+// before the first window, seconds later, has nothing else to show.
+void WindowKeeper::on_no_step_found(std::uint64_t ticks) noexcept {
+  end_kept_startup(ticks, ring::startup_until_patience);
+  keeps_startup_ = true;
+}
+
 void WindowKeeper::end_startup(std::uint64_t ticks) noexcept {
   if (state() != State::startup) return;
-  ring::Window* window = startup_.load(std::memory_order_acquire);
-  if (window != nullptr) {
-    window->is_startup = 2;
-    window->end_ticks.store(ticks, std::memory_order_relaxed);
-  }
+  end_kept_startup(ticks, ring::startup_until_full);
   // The drain calls this: a step that begins at this very moment has the last word.
   State expected = State::startup;
   if (state_.compare_exchange_strong(expected, State::wait, std::memory_order_seq_cst)) {
@@ -139,6 +149,7 @@ void WindowKeeper::first_step(std::uint64_t step) noexcept {
 }
 
 void WindowKeeper::open_window(std::uint64_t step, std::uint64_t ticks) noexcept {
+  discard_startup(ticks);
   if (window_ == nullptr) {
     window_ = take_window_slot(ring_);
     if (window_ == nullptr) {  // 64 windows wait to be written
@@ -184,7 +195,7 @@ std::uint64_t WindowKeeper::in_order(std::uint64_t ticks) noexcept {
 void WindowKeeper::on_step_begin(std::uint64_t step, std::uint64_t heard_ticks) noexcept {
   if (step < latest_step_) latest_edge_ticks_ = 0;  // counted anew: what was before is of no step
   const std::uint64_t ticks = in_order(heard_ticks);
-  discard_startup(ticks);
+  if (!keeps_startup_) discard_startup(ticks);
   if (passed_over_end(step)) close_window(latest_step_, ticks);
   // Detection found a longer period (micro batches were no steps) and counts anew from the start:
   // what was recorded under the old numbers is of no step.

@@ -27,6 +27,8 @@ class WindowKeeper final : public StepListener {
   void on_step_end(std::uint64_t step, std::uint64_t ticks) noexcept override;
   void on_step_retracted(std::uint64_t step) noexcept override;
 
+  void on_no_step_found(std::uint64_t ticks) noexcept override;
+
   // The process ends: closes what is open, and says if it was a window of steps.
   void finish(std::uint64_t ticks) noexcept;
 
@@ -62,6 +64,7 @@ class WindowKeeper final : public StepListener {
   void first_step(std::uint64_t step) noexcept;
   void open_window(std::uint64_t step, std::uint64_t ticks) noexcept;
   void close_window(std::uint64_t step, std::uint64_t ticks) noexcept;
+  void end_kept_startup(std::uint64_t ticks, std::uint32_t why) noexcept;
   void discard_startup(std::uint64_t ticks) noexcept;
   void discard_window(std::uint64_t ticks) noexcept;
 
@@ -85,6 +88,7 @@ class WindowKeeper final : public StepListener {
   std::uint32_t cycle_ = 0;
   std::uint64_t retracted_step_ = no_step;  // until it begins again
   bool any_step_ = false;
+  bool keeps_startup_ = false;  // until a window opens: the program may end before
 };
 
 }  // namespace traceagent::step

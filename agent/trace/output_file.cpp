@@ -35,17 +35,23 @@ bool exists(const std::string& path) {
   return faccessat(AT_FDCWD, path.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-// A job that closed its standard output goes on printing to that number.
-int off_standard_numbers(int descriptor) {
-  if (descriptor > STDERR_FILENO) {
-    return descriptor;
+// A job closes low numbers blindly, takes them with dup2, and prints to a standard output that it
+// has closed: the file would hold what is meant for another, or lose its own. Where numbers that
+// high may not be had (ulimit -n), any but the standard ones. Until here it has the lowest, for
+// microseconds: no call opens a file under a number of one's choice.
+int off_low_numbers(int descriptor) {
+  constexpr int lowest_descriptor = 500;
+  for (const int lowest : {lowest_descriptor, STDERR_FILENO + 1}) {
+    if (descriptor >= lowest) {
+      return descriptor;
+    }
+    const int higher = fcntl(descriptor, F_DUPFD_CLOEXEC, lowest);
+    if (higher >= 0) {
+      close(descriptor);
+      return higher;
+    }
   }
-  const int higher = fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  if (higher < 0) {
-    return descriptor;
-  }
-  close(descriptor);
-  return higher;
+  return descriptor;
 }
 
 }  // namespace
@@ -84,7 +90,7 @@ bool OutputFile::open_temporary() {
           ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     } while (descriptor_ < 0 && errno == EINTR);
     if (descriptor_ >= 0) {
-      descriptor_ = off_standard_numbers(descriptor_);
+      descriptor_ = off_low_numbers(descriptor_);
       return true;
     }
     if (errno != EEXIST) {

@@ -177,6 +177,14 @@ TEST_F(EventTextTest, Collective) {
                           "\"in place\":true,\"in group\":true,\"stream\":\"0x5\""));
 }
 
+TEST_F(EventTextTest, ACollectiveThatGoesOnIsNoError) {
+  Record& call = record(Function::ncclAllReduce, Layout::collective);
+  call.result = 7;
+  EXPECT_NE(line(call).find("\"result\":7,\"state\":\"ncclInProgress\""), std::string::npos);
+  call.result = 2;
+  EXPECT_NE(line(call).find("\"error\":\"ncclSystemError\""), std::string::npos);
+}
+
 TEST_F(EventTextTest, GathersAndScattersCountForAllRanks) {
   using event::Collective;
   const struct {

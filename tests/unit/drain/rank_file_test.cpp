@@ -166,6 +166,20 @@ TEST_F(RankFileTest, ReplacesNoFileOfOthers) {
   EXPECT_EQ(report.problem, "");
 }
 
+// A pid that comes again within one run.
+TEST_F(RankFileTest, ReplacesNoFileOfAnEarlierProcessOfItsPid) {
+  const ring::Window& window = crafted.window(100 * us, 200 * us, 7, 8);
+  const std::string name = scratch / "out/a run/ep0-ba9-rank3";
+  std::filesystem::create_directories(scratch / "out/a run");
+  for (const char* end : {".json", "-pid4242.json", "-pid4242-2.json"}) {
+    trace::write_whole(name + end, "mine");
+  }
+  const RankFileReport report = write_rank_file(crafted.ring(), window, {});
+  EXPECT_EQ(report.problem, "");
+  EXPECT_EQ(report.path, name + "-pid4242-3.json");
+  EXPECT_EQ(trace::read_whole(name + "-pid4242.json"), "mine");
+}
+
 TEST_F(RankFileTest, AFolderThatCannotBeIsOneLine) {
   trace::write_whole(scratch / "out", "a file in the way");
   const RankFileReport report =
@@ -204,7 +218,7 @@ TEST_F(RankFileTest, RecoversWhatHasNoFileYet) {
   crafted.window(100 * us, 200 * us, 0, 0).state = ring::WindowState::written;
   crafted.window(300 * us, 400 * us, 2, 2);
   crafted.window(500 * us, 0, 4, 4);
-  const auto reports = recover_windows(crafted.ring());
+  const auto reports = recover_windows(crafted.ring(), UINT64_MAX);
   ASSERT_EQ(reports.size(), 2u);
   EXPECT_EQ(reports[0].path, scratch / "out/a run/ep0-ba3-rank3.json");
   EXPECT_EQ(reports[0].events, 1u);
@@ -214,6 +228,24 @@ TEST_F(RankFileTest, RecoversWhatHasNoFileYet) {
   EXPECT_TRUE(says("\"in flight\":true"));
   EXPECT_TRUE(says("\"recovered\": true")) << text;
   EXPECT_FALSE(says("\"complete\": true")) << "the process did not live to say so";
+}
+
+TEST_F(RankFileTest, RecoversNoMoreBytesThanItMay) {
+  ring::Chunk& main = crafted.chunk_of(500, "python");
+  for (std::uint64_t i = 0; i < 200; ++i) wait(main, (100 + i) * us, (101 + i) * us);
+  // Windows of a hostile ring: each of them holds everything.
+  for (std::uint64_t step = 0; step < 3; ++step) crafted.window(100 * us, 400 * us, step, step);
+  const std::uint64_t most_bytes = 60'000;
+  const auto reports = recover_windows(crafted.ring(), most_bytes);
+  ASSERT_EQ(reports.size(), 3u);
+  std::uint64_t bytes = 0;
+  for (const RankFileReport& report : reports) {
+    if (report.problem.empty()) bytes += std::filesystem::file_size(report.path);
+  }
+  EXPECT_EQ(reports[0].problem, "");
+  EXPECT_NE(reports[2].problem.find("the ring is damaged"), std::string::npos) << bytes;
+  EXPECT_FALSE(std::filesystem::exists(reports[2].path));
+  EXPECT_LE(bytes, most_bytes);
 }
 
 // Its writer was killed before it could note the file.

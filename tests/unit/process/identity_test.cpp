@@ -47,6 +47,23 @@ const ProcFacts plain =
 // --- a single process
 // -----------------------------------------------------------------------------
 
+TEST(Identity, ARankThatNothingTellsOfItsJobSaysSo) {
+  const ProcFacts without_proc = facts_of({process_facts(500, 0, {})});
+  const Lines by_hand = {"RANK=1", "WORLD_SIZE=2"};
+  const Identity alone = identity_of(by_hand, without_proc);
+  ASSERT_EQ(alone.problems.size(), 1U);
+  EXPECT_NE(alone.problems[0].find("MASTER_PORT"), std::string::npos);
+  EXPECT_EQ(alone.problems[0].find('\n'), std::string::npos);
+  // As it says.
+  Lines with_port = by_hand;
+  with_port.insert(with_port.end(), {"MASTER_ADDR=127.0.0.1", "MASTER_PORT=29500"});
+  const Identity one = identity_of(with_port, without_proc);
+  EXPECT_TRUE(one.problems.empty());
+  EXPECT_EQ(one.run_key, identity_of(with_port, facts_of({process_facts(501, 0, {})})).run_key);
+  EXPECT_TRUE(identity_of(by_hand, plain).problems.empty());
+  EXPECT_TRUE(identity_of({}, without_proc).problems.empty()) << "nobody to find";
+}
+
 TEST(Identity, ASingleProcess) {
   const Identity i = identity_of({"PATH=/bin"}, plain);
   EXPECT_EQ(shown(i), "0/1 0/1 node 0 single process");

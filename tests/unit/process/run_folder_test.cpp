@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "agent/process/newcomers.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
 
 namespace traceagent::process {
@@ -149,6 +150,47 @@ TEST_F(RunFolderTest, OneIsFirst) {
   EXPECT_TRUE(has_been(folder, merge_topic));
   EXPECT_TRUE(be_first(folder, second_merge_topic));
   EXPECT_TRUE(be_first({}, merge_topic));
+}
+
+TEST_F(RunFolderTest, IsMadeAgainForAClaimWhereItIsGone) {
+  const RunFolder folder = make();
+  fs::remove_all(users());
+  EXPECT_EQ(claim_rank(folder, 3, getpid()), 0);
+  EXPECT_TRUE(fs::exists(folder.path + "/claim-rank3"));
+  fs::remove_all(users());
+  trace::write_whole(users(), "in its place");
+  EXPECT_EQ(claim_rank(folder, 3, getpid()), 0) << "nobody to meet";
+}
+
+TEST_F(RunFolderTest, WhoBeginsWhileItIsTakenAwayIsSpared) {
+  const RunFolder folder = make();
+  const std::string dead = std::to_string(nobody), living = std::to_string(getppid());
+  const std::string own = folder.path + "/0-" + std::to_string(getpid()) + "-0.ring";
+  const std::string peer = folder.path + "/1-" + dead + "-0.ring";
+  for (const std::string& path :
+       {own, peer, folder.path + "/2-" + dead + "9-0.ring", folder.path + "/1-" + dead + "-0.files",
+        folder.path + "/merge"}) {
+    trace::write_whole(path, "");
+  }
+  EXPECT_EQ(claim_rank(folder, 0, getpid()), 0);
+  EXPECT_EQ(claim_rank(folder, 3, getppid()), 0);
+  const std::string ring = folder.path + "/3-" + living + "-0.ring";
+  const std::string list = folder.path + "/3-" + living + "-0.files";
+  trace::write_whole(ring, "");
+  trace::write_whole(list, "out.json");
+
+  const Newcomers newcomers(folder, {own, peer}, getpid());
+  EXPECT_EQ(remove_run_folder(folder, &newcomers), "");
+  for (const std::string& path : {ring, list, folder.path + "/claim-rank3"}) {
+    EXPECT_TRUE(fs::exists(path)) << path;
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path), {}), 3);
+  EXPECT_EQ(claim_rank(folder, 0, getpid()), 0);
+
+  // Once its ring is known, it goes with the others.
+  const Newcomers none(folder, {own, ring}, getpid());
+  EXPECT_EQ(remove_run_folder(folder, &none), "");
+  EXPECT_FALSE(fs::exists(folder.path));
 }
 
 TEST_F(RunFolderTest, GoesWithTheLastRunInIt) {

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <functional>
 
+#include "agent/ring/movers_note.hpp"
 #include "agent/ring/ring_file.hpp"
 
 namespace traceagent::ring {
@@ -92,6 +93,19 @@ class DeadRunsTest : public testing::Test {
 
   fs::path users_;
 };
+
+TEST_F(DeadRunsTest, IsNotRemovedWhileAnotherMovesIt) {
+  const std::string job = run();
+  leave_ring(ring_in(job));
+  write(job + "/claim-rank0", "8388608 1\n");
+  {
+    Child mover([&] { return (new MoversNote(job))->is_ours(); });
+    EXPECT_NE(remove_dead_run(job), "");
+    EXPECT_TRUE(fs::exists(ring_in(job)));
+  }
+  EXPECT_EQ(remove_dead_run(job), "");  // who was killed has no lock
+  EXPECT_FALSE(fs::exists(job));
+}
 
 TEST_F(DeadRunsTest, LivesAsLongAsItsRingsOwner) {
   const std::string job = run();

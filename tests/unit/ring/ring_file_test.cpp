@@ -16,6 +16,9 @@
 #include <functional>
 #include <vector>
 
+#include "agent/event/ticks.hpp"
+#include "agent/ring/owner.hpp"
+
 namespace traceagent::ring {
 namespace {
 
@@ -162,6 +165,43 @@ TEST_F(RingFileTest, LockShowsALivingOwnerAndItsDeath) {
   kill(-owner, SIGKILL);
   close(ready[0]);
   close(ready[1]);
+}
+
+TEST_F(RingFileTest, WithoutALockItsAnchorsTellOfAnotherPidNamespace) {
+  leave_behind(path(), [](const Ring& ring) {
+    add_anchor(ring, {1, event::clock_ns(CLOCK_REALTIME), 1});
+  });
+  const auto is_alive = [&](const std::function<void(Header&)>& change) {
+    change_header(change);
+    OpenedRing opened = open_ring(path());
+    EXPECT_TRUE(opened.ring.valid()) << opened.problem;
+    close_ring(opened);
+    return opened.owner_alive;
+  };
+  EXPECT_FALSE(is_alive([](Header&) {})) << "it had a lock";
+  EXPECT_FALSE(is_alive([](Header& header) { header.lockless_in = pid_namespace(); }));
+  EXPECT_TRUE(is_alive([](Header& header) { header.lockless_in = pid_namespace() + 1; }));
+  EXPECT_FALSE(is_alive([](Header& header) { header.finished.store(1); }));
+  EXPECT_FALSE(is_alive([](Header& header) {
+    header.finished.store(0);
+    header.anchors[0].realtime_ns -= 20'000'000'000;
+  })) << "it has been silent for too long";
+}
+
+TEST_F(RingFileTest, SaysWhereItsOwnerKeepsNoLock) {
+  const CreatedRing usual = create_ring(path(), 1 << 20);
+  EXPECT_EQ(usual.ring.header().lockless_in, 0U);
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit few{100, 100};
+    if (setrlimit(RLIMIT_NOFILE, &few) != 0) _exit(1);
+    const CreatedRing created = create_ring(path("2-3-0.ring"), 1 << 20);
+    const bool is_told = created.fd < 0 && created.ring.header().lockless_in == pid_namespace();
+    _exit(is_told ? 0 : 2);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(RingFileTest, RefusesWhatIsNoRing) {

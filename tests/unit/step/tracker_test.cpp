@@ -24,7 +24,9 @@ struct Seen final : StepListener {
     EXPECT_EQ(steps.back().number, step);
     steps.pop_back();
   }
+  void on_no_step_found(std::uint64_t ticks) noexcept override { gave_up = ticks; }
   std::vector<Step> steps;
+  std::uint64_t gave_up = 0;
 };
 
 MarkSpecification mark_of(std::string_view text) { return config::parse_step_mark(text).mark; }
@@ -167,9 +169,11 @@ TEST(Tracker, FallsBackToSlicesAndSaysSo) {
   tracker.poll(4, 61'000'000'000);
   tracker.poll(5, 62'000'000'000);
   EXPECT_TRUE(seen.steps.empty());
+  EXPECT_EQ(seen.gave_up, 0U);
   tracker.poll(6, 63'000'000'000);
   tracker.poll(7, 64'000'000'000);
   EXPECT_EQ(seen.steps, (Steps{{0, 6, 7}, {1, 7, 0}}));
+  EXPECT_EQ(seen.gave_up, 6U) << "before the first of them";
   EXPECT_EQ(tracker.interest(), 0U);
   EXPECT_NE(tracker.description().find("fell back to every 1 s"), std::string::npos);
 }

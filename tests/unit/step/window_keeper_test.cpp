@@ -237,6 +237,21 @@ TEST_F(WindowKeeperTest, StartupEndsWhereItHadItsShareOfTheRing) {
   EXPECT_EQ(closed(), (std::vector<Seen>{{0, 0, 7, 500}}));
 }
 
+TEST_F(WindowKeeperTest, StartupIsKeptUntilAWindowOpensWhereStepsAreSlicesOfTime) {
+  for (const std::uint64_t steps : {2u, 4u}) {
+    header().window_count = 0;
+    keeper({.wait = 1, .warmup = 2, .active = 1, .repeat = 1}).begin_startup(7);
+    keeper_->on_no_step_found(60);
+    EXPECT_EQ(header().windows[0].is_startup, ring::startup_until_patience);
+    run_steps(1, steps - 1);
+    EXPECT_EQ(header().windows[0].state.load(),
+              steps == 2 ? WindowState::open : WindowState::written);
+    keeper_->finish(1000);
+    const Seen startup{0, 0, 7, 60}, window{3, 3, 300, 390};
+    EXPECT_EQ(closed(), std::vector<Seen>{steps == 2 ? startup : window});
+  }
+}
+
 TEST_F(WindowKeeperTest, StartupCannotEndTwiceOrAfterAStep) {
   keeper({.warmup = 0, .active = 1, .repeat = 1}).begin_startup(7);
   keeper_->on_step_begin(0, 100);

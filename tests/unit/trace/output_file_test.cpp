@@ -41,6 +41,36 @@ TEST(OutputFile, appears_only_when_finished) {
   EXPECT_EQ(entries(folder), 1U);
 }
 
+TEST(OutputFile, leaves_low_descriptors_to_the_job) {
+  ScratchFolder folder;
+  const int next = dup(STDERR_FILENO);
+  close(next);
+  OutputFile file;
+  ASSERT_TRUE(file.open(folder / "a.json"));
+  const int still_next = dup(STDERR_FILENO);
+  close(still_next);
+  EXPECT_EQ(still_next, next);
+  ASSERT_TRUE(file.finish());
+}
+
+TEST(OutputFile, works_where_high_descriptors_may_not_be_had) {
+  ScratchFolder folder;
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit few{64, 64};
+    close(STDOUT_FILENO);  // the job goes on printing to that number
+    OutputFile file;
+    const bool is_open = setrlimit(RLIMIT_NOFILE, &few) == 0 && file.open(folder / "a.json");
+    const bool is_free = dup(STDERR_FILENO) == STDOUT_FILENO;
+    file.append("hello");
+    _exit(is_open && is_free && file.finish() ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(read_whole(folder / "a.json"), "hello");
+}
+
 TEST(OutputFile, is_removed_when_not_finished) {
   ScratchFolder folder;
   {

@@ -1,0 +1,68 @@
+#include "agent/process/newcomers.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "agent/process/note_file.hpp"
+#include "agent/ring/dead_runs.hpp"
+#include "agent/ring/owner.hpp"
+#include "agent/ring/ring_file.hpp"
+
+namespace traceagent::process {
+namespace {
+
+std::uint32_t number_at(std::string_view text) noexcept {
+  std::uint32_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// Of <rank>-<pid>-<n>.ring.
+std::uint32_t pid_of(std::string_view ring_name) noexcept {
+  const std::size_t dash = ring_name.find('-');
+  return dash == std::string_view::npos ? 0 : number_at(ring_name.substr(dash + 1));
+}
+
+std::string_view name_of(std::string_view path) noexcept {
+  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+}
+
+constexpr std::string_view ring_end = ".ring", list_end = ".files";
+
+}  // namespace
+
+bool Newcomers::is_known(std::string_view ring_name) const noexcept {
+  return std::any_of(known_rings_.begin(), known_rings_.end(),
+                     [&](const std::string& path) { return name_of(path) == ring_name; });
+}
+
+bool Newcomers::is_known(std::uint32_t pid) const noexcept {
+  return pid == static_cast<std::uint32_t>(own_pid_) ||
+         std::any_of(known_rings_.begin(), known_rings_.end(),
+                     [pid](const std::string& path) { return pid_of(name_of(path)) == pid; });
+}
+
+// By its lock, also of another container; by its pid alone before it has that.
+bool Newcomers::has_living_owner(std::string_view ring_name) const {
+  const std::uint32_t pid = pid_of(ring_name);
+  if (pid == static_cast<std::uint32_t>(own_pid_)) return false;  // what we were before an exec
+  return ring::owner_holds_lock(folder_.path + "/" + std::string(ring_name)) ||
+         ring::process_lives(pid, ring::start_time_of(pid));
+}
+
+bool Newcomers::have(std::string_view name) const noexcept try {
+  if (name.starts_with("claim-rank")) {
+    const std::string path = folder_.path + "/" + std::string(name);
+    return !is_known(number_at(read_note(path))) && ring::has_living_claimant(path);
+  }
+  std::string ring_name(name);
+  if (name.ends_with(list_end)) {
+    ring_name.resize(name.size() - list_end.size());
+    ring_name += ring_end;
+  }
+  return ring_name.ends_with(ring_end) && !is_known(ring_name) && has_living_owner(ring_name);
+} catch (...) {
+  return true;  // out of memory: it stays, for `traceagent recover`
+}
+
+}  // namespace traceagent::process

@@ -1,0 +1,183 @@
+// What a file says of launches without work and work without a launch.
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/drain/written_device_file.hpp"
+
+namespace traceagent::drain {
+namespace {
+
+class DeviceGapsTest : public WrittenDeviceFile {};
+
+TEST_F(DeviceGapsTest, WorkThatHasNotArrivedIsCountedLate) {
+  crafted.launch(thread, 110 * us, 115 * us).args[3] = 0x10;
+  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 1);
+  crafted.kernel("done", 120'000, 130'000, 1);
+  crafted.launch(thread, 150 * us, 155 * us).args[3] = 0x10;
+  crafted.api(thread, "cudaLaunchKernel", 151'000, 154'000, 2);
+  write(window());
+  EXPECT_NE(text.find("\"device_late\": 1"), std::string::npos) << text;
+  EXPECT_NE(text.find("\"launches\": 2, \"work\": 1, \"launches_without_work\": {\"late\": 1}"),
+            std::string::npos)
+      << text;
+}
+
+// As after a kill: what CUPTI held went with the process.
+
+TEST_F(DeviceGapsTest, CallsThatCuptiHadNotHandedOverAreLateAndNoRiddle) {
+  crafted.ring().header().device.delivered_until_ns.store(epoch_ns + 130'000);
+  crafted.launch(thread, 110 * us, 115 * us);
+  crafted.launch(thread, 150 * us, 155 * us);
+  crafted.launch(thread, 160 * us, 165 * us);
+  write(window());
+  EXPECT_NE(text.find("\"launches\": 3, \"work\": 0, \"launches_without_work\": {\"late\": 2, "
+                      "\"unknown\": 1}"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\"dropped\": {\"device_late\": 2}"), std::string::npos) << text;
+}
+
+TEST_F(DeviceGapsTest, WorkWithASmallerIdThanTheWindowsCallsWasLaunchedBefore) {
+  crafted.launch(thread, 110 * us, 115 * us);
+  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 50);
+  crafted.kernel("new", 120'000, 130'000, 50);
+  crafted.kernel("old", 116'000, 119'000, 49, 8);
+  crafted.kernel("of nobody", 116'000, 119'000, 51, 9);
+  ring::Window& own = window();
+  write(own);
+  EXPECT_NE(line({"\"name\":\"old\""}).find("\"launched before the window\":true"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\"work_without_launch\": {\"launched_before_window\": 1, \"unknown\": 1}"),
+            std::string::npos)
+      << text;
+}
+
+// Else it would be in the merged file, and counted as lost there too.
+
+TEST_F(DeviceGapsTest, WhatWasCountedLateIsInNoLaterFile) {
+  crafted.launch(thread, 110 * us, 115 * us).args[3] = 0x10;
+  Record& told = crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 50);
+  ring::Window& first = window(100, 200, 1);
+  ring::Window& second = window(200, 300, 2);
+  write(first);
+  EXPECT_NE(text.find("\"dropped\": {\"device_late\": 1}"), std::string::npos) << text;
+  told.begin_ticks.store(0);  // given back
+  crafted.kernel("long", 210'000, 290'000, 50);
+  crafted.launch(thread, 210 * us, 215 * us).args[3] = 0x20;
+  crafted.api(thread, "cudaLaunchKernel", 211'000, 214'000, 53);
+  crafted.kernel("own", 220'000, 230'000, 53, 8);
+  crafted.kernel("of the warm-up", 216'000, 219'000, 52, 9);
+  write(second);
+  EXPECT_TRUE(lines({"\"name\":\"long\""}).empty()) << text;
+  EXPECT_NE(line({"of the warm-up"}).find("\"launched before the window\":true"),
+            std::string::npos);
+  EXPECT_NE(text.find("\"launches\": 1, \"work\": 2, \"launches_without_work\": {}, "
+                      "\"work_without_launch\": {\"launched_before_window\": 1}"),
+            std::string::npos)
+      << text;
+}
+
+TEST_F(DeviceGapsTest, OverwrittenRecordsExplainWhatDoesNotMatch) {
+  crafted.launch(thread, 110 * us, 115 * us);
+  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 1);
+  crafted.kernel("whose call is gone", 120'000, 130'000, 9);
+  ring::Window& own = window();
+  own.dropped_at_end[static_cast<std::size_t>(ring::DropCause::overwritten)] = 1023;
+  crafted.ring().count_drop(ring::DropCause::overwritten, 1023);
+  write(own);
+  EXPECT_NE(text.find("\"launches_without_work\": {\"lost\": 1}"), std::string::npos) << text;
+  EXPECT_NE(text.find("\"work_without_launch\": {\"call_lost\": 1}"), std::string::npos) << text;
+}
+
+TEST_F(DeviceGapsTest, ALaunchWhoseStreamHasGoneOnIsNotLate) {
+  crafted.launch(thread, 110 * us, 115 * us).args[3] = 0x10;  // captured into a graph
+  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 1);
+  crafted.launch(thread, 150 * us, 155 * us).args[3] = 0x10;
+  crafted.api(thread, "cudaLaunchKernel", 151'000, 154'000, 2);
+  crafted.kernel("done", 160'000, 170'000, 2);
+  write(window());
+  EXPECT_EQ(text.find("device_late"), std::string::npos);
+  EXPECT_NE(text.find("\"launches_without_work\": {\"unknown\": 1}"), std::string::npos) << text;
+}
+
+TEST_F(DeviceGapsTest, WhatIsCapturedHasNoWorkOfItsOwn) {
+  crafted.call(thread, Function::cudaStreamBeginCapture, Layout::stream, 105 * us, 106 * us);
+  crafted.launch(thread, 110 * us, 115 * us);
+  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 1);
+  crafted.call(thread, Function::cudaStreamEndCapture, Layout::stream, 116 * us, 117 * us);
+  crafted.launch(thread, 120 * us, 125 * us);
+  crafted.api(thread, "cudaLaunchKernel", 121'000, 124'000, 2);
+  write(window());
+  EXPECT_NE(text.find("\"launches_without_work\": {\"late\": 1, \"no_work\": 1}"),
+            std::string::npos)
+      << text;
+}
+
+TEST_F(DeviceGapsTest, ACaptureIsKnownFromCuptiWhereCallsOfStreamsAreLeftOut) {
+  crafted.api(thread, "cudaStreamBeginCapture", 105'000, 106'000, 1);
+  crafted.api(thread, "cuStreamBeginCapture_v2", 105'200, 105'800, 2);
+  crafted.launch(thread, 110 * us, 115 * us);
+  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 3);
+  crafted.api(thread, "cudaStreamEndCapture", 116'000, 117'000, 4);
+  crafted.launch(thread, 120 * us, 125 * us);
+  crafted.api(thread, "cudaLaunchKernel", 121'000, 124'000, 5);
+  // Of this one CUPTI has told nothing.
+  crafted.api(thread, "cudaStreamBeginCapture", 130'000, 131'000, 6);
+  crafted.launch(thread, 132 * us, 133 * us);
+  crafted.api(thread, "cudaStreamEndCapture", 134'000, 135'000, 7);
+  write(window());
+  EXPECT_NE(text.find("\"launches_without_work\": {\"late\": 1, \"no_work\": 2}"),
+            std::string::npos)
+      << text;
+}
+
+TEST_F(DeviceGapsTest, LossesOfTheDeviceSideAreTheWindowsThatWritesThem) {
+  auto& dropped =
+      crafted.ring().header().dropped[static_cast<std::size_t>(ring::DropCause::device_dropped)];
+  crafted.launch(thread, 110 * us, 115 * us);
+  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 1);
+  ring::Window& first = window(100, 200, 1);
+  ring::Window& second = window(200, 300, 2);
+  dropped = 5;  // told after the window's end
+  write(first);
+  EXPECT_NE(text.find("\"dropped\": {\"device_dropped\": 5}"), std::string::npos) << text;
+  EXPECT_NE(text.find("\"launches_without_work\": {\"lost\": 1}"), std::string::npos) << text;
+  dropped = 7;
+  write(second);
+  EXPECT_NE(text.find("\"dropped\": {\"device_dropped\": 2}"), std::string::npos) << text;
+}
+
+TEST_F(DeviceGapsTest, LaunchesBeforeCuptiWasOn) {
+  crafted.ring().header().device.recording_since_ns.store(epoch_ns + 130'000);
+  crafted.launch(thread, 110 * us, 115 * us);
+  Record& empty = crafted.call(thread, Function::cudaMemcpyAsync, Layout::copy, 140 * us, 141 * us);
+  empty.args[2] = 0;
+  crafted.launch(thread, 150 * us, 155 * us).result = 98;
+  write(window());
+  EXPECT_NE(text.find("\"launches_without_work\": {\"before_recording\": 1, \"no_work\": 1}"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\"recording_since_ns\": " + std::to_string(epoch_ns + 130'000)),
+            std::string::npos);
+}
+
+// Nothing was lost on the way: it was never recorded.
+
+TEST_F(DeviceGapsTest, LaunchesWhileCuptiIsOffAgainAreNotLate) {
+  crafted.ring().header().device.recording_until_ns.store(epoch_ns + 120'000);
+  crafted.ring().header().device.delivered_until_ns.store(epoch_ns + 120'000);
+  crafted.launch(thread, 110 * us, 115 * us);
+  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 1);
+  crafted.kernel("in time", 116'000, 118'000, 1);
+  crafted.launch(thread, 121 * us, 125 * us);
+  crafted.api(thread, "cudaLaunchKernel", 122'000, 124'000, 2);
+  crafted.launch(thread, 150 * us, 155 * us);
+  write(window());
+  EXPECT_NE(text.find("\"launches_without_work\": {\"after_recording\": 2}"), std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("device_late"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace traceagent::drain
