@@ -1,0 +1,173 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <ctime>
+
+#include "agent/trace/line_reader.hpp"
+#include "agent/trace/merge.hpp"
+#include "tests/unit/trace/sample_trace.hpp"
+#include "tests/unit/trace/scratch_folder.hpp"
+#include "tools/progress_bar.hpp"
+#include "tools/selection/arrows.hpp"
+#include "tools/selection/event_fields.hpp"
+#include "tools/selection/event_selection.hpp"
+#include "tools/selection/open_slices.hpp"
+#include "tools/selection/time_words.hpp"
+
+namespace traceagent::tools {
+namespace {
+
+constexpr std::int64_t second_ns = 1'000'000'000;
+constexpr std::int64_t base_ns = 1'700'000'000 * second_ns;  // 2023-11-14T22:13:20Z
+
+TEST(EventFields, are_those_of_the_event_and_not_of_its_arguments) {
+  const EventFields own = fields_of(
+      R"(,"dur":12.345,"ph":"X","cat":"kernel","name":"a\"b,\\","pid":3,"tid":-7,"args":{"pid":9}})");
+  EXPECT_EQ(own.phase, 'X');
+  EXPECT_EQ(own.dur_ns, 12345);
+  EXPECT_EQ(own.dur_text, "12.345");
+  EXPECT_EQ(own.category, "kernel");
+  EXPECT_EQ(own.pid, 3);
+  EXPECT_EQ(own.tid, -7);
+  const EventFields other = fields_of(
+      R"(, "args": {"ph": "M", "x": [{"dur": 1}, "}"]}, "id2": {"local": "0x1"}, "name": "\"", )"
+      R"("cat": "", "ph": "b", "tid": 4, "pid": 5 })");
+  EXPECT_EQ(other.phase, 'b');
+  EXPECT_FALSE(other.has_dur);
+  EXPECT_EQ(other.id, R"({"local": "0x1"})");
+  EXPECT_EQ(other.name, R"(\")");
+  EXPECT_EQ(other.pid, 5);
+  EXPECT_EQ(other.tid, 4);
+  EXPECT_EQ(fields_of("}").phase, '\0');
+  EXPECT_EQ(fields_of("").pid, 0);
+}
+
+TEST(EventFields, durations_are_exact_where_they_have_three_decimals_or_none) {
+  EXPECT_EQ(nanoseconds_of("9007199254740993.001"), 9007199254740993001);
+  EXPECT_EQ(nanoseconds_of("7"), 7000);
+  EXPECT_EQ(nanoseconds_of("0.5"), 500);
+  EXPECT_EQ(nanoseconds_of("1.2345678"), 1235);
+  EXPECT_EQ(nanoseconds_of("1e3"), 1'000'000);
+  EXPECT_EQ(nanoseconds_of("-0.500"), -500);
+  EXPECT_EQ(nanoseconds_of("1e300"), 0);
+}
+
+class InZone {
+ public:
+  explicit InZone(const char* zone) {
+    setenv("TZ", zone, 1);
+    tzset();
+  }
+  ~InZone() {
+    unsetenv("TZ");
+    tzset();
+  }
+};
+
+std::int64_t moment(const char* word) {
+  const auto time = parse_time(word);
+  return time ? resolve(*time, base_ns, base_ns + 60 * second_ns) - base_ns : -1;
+}
+
+TEST(TimeWords, name_a_moment_in_many_ways) {
+  const InZone zone("Europe/Berlin");
+  EXPECT_EQ(moment("+1.5s"), 1'500'000'000);
+  EXPECT_EQ(moment("-500ms"), 59'500'000'000);
+  EXPECT_EQ(moment("begin"), 0);
+  EXPECT_EQ(moment("end"), 60 * second_ns);
+  EXPECT_EQ(moment("1700000000000001.25"), 1250);
+  EXPECT_EQ(moment("23:13:20.000000007"), 7);
+  EXPECT_EQ(moment("23:14"), 40 * second_ns);
+  EXPECT_EQ(moment("0:13:20"), 3600 * second_ns);  // the nearest is that of the next day
+  EXPECT_EQ(moment("2023-11-14T23:13:21"), second_ns);
+  EXPECT_EQ(moment("2023-11-14 22:13:21Z"), second_ns);
+  EXPECT_EQ(moment("2023-11-14T17:43:21.5-0430"), 1'500'000'000);
+  for (const char* word : {"", "2s", "+2", "soon", "24:00", "1:2", "12:00:00.", "2023-11-14T",
+                           "2023-11-14T22:13Q", "1e9", "99999999999999999"}) {
+    EXPECT_FALSE(parse_time(word)) << word;
+  }
+  EXPECT_EQ(time_in_words(base_ns + 42), "2023-11-14 23:13:20.000000042");
+}
+
+TEST(EventRules, ranks_and_categories_are_lists) {
+  EventRules rules;
+  EXPECT_TRUE(rules.has_rank(5) && rules.has_category(""));
+  rules.ranks = parse_ranks("0,3-7");
+  EXPECT_TRUE(rules.has_rank(0) && rules.has_rank(3) && rules.has_rank(7));
+  EXPECT_FALSE(rules.has_rank(1) || rules.has_rank(8));
+  rules.categories = {"kernel"};
+  EXPECT_TRUE(rules.has_category("gpu,kernel"));
+  EXPECT_FALSE(rules.has_category("gpu_kernel") || rules.has_category(""));
+  for (const char* list : {"", "x", "3-", "-3", "5-3", "1,,2", "1;2"}) {
+    EXPECT_TRUE(parse_ranks(list).empty()) << list;
+  }
+}
+
+TEST(Arrows, forget_the_oldest_and_keep_none_that_lacks_an_end) {
+  Verdicts verdicts;
+  for (int i = 0; i < 6; ++i) {
+    verdicts.add(Verdict::unpaired);
+  }
+  Arrows arrows(verdicts, 2);
+  arrows.start(1, 0, Verdict::keep);
+  arrows.start(2, 1, Verdict::keep);
+  arrows.start(3, 2, Verdict::keep);
+  arrows.end(1, 3, Verdict::keep);  // one too many were open
+  arrows.end(2, 4, Verdict::time);
+  arrows.end(3, 5, Verdict::keep);
+  const std::vector<Verdict> expected{Verdict::unpaired, Verdict::unpaired, Verdict::keep,
+                                      Verdict::unpaired, Verdict::time,     Verdict::keep};
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(verdicts.at(i), expected[i]) << i;
+  }
+  EXPECT_EQ(verdicts.at(6), Verdict::unpaired);
+}
+
+TEST(OpenSlices, the_last_to_begin_holds_a_point) {
+  OpenSlices slices;
+  const OpenSlices::Lane lane(1, 2);
+  EXPECT_EQ(slices.around(lane, 0), nullptr);
+  slices.open(lane, {0, 100, Verdict::keep});
+  slices.open(lane, {10, 50, Verdict::time});
+  slices.open(lane, {20, 80, Verdict::category});  // runs out of the one before
+  EXPECT_EQ(slices.around(lane, 60)->begin_ns, 20);
+  EXPECT_EQ(slices.around(lane, 80)->begin_ns, 20);
+  EXPECT_EQ(slices.around(lane, 81)->begin_ns, 0);
+  EXPECT_EQ(slices.around({1, 3}, 81), nullptr);
+  OpenSlices::Slice closed;
+  EXPECT_FALSE(slices.close(lane, closed));
+  EXPECT_EQ(slices.around(lane, 101), nullptr);
+}
+
+TEST(EventSelection, memory_of_a_merge_of_64_inputs_is_that_of_their_buffers) {
+  trace::ScratchFolder folder;
+  std::vector<std::string> files;
+  for (std::int64_t i = 0; i < 64; ++i) {
+    trace::SampleTrace sample{.rank = i, .base_ns = base_ns};
+    for (std::int64_t k = 0; k < 4000; ++k) {
+      sample.times_ns.push_back(k * 100);
+    }
+    files.push_back(trace::write_sample(folder / ("r" + std::to_string(i)), sample));
+  }
+  EventRules rules;
+  rules.window = {base_ns + 100'000, base_ns + 199'950};
+  rules.clip = true;
+  EventSelection selection(rules, {});
+  trace::MergeOptions options;
+  options.selection = &selection;
+  const trace::MergeReport report = trace::merge(files, folder / "m.json", options);
+  EXPECT_EQ(report.problem, "");
+  EXPECT_EQ(report.events, 64U * 1000U);
+  EXPECT_EQ(selection.counts().left_out(), 64U * 3000U);
+  EXPECT_GT(report.input_bytes, 64U << 18);
+  EXPECT_LE(report.peak_reader_bytes, 64U * (trace::LineReader::first_buffer_bytes + 1024));
+}
+
+TEST(ProgressBar, says_share_rate_and_what_is_left) {
+  EXPECT_EQ(progress_text(500'000'000, 2'000'000'000, 1.0), " 25 %  500 MB/s  3 s left");
+  EXPECT_EQ(progress_text(0, 0, 0.0), "  0 %  0 MB/s  0 s left");
+  EXPECT_EQ(progress_text(3, 2, 1.0), "100 %  0 MB/s  0 s left");
+}
+
+}  // namespace
+}  // namespace traceagent::tools
