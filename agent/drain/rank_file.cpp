@@ -12,6 +12,7 @@
 #include "agent/drain/folders.hpp"
 #include "agent/drain/governor_changes.hpp"
 #include "agent/drain/lanes.hpp"
+#include "agent/drain/run_index.hpp"
 #include "agent/drain/trace_metadata.hpp"
 #include "agent/drain/window_order.hpp"
 #include "agent/trace/document.hpp"
@@ -265,6 +266,9 @@ RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& windo
   if (!file.finish()) report.problem = file.error();
   report.bytes = file.file_bytes();
   report.is_too_large = file.is_too_large();
+  if (report.problem.empty()) {
+    report.index_problem = index_saved(ring, window, report, options.recovered);
+  }
   return report;
 } catch (...) {
   RankFileReport report;

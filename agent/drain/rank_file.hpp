@@ -16,6 +16,8 @@ struct RankFileReport {
   std::uint64_t events = 0;
   std::uint64_t bytes = 0;    // of the finished file
   bool is_too_large = false;  // given up for most_bytes
+  std::string
+      index_problem;  // one line: the file is there, but the run's index does not tell of it
 };
 
 struct RankFileOptions {

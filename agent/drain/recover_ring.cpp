@@ -8,6 +8,7 @@
 
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/recover_window.hpp"
+#include "agent/drain/run_index.hpp"
 #include "agent/drain/written_window.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "agent/ring/written_files.hpp"
@@ -56,6 +57,15 @@ std::vector<std::string> possible_names(const ring::Ring& ring, const ring::Wind
   return names;
 }
 
+// Its events and size are not known here: the file says both itself.
+void note_unlisted(const ring::Ring& ring, const ring::Window& window, const std::string& path,
+                   const std::string& file) {
+  RankFileReport report;
+  report.path = file;
+  if (!is_indexed(ring, file)) index_saved(ring, window, report, false);
+  ring::note_written_file(path, file);
+}
+
 // A ring that is recovered twice (kept, or merged again) has its files in its list. Who was killed
 // between a file's last byte and that note, its owner or an earlier recovery, left a file that says
 // itself whose it is.
@@ -66,7 +76,7 @@ void skip_written_windows(const ring::Ring& ring, const std::string& path) {
     for (const std::string& file : possible_names(ring, window)) {
       const bool is_listed = std::find(listed.begin(), listed.end(), file) != listed.end();
       if (!is_listed && !holds_window(file, ring, window)) continue;
-      if (!is_listed) ring::note_written_file(path, file);
+      if (!is_listed) note_unlisted(ring, window, path, file);
       window.state.store(ring::WindowState::written, std::memory_order_relaxed);
       break;
     }
@@ -96,6 +106,7 @@ void recover(const ring::Ring& ring, const std::string& path, Recovered& recover
       recovered.problems.push_back(report.problem);
       continue;
     }
+    if (!report.index_problem.empty()) recovered.problems.push_back(report.index_problem);
     recovered.files.push_back({report.path, report.events});
     ring::note_written_file(path, report.path);
     if (!report.upload_problem.empty()) recovered.problems.push_back(report.upload_problem);

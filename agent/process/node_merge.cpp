@@ -9,6 +9,7 @@
 
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/recover_ring.hpp"
+#include "agent/drain/run_index.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/governor.hpp"
 #include "agent/process/newcomers.hpp"
@@ -240,6 +241,8 @@ void merge(Agent& agent, Inputs& inputs) {
     if (!is_told) say_problem(report.problem);
     return;
   }
+  const std::string index_problem = drain::index_merged(agent.ring.ring, node.path, report.events);
+  if (!index_problem.empty() && is_spokesman(agent, "index")) say_problem(index_problem);
   say_result(summary(report, node.path));
   say_missing(inputs, options, node.path);
   if (inputs.unfinished.empty() && !is_told) after_node_file(agent, node.path, inputs.files);

@@ -24,6 +24,8 @@ std::string foreign_file_in(const std::string& folder, const std::string& run_ke
   while (const dirent* entry = readdir(entries)) {
     // Hidden files do not count, as in Composer; ours that are being written are hidden.
     if (entry->d_name[0] == '.') continue;
+    // The run's index alone is no trace; one of another run is refused by who would write it.
+    if (entry->d_type == DT_DIR && std::strcmp(entry->d_name, "index") == 0) continue;
     if (run_file(folder + "/" + entry->d_name, run_key)) continue;
     foreign = entry->d_name;
     break;

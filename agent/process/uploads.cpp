@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "agent/drain/run_index.hpp"
 #include "agent/drain/upload_queue.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
@@ -50,11 +51,17 @@ void start_uploader(const Agent& agent) {
   if (!problem.empty()) say_once(agent, "output.remote: " + tool + ": " + problem + later);
 }
 
+void note_removed(Agent& agent, const std::string& path, std::uint64_t bytes) {
+  ++agent.files_removed;
+  agent.ring.ring.header().governor.disk_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  const std::string problem = drain::index_removed(agent.ring.ring, path);
+  if (!problem.empty() && is_spokesman(agent, "index")) say_problem(problem);
+}
+
 // Only in a thread that has the lock: see RankFilesHeld.
 bool remove_file(Agent& agent, const std::string& path, std::uint64_t bytes) {
   if (unlink(path.c_str()) != 0 && errno != ENOENT) return false;
-  ++agent.files_removed;
-  agent.ring.ring.header().governor.disk_bytes.fetch_sub(bytes, std::memory_order_relaxed);
+  note_removed(agent, path, bytes);
   return true;
 }
 
@@ -73,9 +80,7 @@ bool lock_for_removal(const Agent& agent, trace::FileLock& lock) {
 void forget_uploaded(Agent& agent) {
   auto& kept = agent.kept_files;
   while (!kept.empty() && access(kept.front().path.c_str(), F_OK) != 0 && errno == ENOENT) {
-    ++agent.files_removed;
-    agent.ring.ring.header().governor.disk_bytes.fetch_sub(kept.front().bytes,
-                                                           std::memory_order_relaxed);
+    note_removed(agent, kept.front().path, kept.front().bytes);
     std::erase(agent.written_files, kept.front().path);
     kept.pop_front();
   }

@@ -213,6 +213,9 @@ void WindowWriter::write_file(ring::Window& window, std::uint64_t refused_before
       say_detail(report.problem);
     }
   } else {
+    if (!report.index_problem.empty() && is_spokesman(agent_, "index")) {
+      say_problem(report.index_problem);
+    }
     window.file_name = agent_.ring.ring.add_name(report.path);
     lists_all_ = ring::note_written_file(agent_.ring.path, report.path) && lists_all_;
     agent_.written_files.push_back(report.path);

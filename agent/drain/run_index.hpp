@@ -1,0 +1,22 @@
+#pragma once
+// What a run has saved, in the folder of its traces: index/index.json, or of several nodes
+// index/index-node<N>.json each. A folder of its own, because readers of traces take every *.json
+// of a folder for one (HTA would take it for rank 0's).
+
+#include <string>
+
+#include "agent/drain/rank_file.hpp"
+#include "agent/ring/ring.hpp"
+
+namespace traceagent::drain {
+
+// One line of problem, or empty, each. A file without bytes is one whose size is not known.
+std::string index_saved(const ring::Ring& ring, const ring::Window& window,
+                        const RankFileReport& file, bool recovered);
+std::string index_merged(const ring::Ring& ring, const std::string& node_file,
+                         std::uint64_t events);
+std::string index_removed(const ring::Ring& ring, const std::string& file);
+
+bool is_indexed(const ring::Ring& ring, const std::string& file);
+
+}  // namespace traceagent::drain

@@ -1,0 +1,121 @@
+#include "agent/trace/index_file.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "agent/trace/json_scan.hpp"
+#include "agent/trace/json_syntax.hpp"
+#include "tests/unit/trace/scratch_folder.hpp"
+
+namespace traceagent::trace {
+namespace {
+
+const std::string head = R"({"run_key": "a", "entries": [)";
+
+std::string text_of(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+
+std::vector<std::string> entries_of(const std::string& path) {
+  std::string text = text_of(path);
+  std::erase(text, '\n');  // is_whole_value() takes one line
+  EXPECT_TRUE(is_whole_value(text)) << text;
+  std::vector<std::string> entries;
+  for_each_element(member(text, "entries").value_or(""),
+                   [&](std::string_view entry) { entries.emplace_back(entry); });
+  return entries;
+}
+
+class IndexFileTest : public testing::Test {
+ protected:
+  ScratchFolder folder_;
+  const std::string path_ = folder_ / "index.json";
+};
+
+TEST_F(IndexFileTest, IsAWholeDocumentAfterEachEntry) {
+  std::vector<std::string> expected;
+  for (int i = 0; i < 5; ++i) {
+    expected.push_back("{\"step\": " + std::to_string(i) + "}");
+    ASSERT_EQ(add_to_index(path_, head, expected.back(), false), "");
+    EXPECT_EQ(entries_of(path_), expected);
+  }
+}
+
+TEST_F(IndexFileTest, CutsWhatAKilledWriterLeftOfItsLine) {
+  const std::string first = R"({"step": 1})";
+  const std::string next = R"({"step": 2})";
+  ASSERT_EQ(add_to_index(path_, head, first, false), "");
+  const std::string whole = text_of(path_);
+  ASSERT_EQ(add_to_index(path_, head, next, false), "");
+  const std::string both = text_of(path_);
+  for (std::size_t cut = 0; cut <= both.size(); ++cut) {
+    // A kill leaves the new bytes up to some place, and of the old ones what lies behind it.
+    const std::string torn =
+        both.substr(0, cut) + (cut < whole.size() ? whole.substr(cut) : std::string());
+    write(path_, torn);
+    ASSERT_EQ(add_to_index(path_, head, R"({"step": 3})", false), "") << torn;
+    const std::vector<std::string> entries = entries_of(path_);
+    EXPECT_EQ(entries.front(), first) << torn;
+    EXPECT_EQ(entries.back(), R"({"step": 3})") << torn;
+  }
+  for (std::size_t cut = 0; cut < whole.size(); ++cut) {
+    write(path_, whole.substr(0, cut));
+    ASSERT_EQ(add_to_index(path_, head, next, false), "") << cut;
+    EXPECT_EQ(entries_of(path_).back(), next) << cut;
+  }
+}
+
+TEST_F(IndexFileTest, IsNotMixedWithThatOfAnotherRun) {
+  ASSERT_EQ(add_to_index(path_, R"({"run_key": "b", "entries": [)", "{}", false), "");
+  const std::string before = text_of(path_);
+  EXPECT_NE(add_to_index(path_, head, "{}", false).find("of another run"), std::string::npos);
+  EXPECT_EQ(text_of(path_), before);
+  EXPECT_EQ(add_to_index(path_, head, R"({"step": 1})", true), "");
+  EXPECT_EQ(entries_of(path_), std::vector<std::string>{R"({"step": 1})"});
+  EXPECT_TRUE(index_holds(path_, R"("step": 1)"));
+  EXPECT_FALSE(index_holds(path_, R"("run_key": "b")"));
+}
+
+TEST_F(IndexFileTest, FollowsNoLinkAndSaysWhatIsWrong) {
+  const std::string elsewhere = folder_ / "elsewhere";
+  write(elsewhere, "kept");
+  std::filesystem::create_symlink(elsewhere, path_);
+  EXPECT_NE(add_to_index(path_, head, "{}", true), "");
+  EXPECT_EQ(text_of(elsewhere), "kept");
+  EXPECT_NE(add_to_index(folder_ / "none/index.json", head, "{}", false), "");
+}
+
+TEST_F(IndexFileTest, TakesTheLinesOfManyProcesses) {
+  constexpr int processes = 4;
+  constexpr int lines = 50;
+  for (int process = 0; process < processes; ++process) {
+    if (fork() == 0) {
+      bool ok = true;
+      for (int i = 0; i < lines; ++i) {
+        const int number = process * lines + i;
+        ok &= add_to_index(path_, head, "{\"n\": " + std::to_string(number) + "}", false).empty();
+      }
+      _exit(ok ? 0 : 1);
+    }
+  }
+  int status = 0;
+  while (wait(&status) > 0) {
+    EXPECT_EQ(status, 0);
+  }
+  const std::vector<std::string> entries = entries_of(path_);
+  EXPECT_EQ(entries.size(), std::size_t{processes * lines});
+  EXPECT_EQ(std::set<std::string>(entries.begin(), entries.end()).size(), entries.size());
+}
+
+}  // namespace
+}  // namespace traceagent::trace
