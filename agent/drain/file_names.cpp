@@ -102,6 +102,12 @@ config::NameVariables run_variables(const ring::Ring& ring) {
   return variables;
 }
 
+std::string output_folder(const ring::Ring& ring) {
+  const auto folder =
+      config::format_name(ring.name(ring.header().identity.output_folder), run_variables(ring));
+  return folder.name;
+}
+
 config::NameVariables window_variables(const ring::Ring& ring, const ring::Window& window) {
   config::NameVariables variables = run_variables(ring);
   const std::uint64_t last = window.last_step.load(std::memory_order_relaxed);

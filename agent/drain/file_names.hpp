@@ -17,6 +17,9 @@ struct NamedFile {
 // The variables that name folders and node files.
 config::NameVariables run_variables(const ring::Ring& ring);
 
+// The folder of the run's files.
+std::string output_folder(const ring::Ring& ring);
+
 // Those that name a window's file: also batch, samples, times of its last step.
 config::NameVariables window_variables(const ring::Ring& ring, const ring::Window& window);
 

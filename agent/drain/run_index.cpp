@@ -59,14 +59,13 @@ std::string index_saved(const ring::Ring& ring, const ring::Window& window,
       .add("rank", ring.header().identity.rank)
       .add("pid", ring.header().owner_pid)
       .add("cycle", window.cycle)
-      .add("epoch", counts.epoch)
-      .add("batch", counts.batch);
+      .add("epoch", counts.epoch.value_or(0))
+      .add("batch", counts.batch.value_or(0));
   if (window.is_startup == 0) {
     entry.add("first_step", window.first_step.load(std::memory_order_relaxed))
         .add("last_step", window.last_step.load(std::memory_order_relaxed));
   }
-  entry.add("begin_ns", time_of(window.begin_ticks))
-      .add("end_ns", time_of(window.end_ticks));
+  entry.add("begin_ns", time_of(window.begin_ticks)).add("end_ns", time_of(window.end_ticks));
   if (file.bytes != 0) entry.add("events", file.events).add("bytes", file.bytes);
   return add(ring, entry.add("recovered", recovered).add("time_ns", now_ns()));
 }

@@ -66,12 +66,6 @@ std::string queue(const ring::Ring& ring, const Queued& queued, const std::strin
 
 }  // namespace
 
-std::string output_folder(const ring::Ring& ring) {
-  const auto folder =
-      config::format_name(ring.name(ring.header().identity.output_folder), run_variables(ring));
-  return folder.name;
-}
-
 std::string upload_journal(const ring::Ring& ring) {
   return trace::journal_path(output_folder(ring),
                              std::string(ring.name(ring.header().identity.host)));

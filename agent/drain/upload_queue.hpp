@@ -16,8 +16,7 @@ std::string queue_node_file(const ring::Ring& ring, const std::string& path);
 // The node's file is made, or will not be: no rank file need wait for it.
 std::string queue_end_of_run(const ring::Ring& ring);
 
-// The folder of the run's files, and the journal of this host in it.
-std::string output_folder(const ring::Ring& ring);
+// This host's, in the folder of the run's files.
 std::string upload_journal(const ring::Ring& ring);
 
 }  // namespace traceagent::drain

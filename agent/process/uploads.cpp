@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "agent/drain/file_names.hpp"
 #include "agent/drain/run_index.hpp"
 #include "agent/drain/upload_queue.hpp"
 #include "agent/event/ticks.hpp"

@@ -132,6 +132,8 @@ class Traces:
             try:
                 is_zipped = data[:2] == b"\x1f\x8b"
                 trace = json.loads(gzip.decompress(data) if is_zipped else data)
+                if "/index/" in name:
+                    continue
                 if not name.endswith(".json.gz" if is_zipped else ".json"):
                     self.broken[shown] = "not a final name"
                 elif trace.get("complete") is not True:

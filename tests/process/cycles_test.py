@@ -73,6 +73,27 @@ def file_problems(run, truth, everything):
         yield f"files of {sorted(seen.items())}"
 
 
+def index_problems(run):
+    """One entry for each file, with what its name and its content say."""
+    saved = {entry["saved"]: entry for entry in run.index() if "saved" in entry}
+    merged = [entry for entry in run.index() if "merged" in entry]
+    if len(saved) + len(merged) != len(run.index()) or sorted(saved) != run.files()[:-1]:
+        yield f"the index tells of {sorted(saved)}"
+    if [entry["merged"] for entry in merged] != ["node0.json.gz"]:
+        yield f"the index tells of node files {merged}"
+    for file, entry in saved.items():
+        trace, name = run.trace(file), NAME.fullmatch(file)
+        (window,) = trace.windows(entry["rank"])
+        known = (entry["begin_ns"], entry["end_ns"], entry["first_step"], entry["last_step"])
+        if known != window or [entry[key] for key in ("rank", "epoch", "batch")] != [
+                int(name[key]) for key in ("rank", "epoch", "batch")]:
+            yield f"{file}: {window}, in the index {entry}"
+        if entry["events"] != len(trace.events) or entry["bytes"] != (run.traces / file).stat().st_size:
+            yield f"{file}: {len(trace.events)} events, in the index {entry}"
+        if entry["cycle"] != CYCLES.index(window[2:]) or entry["recovered"]:
+            yield f"{file}: in the index {entry}"
+
+
 def events_of(trace):
     return collections.Counter((trace.begin_ns(event), event["pid"], event["tid"], event["name"],
                                 str(event.get("dur")), str(event.get("args"))) for event in trace.events)
@@ -83,6 +104,7 @@ def cycles(folder):
                     TRACEAGENT_SCHEDULE=SCHEDULE, TRACEAGENT_OUTPUT_GZIP="true",
                     TRACEAGENT_OUTPUT_FILENAME=TEMPLATE, TRACEAGENT_STEP_PER_EPOCH=EPOCH,
                     TRACEAGENT_STEP_SAMPLES=SAMPLES, TRACEAGENT_STEP_TOKENS=TOKENS)
+    yield from index_problems(run)
     everything = collections.Counter()
     yield from file_problems(run, run.truth(), everything)
     node = run.trace("node0.json.gz")

@@ -1,5 +1,6 @@
 """A program of several ranks on the simulated GPU, traced, with the simulator's truth beside it."""
 
+import json
 import os
 import pathlib
 import re
@@ -40,7 +41,10 @@ class TracedRun:
         return self.folder / "run/traces"
 
     def files(self):
-        return sorted(path.name for path in self.traces.iterdir())
+        return sorted(path.name for path in self.traces.iterdir() if path.is_file())
+
+    def index(self):
+        return json.loads((self.traces / "index/index.json").read_text())["entries"]
 
     def trace(self, name="node0.json"):
         return Trace(self.traces / name)

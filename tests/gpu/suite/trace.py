@@ -114,5 +114,5 @@ class Trace:
 
 def rank_files(folder):
     """Our rank files below a folder (no node file), by name."""
-    files = [path for path in pathlib.Path(folder).rglob("*.json*") if not path.name.startswith((".", "node"))]
+    files = [path for path in pathlib.Path(folder).rglob("*.json*") if not path.name.startswith((".", "node", "index"))]
     return sorted(path for path in files if path.name.endswith((".json", ".json.gz")))
