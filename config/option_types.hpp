@@ -25,6 +25,7 @@ enum class OptionType : std::uint8_t {
   duration,
   step_mark,
   signal_list,     // see signal_names.hpp
+  pattern_list,    // of file names, with * and ?; separated by commas
   percent,         // in millionths; 0: no limit
   nullable_bytes,  // 0: no limit, in YAML null
 };

@@ -108,6 +108,9 @@ int MergeCommand::run() {
   if (foreign.is_refused()) {
     return exit_bad_data;
   }
+  if (foreign.adds_nothing_to(output.text)) {
+    return is_fine ? exit_ok : exit_bad_data;
+  }
   return merge_files(foreign.paths(), output.text) && is_fine ? exit_ok : exit_bad_data;
 }
 

@@ -1,5 +1,7 @@
 #include "tools/foreign_inputs.hpp"
 
+#include <glob.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -14,7 +16,22 @@ namespace {
 std::string ranks_in_words(const std::vector<std::int64_t>& ranks, const std::string& from) {
   if (ranks.size() > 1) return std::to_string(ranks.size()) + " ranks";
   const std::string rank = "rank " + std::to_string(ranks.front());
-  return from == "none" ? rank + " (the next free one: it names none)" : rank;
+  return from == "none" ? rank + " (it names none)" : rank;
+}
+
+void add_matching(const std::string& pattern, std::vector<std::string>& foreign) {
+  glob_t found{};
+  if (glob(pattern.c_str(), 0, nullptr, &found) == 0) {
+    for (std::size_t i = 0; i < found.gl_pathc; ++i) {
+      const std::string path = found.gl_pathv[i];
+      std::error_code ignored;
+      const bool is_new = std::find(foreign.begin(), foreign.end(), path) == foreign.end();
+      if (is_new && std::filesystem::is_regular_file(path, ignored) && !is_own_trace(path)) {
+        foreign.push_back(path);
+      }
+    }
+  }
+  globfree(&found);
 }
 
 }  // namespace
@@ -22,16 +39,21 @@ std::string ranks_in_words(const std::vector<std::int64_t>& ranks, const std::st
 void add_foreign_options(CLI::App& command, ForeignOptions& options) {
   command.add_flag("--strict", options.strict,
                    "Write nothing when an input is no trace, or cut or damaged");
+  command
+      .add_option("--include", options.include,
+                  "Also the traces of others (not TraceAgent's own) whose paths match")
+      ->type_name("PATTERN");
 }
 
 ForeignInputs::ForeignInputs(const TraceFiles& files, const ForeignOptions& options,
                              const std::string& output, const Progress& progress)
-    : strict_(options.strict) {
+    : strict_(options.strict), has_patterns_(!options.include.empty()) {
   for (const std::string& path : files.paths) {
     (is_own_trace(path) ? own_ : named_).push_back(path);
   }
   std::vector<std::string> foreign = named_;
   foreign.insert(foreign.end(), files.foreign.begin(), files.foreign.end());
+  for (const std::string& pattern : options.include) add_matching(pattern, foreign);
   ImportOptions import;
   import.folder = std::filesystem::path(output).parent_path().string();
   import.ranks = options.ranks;
@@ -40,6 +62,10 @@ ForeignInputs::ForeignInputs(const TraceFiles& files, const ForeignOptions& opti
   imported_ = std::make_unique<ImportedTraces>(foreign, import);
   paths_ = own_;
   paths_.insert(paths_.end(), imported_->paths().begin(), imported_->paths().end());
+}
+
+bool ForeignInputs::adds_nothing_to(const std::string& output) const {
+  return has_patterns_ && imported_->paths().empty() && paths_ == std::vector{output};
 }
 
 bool ForeignInputs::has_problem(const ImportedFile& file) const {

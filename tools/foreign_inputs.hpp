@@ -13,6 +13,7 @@ namespace traceagent::tools {
 
 struct ForeignOptions {
   bool strict = false;
+  std::vector<std::string> include = {};           // patterns of paths
   std::map<std::string, std::int64_t> ranks = {};  // --rank FILE=N, by path as it was given
 };
 
@@ -32,6 +33,9 @@ class ForeignInputs {
   // One line for each file on standard output, its problem on standard error. True: nothing is
   // wrong with any that was named or is a trace.
   bool print() const;
+  // Traces were asked for by patterns alone, beside the output that there is already, and there are
+  // none.
+  [[nodiscard]] bool adds_nothing_to(const std::string& output) const;
   // --strict, and something is wrong.
   [[nodiscard]] bool is_refused() const;
 
@@ -40,6 +44,7 @@ class ForeignInputs {
   void print_file(const ImportedFile& file) const;
 
   bool strict_;
+  bool has_patterns_;
   std::vector<std::string> own_;
   std::vector<std::string> named_;  // foreign, and given by name, not found in a folder
   std::unique_ptr<ImportedTraces> imported_;

@@ -12,6 +12,7 @@
 #include "agent/drain/run_index.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/governor.hpp"
+#include "agent/process/included_traces.hpp"
 #include "agent/process/newcomers.hpp"
 #include "agent/process/node_view.hpp"
 #include "agent/process/notices.hpp"
@@ -245,6 +246,7 @@ void merge(Agent& agent, Inputs& inputs) {
   if (!index_problem.empty() && is_spokesman(agent, "index")) say_problem(index_problem);
   say_result(summary(report, node.path));
   say_missing(inputs, options, node.path);
+  include_traces(agent, node.path);
   if (inputs.unfinished.empty() && !is_told) after_node_file(agent, node.path, inputs.files);
 }
 

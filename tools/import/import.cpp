@@ -23,12 +23,14 @@ constexpr unsigned most_threads = 4;
 struct OwnFiles {
   std::set<std::int64_t> ranks;
   std::optional<std::int64_t> first_ns;
+  std::int64_t world_size = 1;
 
   explicit OwnFiles(const std::vector<std::string>& paths) {
     for (const std::string& path : paths) {
       trace::TraceReader reader;
       if (!reader.open(path)) continue;
       ranks.insert(reader.header().rank);
+      world_size = std::max(world_size, reader.header().world_size);
       const std::int64_t base = reader.header().base_ns;
       first_ns = std::min(first_ns.value_or(base), base);
     }
@@ -72,8 +74,14 @@ class Import {
       if (file->rank()) taken.insert(*file->rank());
     }
     std::int64_t free = 0;
+    // Beside a job of one rank it is that rank's.
+    const bool is_of_one_rank = own_.ranks.size() == 1 && own_.world_size == 1;
     for (const auto& file : files_) {
       if (file->rank()) continue;
+      if (is_of_one_rank) {
+        file->set_free_rank(*own_.ranks.begin());
+        continue;
+      }
       while (taken.contains(free)) ++free;
       if (file->report().is_trace) taken.insert(free);
       file->set_free_rank(free);

@@ -96,7 +96,7 @@ doors: {cudart: false, nccl: false, dlsym: false, driver: false, nccl_plugin: fa
 device: {buffers: 32MiB, settle: 5s, time_launches: yes}
 budget: {overhead: 0.25%, memory: 256MiB, disk: 1GB}
 nccl: {kernel_channels: true, network: on}
-merge: {mode: off, timeout: 250ms}
+merge: {mode: off, include: ["*.pt.trace.json*", other/*.json], timeout: 250ms}
 exit: {timeout: 1h}
 signals: [TERM, XCPU]
 keeper: true
@@ -120,7 +120,7 @@ identity: {rank: 3, local_rank: 1, world_size: 8, local_world_size: 2, node_rank
       R"("device.buffers":"32MiB","device.settle":"5s","device.time_launches":true,)"
       R"("budget.overhead":"0.25%","budget.memory":"256MiB","budget.disk":"1GB",)"
       R"("nccl.kernel_channels":true,"nccl.network":true,)"
-      R"("merge.mode":"off","merge.timeout":"250ms","exit.timeout":"1h","signals":"TERM, XCPU",)"
+      R"("merge.mode":"off","merge.include":"*.pt.trace.json*, other/*.json","merge.timeout":"250ms","exit.timeout":"1h","signals":"TERM, XCPU",)"
       R"("keeper":true,)"
       R"("identity.rank":3,"identity.local_rank":1,"identity.world_size":8,)"
       R"("identity.local_world_size":2,"identity.node_rank":1})");

@@ -1,0 +1,60 @@
+#include "agent/process/included_traces.hpp"
+
+#include <string_view>
+#include <vector>
+
+#include "agent/process/agent.hpp"
+#include "agent/process/notices.hpp"
+#include "agent/process/tool_process.hpp"
+
+namespace traceagent::process {
+namespace {
+
+std::vector<std::string> patterns_of(std::string_view list) {
+  std::vector<std::string> patterns;
+  while (!list.empty()) {
+    std::string_view pattern = list.substr(0, list.find(','));
+    list.remove_prefix(pattern.size() == list.size() ? list.size() : pattern.size() + 1);
+    while (pattern.starts_with(' ')) pattern.remove_prefix(1);
+    while (pattern.ends_with(' ')) pattern.remove_suffix(1);
+    if (!pattern.empty()) patterns.emplace_back(pattern);
+  }
+  return patterns;
+}
+
+// Why it failed, as the tool says it; without its name.
+std::string problem_in(const ToolEnd& end) {
+  if (!end.problem.empty()) return end.problem;
+  if (!end.ended) return "it took longer than merge.timeout";
+  constexpr std::string_view name = "traceagent: ";
+  const std::size_t at = end.said.find(name);
+  if (at == std::string::npos) return "traceagent merge failed";
+  const std::size_t begin = at + name.size();
+  return end.said.substr(begin, end.said.find('\n', begin) - begin);
+}
+
+}  // namespace
+
+void include_traces(const Agent& agent, const std::string& node_path) {
+  const std::vector<std::string> patterns = patterns_of(agent.options.merge_include);
+  if (patterns.empty()) return;
+  const std::string tool = find_tool("traceagent");
+  if (tool.empty()) {
+    return say_problem(
+        "merge.include: traceagent: it is not beside the library: run it later: "
+        "traceagent merge " +
+        node_path);
+  }
+  // All of them have this machine's clock.
+  std::vector<std::string> words = {tool,      "merge",   node_path, "-o",
+                                    node_path, "--force", "--align", "none"};
+  const std::string folder = node_path.substr(0, node_path.rfind('/') + 1);
+  for (const std::string& pattern : patterns) {
+    words.emplace_back("--include");
+    words.push_back(pattern.starts_with('/') ? pattern : folder + pattern);
+  }
+  const ToolEnd end = run_tool(std::move(words), agent.options.merge_timeout);
+  if (end.exit_code != 0) say_problem("merge.include: " + problem_in(end));
+}
+
+}  // namespace traceagent::process
