@@ -49,14 +49,20 @@ void CollectiveTable::compare(std::size_t index, std::uint32_t node) {
     line.node = node;
     line.centre = now;
   } else {
-    pairs_[{node, line.node}].add(line.key, now, line.centre);
+    if (pair_ == nullptr || pair_nodes_ != std::pair(node, line.node)) {
+      pair_nodes_ = {node, line.node};
+      pair_ = &pairs_[pair_nodes_];
+    }
+    pair_->add(line.key, now, line.centre);
   }
 }
 
 CollectiveTable::Solved CollectiveTable::solve(const std::vector<ClockSpan>& spans,
                                                double drift_limit) {
   Solved solved;
-  for (auto& [who, pair] : pairs_) {
+  for (auto& each : pairs_) {
+    const auto& who = each.first;
+    ClockPair& pair = each.second;
     const ClockSpan& span = spans[who.first];
     const ClockPair::Answer answer = pair.solve(drift_limit, span.from_ns, span.until_ns);
     if (answer == ClockPair::Answer::contradictory) {

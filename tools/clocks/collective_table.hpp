@@ -73,6 +73,8 @@ class CollectiveTable {
   std::unordered_map<CollectiveKey, std::uint32_t, HashOfKey> index_;
   std::size_t expected_ = 0;  // ranks name collectives in one order: mostly it is the next line
   std::map<std::pair<std::uint32_t, std::uint32_t>, ClockPair> pairs_;  // by (own, other) node
+  ClockPair* pair_ = nullptr;  // the last one: mostly it is the next one too
+  std::pair<std::uint32_t, std::uint32_t> pair_nodes_;
   std::uint64_t inconsistent_ = 0;
 };
 
