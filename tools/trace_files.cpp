@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 
 #include "agent/trace/input_file.hpp"
@@ -20,6 +21,25 @@ bool has_suffix(const fs::path& path, const std::vector<std::string>& suffixes) 
                      [&](const std::string& suffix) { return name.ends_with(suffix); });
 }
 
+std::optional<bool> begins_with(const std::string& path, std::string_view begin) {
+  trace::InputFile file;
+  if (!file.open(path)) return std::nullopt;
+  std::string text(begin.size(), '\0');
+  std::size_t size = 0;
+  std::size_t got = 0;
+  while (size < text.size() &&
+         file.read(text.data() + size, text.size() - size, got) == trace::InputFile::Status::data) {
+    size += got;
+  }
+  return std::string_view(text).substr(0, size) == begin;
+}
+
+// What a run has saved (agent/drain/run_index.hpp): no trace, and nobody's mistake.
+bool is_run_index(const fs::path& path) {
+  return path.parent_path().filename() == "index" &&
+         begins_with(path.string(), "{\"run_key\":").value_or(false);
+}
+
 // Folders that are links are not entered: they may lead round in a circle.
 std::vector<std::string> files_of(const std::string& folder, const FolderOptions& options,
                                   std::error_code& error) {
@@ -31,7 +51,7 @@ std::vector<std::string> files_of(const std::string& folder, const FolderOptions
     if (at->is_directory(ignored) && (!options.recursive || is_hidden(path))) {
       at.disable_recursion_pending();
     } else if (!is_hidden(path) && has_suffix(path, options.suffixes) &&
-               at->is_regular_file(ignored)) {
+               at->is_regular_file(ignored) && !is_run_index(path)) {
       found.push_back(path.string());
     }
   }
@@ -66,17 +86,8 @@ void add_folder(const std::string& folder, const FolderOptions& options, TraceFi
 }  // namespace
 
 bool is_own_trace(const std::string& path) {
-  constexpr std::string_view begin = "{\n\"schemaVersion\": 1,\n\"distributedInfo\": ";
-  trace::InputFile file;
-  if (!file.open(path)) return true;  // to be reported as what it most likely is
-  char text[begin.size()];
-  std::size_t size = 0;
-  std::size_t got = 0;
-  while (size < begin.size() &&
-         file.read(text + size, begin.size() - size, got) == trace::InputFile::Status::data) {
-    size += got;
-  }
-  return std::string_view(text, size) == begin.substr(0, size);
+  // A file that cannot be opened is to be reported as what it most likely is.
+  return begins_with(path, "{\n\"schemaVersion\": 1,\n\"distributedInfo\": ").value_or(true);
 }
 
 TraceFiles trace_files(const std::vector<std::string>& files_and_folders,
