@@ -20,6 +20,8 @@ void add_upload_command(CLI::App& app);  // become_uploader() does it
 
 // "traceagent upload …": becomes bin/traceagent-upload beside us. Returns only where that fails.
 int become_uploader(char** argv);
+// Beside us, on what is queued in the folder; it goes on when we end.
+void start_uploader(const std::string& folder);
 
 // All of "traceagent run" and of traceagent-run: argv[0] is not looked at.
 int run_main(const std::string& name, int argc, const char* const* argv);

@@ -6,6 +6,7 @@
 
 #include "agent/drain/recover_ring.hpp"
 #include "agent/ring/written_files.hpp"
+#include "agent/trace/upload_journal.hpp"
 #include "config/options.hpp"
 #include "config/units.hpp"
 #include "tools/command_line.hpp"
@@ -77,6 +78,18 @@ bool join_ranks(const std::vector<std::string>& rings, const std::set<std::strin
   return node.notes.empty();
 }
 
+// Recovered files that the job would have uploaded are queued.
+void tell_of_uploads(const std::set<std::string>& folders, bool is_keeper) {
+  for (const std::string& folder : folders) {
+    if (!fs::exists(trace::upload_folder(folder))) continue;
+    if (is_keeper) {
+      start_uploader(folder);
+    } else {
+      std::cout << "to upload what is queued: traceagent upload --resume " << folder << "\n";
+    }
+  }
+}
+
 // The rings go last of all: whoever is killed in here leaves all that a second run needs.
 bool recover_run(const std::vector<std::string>& rings, const RecoverArguments& arguments) {
   bool ok = true;
@@ -99,6 +112,7 @@ bool recover_run(const std::vector<std::string>& rings, const RecoverArguments& 
       std::cout << "to join the ranks: traceagent merge " << folder << "\n";
     }
   }
+  tell_of_uploads(folders, arguments.wait);
   if (!arguments.keep) {
     for (const std::string& path : done) {
       const std::string problem = remove_dead_ring(path);

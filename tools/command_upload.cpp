@@ -1,11 +1,15 @@
+#include <spawn.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "tools/command_line.hpp"
+
+extern char** environ;
 
 namespace traceagent::tools {
 
@@ -13,10 +17,31 @@ void add_upload_command(CLI::App& app) {
   app.add_subcommand("upload", "Upload trace files, and go on with what was interrupted");
 }
 
-int become_uploader(char** argv) {
+namespace {
+
+std::string uploader_beside_us() {
   std::error_code ignored;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  const std::string uploader = (self.parent_path() / "traceagent-upload").string();
+  return (self.parent_path() / "traceagent-upload").string();
+}
+
+}  // namespace
+
+void start_uploader(const std::string& folder) {
+  const std::string uploader = uploader_beside_us();
+  const std::string words[] = {uploader, "--beside-job", "--resume", folder};
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  pid_t pid = 0;
+  const int error =
+      posix_spawn(&pid, uploader.c_str(), nullptr, nullptr, arguments.data(), environ);
+  if (error != 0)
+    say("upload: " + uploader + ": " + std::strerror(error) + ": build or install it");
+}
+
+int become_uploader(char** argv) {
+  const std::string uploader = uploader_beside_us();
   std::string name = "traceagent-upload";
   argv[1] = name.data();
   execv(uploader.c_str(), argv + 1);

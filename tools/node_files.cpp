@@ -8,11 +8,13 @@
 #include <set>
 
 #include "agent/drain/file_names.hpp"
+#include "agent/drain/upload_queue.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "agent/ring/written_files.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/merge.hpp"
 #include "agent/trace/trace_reader.hpp"
+#include "agent/trace/upload_journal.hpp"
 #include "tools/losses.hpp"
 
 namespace traceagent::tools {
@@ -32,6 +34,8 @@ struct NodeOfRun {
   // Another run of the same key has files there too, which begin before or from here on (ns).
   std::int64_t since_ns = 0;
   std::int64_t until_ns = std::numeric_limits<std::int64_t>::max();
+  std::string folder;      // of the run's files
+  std::int64_t keep = -1;  // output.keep: files that are gone were removed by it
   bool gzip = false;
   bool overwrite = false;
 };
@@ -61,6 +65,9 @@ bool describe(const std::string& path, NodeOfRun& node) {
     node.pid = opened.ring.header().owner_pid;
     node.gzip = identity.gzip != 0;
     node.overwrite = identity.overwrite_files != 0;
+    node.folder = drain::output_folder(opened.ring);
+    node.keep =
+        trace::integer_member(opened.ring.name(identity.options_json), "output.keep").value_or(-1);
   }
   ring::close_ring(opened);
   return sound;
@@ -140,6 +147,22 @@ std::vector<std::int64_t> ranks_of(const NodeOfRun& node) {
   return ranks;
 }
 
+// By the first ring that can be read; they all say the same.
+void queue_for_upload(const std::vector<std::string>& rings, NodeFile& made) {
+  for (const std::string& path : rings) {
+    ring::OpenedRing opened = ring::open_ring(path);
+    const bool sound = is_sound(opened);
+    if (sound) {
+      for (const std::string& problem :
+           {drain::queue_node_file(opened.ring, made.path), drain::queue_end_of_run(opened.ring)}) {
+        if (!problem.empty()) made.notes.push_back(problem);
+      }
+    }
+    ring::close_ring(opened);
+    if (sound) return;
+  }
+}
+
 }  // namespace
 
 NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
@@ -151,7 +174,13 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
     return made;
   }
   read_notes(fs::path(rings_of_run.front()).parent_path(), node);
-  const std::vector<std::string> files = rank_files(rings_of_run, node);
+  trace::FileLock held(trace::keep_lock_path(node.folder));
+  if (node.keep >= 0) held.lock_soon(trace::FileLock::Kind::shared);
+  std::vector<std::string> files = rank_files(rings_of_run, node);
+  std::error_code ignored;
+  if (node.keep >= 0) {
+    std::erase_if(files, [&](const std::string& file) { return !fs::exists(file, ignored); });
+  }
   if (files.empty()) {
     return made;
   }
@@ -171,6 +200,7 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
   }
   made.summary = in_words(report.ranks.size(), "rank") + ", " + in_words(report.events, "event") +
                  losses_in_words(report);
+  if (made.problem.empty()) queue_for_upload(rings_of_run, made);
   return made;
 }
 

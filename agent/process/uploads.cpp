@@ -67,14 +67,9 @@ bool remove_file(Agent& agent, const std::string& path, std::uint64_t bytes) {
 }
 
 bool lock_for_removal(const Agent& agent, trace::FileLock& lock) {
-  constexpr int most_attempts = 40;  // another rank removes: it takes a moment
-  for (int i = 0; i < most_attempts; ++i) {
-    if (lock.try_lock(trace::FileLock::Kind::exclusive)) return true;
-    // A file system without locks: then the ranks of the node have the run's folder alone.
-    if (lock.is_refused()) return !has_been(agent.run_folder, merge_topic);
-    pause(5 * ms);
-  }
-  return false;
+  if (lock.lock_soon(trace::FileLock::Kind::exclusive)) return true;
+  // A file system without locks: then the ranks of the node have the run's folder alone.
+  return lock.is_refused() && !has_been(agent.run_folder, merge_topic);
 }
 
 // What the uploader has removed, oldest first.
@@ -143,12 +138,7 @@ void finish_uploads(Agent& agent) {
 
 RankFilesHeld::RankFilesHeld(const Agent& agent)
     : lock_(trace::keep_lock_path(drain::output_folder(agent.ring.ring))) {
-  if (agent.options.output_keep < 0) return;
-  constexpr int most_attempts = 400;
-  for (int i = 0; i < most_attempts && !lock_.try_lock(trace::FileLock::Kind::shared); ++i) {
-    if (lock_.is_refused()) return;
-    pause(5 * ms);
-  }
+  if (agent.options.output_keep >= 0) lock_.lock_soon(trace::FileLock::Kind::shared);
 }
 
 void forget_removed(const Agent& agent, std::vector<std::string>& files) {

@@ -98,6 +98,7 @@ std::size_t pending_uploads(const std::string& journal) {
   if (!lines.open(journal)) return 0;
   std::string_view line;
   while (lines.next(line) == LineReader::Status::line) {
+    if (!line.ends_with('}')) continue;  // half a record
     queued += line.starts_with("{\"queue\":") ? 1 : 0;
     done += line.starts_with("{\"done\":") || line.starts_with("{\"gone\":") ? 1 : 0;
   }
@@ -124,6 +125,17 @@ bool FileLock::try_lock(Kind kind) noexcept try {
   return false;
 } catch (...) {
   is_refused_ = true;
+  return false;
+}
+
+bool FileLock::lock_soon(Kind kind) noexcept {
+  constexpr int most_attempts = 400;
+  const timespec pause{0, 5'000'000};
+  for (int i = 0; i < most_attempts; ++i) {
+    if (try_lock(kind)) return true;
+    if (is_refused_) return false;
+    nanosleep(&pause, nullptr);
+  }
   return false;
 }
 

@@ -49,6 +49,8 @@ class FileLock {
 
   // False at once where another process has it, or where no lock can be had: see is_refused().
   bool try_lock(Kind kind) noexcept;
+  // The same, after two seconds at most.
+  bool lock_soon(Kind kind) noexcept;
   void unlock() noexcept;
   // The file system has no locks, or no such file may be made.
   bool is_refused() const noexcept { return is_refused_; }

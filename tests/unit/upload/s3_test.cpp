@@ -1,0 +1,67 @@
+#include "tools/upload/s3.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tools/upload/digest.hpp"
+#include "tools/upload/s3_url.hpp"
+#include "tools/upload/xml_text.hpp"
+
+namespace traceagent::tools {
+namespace {
+
+AwsSettings settings(const char* endpoint, const char* region = "eu-west-1") {
+  AwsSettings settings;
+  settings.endpoint = endpoint;
+  settings.region = region;
+  return settings;
+}
+
+TEST(S3Url, HasTheBucketWhereTheServerWantsIt) {
+  EXPECT_EQ(s3_url(settings("http://h:1"), "s3://b/k/x.json"), "http://h:1/b/k/x.json");
+  EXPECT_EQ(s3_url(settings(""), "s3://b/k"), "https://b.s3.eu-west-1.amazonaws.com/k");
+  EXPECT_EQ(s3_url(settings(""), "s3://b.c/k"), "https://s3.eu-west-1.amazonaws.com/b.c/k");
+  EXPECT_EQ(s3_url(settings("", "cn-north-1"), "s3://b/k"),
+            "https://b.s3.cn-north-1.amazonaws.com.cn/k");
+}
+
+TEST(S3Url, EncodesAllThatIsSigned) {
+  EXPECT_EQ(encoded_key("a/b=c:d@e+f g~h-i_j.k\xc3\xbc"), "a/b%3Dc%3Ad%40e%2Bf%20g~h-i_j.k%C3%BC");
+  EXPECT_EQ(encoded_query("a/b+c="), "a%2Fb%2Bc%3D");
+  EXPECT_EQ(s3_key("s3://b//lead/x"), "lead/x");
+  EXPECT_EQ(s3_bucket("s3://b/x"), "s3://b/");
+}
+
+TEST(S3Answers, TellWhetherToTryAgain) {
+  using Outcome = Delivery::Outcome;
+  const auto outcome = [](long status, const char* code) {
+    HttpResponse response;
+    response.status = status;
+    response.body = std::string("<Error><Code>") + code + "</Code></Error>";
+    return meaning_of(response).outcome;
+  };
+  EXPECT_EQ(outcome(200, ""), Outcome::done);
+  EXPECT_EQ(outcome(0, ""), Outcome::later);
+  EXPECT_EQ(outcome(503, "SlowDown"), Outcome::later);
+  EXPECT_EQ(outcome(507, "InsufficientStorage"), Outcome::later);
+  EXPECT_EQ(outcome(400, "RequestTimeout"), Outcome::later);
+  EXPECT_EQ(outcome(403, "SignatureDoesNotMatch"), Outcome::refused);
+  EXPECT_EQ(outcome(404, "NoSuchBucket"), Outcome::refused);
+  EXPECT_EQ(outcome(411, "MissingContentLength"), Outcome::refused);
+}
+
+TEST(XmlText, FindsElements) {
+  const char* xml = "<R><U><Id>a&amp;&lt;b</Id></U><U><Id>c</Id></U><Id>cut";
+  EXPECT_EQ(element(xml, "Id"), "a&<b");
+  EXPECT_EQ(elements(xml, "U").size(), 2u);
+  EXPECT_EQ(element(xml, "None"), "");
+  EXPECT_EQ(element(as_xml("x"), "x"), "");
+  EXPECT_EQ(element("<E>" + as_xml("\"e&'<>\"") + "</E>", "E"), "\"e&'<>\"");
+}
+
+TEST(Digest, IsSha256) {
+  EXPECT_EQ(sha256_of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha256_of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+}  // namespace
+}  // namespace traceagent::tools

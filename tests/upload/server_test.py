@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""`traceagent upload` against the S3 server that AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
+and AWS_REGION name, with a bucket `traces`. By hand: README.md. Needs curl.
+
+usage: server_test.py BUILD DEPS [COMMAND]     COMMAND stops the server ("stop") and starts it ("start")"""
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+import uuid
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "process"))
+
+from jobs import TRACEAGENT, Checks  # noqa: E402
+
+checks = Checks()
+check = checks.check
+MIB = 1 << 20
+PLACE = uuid.uuid4().hex[:8]
+
+
+def upload(*words, **more):
+    done = subprocess.run([str(TRACEAGENT), "upload", *map(str, words)], env=os.environ | more, text=True,
+                          capture_output=True, stdin=subprocess.DEVNULL, timeout=300)
+    return done.returncode, done.stdout + done.stderr
+
+
+def stored(key):
+    path = urllib.parse.quote(f"/traces/{key}", safe="/-_.~")
+    done = subprocess.run(
+        ["curl", "-sf", "--path-as-is", "--aws-sigv4", f"aws:amz:{os.environ['AWS_REGION']}:s3", "-u",
+         f"{os.environ['AWS_ACCESS_KEY_ID']}:{os.environ['AWS_SECRET_ACCESS_KEY']}", "-H",
+         "x-amz-content-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+         os.environ["AWS_ENDPOINT_URL"] + path], capture_output=True, timeout=300)
+    return done.stdout if done.returncode == 0 else None
+
+
+def parts_of_second(journal):
+    before, second, after = journal.read_text().partition(f"{PLACE}/killed/")
+    return after.count('"part"') if second else 0
+
+
+def main(folder):
+    sizes = {"a=b c:d@e+f&g#h%i'j\u00fc\u4e2d.json": 1000, "plain.json.gz": 3 * MIB, "empty.json": 0,
+             "large.json": 70 * MIB + 11}
+    contents = {name: random.randbytes(size) for name, size in sizes.items()}
+    for name, data in contents.items():
+        (folder / name).write_bytes(data)
+    files = [folder / name for name in contents]
+    begin = time.monotonic()
+    code, out = upload(*files, "--to", f"s3://traces//{PLACE}/=:@+/", AWS_SECRET_ACCESS_KEY="wrong")
+    check(code == 1 and "SignatureDoesNotMatch" in out, f"a wrong secret: {code} {out}")
+    code, out = upload("--resume", folder)
+    print(f"75 MiB in {time.monotonic() - begin:.1f} s")
+    check(code == 0, f"uploaded: {code} {out}")
+    for name, data in contents.items():
+        check(stored(f"{PLACE}/=:@+/{name}") == data, f"{name}: what is there is what was here")
+    uploader = subprocess.Popen([str(TRACEAGENT), "upload", str(folder / "large.json"), "--to",
+                                 f"s3://traces/{PLACE}/killed/", "--part-size", "5MiB"],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    journal = next((folder / ".traceagent-upload").glob("*.journal"))
+    while parts_of_second(journal) < 3 and uploader.poll() is None:
+        time.sleep(0.01)
+    uploader.kill()
+    uploader.wait()
+    if sys.argv[3:]:
+        subprocess.run([sys.argv[3], "stop"], timeout=120, check=False)
+        later = subprocess.Popen([sys.argv[3], "start"], stdin=subprocess.DEVNULL)
+    code, out = upload("--resume", folder, "--part-size", "5MiB", "--patience", "120s")
+    check(code == 0, f"killed: {code} {out}")
+    check(stored(f"{PLACE}/killed/large.json") == contents["large.json"], "killed between parts: whole")
+    parts = parts_of_second(journal)
+    check(parts == 15, f"killed between parts: {parts} parts were sent, for 15")
+    if sys.argv[3:]:
+        later.wait(timeout=120)
+        check("tried again" in out, f"the server was away: {out}")
+
+
+with tempfile.TemporaryDirectory() as name:
+    main(pathlib.Path(name))
+sys.exit(checks.end())
