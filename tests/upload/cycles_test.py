@@ -53,7 +53,8 @@ def cycles_of(trace):
 
 
 def names(place):
-    return sorted(path.name for path in (place.path / "out").iterdir() if not path.name.startswith("."))
+    return sorted(path.name for path in (place.path / "out").iterdir()
+                  if path.is_file() and not path.name.startswith("."))
 
 
 def run_ranks(place, count, steps, pause_us, **more):
