@@ -52,6 +52,9 @@ bool recover_one(const std::string& path) {
   for (const std::string& problem : recovered.problems) {
     say(problem);
   }
+  for (const std::string& note : recovered.notes) {
+    say(note);
+  }
   return recovered.problems.empty();
 }
 

@@ -106,10 +106,10 @@ void recover(const ring::Ring& ring, const std::string& path, Recovered& recover
       recovered.problems.push_back(report.problem);
       continue;
     }
-    if (!report.index_problem.empty()) recovered.problems.push_back(report.index_problem);
+    if (!report.index_problem.empty()) recovered.notes.push_back(report.index_problem);
     recovered.files.push_back({report.path, report.events});
     ring::note_written_file(path, report.path);
-    if (!report.upload_problem.empty()) recovered.problems.push_back(report.upload_problem);
+    if (!report.upload_problem.empty()) recovered.notes.push_back(report.upload_problem);
   }
   if (recovered.files.empty() && recovered.problems.empty()) {
     recovered.nothing = "it died outside the schedule's active steps, or all was written";

@@ -15,6 +15,7 @@ struct RecoveredFile {
 struct Recovered {
   std::vector<RecoveredFile> files;   // written now, and noted beside the ring
   std::vector<std::string> problems;  // one line each
+  std::vector<std::string> notes;     // one line each: the files are whole, something else is not
   std::string nothing;                // why there was nothing to write, though nothing is wrong
   std::int64_t rank = -1;             // -1: the ring could not be read
   std::uint64_t lost = 0;             // events that found no room in the ring

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <ctime>
 
 #include "agent/drain/clock.hpp"
@@ -13,11 +14,24 @@
 namespace traceagent::drain {
 namespace {
 
-std::string index_path(const ring::Ring& ring) {
+std::string head_of(const ring::Ring& ring) {
+  trace::JsonObject head;
+  // What is alike in all processes of the run, and nothing else.
+  head.add("run_key", ring.name(ring.header().identity.run_key));
+  return "{" + head.members() + ", \"entries\": [";
+}
+
+// Of two runs that both found the folder empty, the later has its key in the name.
+std::string index_path(const ring::Ring& ring, bool may_replace) {
   const ring::IdentityBlock& identity = ring.header().identity;
   const bool has_more_nodes = identity.world_size > identity.local_world_size;
-  return output_folder(ring) + "/index/index" +
-         (has_more_nodes ? "-node" + std::to_string(identity.node_rank) : "") + ".json";
+  const std::string path = output_folder(ring) + "/index/index" +
+                           (has_more_nodes ? "-node" + std::to_string(identity.node_rank) : "") +
+                           ".json";
+  if (may_replace || !trace::is_other_index(path, head_of(ring))) return path;
+  std::string key(ring.name(identity.run_key));
+  std::replace(key.begin(), key.end(), '/', '_');
+  return path.substr(0, path.rfind(".json")) + "-" + key + ".json";
 }
 
 // As the folder has it, which may be moved.
@@ -26,21 +40,13 @@ std::string name_in_folder(const ring::Ring& ring, const std::string& path) {
   return path.starts_with(folder) ? path.substr(folder.size()) : path;
 }
 
-std::string head_of(const ring::Ring& ring) {
-  const ring::IdentityBlock& identity = ring.header().identity;
-  trace::JsonObject head;
-  head.add("run_key", ring.name(identity.run_key))
-      .add("run_name", ring.name(identity.run_name))
-      .add("node_rank", identity.node_rank);
-  return "{" + head.members() + ", \"entries\": [";
-}
-
-std::string add(const ring::Ring& ring, const trace::JsonObject& entry) {
-  const std::string path = index_path(ring);
+std::string add(const ring::Ring& ring, const trace::JsonObject& entry, bool recovered = false) {
+  // What a dead run left never replaces the index of one that came after it.
+  const bool may_replace = ring.header().identity.overwrite_files != 0 && !recovered;
+  const std::string path = index_path(ring, may_replace);
   const std::string problem = make_parent_folders(path);
   if (!problem.empty()) return problem;
-  return trace::add_to_index(path, head_of(ring), entry.text(),
-                             ring.header().identity.overwrite_files != 0);
+  return trace::add_to_index(path, head_of(ring), entry.text(), may_replace);
 }
 
 std::uint64_t now_ns() { return event::clock_ns(CLOCK_REALTIME); }
@@ -57,6 +63,7 @@ std::string index_saved(const ring::Ring& ring, const ring::Window& window,
   trace::JsonObject entry;
   entry.add("saved", name_in_folder(ring, file.path))
       .add("rank", ring.header().identity.rank)
+      .add("node_rank", ring.header().identity.node_rank)
       .add("pid", ring.header().owner_pid)
       .add("cycle", window.cycle)
       .add("epoch", counts.epoch.value_or(0))
@@ -67,7 +74,8 @@ std::string index_saved(const ring::Ring& ring, const ring::Window& window,
   }
   entry.add("begin_ns", time_of(window.begin_ticks)).add("end_ns", time_of(window.end_ticks));
   if (file.bytes != 0) entry.add("events", file.events).add("bytes", file.bytes);
-  return add(ring, entry.add("recovered", recovered).add("time_ns", now_ns()));
+  entry.add("recovered", recovered).add("time_ns", now_ns());
+  return add(ring, entry, recovered);
 }
 
 std::string index_merged(const ring::Ring& ring, const std::string& node_file,
@@ -85,7 +93,7 @@ std::string index_removed(const ring::Ring& ring, const std::string& file) {
 bool is_indexed(const ring::Ring& ring, const std::string& file) {
   trace::JsonObject entry;
   entry.add("saved", name_in_folder(ring, file));
-  return trace::index_holds(index_path(ring), "{" + entry.members() + ",");
+  return trace::index_holds(index_path(ring, false), "{" + entry.members() + ",");
 }
 
 }  // namespace traceagent::drain

@@ -35,8 +35,12 @@ std::string problem_in(const ToolEnd& end) {
 
 }  // namespace
 
-void include_traces(const Agent& agent, const std::string& node_path) {
-  const std::vector<std::string> patterns = patterns_of(agent.options.merge_include);
+std::vector<std::string> included_patterns(const config::Options& options) {
+  return patterns_of(options.merge_include);
+}
+
+void include_traces(Agent& agent, const std::string& node_path) {
+  const std::vector<std::string> patterns = included_patterns(agent.options);
   if (patterns.empty()) return;
   const std::string tool = find_tool("traceagent");
   if (tool.empty()) {
@@ -53,6 +57,8 @@ void include_traces(const Agent& agent, const std::string& node_path) {
     words.emplace_back("--include");
     words.push_back(pattern.starts_with('/') ? pattern : folder + pattern);
   }
+  // Beside what the wait for the ranks and our own merge have taken.
+  agent.drain.allow(agent.options.merge_timeout + agent.options.exit_timeout);
   const ToolEnd end = run_tool(std::move(words), agent.options.merge_timeout);
   if (end.exit_code != 0) say_problem("merge.include: " + problem_in(end));
 }

@@ -2,6 +2,9 @@
 // Traces that the job's other profilers have left beside ours (merge.include).
 
 #include <string>
+#include <vector>
+
+#include "config/options.hpp"
 
 namespace traceagent::process {
 
@@ -9,6 +12,9 @@ struct Agent;
 
 // Merges those that are there into the node's file, which holds all of ours already and stays as it
 // is where that fails. A tool does it: what others write is not read in the job's process.
-void include_traces(const Agent& agent, const std::string& node_path);
+void include_traces(Agent& agent, const std::string& node_path);
+
+// Of names of files: the option's.
+std::vector<std::string> included_patterns(const config::Options& options);
 
 }  // namespace traceagent::process

@@ -100,6 +100,7 @@ void add_files(Inputs& inputs, std::int64_t rank, std::vector<std::string> files
 void recover(const Peer& peer) {
   const drain::Recovered recovered = drain::recover_ring(peer.ring_path);
   for (const std::string& problem : recovered.problems) say_problem(problem);
+  for (const std::string& note : recovered.notes) say_problem(note);
   say_result("rank " + std::to_string(peer.rank) + " died: recovered " +
              std::to_string(recovered.events()) + " of its events from memory");
 }

@@ -2,8 +2,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fnmatch.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -17,16 +20,30 @@ namespace {
 constexpr const char* usable = "usable";
 constexpr const char* refused = "refused";
 
-std::string foreign_file_in(const std::string& folder, const std::string& run_key) {
+// The run's index alone is no trace. (d_type is not known on all file systems.)
+bool is_index_folder(const std::string& path) {
+  struct stat facts {};
+  return path.ends_with("/index") && lstat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+// What the job's own profiler may have written there before this process began.
+bool is_included(const char* name, const std::vector<std::string>& patterns) {
+  return std::any_of(patterns.begin(), patterns.end(), [name](const std::string& pattern) {
+    return fnmatch(pattern.c_str(), name, 0) == 0;
+  });
+}
+
+std::string foreign_file_in(const std::string& folder, const std::string& run_key,
+                            const std::vector<std::string>& included) {
   DIR* entries = opendir(folder.c_str());
   if (entries == nullptr) return {};
   std::string foreign;
   while (const dirent* entry = readdir(entries)) {
     // Hidden files do not count, as in Composer; ours that are being written are hidden.
     if (entry->d_name[0] == '.') continue;
-    // The run's index alone is no trace; one of another run is refused by who would write it.
-    if (entry->d_type == DT_DIR && std::strcmp(entry->d_name, "index") == 0) continue;
-    if (run_file(folder + "/" + entry->d_name, run_key)) continue;
+    const std::string path = folder + "/" + entry->d_name;
+    if (is_index_folder(path) || is_included(entry->d_name, included)) continue;
+    if (run_file(path, run_key)) continue;
     foreign = entry->d_name;
     break;
   }
@@ -58,14 +75,15 @@ std::string wait_for_verdict(const std::string& path) {
 }  // namespace
 
 FolderVerdict check_output_folder(const RunFolder& run, const std::string& folder,
-                                  const std::string& run_key) {
+                                  const std::string& run_key,
+                                  const std::vector<std::string>& included) {
   const std::string path = run.path + "/output";
   const int fd = run.path.empty() ? -1 : event::uninterrupted([&] {
     return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   });
   const bool is_second = fd < 0 && !run.path.empty() && errno == EEXIST;
   if (is_second) return {wait_for_verdict(path) == usable, {}};
-  const std::string foreign = foreign_file_in(folder, run_key);
+  const std::string foreign = foreign_file_in(folder, run_key, included);
   const std::string verdict = foreign.empty() ? usable : refused;
   if (fd >= 0) {
     // In tmpfs; without the line, or with half of it, the others take the folder as usable.

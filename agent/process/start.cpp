@@ -28,6 +28,7 @@
 #include "agent/process/death_signals.hpp"
 #include "agent/process/exit.hpp"
 #include "agent/process/fork.hpp"
+#include "agent/process/included_traces.hpp"
 #include "agent/process/keeper.hpp"
 #include "agent/process/library.hpp"
 #include "agent/process/memory_budget.hpp"
@@ -93,8 +94,8 @@ bool output_is_usable(Agent& made) {
   const auto folder =
       config::format_name(made.options.output_folder, name_variables(made.identity));
   if (!folder.problem.empty()) return true;  // said when the file is named
-  const FolderVerdict verdict =
-      check_output_folder(made.run_folder, folder.name, made.identity.run_key);
+  const FolderVerdict verdict = check_output_folder(
+      made.run_folder, folder.name, made.identity.run_key, included_patterns(made.options));
   if (!verdict.problem.empty()) say_problem(verdict.problem);
   return verdict.usable;
 }

@@ -139,7 +139,16 @@ pid_t start_with(std::vector<std::string>& words, int output, std::string& probl
 
 constexpr std::size_t most_said = 64 * 1024;
 
-// True at the end of what is said, which is the end of who says it.
+// The tool's last line: tools/exit_line.hpp. Empty until it has been said to its end.
+std::string_view exit_line(std::string_view said) noexcept {
+  constexpr std::string_view mark = "\nexit ";
+  const std::size_t at = said.ends_with('\n') ? said.rfind(mark) : std::string_view::npos;
+  const bool is_last = at != std::string_view::npos && said.find('\n', at + 1) == said.size() - 1;
+  return is_last ? said.substr(at + mark.size()) : std::string_view();
+}
+
+// True at the end of what is said, which is the end of who says it. Not the end of the pipe alone:
+// a child that another thread of the job forks meanwhile holds its other end, maybe for ever.
 bool listen(int pipe, std::uint64_t until_ns, std::string& said) {
   constexpr std::uint64_t ms = 1'000'000;
   for (;;) {
@@ -157,17 +166,15 @@ bool listen(int pipe, std::uint64_t until_ns, std::string& said) {
     // The last bytes tell the exit code: kept, whatever came before.
     if (room < static_cast<std::size_t>(got)) said.resize(most_said / 2);
     said.append(buffer, static_cast<std::size_t>(got));
+    if (!exit_line(said).empty()) return true;
   }
 }
 
-// The tool's last line: tools/exit_line.hpp.
 void take_exit_line(ToolEnd& end) {
-  constexpr std::string_view mark = "\nexit ";
-  const std::size_t at = end.said.rfind(mark);
-  if (at == std::string::npos) return;
-  const char* digits = end.said.data() + at + mark.size();
-  std::from_chars(digits, end.said.data() + end.said.size(), end.exit_code);
-  end.said.resize(at);
+  const std::string_view line = exit_line(end.said);
+  if (line.empty()) return;
+  std::from_chars(line.data(), line.data() + line.size(), end.exit_code);
+  end.said.resize(end.said.rfind("\nexit "));
 }
 
 }  // namespace

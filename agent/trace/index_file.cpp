@@ -172,6 +172,12 @@ std::string add_to_index(const std::string& path, const std::string& head, const
   return index.add(head, entry) ? std::string() : file_problem("run index", path, errno);
 }
 
+bool is_other_index(const std::string& path, const std::string& head) {
+  LineReader lines;
+  std::string_view line;
+  return lines.open(path) && lines.next(line) == LineReader::Status::line && line != head;
+}
+
 bool index_holds(const std::string& path, std::string_view text) {
   LineReader lines;
   if (!lines.open(path)) {

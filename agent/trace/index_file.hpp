@@ -17,9 +17,12 @@ namespace traceagent::trace {
 // wait for each other, half a second at most. What a killed one has left of a line is cut off.
 
 // `head` is the first line, `entry` one JSON object. A file with another head is of another run: it
-// is begun anew if `overwrite`, else refused. One line of problem, or empty.
+// is begun anew if `overwrite`, else refused (see is_other_index). One line of problem, or empty.
 std::string add_to_index(const std::string& path, const std::string& head, const std::string& entry,
                          bool overwrite);
+
+// A file that is there and does not begin with that first line.
+bool is_other_index(const std::string& path, const std::string& head);
 
 // Whether a line of the file holds `text`.
 bool index_holds(const std::string& path, std::string_view text);

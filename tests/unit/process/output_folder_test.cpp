@@ -62,6 +62,17 @@ TEST_F(OutputFolderTest, HiddenFilesAndThoseOfTheRunDoNotCount) {
   EXPECT_TRUE(check().usable);
 }
 
+TEST_F(OutputFolderTest, TheRunsIndexAndTracesThatAreWaitedForDoNotCount) {
+  std::filesystem::create_directories(output + "/index");
+  trace::write_whole(output + "/host.pt.trace.json.gz", "the job's profiler was quick");
+  EXPECT_TRUE(check_output_folder(run, output, "this run", {"*.pt.trace.json*"}).usable);
+}
+
+TEST_F(OutputFolderTest, AFileOrAFolderOfAnotherNameDoes) {
+  trace::write_whole(output + "/index", "a file");
+  EXPECT_FALSE(check_output_folder(run, output, "this run", {"*.pt.trace.json*"}).usable);
+}
+
 TEST_F(OutputFolderTest, TracesOfAnotherRunDo) {
   write_trace("ep0-ba5-rank9.json", "another run");
   EXPECT_FALSE(check().usable);

@@ -84,6 +84,9 @@ TEST_F(IndexFileTest, IsNotMixedWithThatOfAnotherRun) {
   EXPECT_EQ(entries_of(path_), std::vector<std::string>{R"({"step": 1})"});
   EXPECT_TRUE(index_holds(path_, R"("step": 1)"));
   EXPECT_FALSE(index_holds(path_, R"("run_key": "b")"));
+  EXPECT_FALSE(is_other_index(path_, head));
+  EXPECT_TRUE(is_other_index(path_, R"({"run_key": "b", "entries": [)"));
+  EXPECT_FALSE(is_other_index(folder_ / "none", head));
 }
 
 TEST_F(IndexFileTest, FollowsNoLinkAndSaysWhatIsWrong) {
