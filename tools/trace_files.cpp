@@ -31,7 +31,8 @@ std::optional<bool> begins_with(const std::string& path, std::string_view begin)
          file.read(text.data() + size, text.size() - size, got) == trace::InputFile::Status::data) {
     size += got;
   }
-  return std::string_view(text).substr(0, size) == begin;
+  // What was cut within it begins so too.
+  return std::string_view(text).substr(0, size) == begin.substr(0, size);
 }
 
 // What a run has saved (agent/drain/run_index.hpp): no trace, and nobody's mistake.

@@ -87,6 +87,7 @@ void skip_written_windows(const ring::Ring& ring, const std::string& path) {
 void remove_half_written_files(const ring::Ring& ring) {
   const auto writer = static_cast<pid_t>(ring.header().owner_pid);
   trace::remove_abandoned(node_file_name(ring).path, writer);
+  remove_half_made_index(ring);
   for (const ring::Window& window : ring.header().windows) {
     if (!is_unwritten(window)) continue;
     for (const std::string& name : possible_names(ring, window)) {

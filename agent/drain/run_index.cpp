@@ -10,6 +10,7 @@
 #include "agent/drain/folders.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/trace/index_file.hpp"
+#include "agent/trace/output_file.hpp"
 
 namespace traceagent::drain {
 namespace {
@@ -88,6 +89,10 @@ std::string index_merged(const ring::Ring& ring, const std::string& node_file,
 std::string index_removed(const ring::Ring& ring, const std::string& file) {
   trace::JsonObject entry;
   return add(ring, entry.add("removed", name_in_folder(ring, file)).add("time_ns", now_ns()));
+}
+
+void remove_half_made_index(const ring::Ring& ring) {
+  trace::remove_abandoned(index_path(ring, true), static_cast<pid_t>(ring.header().owner_pid));
 }
 
 bool is_indexed(const ring::Ring& ring, const std::string& file) {

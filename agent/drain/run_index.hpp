@@ -17,6 +17,9 @@ std::string index_merged(const ring::Ring& ring, const std::string& node_file,
                          std::uint64_t events);
 std::string index_removed(const ring::Ring& ring, const std::string& file);
 
+// For who recovers: what a process that was killed over it has left goes.
+void remove_half_made_index(const ring::Ring& ring);
+
 bool is_indexed(const ring::Ring& ring, const std::string& file);
 
 }  // namespace traceagent::drain

@@ -101,7 +101,7 @@ Governor::Governor(Agent& agent)
       ns_per_tick_(agent.ring.ring.header().nominal_ns_per_tick),
       ns_per_event_(drain::measured_ns_per_event(ns_per_tick_) * calls_to_floor),
       ns_per_heard_call_(usual_ns_per_heard_call),
-      cpus_(usable_cpus(agent.identity.local_world_size)) {
+      cpus_(usable_cpus(agent.identity.local_world_size, agent.cpu_quota)) {
   const std::int64_t limit_bytes =
       heap_limit_bytes(agent.options, agent.ring.ring.header().file_bytes);
   // A forked child has what its parent's agent held too, and never gives it back.

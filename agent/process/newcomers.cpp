@@ -27,7 +27,7 @@ std::string_view name_of(std::string_view path) noexcept {
   return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
 }
 
-constexpr std::string_view ring_end = ".ring", list_end = ".files";
+constexpr std::string_view claim_begin = "claim-rank", ring_end = ".ring", list_end = ".files";
 
 }  // namespace
 
@@ -42,6 +42,12 @@ bool Newcomers::is_known(std::uint32_t pid) const noexcept {
                      [pid](const std::string& path) { return pid_of(name_of(path)) == pid; });
 }
 
+// Of a claim that cannot be read.
+bool Newcomers::is_known_rank(std::uint32_t rank) const noexcept {
+  return std::any_of(known_rings_.begin(), known_rings_.end(),
+                     [rank](const std::string& path) { return number_at(name_of(path)) == rank; });
+}
+
 // By its lock, also of another container; by its pid alone before it has that.
 bool Newcomers::has_living_owner(std::string_view ring_name) const {
   const std::uint32_t pid = pid_of(ring_name);
@@ -51,9 +57,13 @@ bool Newcomers::has_living_owner(std::string_view ring_name) const {
 }
 
 bool Newcomers::have(std::string_view name) const noexcept try {
-  if (name.starts_with("claim-rank")) {
+  if (name.starts_with(claim_begin)) {
     const std::string path = folder_.path + "/" + std::string(name);
-    return !is_known(number_at(read_note(path))) && ring::has_living_claimant(path);
+    const std::string note = read_note(path);
+    const bool is_of_known = note.empty()
+                                 ? is_known_rank(number_at(name.substr(claim_begin.size())))
+                                 : is_known(number_at(note));
+    return !is_of_known && ring::has_living_claimant(path);
   }
   std::string ring_name(name);
   if (name.ends_with(list_end)) {

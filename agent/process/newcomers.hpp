@@ -26,6 +26,7 @@ class Newcomers {
  private:
   bool is_known(std::string_view ring_name) const noexcept;
   bool is_known(std::uint32_t pid) const noexcept;
+  bool is_known_rank(std::uint32_t rank) const noexcept;
   bool has_living_owner(std::string_view ring_name) const;
 
   const RunFolder& folder_;

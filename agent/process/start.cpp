@@ -36,6 +36,7 @@
 #include "agent/process/output_folder.hpp"
 #include "agent/process/own_thread.hpp"
 #include "agent/process/ring_identity.hpp"
+#include "agent/process/usable_cpus.hpp"
 #include "agent/ring/written_files.hpp"
 #include "agent/trace/file_size_limit.hpp"
 #include "agent/trace/process_ids.hpp"
@@ -216,6 +217,7 @@ std::unique_ptr<Agent> make_agent() {
     remove_ring(*made);
     return nullptr;
   }
+  made->cpu_quota = cpu_quota("");
   ring.keep();
   return made;
 }

@@ -86,17 +86,13 @@ double usable_cpus(const Cpus& cpus, std::int64_t local_world_size) noexcept {
   return std::min(usable, std::max(cpus.quota / ranks, std::min(cpus.quota, 1.0)));
 }
 
-double usable_cpus(std::int64_t local_world_size) noexcept {
+double usable_cpus(std::int64_t local_world_size, double quota) noexcept {
   Cpus cpus;
   cpu_set_t set;
   CPU_ZERO(&set);
   cpus.online = static_cast<int>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
   cpus.allowed = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
-  try {
-    cpus.quota = cpu_quota("");
-  } catch (...) {
-    cpus.quota = 0;  // out of memory
-  }
+  cpus.quota = quota;
   return usable_cpus(cpus, local_world_size);
 }
 

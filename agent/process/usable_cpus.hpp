@@ -22,10 +22,12 @@ double usable_cpus(const Cpus& cpus, std::int64_t local_world_size) noexcept;
 // thread or of the thread that made the first call, whichever is wider
 // (leave_starters_scheduling()). Not all that some thread of the job may use: ours cannot go there,
 // and a share of CPUs that others are pinned to would be taken from these.
-double usable_cpus(std::int64_t local_world_size) noexcept;
+double usable_cpus(std::int64_t local_world_size, double quota) noexcept;
 
 // The least quota of CPU time of this process's control group and those around it: cpu.max, or
-// cpu.cfs_quota_us of version 1. In CPUs, 0: none. `root` goes before all paths.
+// cpu.cfs_quota_us of version 1. In CPUs, 0: none. `root` goes before all paths. Opens files: for
+// the thread that starts the agent, so that no thread of ours takes low descriptors while the job
+// opens files of its own.
 double cpu_quota(const std::string& root);
 
 }  // namespace traceagent::process

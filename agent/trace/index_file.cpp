@@ -12,6 +12,7 @@
 #include "agent/trace/file_problem.hpp"
 #include "agent/trace/json_syntax.hpp"
 #include "agent/trace/line_reader.hpp"
+#include "agent/trace/output_file.hpp"
 
 namespace traceagent::trace {
 
@@ -100,9 +101,8 @@ class Index {
     }
   }
   bool open_locked(const std::string& path) {
-    fd_ = event::uninterrupted([&] {
-      return open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0666);
-    });
+    fd_ = event::uninterrupted(
+        [&] { return open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK); });
     struct stat facts {};
     if (fd_ < 0 || fstat(fd_, &facts) != 0 || !lock(fd_) || fstat(fd_, &facts) != 0) {
       return false;
@@ -153,12 +153,28 @@ bool Index::add(const std::string& head, const std::string& entry) {
   return added && is_cut;
 }
 
+// Appears with its end, so that it is never without. Who loses the race finds another's.
+void create(const std::string& path, const std::string& head) {
+  OutputFile file;
+  if (file.open(path, {.overwrite = false})) {
+    file.append(head);
+    file.append(document_end);
+    const bool is_first = file.finish();
+    static_cast<void>(is_first);
+  }
+}
+
 }  // namespace
 
 std::string add_to_index(const std::string& path, const std::string& head, const std::string& entry,
                          bool overwrite) {
   Index index;
-  if (!index.open_locked(path)) {
+  bool is_open = index.open_locked(path);
+  if (!is_open && errno == ENOENT) {
+    create(path, head);
+    is_open = index.open_locked(path);
+  }
+  if (!is_open) {
     return file_problem("run index", path, errno);
   }
   if (index.is_foreign(head)) {

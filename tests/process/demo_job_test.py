@@ -15,7 +15,7 @@ RANKS = 4
 FOLDER = BUILD / "tests/demo_job"
 # Of the default schedule: one step of warm-up, four recorded, saved as batch 5.
 STEPS = [1, 2, 3, 4]
-WANTED = sorted(["run/traces/node0.json", *(f"run/traces/ep0-ba5-rank{r}.json" for r in range(RANKS))])
+WANTED = sorted(["run/traces/index/index.json", "run/traces/node0.json", *(f"run/traces/ep0-ba5-rank{r}.json" for r in range(RANKS))])
 
 
 def run_job(preload):

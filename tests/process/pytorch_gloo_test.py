@@ -83,7 +83,8 @@ def problems_with_calls(folder):
     bare, traced = run_both(folder, [need(ARGUMENTS[0], "the real libcudart")], SCHEDULE)
     yield from differences(bare, traced)
     batch = 1 + ACTIVE
-    wanted = sorted(["gloo", "gloo/traces", "gloo/traces/node0.json",
+    wanted = sorted(["gloo", "gloo/traces", "gloo/traces/index", "gloo/traces/index/index.json",
+                     "gloo/traces/node0.json",
                      *(f"gloo/traces/ep0-ba{batch}-rank{rank}.json" for rank in range(2))])
     found = files_below(folder / "traced")
     if found != wanted:
