@@ -187,7 +187,10 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
   trace::MergeOptions options;
   options.gzip = node.gzip;
   made.path = free_name(node);
-  options.overwrite = node.overwrite || kind_of(made.path, node) == Kind::node_file;
+  const bool is_there = kind_of(made.path, node) == Kind::node_file;
+  options.overwrite = node.overwrite || is_there;
+  // It may be all that is left of what output.keep has removed.
+  if (is_there && node.keep >= 0) files.push_back(made.path);
   options.missing_ranks = ranks_of(node);
   options.mix_runs = true;  // they were chosen by their run
   const trace::MergeReport report = trace::merge(files, made.path, options);

@@ -39,10 +39,12 @@ std::string queue(const ring::Ring& ring, const Queued& queued, const std::strin
   if (!remote) return {};
   const ring::IdentityBlock& identity = ring.header().identity;
   const std::string prefix = output_folder(ring) + "/";
-  if (!path.starts_with(prefix)) return {};
+  const std::string what = std::string(queued.option) + ": ";
+  if (!path.starts_with(prefix)) {
+    return what + path + ": it is not in output.folder: it is not queued: upload it by hand";
+  }
   const std::string name = path.substr(prefix.size());
   config::RemoteTarget target = config::remote_target(*remote, queued.variables, name);
-  const std::string what = std::string(queued.option) + ": ";
   if (!target.problem.empty()) return what + *remote + ": " + target.problem;
   // A second claimant of the rank has its pid in the file's name: also in a key of its own.
   const bool is_second = identity.trace_pid != identity.rank && !target.place.ends_with(name);

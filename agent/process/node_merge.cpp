@@ -86,6 +86,7 @@ struct Inputs {
   std::set<std::int64_t> ranks;
   std::vector<std::int64_t> unfinished;  // alive still, or dead with nothing to recover
   bool may_lack_files = false;           // somebody's list is not whole
+  bool lost_all = false;                 // all of this process's own are gone
 };
 
 void add_files(Inputs& inputs, std::int64_t rank, std::vector<std::string> files) {
@@ -108,17 +109,22 @@ void recover(const Peer& peer) {
 // Call with the rank files held.
 Inputs gather(const Agent& agent, const NodeView& node) {
   Inputs inputs;
+  const auto add = [&](std::int64_t rank, std::vector<std::string> files) {
+    forget_removed(agent, files);
+    add_files(inputs, rank, std::move(files));
+  };
   inputs.may_lack_files = has_been(agent.run_folder, tidied_topic);
-  add_files(inputs, agent.identity.rank, agent.written_files);
-  add_files(inputs, agent.identity.rank, agent.workers_files);
+  add(agent.identity.rank, agent.written_files);
+  // Others' may be gone because a node file holds them.
+  inputs.lost_all = !agent.written_files.empty() && inputs.files.empty();
+  add(agent.identity.rank, agent.workers_files);
   for (const Peer& peer : node.peers) {
     if (!peer.finished && !peer.alive) recover(peer);
     if (!peer.finished && peer.alive) inputs.unfinished.push_back(peer.rank);
     bool is_whole = true;
-    add_files(inputs, peer.rank, ring::written_files(peer.ring_path, &is_whole));
+    add(peer.rank, ring::written_files(peer.ring_path, &is_whole));
     inputs.may_lack_files |= !is_whole || !peer.lists_all;
   }
-  forget_removed(agent, inputs.files);
   if (!node.problem.empty()) {
     inputs.may_lack_files = true;
     say_unread(node);
@@ -169,10 +175,10 @@ void add_files_of_folder(const Agent& agent, Inputs& inputs) {
   for (const RunFile& file : folder.look()) add_files(inputs, file.rank, {file.path});
 }
 
-void say_missing(const Inputs& inputs, const trace::MergeOptions& options,
+void say_missing(const Inputs& inputs, const std::vector<std::int64_t>& missing,
                  const std::string& path) {
-  if (!options.missing_ranks.empty()) {
-    say_result(path + ": nothing from rank " + list(options.missing_ranks));
+  if (!missing.empty()) {
+    say_result(path + ": nothing from rank " + list(missing));
   }
   if (!inputs.unfinished.empty()) {
     say_result(path + ": rank " + list(inputs.unfinished) +
@@ -214,7 +220,13 @@ bool has_room_for(const Agent& agent, const Inputs& inputs, const std::string& p
   return false;
 }
 
-void merge(Agent& agent, Inputs& inputs) {
+void say_lost(const std::string& path) {
+  say_problem("output.keep: 0: " + path +
+              ": this rank's files were removed before it could be made of them: keep: 1 keeps the "
+              "newest, and output.remote has them all");
+}
+
+void merge(Agent& agent, Inputs& inputs, RankFilesHeld& held) {
   drain::NamedFile node = drain::node_file_name(agent.ring.ring);
   if (!node.problem.empty()) return say_problem("output.merged: " + node.problem);
   std::optional<RunFile> there = run_file(node.path, agent.identity.run_key);
@@ -227,7 +239,11 @@ void merge(Agent& agent, Inputs& inputs) {
   if (is_there || inputs.may_lack_files || !missing_ranks(agent, inputs).empty()) {
     add_files_of_folder(agent, inputs);
   }
-  if (inputs.files.empty() || !has_room_for(agent, inputs, node.path)) return;
+  if (inputs.lost_all) say_lost(node.path);
+  if (inputs.files.empty()) return;
+  // It may be all that is left of what output.keep has removed.
+  if (is_there && agent.options.output_keep >= 0) inputs.files.push_back(node.path);
+  if (!has_room_for(agent, inputs, node.path)) return;
   trace::MergeOptions options;
   options.gzip = agent.options.output_gzip;
   options.overwrite = agent.options.output_overwrite || is_there;
@@ -246,18 +262,20 @@ void merge(Agent& agent, Inputs& inputs) {
   const std::string index_problem = drain::index_merged(agent.ring.ring, node.path, report.events);
   if (!index_problem.empty() && is_spokesman(agent, "index")) say_problem(index_problem);
   say_result(summary(report, node.path));
-  say_missing(inputs, options, node.path);
+  say_missing(inputs, report.missing_ranks, node.path);
   include_traces(agent, node.path);
-  if (inputs.unfinished.empty() && !is_told) after_node_file(agent, node.path, inputs.files);
+  if (inputs.unfinished.empty() && !is_told) {
+    after_node_file(agent, node.path, inputs.files, held);
+  }
 }
 
 // A rank that the merge did not wait for ends: the last of those merges all again.
 void merge_again(Agent& agent) {
   const NodeView node = look_at_node(agent);
   if (!node.all_gone() || !be_first(agent.run_folder, second_merge_topic)) return;
-  const RankFilesHeld held(agent);
+  RankFilesHeld held(agent);
   Inputs inputs = gather(agent, node);
-  merge(agent, inputs);
+  merge(agent, inputs, held);
   clean_up(agent, node);
 }
 
@@ -270,9 +288,9 @@ bool has_peer_not_in(const NodeView& before, const NodeView& now) {
 }
 
 void merge_first(Agent& agent, const NodeView& node) {
-  const RankFilesHeld held(agent);
+  RankFilesHeld held(agent);
   Inputs inputs = gather(agent, node);
-  merge(agent, inputs);
+  merge(agent, inputs, held);
   const bool is_whole = inputs.unfinished.empty() && !has_peer_not_in(node, look_at_node(agent));
   if (is_whole) return clean_up(agent, node);
   be_first(agent.run_folder, left_out_topic);

@@ -66,8 +66,9 @@ bool remove_file(Agent& agent, const std::string& path, std::uint64_t bytes) {
   return true;
 }
 
-bool lock_for_removal(const Agent& agent, trace::FileLock& lock) {
-  if (lock.lock_soon(trace::FileLock::Kind::exclusive)) return true;
+bool lock_for_removal(const Agent& agent, trace::FileLock& lock, bool may_wait) {
+  constexpr auto kind = trace::FileLock::Kind::exclusive;
+  if (may_wait ? lock.lock_soon(kind) : lock.try_lock(kind)) return true;
   // A file system without locks: then the ranks of the node have the run's folder alone.
   return lock.is_refused() && !has_been(agent.run_folder, merge_topic);
 }
@@ -82,13 +83,26 @@ void forget_uploaded(Agent& agent) {
   }
 }
 
+// A file that is written again, where the cycles' files have one name, is one file.
+void keep_newest(Agent& agent, const drain::RankFileReport& report) {
+  auto& kept = agent.kept_files;
+  const auto older = std::find_if(kept.begin(), kept.end(),
+                                  [&](const auto& file) { return file.path == report.path; });
+  if (older != kept.end()) {
+    auto& disk_bytes = agent.ring.ring.header().governor.disk_bytes;
+    disk_bytes.fetch_sub(older->bytes, std::memory_order_relaxed);
+    kept.erase(older);
+  }
+  kept.push_back({report.path, report.bytes});
+}
+
 // The newest stays for the node's file.
-void remove_oldest(Agent& agent) {
+void remove_oldest(Agent& agent, bool may_wait) {
   const auto most = static_cast<std::size_t>(std::max<std::int64_t>(agent.options.output_keep, 1));
   auto& kept = agent.kept_files;
   if (kept.size() <= most) return;
   trace::FileLock lock(trace::keep_lock_path(drain::output_folder(agent.ring.ring)));
-  if (!lock_for_removal(agent, lock)) return;
+  if (!lock_for_removal(agent, lock, may_wait)) return;
   while (kept.size() > most && remove_file(agent, kept.front().path, kept.front().bytes)) {
     std::erase(agent.written_files, kept.front().path);
     kept.pop_front();
@@ -100,24 +114,35 @@ void remove_oldest(Agent& agent) {
 void after_rank_file(Agent& agent, const ring::Window& window,
                      const drain::RankFileReport& report) {
   const bool keeps_all = agent.options.output_keep < 0;
-  if (!keeps_all) agent.kept_files.push_back({report.path, report.bytes});
+  if (!keeps_all) keep_newest(agent, report);
   if (agent.options.output_remote) {
     say_once(agent, drain::queue_rank_file(agent.ring.ring, window, report.path));
     start_uploader(agent);
     if (!keeps_all) forget_uploaded(agent);
   } else if (!keeps_all) {
-    remove_oldest(agent);
+    remove_oldest(agent, false);  // while others merge it is put off: the job records meanwhile
   }
 }
 
-void after_node_file(Agent& agent, const std::string& path, const std::vector<std::string>& files) {
+void after_last_rank_file(Agent& agent) {
+  if (agent.options.output_keep >= 0 && !agent.options.output_remote) remove_oldest(agent, true);
+}
+
+void after_node_file(Agent& agent, const std::string& path, const std::vector<std::string>& files,
+                     RankFilesHeld& held) {
   if (uploads_anything(agent.options)) {
     say_once(agent, drain::queue_node_file(agent.ring.ring, path));
     say_once(agent, drain::queue_end_of_run(agent.ring.ring));
     start_uploader(agent);
   }
-  if (agent.options.output_keep != 0 || agent.options.output_remote) return;
-  for (const std::string& file : files) remove_file(agent, file, 0);
+  if (agent.options.output_keep != 0) return;
+  std::erase_if(agent.written_files, [&](const std::string& file) {
+    return std::find(files.begin(), files.end(), file) != files.end();
+  });
+  if (agent.options.output_remote || !held.hold_alone()) return;
+  for (const std::string& file : files) {
+    if (file != path) remove_file(agent, file, 0);
+  }
 }
 
 void finish_uploads(Agent& agent) {

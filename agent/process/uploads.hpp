@@ -16,9 +16,8 @@ struct Agent;
 // output.remote it removes what output.keep does not keep.
 void after_rank_file(Agent& agent, const ring::Window& window, const drain::RankFileReport& report);
 
-// The node's file is made of these rank files, and nobody will add to it: those that output.keep: 0
-// leaves to it go, where there is no output.remote.
-void after_node_file(Agent& agent, const std::string& path, const std::vector<std::string>& files);
+// No more will be written: what could not be removed while others merged goes now.
+void after_last_rank_file(Agent& agent);
 
 // At the end of this process: waits for uploads as long as upload.wait says, and tells of their
 // problem.
@@ -29,9 +28,18 @@ class RankFilesHeld {
  public:
   explicit RankFilesHeld(const Agent& agent);
 
+  // False where another process, of another container, reads them for a merge too.
+  bool hold_alone() noexcept { return lock_.try_upgrade(); }
+
  private:
   trace::FileLock lock_;
 };
+
+// The node's file is made of these files, and nobody will add to it: rank files that output.keep: 0
+// leaves to it go, where there is no output.remote. Those that others read stay: they may gather
+// fewer than this process, and write the node's file after it.
+void after_node_file(Agent& agent, const std::string& path, const std::vector<std::string>& files,
+                     RankFilesHeld& held);
 
 // Of files that were written, those that output.keep has removed.
 void forget_removed(const Agent& agent, std::vector<std::string>& files);

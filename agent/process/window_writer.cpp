@@ -136,6 +136,7 @@ class OverwritingPaused {
 
 drain::RankFileReport write_bounded(const ring::Ring& ring, const ring::Window& window,
                                     const drain::RankFileOptions& options) {
+  const OverwritingPaused paused;
   const event::BoundedHeap bounded;
   return drain::write_rank_file(ring, window, options);
 }
@@ -195,7 +196,6 @@ void WindowWriter::write_file(ring::Window& window, std::uint64_t refused_before
   if (agent_.ring.ring.name(header.identity.step_description) != description) {
     header.identity.step_description = agent_.ring.ring.add_name(description);
   }
-  const OverwritingPaused paused;
   drain::RankFileOptions options;
   options.coverage = coverage();
   options.most_bytes = disk_room(agent_);
@@ -218,6 +218,7 @@ void WindowWriter::write_file(ring::Window& window, std::uint64_t refused_before
     }
     window.file_name = agent_.ring.ring.add_name(report.path);
     lists_all_ = ring::note_written_file(agent_.ring.path, report.path) && lists_all_;
+    std::erase(agent_.written_files, report.path);
     agent_.written_files.push_back(report.path);
     say_detail("wrote " + report.path + ": " + std::to_string(report.events) + " events");
     ++files_;
@@ -234,7 +235,14 @@ void WindowWriter::say_out_of_memory() noexcept {
       "job's limit (ulimit -v) or lower TRACEAGENT_RING_SIZE");
 }
 
-void WindowWriter::write_last() noexcept { write_closed(UINT64_MAX, false); }
+void WindowWriter::write_last() noexcept {
+  write_closed(UINT64_MAX, false);
+  try {
+    after_last_rank_file(agent_);
+  } catch (...) {
+    say_out_of_memory();
+  }
+}
 
 // What closes when no file may be written any more.
 bool WindowWriter::is_given_up(ring::Window& window) noexcept {

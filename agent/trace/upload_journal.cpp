@@ -139,6 +139,8 @@ bool FileLock::lock_soon(Kind kind) noexcept {
   return false;
 }
 
+bool FileLock::try_upgrade() noexcept { return fd_ >= 0 && set_lock(fd_, F_SETLK, F_WRLCK); }
+
 void FileLock::unlock() noexcept {
   if (fd_ >= 0) close(fd_);
   fd_ = -1;

@@ -9,7 +9,8 @@
 //
 // Records (JSON objects): {"queue": id, "file": its name in the folder, "target": place or "words":
 // [command], "kind": "rank" or "node", "run": key, "process": number, "keep": n, "merge": true: the
-// newest file stays until the run has ended} by ranks; {"ended": run key} by who has merged;
+// newest file stays until the run has ended} by ranks; {"ended": run key}, of what was queued
+// before it, by who has merged;
 // {"begin": id, …}, {"multipart": …}, {"part": …}, {"done": id, …}, {"gone": id, "why": …},
 // {"removed": id} by the uploader. A record that was cut has a line of its own, and is passed over.
 
@@ -51,6 +52,8 @@ class FileLock {
   bool try_lock(Kind kind) noexcept;
   // The same, after two seconds at most.
   bool lock_soon(Kind kind) noexcept;
+  // From shared to exclusive; without success it stays what it was.
+  bool try_upgrade() noexcept;
   void unlock() noexcept;
   // The file system has no locks, or no such file may be made.
   bool is_refused() const noexcept { return is_refused_; }

@@ -21,6 +21,7 @@ struct Upload {
   std::int64_t keep = -1;
   bool merge = false;
 
+  bool has_ended = false;  // its run, after it was queued
   bool is_done = false;
   bool is_gone = false;      // there is nothing to upload any more
   bool is_removed = false;   // by output.keep

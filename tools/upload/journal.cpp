@@ -120,7 +120,7 @@ void Journal::take(std::string_view line) {
   if (first == record.end() || first.value().get(value) != simdjson::SUCCESS) return;
   const std::string_view what = first.key();
   if (what == "ended") {
-    ended_.emplace(value);
+    for (Upload& upload : uploads_) upload.has_ended |= upload.run == value;
   } else if (what == "queue") {
     Upload upload = upload_of(record);
     if (by_id_.count(upload.id) != 0) return;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <fstream>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -25,7 +24,6 @@ class Journal {
 
   std::vector<Upload>& uploads() noexcept { return uploads_; }
   const std::vector<Upload>& uploads() const noexcept { return uploads_; }
-  bool has_ended(const std::string& run) const { return ended_.count(run) != 0; }
   std::string path_of(const Upload& upload) const { return folder_ + "/" + upload.file; }
   const std::string& path() const noexcept { return path_; }
 
@@ -38,7 +36,6 @@ class Journal {
   std::vector<Upload> uploads_;
   std::unordered_map<std::string, std::size_t> by_id_;
   std::unordered_map<std::string, std::size_t> latest_;  // of each file and target
-  std::set<std::string> ended_;
 };
 
 // Those in the folder, by their paths.

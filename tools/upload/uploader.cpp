@@ -94,7 +94,7 @@ bool Uploader::may_wait_for_more() {
 bool Uploader::all_runs_ended() const {
   const auto& uploads = journal_.uploads();
   return std::all_of(uploads.begin(), uploads.end(),
-                     [&](const Upload& each) { return journal_.has_ended(each.run); });
+                     [](const Upload& each) { return each.has_ended; });
 }
 
 void Uploader::handle(Upload& upload) {
@@ -171,7 +171,7 @@ void Uploader::keep_few() {
   trace::FileLock lock(trace::keep_lock_path(folder_));
   const bool has_lock = lock.try_lock(trace::FileLock::Kind::exclusive);
   for (Upload* upload : removable) {
-    if (has_lock || (lock.is_refused() && journal_.has_ended(upload->run))) remove(*upload);
+    if (has_lock || (lock.is_refused() && upload->has_ended)) remove(*upload);
   }
 }
 

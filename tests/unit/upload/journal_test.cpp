@@ -100,6 +100,25 @@ TEST_F(JournalTest, TheNewestWaitsForTheNodesFile) {
   EXPECT_EQ(removable(), "12");
 }
 
+TEST_F(JournalTest, AFileOfAllCyclesIsOneFile) {
+  for (const char* id : {"1", "2"}) queue(id, "latest.json", 0);
+  done("1");
+  EXPECT_EQ(removable(), "");
+  done("2");
+  EXPECT_EQ(removable(), "2");
+}
+
+TEST_F(JournalTest, ALateRankWaitsForAMergeOfItsOwn) {
+  queue("1", "1", 0, true);
+  done("1");
+  append(trace::JsonObject().add("ended", "r"));
+  queue("2", "2", 0, true);
+  done("2");
+  EXPECT_EQ(removable(), "1");
+  append(trace::JsonObject().add("ended", "r"));
+  EXPECT_EQ(removable(), "12");
+}
+
 TEST_F(JournalTest, OthersMayNotHaveWrittenIt) {
   queue("1", "../outside");
   queue("2", "/etc/hostname");

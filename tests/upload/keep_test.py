@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""output.keep where files share a name, where ranks come late or do not see each other, and while others merge:
+no cycle that nobody else holds goes."""
+import fcntl
+import json
+import os
+import pathlib
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "process"))
+
+import jobs  # noqa: E402
+from jobs import STEADY, Checks, Place, calls_in, end_of, steps_in  # noqa: E402
+
+checks = Checks()
+check = checks.check
+
+
+def settings(cycles, keep, **more):
+    return {"TRACEAGENT_SCHEDULE": f"wait=1,warmup=1,active=2,repeat={cycles}", "TRACEAGENT_OUTPUT_FOLDER": "out",
+            "TRACEAGENT_OUTPUT_KEEP": keep} | more
+
+
+def rank_files(place):
+    return sorted(path.name for path in (place.path / "out").glob("*-rank*.json"))
+
+
+def ranks_in(trace):
+    return {event["pid"] for event in calls_in(trace)}
+
+
+def keep_lock(place):
+    """Held as by a merge in another container, until it is closed."""
+    folder = place.path / "out/.traceagent-upload"
+    folder.mkdir(mode=0o700, parents=True)
+    lock = open(os.open(folder / "keep.lock", os.O_RDWR | os.O_CREAT, 0o600), "rb+")
+    fcntl.lockf(lock, fcntl.LOCK_SH)
+    return lock
+
+
+def ended_well(ends, what):
+    check(all(end.code == 3 and not end.own_err() for end in ends), f"{what}: {ends}")
+
+
+def test_one_name_for_all_cycles():
+    for keep in (1, 0):
+        with Place() as place:
+            end = place.run([STEADY, 40, 5, 5000], place.agent(**settings(
+                6, keep, TRACEAGENT_OUTPUT_OVERWRITE="true", TRACEAGENT_OUTPUT_FILENAME="latest-rank{rank}.json")))
+            ended_well([end], "one name")
+            check(rank_files(place) == ["latest-rank0.json"][:keep], f"one name, keep {keep}: {rank_files(place)}")
+            check(len(steps_in(place.trace("out/node0.json"))) == 2, f"one name, keep {keep}: the node's file")
+
+
+def separate(place, variables, rank):
+    rings = place.rings / f"container{rank}"
+    rings.mkdir()
+    return variables | {"TRACEAGENT_RING_FOLDER": str(rings)}
+
+
+def test_separate_memory():
+    """Rank 1 ends when rank 0 has merged, and removed its file."""
+    with Place() as place:
+        zero, one = (separate(place, variables, rank) for rank, variables in
+                     enumerate(place.ranks(2, **settings(2, 0))))
+        slow = place.start([STEADY, 20, 5, 400_000], one)
+        ends = [place.run([STEADY, 20, 5, 5000], zero)]
+        check(slow.poll() is None and rank_files(place) == [], f"separate: too early: {rank_files(place)}")
+        ends.append(end_of(slow))
+        ended_well(ends, "separate")
+        node = place.trace("out/node0.json")
+        check(ranks_in(node) == {0, 1} and node["complete"] is True, f"separate: {ranks_in(node)}: {ends}")
+        check(rank_files(place) == [], f"separate: {rank_files(place)}")
+
+
+def test_one_after_the_other():
+    """With another profiler's trace, which goes into the node's file once."""
+    with Place() as place:
+        foreign = [{"ph": "X", "cat": "cpu_op", "name": f"foreign {i}", "pid": 4037, "tid": 1, "ts": i, "dur": 1}
+                   for i in range(10)]
+        (place.path / "host_0.pt.trace.json").write_text(json.dumps(
+            {"distributedInfo": {"rank": 0}, "baseTimeNanoseconds": time.time_ns(), "traceEvents": foreign}))
+        ends = [place.run([STEADY, 20, 5, 5000], variables) for variables in
+                place.ranks(2, **settings(2, 0, TRACEAGENT_MERGE_INCLUDE=f"{place.path}/*.pt.trace.json"))]
+        ended_well(ends, "one after the other")
+        node = place.trace("out/node0.json")
+        check(ranks_in(node) == {0, 1}, f"one after the other: {ranks_in(node)}: {ends}")
+        count = sum(event.get("name", "").startswith("foreign") for event in node["traceEvents"])
+        check(count == 10, f"one after the other: {count} foreign events: {ends}")
+
+
+def test_while_others_merge():
+    """The drain thread does not wait for them: it has a ring to empty. Nothing goes that they may read."""
+    with Place() as place:
+        lock = keep_lock(place)
+        end = place.run([STEADY, 60, 5, 5000], place.agent(**settings(12, 1, TRACEAGENT_EXIT_TIMEOUT="8s")))
+        lock.close()
+        ended_well([end], "while others merge")
+        check(len(rank_files(place)) == 12, f"while others merge: {rank_files(place)}: {end}")
+    with Place() as place:
+        lock = keep_lock(place)
+        end = place.run([STEADY, 20, 5, 5000], place.agent(**settings(1, 0)))
+        lock.close()
+        check(len(rank_files(place)) == 1, f"both merge: {rank_files(place)}: {end}")
+        check(ranks_in(place.trace("out/node0.json")) == {0}, "both merge: the node's file")
+
+
+def test_said_where_it_is_lost():
+    with Place() as place:
+        running = place.start([STEADY, 100, 5, 20_000], place.agent(**settings(1, 0)))
+        deadline = time.monotonic() + jobs.TIMEOUT
+        while not (place.path / "out").exists() or not rank_files(place) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        (place.path / "out" / rank_files(place)[0]).unlink()
+        end = end_of(running)
+        check(any("output.keep" in line and "were removed" in line for line in end.lines()), f"lost: {end}")
+
+
+for test_name, test in sorted(globals().items()):
+    if test_name.startswith("test_") and (not sys.argv[3:] or test_name in sys.argv[3:]):
+        test()
+sys.exit(checks.end())
