@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/trace_reader.hpp"
@@ -14,20 +15,58 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct NodeOfFile {
-  std::int64_t node = 0;
+struct FileOfNode {
+  std::string path;
+  std::string name;
+  std::int64_t rank = 0;
+  std::optional<std::int64_t> node;  // others' files say none
   bool is_one = true;
 };
 
 // Of one that cannot be read: any node's merge says so.
-NodeOfFile node_of(const std::string& path) {
+FileOfNode file_of_node(const std::string& path) {
   trace::TraceReader reader;
   if (!reader.open(path)) {
-    return {};
+    return {path, path, 0, std::nullopt, true};
   }
   const std::string& info = reader.header().distributed_info;
-  return {trace::integer_member(info, "node_rank").value_or(0),
-          !trace::member(info, "node_ranks").has_value()};
+  return {path, reader.header().trace_name, reader.header().rank,
+          trace::integer_member(info, "node_rank"), !trace::member(info, "node_ranks").has_value()};
+}
+
+using NodesOfRanks = std::map<std::int64_t, std::int64_t>;
+
+// Of our own files, whose node_rank is known.
+NodesOfRanks nodes_of_ranks(const std::vector<FileOfNode>& files) {
+  NodesOfRanks nodes;
+  for (const FileOfNode& file : files) {
+    if (!file.node) {
+      continue;
+    }
+    trace::TraceReader reader;
+    nodes[file.rank] = *file.node;
+    if (reader.open(file.path)) {
+      const auto ranks = trace::member(reader.header().distributed_info, "ranks");
+      trace::for_each_element(ranks.value_or(""), [&](std::string_view rank) {
+        nodes[trace::parse_integer(rank).value_or(file.rank)] = *file.node;
+      });
+    }
+  }
+  return nodes;
+}
+
+// Where no file says a node, or all say the same, there is one.
+std::optional<std::int64_t> node_of(const FileOfNode& file, const NodesOfRanks& nodes) {
+  if (file.node) {
+    return file.node;
+  }
+  if (const auto found = nodes.find(file.rank); found != nodes.end()) {
+    return found->second;
+  }
+  const std::int64_t first = nodes.empty() ? 0 : nodes.begin()->second;
+  const bool is_one = std::all_of(nodes.begin(), nodes.end(),
+                                  [&](const auto& each) { return each.second == first; });
+  return is_one ? std::optional(first) : std::nullopt;
 }
 
 bool has_node(const std::string& name_template) {
@@ -62,14 +101,25 @@ NodeTemplate node_template(const std::string& output, bool gzip) {
 MergeOutputs outputs_of_nodes(const std::vector<std::string>& files,
                               const std::string& name_template) {
   MergeOutputs result;
-  std::map<std::int64_t, std::vector<std::string>> nodes;
+  std::vector<FileOfNode> known;
   for (const std::string& path : files) {
-    const NodeOfFile of = node_of(path);
-    if (!of.is_one) {
-      result.problem = "a file of several nodes: " + path + ": give the rank files instead";
+    known.push_back(file_of_node(path));
+  }
+  const NodesOfRanks nodes_by_rank = nodes_of_ranks(known);
+  std::map<std::int64_t, std::vector<std::string>> nodes;
+  for (const FileOfNode& file : known) {
+    if (!file.is_one) {
+      result.problem = "a file of several nodes: " + file.path + ": give the rank files instead";
       return result;
     }
-    nodes[of.node].push_back(path);
+    const auto node = node_of(file, nodes_by_rank);
+    if (!node) {
+      result.problem = "a file of a node that nobody names: " + file.name + ": rank " +
+                       std::to_string(file.rank) +
+                       " has no file of TraceAgent's: give that too, or --rank FILE=N";
+      return result;
+    }
+    nodes[*node].push_back(file.path);
   }
   for (auto& [node, inputs] : nodes) {
     config::NameVariables variables;

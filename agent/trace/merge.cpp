@@ -41,6 +41,8 @@ class Merger {
   void write_head(const std::string& output);
   void write_metadata_events();
   void write_metadata_events_of(MergeInput& input, std::unordered_set<std::string>& written);
+  [[nodiscard]] std::optional<std::string> corrected(const MergeInput& input,
+                                                     std::string_view metadata_event) const;
   void write_events();
   void write_run(std::size_t index, Due limit);
   void start(MergeInput& input);
@@ -116,6 +118,13 @@ void Merger::write_metadata_events() {
   });
 }
 
+std::optional<std::string> Merger::corrected(const MergeInput& input,
+                                             std::string_view metadata_event) const {
+  const bool is_changed = !input.correction.is_none() && options_.corrected_metadata_event;
+  return is_changed ? options_.corrected_metadata_event(metadata_event, input.correction)
+                    : std::nullopt;
+}
+
 void Merger::write_metadata_events_of(MergeInput& input, std::unordered_set<std::string>& written) {
   TraceReader reader;
   if (!reader.open(input.report.path)) {
@@ -125,8 +134,13 @@ void Merger::write_metadata_events_of(MergeInput& input, std::unordered_set<std:
   }
   TraceLine line;
   while ((line = reader.next()).kind == TraceLine::Kind::metadata) {
-    if (is_wanted(options_.selection, line.text) && written.emplace(line.text).second) {
-      lines_.write_metadata_event(line.text);
+    if (!is_wanted(options_.selection, line.text)) {
+      continue;
+    }
+    const std::optional<std::string> changed = corrected(input, line.text);
+    const std::string_view text = changed ? std::string_view(*changed) : line.text;
+    if (written.emplace(text).second) {
+      lines_.write_metadata_event(text);
     }
   }
   if (line.kind == TraceLine::Kind::event) {

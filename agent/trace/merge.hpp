@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/trace/clock_correction.hpp"
@@ -30,7 +32,11 @@ struct MergeOptions {
   Selection* selection = nullptr;                // null: all of all inputs
   JsonObject metadata = {};                      // what the caller adds to "traceagent"
   // By path; what is not here stays on its own clock. Times in the inputs' "traceagent" stay too.
+  // The output says in "clock_corrections" what was done.
   std::map<std::string, ClockCorrection> corrections = {};
+  // A metadata event of an input that is corrected, as it is to be then; nothing: as it is.
+  std::function<std::optional<std::string>(std::string_view, const ClockCorrection&)>
+      corrected_metadata_event = {};
   std::vector<std::string> metadata_events =
       {};  // lines of the caller's own, behind the inputs'; those of their ranks
   // Called now and then with the bytes of the inputs that were read and their sum; false gives up.

@@ -249,6 +249,22 @@ std::string different_runs(const std::vector<MergeInput>& inputs) {
 
 namespace {
 
+// What earlier merges have done to the times of these inputs, and what this one does: a merge of
+// the output must not take them for those of the nodes' own clocks.
+void add_corrections(const MergeInput& input, std::vector<std::string>& texts) {
+  add_missing_elements(member(input.header.distributed_info, "clock_corrections").value_or(""),
+                       texts);
+  const ClockCorrection& own = input.correction;
+  if (own.is_none()) {
+    return;
+  }
+  const JsonObject element = JsonObject()
+                                 .add("at_ns", own.reference_ns)
+                                 .add("offset_ns", own.offset_ns)
+                                 .add("drift_ppm", own.drift * 1e6);
+  add_missing_elements(JsonArray().add(element).text(), texts);
+}
+
 // What these inputs hold of their sources, and what is now taken of them.
 std::string selections_of(const std::vector<MergeInput>& inputs, const Selection* selection) {
   std::vector<std::string> texts;
@@ -273,6 +289,7 @@ MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selectio
   std::set<std::int64_t> ranks;
   std::vector<std::string> groups;
   std::vector<std::string> devices;
+  std::vector<std::string> corrections;
   std::set<std::int64_t> nodes;
   for (const MergeInput& input : inputs) {
     if (!input.is_used()) {
@@ -284,6 +301,7 @@ MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selectio
     add_missing_elements(member(input.header.distributed_info, "pg_config").value_or(""), groups);
     add_missing_elements(input.header.device_properties, devices);
     add_nodes(input.header, nodes);
+    add_corrections(input, corrections);
     for (std::string& source : sources_of(input, selection)) {
       merged.sources.push_back(std::move(source));
     }
@@ -301,6 +319,9 @@ MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selectio
     info.add("node_ranks", std::vector<std::int64_t>(nodes.begin(), nodes.end()));
   }
   add_first(inputs, "run_key", info);
+  if (!corrections.empty()) {
+    info.add("clock_corrections", array_of(corrections));
+  }
   merged.distributed_info = info.text();
   merged.device_properties = array_of(devices).text();
   merged.selections = selections_of(inputs, selection);

@@ -86,6 +86,69 @@ def test_nodes(folder):
         merge(folder / "n", "--per-node", "-o", folder / name, code=2)
 
 
+def composer_file(path, rank, off_ns=0, node=None):
+    """Composer's marks and an event: `off_ns` is how far the clock is ahead. With a node it is a file of ours."""
+    marks = [("clock_sync_timestamp_us", (BASE + 500_000 + off_ns) // 1000), ("clock_sync_error_bound", 12)]
+    rows = [{"ph": "M", "name": name, "pid": rank, "tid": 1, "args": {"value": value}} for name, value in marks]
+    if node is None:
+        event = {"name": f"of{rank}", "cat": "c", "ph": "X", "dur": 5, "pid": rank, "tid": 1,
+                 "ts": (BASE + 2_000_000 + off_ns) // 1000, "args": {}}
+        head = {"name": "global_rank", "ph": "M", "tid": 1, "pid": rank, "args": {"value": rank}, "ts": 1}
+        path.write_text(json.dumps([head, *({**row, "ts": 1} for row in rows), event]))
+        return path
+    rank_file(path, rank, node, times=(2_000_000,), base=BASE + off_ns)
+    text = "".join(json.dumps(row, separators=(",", ":")) + ",\n" for row in rows)
+    path.write_text(path.read_text().replace('"traceEvents": [\n', '"traceEvents": [\n' + text))
+    return path
+
+
+def absolute_times(path):
+    document = document_of(path)
+    return [document["baseTimeNanoseconds"] + round(event["ts"] * 1000)
+            for event in document["traceEvents"] if event["ph"] == "X"]
+
+
+def test_corrected_once(folder):
+    """A clock that a merge has put right is not put right again, whatever is merged with it."""
+    right = BASE + 2_000_000
+    for name, nodes in (("others", (None, None)), ("ours", (0, 1)), ("mixed", (0, None))):
+        here = folder / f"twice-{name}"
+        here.mkdir()
+        first = composer_file(here / "r0.json", 0, node=nodes[0])
+        second = composer_file(here / "r1.json", 1, off_ns=5_000_000_000, node=nodes[1])
+        both, again = here / "both.out.json", here / "again.out.json"
+        merge(first, second, "-o", both)
+        check(absolute_times(both) == [right] * 2, f"{name}: {absolute_times(both)}")
+        info = document_of(both)["distributedInfo"]["clock_corrections"]
+        check([each["offset_ns"] for each in info] == [-5_000_000_000], f"{name}: {info}")
+        third = composer_file(here / "r2.json", 2, off_ns=7_000_000_000, node=None if nodes[1] is None else 2)
+        said = merge(third, both, "-o", again).stdout
+        check(absolute_times(again) == [right] * 3, f"{name}, with a third: {absolute_times(again)} {said}")
+        check(len(document_of(again)["distributedInfo"]["clock_corrections"]) == 2, f"{name}: both are kept")
+    ours = folder / "twice-ours"
+    merge(ours / "r0.json", ours / "r1.json", "--per-node", "-o", ours / "by")
+    merge(ours / "r0.json", ours / "by/node1.json", "-o", ours / "again.json")
+    check(absolute_times(ours / "again.json") == [right] * 2, f"a node's: {absolute_times(ours / 'again.json')}")
+    # Uncorrected files of the node beside its corrected one: two clocks, both right in the end.
+    other = composer_file(ours / "r5.json", 5, off_ns=5_000_000_000, node=1)
+    merge(ours / "r0.json", ours / "by/node1.json", other, "-o", ours / "beside.json")
+    check(absolute_times(ours / "beside.json") == [right] * 3, f"beside: {absolute_times(ours / 'beside.json')}")
+
+
+def test_others_files_by_node(folder):
+    """They are of the node of our files of their rank."""
+    here = folder / "kin"
+    own = [rank_file(here / f"own{rank}.json", rank, node=rank) for rank in range(2)]
+    other = composer_file(here / "other1.json", 1)
+    merge(*own, other, "--per-node", "--align", "none", "-o", here / "by")
+    found = [[event["name"] for event in document_of(here / f"by/node{node}.json")["traceEvents"] if event["ph"] == "X"]
+             for node in range(2)]
+    check(["of1" in names for names in found] == [False, True], f"by node: {found}")
+    unknown = composer_file(here / "other7.json", 7)
+    result = merge(*own, unknown, "--per-node", "--align", "none", "-o", here / "by7", code=1)
+    check("other7.json" in result.stderr and "--rank FILE=N" in result.stderr, f"a rank of no node: {result}")
+
+
 def test_output_among_inputs(folder):
     """The node's file is made again in its place, from all cycles and from itself."""
     for cycle in range(2):
@@ -160,7 +223,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         for test in (test_many_in_bounded_memory, test_folders, test_nodes, test_output_among_inputs,
-                     test_chosen_files_join_again, test_terminal):
+                     test_corrected_once, test_others_files_by_node, test_chosen_files_join_again, test_terminal):
             test(folder)
     print("ok" if not failures else f"{len(failures)} failed")
     return 1 if failures else 0

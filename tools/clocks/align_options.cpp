@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "tools/clocks/clock_marks.hpp"
 #include "tools/command_line.hpp"
 
 namespace traceagent::tools {
@@ -37,6 +38,7 @@ bool put_clocks_together(const std::vector<std::string>& paths, const AlignOptio
     return false;
   }
   merge.corrections = std::move(clocks.corrections);
+  merge.corrected_metadata_event = corrected_mark;
   merge.metadata_events = std::move(clocks.metadata_events);
   merge.metadata.add_all(clocks.metadata);
   return true;

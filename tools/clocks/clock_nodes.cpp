@@ -1,14 +1,11 @@
 #include "tools/clocks/clock_nodes.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <string_view>
 
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/merge_input.hpp"
-#include "agent/trace/process_ids.hpp"
-#include "tools/import/exact_time.hpp"
 
 namespace traceagent::tools {
 
@@ -34,6 +31,20 @@ struct Placed {
   std::string name;
 };
 
+// What earlier merges did to its times: with these they are of another clock than without, and
+// each merge's is one of its own.
+std::string corrections_of(const trace::TraceHeader& header) {
+  return std::string(trace::member(header.distributed_info, "clock_corrections").value_or(""));
+}
+
+Placed with_corrections(Placed placed, const std::string& corrections) {
+  if (!corrections.empty()) {
+    placed.key += " " + corrections;
+    placed.name += " (corrected)";
+  }
+  return placed;
+}
+
 // Of a file of ours.
 std::optional<Placed> own_node(const trace::TraceHeader& header) {
   const auto run = trace::string_member(header.distributed_info, "run_key");
@@ -42,49 +53,8 @@ std::optional<Placed> own_node(const trace::TraceHeader& header) {
   }
   const std::string node =
       std::to_string(trace::integer_member(header.distributed_info, "node_rank").value_or(0));
-  return Placed{"node " + node + " of " + std::string(*run), "node " + node};
-}
-
-struct Mark {
-  std::int64_t rank = 0;
-  std::int64_t ns = 0;
-};
-
-// In a file that Composer has merged the times are those of the lowest rank's clock already.
-void take_lower(std::string_view line, std::optional<Mark>& mark) {
-  const auto value = trace::member(trace::member(line, "args").value_or(""), "value");
-  // Exact: a double of today's microseconds is a hundred nanoseconds off.
-  const auto time = parse_microseconds(value.value_or(""));
-  const std::int64_t rank = trace::rank_of_pid(trace::integer_member(line, "pid").value_or(0));
-  if (time && (!mark || rank < mark->rank)) {
-    mark = Mark{rank, time->rounded_ns()};
-  }
-}
-
-std::optional<BarrierMark> barrier_of(const std::string& path) {
-  TraceReader reader;
-  if (!reader.open(path)) {
-    return std::nullopt;
-  }
-  std::optional<Mark> at;
-  std::optional<Mark> bound;
-  TraceLine line;
-  while ((line = reader.next()).kind == TraceLine::Kind::metadata) {
-    if (line.text.find("clock_sync_timestamp_us") != std::string_view::npos) {
-      take_lower(line.text, at);
-    } else if (line.text.find("clock_sync_error_bound") != std::string_view::npos) {
-      take_lower(line.text, bound);
-    }
-  }
-  const auto is_fit = [](const std::optional<Mark>& mark, std::int64_t most_ns) {
-    return mark && mark->ns >= 0 && mark->ns < most_ns;
-  };
-  constexpr std::int64_t most_bound_ns = 1'000'000'000'000'000;
-  if (!is_fit(at, std::numeric_limits<std::int64_t>::max()) || !is_fit(bound, most_bound_ns) ||
-      at->rank != bound->rank) {
-    return std::nullopt;
-  }
-  return BarrierMark{at->rank, at->ns, bound->ns};
+  return with_corrections({"node " + node + " of " + std::string(*run), "node " + node},
+                          corrections_of(header));
 }
 
 void find_barrier(ClockNode& node) {
@@ -104,19 +74,25 @@ class Nodes {
       nodes_.emplace_back();
       nodes_.back().name = placed.name;
       nodes_.back().is_of_known_node = is_known;
+      nodes_.back().corrections = corrections_of(input.header);
     }
     ClockNode& node = nodes_[found->second];
     node.paths.push_back(input.report.path);
     node.ranks.merge(ranks_of(input.header));
   }
 
-  [[nodiscard]] Placed of_rank(std::int64_t rank) const {
+  // Of a file that does not say it.
+  [[nodiscard]] Placed of_header(const trace::TraceHeader& header) const {
+    const std::string corrections = corrections_of(header);
     for (const auto& [key, index] : by_key_) {
-      if (nodes_[index].is_of_known_node && nodes_[index].ranks.contains(rank)) {
-        return {key, nodes_[index].name};
+      const ClockNode& node = nodes_[index];
+      if (node.is_of_known_node && node.ranks.contains(header.rank) &&
+          node.corrections == corrections) {
+        return {key, node.name};
       }
     }
-    return {"rank " + std::to_string(rank), "rank " + std::to_string(rank)};
+    const std::string name = "rank " + std::to_string(header.rank);
+    return with_corrections({name, name}, corrections);
   }
 
   std::vector<ClockNode> take() {
@@ -160,7 +136,7 @@ std::vector<ClockNode> clock_nodes(const std::vector<std::string>& paths) {
   }
   for (const trace::MergeInput& input : inputs) {
     if (!own_node(input.header) && input.is_used()) {
-      nodes.add(input, nodes.of_rank(input.header.rank), false);
+      nodes.add(input, nodes.of_header(input.header), false);
     }
   }
   return nodes.take();

@@ -7,23 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "tools/clocks/clock_marks.hpp"
 #include "tools/clocks/clock_tree.hpp"
 #include "tools/clocks/collective_line.hpp"
 
 namespace traceagent::tools {
 
-// Composer's: all ranks pass a barrier, note the time right after it, and how long it took them at
-// most. Each rank's time is at most its bound later than the moment at which the last one came.
-struct BarrierMark {
-  std::int64_t rank = 0;
-  std::int64_t at_ns = 0;
-  std::int64_t bound_ns = 0;
-};
-
 // The files whose times come from one clock.
 struct ClockNode {
   std::string name;  // "node 1"; where nothing says on which node a rank ran: "rank 3"
   bool is_of_known_node = false;
+  std::string corrections;  // JSON: what earlier merges did to its times; or empty
   std::set<std::int64_t> ranks;
   std::vector<std::string> paths;
   std::optional<BarrierMark> barrier;
@@ -32,7 +26,8 @@ struct ClockNode {
 };
 
 // Our own files say their node. Others' are of the node of our files of the same rank; without
-// such, each rank has a clock of its own. Files that a merge would leave out are left out. In the
+// such, each rank has a clock of its own. Files whose times a merge has corrected are of a clock of
+// their own. Files that a merge would leave out are left out. In the
 // order of the lowest ranks.
 std::vector<ClockNode> clock_nodes(const std::vector<std::string>& paths);
 

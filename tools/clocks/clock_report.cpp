@@ -88,7 +88,8 @@ std::string in_words(const Told& told) {
   std::string text = name + (offset_ns < 0 ? "-" : "+") + duration_in_words(std::abs(offset_ns)) +
                      ", " + number_in_words(told.route->correction.drift * 1e6) +
                      " ppm, right within " +
-                     duration_in_words(static_cast<double>(told.bound_ns())) + ", by ";
+                     duration_in_words(static_cast<double>(told.bound_ns())) +
+                     " if clocks run evenly over the trace, by ";
   return text + (told.collectives > 0 ? std::to_string(told.collectives) + " " : "") + told.method;
 }
 
@@ -125,6 +126,11 @@ JsonObject metadata_of(const ClockReport& report, const std::vector<Told>& all) 
   JsonObject clocks;
   clocks.add("clock_sync_error_bound",
              largest ? JsonValue(static_cast<double>(*largest) / 1000.0) : JsonValue(nullptr));
+  // A line is all that is known of them: a clock that NTP steers bends in between.
+  if (std::any_of(all.begin(), all.end(),
+                  [](const Told& told) { return told.route != nullptr && !told.is_reference; })) {
+    clocks.add("bounds_hold_if", "clocks run evenly over the trace");
+  }
   clocks.add("collectives", report.collectives);
   if (report.inconsistent != 0) {
     clocks.add("inconsistent", report.inconsistent);
