@@ -164,6 +164,8 @@ class Handler(BaseHTTPRequestHandler):
         bucket, _, key = self.name.partition("/")
         if bucket != "traces":
             raise Refused(404, "NoSuchBucket")
+        if self.command in ("GET", "HEAD") and self.behaviour().get("write_only"):
+            raise Refused(403, "AccessDenied")
         upload = self.query.get("uploadId")
         if self.command == "PUT" and upload:
             return self.put_part(upload, body)

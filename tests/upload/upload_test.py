@@ -186,6 +186,53 @@ def test_refusals():
         check(done.code == 2 and "traceagent: --to: relative/folder" in done.err, f"usage: {done}")
 
 
+def test_write_only_key():
+    with Here() as here:
+        here.make("a.json")
+        here.server.behave("write_only=1")
+        done = here.run(here.files / "a.json", "--to", "s3://traces/", "--patience", "60s")
+        check(done.code == 1 and "allow this key s3:GetObject" in done.out, f"write only: {done}")
+        check(len(here.server.requests("PUT", 200)) == 1, f"write only: sent again: {done}")
+        here.server.behave("")
+        done = here.run("--resume", here.files)
+        check(done.code == 0 and len(here.server.requests("PUT", 200)) == 1, f"write only, repaired: {done}")
+
+
+def test_nothing_is_queued_that_was_refused():
+    with Here() as here:
+        here.make("a.json")
+        (here.path / "more").mkdir()
+        (here.path / "more/a.json").write_bytes(b"other")
+        (here.path / "more/b.json").write_bytes(b"more")
+        for words in ((here.files, here.path / "more", "--to", f"{here.path}/col/"),
+                      (here.files, "--to", f"{here.path}/col/", "--patience", "long"),
+                      (here.path / "more", "--to", f"{here.path}/col/all.json")):
+            done = here.run(*words)
+            check(done.code == 2 and len(done.err.splitlines()) == 1, f"usage: {done}")
+        check(not list(here.path.glob("*/.traceagent-upload")), "nothing is queued")
+        check(not (here.path / "col").exists(), "nothing is copied")
+        done = here.run(here.files / "a.json", here.files, "--to", f"{here.path}/col/")
+        check(done.code == 0 and (here.path / "col/a.json").exists(), f"one file twice is one: {done}")
+
+
+def test_what_is_no_file_is_refused():
+    with Here() as here:
+        here.make("a.json")
+        (here.files / "link.json").symlink_to("a.json")
+        (here.path / "folder.json").mkdir()
+        for to in ("s3://traces/", f"{here.path}/col/"):
+            done = here.run(here.files / "link.json", "--to", to)
+            check(done.code == 1 and "a symbolic link: give the file" in done.out, f"link: {done}")
+        if os.geteuid() != 0:
+            (here.files / "a.json").chmod(0)
+            done = here.run(here.files / "a.json", "--to", f"{here.path}/col/")
+            check(done.code == 1 and "may not read it: chmod" in done.out, f"unreadable: {done}")
+        (here.files / "a.json").unlink()
+        (here.files / "a.json").mkdir()
+        done = here.run("--resume", here.files)
+        check(done.code == 1 and "tried again" not in done.out, f"a folder: {done}")
+
+
 def test_full_and_patience():
     with Here() as here:
         data = here.make("a.json", 10_000)
@@ -269,10 +316,14 @@ def test_one_at_a_time():
         first = here.start(here.files / "a.json", "--to", "s3://traces/")
         lock = lambda: "an uploader is at work" in here.run("--status", here.files).out  # noqa: E731
         check(wait_until(lock), "one is at work")
+        here.make("b.json", 1000)
+        done = here.run(here.files / "b.json", "--to", "s3://traces/", "--patience", "0s")
+        check(done.code == 1 and "another process is still at work" in done.err, f"no patience: {done}")
         done = here.run("--resume", here.files)
-        check("another process is at work" in done.out, f"the second: {done}")
+        check(done.code == 0 and "another process is at work" in done.out, f"the second: {done}")
+        check(sorted(here.server.objects()) == ["a.json", "b.json"], f"the second waits: {done}")
         code, out = ended(first)
-        check(code == 0 and len(here.server.requests("PUT", 200)) == 1, f"once: {code} {out}")
+        check(code == 0 and len(here.server.requests("PUT", 200)) == 2, f"once: {code} {out}")
 
 
 for test_name, test in sorted(globals().items()):

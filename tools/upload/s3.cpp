@@ -91,8 +91,19 @@ HttpResponse S3::put(const Upload& upload, const std::string& query, const Sourc
 // The server has checked the payload's sum; this asks whether the whole is what it keeps.
 bool S3::is_there(const Upload& upload, const Source& source, Delivery& delivery) {
   const HttpResponse head = ask("HEAD", upload, {});
+  // Its answer has no body that would say why. It stays so, and each try would send the whole
+  // again.
+  if (head.status == 401 || head.status == 403) {
+    delivery = {Outcome::refused, "HTTP " + std::to_string(head.status) +
+                                      " to HEAD: allow this key s3:GetObject: without it nobody "
+                                      "can tell whether the object is whole"};
+    return false;
+  }
   delivery = meaning_of(head);
-  if (delivery.outcome != Outcome::done) return false;
+  if (delivery.outcome != Outcome::done) {
+    delivery.outcome = Outcome::later;
+    return false;
+  }
   const auto header = [&](const char* name) {
     const auto at = head.headers.find(name);
     return at == head.headers.end() ? std::string() : at->second;
@@ -233,9 +244,9 @@ Delivery S3::deliver(Upload& upload, const std::string& path, const Note& note) 
   delivery = in_parts ? deliver_in_parts(upload, source, note) : deliver_whole(upload, source);
   upload.is_begun = true;
   if (delivery.outcome != Outcome::done) return delivery;
-  if (is_there(upload, source, delivery)) return delivery;
-  if (delivery.outcome == Outcome::done) delivery.what = "another object is under its key";
-  delivery.outcome = Outcome::later;
+  if (!is_there(upload, source, delivery) && delivery.outcome == Outcome::done) {
+    delivery = {Outcome::later, "another object is under its key"};
+  }
   return delivery;
 }
 

@@ -8,6 +8,10 @@
 #include <csignal>
 #include <filesystem>
 #include <iostream>
+#include <map>
+#include <optional>
+#include <set>
+#include <thread>
 
 #include "agent/trace/upload_journal.hpp"
 #include "config/remote_target.hpp"
@@ -62,6 +66,28 @@ UploaderOptions options_of(const Arguments& arguments) {
   return options;
 }
 
+enum class Turn { ours, not_needed, never };
+
+// Another process may have the lock: it uploads what we have queued too. Beside a job nobody waits
+// for us.
+Turn wait_for_turn(trace::FileLock& lock, const std::string& folder,
+                   const std::string& journal_path, const Arguments& arguments, const Tell& tell) {
+  const UploaderOptions options = options_of(arguments);
+  const auto begin = std::chrono::steady_clock::now();
+  for (bool is_told = false;; is_told = true) {
+    if (lock.try_lock(trace::FileLock::Kind::exclusive) || lock.is_refused()) return Turn::ours;
+    if (!is_told) tell(journal_path + ": another process is at work");
+    if (options.beside_job) return Turn::not_needed;
+    if (pending_in(Journal(folder, journal_path)) == 0) return Turn::not_needed;
+    if (std::chrono::steady_clock::now() - begin >= options.patience) {
+      say("not all is uploaded: " + journal_path +
+          ": another process is still at work: traceagent upload --resume " + folder);
+      return Turn::never;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+}
+
 // What is appended while we have the lock is ours, what comes after it is the next one's: who
 // queues a file looks whether the lock is free, so after it was given up the journal is read once
 // more.
@@ -71,10 +97,8 @@ bool work_off(const std::string& folder, const std::string& journal_path,
   trace::FileLock lock(stem + ".lock");
   bool is_done = false;
   for (std::size_t seen = 0;;) {
-    if (!lock.try_lock(trace::FileLock::Kind::exclusive) && !lock.is_refused()) {
-      tell(journal_path + ": another process is at work");
-      return true;
-    }
+    const Turn turn = wait_for_turn(lock, folder, journal_path, arguments, tell);
+    if (turn != Turn::ours) return turn == Turn::not_needed;
     Journal journal(folder, journal_path);
     Uploader uploader(journal, folder, stem + ".problem", options_of(arguments), tell);
     is_done = uploader.work();
@@ -110,39 +134,67 @@ std::vector<fs::path> files_of(const std::vector<std::string>& inputs) {
     for (const fs::directory_entry& entry : fs::directory_iterator(input)) {
       const std::string name = entry.path().filename().string();
       const bool is_trace = name.ends_with(".json") || name.ends_with(".json.gz");
-      if (is_trace && !name.starts_with('.')) files.push_back(fs::absolute(entry.path()));
+      if (is_trace && !name.starts_with('.') && !entry.is_directory())
+        files.push_back(fs::absolute(entry.path()));
     }
   }
   std::sort(files.begin(), files.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());
   return files;
 }
 
-int upload_by_hand(const Arguments& arguments, const Tell& tell) {
-  std::set<std::string> folders;
-  const std::vector<fs::path> files = files_of(arguments.files);
+struct Delivered {
+  fs::path file;
+  config::RemoteTarget target;
+};
+
+// All of them, before anything is queued. Or nothing, and said why.
+std::optional<std::vector<Delivered>> targets_of(const std::vector<fs::path>& files,
+                                                 const std::string& to) {
+  std::vector<Delivered> all;
+  std::map<std::string, fs::path> taken;
   for (const fs::path& file : files) {
-    const config::RemoteTarget target =
-        config::remote_target(arguments.to, {}, file.filename().string());
-    if (!target.problem.empty()) {
-      say("--to: " + arguments.to + ": " + target.problem);
-      return exit_usage;
+    config::RemoteTarget target = config::remote_target(to, {}, file.filename().string());
+    std::string problem = target.problem;
+    if (problem.empty() && files.size() > 1 && to.ends_with(file.extension().string())) {
+      problem = "one name for several files: end it with /";
     }
-    if (files.size() > 1 && arguments.to.ends_with(file.extension().string())) {
-      say("--to: " + arguments.to + ": one name for several files: end it with /");
-      return exit_usage;
+    if (problem.empty() && target.words.empty()) {
+      const auto [other, is_new] = taken.try_emplace(target.place, file);
+      if (!is_new) {
+        problem = other->second.string() + " and " + file.string() +
+                  " would be one: upload them to folders of their own";
+      }
     }
-    const std::string folder = file.parent_path().string();
-    trace::JsonObject record;
-    record.add("queue", trace::new_upload_id()).add("file", file.filename().string());
-    if (target.words.empty()) {
-      record.add("target", target.place);
-    } else {
-      record.add("words", target.words);
+    if (!problem.empty()) {
+      say("--to: " + to + ": " + problem);
+      return std::nullopt;
     }
-    const std::string journal = trace::journal_path(folder, this_host());
-    const std::string problem = trace::append_record(journal, record.add("kind", "hand"));
-    if (!problem.empty()) throw std::runtime_error("upload: " + problem);
-    folders.insert(folder);
+    all.push_back({file, std::move(target)});
+  }
+  return all;
+}
+
+void queue(const Delivered& each) {
+  trace::JsonObject record;
+  record.add("queue", trace::new_upload_id()).add("file", each.file.filename().string());
+  if (each.target.words.empty()) {
+    record.add("target", each.target.place);
+  } else {
+    record.add("words", each.target.words);
+  }
+  const std::string journal = trace::journal_path(each.file.parent_path().string(), this_host());
+  const std::string problem = trace::append_record(journal, record.add("kind", "hand"));
+  if (!problem.empty()) throw std::runtime_error("upload: " + problem);
+}
+
+int upload_by_hand(const Arguments& arguments, const Tell& tell) {
+  const auto all = targets_of(files_of(arguments.files), arguments.to);
+  if (!all) return exit_usage;
+  std::set<std::string> folders;
+  for (const Delivered& each : *all) {
+    queue(each);
+    folders.insert(each.file.parent_path().string());
   }
   bool ok = true;
   Arguments allowed = arguments;
@@ -160,6 +212,7 @@ int upload(const Arguments& arguments) {
     say("give FILE... --to TARGET, --resume FOLDER, or --status FOLDER: see --help");
     return exit_usage;
   }
+  (void)options_of(arguments);  // a wrong one is told before anything is queued
   // Beside a job its output is nobody's, and the job's CPUs are the job's.
   if (arguments.beside_job) setpriority(PRIO_PROCESS, 0, 10);
   const Tell tell = [](const std::string& line) { std::cout << line << std::endl; };

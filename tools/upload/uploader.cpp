@@ -1,10 +1,12 @@
 #include "tools/upload/uploader.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <map>
 #include <random>
@@ -30,6 +32,17 @@ std::chrono::nanoseconds with_jitter(std::chrono::nanoseconds pause) {
   thread_local std::minstd_rand random(std::random_device{}());
   std::uniform_int_distribution<std::int64_t> choose(pause.count() / 2, pause.count());
   return std::chrono::nanoseconds(choose(random));
+}
+
+// Why it cannot be uploaded before somebody changes it; empty: it can. Links are not followed: by
+// one in a folder that others may write to, anything of this user's could be uploaded.
+std::string unfit(const std::string& path, const struct stat& facts) {
+  if (S_ISLNK(facts.st_mode)) return "a symbolic link: give the file that it leads to";
+  if (!S_ISREG(facts.st_mode)) return "not a file: give files, or a folder of them";
+  if (faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0 && errno == EACCES) {
+    return "this user may not read it: chmod it, or upload as its owner";
+  }
+  return {};
 }
 
 }  // namespace
@@ -111,10 +124,12 @@ void Uploader::handle(Upload& upload) {
 Delivery Uploader::deliver(Upload& upload) {
   const std::string path = journal_.path_of(upload);
   struct stat facts {};
-  if (lstat(path.c_str(), &facts) != 0 && errno == ENOENT) {
+  if (lstat(path.c_str(), &facts) != 0) {
+    if (errno != ENOENT) return {Outcome::later, std::strerror(errno)};
     if (upload.target.starts_with("s3://")) s3_.abandon(upload);
     return {Outcome::gone, "the file is not there any more"};
   }
+  if (std::string why = unfit(path, facts); !why.empty()) return {Outcome::refused, why};
   if (!upload.words.empty()) {
     if (options_.allow_commands) return run_command(upload, path);
     return {Outcome::refused,
