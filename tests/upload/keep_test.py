@@ -90,12 +90,33 @@ def test_one_after_the_other():
         check(count == 10, f"one after the other: {count} foreign events: {ends}")
 
 
+def test_recovered():
+    """Rank 1 is killed when rank 0 has merged, and removed its file."""
+    with Place() as place:
+        zero, one = place.ranks(2, **settings(2, 0))
+        ended_well([place.run([STEADY, 20, 5, 5000], zero)], "recovered")
+        check(rank_files(place) == [], f"recovered: {rank_files(place)}")
+        running = place.start([STEADY, 1000, 5, 10_000], one)
+        running.stdout.readline()
+        while not running.stdout.readline().startswith("step 20") and running.poll() is None:
+            pass
+        running.kill()
+        end_of(running)
+        done = place.run([jobs.TRACEAGENT, "recover", place.rings], jobs.variables_of())
+        node = place.trace("out/node0.json")
+        check(done.code == 0 and ranks_in(node) == {0, 1}, f"recovered: {ranks_in(node)}: {done}")
+
+
 def test_while_others_merge():
     """The drain thread does not wait for them: it has a ring to empty. Nothing goes that they may read."""
     with Place() as place:
         lock = keep_lock(place)
-        end = place.run([STEADY, 60, 5, 5000], place.agent(**settings(12, 1, TRACEAGENT_EXIT_TIMEOUT="8s")))
+        began = time.monotonic()
+        end = place.run([STEADY, 60, 5, 5000], place.agent(**settings(12, 1)))
+        took_s = time.monotonic() - began
         lock.close()
+        # A wait for the lock lasts two seconds: one at the end, not one for each of eleven files.
+        check(took_s < 15, f"while others merge: it waited each time: {took_s:.1f} s")
         ended_well([end], "while others merge")
         check(len(rank_files(place)) == 12, f"while others merge: {rank_files(place)}: {end}")
     with Place() as place:
