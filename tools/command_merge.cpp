@@ -104,6 +104,10 @@ int MergeCommand::run() {
   bar_.expect(bytes_of(files.paths) + bytes_of(files.foreign));
   const ForeignInputs foreign(files, foreign_options, output.text, progress());
   bar_.clear();
+  if (!foreign.usage_problem().empty()) {
+    say(foreign.usage_problem());
+    return exit_usage;
+  }
   const bool is_fine = foreign.print() && files.problems.empty();
   if (foreign.is_refused()) {
     return exit_bad_data;

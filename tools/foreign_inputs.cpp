@@ -1,10 +1,14 @@
 #include "tools/foreign_inputs.hpp"
 
 #include <glob.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "tools/command_line.hpp"
 #include "tools/losses.hpp"
@@ -17,6 +21,14 @@ std::string ranks_in_words(const std::vector<std::int64_t>& ranks, const std::st
   if (ranks.size() > 1) return std::to_string(ranks.size()) + " ranks";
   const std::string rank = "rank " + std::to_string(ranks.front());
   return from == "none" ? rank + " (it names none)" : rank;
+}
+
+using FileIdentity = std::pair<dev_t, ino_t>;
+
+std::optional<FileIdentity> identity_of(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return std::nullopt;
+  return FileIdentity(status.st_dev, status.st_ino);
 }
 
 void add_matching(const std::string& pattern, std::vector<std::string>& foreign) {
@@ -54,14 +66,44 @@ ForeignInputs::ForeignInputs(const TraceFiles& files, const ForeignOptions& opti
   std::vector<std::string> foreign = named_;
   foreign.insert(foreign.end(), files.foreign.begin(), files.foreign.end());
   for (const std::string& pattern : options.include) add_matching(pattern, foreign);
+  leave_out_same_files(foreign);
   ImportOptions import;
   import.folder = std::filesystem::path(output).parent_path().string();
-  import.ranks = options.ranks;
+  import.ranks = ranks_by_path(foreign, options.ranks);
+  if (!usage_problem_.empty()) foreign.clear();
   import.own_files = own_;
   import.progress = progress;
   imported_ = std::make_unique<ImportedTraces>(foreign, import);
   paths_ = own_;
   paths_.insert(paths_.end(), imported_->paths().begin(), imported_->paths().end());
+}
+
+// Links, and other ways to write a path, are the same file.
+void ForeignInputs::leave_out_same_files(std::vector<std::string>& foreign) {
+  std::set<FileIdentity> seen;
+  std::erase_if(foreign, [&](const std::string& path) {
+    const auto identity = identity_of(path);
+    const bool is_known = identity && !seen.insert(*identity).second;
+    if (is_known) given_twice_.push_back(path);
+    return is_known;
+  });
+}
+
+std::map<std::string, std::int64_t> ForeignInputs::ranks_by_path(
+    const std::vector<std::string>& foreign, const std::map<std::string, std::int64_t>& given) {
+  std::map<std::string, std::int64_t> ranks;
+  for (const auto& [file, rank] : given) {
+    const auto identity = identity_of(file);
+    const auto meant = std::find_if(foreign.begin(), foreign.end(), [&](const std::string& path) {
+      return path == file || (identity && identity_of(path) == identity);
+    });
+    if (meant != foreign.end()) {
+      ranks[*meant] = rank;
+    } else {
+      usage_problem_ = "--rank names no input: " + file + ": give an input that others wrote";
+    }
+  }
+  return ranks;
 }
 
 bool ForeignInputs::adds_nothing_to(const std::string& output) const {
@@ -70,7 +112,7 @@ bool ForeignInputs::adds_nothing_to(const std::string& output) const {
 
 bool ForeignInputs::has_problem(const ImportedFile& file) const {
   const bool is_named = std::find(named_.begin(), named_.end(), file.path) != named_.end();
-  return !file.problem.empty() && (is_named || file.is_trace);
+  return !file.problem.empty() && (is_named || !file.is_other_json);
 }
 
 bool ForeignInputs::is_refused() const {
@@ -82,6 +124,9 @@ bool ForeignInputs::is_refused() const {
 bool ForeignInputs::print() const {
   bool ok = imported_->problem().empty();
   if (!ok) say(imported_->problem());
+  for (const std::string& path : given_twice_) {
+    std::cout << "left out: " << path << ": given twice\n";
+  }
   for (const ImportedFile& file : imported_->files()) {
     if (has_problem(file)) {
       say(file.problem);

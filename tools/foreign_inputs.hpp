@@ -30,6 +30,8 @@ class ForeignInputs {
 
   // Our own files, and what the others became: for trace::merge.
   [[nodiscard]] const std::vector<std::string>& paths() const { return paths_; }
+  // An option that cannot be meant: nothing was read; or empty. One line.
+  [[nodiscard]] const std::string& usage_problem() const { return usage_problem_; }
   // One line for each file on standard output, its problem on standard error. True: nothing is
   // wrong with any that was named or is a trace.
   bool print() const;
@@ -40,6 +42,9 @@ class ForeignInputs {
   [[nodiscard]] bool is_refused() const;
 
  private:
+  void leave_out_same_files(std::vector<std::string>& foreign);
+  std::map<std::string, std::int64_t> ranks_by_path(
+      const std::vector<std::string>& foreign, const std::map<std::string, std::int64_t>& given);
   [[nodiscard]] bool has_problem(const ImportedFile& file) const;
   void print_file(const ImportedFile& file) const;
 
@@ -47,6 +52,8 @@ class ForeignInputs {
   bool has_patterns_;
   std::vector<std::string> own_;
   std::vector<std::string> named_;  // foreign, and given by name, not found in a folder
+  std::vector<std::string> given_twice_;
+  std::string usage_problem_;
   std::unique_ptr<ImportedTraces> imported_;
   std::vector<std::string> paths_;
 };

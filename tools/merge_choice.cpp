@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "agent/trace/json_text.hpp"
+#include "agent/trace/process_ids.hpp"
 #include "tools/selection/time_words.hpp"
 #include "tools/selection/trace_range.hpp"
 
@@ -34,7 +35,8 @@ std::string rank_problem(const std::string& list) {
                                       : "not a list of ranks: " + list + ": give one such as 0,3-7";
   }
   const auto rank = parse_ranks(list.substr(equals + 1));
-  const bool is_one = rank.size() == 1 && rank[0].first == rank[0].second;
+  const bool is_one =
+      rank.size() == 1 && rank[0].first == rank[0].second && rank[0].first < trace::pids_of_claim;
   return is_one ? std::string() : "not a rank: " + list + ": give one such as FILE=3";
 }
 

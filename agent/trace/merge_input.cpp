@@ -17,11 +17,21 @@ namespace {
 std::string quoted(std::string_view escaped) { return "\"" + std::string(escaped) + "\""; }
 
 std::string source_json(const TraceHeader& header) {
-  return JsonObject()
-      .add("name", JsonValue::raw(quoted(header.trace_name)))
+  JsonObject source;
+  source.add("name", JsonValue::raw(quoted(header.trace_name)))
       .add("rank", header.rank)
-      .add("baseTimeNanoseconds", header.base_ns)
-      .text();
+      .add("baseTimeNanoseconds", header.base_ns);
+  const auto content = string_member(header.distributed_info, "content");
+  if (content) source.add("content", JsonValue::raw(quoted(*content)));
+  return source.text();
+}
+
+// What makes it the same file in two merges. An imported file is told by its content: many have one
+// name, and a rank or a base that it has not itself may differ from one merge to the next.
+std::string identity_of(const std::string& source) {
+  const auto content = string_member(source, "content");
+  if (!content) return source;
+  return std::string(string_member(source, "name").value_or("")) + "\n" + std::string(*content);
 }
 
 std::vector<std::string> sources_of(const MergeInput& input, const Selection* selection = nullptr) {
@@ -65,15 +75,16 @@ void leave_out_covered(std::vector<MergeInput>& inputs) {
   for (MergeInput& input : inputs) {
     if (input.is_used() && input.header.sources.empty()) {
       for (const std::string& source : sources_of(input)) {
-        held.insert(source);
+        held.insert(identity_of(source));
       }
     }
   }
   for (MergeInput& input : inputs) {
     const auto& sources = input.header.sources;
     if (input.is_used() && !sources.empty() &&
-        std::all_of(sources.begin(), sources.end(),
-                    [&](const std::string& source) { return held.contains(source); })) {
+        std::all_of(sources.begin(), sources.end(), [&](const std::string& source) {
+          return held.contains(identity_of(source));
+        })) {
       input.report.left_out = "the rank files that it was made of are given too";
     }
   }
@@ -95,9 +106,9 @@ void leave_out_contained(std::vector<MergeInput>& inputs) {
   std::set<std::string> held;
   for (MergeInput* input : order) {
     const std::vector<std::string> sources = sources_of(*input);
-    const auto known =
-        std::count_if(sources.begin(), sources.end(),
-                      [&](const std::string& source) { return held.contains(source); });
+    const auto known = std::count_if(
+        sources.begin(), sources.end(),
+        [&](const std::string& source) { return held.contains(identity_of(source)); });
     if (known > 0 && std::cmp_equal(known, sources.size())) {
       input->report.left_out = "a merged file that is given holds it";
     } else if (known > 0) {
@@ -105,7 +116,7 @@ void leave_out_contained(std::vector<MergeInput>& inputs) {
       input->report.problem =
           "merged files overlap: " + input->report.path + ": give the rank files instead";
     } else if (!input->header.sources.empty() && input->header.selections.empty()) {
-      held.insert(sources.begin(), sources.end());
+      for (const std::string& source : sources) held.insert(identity_of(source));
     }
   }
 }

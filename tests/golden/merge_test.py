@@ -10,6 +10,7 @@ import difflib
 import gzip
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,8 @@ def inputs_of(case, folder):
 
 
 def compare(path, text):
+    # Of compressed files it depends on the compressor.
+    text = re.sub(r'("content": ?")[0-9a-f]{8}-[0-9]+', r'\1MARK', text)
     if UPDATE:
         path.write_text(text)
     golden = path.read_text() if path.exists() else ""

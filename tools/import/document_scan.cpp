@@ -17,6 +17,8 @@ constexpr char give_a_trace[] = "give a trace in Chrome's JSON form";
 constexpr char rest_is_used[] = "what is whole is used";
 // Looking for the next event in damaged text may look at much of it many times.
 constexpr std::size_t most_work_bytes = std::size_t{256} << 20;
+// A repair costs as much as looking at so many times its bytes.
+constexpr std::size_t repair_work = 16;
 
 bool has_phase(const ScannedObject& object) {
   return std::any_of(object.members.begin(), object.members.end(),
@@ -48,6 +50,9 @@ DocumentScan::Item DocumentScan::next() {
         break;
       case Place::events:
         return next_event();
+      case Place::behind:
+        if (!pass_behind()) return at_end_of_file();
+        break;
       case Place::end:
         return Item::end;
     }
@@ -73,7 +78,10 @@ bool DocumentScan::pass_start() {
     window_.drop(byte_order_mark.size());
   }
   char c = 0;
-  if (!peek(c)) return false;
+  if (!peek(c)) {
+    if (window_.file_bytes_read() == 0) remember("an empty file", 0, give_a_trace);
+    return false;
+  }
   if (c != '[' && c != '{') {
     remember("not a trace", window_.offset(), give_a_trace);
     place_ = Place::end;
@@ -90,7 +98,7 @@ bool DocumentScan::pass_member() {
   if (!peek(c)) return false;
   if (c == '}') {
     window_.drop(1);
-    place_ = Place::end;
+    place_ = Place::behind;
     return true;
   }
   std::string key;
@@ -112,6 +120,23 @@ bool DocumentScan::pass_member() {
   std::string value;
   if (!pass_value(value)) return false;
   members_(std::string_view(key).substr(1, key.size() - 2), value);
+  return true;
+}
+
+// Documents behind each other: arrays of events are read on, and what comes behind one that is no
+// trace. Members would speak of the events before them, too: they are not.
+bool DocumentScan::pass_behind() {
+  char c = 0;
+  if (!peek(c)) return false;
+  const bool is_array = c == '[';
+  if ((!is_trace_ && c == '{') || (is_array && (!is_trace_ || is_array_form_))) {
+    window_.drop(1);
+    is_array_form_ = is_array;
+    place_ = is_array ? Place::events : Place::members;
+    return true;
+  }
+  remember("text behind the end of a trace", window_.offset(), "what is before it is used");
+  place_ = Place::end;
   return true;
 }
 
@@ -169,7 +194,7 @@ DocumentScan::Item DocumentScan::next_event() {
   if (c == ']') {
     window_.drop(1);
     is_trace_ = is_trace_ || !has_others_;
-    place_ = is_array_form_ ? Place::end : Place::members;
+    place_ = is_array_form_ ? Place::behind : Place::members;
     return next();
   }
   return pass_other_value();
@@ -209,6 +234,7 @@ DocumentScan::Item DocumentScan::accept_object() {
   const char* const end = object_.text.data() + object_.text.size();
   was_repaired_ = !trace::is_whole_value(object_.text);
   if (was_repaired_ && !repair()) [[unlikely]] {
+    work_ += repair_work * object_.text.size();
     return is_followed_well(end) ? skip_whole(end, Item::broken) : leave_damage(Item::broken);
   }
   if (object_.text.size() > most_event_bytes) [[unlikely]] {
@@ -262,6 +288,12 @@ DocumentScan::Item DocumentScan::leave_damage(Item item) {
 
 bool DocumentScan::find_event() {
   while (true) {
+    if (work_ > most_work_bytes) {
+      remember("text that is not JSON", window_.offset(), "the rest was left out");
+      window_.drop(window_.size());
+      place_ = Place::end;
+      return false;
+    }
     const void* const brace = std::memchr(window_.begin(), '{', window_.size());
     if (brace == nullptr) {
       window_.drop(window_.size());
@@ -273,19 +305,13 @@ bool DocumentScan::find_event() {
     const Scan scan = scan_object(window_.begin(), window_.end(), candidate);
     if (scan == Scan::whole && has_phase(candidate)) return true;
     work_ += scan == Scan::more ? window_.size() : candidate.text.size();
-    if (work_ > most_work_bytes) {
-      remember("text that is not JSON", window_.offset(), "the rest was left out");
-      window_.drop(window_.size());
-      place_ = Place::end;
-      return false;
-    }
     const bool may_go_on = scan == Scan::more && window_.size() < most_event_bytes;
     if (!may_go_on || !window_.fill()) window_.drop(1);
   }
 }
 
 DocumentScan::Item DocumentScan::at_end_of_file() {
-  const bool inside = place_ != Place::end;
+  const bool inside = place_ != Place::behind && place_ != Place::end;
   place_ = Place::end;
   switch (window_.status()) {
     case InputFile::Status::failed:

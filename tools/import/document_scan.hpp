@@ -38,6 +38,8 @@ class DocumentScan {
   [[nodiscard]] const ScannedObject& event() const { return object_; }
   // It was not JSON as it stood: NaN, bytes that are not UTF-8, control characters and the like.
   [[nodiscard]] bool was_repaired() const { return was_repaired_; }
+  // Whole JSON; perhaps nobody's trace. After Item::end.
+  [[nodiscard]] bool is_well_formed() const { return problem_.empty(); }
   // It has events, or a list of them that is empty: else this is no trace.
   [[nodiscard]] bool is_trace() const { return is_trace_; }
   // The end of the file cut an event in two.
@@ -47,11 +49,12 @@ class DocumentScan {
   [[nodiscard]] std::uint64_t file_bytes_read() const { return window_.file_bytes_read(); }
 
  private:
-  enum class Place { start, members, events, end };
+  enum class Place { start, members, events, behind, end };
 
   bool peek(char& c);
   bool pass_start();
   bool pass_member();
+  bool pass_behind();
   bool pass_value(std::string& copy);
   bool pass_bracketed(std::string& copy);
   void copy_until(const char* end, std::string& copy);

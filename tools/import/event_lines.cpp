@@ -8,6 +8,7 @@
 #include "agent/trace/json_object.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/json_text.hpp"
+#include "agent/trace/process_ids.hpp"
 
 namespace traceagent::tools {
 
@@ -200,7 +201,8 @@ EventLines::Process& EventLines::new_process(std::string_view pid) {
   Process process;
   std::int64_t number = 0;
   const bool is_number = whole_number(pid, number);
-  process.rank = owner_.rank_is_pid && is_number && number >= 0 ? number : owner_.rank;
+  const bool is_rank = is_number && number >= 0 && number < trace::pids_of_claim;
+  process.rank = owner_.rank_is_pid && is_rank ? number : owner_.rank;
   process.pid = pids_.pid(process.rank, owner_.kind, pid);
   process.shown = is_number ? "process " + std::to_string(number) : std::string(inside(pid));
   ranks_.insert(process.rank);

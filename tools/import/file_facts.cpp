@@ -5,17 +5,16 @@
 
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/json_syntax.hpp"
+#include "agent/trace/process_ids.hpp"
 #include "tools/import/exact_time.hpp"
 
 namespace traceagent::tools {
 
 namespace {
 
-constexpr std::int64_t most_ranks = 1'000'000;
-
 std::optional<std::int64_t> rank_from(std::string_view json) {
   std::int64_t rank = -1;
-  const bool is_rank = whole_number(json, rank) && rank >= 0 && rank < most_ranks;
+  const bool is_rank = whole_number(json, rank) && rank >= 0 && rank < trace::pids_of_claim;
   return is_rank ? std::optional(rank) : std::nullopt;
 }
 

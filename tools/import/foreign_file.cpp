@@ -8,6 +8,7 @@
 #include "agent/trace/file_problem.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/output_file.hpp"
+#include "tools/import/content_mark.hpp"
 #include "tools/import/document_scan.hpp"
 #include "tools/import/run_file.hpp"
 
@@ -58,6 +59,7 @@ void ForeignFile::peek() {
   }
   report_.is_trace = scan.is_trace();
   report_.problem = report_.is_trace ? "" : scan.problem();
+  report_.is_other_json = !report_.is_trace && scan.is_well_formed();
   if (!report_.is_trace && report_.problem.empty()) {
     report_.problem = "not a trace: " + path_ +
                       ": at byte 0: it holds no events: give a trace in Chrome's JSON form";
@@ -79,10 +81,16 @@ void ForeignFile::take_rank(const FileFacts& facts) {
 
 void ForeignFile::set_free_rank(std::int64_t rank) { rank_ = rank; }
 
+const std::string& ForeignFile::content() {
+  if (content_.empty()) content_ = content_mark(path_);
+  return content_;
+}
+
 void ForeignFile::read(ForeignPids& pids, const std::function<bool(std::uint64_t)>& on_bytes) {
   const std::int64_t rank = *rank_;
   const ForeignKind kind = facts_.kind();
   read_once(pids, on_bytes);
+  static_cast<void>(content());
   // It told them behind its events, which are written for another process by now.
   take_rank(facts_);
   const bool is_another = *rank_ != rank || facts_.kind() != kind;
@@ -175,7 +183,8 @@ std::vector<std::string> ForeignFile::write_headers() {
   });
   for (const SortedRuns::Run& run : runs_) {
     const std::string name = trace_name() + "#" + std::to_string(paths.size() + 1);
-    const RunFile file{run.path, name, base_ns_, report_.ranks};
+    const std::string content = content_ + "#" + std::to_string(paths.size() + 1);
+    const RunFile file{run.path, name, base_ns_, report_.ranks, content};
     if (const int error = file.complete(); error != 0) {
       report_.problem = trace::file_problem("cannot write what was imported", run.path, error);
       report_.is_trace = false;
@@ -201,6 +210,7 @@ std::string ForeignFile::distributed_info_json() const {
       info.add(key, trace::JsonValue::raw(std::string(*value)));
     }
   }
+  info.add("content", content_);
   return info.text();
 }
 

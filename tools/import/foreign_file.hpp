@@ -25,6 +25,9 @@ class ForeignFile {
   void peek();
   [[nodiscard]] std::optional<std::int64_t> rank() const { return rank_; }
   void set_free_rank(std::int64_t rank);
+  // See content_mark.hpp; the file is read for it at the first call.
+  [[nodiscard]] const std::string& content();
+  [[nodiscard]] std::string trace_name() const;
 
   // Reads it all and writes its runs. `on_bytes` is told of the file's bytes as they are read;
   // false from it gives up.
@@ -44,7 +47,6 @@ class ForeignFile {
   void take_rank(const FileFacts& facts);
   void finish_report(EventLines& lines);
   [[nodiscard]] std::int64_t first_relative_ns() const;
-  [[nodiscard]] std::string trace_name() const;
   [[nodiscard]] std::string distributed_info_json() const;
   [[nodiscard]] std::string metadata_json() const;
   bool write_head(const std::string& path);
@@ -54,6 +56,7 @@ class ForeignFile {
   std::optional<std::int64_t> rank_;
   bool rank_is_given_ = false;
   FileFacts facts_;
+  std::string content_;
   ImportedFile report_;
   EventCounts counts_;
   std::vector<SortedRuns::Run> runs_;

@@ -9,6 +9,8 @@
 #include <optional>
 #include <thread>
 
+#include "agent/trace/json_object.hpp"
+#include "agent/trace/json_scan.hpp"
 #include "agent/trace/trace_reader.hpp"
 #include "tools/import/foreign_file.hpp"
 #include "tools/import/import_folder.hpp"
@@ -22,6 +24,9 @@ constexpr unsigned most_threads = 4;
 // What the import needs to know of our own files.
 struct OwnFiles {
   std::set<std::int64_t> ranks;
+  // Of files that were imported into them before: name and content with the rank they got.
+  std::map<std::pair<std::string, std::string>, std::int64_t> imported;
+  bool has_job = false;  // one at least holds what was not imported
   std::optional<std::int64_t> first_ns;
   std::int64_t world_size = 1;
 
@@ -29,13 +34,36 @@ struct OwnFiles {
     for (const std::string& path : paths) {
       trace::TraceReader reader;
       if (!reader.open(path)) continue;
-      ranks.insert(reader.header().rank);
+      add_ranks(reader.header());
       world_size = std::max(world_size, reader.header().world_size);
       const std::int64_t base = reader.header().base_ns;
       first_ns = std::min(first_ns.value_or(base), base);
     }
   }
+
+ private:
+  void add_ranks(const trace::TraceHeader& header) {
+    ranks.insert(header.rank);
+    trace::for_each_element(trace::member(header.distributed_info, "ranks").value_or(""),
+                            [this](std::string_view rank) {
+                              std::int64_t number = 0;
+                              if (whole_number(rank, number)) ranks.insert(number);
+                            });
+    has_job = has_job || header.sources.empty();
+    for (const std::string& source : header.sources) {
+      const auto name = trace::string_member(source, "name");
+      const auto content = trace::string_member(source, "content");
+      const auto rank = trace::integer_member(source, "rank");
+      if (name && content && rank) {
+        imported.try_emplace({std::string(*name), std::string(*content)}, *rank);
+      } else {
+        has_job = true;
+      }
+    }
+  }
 };
+
+std::string between_quotes(const std::string& json) { return json.substr(1, json.size() - 2); }
 
 class Import {
  public:
@@ -75,9 +103,13 @@ class Import {
     }
     std::int64_t free = 0;
     // Beside a job of one rank it is that rank's.
-    const bool is_of_one_rank = own_.ranks.size() == 1 && own_.world_size == 1;
+    const bool is_of_one_rank = own_.has_job && own_.ranks.size() == 1 && own_.world_size == 1;
     for (const auto& file : files_) {
       if (file->rank()) continue;
+      if (const auto rank = rank_before(*file)) {
+        file->set_free_rank(*rank);
+        continue;
+      }
       if (is_of_one_rank) {
         file->set_free_rank(*own_.ranks.begin());
         continue;
@@ -86,6 +118,15 @@ class Import {
       if (file->report().is_trace) taken.insert(free);
       file->set_free_rank(free);
     }
+  }
+
+  // Merged again, beside or within what it went into: the same rank, or all of it would be there
+  // under two.
+  [[nodiscard]] std::optional<std::int64_t> rank_before(ForeignFile& file) const {
+    if (own_.imported.empty() || !file.report().is_trace) return std::nullopt;
+    const auto found = own_.imported.find(
+        {between_quotes(trace::JsonValue(file.trace_name()).text()), file.content()});
+    return found == own_.imported.end() ? std::nullopt : std::optional(found->second);
   }
 
   // Files of a rank are read one after the other: the numbers of its processes must not depend on

@@ -30,9 +30,10 @@ struct ImportedFile {
   std::uint64_t events = 0;
   std::uint64_t repaired = 0;                         // events
   std::map<std::string, std::uint64_t> dropped = {};  // events, by cause
-  bool has_clock = true;  // false: its times are relative to nobody knows what
-  bool is_trace = false;  // false: nothing of it is in the merge
-  std::string problem;    // one line, or empty
+  bool has_clock = true;       // false: its times are relative to nobody knows what
+  bool is_trace = false;       // false: nothing of it is in the merge
+  bool is_other_json = false;  // whole JSON that holds no events
+  std::string problem;         // one line, or empty
 };
 
 // Other people's traces (Composer's, PyTorch's, TensorFlow's, SageMaker Debugger's, any in Chrome's

@@ -93,6 +93,7 @@ Scan scan_object(const char* at, const char* end, ScannedObject& object) {
   const char* const begin = at;
   object.members.clear();
   const auto more_or_broken = [&](const char* place) {
+    object.text = between(begin, place == nullptr ? end : place);
     return place == nullptr || place >= end ? Scan::more : Scan::broken;
   };
   at = after_spaces(at + 1);
@@ -115,6 +116,7 @@ Scan scan_object(const char* at, const char* end, ScannedObject& object) {
       return Scan::more;
     }
     if (at == value) {
+      object.text = between(begin, at);
       return Scan::broken;
     }
     object.members.push_back({between(key + 1, key_end - 1), between(value, at)});

@@ -11,7 +11,7 @@ struct JsonMember {
 };
 
 struct ScannedObject {
-  std::string_view text;  // from brace to brace
+  std::string_view text;  // from brace to brace; of one that is broken, as far as it was looked at
   std::vector<JsonMember> members;
 };
 

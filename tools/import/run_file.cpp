@@ -22,6 +22,7 @@ std::string header_of(const RunFile& file) {
   // Thousands of ranks in one file have no room here; then --rank takes all of it or nothing.
   constexpr std::size_t most_ranks = 4096;
   if (file.ranks.size() > 1 && file.ranks.size() <= most_ranks) info.add("ranks", file.ranks);
+  info.add("content", file.content);
   std::string text = "{\n\"schemaVersion\": 1,\n\"distributedInfo\": " + info.text();
   text += ",\n\"baseTimeNanoseconds\": " + trace::JsonValue(file.base_ns).text();
   text += ",\n\"traceName\": " + trace::JsonValue(file.name).text();

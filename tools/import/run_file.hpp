@@ -16,6 +16,7 @@ struct RunFile {
   std::string name;
   std::int64_t base_ns = 0;
   std::vector<std::int64_t> ranks;
+  std::string content;  // of what file, and which run of it
 
   // Writes what stands before and behind the events. An errno; 0: all is well.
   [[nodiscard]] int complete() const;

@@ -129,7 +129,7 @@ TEST(Check, places_are_tried_by_writing) {
 TEST(TraceFiles, come_from_folders_and_by_name) {
   trace::ScratchFolder folder;
   for (const char* name : {"b.json", "a.json.gz", "notes.txt", ".hidden.json", "c.json.tmp-1"}) {
-    trace::write_whole(folder / name, "");
+    trace::write_whole(folder / name, "{\n\"schemaVersion\": 1,\n\"distributedInfo\": ");
   }
   trace::write_whole(folder / "c.json", "[]\n");
   std::filesystem::create_directory(folder / "d.json");

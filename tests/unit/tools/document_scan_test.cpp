@@ -129,6 +129,31 @@ TEST_F(DocumentScanTest, NamesWhatIsNoTrace) {
   }
 }
 
+TEST_F(DocumentScanTest, ReadsOnBehindAClosedArray) {
+  const Found found = scan_text("[{\"ph\":\"X\"}]\n[{\"ph\":\"E\"}]\n");
+  EXPECT_EQ(found.events, (std::vector<std::string>{R"({"ph":"X"})", R"({"ph":"E"})"}));
+  EXPECT_EQ(found.problem, "");
+  for (const char* text : {R"({"traceEvents":[{"ph":"X"}]} {"traceEvents":[{"ph":"E"}]})",
+                           R"([{"ph":"X"},{"ph":"i","a":1}]{"ph":"E"})"}) {
+    const Found cut = scan_text(text);
+    EXPECT_NE(cut.problem.find("text behind the end"), std::string::npos) << text;
+    EXPECT_NE(cut.problem.find("at byte 29"), std::string::npos) << cut.problem;
+  }
+}
+
+// Bounded by work, not by time: a search that is not bounded takes a minute here.
+TEST_F(DocumentScanTest, GivesUpHostileText) {
+  std::string broken = "[";
+  while (broken.size() < 1'000'000) broken += "{\"a\":";
+  for (const char* start : {"{\"a\":{},", "{\"a\":1,", "{\"ph\":\"X\",\"a\":"}) {
+    std::string text = "[";
+    while (text.size() < 1'000'000) text += start;
+    const Found found = scan_text(text + "@");
+    EXPECT_NE(found.problem, "") << start;
+  }
+  EXPECT_NE(scan_text(broken + "@").problem, "");
+}
+
 TEST_F(DocumentScanTest, BoundsEventsAndMembers) {
   const std::string large(DocumentScan::most_event_bytes, 'x');
   const Found found = scan_text(R"({"big":")" + large + R"(","traceEvents":[{"ph":"X","n":")" +

@@ -91,6 +91,43 @@ TEST_F(ImportTest, PutsFilesWithoutClockWhereTheOthersBegin) {
   EXPECT_EQ(merged_.ranks, (std::vector<std::int64_t>{0, 1}));
 }
 
+// Traces of one name, rank and base are told apart by what they hold; one and the same stays one.
+TEST_F(ImportTest, TellsFilesOfOneNameApartAndOneFileAgain) {
+  std::filesystem::create_directories(folder_.path() / "a");
+  std::filesystem::create_directories(folder_.path() / "b");
+  const std::string a = file("a/t.json", "[" + event(1) + "]");
+  const std::string b = file("b/t.json", "[" + event(1) + "," + event(2) + "]");
+  import({a});
+  ImportOptions options;
+  options.own_files = {folder_ / "first.json"};
+  std::filesystem::rename(folder_ / "merged", options.own_files[0]);
+  const auto reports = import({b}, options);
+  EXPECT_EQ(merged_.events, 3U);
+  EXPECT_EQ(reports[0].ranks, std::vector<std::int64_t>{1});
+  import({a}, options);
+  EXPECT_EQ(merged_.events, 1U);
+}
+
+TEST_F(ImportTest, MergesAFolderAgainIntoAFileWithinIt) {
+  const std::vector<std::string> files = {file("a.json", "[" + event(1) + "]"),
+                                          file("b.json", "[" + event(1) + "," + event(2) + "]")};
+  import(files);
+  EXPECT_EQ(merged_.ranks, (std::vector<std::int64_t>{0, 1}));
+  ImportOptions options;
+  options.own_files = {folder_ / "first.json"};
+  std::filesystem::rename(folder_ / "merged", options.own_files[0]);
+  import(files, options);
+  EXPECT_EQ(merged_.events, 3U);
+  EXPECT_EQ(merged_.ranks, (std::vector<std::int64_t>{0, 1}));
+}
+
+TEST_F(ImportTest, TakesNoPidForARankThatNoneCanBe) {
+  const auto reports = import({file("m.json", R"([{"name":"global_rank","ph":"M","ts":0,"pid":3,)"
+                                              R"("args":{"value":3}},)"
+                                              R"({"ph":"i","pid":1000000,"tid":1,"ts":1}])")});
+  EXPECT_EQ(reports[0].ranks, std::vector<std::int64_t>{3});
+}
+
 TEST_F(ImportTest, CountsEachEventThatIsLost) {
   const auto reports =
       import({file("rank0.json", "[" + event(1) + R"(,{"ph":"X"},{"ph":"X","ts":"?"},4,{},)" +

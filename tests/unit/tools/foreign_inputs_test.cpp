@@ -1,0 +1,106 @@
+#include "tools/foreign_inputs.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "agent/trace/merge.hpp"
+#include "tests/unit/trace/scratch_folder.hpp"
+
+namespace traceagent::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ForeignInputsTest : public ::testing::Test {
+ protected:
+  struct Said {
+    bool is_fine = false;
+    bool is_refused = false;
+    std::string usage_problem;
+    std::string out;
+    std::string err;
+    std::uint64_t events = 0;
+    std::vector<std::int64_t> ranks;
+  };
+
+  std::string file(const std::string& name, const std::string& text) {
+    trace::write_whole(folder_ / name, text);
+    return folder_ / name;
+  }
+
+  Said give(const std::vector<std::string>& inputs, const ForeignOptions& options = {}) {
+    const std::string output = folder_ / "out";
+    const ForeignInputs foreign(trace_files(inputs), options, output, {});
+    Said said;
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    said.is_fine = foreign.print();
+    said.out = testing::internal::GetCapturedStdout();
+    said.err = testing::internal::GetCapturedStderr();
+    said.is_refused = foreign.is_refused();
+    said.usage_problem = foreign.usage_problem();
+    const trace::MergeReport merged = trace::merge(foreign.paths(), output, {});
+    said.events = merged.events;
+    said.ranks = merged.ranks;
+    return said;
+  }
+
+  trace::ScratchFolder folder_;
+  const std::string trace_ = R"([{"ph":"i","pid":1,"tid":1,"ts":1}])";
+};
+
+TEST_F(ForeignInputsTest, AFileGivenTwiceIsReadOnce) {
+  const std::string path = file("k.json", trace_);
+  fs::create_symlink(path, folder_ / "link.json");
+  ForeignOptions options;
+  options.include = {folder_ / "l*.json"};
+  const Said said = give({path, folder_ / "./k.json", folder_.path().string()}, options);
+  EXPECT_EQ(said.events, 1U);
+  EXPECT_NE(said.out.find("/./k.json: given twice"), std::string::npos) << said.out;
+  EXPECT_NE(said.out.find("/link.json: given twice"), std::string::npos) << said.out;
+  EXPECT_TRUE(said.is_fine);
+}
+
+// In a folder, too, where other JSON may lie beside the traces.
+TEST_F(ForeignInputsTest, NamesWhatIsDamagedWhereverItLies) {
+  file("rank0.json", trace_);
+  file("other.json", R"({"nodes": [{}]})");
+  EXPECT_TRUE(give({folder_.path().string()}).is_fine);
+  std::string text = "[";
+  for (int i = 0; i < 5000; ++i) text += R"({"ph":"i","ts":)" + std::to_string(i * 7919) + "},";
+  const std::string gzip = folder_ / "a.json.gz";
+  gzFile to = gzopen(gzip.c_str(), "wb");
+  gzwrite(to, text.data(), static_cast<unsigned>(text.size()));
+  gzclose(to);
+  const std::string whole = trace::read_whole(gzip);
+  fs::remove(gzip);
+  std::string corrupt = whole;
+  for (std::size_t i = 20; i < 200; ++i) corrupt[i] = static_cast<char>(corrupt[i] ^ 0x55);
+  for (const auto& [name, content] :
+       {std::pair("a.json.gz", whole.substr(0, 60)), std::pair("b.json.gz", corrupt),
+        std::pair("c.pt.trace.json", std::string()), std::pair("d.json", std::string("hello"))}) {
+    const std::string path = file(name, content);
+    ForeignOptions options;
+    options.strict = true;
+    const Said said = give({folder_.path().string()}, options);
+    EXPECT_FALSE(said.is_fine) << name;
+    EXPECT_TRUE(said.is_refused) << name;
+    EXPECT_NE(said.err.find(std::string(name) + ": at byte "), std::string::npos) << said.err;
+    fs::remove(path);
+  }
+}
+
+TEST_F(ForeignInputsTest, ARankOfAFileThatIsNoInputIsRefused) {
+  const std::string path = file("k.json", trace_);
+  ForeignOptions options;
+  options.ranks = {{folder_ / "./k.json", 7}};
+  EXPECT_EQ(give({path}, options).ranks, std::vector<std::int64_t>{7});
+  options.ranks = {{folder_ / "other.json", 7}};
+  const Said said = give({path}, options);
+  EXPECT_NE(said.usage_problem.find("other.json"), std::string::npos) << said.usage_problem;
+  EXPECT_EQ(said.events, 0U);
+}
+
+}  // namespace
+}  // namespace traceagent::tools
