@@ -21,24 +21,28 @@ bool has_suffix(const fs::path& path, const std::vector<std::string>& suffixes) 
                      [&](const std::string& suffix) { return name.ends_with(suffix); });
 }
 
-std::optional<bool> begins_with(const std::string& path, std::string_view begin) {
+// Its first bytes; nothing where it cannot be opened.
+std::optional<std::string> beginning_of(const std::string& path, std::size_t bytes) {
   trace::InputFile file;
   if (!file.open(path)) return std::nullopt;
-  std::string text(begin.size(), '\0');
+  std::string text(bytes, '\0');
   std::size_t size = 0;
   std::size_t got = 0;
   while (size < text.size() &&
          file.read(text.data() + size, text.size() - size, got) == trace::InputFile::Status::data) {
     size += got;
   }
-  // What was cut within it begins so too.
-  return std::string_view(text).substr(0, size) == begin.substr(0, size);
+  text.resize(size);
+  return text;
 }
 
 // What a run has saved (agent/drain/run_index.hpp): no trace, and nobody's mistake.
 bool is_run_index(const fs::path& path) {
-  return path.parent_path().filename() == "index" &&
-         begins_with(path.string(), "{\"run_key\":").value_or(false);
+  constexpr std::string_view begin = "{\"run_key\":";
+  if (path.parent_path().filename() != "index") return false;
+  const auto text = beginning_of(path.string(), begin.size());
+  // What was cut within it begins so too.
+  return text && begin.starts_with(*text);
 }
 
 // Folders that are links are not entered: they may lead round in a circle.
@@ -87,8 +91,11 @@ void add_folder(const std::string& folder, const FolderOptions& options, TraceFi
 }  // namespace
 
 bool is_own_trace(const std::string& path) {
-  // A file that cannot be opened is to be reported as what it most likely is.
-  return begins_with(path, "{\n\"schemaVersion\": 1,\n\"distributedInfo\": ").value_or(true);
+  constexpr std::string_view begin = "{\n\"schemaVersion\": 1,\n\"distributedInfo\": ";
+  const auto text = beginning_of(path, begin.size());
+  // A file that cannot be opened is to be reported as what it most likely is; an empty one, or
+  // damaged gzip data, as nobody's.
+  return !text || (!text->empty() && begin.starts_with(*text));
 }
 
 TraceFiles trace_files(const std::vector<std::string>& files_and_folders,

@@ -17,7 +17,8 @@ struct FolderOptions {
   std::vector<std::string> suffixes = {".json", ".json.gz"};  // the ends of their names
 };
 
-// Whether it begins as our traces do; it may be cut, or cut off there.
+// Whether it begins as our traces do; it may be cut, or cut off there,
+// but not empty.
 bool is_own_trace(const std::string& path);
 
 // Files as they are named; of a folder, those that `options` allow.
