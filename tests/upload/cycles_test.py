@@ -129,6 +129,8 @@ class Watch(threading.Thread):
                 elif "done" in record:
                     done.pop(record["done"], None)
         waiting = set(done.values())
+        # Uploads that ended while the journal was read have let their files go.
+        files = [name for name in files if (folder / name).exists()]
         for rank in range(RANKS):
             here = {name for name in files if name.endswith(f"-rank{rank}.json")}
             # One that is written and not queued yet, and one that is uploaded and about to go.
