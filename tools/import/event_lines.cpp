@@ -1,5 +1,6 @@
 #include "tools/import/event_lines.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -118,14 +119,19 @@ void EventLines::add(const ScannedObject& event) {
   const std::optional<ExactTime> begin = parse_microseconds(fields.ts);
   if (!begin) return drop("bad_ts");
   const std::int64_t ns = begin->rounded_ns();
-  if (!shift_) {
+  if (!times_) {
     const bool is_exact = ns < most_exact_ns && ns > -most_exact_ns;
-    // Events need not be in order: earlier ones stay positive.
-    shift_ = is_exact ? 0 : ns / second_ns * second_ns - (ns > 0 ? hour_ns : 0);
-    shift_ns_ = *shift_;
+    times_ = EventTimes{is_exact ? 0 : shift_before(ns), 0};
   }
-  write(fields, event, ns - *shift_, *begin);
+  const bool is_epoch = ns >= EventTimes::epoch_ns;
+  std::optional<std::int64_t>& first = is_epoch ? first_epoch_ns_ : first_relative_ns_;
+  first = std::min(first.value_or(ns), ns);
+  write(fields, event, ns - times_->shift_ns + (is_epoch ? 0 : times_->relative_ns), *begin);
   ++counts_.events;
+}
+
+std::int64_t EventLines::shift_before(std::int64_t ns) {
+  return ns / second_ns * second_ns - (ns > 0 ? hour_ns : 0);
 }
 
 void EventLines::write(const Fields& fields, const ScannedObject& event, std::int64_t ts_ns,

@@ -23,6 +23,15 @@ struct EventOwner {
   bool rank_is_pid = false;
 };
 
+// How a file's times become those of its lines. From epoch_ns on they count from 1970: no monotonic
+// clock of a machine has counted that far, and since 2001 all times have.
+struct EventTimes {
+  static constexpr std::int64_t epoch_ns = 1'000'000'000'000'000'000;
+
+  std::int64_t shift_ns = 0;
+  std::int64_t relative_ns = 0;  // added to those that do not count from 1970
+};
+
 // What of a file was written, and what was not and why.
 struct EventCounts {
   std::uint64_t events = 0;
@@ -39,8 +48,10 @@ class EventLines {
  public:
   static constexpr std::size_t most_metadata_bytes = std::size_t{4} << 20;
 
-  EventLines(const EventOwner& owner, ForeignPids& pids, SortedRuns& runs)
-      : owner_(owner), pids_(pids), runs_(runs) {}
+  // Without `times` the first event decides on them.
+  EventLines(const EventOwner& owner, ForeignPids& pids, SortedRuns& runs,
+             std::optional<EventTimes> times = {})
+      : owner_(owner), pids_(pids), runs_(runs), times_(times) {}
 
   // Valid JSON (DocumentScan's).
   void add(const ScannedObject& event);
@@ -51,7 +62,17 @@ class EventLines {
   [[nodiscard]] EventCounts& counts() { return counts_; }
   // Added to what stands in the lines it gives the file's own times, in ns. Not 0 where those are
   // too large for a double.
-  [[nodiscard]] std::int64_t shift_ns() const { return shift_ns_; }
+  [[nodiscard]] std::int64_t shift_ns() const { return times_.value_or(EventTimes()).shift_ns; }
+  // The earliest times that count from 1970, and that do not, as they stand in the file. Where it
+  // has both, the first event alone cannot decide.
+  [[nodiscard]] const std::optional<std::int64_t>& first_epoch_ns() const {
+    return first_epoch_ns_;
+  }
+  [[nodiscard]] const std::optional<std::int64_t>& first_relative_ns() const {
+    return first_relative_ns_;
+  }
+  // An hour before a time: events need not be in order, and earlier ones stay positive.
+  static std::int64_t shift_before(std::int64_t ns);
   [[nodiscard]] const std::set<std::int64_t>& ranks() const { return ranks_; }
   // Of metadata events that describe the file, the last of each: their "args" as they stand.
   [[nodiscard]] const std::map<std::string, std::string>& described() const { return described_; }
@@ -82,8 +103,9 @@ class EventLines {
   ForeignPids& pids_;
   SortedRuns& runs_;
   EventCounts counts_;
-  std::optional<std::int64_t> shift_;
-  std::int64_t shift_ns_ = 0;
+  std::optional<EventTimes> times_;
+  std::optional<std::int64_t> first_epoch_ns_;
+  std::optional<std::int64_t> first_relative_ns_;
   std::set<std::int64_t> ranks_;
   std::map<std::string, std::string> described_;
   std::map<std::string, Process, std::less<>> processes_;

@@ -19,8 +19,6 @@ namespace {
 // Where documents tell whose they are, if they do so in front.
 constexpr unsigned peeked_events = 256;
 constexpr std::size_t peeked_bytes = std::size_t{64} << 10;
-// No monotonic clock of a machine has counted that far; times since 1970 have, since 2001.
-constexpr std::int64_t least_epoch_ns = 1'000'000'000'000'000'000 - 3'600'000'000'000;
 
 const char* cause_of(DocumentScan::Item item) {
   switch (item) {
@@ -93,7 +91,7 @@ void ForeignFile::read(ForeignPids& pids, const std::function<bool(std::uint64_t
   static_cast<void>(content());
   // It told them behind its events, which are written for another process by now.
   take_rank(facts_);
-  const bool is_another = *rank_ != rank || facts_.kind() != kind;
+  const bool is_another = *rank_ != rank || facts_.kind() != kind || must_read_again_;
   if (!is_another || !report_.is_trace) return;
   for (const SortedRuns::Run& run : runs_) std::remove(run.path.c_str());
   prefix_ += "again-";
@@ -104,7 +102,7 @@ void ForeignFile::read_once(ForeignPids& pids, const std::function<bool(std::uin
   EventOwner owner{facts_.kind(), *rank_,
                    !rank_is_given_ && facts_.kind() == ForeignKind::composer};
   SortedRuns runs(prefix_ + "run", RunFile::head_bytes);
-  EventLines lines(owner, pids, runs);
+  EventLines lines(owner, pids, runs, times_);
   FileFacts facts;
   DocumentScan scan;
   const auto take = [&facts](std::string_view key, std::string_view value) {
@@ -152,9 +150,21 @@ void ForeignFile::finish_report(EventLines& lines) {
   report_.ranks.assign(lines.ranks().begin(), lines.ranks().end());
   if (report_.ranks.empty()) report_.ranks.push_back(*rank_);
   // A file may have both its base and times since 1970; then those are meant.
-  const bool is_epoch = lines.shift_ns() >= least_epoch_ns;
+  must_read_again_ = !take_times(lines);
+  const bool is_epoch = lines.first_epoch_ns().has_value();
   report_.has_clock = is_epoch || facts_.base_ns().has_value();
   base_ns_ = lines.shift_ns() + (is_epoch ? 0 : facts_.base_ns().value_or(0));
+}
+
+bool ForeignFile::take_times(const EventLines& lines) {
+  if (times_ || !lines.first_epoch_ns() || !lines.first_relative_ns()) return true;
+  // Without a base they begin where those do that count from 1970.
+  const std::int64_t first = *lines.first_epoch_ns();
+  const std::int64_t base = facts_.base_ns().value_or(0);
+  const bool has_base = base >= EventTimes::epoch_ns;
+  times_ = EventTimes{EventLines::shift_before(first),
+                      has_base ? base : first - *lines.first_relative_ns()};
+  return false;
 }
 
 std::int64_t ForeignFile::first_relative_ns() const {

@@ -45,6 +45,8 @@ class ForeignFile {
  private:
   void read_once(ForeignPids& pids, const std::function<bool(std::uint64_t)>& on_bytes);
   void take_rank(const FileFacts& facts);
+  // False: they were not what the lines have been written for.
+  bool take_times(const EventLines& lines);
   void finish_report(EventLines& lines);
   [[nodiscard]] std::int64_t first_relative_ns() const;
   [[nodiscard]] std::string distributed_info_json() const;
@@ -55,6 +57,7 @@ class ForeignFile {
   std::string prefix_;
   std::optional<std::int64_t> rank_;
   bool rank_is_given_ = false;
+  bool must_read_again_ = false;
   FileFacts facts_;
   std::string content_;
   ImportedFile report_;
@@ -62,6 +65,7 @@ class ForeignFile {
   std::vector<SortedRuns::Run> runs_;
   std::vector<std::string> metadata_lines_;
   std::map<std::string, std::string> described_;
+  std::optional<EventTimes> times_;  // where the first event cannot decide on them
   std::int64_t base_ns_ = 0;
 };
 

@@ -128,6 +128,22 @@ TEST_F(ImportTest, TakesNoPidForARankThatNoneCanBe) {
   EXPECT_EQ(reports[0].ranks, std::vector<std::int64_t>{3});
 }
 
+// One event with a small time, first or not, does not make the others relative.
+TEST_F(ImportTest, TakesEachTimeForWhatItIs) {
+  const std::int64_t us = 1'700'000'000'000'000;
+  const std::vector<std::int64_t> without = {us * 1000, us * 1000, (us + 7) * 1000};
+  const std::vector<std::int64_t> with = {us * 1000, (us + 1) * 1000, (us + 7) * 1000};
+  const std::string members = R"({"baseTimeNanoseconds": 1700000000000000000, "traceEvents": [)";
+  for (const std::string& events : {event(1) + "," + event(us) + "," + event(us + 7),
+                                    event(us) + "," + event(us + 7) + "," + event(1)}) {
+    EXPECT_TRUE(import({file("rank0.json", "[" + events + "]")})[0].has_clock);
+    EXPECT_EQ(read_.times_ns, without) << events;
+    import({file("rank0.json", members + events + "]}")});
+    EXPECT_EQ(read_.times_ns, with) << events;
+    EXPECT_EQ(merged_.events, 3U);
+  }
+}
+
 TEST_F(ImportTest, CountsEachEventThatIsLost) {
   const auto reports =
       import({file("rank0.json", "[" + event(1) + R"(,{"ph":"X"},{"ph":"X","ts":"?"},4,{},)" +
