@@ -152,6 +152,10 @@ TEST_F(DocumentScanTest, GivesUpHostileText) {
     EXPECT_NE(found.problem, "") << start;
   }
   EXPECT_NE(scan_text(broken + "@").problem, "");
+  // Each object is broken far behind its beginning.
+  std::string far = broken + "1";
+  for (std::size_t i = 0; i < broken.size() / 5; ++i) far += "}@";
+  EXPECT_NE(scan_text(far).problem.find("the rest was left out"), std::string::npos);
 }
 
 TEST_F(DocumentScanTest, BoundsEventsAndMembers) {
