@@ -1,7 +1,5 @@
 #include "agent/drain/run_index.hpp"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <ctime>
 
