@@ -39,6 +39,9 @@ std::string name_in_folder(const ring::Ring& ring, const std::string& path) {
   return path.starts_with(folder) ? path.substr(folder.size()) : path;
 }
 
+// Short enough to need no memory itself. The trace file is whole all the same.
+std::string out_of_memory() { return "index: ENOMEM"; }
+
 std::string add(const ring::Ring& ring, const trace::JsonObject& entry, bool recovered = false) {
   // What a dead run left never replaces the index of one that came after it.
   const bool may_replace = ring.header().identity.overwrite_files != 0 && !recovered;
@@ -53,7 +56,7 @@ std::uint64_t now_ns() { return event::clock_ns(CLOCK_REALTIME); }
 }  // namespace
 
 std::string index_saved(const ring::Ring& ring, const ring::Window& window,
-                        const RankFileReport& file, bool recovered) {
+                        const RankFileReport& file, bool recovered) try {
   const config::NameVariables counts = window_variables(ring, window);
   const event::TickConverter clock = clock_of(ring);
   const auto time_of = [&](const std::atomic<std::uint64_t>& ticks) {
@@ -75,18 +78,24 @@ std::string index_saved(const ring::Ring& ring, const ring::Window& window,
   if (file.bytes != 0) entry.add("events", file.events).add("bytes", file.bytes);
   entry.add("recovered", recovered).add("time_ns", now_ns());
   return add(ring, entry, recovered);
+} catch (...) {
+  return out_of_memory();
 }
 
 std::string index_merged(const ring::Ring& ring, const std::string& node_file,
-                         std::uint64_t events) {
+                         std::uint64_t events) try {
   trace::JsonObject entry;
   entry.add("merged", name_in_folder(ring, node_file)).add("events", events);
   return add(ring, entry.add("time_ns", now_ns()));
+} catch (...) {
+  return out_of_memory();
 }
 
-std::string index_removed(const ring::Ring& ring, const std::string& file) {
+std::string index_removed(const ring::Ring& ring, const std::string& file) try {
   trace::JsonObject entry;
   return add(ring, entry.add("removed", name_in_folder(ring, file)).add("time_ns", now_ns()));
+} catch (...) {
+  return out_of_memory();
 }
 
 void remove_half_made_index(const ring::Ring& ring) {

@@ -10,7 +10,8 @@
 
 namespace traceagent::drain {
 
-// One line of problem, or empty, each. A file without bytes is one whose size is not known.
+// One line of problem, or empty, each; they throw nothing. A file without bytes is one whose size
+// is not known.
 std::string index_saved(const ring::Ring& ring, const ring::Window& window,
                         const RankFileReport& file, bool recovered);
 std::string index_merged(const ring::Ring& ring, const std::string& node_file,
