@@ -213,9 +213,6 @@ void WindowWriter::write_file(ring::Window& window, std::uint64_t refused_before
       say_detail(report.problem);
     }
   } else {
-    if (!report.index_problem.empty() && is_spokesman(agent_, "index")) {
-      say_problem(report.index_problem);
-    }
     window.file_name = agent_.ring.ring.add_name(report.path);
     lists_all_ = ring::note_written_file(agent_.ring.path, report.path) && lists_all_;
     std::erase(agent_.written_files, report.path);
@@ -224,6 +221,10 @@ void WindowWriter::write_file(ring::Window& window, std::uint64_t refused_before
     ++files_;
     events_ += report.events;
     if (governor_ != nullptr) governor_->note_written(report.bytes);
+    // After all that the merge needs: from here on memory may run out.
+    if (!report.index_problem.empty() && is_spokesman(agent_, "index")) {
+      say_problem(report.index_problem);
+    }
     after_rank_file(agent_, window, report);
   }
 }
