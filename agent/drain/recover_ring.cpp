@@ -9,6 +9,7 @@
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/recover_window.hpp"
 #include "agent/drain/run_index.hpp"
+#include "agent/drain/upload_queue.hpp"
 #include "agent/drain/written_window.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "agent/ring/written_files.hpp"
@@ -57,26 +58,33 @@ std::vector<std::string> possible_names(const ring::Ring& ring, const ring::Wind
   return names;
 }
 
-// Its events and size are not known here: the file says both itself.
-void note_unlisted(const ring::Ring& ring, const ring::Window& window, const std::string& path,
-                   const std::string& file) {
+// Its events and size are not known here: the file says both itself. What is in the list is queued
+// for upload; this one may be or not. Returns what went wrong, or "".
+std::string note_unlisted(const ring::Ring& ring, const ring::Window& window,
+                          const std::string& path, const std::string& file) {
   RankFileReport report;
   report.path = file;
   if (!is_indexed(ring, file)) index_saved(ring, window, report, false);
+  std::string problem = queue_rank_file(ring, window, file);
   ring::note_written_file(path, file);
+  return problem;
 }
 
 // A ring that is recovered twice (kept, or merged again) has its files in its list. Who was killed
 // between a file's last byte and that note, its owner or an earlier recovery, left a file that says
 // itself whose it is.
-void skip_written_windows(const ring::Ring& ring, const std::string& path) {
+void skip_written_windows(const ring::Ring& ring, const std::string& path,
+                          std::vector<std::string>& notes) {
   const std::vector<std::string> listed = ring::written_files(path);
   for (ring::Window& window : ring.header().windows) {
     if (!is_unwritten(window)) continue;
     for (const std::string& file : possible_names(ring, window)) {
       const bool is_listed = std::find(listed.begin(), listed.end(), file) != listed.end();
       if (!is_listed && !holds_window(file, ring, window)) continue;
-      if (!is_listed) note_unlisted(ring, window, path, file);
+      if (!is_listed) {
+        const std::string problem = note_unlisted(ring, window, path, file);
+        if (!problem.empty()) notes.push_back(problem);
+      }
       window.state.store(ring::WindowState::written, std::memory_order_relaxed);
       break;
     }
@@ -98,7 +106,7 @@ void remove_half_written_files(const ring::Ring& ring) {
 
 void recover(const ring::Ring& ring, const std::string& path, Recovered& recovered) {
   remove_half_written_files(ring);
-  skip_written_windows(ring, path);
+  skip_written_windows(ring, path, recovered.notes);
   recovered.rank = ring.header().identity.rank;
   recovered.lost = lost_in_open_windows(ring);
   const std::uint64_t most_bytes = ring.header().file_bytes * most_bytes_per_ring_byte;

@@ -111,12 +111,19 @@ void remove_oldest(Agent& agent, bool may_wait) {
 
 }  // namespace
 
-void after_rank_file(Agent& agent, const ring::Window& window,
-                     const drain::RankFileReport& report) {
+void queue_rank_file(Agent& agent, const ring::Window& window,
+                     const drain::RankFileReport& report) noexcept try {
+  if (!agent.options.output_remote) return;
+  say_once(agent, drain::queue_rank_file(agent.ring.ring, window, report.path));
+} catch (...) {
+  say_problem(
+      "out of memory: output.remote: a file is not queued: traceagent upload FILE --to PLACE");
+}
+
+void after_rank_file(Agent& agent, const drain::RankFileReport& report) {
   const bool keeps_all = agent.options.output_keep < 0;
   if (!keeps_all) keep_newest(agent, report);
   if (agent.options.output_remote) {
-    say_once(agent, drain::queue_rank_file(agent.ring.ring, window, report.path));
     start_uploader(agent);
     if (!keeps_all) forget_uploaded(agent);
   } else if (!keeps_all) {

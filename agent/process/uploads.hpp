@@ -12,9 +12,14 @@ namespace traceagent::process {
 
 struct Agent;
 
-// A rank file is written. Queues it and starts the uploader where none is at work; without
-// output.remote it removes what output.keep does not keep.
-void after_rank_file(Agent& agent, const ring::Window& window, const drain::RankFileReport& report);
+// A rank file is written. Before it is noted in the ring's list: what recovery finds there it does
+// not queue. Memory that runs out costs the upload alone.
+void queue_rank_file(Agent& agent, const ring::Window& window,
+                     const drain::RankFileReport& report) noexcept;
+
+// It is queued and noted. Starts the uploader where none is at work; without output.remote it
+// removes what output.keep does not keep.
+void after_rank_file(Agent& agent, const drain::RankFileReport& report);
 
 // No more will be written: what could not be removed while others merged goes now.
 void after_last_rank_file(Agent& agent);

@@ -214,6 +214,7 @@ void WindowWriter::write_file(ring::Window& window, std::uint64_t refused_before
     }
   } else {
     window.file_name = agent_.ring.ring.add_name(report.path);
+    queue_rank_file(agent_, window, report);
     lists_all_ = ring::note_written_file(agent_.ring.path, report.path) && lists_all_;
     std::erase(agent_.written_files, report.path);
     agent_.written_files.push_back(report.path);
@@ -225,7 +226,7 @@ void WindowWriter::write_file(ring::Window& window, std::uint64_t refused_before
     if (!report.index_problem.empty() && is_spokesman(agent_, "index")) {
       say_problem(report.index_problem);
     }
-    after_rank_file(agent_, window, report);
+    after_rank_file(agent_, report);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "tests/faults/patched_object.hpp"
@@ -73,8 +74,8 @@ const Any reals[] = {
 struct Object {
   const char* base;
 };
-constexpr const char* objects[] = {"libtraceagent.so", "traceagent"};
-Object patched[2];
+constexpr const char* objects[] = {"libtraceagent.so", "traceagent", "traceagent-upload"};
+Object patched[std::size(objects)];
 PlaceTable* table = nullptr;
 Rules rules;
 
@@ -214,7 +215,8 @@ void* replacement(const char* name) noexcept {
 [[gnu::constructor]] void load() noexcept {
   rules = read_rules(std::getenv("FAULTS"));
   table = &map_table(std::getenv("FAULTS_PLACES"));
-  for (std::size_t i = 0; i < 2; ++i) patched[i].base = patch_object(objects[i], replacement);
+  for (std::size_t i = 0; i < std::size(objects); ++i)
+    patched[i].base = patch_object(objects[i], replacement);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 """Kills what the agent and its tools do, again and again, and looks for every event that was published.
 
 usage: kill_test.py BUILD DEPS CASE... [--kills N] [--seed S]
-cases: calls, moments, threads, full, rank, all_ranks, older_run, merge_again, recover, merge; N kills each"""
+cases: calls, moments, threads, full, rank, all_ranks, older_run, merge_again, remote, recover, merge; N kills each"""
 
 import collections
 import os
@@ -21,6 +21,7 @@ from killed_job import WINDOWS, KilledJob, hit_in  # noqa: E402
 from places import ARGUMENTS, BUILD, LIBRARY, need  # noqa: E402
 from points import all_points, choose, rules_beyond  # noqa: E402
 from published import Comparison, device_work, dropped  # noqa: E402
+from remote import RemoteJob  # noqa: E402
 from trace_file import Trace  # noqa: E402
 
 
@@ -69,7 +70,7 @@ def recovered(table, job, what):
     check(table, job, what, again.code == 0 and "no ring of a dead process" in again.out, f"again: {again}")
     left = job.left_in_memory()
     check(table, job, what, left == [], f"left in memory: {left}")
-    hidden = [path.name for path in (job.path / "out").glob(".*")]
+    hidden = [path.name for path in (job.path / "out").glob(".*") if path.name != ".traceagent-upload"]
     check(table, job, what, hidden == [], f"half-written files are left: {hidden}")
     return first
 
@@ -338,6 +339,56 @@ def merge_again(table, count, chance):
     repeat(count, one)
 
 
+def remote(table, count, chance):
+    """With output.remote: a rank is killed, mostly where it queues its files, or the uploaders, or both."""
+    with KilledJob() as job:
+        job.start(faults=LIVE).end()
+        usual = read_places(job.path / "places0")
+    with RemoteJob() as job:
+        job.start(faults=LIVE).end()
+        places = job.path / "places0"
+        rules = rules_beyond(read_places(places), usual, from_the_end=False)
+        rules += [point.rule for point in choose(all_points(places), max(count, len(rules) // 2), chance)]
+
+    def one():
+        rule = chance.choice(rules) if chance.random() < 0.8 else ""
+        strikes_uploaders = not rule or chance.random() < 0.4
+        with RemoteJob(chance.choice((1, 1, 2)), keep=chance.choice((-1, -1, 0))) as job:
+            victim, kills = chance.randrange(job.ranks), 0
+            for number in range(job.ranks):
+                job.start(number, faults=rule if number == victim else "")
+            while strikes_uploaders and not all(process.is_over() for process in job.processes.values()):
+                time.sleep(chance.random() * 0.03)
+                kills += job.kill_uploaders()
+            ended = job.end()
+            killed = {number for number, process in enumerate(ended) if process.code == -signal.SIGKILL}
+            what = f"rank {victim} of {job.ranks} killed at {rule}, and {kills} uploaders, keep {job.keep}"
+            check(table, job, what, killed <= {victim}, f"{ended}")
+            check(table, job, what, not job.half_files(), f"half a file there: {job.half_files()}")
+            recovered(table, job, what)
+            if strikes_uploaders and (job.path / "out").exists():
+                kills += job.kill_uploaders()
+                kills += tool_killed(table, job, what, ["upload", "--resume", "out"], 6, chance)
+                check(table, job, what, not job.half_files(), f"half a file there: {job.half_files()}")
+            uploaded(table, job, what, killed, kills + len(killed))
+            return kills + len(killed)
+
+    repeat(count, one)
+
+
+def uploaded(table, job, what, killed, kills):
+    """All that the remote has is whole, and holds all events; nothing waits any more."""
+    last = job.tool("upload", "--resume", "out") if (job.path / "out").exists() else None
+    check(table, job, what, last is None or (last.code == 0 and last.err == ""), f"upload: {last}")
+    left = list(job.not_arrived())
+    check(table, job, what, not left, f"{left}")
+    files = sorted(job.there.glob("ep*.json"))
+    merged = job.tool("merge", *files, "-o", "all.json") if files else None
+    check(table, job, what, not files or (merged.code == 0 and merged.err == ""), f"merge: {merged}")
+    sums = compared(table, job, what, "all.json", killed, 1, False)
+    table.add("with output.remote", kills=kills, **sums)
+
+
 def tool_killed(table, job, what, words, count, chance):
     """The tool is killed so often, each time at another call, then let do its work. Its kills."""
     kills, call = 0, 0
@@ -385,8 +436,8 @@ def merge(table, count, chance):
     repeat(count, one)
 
 
-CASES = {case.__name__: case for case in (calls, moments, threads, full, rank, all_ranks, older_run, merge_again, recover,
-                                      merge)}
+CASES = {case.__name__: case for case in (calls, moments, threads, full, rank, all_ranks, older_run, merge_again, remote,
+                                      recover, merge)}
 
 
 def main():

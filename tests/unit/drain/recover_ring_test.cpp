@@ -1,0 +1,49 @@
+#include "agent/drain/recover_ring.hpp"
+
+#include <gtest/gtest.h>
+
+#include "agent/drain/rank_file.hpp"
+#include "agent/drain/upload_queue.hpp"
+#include "tests/unit/drain/crafted_ring.hpp"
+#include "tests/unit/trace/scratch_folder.hpp"
+
+namespace traceagent::drain {
+namespace {
+
+// The ring of a process that was killed.
+std::string save(const CraftedRing& crafted, const std::string& path) {
+  ring::Header& header = crafted.ring().header();
+  header.ready = 1;
+  header.identity.checksum = ring::identity_checksum(crafted.ring());
+  trace::write_whole(path, {reinterpret_cast<const char*>(&header), header.file_bytes});
+  return path;
+}
+
+std::size_t queued_in(const std::string& journal) {
+  const std::string text = trace::read_whole(journal);
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = text.find("{\"queue\":", at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
+// Killed when the file had its name, before it was queued or noted: it was never uploaded.
+TEST(RecoverRing, QueuesAFileThatItsOwnerDidNotNote) {
+  trace::ScratchFolder scratch;
+  CraftedRing crafted(scratch / "out");
+  crafted.ring().header().identity.options_json =
+      crafted.ring().add_name(R"({"output.remote":"/there/","merge.mode":"off"})");
+  crafted.add(crafted.chunk_of(100, "main"), api::Function::cudaLaunchKernel, event::Layout::launch,
+              2000, 2050);
+  const ring::Window& window = crafted.window(1500, 3000, 0, 1);
+  ASSERT_EQ(write_rank_file(crafted.ring(), window, {}).problem, "");
+  const std::string path = save(crafted, scratch / "rank3.ring");
+
+  const Recovered first = recover_ring(path);
+  EXPECT_TRUE(first.files.empty() && first.problems.empty() && first.notes.empty());
+  EXPECT_EQ(queued_in(upload_journal(crafted.ring())), 1u);
+  recover_ring(path);
+  EXPECT_EQ(queued_in(upload_journal(crafted.ring())), 1u) << "what is noted is queued";
+}
+
+}  // namespace
+}  // namespace traceagent::drain
