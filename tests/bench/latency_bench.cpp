@@ -1,5 +1,7 @@
 // How long the longest calls take: each call of a recorded launch timed by itself, while the drain
-// thread writes the window before to a file, beside the same call of a library that does nothing.
+// thread writes the window before to a file, beside the same call of a library that does nothing,
+// and beside one that does nothing for about as long: whatever interrupts this machine meets a
+// longer call more often, and at 1,000 interrupts a second one call of 100 ns in 10,000.
 // The job is pinned to all CPUs but the first, the drain thread to the first.
 //
 //   latency_bench [CALLS_PER_THREAD]
@@ -37,6 +39,15 @@ using Ticks = std::vector<std::uint32_t>;
 
 void plain() { plainLaunchKernel(&kernel_stub, {64}, {256}, nullptr, 0, nullptr); }
 void hooked() { cudaLaunchKernel(&kernel_stub, {64}, {256}, nullptr, 0, nullptr); }
+
+std::uint64_t ticks_to_wait = 0;
+
+void waiting() {
+  const std::uint64_t begin = event::read_ticks();
+  plain();
+  while (event::read_ticks() - begin < ticks_to_wait) {
+  }
+}
 
 void pin(pid_t thread, bool to_first) {
   cpu_set_t cpus;
@@ -141,6 +152,9 @@ void run(std::size_t calls) {
     Ticks without = measure(plain, setting, count), with = measure(hooked, setting, count);
     print("plain", setting, without, ns_per_tick);
     print("recorded", setting, with, ns_per_tick);
+    ticks_to_wait = with[with.size() / 2];
+    Ticks as_long = measure(waiting, setting, count);
+    print("as long", setting, as_long, ns_per_tick);
     if (dropped() != dropped_before) std::printf("the ring was full: fewer calls are needed\n");
   }
 }
