@@ -31,13 +31,14 @@ struct RecoverArguments {
   bool wait = false;
   bool list = false;
   bool discard = false;
+  bool any_size = false;
   std::optional<std::string> older_than;
   std::string log;
 };
 
 // Prints what came of it. True when nothing is wrong with it.
-bool recover_one(const std::string& path) {
-  const drain::Recovered recovered = drain::recover_ring(path);
+bool recover_one(const std::string& path, bool any_size) {
+  const drain::Recovered recovered = drain::recover_ring(path, any_size);
   for (const drain::RecoveredFile& file : recovered.files) {
     std::cout << file.path << ": rank " << recovered.rank << ", " << in_words(file.events, "event")
               << " recovered\n";
@@ -99,7 +100,7 @@ bool recover_run(const std::vector<std::string>& rings, const RecoverArguments& 
   std::vector<std::string> done;
   std::set<std::string> folders;
   for (const std::string& path : rings) {
-    const bool is_good = recover_one(path);
+    const bool is_good = recover_one(path, arguments.any_size);
     if (is_good) done.push_back(path);
     ok = is_good && ok;
     // Also what it wrote itself: its run may have ended with nobody left to merge.
@@ -210,6 +211,9 @@ void add_recover_command(CLI::App& app, int& exit_code) {
       "--wait", arguments->wait, "Wait until no process of the run, a folder of rings, lives");
   command->add_option("--log", arguments->log, "Add what is said to this file")->needs(wait);
   command->add_flag("--all", arguments->all, "Of all dead runs, where none is named");
+  command->add_flag("--any-size", arguments->any_size,
+                    "Also what takes more than 64 times the memory of its ring: long names in a "
+                    "small ring, or a damaged one");
   CLI::Option* const list = command->add_flag("--list", arguments->list,
                                               "Show the runs of dead jobs, and recover nothing");
   CLI::Option* const discard = command->add_flag(

@@ -104,12 +104,13 @@ void remove_half_written_files(const ring::Ring& ring) {
   }
 }
 
-void recover(const ring::Ring& ring, const std::string& path, Recovered& recovered) {
+void recover(const ring::Ring& ring, const std::string& path, bool any_size, Recovered& recovered) {
   remove_half_written_files(ring);
   skip_written_windows(ring, path, recovered.notes);
   recovered.rank = ring.header().identity.rank;
   recovered.lost = lost_in_open_windows(ring);
-  const std::uint64_t most_bytes = ring.header().file_bytes * most_bytes_per_ring_byte;
+  const std::uint64_t most_bytes =
+      any_size ? UINT64_MAX : ring.header().file_bytes * most_bytes_per_ring_byte;
   for (const RankFileReport& report : recover_windows(ring, most_bytes)) {
     if (!report.problem.empty()) {
       recovered.problems.push_back(report.problem);
@@ -133,7 +134,7 @@ std::uint64_t Recovered::events() const noexcept {
   return sum;
 }
 
-Recovered recover_ring(const std::string& ring_path) {
+Recovered recover_ring(const std::string& ring_path, bool any_size) {
   Recovered recovered;
   if (is_of_another_user(ring_path)) {
     recovered.problems.push_back("ring: " + ring_path +
@@ -164,7 +165,7 @@ Recovered recover_ring(const std::string& ring_path) {
     recovered.problems.push_back("ring: " + ring_path +
                                  ": its identity does not add up: the file is damaged");
   } else {
-    recover(opened.ring, ring_path, recovered);
+    recover(opened.ring, ring_path, any_size, recovered);
   }
   ring::close_ring(opened);
   return recovered;

@@ -23,7 +23,8 @@ struct Recovered {
 };
 
 // Writes rank files of all windows of the ring that have none yet. Refuses a ring whose owner
-// lives, and one of another layout version (both versions named). Bounded for any bytes.
-Recovered recover_ring(const std::string& ring_path);
+// lives, and one of another layout version (both versions named). Bounded for any bytes, unless
+// `any_size`: what a damaged ring would be written as is bounded by nothing but the disk.
+Recovered recover_ring(const std::string& ring_path, bool any_size = false);
 
 }  // namespace traceagent::drain

@@ -52,9 +52,10 @@ std::vector<RankFileReport> recover_windows(const ring::Ring& ring, std::uint64_
     RankFileReport report = write_rank_file(ring, window, options);
     most_bytes -= std::min(most_bytes, report.bytes);
     if (report.is_too_large) {
-      report.problem = "trace: " + report.path + ": not recovered: it would take more than " +
-                       std::to_string(most_bytes_per_ring_byte) +
-                       " times the memory of its ring: the ring is damaged";
+      report.problem =
+          "trace: " + report.path + ": not recovered: it would take more than " +
+          std::to_string(most_bytes_per_ring_byte) +
+          " times the memory of its ring, which may be damaged: traceagent recover --any-size";
     }
     if (report.problem.empty()) report.upload_problem = queue_rank_file(ring, window, report.path);
     reports.push_back(std::move(report));

@@ -13,10 +13,10 @@
 #include "agent/process/agent.hpp"
 #include "agent/process/governor.hpp"
 #include "agent/process/included_traces.hpp"
-#include "agent/process/newcomers.hpp"
 #include "agent/process/node_view.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/process/older_run.hpp"
+#include "agent/process/spared.hpp"
 #include "agent/process/uploads.hpp"
 #include "agent/ring/written_files.hpp"
 #include "agent/trace/merge.hpp"
@@ -87,6 +87,7 @@ struct Inputs {
   std::vector<std::int64_t> unfinished;  // alive still, or dead with nothing to recover
   bool may_lack_files = false;           // somebody's list is not whole
   bool lost_all = false;                 // all of this process's own are gone
+  std::vector<std::int64_t> kept;        // dead, and their rings hold what could not be written
 };
 
 void add_files(Inputs& inputs, std::int64_t rank, std::vector<std::string> files) {
@@ -98,16 +99,26 @@ void add_files(Inputs& inputs, std::int64_t rank, std::vector<std::string> files
   }
 }
 
-void recover(const Peer& peer) {
+// False where its ring holds what could not be written, and has to stay.
+bool recover(Agent& agent, const Peer& peer) {
+  std::vector<std::string>& kept = agent.kept_rings;
+  if (std::find(kept.begin(), kept.end(), peer.ring_path) != kept.end()) return false;
   const drain::Recovered recovered = drain::recover_ring(peer.ring_path);
   for (const std::string& problem : recovered.problems) say_problem(problem);
   for (const std::string& note : recovered.notes) say_problem(note);
   say_result("rank " + std::to_string(peer.rank) + " died: recovered " +
              std::to_string(recovered.events()) + " of its events from memory");
+  if (recovered.problems.empty()) return true;
+  kept.push_back(peer.ring_path);
+  say_problem("rank " + std::to_string(peer.rank) +
+              ": what could not be written stays in memory: traceagent recover " + peer.ring_path);
+  return false;
 }
 
+bool died_unwritten(const Peer& peer) noexcept { return !peer.finished && !peer.alive; }
+
 // Call with the rank files held.
-Inputs gather(const Agent& agent, const NodeView& node) {
+Inputs gather(Agent& agent, const NodeView& node) {
   Inputs inputs;
   const auto add = [&](std::int64_t rank, std::vector<std::string> files) {
     forget_removed(agent, files);
@@ -119,7 +130,7 @@ Inputs gather(const Agent& agent, const NodeView& node) {
   inputs.lost_all = !agent.written_files.empty() && inputs.files.empty();
   add(agent.identity.rank, agent.workers_files);
   for (const Peer& peer : node.peers) {
-    if (!peer.finished && !peer.alive) recover(peer);
+    if (died_unwritten(peer) && !recover(agent, peer)) inputs.kept.push_back(peer.rank);
     if (!peer.finished && peer.alive) inputs.unfinished.push_back(peer.rank);
     bool is_whole = true;
     add(peer.rank, ring::written_files(peer.ring_path, &is_whole));
@@ -137,7 +148,7 @@ void clean_up(const Agent& agent, const NodeView& node) {
   if (!node.problem.empty()) return;
   std::vector<std::string> rings{agent.ring.path};
   for (const Peer& peer : node.peers) rings.push_back(peer.ring_path);
-  const Newcomers spared(agent.run_folder, std::move(rings), agent.pid);
+  const Spared spared(agent.run_folder, std::move(rings), agent.kept_rings, agent.pid);
   const std::string problem = remove_run_folder(agent.run_folder, &spared);
   if (!problem.empty()) say_problem(problem);
 }
@@ -251,6 +262,10 @@ void merge(Agent& agent, Inputs& inputs, RankFilesHeld& held) {
   for (const std::int64_t rank : inputs.unfinished) {
     options.unfinished.push_back({"rank " + std::to_string(rank), "still runs"});
   }
+  for (const std::int64_t rank : inputs.kept) {
+    options.unfinished.push_back(
+        {"rank " + std::to_string(rank), "was killed: traceagent recover"});
+  }
   options.mix_runs = true;  // they were chosen by their run, and nobody is there to be asked
   const trace::MergeReport report = trace::merge(inputs.files, node.path, options);
   const bool is_told = say_bad_inputs(report);
@@ -264,19 +279,9 @@ void merge(Agent& agent, Inputs& inputs, RankFilesHeld& held) {
   say_result(summary(report, node.path));
   say_missing(inputs, report.missing_ranks, node.path);
   include_traces(agent, node.path);
-  if (inputs.unfinished.empty() && !is_told) {
+  if (inputs.unfinished.empty() && inputs.kept.empty() && !is_told) {
     after_node_file(agent, node.path, inputs.files, held);
   }
-}
-
-// A rank that the merge did not wait for ends: the last of those merges all again.
-void merge_again(Agent& agent) {
-  const NodeView node = look_at_node(agent);
-  if (!node.all_gone() || !be_first(agent.run_folder, second_merge_topic)) return;
-  RankFilesHeld held(agent);
-  Inputs inputs = gather(agent, node);
-  merge(agent, inputs, held);
-  clean_up(agent, node);
 }
 
 // A rank that began, and has perhaps ended, while the others' files were merged.
@@ -287,14 +292,44 @@ bool has_peer_not_in(const NodeView& before, const NodeView& now) {
   });
 }
 
+// A rank that the merge did not wait for ends: the last of those merges all again. So it does, once
+// more each time, for who began and ended meanwhile: that one found the merge taken. Each says
+// `finished` before it looks for the notes, and here they are removed before the rings are looked
+// at: one of the two sees the other.
+void merge_again(Agent& agent) {
+  NodeView node = look_at_node(agent);
+  while (node.all_gone() && be_first(agent.run_folder, second_merge_topic)) {
+    RankFilesHeld held(agent);
+    Inputs inputs = gather(agent, node);
+    merge(agent, inputs, held);
+    clean_up(agent, node);
+    NodeView now = look_at_node(agent);
+    if (!has_peer_not_in(node, now)) return;
+    node = std::move(now);
+    if (node.all_gone()) be_first(agent.run_folder, left_out_topic);
+  }
+}
+
 void merge_first(Agent& agent, const NodeView& node) {
   RankFilesHeld held(agent);
   Inputs inputs = gather(agent, node);
   merge(agent, inputs, held);
-  const bool is_whole = inputs.unfinished.empty() && !has_peer_not_in(node, look_at_node(agent));
-  if (is_whole) return clean_up(agent, node);
+  NodeView now = look_at_node(agent);
+  if (inputs.unfinished.empty() && !has_peer_not_in(node, now)) {
+    clean_up(agent, node);
+    now = look_at_node(agent);
+    if (!has_peer_not_in(node, now) || !now.all_gone()) return;
+  }
   be_first(agent.run_folder, left_out_topic);
   merge_again(agent);  // it may have ended just before it could see that note
+}
+
+// The merge is made elsewhere, of the files that are in the output folder by then.
+void leave(Agent& agent, const NodeView& node) {
+  for (const Peer& peer : node.peers) {
+    if (died_unwritten(peer)) recover(agent, peer);
+  }
+  clean_up(agent, node);
 }
 
 void say_own_files(const Agent& agent) {
@@ -317,7 +352,7 @@ void finish_node(Agent& agent) {
   const Part part = own_part(agent, node);
   if (part == Part::merge_again) return merge_again(agent);
   if (part == Part::none || !be_first(agent.run_folder, merge_topic)) return;
-  if (part == Part::leave) return clean_up(agent, node);
+  if (part == Part::leave) return leave(agent, node);
   merge_first(agent, node);
 }
 

@@ -12,9 +12,9 @@
 #include <memory>
 #include <string_view>
 
-#include "agent/process/newcomers.hpp"
 #include "agent/process/note_file.hpp"
 #include "agent/process/older_run.hpp"
+#include "agent/process/spared.hpp"
 #include "agent/ring/owner.hpp"
 
 namespace traceagent::process {
@@ -219,12 +219,12 @@ bool has_no_ring(const RunFolder& folder) noexcept {
   return error == 0 && !has_ring;
 }
 
-std::string remove_run_folder(const RunFolder& folder, const Newcomers* spared) {
+std::string remove_run_folder(const RunFolder& folder, const Spared* spared) {
   if (folder.path.empty()) return {};
   int error = 0;
   const int unread =
       for_each_name(folder.path.c_str(), [&](int entries, const char* name) noexcept {
-        if (spared != nullptr && spared->have(name)) return;
+        if (spared != nullptr && spared->has(name)) return;
         const bool is_gone = unlinkat(entries, name, 0) == 0 || errno == ENOENT;
         if (!is_gone && error == 0) error = errno;
       });

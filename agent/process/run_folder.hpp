@@ -49,10 +49,10 @@ inline constexpr const char* second_merge_topic = "merge-2";  // taken by the la
 // False too where that cannot be seen.
 bool has_no_ring(const RunFolder& folder) noexcept;
 
-class Newcomers;
+class Spared;
 
 // Removes the run's files and folder, but what is `spared`'s. Returns one line where something else
 // stays, else nothing; takes no memory unless there is such a line, or something spared.
-std::string remove_run_folder(const RunFolder& folder, const Newcomers* spared = nullptr);
+std::string remove_run_folder(const RunFolder& folder, const Spared* spared = nullptr);
 
 }  // namespace traceagent::process

@@ -148,6 +148,10 @@ long act(const Rule& rule, std::size_t function, const Arguments& with) noexcept
   switch (rule.action) {
     case Action::kill:
       die();
+    case Action::stop:
+      // To this thread: who sends it to the process may go on for a while.
+      syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), SIGSTOP);
+      return call_real(function, with);
     case Action::kill_half:
       static_cast<void>(do_half(function, with));
       die();

@@ -43,6 +43,7 @@ constexpr ActionName actions[] = {
     {"interrupted", Action::interrupt},
     {"short", Action::cut},
     {"end", Action::end},
+    {"stop", Action::stop},
     {"kill", Action::kill},
     {"kill_after", Action::kill_after},
     {"kill_half", Action::kill_half},

@@ -6,7 +6,17 @@
 
 namespace traceagent::faults {
 
-enum class Action : std::uint8_t { none, fail, interrupt, cut, end, kill, kill_after, kill_half };
+enum class Action : std::uint8_t {
+  none,
+  fail,
+  interrupt,
+  cut,
+  end,
+  stop,
+  kill,
+  kill_after,
+  kill_half
+};
 
 struct Rule {
   std::size_t function = 0;  // index in faults.def; any_function

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "agent/process/newcomers.hpp"
+#include "agent/process/spared.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
 
 namespace traceagent::process {
@@ -179,7 +179,7 @@ TEST_F(RunFolderTest, WhoBeginsWhileItIsTakenAwayIsSpared) {
   trace::write_whole(ring, "");
   trace::write_whole(list, "out.json");
 
-  const Newcomers newcomers(folder, {own, peer}, getpid());
+  const Spared newcomers(folder, {own, peer}, {}, getpid());
   EXPECT_EQ(remove_run_folder(folder, &newcomers), "");
   for (const std::string& path : {ring, list, folder.path + "/claim-rank3"}) {
     EXPECT_TRUE(fs::exists(path)) << path;
@@ -188,7 +188,7 @@ TEST_F(RunFolderTest, WhoBeginsWhileItIsTakenAwayIsSpared) {
   EXPECT_EQ(claim_rank(folder, 0, getpid()), 0);
 
   // Once its ring is known, it goes with the others.
-  const Newcomers none(folder, {own, ring}, getpid());
+  const Spared none(folder, {own, ring}, {}, getpid());
   EXPECT_EQ(remove_run_folder(folder, &none), "");
   EXPECT_FALSE(fs::exists(folder.path));
 }
