@@ -56,15 +56,15 @@ def run_bounded(command, variables, folder):
         return Ended(code, out.read().decode(errors="replace"), err.read().decode(errors="replace"), wall_s)
 
 
-def processes_with(word):
-    """Whose command line names it: a keeper is in a session of its own."""
+def processes_with(*places):
+    """Whose command line names one: a keeper is in a session of its own."""
     found = []
     for folder in pathlib.Path("/proc").iterdir():
         try:
             words = (folder / "cmdline").read_bytes() if folder.name.isdigit() else b""
         except OSError:
             continue
-        if str(word).encode() in words:
+        if any(str(place).encode() in words for place in places):
             found.append(int(folder.name))
     return found
 
@@ -100,9 +100,9 @@ class Place:
         return run_bounded(command, self.variables(preload, faults, **more), self.path)
 
     def end_keepers(self, patience_s):
-        """Whether they ended by themselves."""
+        """Keepers and uploaders: whether they ended by themselves."""
         deadline = time.monotonic() + patience_s
-        while (left := processes_with(self.rings)) and time.monotonic() < deadline:
+        while (left := processes_with(self.rings, self.path)) and time.monotonic() < deadline:
             time.sleep(0.05)
         for pid in left:
             try:
@@ -126,7 +126,9 @@ class Traces:
     def __init__(self, files):
         self.broken, self.contents = {}, {}
         for name, data in files.items():
-            if not name.startswith("out/") and "/traces/" not in name or name.endswith(".log"):
+            if not name.startswith(("out/", "there/")) and "/traces/" not in name or name.endswith(".log"):
+                continue
+            if "/.traceagent-upload/" in name:
                 continue
             shown = re.sub(r"-pid\d+", "-pid", name)
             try:

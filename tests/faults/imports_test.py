@@ -10,7 +10,7 @@ import sys
 import context  # noqa: F401
 from fault_table import functions, pure_names
 from places import LIBRARY, need
-from scenarios import TOOL
+from scenarios import TOOL, UPLOADER
 
 
 def imports(path):
@@ -27,7 +27,7 @@ def system_calls():
 def main():
     known = {function.name for function in functions()} | pure_names() | {"syscall"}
     unknown = set()
-    for path in (LIBRARY, TOOL):
+    for path in (LIBRARY, TOOL, UPLOADER):
         need(path, path.name)
         found = imports(path)
         unknown |= {f"{path.name}: {name}: has no row in tests/faults/faults.def" for name in found - known}

@@ -23,7 +23,8 @@ import outcome
 from fault_job import FAULTS, Place, Traces
 from fault_places import Names, read_places
 from places import ARGUMENTS, BUILD, LIBRARY, need
-from scenarios import JOB, TOOL, scenarios
+from scenarios import JOB, TOOL, UPLOADER, scenarios
+from uploads import upload_problems, upload_the_rest
 
 WORKERS = 4  # they mostly sleep
 MEMORY = ("malloc", "calloc", "realloc", "aligned_alloc", "strdup")
@@ -72,11 +73,11 @@ def undisturbed(scenario):
     with Place() as place:
         ended = scenario.run(place)
         if scenario.keeps and not place.end_keepers(outcome.KEEPER_PATIENCE_S):
-            print(f"FAILED: {scenario.name} without faults: the keeper did not end")
+            print(f"FAILED: {scenario.name} without faults: what it started did not end")
             sys.exit(1)
         places = read_places(place.table)
         expected = outcome.Expected(bare, bare_files, place.files())
-        left = place.left_in_memory() if scenario.name not in ("merge", "merge to gzip", "check") else []
+        left = place.left_in_memory() if scenario.name not in ("merge", "merge to gzip", "upload", "check") else []
     wanted = (0, 1) if scenario.is_tool else (bare.code,)
     if ended.code not in wanted or (ended.problem_lines() and scenario.name == "job") or left:
         print(f"FAILED: {scenario.name} without faults: {ended.code} {ended.out} {ended.err} {left}")
@@ -90,12 +91,15 @@ def run_cell(cell, expected):
         ended = scenario.run(place, cell.rule())
         cell.was_reached = any(seen.hits for seen in read_places(place.table))
         if scenario.keeps and not place.end_keepers(outcome.KEEPER_PATIENCE_S):
-            cell.problems.append("the keeper did not end")
+            cell.problems.append("what it started did not end")
         left, recovered, left_then = place.left_in_memory(), None, []
         if left:
             recovered = place.run([TOOL, "recover", "--all"], preload=(), TRACEAGENT_RING_FOLDER=place.rings)
             left_then = place.left_in_memory()
         traces = Traces(place.files())
+        if scenario.uploads:
+            there = sorted(name for name in traces.contents if name.startswith("there/"))
+            resumed = upload_the_rest(place, UPLOADER)
         files = place.files()
     cell.lines = [re.sub(r"/\S*traceagent-faults-[^/ ]*", "", line) for line in ended.problem_lines()]
     if ended.code == "hangs" or ended.wall_s > outcome.PATIENCE_S:
@@ -109,6 +113,8 @@ def run_cell(cell, expected):
         cell.problems += outcome.line_problems(ended, scenario, is_memory)
         cell.problems += outcome.trace_problems(expected, ended, scenario, traces, cell.action)
         cell.problems += outcome.left_problems(ended, scenario, left, recovered, left_then)
+    if scenario.uploads:
+        cell.problems += upload_problems(ended, there, resumed, files, cell)
     return cell
 
 
@@ -148,7 +154,7 @@ def show(cells, names):
 
 
 def main():
-    for path in (LIBRARY, FAULTS, JOB, TOOL):
+    for path in (LIBRARY, FAULTS, JOB, TOOL, UPLOADER):
         need(path, path.name)
     words = list(ARGUMENTS)
     only = words.pop(words.index("--only") + 1) if "--only" in words else ""
@@ -166,7 +172,7 @@ def main():
             done += pool.map(lambda cell: run_again_if_bad(cell, expected), cells)
     if "--count" in options:
         return 0
-    show(done, {path: Names(path) for path in (LIBRARY, TOOL)})
+    show(done, {path: Names(path) for path in (LIBRARY, TOOL, UPLOADER)})
     bad = [cell for cell in done if cell.problems]
     for cell in bad:
         print(f"FAILED: {cell.scenario.name}: FAULTS={cell.rule()}: {'; '.join(cell.problems)}")

@@ -5,9 +5,11 @@ import re
 
 from fault_job import FAULTS
 from places import BUILD, LIBRARY
+from uploads import remote_options
 
 JOB = BUILD / "programs/small_job"
 TOOL = BUILD / "bin/traceagent"
+UPLOADER = BUILD / "bin/traceagent-upload"
 # Each synchronization begins a step: two windows of two steps.
 OPTIONS = {"TRACEAGENT_RUN_NAME": "job", "TRACEAGENT_OUTPUT_FOLDER": "out",
            "TRACEAGENT_STEP_MARK": "call:cudaDeviceSynchronize",
@@ -38,20 +40,23 @@ class Scenario:
     processes: int = 2  # that the agent is in
     has_file: bool = False  # of options
     keeps: bool = False  # a process that is to end after the job
+    uploads: bool = False  # into a folder
 
     @property
     def is_tool(self):
-        return self.object == TOOL
+        return self.object in (TOOL, UPLOADER)
 
     def run(self, place, faults=""):
         if self.has_file:
             (place.path / OPTIONS_FILE).write_text(OPTIONS_TEXT)
             return place.run(self.command, faults=faults, TRACEAGENT_CONFIG=OPTIONS_FILE)
         if not self.is_tool:
-            return place.run(self.command, faults=faults, **OPTIONS | self.options)
+            remote = remote_options(place) if self.uploads else {}
+            return place.run(self.command, faults=faults, **OPTIONS | self.options | remote)
         place.run([JOB], faults=self.before, **OPTIONS)
         place.table.unlink(missing_ok=True)
-        return place.run(self.command, preload=(FAULTS,), faults=faults)
+        command = [str(word).replace("PLACE", str(place.path)) for word in self.command]
+        return place.run(command, preload=(FAULTS,), faults=faults)
 
     def run_bare(self, place):
         return place.run(self.command, preload=())
@@ -65,6 +70,8 @@ def scenarios(pattern=""):
              Scenario("overwrite", [JOB], LIBRARY, {"TRACEAGENT_RING_FULL": "overwrite"}),
              Scenario("terminated", [JOB, "terminated"], LIBRARY, {"TRACEAGENT_SIGNALS": "TERM"}),
              Scenario("keeper", [JOB], LIBRARY, {"TRACEAGENT_KEEPER": "true"}, keeps=True),
+             Scenario("remote", [JOB], LIBRARY, keeps=True, uploads=True),
+             Scenario("2 ranks remote", [JOB, "ranks", 2], LIBRARY, keeps=True, uploads=True),
              Scenario("2 ranks", [JOB, "ranks", 2], LIBRARY),
              Scenario("4 ranks", [JOB, "ranks", 4], LIBRARY, processes=4),
              # Who recovers says what is its own and what is the dead rank's.
@@ -72,5 +79,7 @@ def scenarios(pattern=""):
              Scenario("recover", [TOOL, "recover", "--all"], TOOL, before=KILLED_AT_THE_END),
              Scenario("merge", [TOOL, "merge", "out", "-o", "merged.json"], TOOL, before=""),
              Scenario("merge to gzip", [TOOL, "merge", "out", "-o", "merged.json.gz"], TOOL, before=""),
+             Scenario("upload", [UPLOADER, "out", "--to", "PLACE/there/", "--patience", "1s"], UPLOADER, before="",
+                      uploads=True),
              Scenario("check", [TOOL, "check", "out/node0.json"], TOOL, before="")]
     return [scenario for scenario in known if re.search(pattern, scenario.name)]

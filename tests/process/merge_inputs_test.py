@@ -15,7 +15,7 @@ import tempfile
 import time
 
 from merge_model import File
-from places import BUILD, need
+from places import BUILD, SANITIZED, need
 
 TRACEAGENT = need(BUILD / "bin/traceagent", "the tool")
 BASE = 1_700_000_000_000_000_000
@@ -192,7 +192,8 @@ def test_many_in_bounded_memory(folder):
         merge(*paths, "-o", folder / "many.json", "--force", *words)
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
         print(f"merge of 64 files, {size >> 20} MiB, {words}: at most {peak >> 20} MiB resident")
-        check(peak <= (28 << 20) or before * 1024 > (28 << 20), f"memory {peak} {words}")
+        # A sanitizer keeps what is freed, and a shadow of it all.
+        check(SANITIZED or peak <= (28 << 20) or before * 1024 > (28 << 20), f"memory {peak} {words}")
 
 
 def test_terminal(folder):
@@ -204,8 +205,9 @@ def test_terminal(folder):
     os.close(follower)
     shown, until = b"", time.monotonic() + 60
     try:
-        while time.monotonic() < until and select.select([leader], [], [], 1)[0]:
-            shown += os.read(leader, 4096)
+        while time.monotonic() < until:
+            if select.select([leader], [], [], 1)[0]:
+                shown += os.read(leader, 4096)
     except OSError:
         pass  # the other end is closed
     finally:

@@ -234,4 +234,5 @@ def main():
     return 1 if all_bad or not rows else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

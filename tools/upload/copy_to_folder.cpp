@@ -35,12 +35,21 @@ class Descriptor {
   int fd_;
 };
 
+// All that the file has: it may be removed when its copy is there.
 bool copy_bytes(int from, int to) {
+  struct stat facts {};
+  if (fstat(from, &facts) != 0) return false;
   std::vector<char> buffer(std::size_t{1} << 20);
+  off_t copied = 0;
   for (;;) {
     const ssize_t got = read(from, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return got == 0;
+    if (got < 0) return false;
+    if (got == 0) {
+      errno = EIO;  // where it ends too early
+      return copied == facts.st_size;
+    }
+    copied += got;
     for (ssize_t done = 0; done < got;) {
       const ssize_t written = write(to, buffer.data() + done, static_cast<std::size_t>(got - done));
       if (written < 0 && errno == EINTR) continue;

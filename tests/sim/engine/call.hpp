@@ -51,7 +51,7 @@ class Call {
   std::uint64_t number_ = 0;
   bool nested_;
   Record* record_;
-  Record scratch_;
+  Record scratch_{};
   std::optional<activity::Scope> api_;
 };
 
