@@ -36,6 +36,7 @@ class InputFile {
   [[nodiscard]] int error_number() const { return error_number_; }
   [[nodiscard]] std::uint64_t file_bytes_read() const { return file_bytes_read_; }
   [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
+  [[nodiscard]] bool is_gzip() const { return inflater_ != nullptr; }
   // What is held beside the caller's buffer.
   [[nodiscard]] std::size_t memory_bytes() const;
 

@@ -33,16 +33,68 @@ class Syntax {
   explicit Syntax(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
 
   // One value, from the first byte to the last.
-  bool take_all() {
+  bool take_all() { return take_whole(0) && at_ == end_; }
+
+  // An object with its members, which are whole values.
+  bool take_object(std::vector<JsonMember>& members) {
+    if (at_ == end_ || *at_ != '{') {
+      return false;
+    }
+    open(true);
+    if (next() == '}') {
+      close();
+      return true;
+    }
+    while (true) {
+      JsonMember member;
+      if (next() != '"' || !take_text(member.key) || next() != ':') {
+        return false;
+      }
+      ++at_;
+      next();
+      const char* const value = at_;
+      if (!take_whole(1)) {
+        return false;
+      }
+      member.value = since(value);
+      members.push_back(member);
+      const char behind = next();
+      if (behind != ',' && behind != '}') {
+        return false;
+      }
+      if (behind == '}') {
+        close();
+        return true;
+      }
+      ++at_;
+    }
+  }
+
+  [[nodiscard]] const char* at() const { return at_; }
+
+ private:
+  [[nodiscard]] std::string_view since(const char* begin) const {
+    return {begin, static_cast<std::size_t>(at_ - begin)};
+  }
+
+  [[gnu::always_inline]] inline bool take_text(std::string_view& inside) {
+    const char* const quote = at_;
+    const bool is_there = take_string();
+    inside = since(quote + 1).substr(0, is_there ? static_cast<std::size_t>(at_ - quote) - 2 : 0);
+    return is_there;
+  }
+
+  // A value with all that is nested in it; `outside` is the depth at which it begins.
+  [[gnu::always_inline]] inline bool take_whole(int outside) {
     do {
       if (!take_value()) {
         return false;
       }
-      while (depth_ > 0 && next() == closing()) {
+      while (depth_ > outside && next() == closing()) {
         close();
       }
-      if (depth_ == 0) {
-        return at_ == end_;
+      if (depth_ == outside) {
+        return true;
       }
       if (next() != ',') {
         return false;
@@ -52,7 +104,6 @@ class Syntax {
     return false;
   }
 
- private:
   [[nodiscard]] bool is_in_object() const { return (objects_ & 1U) != 0; }
   [[nodiscard]] char closing() const { return is_in_object() ? '}' : ']'; }
 
@@ -278,6 +329,12 @@ bool is_whole_value(std::string_view text) noexcept { return Syntax(text).take_a
 
 bool is_whole_object(std::string_view text) noexcept {
   return text.starts_with('{') && is_whole_value(text);
+}
+
+std::size_t whole_object_at(std::string_view text, std::vector<JsonMember>& members) {
+  members.clear();
+  Syntax syntax(text);
+  return syntax.take_object(members) ? static_cast<std::size_t>(syntax.at() - text.data()) : 0;
 }
 
 }  // namespace traceagent::trace

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <string_view>
+#include <vector>
 
 namespace traceagent::trace {
 
@@ -12,5 +14,14 @@ inline constexpr int deepest_json = 60;
 // every event of a merge.
 bool is_whole_value(std::string_view text) noexcept;
 bool is_whole_object(std::string_view text) noexcept;
+
+struct JsonMember {
+  std::string_view key;    // as written between its quotes
+  std::string_view value;  // as written
+};
+
+// The bytes of the object that `text` begins with, whatever follows it, and its members; 0 where
+// no whole one does, and then they mean nothing.
+std::size_t whole_object_at(std::string_view text, std::vector<JsonMember>& members);
 
 }  // namespace traceagent::trace

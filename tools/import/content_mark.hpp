@@ -1,11 +1,24 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace traceagent::tools {
 
 // Tells a file from all others of its name: "<crc32 of its bytes>-<how many>", whatever it is
-// called and wherever it lies. All of it is read; empty where that fails.
+// called and wherever it lies.
+class ContentMark {
+ public:
+  void add(const char* bytes, std::size_t size);
+  [[nodiscard]] std::string text() const;
+
+ private:
+  unsigned long crc_ = 0;  // zlib's, of no bytes
+  std::uint64_t bytes_ = 0;
+};
+
+// All of the file is read; empty where that fails.
 std::string content_mark(const std::string& path);
 
 }  // namespace traceagent::tools

@@ -203,9 +203,12 @@ DocumentScan::Item DocumentScan::next_event() {
 DocumentScan::Item DocumentScan::pass_object() {
   const std::uint64_t offset = window_.offset();
   while (true) {
+    if (take_whole_object()) [[likely]] {
+      return accept_object(object_.text.data() + object_.text.size(), false);
+    }
     const Scan scan = scan_object(window_.begin(), window_.end(), object_);
     if (scan == Scan::whole) {
-      return accept_object();
+      return accept_repaired();
     }
     if (scan == Scan::broken) {
       return leave_damage(Item::broken);
@@ -230,13 +233,24 @@ DocumentScan::Item DocumentScan::pass_object() {
   }
 }
 
-DocumentScan::Item DocumentScan::accept_object() {
+// What nearly all events are: judged and taken apart in one pass.
+bool DocumentScan::take_whole_object() {
+  const std::size_t size =
+      trace::whole_object_at({window_.begin(), window_.size()}, object_.members);
+  object_.text = {window_.begin(), size};
+  return size > 0;
+}
+
+DocumentScan::Item DocumentScan::accept_repaired() {
   const char* const end = object_.text.data() + object_.text.size();
-  was_repaired_ = !trace::is_whole_value(object_.text);
-  if (was_repaired_ && !repair()) [[unlikely]] {
-    work_ += repair_work * object_.text.size();
-    return is_followed_well(end) ? skip_whole(end, Item::broken) : leave_damage(Item::broken);
-  }
+  if (repair()) return accept_object(end, true);
+  work_ += repair_work * object_.text.size();
+  return is_followed_well(end) ? skip_whole(end, Item::broken) : leave_damage(Item::broken);
+}
+
+// `end`: its own, in the window.
+DocumentScan::Item DocumentScan::accept_object(const char* end, bool was_repaired) {
+  was_repaired_ = was_repaired;
   if (object_.text.size() > most_event_bytes) [[unlikely]] {
     return skip_whole(end, Item::too_long);
   }

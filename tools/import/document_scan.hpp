@@ -46,6 +46,8 @@ class DocumentScan {
   [[nodiscard]] bool has_cut_event() const { return has_cut_event_; }
   // The first thing that is wrong: "<what>: <file>: at byte <n>: <remedy>"; empty: nothing.
   [[nodiscard]] const std::string& problem() const { return problem_; }
+  // See TextWindow.
+  [[nodiscard]] std::string content_mark() const { return window_.content_mark(); }
   [[nodiscard]] std::uint64_t file_bytes_read() const { return window_.file_bytes_read(); }
 
  private:
@@ -60,7 +62,9 @@ class DocumentScan {
   void copy_until(const char* end, std::string& copy);
   Item next_event();
   Item pass_object();
-  Item accept_object();
+  bool take_whole_object();
+  Item accept_object(const char* end, bool was_repaired);
+  Item accept_repaired();
   bool repair();
   [[nodiscard]] bool is_followed_well(const char* end) const;
   Item skip_whole(const char* end, Item item);

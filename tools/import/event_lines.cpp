@@ -128,6 +128,7 @@ void EventLines::add(const ScannedObject& event) {
   first = std::min(first.value_or(ns), ns);
   write(fields, event, ns - times_->shift_ns + (is_epoch ? 0 : times_->relative_ns), *begin);
   ++counts_.events;
+  may_have_collectives_ = may_have_collectives_ || fields.cat == "\"kernel\"";
 }
 
 std::int64_t EventLines::shift_before(std::int64_t ns) {

@@ -73,6 +73,8 @@ class EventLines {
   }
   // An hour before a time: events need not be in order, and earlier ones stay positive.
   static std::int64_t shift_before(std::int64_t ns);
+  // Some event may be one that clocks are aligned by (clocks/collective_line.hpp).
+  [[nodiscard]] bool may_have_collectives() const { return may_have_collectives_; }
   [[nodiscard]] const std::set<std::int64_t>& ranks() const { return ranks_; }
   // Of metadata events that describe the file, the last of each: their "args" as they stand.
   [[nodiscard]] const std::map<std::string, std::string>& described() const { return described_; }
@@ -114,6 +116,7 @@ class EventLines {
   std::set<std::string> metadata_;
   std::vector<const std::string*> metadata_order_;
   std::size_t metadata_bytes_ = 0;
+  bool may_have_collectives_ = false;
 };
 
 }  // namespace traceagent::tools

@@ -126,6 +126,7 @@ void ForeignFile::read_once(ForeignPids& pids, const std::function<bool(std::uin
     }
   }
   runs.finish();
+  if (content_.empty()) content_ = scan.content_mark();
   if (scan.has_cut_event()) lines.drop("cut");
   report_.is_trace = scan.is_trace();
   report_.problem = scan.problem();
@@ -143,6 +144,7 @@ void ForeignFile::finish_report(EventLines& lines) {
   counts_ = std::move(lines.counts());
   metadata_lines_ = lines.metadata_lines();
   described_ = lines.described();
+  may_have_collectives_ = lines.may_have_collectives();
   report_.kind = name_of(facts_.kind());
   report_.events = counts_.events;
   report_.repaired = counts_.repaired;
@@ -194,7 +196,8 @@ std::vector<std::string> ForeignFile::write_headers() {
   for (const SortedRuns::Run& run : runs_) {
     const std::string name = trace_name() + "#" + std::to_string(paths.size() + 1);
     const std::string content = content_ + "#" + std::to_string(paths.size() + 1);
-    const RunFile file{run.path, name, base_ns_, report_.ranks, content};
+    RunFile file{run.path, name, base_ns_, report_.ranks, content};
+    if (!may_have_collectives_) file.quiet_ns = {run.first_ns, run.last_ns};
     if (const int error = file.complete(); error != 0) {
       report_.problem = trace::file_problem("cannot write what was imported", run.path, error);
       report_.is_trace = false;

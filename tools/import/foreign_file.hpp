@@ -58,6 +58,7 @@ class ForeignFile {
   std::optional<std::int64_t> rank_;
   bool rank_is_given_ = false;
   bool must_read_again_ = false;
+  bool may_have_collectives_ = false;
   FileFacts facts_;
   std::string content_;
   ImportedFile report_;

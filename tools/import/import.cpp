@@ -199,6 +199,7 @@ ImportedTraces::ImportedTraces(const std::vector<std::string>& files,
   folder_ = make_import_folder(options.folder, problem_);
   if (folder_.empty()) return;
   try {
+    judged_.emplace(folder_);
     paths_ = Import(files, options, folder_).run(files_);
   } catch (...) {
     remove_import_folder(folder_);

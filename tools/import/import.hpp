@@ -3,9 +3,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "agent/trace/judged_folder.hpp"
 
 namespace traceagent::tools {
 
@@ -56,6 +59,7 @@ class ImportedTraces {
 
  private:
   std::string folder_;
+  std::optional<trace::JudgedFolder> judged_;
   std::vector<ImportedFile> files_;
   std::vector<std::string> paths_;
   std::string problem_;

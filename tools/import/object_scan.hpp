@@ -3,12 +3,11 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/trace/json_syntax.hpp"
+
 namespace traceagent::tools {
 
-struct JsonMember {
-  std::string_view key;    // as written between its quotes
-  std::string_view value;  // as written
-};
+using trace::JsonMember;
 
 struct ScannedObject {
   std::string_view text;  // from brace to brace; of one that is broken, as far as it was looked at

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace traceagent::tools {
@@ -17,6 +19,8 @@ struct RunFile {
   std::int64_t base_ns = 0;
   std::vector<std::int64_t> ranks;
   std::string content;  // of what file, and which run of it
+  // Of its first and last event, relative to the base, where clocks need no more of it.
+  std::optional<std::pair<std::int64_t, std::int64_t>> quiet_ns = {};
 
   // Writes what stands before and behind the events. An errno; 0: all is well.
   [[nodiscard]] int complete() const;

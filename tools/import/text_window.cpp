@@ -10,6 +10,7 @@ bool TextWindow::open(const std::string& path) {
   capacity_ = read_bytes_ * 2;
   begin_ = end_ = 0;
   offset_ = 0;
+  mark_ = {};
   buffer_ = std::make_unique<char[]>(capacity_ + padding_bytes);
   return file_.open(path);
 }
@@ -42,6 +43,8 @@ bool TextWindow::fill() {
   }
   std::size_t got = 0;
   status_ = file_.read(buffer_.get() + end_, room, got);
+  // While it is in the cache; of gzip the compressed bytes are meant, which are not seen here.
+  if (!file_.is_gzip()) mark_.add(buffer_.get() + end_, got);
   end_ += got;
   std::memset(buffer_.get() + end_, 0, padding_bytes);
   return got > 0;

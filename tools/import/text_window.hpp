@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "agent/trace/input_file.hpp"
+#include "tools/import/content_mark.hpp"
 
 namespace traceagent::tools {
 
@@ -40,6 +41,12 @@ class TextWindow {
   bool fill();
 
   [[nodiscard]] trace::InputFile::Status status() const { return status_; }
+  // Of the whole file, where fill() has read it to its end and found no gzip; or empty.
+  [[nodiscard]] std::string content_mark() const {
+    const bool is_whole = status_ == trace::InputFile::Status::end && !file_.is_gzip();
+    return is_whole ? mark_.text() : std::string();
+  }
+
   [[nodiscard]] int error_number() const { return file_.error_number(); }
   [[nodiscard]] std::uint64_t file_bytes_read() const { return file_.file_bytes_read(); }
 
@@ -47,6 +54,7 @@ class TextWindow {
   void make_room();
 
   trace::InputFile file_;
+  ContentMark mark_;
   trace::InputFile::Status status_ = trace::InputFile::Status::data;
   std::size_t read_bytes_;
   std::unique_ptr<char[]> buffer_;

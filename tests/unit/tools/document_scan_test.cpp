@@ -7,6 +7,7 @@
 
 #include "agent/trace/json_syntax.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
+#include "tools/import/content_mark.hpp"
 
 namespace traceagent::tools {
 namespace {
@@ -180,6 +181,24 @@ TEST_F(DocumentScanTest, TellsCutGzipByItsPlace) {
   EXPECT_GT(cut.events.size(), 1000U);
   EXPECT_LT(cut.events.size(), 4000U);
   EXPECT_NE(cut.problem.find("cut off within its gzip data"), std::string::npos) << cut.problem;
+}
+
+// The first bytes are looked at before they are read, and some files are not read to their end.
+TEST_F(DocumentScanTest, MarksTheContentThatItRead) {
+  const auto mark_of = [](const std::string& path) {
+    DocumentScan scan(1000);
+    EXPECT_TRUE(scan.open(path, [](auto, auto) {}));
+    while (scan.next() != Item::end) {
+    }
+    return scan.content_mark();
+  };
+  std::string text = "[";
+  for (int i = 0; i < 500; ++i) text += R"({"ph":"X","n":)" + std::to_string(i * 7919) + "},";
+  trace::write_whole(path_, text);
+  EXPECT_EQ(mark_of(path_), content_mark(path_));
+  EXPECT_TRUE(mark_of(path_).ends_with("-" + std::to_string(text.size())));
+  trace::write_whole(path_, R"([{"ph":"E"}] text behind it)" + std::string(5000, ' '));
+  EXPECT_EQ(mark_of(path_), "");
 }
 
 }  // namespace

@@ -148,5 +148,39 @@ TEST(JsonSyntax, takes_all_that_is_escaped) {
   }
 }
 
+TEST(JsonSyntax, takes_an_object_apart_whatever_follows) {
+  const std::string object = R"({"a" : [1, {"b": "}"}],"c\"d":-1.5e3 , "e":{}, "f":"x\\"})";
+  for (const char* behind : {"", ",{", "}", "]", " \"", "\\"}) {
+    std::vector<JsonMember> members = {{"left", "over"}};
+    ASSERT_EQ(whole_object_at(object + behind, members), object.size()) << behind;
+  }
+  std::vector<JsonMember> members;
+  ASSERT_EQ(whole_object_at(object, members), object.size());
+  std::vector<std::pair<std::string_view, std::string_view>> found;
+  for (const JsonMember& member : members) found.emplace_back(member.key, member.value);
+  EXPECT_EQ(
+      found,
+      (decltype(found){
+          {"a", R"([1, {"b": "}"}])"}, {R"(c\"d)", "-1.5e3"}, {"e", "{}"}, {"f", R"("x\\")"}}));
+  for (std::size_t size = 0; size < object.size(); ++size) {
+    EXPECT_EQ(whole_object_at(std::string_view(object).substr(0, size), members), 0U) << size;
+  }
+}
+
+// It judges as is_whole_value() does: each byte of an object is changed to each other.
+TEST(JsonSyntax, judges_an_object_the_same_in_both_ways) {
+  const std::string object = R"({"a": [10, {"b": "c\u00e9"}], "d":null })";
+  std::vector<JsonMember> members;
+  for (std::size_t at = 1; at < object.size() - 1; ++at) {
+    for (int byte = 1; byte < 256; ++byte) {
+      std::string text = object;
+      text[at] = static_cast<char>(byte);
+      const std::size_t size = whole_object_at(text, members);
+      ASSERT_EQ(size == text.size(), is_whole_value(text)) << text;
+      ASSERT_TRUE(size == 0 || is_whole_value(text.substr(0, size))) << text;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace traceagent::trace

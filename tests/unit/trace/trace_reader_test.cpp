@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "agent/trace/judged_folder.hpp"
 #include "tests/unit/trace/sample_trace.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
 
@@ -163,6 +164,21 @@ TEST(TraceReader, an_event_that_is_not_json_ends_the_reading) {
     EXPECT_EQ(trace.problem, "an event that is not JSON: " + path + ": at byte " +
                                  std::to_string(line) + ": give files that TraceAgent wrote");
   }
+}
+
+TEST(TraceReader, what_this_process_has_judged_is_not_judged_again) {
+  ScratchFolder folder;
+  const std::string path = write_sample(folder / "a.json", {.times_ns = {1000, 2000, 3000}});
+  std::string text = read_whole(path);
+  write_whole(path, text.replace(text.find("\"e1\""), 4, "e1"));
+  {
+    const JudgedFolder judged(folder.path().string());
+    const JudgedFolder other("elsewhere");
+    EXPECT_EQ(read_trace(path).events.size(), 3U);
+    EXPECT_FALSE(JudgedFolder::holds(folder / "within/a.json"));
+    EXPECT_FALSE(JudgedFolder::holds("a.json"));
+  }
+  EXPECT_EQ(read_trace(path).events.size(), 1U);
 }
 
 TEST(TraceReader, a_metadata_event_that_is_not_json_ends_the_reading) {
