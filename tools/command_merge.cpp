@@ -14,6 +14,7 @@
 #include "tools/merge_outputs.hpp"
 #include "tools/merge_report.hpp"
 #include "tools/progress_bar.hpp"
+#include "tools/side_thread.hpp"
 #include "tools/temporary_files.hpp"
 #include "tools/trace_files.hpp"
 #include "tools/unfinished_ranks.hpp"
@@ -147,6 +148,8 @@ bool MergeCommand::merge_into(const MergeOutput& output, const Choice& choice) {
   options.gzip = arguments_.gzip || output.path.ends_with(".gz");
   options.unfinished = unfinished_ranks(output.inputs);
   options.progress = progress();
+  SideThread writer;
+  options.side_work = &writer;
   std::optional<EventSelection> selection;
   if (!arguments_.choice.is_everything()) {
     selection.emplace(choice.rules, choice.asked, [this](std::uint64_t bytes) { bar_.add(bytes); });

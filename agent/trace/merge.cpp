@@ -64,9 +64,10 @@ class Merger {
 };
 
 void Merger::run(const std::string& output) {
-  const bool opened = file_.open(
-      output,
-      {.gzip = options_.gzip, .gzip_level = options_.gzip_level, .overwrite = options_.overwrite});
+  const bool opened = file_.open(output, {.gzip = options_.gzip,
+                                          .gzip_level = options_.gzip_level,
+                                          .overwrite = options_.overwrite,
+                                          .side_work = options_.side_work});
   if (opened) {
     write_head(output);
     write_metadata_events();

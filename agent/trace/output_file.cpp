@@ -8,10 +8,12 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "agent/trace/file_problem.hpp"
 #include "agent/trace/file_size_limit.hpp"
 #include "agent/trace/gzip_members.hpp"
+#include "agent/trace/side_work.hpp"
 
 namespace traceagent::trace {
 
@@ -68,11 +70,17 @@ bool OutputFile::open(const std::string& path, const OutputOptions& options) {
     return false;
   }
   // By our operator new, which counts.
-  buffer_.reset(static_cast<char*>(::operator new(buffer_bytes, std::nothrow)));
+  const auto new_buffer = [] {
+    return static_cast<char*>(::operator new(buffer_bytes, std::nothrow));
+  };
+  const bool has_side = options.side_work != nullptr;
+  buffer_.reset(new_buffer());
+  other_.reset(has_side ? new_buffer() : nullptr);
   if (options.gzip) {
     gzip_.reset(new (std::nothrow) GzipMembers(options.gzip_level));
   }
-  if (!buffer_ || (options.gzip && (!gzip_ || !gzip_->ready()))) {
+  const bool has_memory = buffer_ && (!has_side || other_);
+  if (!has_memory || (options.gzip && (!gzip_ || !gzip_->ready()))) {
     remember("cannot write a trace", ENOMEM);
     return false;
   }
@@ -127,22 +135,33 @@ void OutputFile::write_lines() {
       size = cut;
     }
   }
-  write_front(size);
+  if (other_) {
+    write_beside(size);
+    return;
+  }
+  write_text(buffer_.get(), size);
   std::memmove(buffer_.get(), buffer_.get() + size, used_ - size);
   used_ -= size;
 }
 
-void OutputFile::write_front(std::size_t size) {
+void OutputFile::write_beside(std::size_t size) {
+  options_.side_work->wait();  // until the other buffer is free
+  std::memcpy(other_.get(), buffer_.get() + size, used_ - size);
+  std::swap(buffer_, other_);
+  used_ -= size;
+  options_.side_work->begin([this, size] { write_text(other_.get(), size); });
+}
+
+void OutputFile::write_text(const char* text, std::size_t size) {
   if (failed() || descriptor_ < 0 || size == 0) {
     return;
   }
   if (!gzip_) {
-    write_raw(buffer_.get(), size);
+    write_raw(text, size);
     return;
   }
-  const bool ok = gzip_->compress({buffer_.get(), size}, [this](const char* bytes, std::size_t n) {
-    return write_raw(bytes, n);
-  });
+  const bool ok = gzip_->compress(
+      {text, size}, [this](const char* bytes, std::size_t n) { return write_raw(bytes, n); });
   if (!ok) {
     remember("cannot compress a trace", ENOMEM);
   }
@@ -150,9 +169,9 @@ void OutputFile::write_front(std::size_t size) {
 
 bool OutputFile::write_raw(const char* bytes, std::size_t size) {
   if (size > options_.most_bytes - std::min(file_bytes_, options_.most_bytes)) {
-    if (error_.empty()) {
+    if (!failed()) {
       is_too_large_ = true;
-      error_ = "trace: " + path_ + ": larger than it may be: raise budget.disk";
+      fail("trace: " + path_ + ": larger than it may be: raise budget.disk");
     }
     return false;
   }
@@ -178,7 +197,10 @@ bool OutputFile::finish() {
   if (descriptor_ < 0) {
     return false;
   }
-  write_front(used_);
+  if (other_) {
+    options_.side_work->wait();
+  }
+  write_text(buffer_.get(), used_);
   used_ = 0;
   // NFS reports a full disk or a spent quota only here. EINTR: Linux has closed it all the same.
   if (::close(descriptor_) != 0 && errno != EINTR) {
@@ -194,6 +216,9 @@ bool OutputFile::finish() {
 }
 
 void OutputFile::abandon() {
+  if (other_) {
+    options_.side_work->wait();
+  }
   if (descriptor_ >= 0) {
     ::close(descriptor_);
     descriptor_ = -1;
@@ -246,9 +271,14 @@ bool OutputFile::publish_without_replacing() {
 }
 
 void OutputFile::remember(const char* what, int error_number) {
-  if (error_.empty()) {
-    error_ = file_problem(what, path_, error_number);
+  if (!failed()) {
+    fail(file_problem(what, path_, error_number));
   }
+}
+
+void OutputFile::fail(std::string error) {
+  error_ = std::move(error);
+  failed_.store(true, std::memory_order_release);
 }
 
 void remove_abandoned(const std::string& path, pid_t dead_writer) noexcept try {

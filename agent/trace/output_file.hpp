@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -12,18 +13,20 @@
 namespace traceagent::trace {
 
 class GzipMembers;
+class SideWork;
 
 struct OutputOptions {
   bool gzip = false;
   int gzip_level = 1;                     // zlib's 1..9; 1 is what the job's own process can afford
   bool overwrite = true;                  // false: a final name that exists already is refused
   std::uint64_t most_bytes = UINT64_MAX;  // a file that grows larger is given up
+  SideWork* side_work = nullptr;          // compresses and writes while more is made; outlives it
 };
 
 // A file that appears under its name only when it is whole: it is written under a temporary name in
 // the same folder and renamed by finish(). The first problem is remembered, later writes do
-// nothing, so that a caller may check once at the end. One buffer, allocated by open(); no
-// exceptions.
+// nothing, so that a caller may check once at the end. One buffer (two with side work), allocated
+// by open(); no exceptions.
 class OutputFile {
  public:
   static constexpr std::size_t buffer_bytes = std::size_t{1} << 20;
@@ -55,8 +58,9 @@ class OutputFile {
 
   // Given up for its size alone, see OutputOptions.
   [[nodiscard]] bool is_too_large() const { return is_too_large_; }
-  [[nodiscard]] bool failed() const { return !error_.empty(); }
-  // "<what>: <file>: <why>: <remedy>", one line, or empty.
+  [[nodiscard]] bool failed() const { return failed_.load(std::memory_order_acquire); }
+  // "<what>: <file>: <why>: <remedy>", one line, or empty. With side work only once it failed or is
+  // finished.
   [[nodiscard]] const std::string& error() const { return error_; }
   [[nodiscard]] const std::string& path() const { return path_; }
   // Bytes that have reached the file; after finish() its size.
@@ -69,13 +73,16 @@ class OutputFile {
 
   bool open_temporary();
   void write_lines();
-  void write_front(std::size_t size);
+  void write_beside(std::size_t size);
+  void write_text(const char* text, std::size_t size);
   bool write_raw(const char* bytes, std::size_t size);
   bool publish();
   bool publish_without_replacing();
   void remember(const char* what, int error_number);
+  void fail(std::string error);
 
   std::unique_ptr<char, Free> buffer_;
+  std::unique_ptr<char, Free> other_;  // what is written beside; only with side work
   std::size_t used_ = 0;
   int descriptor_ = -1;
   pid_t owner_ = -1;  // a forked child must not remove its parent's temporary file
@@ -86,6 +93,8 @@ class OutputFile {
   std::string path_;
   std::string temporary_;
   std::string error_;
+  // Set behind error_: the caller asks while the side work writes.
+  std::atomic<bool> failed_ = false;
 };
 
 // Removes what a process that is dead has left of an OutputFile for `path`, if anything.

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <utility>
 
+#include "agent/trace/side_work.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
 
 namespace traceagent::trace {
@@ -212,6 +214,58 @@ TEST(OutputFile, mode_follows_the_umask_and_a_planted_link_is_not_followed) {
   ASSERT_EQ(stat((folder / "a.json").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0640U);
   EXPECT_FALSE(std::filesystem::exists(folder / "victim"));
+}
+
+// The latest moment at which work may be done: a buffer that is used before its time shows.
+class LateWork : public SideWork {
+ public:
+  void begin(std::function<void()> work) override {
+    wait();
+    work_ = std::move(work);
+  }
+  void wait() override {
+    if (work_) std::exchange(work_, nullptr)();
+  }
+
+ private:
+  std::function<void()> work_;
+};
+
+TEST(OutputFile, writes_the_same_beside) {
+  ScratchFolder folder;
+  LateWork late;
+  const std::string text = numbered_lines(5 * OutputFile::buffer_bytes);
+  for (const bool gzip : {false, true}) {
+    OutputFile inline_file;
+    OutputFile file;
+    ASSERT_TRUE(inline_file.open(folder / "inline", {.gzip = gzip}));
+    ASSERT_TRUE(file.open(folder / "beside", {.gzip = gzip, .side_work = &late}));
+    for (std::size_t at = 0; at < text.size(); at += 1000) {
+      inline_file.append(std::string_view(text).substr(at, 1000));
+      file.append(std::string_view(text).substr(at, 1000));
+    }
+    ASSERT_TRUE(inline_file.finish());
+    ASSERT_TRUE(file.finish()) << file.error();
+    EXPECT_EQ(read_whole(folder / "beside"), read_whole(folder / "inline"));
+    EXPECT_EQ(file.file_bytes(), inline_file.file_bytes());
+  }
+}
+
+TEST(OutputFile, tells_what_failed_beside) {
+  ScratchFolder folder;
+  LateWork late;
+  OutputFile file;
+  ASSERT_TRUE(file.open(folder / "a", {.most_bytes = 1000, .side_work = &late}));
+  file.append(numbered_lines(3 * OutputFile::buffer_bytes));
+  EXPECT_TRUE(file.failed());
+  EXPECT_FALSE(file.finish());
+  EXPECT_TRUE(file.is_too_large());
+  EXPECT_EQ(entries(folder), 0U);
+  OutputFile given_up;
+  ASSERT_TRUE(given_up.open(folder / "b", {.side_work = &late}));
+  given_up.append(numbered_lines(2 * OutputFile::buffer_bytes));
+  given_up.abandon();
+  EXPECT_EQ(entries(folder), 0U);
 }
 
 }  // namespace
