@@ -1,5 +1,6 @@
-// usage: merge_bench_files FOLDER RANKS EVENTS: rank<n>.json and rank<n>.json.gz, of events of
-// about 270 bytes as the NCCL door records a collective: what merge_bench merges.
+// usage: merge_bench_files FOLDER RANKS EVENTS [plain|gzip]: rank<n>.json and rank<n>.json.gz, or
+// one of them, of events of about 270 bytes as the NCCL door records a collective: what merge_bench
+// merges.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -50,15 +51,19 @@ bool write_trace(const std::string& path, bool gzip, std::int64_t rank, std::int
 }  // namespace traceagent::trace
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fputs("usage: merge_bench_files FOLDER RANKS EVENTS\n", stderr);
+  if (argc != 4 && argc != 5) {
+    std::fputs("usage: merge_bench_files FOLDER RANKS EVENTS [plain|gzip]\n", stderr);
     return 2;
   }
   const std::string folder = argv[1];
+  const std::string only = argc == 5 ? argv[4] : "";
   for (std::int64_t rank = 0; rank < std::atoll(argv[2]); ++rank) {
     const std::string path = folder + "/rank" + std::to_string(rank) + ".json";
-    if (!traceagent::trace::write_trace(path, false, rank, std::atoll(argv[3])) ||
-        !traceagent::trace::write_trace(path + ".gz", true, rank, std::atoll(argv[3]))) {
+    const bool ok = (only == "gzip" ||
+                     traceagent::trace::write_trace(path, false, rank, std::atoll(argv[3]))) &&
+                    (only == "plain" ||
+                     traceagent::trace::write_trace(path + ".gz", true, rank, std::atoll(argv[3])));
+    if (!ok) {
       std::fprintf(stderr, "cannot write: %s\n", path.c_str());
       return 1;
     }

@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -73,6 +74,10 @@ class Mergers:
     def ours(self, *files):
         output = self.folder / "ours.json"
         return Merge([self.tool, "merge", *files, "-o", output, "--force"], output)
+
+    def cat(self, *files):
+        output = self.folder / "cat.json"
+        return Merge(["sh", "-c", 'cat "$@" > "$0"', output, *files], output)
 
     def composer(self, *files):
         output = self.folder / "composer.json"
@@ -202,21 +207,60 @@ def smdebug_defects(mergers, folder):
     yield "a window without events", f"{size} bytes", "a valid trace" if ours.events() == [] else ours.failure()
 
 
+def table_of(ways, files, runs):
+    """Times of each way to merge these files, one after the other in each round; the last is ours."""
+    megabytes = sum(path.stat().st_size for path in files) / 1e6
+    rounds = [{name: way() for name, way in ways.items()} for _ in range(runs)]
+    assert all(merge.ok for each in rounds for merge in each.values())
+    seconds, cpu = ({name: statistics.median(getattr(each[name], what) for each in rounds) for name in ways}
+                    for what in ("seconds", "cpu_seconds"))
+    print("| merger | s | CPU s | peak MB | MB/s | time / cat's | time / ours | CPU time / ours |\n|" + "---|" * 8)
+    for name in ways:
+        peak = max(each[name].peak_mb for each in rounds)
+        print(f"| {name} | {seconds[name]:.2f} | {cpu[name]:.2f} | {peak:.0f} | {megabytes / seconds[name]:.0f} | "
+              f"{seconds[name] / seconds['cat']:.1f} | {seconds[name] / seconds['traceagent']:.1f} | "
+              f"{cpu[name] / cpu['traceagent']:.1f} |", flush=True)
+
+
 def speeds(mergers, folder, arguments):
     files = [write(folder, rank, itertools.chain(metadata(rank), slices(rank, arguments.events)))
              for rank in range(arguments.ranks)]
     megabytes = sum(path.stat().st_size for path in files) / 1e6
-    ways = {"Composer": lambda: mergers.composer(*files), "SageMaker Debugger": lambda: mergers.smdebug(folder),
-            "traceagent": lambda: mergers.ours(*files)}
-    taken = {name: [way() for _ in range(arguments.runs)] for name, way in ways.items()}
-    ours = statistics.median(merge.seconds for merge in taken["traceagent"])
-    print(f"\n{arguments.ranks} files of {arguments.events:,} events, {megabytes:.0f} MB, median of {arguments.runs}:\n")
-    print("| merger | s | CPU s | peak MB | MB/s | their time / ours |\n|---|---|---|---|---|---|")
-    for name, merges in taken.items():
-        seconds = statistics.median(merge.seconds for merge in merges)
-        cpu = statistics.median(merge.cpu_seconds for merge in merges)
-        print(f"| {name} | {seconds:.2f} | {cpu:.2f} | {max(m.peak_mb for m in merges):.0f} | {megabytes / seconds:.0f} | "
-              f"{seconds / ours:.0f} |")
+    print(f"\nFiles of the form that Composer and SageMaker Debugger write: {arguments.ranks} of {arguments.events:,} events, "
+          f"{megabytes:.0f} MB, median of {arguments.runs}:\n")
+    table_of({"cat": lambda: mergers.cat(*files), "Composer": lambda: mergers.composer(*files),
+              "SageMaker Debugger": lambda: mergers.smdebug(folder), "traceagent": lambda: mergers.ours(*files)},
+             files, arguments.runs)
+
+
+def own_events(path):
+    """Of a rank file of ours, with times since 1970 as they are in the array form."""
+    with path.open() as lines:
+        for line in lines:
+            if line.startswith('{"ts":'):
+                event = json.loads(line.rstrip(",\n"))
+                yield event | {"ts": START_US + event["ts"]}
+
+
+def own_speeds(mergers, build, folder, arguments):
+    subprocess.run([build / "bin/merge_bench_files", folder, str(arguments.ranks), str(arguments.events), "plain"],
+                   check=True, timeout=1800)
+    files = [folder / f"rank{rank}.json" for rank in range(arguments.ranks)]
+    megabytes = sum(path.stat().st_size for path in files) / 1e6
+    print(f"\nOur own files: {arguments.ranks} of {arguments.events:,} events, {megabytes:.0f} MB, median of "
+          f"{arguments.runs}. As they stand:\n")
+    composer, empty = mergers.composer(*files[:1]), folder / "as_they_stand"
+    target = write(empty, 0, [])
+    target.write_bytes(files[0].read_bytes())
+    taken = mergers.smdebug(empty).events()
+    print(f"- Composer: {'reads them' if composer.ok else 'fails: ' + composer.failure()}\n"
+          f"- SageMaker Debugger: takes {len(taken or [])} of {arguments.events:,} events\n\n"
+          "So these two have the same events as arrays, with their own marks:\n")
+    arrays = [write(folder / "arrays", rank, itertools.chain(metadata(rank), own_events(path)))
+              for rank, path in enumerate(files)]
+    table_of({"cat": lambda: mergers.cat(*files), "Composer": lambda: mergers.composer(*arrays),
+              "SageMaker Debugger": lambda: mergers.smdebug(folder / "arrays"),
+              "traceagent": lambda: mergers.ours(*files)}, files, arguments.runs)
 
 
 def main():
@@ -242,6 +286,9 @@ def main():
             for what, theirs, ours in defects(mergers, folder / name):
                 print(f"| {what} | {theirs} | {ours} |")
         speeds(mergers, folder / "speed", arguments)
+        shutil.rmtree(folder / "speed")
+        (folder / "own").mkdir()
+        own_speeds(mergers, build, folder / "own", arguments)
     sys.exit(0 if ok else 1)
 
 
