@@ -93,6 +93,10 @@ class Nccl {
 void Nccl::alone() {
   Record& reduce = call(Function::ncclAllReduce, Collective::all_reduce, 3100, 64);
   reduce.end_ticks = 3190;
+  const std::int64_t timed_ns = drain::epoch_ns + 3150;
+  event::fill(made_.add(other_, Function::none, Layout::timed_by_event, 3180, 3185),
+              event::TimedByEvent{drain::correlation_of(made_.ring(), reduce), group_stream,
+                                  timed_ns, timed_ns + 30, 500, 0});
   kernel(100, 3120, "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)");
   plan(main_, Function::ncclAllReduce, 3130, 64, drain::correlation_of(made_.ring(), reduce));
   Record& all = call(Function::ncclAlltoAll, Collective::all_to_all, 3200, 32);

@@ -111,6 +111,10 @@ std::string sample_ring(const std::string& folder) {
   made.communicator(0x1234567890abcdef, 3, 8);
   header.device.properties_json = made.ring().add_name(R"([{"id":0,"name":"Simulated"}])");
   header.device.streams_json = made.ring().add_name(R"({"0/1/7":{"name":"main","priority":0}})");
+  header.device.source = ring::DeviceSource::cupti;
+  header.device.cupti_version = 26;
+  header.device.recording_since_ns = drain::epoch_ns + 1;
+  header.device.delivered_until_ns = drain::epoch_ns + 10'000;
   header.identity.overwrite_files = 1;
   header.identity.options_json = made.ring().add_name(
       R"({"output.remote":"/there/{run_name}/","output.merged_remote":"/there/","output.keep":2})");
