@@ -147,6 +147,9 @@ void ForeignInputs::print_file(const ImportedFile& file) const {
     std::cout << ", " << count << " lost: " << cause;
   }
   if (file.repaired > 0) std::cout << ", " << file.repaired << " repaired";
+  if (file.crowded > 0) {
+    std::cout << ", " << file.crowded << " in shared lanes: it has too many processes or threads";
+  }
   if (!file.has_clock && file.events > 0) std::cout << ", its times are relative";
   std::cout << "\n";
 }

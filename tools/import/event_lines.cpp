@@ -198,10 +198,28 @@ EventLines::Process& EventLines::process_of(std::string_view pid) {
   if (is_string(pid) && whole_number(pid, number)) pid = inside(pid);
   if (latest_ == nullptr || latest_pid_ != pid) {
     const auto found = processes_.find(pid);
+    if (found == processes_.end() && !has_room(pid.size())) return crowd();
     latest_ = found != processes_.end() ? &found->second : &new_process(pid);
     latest_pid_ = pid;
   }
   return *latest_;
+}
+
+// For a lane and what it is called. A file of as many as events would else take all memory.
+bool EventLines::has_room(std::size_t bytes) {
+  constexpr std::size_t lane_bytes = 512;
+  const std::size_t sum = lane_bytes_ + lane_bytes + 4 * bytes;
+  if (sum <= most_lane_bytes) lane_bytes_ = sum;
+  return sum <= most_lane_bytes;
+}
+
+// All that have no room are one process.
+EventLines::Process& EventLines::crowd() {
+  ++counts_.crowded;
+  if (crowd_ == nullptr) {
+    crowd_ = &new_process("\"other processes\"");
+  }
+  return *crowd_;
 }
 
 EventLines::Process& EventLines::new_process(std::string_view pid) {
@@ -222,6 +240,10 @@ std::int64_t EventLines::tid_of(Process& process, std::string_view tid) {
   const auto found = process.tids.find(tid);
   if (found != process.tids.end()) return found->second;
   number = static_cast<std::int64_t>(event::hash_text(tid) % named_tids) + first_named_tid;
+  if (!has_room(tid.size())) {
+    ++counts_.crowded;
+    return number;
+  }
   while (process.unnamed.contains(number)) ++number;
   const std::string_view name = inside(tid);
   process.unnamed[number] = name.empty() ? "(no name)" : name;
@@ -234,14 +256,18 @@ void EventLines::add_metadata(const Fields& fields, const ScannedObject& event) 
   Process& process = process_of(fields.pid);
   const std::string_view name = inside(fields.name);
   const std::string_view args = trace::member(event.text, "args").value_or("");
-  if (name == "process_name") {
+  if (name == "process_name" && &process == crowd_) {
+    // Each of them has another.
+  } else if (name == "process_name") {
+    if (metadata_bytes_ + args.size() > most_metadata_bytes) return drop("metadata_full");
+    metadata_bytes_ += args.size();
     process.name = trace::string_member(args, "name").value_or(process.name);
   } else if (name == "process_sort_index") {
     process.sort_index = number_in(trace::member(args, "sort_index").value_or(""));
   } else {
     keep_metadata_line(process, fields, event);
   }
-  if (name.starts_with("clock_sync") || name == "global_rank" || name == "process_name") {
+  if (name == "clock_sync_timestamp_us" || name == "clock_sync_error_bound") {
     described_[std::string(name)] = args;
   }
 }
@@ -250,7 +276,6 @@ void EventLines::add_metadata(const Fields& fields, const ScannedObject& event) 
 void EventLines::keep_metadata_line(Process& process, const Fields& fields,
                                     const ScannedObject& event) {
   const std::int64_t tid = tid_of(process, fields.tid);
-  if (fields.name == "\"thread_name\"") process.unnamed[tid].clear();
   std::string line(event.text.size() + frame_bytes, '\0');
   char* to = trace::put_literal(line.data(), R"({"ph":"M","name":)");
   to = put_on_one_line(to, fields.name.empty() ? "\"\"" : fields.name);
@@ -261,6 +286,7 @@ void EventLines::keep_metadata_line(Process& process, const Fields& fields,
   line.resize(static_cast<std::size_t>(to - line.data()));
   if (metadata_bytes_ + line.size() > most_metadata_bytes) return drop("metadata_full");
   metadata_bytes_ += line.size();
+  if (fields.name == "\"thread_name\"") process.unnamed[tid].clear();
   const auto [place, is_new] = metadata_.insert(std::move(line));
   if (is_new) metadata_order_.push_back(&*place);
 }

@@ -36,8 +36,9 @@ struct EventTimes {
 struct EventCounts {
   std::uint64_t events = 0;
   std::uint64_t metadata_events = 0;
-  std::uint64_t empty = 0;                       // {}: with it TensorFlow ends its list; no loss
-  std::uint64_t repaired = 0;                    // it was no JSON as it stood
+  std::uint64_t empty = 0;     // {}: with it TensorFlow ends its list; no loss
+  std::uint64_t repaired = 0;  // it was no JSON as it stood
+  std::uint64_t crowded = 0;   // in a lane of those that had no room for their own
   std::map<std::string, std::uint64_t> dropped;  // by cause
 };
 
@@ -47,6 +48,8 @@ struct EventCounts {
 class EventLines {
  public:
   static constexpr std::size_t most_metadata_bytes = std::size_t{4} << 20;
+  // What the processes and threads of a file may take up; beyond, they share.
+  static constexpr std::size_t most_lane_bytes = std::size_t{4} << 20;
 
   // Without `times` the first event decides on them.
   EventLines(const EventOwner& owner, ForeignPids& pids, SortedRuns& runs,
@@ -91,8 +94,10 @@ class EventLines {
   };
   struct Fields;
 
+  bool has_room(std::size_t bytes);
   Process& process_of(std::string_view pid);
   Process& new_process(std::string_view pid);
+  Process& crowd();
   std::int64_t tid_of(Process& process, std::string_view tid);
   void add_metadata(const Fields& fields, const ScannedObject& event);
   void keep_metadata_line(Process& process, const Fields& fields, const ScannedObject& event);
@@ -113,6 +118,8 @@ class EventLines {
   std::map<std::string, Process, std::less<>> processes_;
   std::string latest_pid_;
   Process* latest_ = nullptr;
+  Process* crowd_ = nullptr;
+  std::size_t lane_bytes_ = 0;
   std::set<std::string> metadata_;
   std::vector<const std::string*> metadata_order_;
   std::size_t metadata_bytes_ = 0;

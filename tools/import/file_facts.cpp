@@ -52,7 +52,8 @@ std::string on_one_line(std::string_view json) {
 void FileFacts::add_member(std::string_view key, std::string_view value) {
   std::string line = on_one_line(value);
   if (key == "distributedInfo") {
-    rank_ = rank_from(trace::member(line, "rank").value_or(""));
+    const auto rank = rank_from(trace::member(line, "rank").value_or(""));
+    rank_ = rank ? rank : rank_;
     distributed_info_ = std::move(line);
     kind_ = ForeignKind::kineto;
   } else if (key == "deviceProperties" && line.starts_with('[')) {
@@ -62,6 +63,8 @@ void FileFacts::add_member(std::string_view key, std::string_view value) {
     std::int64_t base_ns = 0;
     if (whole_number(line, base_ns)) base_ns_ = base_ns;
   } else {
+    // Composer adds it to PyTorch's files.
+    if (key == "global_rank" && !rank_) rank_ = rank_from(line);
     if (key == "schemaVersion" && kind_ == ForeignKind::chrome) kind_ = ForeignKind::kineto;
     if (key == "metadata" && line.find("highres-ticks") != std::string::npos) {
       kind_ = ForeignKind::tensorflow;

@@ -148,6 +148,7 @@ void ForeignFile::finish_report(EventLines& lines) {
   report_.kind = name_of(facts_.kind());
   report_.events = counts_.events;
   report_.repaired = counts_.repaired;
+  report_.crowded = counts_.crowded;
   report_.dropped = counts_.dropped;
   report_.ranks.assign(lines.ranks().begin(), lines.ranks().end());
   if (report_.ranks.empty()) report_.ranks.push_back(*rank_);
@@ -265,6 +266,7 @@ std::string ForeignFile::metadata_json() const {
   imported.add("file", trace_name()).add("kind", report_.kind).add("rank_from", report_.rank_from);
   imported.add("events", counts_.events).add("metadata_events", counts_.metadata_events);
   imported.add("empty_events", counts_.empty).add("repaired", counts_.repaired);
+  if (counts_.crowded > 0) imported.add("crowded", counts_.crowded);
   imported.add("runs", runs_.size()).add("has_clock", report_.has_clock);
   if (!report_.problem.empty()) imported.add("problem", report_.problem);
   imported.add("members", facts_.members());

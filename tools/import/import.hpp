@@ -32,6 +32,7 @@ struct ImportedFile {
   std::string rank_from;  // "content", "name", "--rank"; "none": the next that was free
   std::uint64_t events = 0;
   std::uint64_t repaired = 0;                         // events
+  std::uint64_t crowded = 0;                          // events, see EventCounts
   std::map<std::string, std::uint64_t> dropped = {};  // events, by cause
   bool has_clock = true;       // false: its times are relative to nobody knows what
   bool is_trace = false;       // false: nothing of it is in the merge

@@ -156,6 +156,41 @@ TEST_F(ImportTest, CountsEachEventThatIsLost) {
   EXPECT_FALSE(merged_.complete);
 }
 
+// A file that has as many processes or threads as events takes no more memory, loses none, and says
+// so.
+TEST_F(ImportTest, PutsProcessesAndThreadsBeyondABoundTogether) {
+  constexpr int count = 20'000;
+  for (const char* const lane : {R"("tid":1,"pid":"process )", R"("pid":1,"tid":"thread )"}) {
+    std::string text = "[" + event(0) + ",";
+    for (int i = 1; i <= count; ++i) {
+      text += std::string(R"({"ph":"i","name":"e",)") + lane + std::to_string(i) + R"(","ts":)" +
+              std::to_string(i) + "},";
+    }
+    const ImportedFile report = import({file("rank0.json", text)})[0];
+    EXPECT_EQ(report.events, count + 1U);
+    EXPECT_EQ(merged_.events, count + 1U);
+    EXPECT_TRUE(report.dropped.empty());
+    EXPECT_GT(report.crowded, count / 2U);
+    EXPECT_LT(report.crowded, count * 9U / 10U);
+    // Those that have a lane are named.
+    EXPECT_LT(read_.metadata_events.size(), 2U * count);
+    EXPECT_GT(read_.metadata_events.size(), count - report.crowded);
+  }
+}
+
+TEST_F(ImportTest, BelievesTheRankThatComposerAddsToPyTorchsFiles) {
+  const auto reports = import({
+      file("host_1.pt.trace.json",
+           R"({"schemaVersion": 1, "traceEvents": [)" + event(1) + R"(], "global_rank": 4})"),
+      file("host_2.pt.trace.json",
+           R"({"global_rank": 4, "distributedInfo": {"rank": 5}, "traceEvents": []})"),
+  });
+  EXPECT_EQ(reports[0].ranks, std::vector<std::int64_t>{4});
+  EXPECT_EQ(reports[0].rank_from, "content");
+  EXPECT_EQ(reports[0].kind, "PyTorch");
+  EXPECT_EQ(reports[1].ranks, std::vector<std::int64_t>{5});
+}
+
 TEST_F(ImportTest, MergesFilesInAnyOrderOfEvents) {
   std::string text = "[";
   std::uint64_t random = 1;
