@@ -130,7 +130,7 @@ bool MergeCommand::merge_files(const std::vector<std::string>& files, const std:
   options_.gzip_level = arguments_.level;
   options_.overwrite = arguments_.force;
   options_.mix_runs = arguments_.mix_runs;
-  if (!put_clocks_together(files, arguments_.align, options_)) {
+  if (!put_clocks_together(files, arguments_.align, options_, bar_)) {
     return false;
   }
   bar_.expect(bytes_of(files) * (1 + arguments_.choice.first_readings()));

@@ -1,35 +1,83 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace traceagent::trace {
 
-// Takes the times of one clock to another's by a line: offset_ns at reference_ns, and from there
-// drift nanoseconds for each nanosecond. Durations stay as they are: at the largest drift that is
-// ever allowed (1,000 ppm) those of a second would change by a millisecond at most, and real
-// clocks' by some microseconds.
-struct ClockCorrection {
-  std::int64_t reference_ns = 0;  // on the clock that is corrected
+// At `at_ns` of the clock that is corrected, so much is added.
+struct ClockKnot {
+  std::int64_t at_ns = 0;
   std::int64_t offset_ns = 0;
-  double drift = 0.0;
+  friend bool operator==(const ClockKnot&, const ClockKnot&) = default;
+};
 
-  [[nodiscard]] bool is_none() const { return offset_ns == 0 && drift == 0.0; }
+// Takes the times of one clock to another's: straight from each knot to the next, and on beyond the
+// first and the last; with one knot by the same offset everywhere. Durations stay as they are: at
+// the largest drift that is ever allowed (1,000 ppm) those of a second would change by a
+// millisecond at most, and real clocks' by some microseconds.
+class ClockCorrection {
+ public:
+  ClockCorrection() = default;
+  // In the order of time; no knot may take away more from its predecessor's offset than the time
+  // between them: so the order of times is kept.
+  explicit ClockCorrection(std::vector<ClockKnot> knots) : knots_(std::move(knots)) {
+    if (std::all_of(knots_.begin(), knots_.end(),
+                    [](const ClockKnot& knot) { return knot.offset_ns == 0; })) {
+      knots_.clear();
+    }
+  }
 
-  // Keeps the order of times. Wraps rather than overflows: a damaged base must not be undefined
-  // behaviour.
+  [[nodiscard]] bool is_none() const { return knots_.empty(); }
+  [[nodiscard]] const std::vector<ClockKnot>& knots() const { return knots_; }
+
+  // Wraps rather than overflows: a damaged base must not be undefined behaviour.
   [[nodiscard]] std::int64_t corrected(std::int64_t ns) const {
-    if (is_none()) {
+    if (knots_.empty()) {
       return ns;
     }
-    const auto since = static_cast<std::int64_t>(static_cast<std::uint64_t>(ns) -
-                                                 static_cast<std::uint64_t>(reference_ns));
+    const ClockKnot& knot = knots_[piece_of(ns)];
     // Rounds by hand: llround would need libm, which the agent's library does without.
-    const double drifted = drift * static_cast<double>(since);
+    const double drifted = drift_at(ns) * static_cast<double>(less(ns, knot.at_ns));
     const auto drifted_ns = static_cast<std::int64_t>(drifted + (drifted < 0 ? -0.5 : 0.5));
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(ns) +
-                                     static_cast<std::uint64_t>(offset_ns) +
+                                     static_cast<std::uint64_t>(knot.offset_ns) +
                                      static_cast<std::uint64_t>(drifted_ns));
   }
+
+  // Nanoseconds for each nanosecond.
+  [[nodiscard]] double drift_at(std::int64_t ns) const {
+    if (knots_.size() < 2) {
+      return 0.0;
+    }
+    const std::size_t piece = piece_of(ns);
+    const ClockKnot& from = knots_[piece];
+    const ClockKnot& to = knots_[piece + 1];
+    const std::int64_t length_ns = less(to.at_ns, from.at_ns);
+    return length_ns <= 0 ? 0.0
+                          : static_cast<double>(less(to.offset_ns, from.offset_ns)) /
+                                static_cast<double>(length_ns);
+  }
+
+ private:
+  // The knot that its piece begins with.
+  [[nodiscard]] std::size_t piece_of(std::int64_t ns) const {
+    if (knots_.size() <= 2) {
+      return 0;
+    }
+    const auto next = std::upper_bound(
+        knots_.begin() + 1, knots_.end() - 1, ns,
+        [](std::int64_t time, const ClockKnot& knot) { return time < knot.at_ns; });
+    return static_cast<std::size_t>(next - knots_.begin()) - 1;
+  }
+  static std::int64_t less(std::int64_t a, std::int64_t b) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+  }
+
+  std::vector<ClockKnot> knots_;
 };
 
 }  // namespace traceagent::trace

@@ -269,10 +269,14 @@ void add_corrections(const MergeInput& input, std::vector<std::string>& texts) {
   if (own.is_none()) {
     return;
   }
-  const JsonObject element = JsonObject()
-                                 .add("at_ns", own.reference_ns)
-                                 .add("offset_ns", own.offset_ns)
-                                 .add("drift_ppm", own.drift * 1e6);
+  const ClockKnot& first = own.knots().front();
+  JsonObject element;
+  element.add("at_ns", first.at_ns)
+      .add("offset_ns", first.offset_ns)
+      .add("drift_ppm", own.drift_at(first.at_ns) * 1e6);
+  if (own.knots().size() > 2) {
+    element.add("pieces", own.knots().size() - 1);
+  }
   add_missing_elements(JsonArray().add(element).text(), texts);
 }
 

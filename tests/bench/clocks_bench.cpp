@@ -21,10 +21,9 @@
 namespace {
 
 using namespace traceagent;
-using tools::ClockSpan;
+using tools::ClockSpans;
 
 constexpr std::int64_t start_ns = 1'700'000'000'000'000'000;
-constexpr double drift_limit = 200e-6;
 constexpr double gap_ns = 1e6;  // between collectives
 
 double unit(std::uint64_t& state) {
@@ -65,7 +64,7 @@ bool is_within(const tools::ClockRoute& route, std::uint32_t node, double since_
   const std::int64_t truth = clock_of(0).at(since_ns);
   const std::int64_t own = clock_of(node).at(since_ns);
   const auto error = static_cast<double>(std::abs(route.correction.corrected(own) - truth));
-  return error <= std::max(route.bound_from_ns, route.bound_until_ns);
+  return error <= route.bound_ns;
 }
 
 double seconds_since(std::chrono::steady_clock::time_point then) {
@@ -80,19 +79,19 @@ int main(int count, char** words) {
   const double whole_ns = static_cast<double>(collectives) * gap_ns;
   const auto began = std::chrono::steady_clock::now();
   tools::CollectiveTable table;
-  std::vector<ClockSpan> spans;
+  std::vector<ClockSpans> spans;
   for (std::uint32_t node = 0; node < nodes; ++node) {
     add_node(table, node, collectives);
-    spans.push_back({clock_of(node).at(0), clock_of(node).at(whole_ns)});
+    spans.push_back({{clock_of(node).at(0), clock_of(node).at(whole_ns)}});
   }
   const double added_s = seconds_since(began);
-  const auto solved = table.solve(spans, drift_limit);
-  const auto routes = tools::clock_routes(spans, solved.edges, drift_limit);
+  const auto solved = table.solve(spans);
+  const auto routes = tools::clock_routes(spans, solved.edges, {});
   double worst_ns = 0;
   std::uint32_t right = 0;
   for (std::uint32_t node = 0; node < nodes; ++node) {
     if (!routes[node]) continue;
-    worst_ns = std::max({worst_ns, routes[node]->bound_from_ns, routes[node]->bound_until_ns});
+    worst_ns = std::max(worst_ns, routes[node]->bound_ns);
     right += is_within(*routes[node], node, 0) && is_within(*routes[node], node, whole_ns / 3) &&
                      is_within(*routes[node], node, whole_ns)
                  ? 1

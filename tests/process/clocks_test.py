@@ -37,20 +37,21 @@ def base_of(text):
     return int(re.search(rb'"baseTimeNanoseconds": (\d+)', text)[1])
 
 
-def of_node_1(text, began_ns, jump=False):
-    """The file as a node would have written it whose clock is wrong."""
+def times_in(text):
+    return [base_of(text) + nanoseconds(match) for match in map(TS.match, text.split(b"\n")) if match]
+
+
+def of_node_1(text, began_ns, ended_ns, jumps=0):
+    """The file as a node would have written it whose clock is wrong, and was set forward so many times."""
     base = base_of(text)
     own_base = base + OFF_NS
     lines = []
-    count = sum(TS.match(line) is not None for line in text.split(b"\n"))
-    seen = 0
     for line in text.split(b"\n"):
         match = TS.match(line)
         if match:
             true_ns = base + nanoseconds(match)
-            seen += 1
             ts = nanoseconds(match) + round(DRIFT * (true_ns - began_ns))
-            ts += JUMP_NS if jump and seen > count / 2 else 0
+            ts += JUMP_NS * ((jumps + 1) * (true_ns - began_ns) // (ended_ns - began_ns + 1))
             sign, ts = ("-" if ts < 0 else ""), abs(ts)
             line = b'{"ts":%s%d.%03d' % (sign.encode(), ts // 1000, ts % 1000) + line[match.end():]
         lines.append(line)
@@ -67,12 +68,13 @@ def with_marks(text, rank, at_ns):
     return text.replace(b'"traceEvents": [\n', b'"traceEvents": [\n' + marks, 1)
 
 
-def write_nodes(folder, jump=False, marks=False):
+def write_nodes(folder, jumps=0, marks=False):
     folder.mkdir()
     texts = {rank: path.read_bytes() for rank, path in rank_files().items()}
-    began_ns = min(base_of(text) for text in texts.values())
+    times = [ns for text in texts.values() for ns in times_in(text)]
+    began_ns, ended_ns = min(times), max(times)
     for rank, text in texts.items():
-        changed = text if rank < 2 else of_node_1(text, began_ns, jump)
+        changed = text if rank < 2 else of_node_1(text, began_ns, ended_ns, jumps)
         if marks:
             late_ns = rank * BARRIER_ERROR_NS // 4
             changed = with_marks(changed, rank, began_ns + BARRIER_NS + late_ns + (OFF_NS if rank > 1 else 0))
@@ -174,8 +176,30 @@ def collective_cases(folder):
         yield f"no marks: {done}"
 
 
+def set_case(folder):
+    """Set once, forward: right outside of the time in which that must have been."""
+    done, document = merge(write_nodes(folder / "set", jumps=1))
+    about = document["traceagent"]["clocks"]["nodes"][1]
+    steps = about.get("steps", [])
+    if done.returncode != 0 or len(steps) != 1 or abs(steps[0]["by_ns"] + JUMP_NS) > 1_000_000:
+        yield f"set: {done} {about}"
+        return
+    if "set by -" not in done.stdout:
+        yield f"set: not said: {done.stdout}"
+    true_times = truth()
+    for rank in (2, 3):
+        now = [event[3] for event in times_of(document)[rank]]
+        for ns, (*_, true_ns) in zip(now, true_times[rank]):
+            off = abs(ns - true_ns)
+            own = true_ns + OFF_NS
+            is_there = steps[0]["from_ns"] - 1_000_000 <= own <= steps[0]["until_ns"] - JUMP_NS + 1_000_000
+            if off > (max(steps[0]["bound_ns"], about["bound_ns"]) if is_there else about["bound_ns"]):
+                yield f"set: rank {rank} is {off} ns off at {own}, {about}"
+                return
+
+
 def impossible_cases(folder):
-    nodes = write_nodes(folder / "jumped", jump=True)
+    nodes = write_nodes(folder / "jumped", jumps=9)
     done, document = merge(nodes)
     about = document["traceagent"].get("clocks", {})
     if done.returncode != 0 or "contradict each other" not in about.get("reason", ""):
@@ -208,7 +232,7 @@ def one_node_case(folder):
 
 
 def test(folder):
-    for case in (collective_cases, impossible_cases, barrier_case, one_node_case):
+    for case in (collective_cases, set_case, impossible_cases, barrier_case, one_node_case):
         yield from case(pathlib.Path(folder))
 
 

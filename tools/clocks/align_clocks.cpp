@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 
 #include "tools/clocks/clock_nodes.hpp"
@@ -17,8 +18,11 @@ constexpr char remedy[] = "are they of one run? --align none leaves the clocks a
 
 class Aligner {
  public:
-  Aligner(std::vector<ClockNode> nodes, const AlignOptions& options)
-      : nodes_(std::move(nodes)), options_(options), limit_(options.max_drift_ppm * 1e-6) {}
+  Aligner(std::vector<ClockNode> nodes, const AlignOptions& options, ProgressBar& bar)
+      : nodes_(std::move(nodes)),
+        options_(options),
+        limits_{.drift = options.max_drift_ppm * 1e-6},
+        bar_(bar) {}
 
   ClockAlignment run();
 
@@ -28,14 +32,15 @@ class Aligner {
   void leave_out_of_reach();
   void read();
   void add_barrier_edges();
-  void add_collective_edges(const std::vector<ClockSpan>& spans);
+  void add_collective_edges(const std::vector<ClockSpans>& spans);
   void refuse(const CollectiveTable::Solved& solved);
 
   std::vector<ClockNode> nodes_;  // those that may be aligned; the first is the reference
   std::vector<ClockNode> others_;
   AlignOptions options_;
-  double limit_;
-  CollectiveTable table_;
+  ClockLimits limits_;
+  ProgressBar& bar_;
+  CollectiveTable table_{limits_};
   std::vector<ClockEdge> edges_;
   std::vector<EdgeFacts> facts_;
   std::string reason_;
@@ -61,15 +66,26 @@ void Aligner::leave_out_of_reach() {
 }
 
 void Aligner::read() {
+  std::uint64_t bytes = 0;
+  for (const ClockNode& node : nodes_) {
+    for (const std::string& path : node.paths) {
+      std::error_code error;
+      const std::uintmax_t size = std::filesystem::file_size(path, error);
+      bytes += error ? 0 : size;
+    }
+  }
+  bar_.expect(bytes);
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
     const bool is_wanted = uses_collectives(nodes_[i]);
-    read_events(nodes_[i], [&](const CollectiveKey& key, const CollectiveTimes& times) {
+    const auto visit = [&](const CollectiveKey& key, const CollectiveTimes& times) {
       if (is_wanted) {
         table_.add(key, times);
       }
-    });
+    };
+    read_events(nodes_[i], visit, [this](std::uint64_t more) { bar_.add(more); });
     table_.finish_node(i);
   }
+  bar_.clear();
 }
 
 // Both marks come at most their bound after the same moment, so their difference is at most the
@@ -86,19 +102,19 @@ void Aligner::add_barrier_edges() {
     }
     const BarrierMark& own = *nodes_[i].barrier;
     const BarrierMark& other = *nodes_[*first].barrier;
-    const auto bound_ns = static_cast<double>(std::max(own.bound_ns, other.bound_ns));
-    edges_.push_back({.from = i,
-                      .to = *first,
-                      .line = {.reference_ns = own.at_ns, .offset_ns = other.at_ns - own.at_ns},
-                      .bound_ns = [bound_ns, at_ns = own.at_ns, limit = limit_](std::int64_t t_ns) {
-                        return bound_ns + limit * std::abs(static_cast<double>(t_ns - at_ns)) + 1.0;
-                      }});
+    const auto bound_ns = static_cast<double>(std::max(own.bound_ns, other.bound_ns)) + 1.0;
+    const auto offset_ns = static_cast<double>(other.at_ns - own.at_ns);
+    edges_.push_back(
+        {.from = i,
+         .to = *first,
+         .difference = ClockDifference(
+             {{.at_ns = own.at_ns, .offset_ns = offset_ns, .bound_ns = bound_ns}}, limits_)});
     facts_.push_back({.method = "barrier"});
   }
 }
 
-void Aligner::add_collective_edges(const std::vector<ClockSpan>& spans) {
-  const CollectiveTable::Solved solved = table_.solve(spans, limit_);
+void Aligner::add_collective_edges(const std::vector<ClockSpans>& spans) {
+  const CollectiveTable::Solved solved = table_.solve(spans);
   if (solved.is_contradictory) {
     refuse(solved);
     return;
@@ -126,11 +142,11 @@ void Aligner::refuse(const CollectiveTable::Solved& solved) {
 
 ClockAlignment Aligner::run() {
   leave_out_of_reach();
-  std::vector<ClockSpan> spans;
+  std::vector<ClockSpans> spans;
   if (nodes_.size() >= 2) {
     read();
     for (const ClockNode& node : nodes_) {
-      spans.push_back(node.span.value_or(ClockSpan()));
+      spans.push_back(node.spans);
     }
     add_barrier_edges();
     add_collective_edges(spans);
@@ -143,7 +159,7 @@ ClockAlignment Aligner::run() {
   report.inconsistent = table_.inconsistent();
   report.one_of = table_.one_of();
   if (!spans.empty()) {
-    report.routes = clock_routes(spans, edges_, limit_);
+    report.routes = clock_routes(spans, edges_, limits_);
   }
   if (reason_.empty() && !report.has_all()) {
     reason_ = options_.align == Align::barrier
@@ -151,6 +167,7 @@ ClockAlignment Aligner::run() {
                   : "not all nodes have collectives in common whose times on the GPU are known";
   }
   report.reason = reason_;
+  report.limits = limits_;
   ClockAlignment alignment = aligned(report);
   if (!reason_.empty() && options_.align != Align::automatic) {
     alignment.problem = "clocks cannot be aligned: " + reason_ + ": " + remedy;
@@ -160,12 +177,13 @@ ClockAlignment Aligner::run() {
 
 }  // namespace
 
-ClockAlignment align_clocks(const std::vector<std::string>& paths, const AlignOptions& options) {
+ClockAlignment align_clocks(const std::vector<std::string>& paths, const AlignOptions& options,
+                            ProgressBar& bar) {
   if (options.align == Align::none) {
     return {};
   }
   std::vector<ClockNode> nodes = clock_nodes(paths);
-  return nodes.size() < 2 ? ClockAlignment() : Aligner(std::move(nodes), options).run();
+  return nodes.size() < 2 ? ClockAlignment() : Aligner(std::move(nodes), options, bar).run();
 }
 
 }  // namespace traceagent::tools

@@ -6,6 +6,7 @@
 
 #include "agent/trace/clock_correction.hpp"
 #include "agent/trace/json_object.hpp"
+#include "tools/progress_bar.hpp"
 
 namespace traceagent::tools {
 
@@ -29,7 +30,9 @@ struct ClockAlignment {
 // The nodes' clocks on that of the one with the lowest rank: by the marks of Composer's barrier, or
 // by the collectives that nodes have in common (clock_pair.hpp). Where neither can be had the
 // system clocks stay as they are, with a bound that is said to be unknown; as problem only where
-// it was asked for by name. Files of one node are not read beyond their heads.
-ClockAlignment align_clocks(const std::vector<std::string>& paths, const AlignOptions& options);
+// it was asked for by name. Files of one node are not read beyond their heads. `bar` shows how far
+// the reading is.
+ClockAlignment align_clocks(const std::vector<std::string>& paths, const AlignOptions& options,
+                            ProgressBar& bar);
 
 }  // namespace traceagent::tools

@@ -28,8 +28,8 @@ void add_align_options(CLI::App& app, AlignOptions& options) {
 }
 
 bool put_clocks_together(const std::vector<std::string>& paths, const AlignOptions& align,
-                         trace::MergeOptions& merge) {
-  ClockAlignment clocks = align_clocks(paths, align);
+                         trace::MergeOptions& merge, ProgressBar& bar) {
+  ClockAlignment clocks = align_clocks(paths, align, bar);
   for (const std::string& line : clocks.summary) {
     std::cout << line << "\n";
   }

@@ -14,6 +14,6 @@ void add_align_options(CLI::App& app, AlignOptions& options);
 // What a merge of these files is to do about their clocks; prints what people want to know of it.
 // False: refused, and said.
 bool put_clocks_together(const std::vector<std::string>& paths, const AlignOptions& align,
-                         trace::MergeOptions& merge);
+                         trace::MergeOptions& merge, ProgressBar& bar);
 
 }  // namespace traceagent::tools

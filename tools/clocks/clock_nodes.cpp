@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/merge_input.hpp"
@@ -124,6 +125,62 @@ CollectiveTimes times_of(const CollectiveLine& line, std::int64_t at_ns) {
   return times;
 }
 
+// Cycles are apart from each other: nothing needs to be right in between.
+constexpr std::int64_t least_pause_ns = 1'000'000'000;
+
+void add_time(std::int64_t from_ns, std::int64_t until_ns, std::size_t first, ClockSpans& spans) {
+  if (spans.size() == first || from_ns - spans.back().until_ns > least_pause_ns) {
+    spans.push_back({from_ns, until_ns});
+  }
+  spans.back().from_ns = std::min(spans.back().from_ns, from_ns);
+  spans.back().until_ns = std::max(spans.back().until_ns, until_ns);
+}
+
+void join_overlapping(ClockSpans& spans) {
+  std::sort(spans.begin(), spans.end(),
+            [](const ClockSpan& a, const ClockSpan& b) { return a.from_ns < b.from_ns; });
+  ClockSpans joined;
+  for (const ClockSpan& span : spans) {
+    add_time(span.from_ns, span.until_ns, 0, joined);
+  }
+  spans = std::move(joined);
+}
+
+void read_file(const std::string& path, ClockSpans& spans,
+               const std::function<void(const CollectiveKey&, const CollectiveTimes&)>& visit,
+               const std::function<void(std::uint64_t bytes)>& on_read) {
+  constexpr std::uint64_t lines_between_reports = 1U << 16;
+  TraceReader reader;
+  if (!reader.open(path)) {
+    return;
+  }
+  const std::size_t first = spans.size();
+  std::uint64_t lines = 0;
+  std::uint64_t told_bytes = 0;
+  const auto tell = [&] {
+    on_read(reader.file_bytes_read() - std::exchange(told_bytes, reader.file_bytes_read()));
+  };
+  TraceLine line;
+  while ((line = reader.next()).kind != TraceLine::Kind::end) {
+    if (++lines % lines_between_reports == 0) {
+      tell();
+    }
+    if (line.kind == TraceLine::Kind::metadata) {
+      continue;
+    }
+    const std::int64_t at_ns =
+        static_cast<std::int64_t>(static_cast<std::uint64_t>(reader.header().base_ns) +
+                                  static_cast<std::uint64_t>(line.ts_ns));
+    std::int64_t until_ns = at_ns;
+    if (const auto collective = collective_line(line.text)) {
+      visit(collective->key, times_of(*collective, at_ns));
+      until_ns += collective->duration_ns;
+    }
+    add_time(at_ns, until_ns, first, spans);
+  }
+  tell();
+}
+
 }  // namespace
 
 std::vector<ClockNode> clock_nodes(const std::vector<std::string>& paths) {
@@ -143,29 +200,12 @@ std::vector<ClockNode> clock_nodes(const std::vector<std::string>& paths) {
 }
 
 void read_events(ClockNode& node,
-                 const std::function<void(const CollectiveKey&, const CollectiveTimes&)>& visit) {
+                 const std::function<void(const CollectiveKey&, const CollectiveTimes&)>& visit,
+                 const std::function<void(std::uint64_t bytes)>& on_read) {
   for (const std::string& path : node.paths) {
-    TraceReader reader;
-    if (!reader.open(path)) {
-      continue;
-    }
-    TraceLine line;
-    while ((line = reader.next()).kind != TraceLine::Kind::end) {
-      if (line.kind == TraceLine::Kind::metadata) {
-        continue;
-      }
-      const std::int64_t at_ns =
-          static_cast<std::int64_t>(static_cast<std::uint64_t>(reader.header().base_ns) +
-                                    static_cast<std::uint64_t>(line.ts_ns));
-      ClockSpan& span = node.span ? *node.span : node.span.emplace(ClockSpan{at_ns, at_ns});
-      span.from_ns = std::min(span.from_ns, at_ns);
-      span.until_ns = std::max(span.until_ns, at_ns);
-      if (const auto collective = collective_line(line.text)) {
-        visit(collective->key, times_of(*collective, at_ns));
-        span.until_ns = std::max(span.until_ns, at_ns + collective->duration_ns);
-      }
-    }
+    read_file(path, node.spans, visit, on_read);
   }
+  join_overlapping(node.spans);
 }
 
 }  // namespace traceagent::tools

@@ -21,8 +21,8 @@ struct ClockNode {
   std::set<std::int64_t> ranks;
   std::vector<std::string> paths;
   std::optional<BarrierMark> barrier;
-  // Of what read_events() has read.
-  std::optional<ClockSpan> span;
+  // Of what read_events() has read: without the pauses of a second and more.
+  ClockSpans spans;
 };
 
 // Our own files say their node. Others' are of the node of our files of the same rank; without
@@ -31,8 +31,10 @@ struct ClockNode {
 // order of the lowest ranks.
 std::vector<ClockNode> clock_nodes(const std::vector<std::string>& paths);
 
-// All that its files hold. What cannot be read is passed over: the merge will name it.
+// All that its files hold. What cannot be read is passed over: the merge will name it. `on_read`:
+// told the bytes as they come.
 void read_events(ClockNode& node,
-                 const std::function<void(const CollectiveKey&, const CollectiveTimes&)>& visit);
+                 const std::function<void(const CollectiveKey&, const CollectiveTimes&)>& visit,
+                 const std::function<void(std::uint64_t bytes)>& on_read);
 
 }  // namespace traceagent::tools

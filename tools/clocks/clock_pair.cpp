@@ -7,48 +7,33 @@ namespace traceagent::tools {
 
 namespace {
 
-std::int64_t difference(std::int64_t a, std::int64_t b) {
+// NTP slews what is less than 128 ms, people and chrony may set it by less.
+constexpr double least_step_ns = 1e6;
+constexpr std::size_t most_steps = 16;
+constexpr std::uint64_t least_between_steps = 4;  // collectives
+// No collective is closer; so a segment is some seconds long at least.
+constexpr double least_room_ns = 1e3;
+// From so many segments on they are twice as long, and so on: memory is bounded.
+constexpr std::size_t segments_of_a_length = 4096;
+
+std::int64_t less(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
-}
-
-// The corner of an upper hull at which y - s t is largest.
-const ClockPoint& outermost(const std::vector<ClockPoint>& corners, double slope) {
-  // The edges' slopes fall: those before the corner are steeper than s.
-  std::size_t first = 0;
-  std::size_t last = corners.size() - 1;
-  while (first < last) {
-    const std::size_t middle = (first + last) / 2;
-    const ClockPoint& a = corners[middle];
-    const ClockPoint& b = corners[middle + 1];
-    if (b.y_ns - a.y_ns > slope * (b.t_ns - a.t_ns)) {
-      first = middle + 1;
-    } else {
-      last = middle;
-    }
-  }
-  return corners[first];
-}
-
-void add_slopes(const std::vector<ClockPoint>& corners, double sign, double limit,
-                std::vector<double>& slopes) {
-  for (std::size_t i = 1; i < corners.size(); ++i) {
-    const double slope =
-        sign * (corners[i].y_ns - corners[i - 1].y_ns) / (corners[i].t_ns - corners[i - 1].t_ns);
-    if (std::abs(slope) < limit) {
-      slopes.push_back(slope);
-    }
-  }
-}
-
-// Where the line through (a, at_a) and (b, at_b) is 0.
-double root(double a, double at_a, double b, double at_b) {
-  return a + (b - a) * at_a / (at_a - at_b);
 }
 
 }  // namespace
 
 double ClockPair::relative(std::int64_t t_ns) const {
-  return static_cast<double>(difference(t_ns, base_t_ns_));
+  return static_cast<double>(less(t_ns, base_t_ns_));
+}
+
+double ClockPair::least_at(double t_ns) const {
+  return least_ ? least_->y_ns - limits_.drift * std::abs(t_ns - least_->t_ns)
+                : -std::numeric_limits<double>::infinity();
+}
+
+double ClockPair::most_at(double t_ns) const {
+  return most_ ? most_->y_ns + limits_.drift * std::abs(t_ns - most_->t_ns)
+               : std::numeric_limits<double>::infinity();
 }
 
 void ClockPair::add(const CollectiveKey& key, const CollectiveTimes& own,
@@ -63,128 +48,268 @@ void ClockPair::add(const CollectiveKey& key, const CollectiveTimes& own,
   if (!has_base_) {
     has_base_ = true;
     base_t_ns_ = says_least ? own.end_ns : own.start_ns;
-    base_y_ns_ = difference(says_least ? other.start_ns : other.end_ns, base_t_ns_);
+    base_y_ns_ = less(says_least ? other.start_ns : other.end_ns, base_t_ns_);
   }
   ++collectives_;
-  const auto y_ns = [this](std::int64_t theirs_ns, std::int64_t own_ns) {
-    return static_cast<double>(difference(difference(theirs_ns, own_ns), base_y_ns_));
+  ClockPoint least{.from = key};
+  ClockPoint most{.from = key};
+  const auto set = [this](ClockPoint& point, std::int64_t theirs_ns, std::int64_t own_ns) {
+    point.t_ns = relative(own_ns);
+    point.y_ns = static_cast<double>(less(less(theirs_ns, own_ns), base_y_ns_));
   };
-  if (says_least) {
-    below_.add({relative(own.end_ns), y_ns(other.start_ns, own.end_ns), key});
-  }
-  if (says_most) {
-    above_negated_.add({relative(own.start_ns), -y_ns(other.end_ns, own.start_ns), key});
+  if (says_least) set(least, other.start_ns, own.end_ns);
+  if (says_most) set(most, other.end_ns, own.start_ns);
+  const ClockPoint* const lower = says_least ? &least : nullptr;
+  const ClockPoint* const upper = says_most ? &most : nullptr;
+  if (!contradiction_ && compare(lower, upper)) {
+    see(lower, upper);
   }
 }
 
-ClockPair::Line ClockPair::lower(double drift, CollectiveKey* from) const {
-  const ClockPoint& corner = outermost(lower_corners_, drift);
-  if (from != nullptr) {
-    *from = corner.from;
+// With what the collectives before it say. False: nothing goes any more.
+bool ClockPair::compare(const ClockPoint* least, const ClockPoint* most) {
+  const double above_ns = least != nullptr ? least->y_ns - most_at(least->t_ns) : -1;
+  const double below_ns = most != nullptr ? least_at(most->t_ns) - most->y_ns : -1;
+  if (above_ns <= 0 && below_ns <= 0) {
+    return true;
   }
-  return {drift, corner.y_ns - drift * corner.t_ns};
-}
-
-ClockPair::Line ClockPair::upper(double drift, CollectiveKey* from) const {
-  const ClockPoint& corner = outermost(upper_corners_, -drift);
-  if (from != nullptr) {
-    *from = corner.from;
-  }
-  return {drift, -corner.y_ns - drift * corner.t_ns};
-}
-
-double ClockPair::room(double drift) const {
-  return upper(drift).offset_ns - lower(drift).offset_ns;
-}
-
-std::vector<double> ClockPair::slopes(double drift_limit) {
-  lower_corners_ = below_.corners();
-  upper_corners_ = above_negated_.corners();
-  std::vector<double> all{-drift_limit, drift_limit};
-  add_slopes(lower_corners_, 1.0, drift_limit, all);
-  add_slopes(upper_corners_, -1.0, drift_limit, all);
-  std::sort(all.begin(), all.end());
-  return all;
-}
-
-bool ClockPair::keep_possible(const std::vector<double>& slopes) {
-  possible_.clear();
-  std::vector<double> rooms;
-  for (const double slope : slopes) {
-    rooms.push_back(room(slope));
-  }
-  const auto widest = std::max_element(rooms.begin(), rooms.end());
-  const auto best = static_cast<std::size_t>(widest - rooms.begin());
-  if (*widest < 0) {
-    contradiction_.by_ns = -*widest;
-    (void)lower(slopes[best], &contradiction_.lower);
-    (void)upper(slopes[best], &contradiction_.upper);
+  const bool is_above = above_ns > below_ns;
+  const ClockPoint old = is_above ? *most_ : *least_;
+  const Contradiction found{.by_ns = std::max(above_ns, below_ns),
+                            .lower = is_above ? least->from : old.from,
+                            .upper = is_above ? old.from : most->from};
+  if (found.by_ns < least_step_ns || since_step_ < least_between_steps || steps_ == most_steps) {
+    // Of steps that come too often the first says most.
+    contradiction_ = last_step_ && since_step_ < least_between_steps ? last_step_ : found;
     return false;
   }
-  std::size_t first = best;
-  std::size_t last = best;
-  while (first > 0 && rooms[first - 1] >= 0) {
-    --first;
+  last_step_ = found;
+  begin_behind_step(old);
+  return true;
+}
+
+void ClockPair::begin_behind_step(const ClockPoint& old) {
+  ++steps_;
+  since_step_ = 0;
+  least_.reset();
+  most_.reset();
+  segments_.emplace_back();
+  segments_.back().begins_run = true;
+  segments_.back().set_after_ns = old.t_ns;
+}
+
+void ClockPair::see(const ClockPoint* least, const ClockPoint* most) {
+  ++since_step_;
+  const double t_ns = most != nullptr ? most->t_ns : least->t_ns;
+  if (least != nullptr && least->y_ns >= least_at(least->t_ns)) {
+    least_ = *least;
   }
-  while (last + 1 < rooms.size() && rooms[last + 1] >= 0) {
-    ++last;
+  if (most != nullptr && most->y_ns <= most_at(most->t_ns)) {
+    most_ = *most;
   }
-  if (first > 0) {
-    possible_.push_back(root(slopes[first - 1], rooms[first - 1], slopes[first], rooms[first]));
+  Segment& segment = segment_at(t_ns);
+  segment.room_ns = std::min(segment.room_ns, most_at(t_ns) - least_at(t_ns));
+  for (const ClockPoint* point : {least, most}) {
+    if (point != nullptr) {
+      segment.from_ns = std::min(segment.from_ns, point->t_ns);
+      segment.until_ns = std::max(segment.until_ns, point->t_ns);
+    }
   }
-  possible_.insert(possible_.end(), slopes.begin() + static_cast<std::ptrdiff_t>(first),
-                   slopes.begin() + static_cast<std::ptrdiff_t>(last) + 1);
-  if (last + 1 < rooms.size()) {
-    possible_.push_back(root(slopes[last], rooms[last], slopes[last + 1], rooms[last + 1]));
+  if (least != nullptr) {
+    segment.below.add(*least);
+  }
+  if (most != nullptr) {
+    segment.above_negated.add({most->t_ns, -most->y_ns, most->from});
+  }
+}
+
+// What the corners of a hull hide of the points beneath its edges is what d bends within an edge:
+// at a distance of half of it, a sixteenth of the room.
+double ClockPair::longest_ns(const Segment& segment) const {
+  const std::size_t doublings = segments_.size() / segments_of_a_length;
+  const double room_ns = std::max(segment.room_ns, least_room_ns);
+  return std::ldexp(std::sqrt(room_ns / (8 * limits_.wander_per_second * 1e-9)),
+                    static_cast<int>(std::min<std::size_t>(doublings, 30)));
+}
+
+ClockPair::Segment& ClockPair::segment_at(double t_ns) {
+  const auto begin = [&](bool begins_run) -> Segment& {
+    Segment& segment = segments_.emplace_back();
+    segment.from_ns = segment.until_ns = t_ns;
+    segment.begins_run = begins_run;
+    return segment;
+  };
+  if (segments_.empty()) {
+    return begin(true);
+  }
+  Segment& last = segments_.back();
+  if (last.is_empty()) {
+    last.from_ns = last.until_ns = t_ns;
+    return last;
+  }
+  const double longest = longest_ns(last);
+  if (!last.bounds_both() || t_ns - last.from_ns <= longest) {
+    return last;
+  }
+  last.below.settle();
+  last.above_negated.settle();
+  return begin(t_ns - last.until_ns > 2 * longest);
+}
+
+// Where it begins, and where it goes over into the next or ends.
+void ClockPair::add_knots(std::size_t i, const ClockSpan& span) {
+  const Segment& own = segments_[i];
+  if (own.begins_run) {
+    if (own.set_after_ns) {
+      pending_step_ = own.set_after_ns;
+    }
+    add_knot(i == 0 ? std::min(own.from_ns, relative(span.from_ns)) : own.from_ns, i);
+  }
+  if (i + 1 == segments_.size()) {
+    add_knot(std::max(own.until_ns, relative(span.until_ns)), i);
+  } else if (segments_[i + 1].begins_run) {
+    add_knot(own.until_ns, i);
+  } else {
+    add_knot((own.until_ns + segments_[i + 1].from_ns) / 2, i);
+  }
+}
+
+// Of the segments from `first` to before `end`.
+std::optional<ClockLines> ClockPair::lines_around(double t_ns, std::size_t first, std::size_t end) {
+  std::vector<ClockPoint> lower;
+  std::vector<ClockPoint> upper;
+  for (std::size_t i = first; i < end; ++i) {
+    for (ClockPoint point : segments_[i].below.corners()) {
+      point.t_ns -= t_ns;
+      lower.push_back(point);
+    }
+    for (ClockPoint point : segments_[i].above_negated.corners()) {
+      point.t_ns -= t_ns;
+      upper.push_back(point);
+    }
+  }
+  if (lower.empty() || upper.empty()) {
+    return std::nullopt;
+  }
+  return ClockLines(lower, upper, limits_);
+}
+
+// Of the segment and its run, one more to both sides each time: until what d may wander is more
+// than what is open.
+void ClockPair::add_knot(double t_ns, std::size_t segment) {
+  const std::int64_t at_ns = base_t_ns_ + std::llround(t_ns);
+  if (!knots_.empty() && at_ns <= knots_.back().at_ns) {
+    return;
+  }
+  std::size_t first = segment;
+  std::size_t end = segment + 1;
+  std::optional<ClockLines> best;
+  while (true) {
+    const bool has_before = !segments_[first].begins_run;
+    const bool has_next = end < segments_.size() && !segments_[end].begins_run;
+    const double reach_ns = std::max(has_before ? t_ns - segments_[first].from_ns : 0.0,
+                                     has_next ? segments_[end - 1].until_ns - t_ns : 0.0);
+    const double open_ns = best ? (best->most_ns() - best->least_ns()) / 2 : 0.0;
+    if (best && ((!has_before && !has_next) || wandered_ns(limits_, reach_ns) > open_ns)) {
+      break;
+    }
+    first -= has_before ? 1 : 0;
+    end += has_next ? 1 : 0;
+    const std::optional<ClockLines> lines = lines_around(t_ns, first, end);
+    const bool is_better = lines && (!best || lines->has_any());
+    best = is_better ? lines : best;
+    if (!lines || !lines->has_any()) {
+      break;
+    }
+  }
+  if (!best) {
+    return;
+  }
+  // The correction is rounded to a nanosecond twice.
+  knots_.push_back(
+      {.at_ns = at_ns,
+       .offset_ns = static_cast<double>(base_y_ns_) + (best->least_ns() + best->most_ns()) / 2,
+       .bound_ns = std::abs(best->most_ns() - best->least_ns()) / 2 + 1.0,
+       .after_step = pending_step_ && !knots_.empty(),
+       .is_kinked = !best->has_any()});
+  if (knots_.back().after_step) {
+    set_after_ns_.push_back(*pending_step_);
+    pending_step_.reset();
+  }
+}
+
+// A clock that is set back has some times twice. False: there is no telling which is which.
+bool ClockPair::keep_order() {
+  for (std::size_t i = 1; i < knots_.size(); ++i) {
+    ClockDifference::Knot& knot = knots_[i];
+    const ClockDifference::Knot& before = knots_[i - 1];
+    const double back_ns =
+        before.offset_ns - knot.offset_ns - static_cast<double>(knot.at_ns - before.at_ns);
+    if (back_ns > before.bound_ns + knot.bound_ns) {
+      return false;
+    }
+    if (back_ns > 0) {
+      knot.offset_ns += back_ns;
+      knot.bound_ns += back_ns;
+    }
   }
   return true;
 }
 
-ClockPair::Line ClockPair::lowest(double t_ns) const {
-  Line best = lower(possible_.front());
-  for (const double drift : possible_) {
-    const Line line = lower(drift);
-    best = line.at(t_ns) < best.at(t_ns) ? line : best;
+void ClockPair::add_steps() {
+  std::size_t number = 0;
+  for (std::size_t i = 1; i < knots_.size(); ++i) {
+    const ClockDifference::Knot& knot = knots_[i];
+    if (!knot.after_step) {
+      continue;
+    }
+    const ClockSpan span{base_t_ns_ + std::llround(set_after_ns_[number++]), knot.at_ns};
+    const double by_ns = knot.offset_ns - knots_[i - 1].offset_ns;
+    // What lies between two times of both clocks stays between them.
+    const trace::ClockCorrection& correction = difference_.correction();
+    const auto between_ns = static_cast<double>(correction.corrected(span.until_ns) -
+                                                correction.corrected(span.from_ns));
+    difference_.steps.push_back({.span = span,
+                                 .by_ns = by_ns,
+                                 .bound_ns = std::min(std::abs(by_ns), between_ns) + knot.bound_ns +
+                                             knots_[i - 1].bound_ns});
   }
-  return best;
 }
 
-ClockPair::Line ClockPair::highest(double t_ns) const {
-  Line best = upper(possible_.front());
-  for (const double drift : possible_) {
-    const Line line = upper(drift);
-    best = line.at(t_ns) > best.at(t_ns) ? line : best;
+// False: somewhere the clocks wander faster.
+bool ClockPair::find_knots(const ClockSpan& span) {
+  knots_.clear();
+  set_after_ns_.clear();
+  pending_step_.reset();
+  for (std::size_t i = 0; i < segments_.size(); ++i) {
+    add_knots(i, span);
   }
-  return best;
+  return std::none_of(knots_.begin(), knots_.end(),
+                      [](const ClockDifference::Knot& knot) { return knot.is_kinked; });
 }
 
-ClockPair::Answer ClockPair::solve(double drift_limit, std::int64_t from_ns,
-                                   std::int64_t until_ns) {
-  const std::vector<double> all = slopes(drift_limit);
-  if (lower_corners_.empty() || upper_corners_.empty()) {
-    return Answer::one_sided;
-  }
-  if (!keep_possible(all)) {
+ClockPair::Answer ClockPair::solve(const ClockSpan& span) {
+  if (contradiction_) {
     return Answer::contradictory;
   }
-  estimate_ = {0, 0};
-  for (const std::int64_t end_ns : {from_ns, until_ns}) {
-    for (const Line& line : {lowest(relative(end_ns)), highest(relative(end_ns))}) {
-      estimate_.drift += line.drift / 4;
-      estimate_.offset_ns += line.offset_ns / 4;
+  const double slowest = limits_.wander_per_second;
+  for (const double faster : {1.0, 3.0, 10.0}) {
+    limits_.wander_per_second = slowest * faster;
+    if (find_knots(span)) {
+      break;
     }
   }
-  line_.reference_ns = from_ns;
-  line_.offset_ns = base_y_ns_ + std::llround(estimate_.at(relative(from_ns)));
-  line_.drift = estimate_.drift;
+  if (knots_.empty() && steps_ == 0) {
+    return Answer::one_sided;
+  }
+  const bool is_sure = steps_ == 0 || since_step_ >= least_between_steps;
+  if (!is_sure || set_after_ns_.size() != steps_ || !keep_order()) {
+    contradiction_ = last_step_.value_or(Contradiction());
+    return Answer::contradictory;
+  }
+  difference_ = ClockDifference(knots_, limits_);
+  add_steps();
   return Answer::solved;
-}
-
-double ClockPair::bound_ns(std::int64_t t_ns) const {
-  const double t = relative(t_ns);
-  const double here = estimate_.at(t);
-  // The correction is rounded to a nanosecond twice.
-  return std::max(highest(t).at(t) - here, here - lowest(t).at(t)) + 1.0;
 }
 
 }  // namespace traceagent::tools

@@ -3,9 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
-#include "agent/trace/clock_correction.hpp"
+#include "tools/clocks/clock_difference.hpp"
 #include "tools/clocks/hull.hpp"
 
 namespace traceagent::tools {
@@ -17,6 +18,9 @@ struct CollectiveTimes {
   static constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
   std::int64_t start_ns = no_start;
   std::int64_t end_ns = no_end;
+
+  // On the node's clock; for the order among collectives.
+  [[nodiscard]] std::int64_t any_ns() const { return start_ns != no_start ? start_ns : end_ns; }
 };
 
 // What two nodes' collectives allow as the difference of their clocks.
@@ -25,67 +29,85 @@ struct CollectiveTimes {
 // be added to the one node's ("own") clock at t to have the other's, each collective says
 //     start_other <= end_own + d(end_own)      d is not below a point
 //     start_own + d(start_own) <= end_other    nor above another
-// and d is a line: d(t) = offset + drift t, |drift| <= the limit. Of the points only the hulls'
-// corners matter: the upper hull of those below, the lower hull of those above. (The convex hull
-// method of Zhang, Liu and Xia, "Clock synchronization algorithms for network measurements",
-// INFOCOM 2002, with collectives in the place of packets in both directions.)
 //
-// For a given drift s the offset lies in [lower(s), upper(s)], where lower(s) = max(y - s t) over
-// the lower corners, upper(s) = min(y - s t) over the upper ones: their difference is concave and
-// linear between the slopes of the hulls' edges. So the drifts that are possible are an interval,
-// whose ends are found exactly, and d's range at any t is reached at its ends or at such a slope.
+// Clocks do not run evenly for hours. So the time is cut into segments, each so short that what d
+// may bend within is little against what its collectives leave open (after a pause a new one);
+// where two meet, the points around say what d is there (clock_lines.hpp), and from there to there
+// it is taken as straight. Where a collective contradicts the ones before it at any drift within
+// the limit, by a millisecond or more, one of the clocks was set: what follows knows nothing of
+// what was before. What contradicts by less, or again and again, or could only be joined by turning
+// the order of times round, is refused.
+//
+// Only the hulls' corners of each segment are kept: memory does not grow with the collectives.
 class ClockPair {
  public:
+  explicit ClockPair(const ClockLimits& limits) : limits_(limits) {}
+
+  // More or less in the order of time.
   void add(const CollectiveKey& key, const CollectiveTimes& own, const CollectiveTimes& other);
   [[nodiscard]] std::uint64_t collectives() const { return collectives_; }
 
   enum class Answer { solved, one_sided, contradictory };
-  // One-sided: what is known bounds the difference from below or from above only. Contradictory: no
-  // line meets all; see contradiction().
-  Answer solve(double drift_limit, std::int64_t from_ns, std::int64_t until_ns);
+  // One-sided: what is known bounds the difference from below or from above only. Contradictory:
+  // see contradiction(). `span`: of all times of the own node.
+  Answer solve(const ClockSpan& span);
 
   struct Contradiction {
-    double by_ns = 0;  // what would have to be given up at the best of all lines
+    double by_ns = 0;
     CollectiveKey lower;
     CollectiveKey upper;
   };
-  [[nodiscard]] const Contradiction& contradiction() const { return contradiction_; }
+  [[nodiscard]] const Contradiction& contradiction() const { return *contradiction_; }
 
-  // Meets all constraints: the mean of the four lines that are highest and lowest at both ends of
-  // the time that solve() was given.
-  [[nodiscard]] const trace::ClockCorrection& line() const { return line_; }
-  // How far from the line any line can be at t that meets all constraints. Convex in t: over a time
-  // it is largest at one of its ends.
-  [[nodiscard]] double bound_ns(std::int64_t t_ns) const;
+  [[nodiscard]] const ClockDifference& difference() const { return difference_; }
 
  private:
-  struct Line {
-    double drift;
-    double offset_ns;  // at t = 0 of the relative times
-    [[nodiscard]] double at(double t_ns) const { return offset_ns + drift * t_ns; }
+  struct Segment {
+    UpperHull below;
+    UpperHull above_negated;
+    double from_ns = 0;  // relative, of the collectives in it
+    double until_ns = 0;
+    double room_ns = std::numeric_limits<double>::infinity();  // the least that was left open
+    bool begins_run = false;                                   // behind a pause, or a step
+    std::optional<double> set_after_ns;  // begins behind a step, which was after this time
+    [[nodiscard]] bool is_empty() const { return !below.has_any() && !above_negated.has_any(); }
+    [[nodiscard]] bool bounds_both() const { return below.has_any() && above_negated.has_any(); }
   };
-  std::vector<double> slopes(double drift_limit);
-  [[nodiscard]] Line lower(double drift, CollectiveKey* from = nullptr) const;
-  [[nodiscard]] Line upper(double drift, CollectiveKey* from = nullptr) const;
-  [[nodiscard]] double room(double drift) const;
-  bool keep_possible(const std::vector<double>& slopes);
-  [[nodiscard]] Line lowest(double t_ns) const;
-  [[nodiscard]] Line highest(double t_ns) const;
-  [[nodiscard]] double relative(std::int64_t t_ns) const;
 
+  [[nodiscard]] double relative(std::int64_t t_ns) const;
+  [[nodiscard]] double least_at(double t_ns) const;
+  [[nodiscard]] double most_at(double t_ns) const;
+  [[nodiscard]] double longest_ns(const Segment& segment) const;
+  bool compare(const ClockPoint* least, const ClockPoint* most);
+  void begin_behind_step(const ClockPoint& old);
+  void see(const ClockPoint* least, const ClockPoint* most);
+  Segment& segment_at(double t_ns);
+  bool find_knots(const ClockSpan& span);
+  void add_knots(std::size_t segment, const ClockSpan& span);
+  void add_knot(double t_ns, std::size_t segment);
+  [[nodiscard]] std::optional<ClockLines> lines_around(double t_ns, std::size_t first,
+                                                       std::size_t end);
+  bool keep_order();
+  void add_steps();
+
+  ClockLimits limits_;
   // Relative to these, doubles are exact enough: a day of nanoseconds needs 47 of their 53 bits.
   std::int64_t base_t_ns_ = 0;
   std::int64_t base_y_ns_ = 0;
   bool has_base_ = false;
   std::uint64_t collectives_ = 0;
-  UpperHull below_;
-  UpperHull above_negated_;
-  std::vector<ClockPoint> lower_corners_;
-  std::vector<ClockPoint> upper_corners_;  // negated
-  std::vector<double> possible_;  // drifts: the ends of the interval, and the slopes within
-  Line estimate_{};
-  trace::ClockCorrection line_;
-  Contradiction contradiction_;
+  std::uint64_t since_step_ = 0;
+  std::size_t steps_ = 0;
+  // The points that bound the difference most closely now, as it may drift away from them.
+  std::optional<ClockPoint> least_;
+  std::optional<ClockPoint> most_;
+  std::vector<Segment> segments_;
+  std::optional<Contradiction> contradiction_;
+  std::optional<Contradiction> last_step_;
+  std::vector<ClockDifference::Knot> knots_;
+  std::vector<double> set_after_ns_;    // of the knots behind steps
+  std::optional<double> pending_step_;  // set after then, and no knot since
+  ClockDifference difference_;
 };
 
 }  // namespace traceagent::tools

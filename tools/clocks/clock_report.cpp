@@ -8,6 +8,7 @@ namespace traceagent::tools {
 
 namespace {
 
+using trace::ClockKnot;
 using trace::JsonArray;
 using trace::JsonObject;
 using trace::JsonValue;
@@ -23,8 +24,7 @@ struct Told {
   std::uint64_t collectives = 0;
 
   [[nodiscard]] std::int64_t bound_ns() const {
-    return static_cast<std::int64_t>(
-        std::ceil(std::max(route->bound_from_ns, route->bound_until_ns)));
+    return static_cast<std::int64_t>(std::ceil(route->bound_ns));
   }
 };
 
@@ -58,6 +58,53 @@ std::vector<Told> told_nodes(const ClockReport& report) {
   return all;
 }
 
+// Of the pieces without a step in them: the slowest and the fastest.
+struct Drifts {
+  double least = 0;
+  double most = 0;
+};
+
+Drifts drifts_of(const ClockRoute& route) {
+  const std::vector<trace::ClockKnot>& knots = route.correction.knots();
+  Drifts drifts;
+  bool is_first = true;
+  for (std::size_t i = 1; i < knots.size(); ++i) {
+    const std::int64_t middle_ns = knots[i - 1].at_ns + (knots[i].at_ns - knots[i - 1].at_ns) / 2;
+    const bool is_step =
+        std::any_of(route.steps.begin(), route.steps.end(), [middle_ns](const ClockStep& step) {
+          return step.span.from_ns <= middle_ns && middle_ns <= step.span.until_ns;
+        });
+    if (!is_step) {
+      const double drift = route.correction.drift_at(middle_ns);
+      drifts.least = is_first ? drift : std::min(drifts.least, drift);
+      drifts.most = is_first ? drift : std::max(drifts.most, drift);
+      is_first = false;
+    }
+  }
+  return drifts;
+}
+
+JsonArray steps_of(const ClockRoute& route) {
+  JsonArray steps;
+  for (const ClockStep& step : route.steps) {
+    steps.add(JsonObject()
+                  .add("from_ns", step.span.from_ns)
+                  .add("until_ns", step.span.until_ns)
+                  .add("by_ns", std::llround(step.by_ns))
+                  .add("bound_ns", static_cast<std::int64_t>(std::ceil(step.bound_ns))));
+  }
+  return steps;
+}
+
+// How the times were moved, in full.
+JsonArray knots_of(const trace::ClockCorrection& correction) {
+  JsonArray knots;
+  for (const trace::ClockKnot& knot : correction.knots()) {
+    knots.add(JsonArray().add(knot.at_ns).add(knot.offset_ns));
+  }
+  return knots;
+}
+
 JsonObject object_of(const Told& told) {
   JsonObject object;
   object.add("node", told.node->name).add("ranks", ranks_of(told)).add("method", told.method);
@@ -66,14 +113,38 @@ JsonObject object_of(const Told& told) {
     return object;
   }
   const trace::ClockCorrection& correction = told.route->correction;
-  object.add("at_ns", correction.reference_ns)
-      .add("offset_ns", correction.offset_ns)
-      .add("drift_ppm", correction.drift * 1e6)
-      .add("bound_ns", told.bound_ns())
-      .add("bound_middle_ns", static_cast<std::int64_t>(std::ceil(told.route->bound_middle_ns)))
+  const trace::ClockKnot first =
+      correction.is_none() ? trace::ClockKnot() : correction.knots().front();
+  const Drifts drifts = drifts_of(*told.route);
+  object.add("at_ns", first.at_ns)
+      .add("offset_ns", first.offset_ns)
+      .add("drift_ppm", correction.drift_at(first.at_ns) * 1e6);
+  if (correction.knots().size() > 2) {
+    object.add("drift_ppm_least", drifts.least * 1e6).add("drift_ppm_most", drifts.most * 1e6);
+  }
+  object.add("bound_ns", told.bound_ns())
+      .add("wander_ppm_per_minute", told.route->wander_per_second * 60e6)
       .add("collectives", told.collectives)
       .add("hops", told.route->edges.size());
+  if (!told.route->steps.empty()) {
+    object.add("steps", steps_of(*told.route));
+  }
+  // Of clocks that hardly need it a list of thousands says nothing.
+  constexpr std::size_t most_knots = 1000;
+  object.add("pieces", correction.knots().size() < 2 ? 1 : correction.knots().size() - 1);
+  if (correction.knots().size() > 2 && correction.knots().size() <= most_knots) {
+    object.add("knots", knots_of(correction));
+  }
   return object;
+}
+
+std::string step_in_words(const ClockStep& step, const ClockKnot& first) {
+  const auto after_ns = static_cast<double>(step.span.from_ns - first.at_ns);
+  return ", set by " + std::string(step.by_ns < 0 ? "-" : "+") +
+         duration_in_words(std::abs(step.by_ns)) + " within " +
+         duration_in_words(static_cast<double>(step.span.until_ns - step.span.from_ns)) + " " +
+         duration_in_words(std::max(after_ns, 0.0)) + " after its beginning (right within " +
+         duration_in_words(step.bound_ns) + " there)";
 }
 
 std::string in_words(const Told& told) {
@@ -84,13 +155,21 @@ std::string in_words(const Told& told) {
   if (told.route == nullptr) {
     return name + "as it is, how far off is not known";
   }
-  const double offset_ns = static_cast<double>(told.route->correction.offset_ns);
+  const trace::ClockCorrection& correction = told.route->correction;
+  const ClockKnot first = correction.is_none() ? ClockKnot() : correction.knots().front();
+  const auto offset_ns = static_cast<double>(first.offset_ns);
+  const Drifts drifts = drifts_of(*told.route);
   std::string text = name + (offset_ns < 0 ? "-" : "+") + duration_in_words(std::abs(offset_ns)) +
-                     ", " + number_in_words(told.route->correction.drift * 1e6) +
+                     ", " + number_in_words(drifts.least * 1e6) +
+                     (correction.knots().size() > 2 ? " to " + number_in_words(drifts.most * 1e6)
+                                                    : std::string()) +
                      " ppm, right within " +
-                     duration_in_words(static_cast<double>(told.bound_ns())) +
-                     " if clocks run evenly over the trace, by ";
-  return text + (told.collectives > 0 ? std::to_string(told.collectives) + " " : "") + told.method;
+                     duration_in_words(static_cast<double>(told.bound_ns())) + ", by ";
+  text += (told.collectives > 0 ? std::to_string(told.collectives) + " " : "") + told.method;
+  for (const ClockStep& step : told.route->steps) {
+    text += step_in_words(step, first);
+  }
+  return text;
 }
 
 // As Composer writes it, in microseconds.
@@ -115,6 +194,13 @@ void add_node(const Told& told, ClockAlignment& alignment) {
   }
 }
 
+// Of two clocks. What nobody can see: a clock that is set, or steered, by less than the bound.
+std::string assumption_in_words(const ClockLimits& limits) {
+  return "clocks run at most " + number_in_words(limits.drift * 1e6) +
+         " ppm apart, which changes by at most wander_ppm_per_minute, but where they are set or "
+         "slewed by more than the bound";
+}
+
 JsonObject metadata_of(const ClockReport& report, const std::vector<Told>& all) {
   JsonArray nodes;
   std::optional<std::int64_t> largest = 0;
@@ -126,10 +212,9 @@ JsonObject metadata_of(const ClockReport& report, const std::vector<Told>& all) 
   JsonObject clocks;
   clocks.add("clock_sync_error_bound",
              largest ? JsonValue(static_cast<double>(*largest) / 1000.0) : JsonValue(nullptr));
-  // A line is all that is known of them: a clock that NTP steers bends in between.
   if (std::any_of(all.begin(), all.end(),
                   [](const Told& told) { return told.route != nullptr && !told.is_reference; })) {
-    clocks.add("bounds_hold_if", "clocks run evenly over the trace");
+    clocks.add("bounds_hold_if", assumption_in_words(report.limits));
   }
   clocks.add("collectives", report.collectives);
   if (report.inconsistent != 0) {

@@ -25,6 +25,7 @@ struct ClockReport {
   std::uint64_t collectives = 0;
   std::uint64_t inconsistent = 0;
   std::uint64_t one_of = 1;
+  ClockLimits limits;
   std::string reason;  // why not all could be aligned; or empty
 
   [[nodiscard]] bool has_all() const;

@@ -11,26 +11,49 @@ namespace traceagent::tools {
 namespace {
 
 using trace::ClockCorrection;
+using trace::ClockKnot;
 
-ClockCorrection inverse(const ClockCorrection& line) {
-  return {.reference_ns = line.reference_ns + line.offset_ns,
-          .offset_ns = -line.offset_ns,
-          .drift = -line.drift / (1.0 + line.drift)};
+ClockCorrection inverse(const ClockCorrection& correction) {
+  std::vector<ClockKnot> knots = correction.knots();
+  for (ClockKnot& knot : knots) {
+    knot.at_ns += knot.offset_ns;
+    knot.offset_ns = -knot.offset_ns;
+  }
+  return ClockCorrection(std::move(knots));
 }
 
-// First one, then the other.
+// First one, then the other: straight between the knots of both.
 ClockCorrection joined(const ClockCorrection& first, const ClockCorrection& second) {
-  const std::int64_t between_ns = first.reference_ns + first.offset_ns;
-  return {.reference_ns = first.reference_ns,
-          .offset_ns = second.corrected(between_ns) - first.reference_ns,
-          .drift = (1.0 + first.drift) * (1.0 + second.drift) - 1.0};
+  std::vector<std::int64_t> times;
+  for (const ClockKnot& knot : first.knots()) {
+    times.push_back(knot.at_ns);
+  }
+  const ClockCorrection back = inverse(first);
+  for (const ClockKnot& knot : second.knots()) {
+    times.push_back(back.corrected(knot.at_ns));
+  }
+  std::sort(times.begin(), times.end());
+  times.erase(std::unique(times.begin(), times.end()), times.end());
+  std::vector<ClockKnot> knots;
+  for (const std::int64_t time : times) {
+    knots.push_back({time, second.corrected(first.corrected(time)) - time});
+  }
+  return ClockCorrection(std::move(knots));
+}
+
+ClockSpan moved(const ClockSpan& span, const ClockCorrection& by) {
+  return {by.corrected(span.from_ns), by.corrected(span.until_ns)};
 }
 
 class Routes {
  public:
-  Routes(const std::vector<ClockSpan>& nodes, const std::vector<ClockEdge>& edges,
-         double drift_limit)
-      : nodes_(nodes), edges_(edges), drift_limit_(drift_limit), steps_(nodes.size()) {}
+  Routes(const std::vector<ClockSpans>& nodes, const std::vector<ClockEdge>& edges,
+         const ClockLimits& limits)
+      : nodes_(nodes), edges_(edges), limits_(limits), steps_(nodes.size()) {
+    for (const ClockEdge& edge : edges_) {
+      inverses_.push_back(edge.difference.inverse());
+    }
+  }
 
   void find();
   [[nodiscard]] std::optional<ClockRoute> route(std::uint32_t node) const;
@@ -43,39 +66,28 @@ class Routes {
     bool is_final = false;
   };
 
-  [[nodiscard]] ClockCorrection line(std::uint32_t edge, std::uint32_t from) const {
-    return edges_[edge].from == from ? edges_[edge].line : inverse(edges_[edge].line);
+  [[nodiscard]] const ClockDifference& difference(std::uint32_t edge, std::uint32_t from) const {
+    return edges_[edge].from == from ? edges_[edge].difference : inverses_[edge];
   }
-  [[nodiscard]] double bound_ns(std::uint32_t edge, std::uint32_t from, std::int64_t t_ns) const;
-  [[nodiscard]] double bound_ns(const ClockRoute& route, std::uint32_t node,
-                                std::int64_t t_ns) const;
+  [[nodiscard]] double bound_ns(std::uint32_t node, ClockSpan span) const;
   void reach(std::uint32_t edge, std::uint32_t from, std::uint32_t to);
 
-  const std::vector<ClockSpan>& nodes_;
+  const std::vector<ClockSpans>& nodes_;
   const std::vector<ClockEdge>& edges_;
-  double drift_limit_;
+  const ClockLimits limits_;
+  std::vector<ClockDifference> inverses_;
   std::vector<Step> steps_;
   using Due = std::pair<double, std::uint32_t>;
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
 };
 
-// Against the edge's direction: with t' = t + d(t), an error b of d at t is one of at most
-// b / (1 - limit) of t.
-double Routes::bound_ns(std::uint32_t edge, std::uint32_t from, std::int64_t t_ns) const {
-  const ClockEdge& used = edges_[edge];
-  if (used.from == from) {
-    return used.bound_ns(t_ns);
-  }
-  return used.bound_ns(inverse(used.line).corrected(t_ns)) / (1.0 - drift_limit_) + 1.0;
-}
-
 // An error of e before an edge is one of at most e (1 + limit) behind it, and the edge's own.
-double Routes::bound_ns(const ClockRoute& route, std::uint32_t node, std::int64_t t_ns) const {
+double Routes::bound_ns(std::uint32_t node, ClockSpan span) const {
   double sum_ns = 0;
-  for (const std::uint32_t edge : route.edges) {
-    sum_ns = sum_ns * (1.0 + drift_limit_) + bound_ns(edge, node, t_ns);
-    t_ns = line(edge, node).corrected(t_ns);
-    node = edges_[edge].from == node ? edges_[edge].to : edges_[edge].from;
+  for (std::uint32_t at = node; at != 0; at = steps_[at].next) {
+    const ClockDifference& next = difference(steps_[at].edge, at);
+    sum_ns = sum_ns * (1.0 + limits_.drift) + next.bound_ns(span);
+    span = moved(span, next.correction());
   }
   return sum_ns;
 }
@@ -85,8 +97,11 @@ void Routes::reach(std::uint32_t edge, std::uint32_t from, std::uint32_t to) {
   if (step.is_final) {
     return;
   }
-  const double sum_ns = steps_[to].bound_ns + std::max(bound_ns(edge, from, nodes_[from].from_ns),
-                                                       bound_ns(edge, from, nodes_[from].until_ns));
+  double own_ns = 0;
+  for (const ClockSpan& span : nodes_[from]) {
+    own_ns = std::max(own_ns, difference(edge, from).bound_ns(span));
+  }
+  const double sum_ns = steps_[to].bound_ns + own_ns;
   if (sum_ns < step.bound_ns) {
     step = {.bound_ns = sum_ns, .edge = edge, .next = to};
     due_.emplace(sum_ns, from);
@@ -119,25 +134,31 @@ std::optional<ClockRoute> Routes::route(std::uint32_t node) const {
     return std::nullopt;
   }
   ClockRoute route;
-  const ClockSpan& span = nodes_[node];
   for (std::uint32_t at = node; at != 0; at = steps_[at].next) {
-    const ClockCorrection next = line(steps_[at].edge, at);
-    route.correction = route.edges.empty() ? next : joined(route.correction, next);
+    const ClockDifference& next = difference(steps_[at].edge, at);
+    const ClockCorrection back = inverse(route.correction);
+    for (const ClockStep& step : next.steps) {
+      route.steps.push_back(step);
+      route.steps.back().span = moved(step.span, back);
+    }
+    route.correction =
+        route.edges.empty() ? next.correction() : joined(route.correction, next.correction());
     route.edges.push_back(steps_[at].edge);
+    route.wander_per_second = std::max(route.wander_per_second, next.limits().wander_per_second);
   }
   // Of the edges' bounds, not of the sums by which the way was chosen: these were for other spans.
-  route.bound_from_ns = bound_ns(route, node, span.from_ns);
-  route.bound_until_ns = bound_ns(route, node, span.until_ns);
-  route.bound_middle_ns = bound_ns(route, node, span.from_ns + (span.until_ns - span.from_ns) / 2);
+  for (const ClockSpan& span : nodes_[node]) {
+    route.bound_ns = std::max(route.bound_ns, bound_ns(node, span));
+  }
   return route;
 }
 
 }  // namespace
 
-std::vector<std::optional<ClockRoute>> clock_routes(const std::vector<ClockSpan>& nodes,
+std::vector<std::optional<ClockRoute>> clock_routes(const std::vector<ClockSpans>& nodes,
                                                     const std::vector<ClockEdge>& edges,
-                                                    double drift_limit) {
-  Routes routes(nodes, edges, drift_limit);
+                                                    const ClockLimits& limits) {
+  Routes routes(nodes, edges, limits);
   routes.find();
   std::vector<std::optional<ClockRoute>> all;
   for (std::uint32_t node = 0; node < nodes.size(); ++node) {

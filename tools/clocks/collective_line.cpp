@@ -34,6 +34,8 @@ struct Args {
   std::int64_t size = 0;
   std::int64_t elements = -1;
   std::int64_t root = -1;
+  std::int64_t sends_to = -1;
+  std::int64_t receives_from = -1;
   std::int64_t own_rank = -1;
   double error_us = 0;
   bool replayed = false;
@@ -61,6 +63,10 @@ void read_arg(std::string_view name, std::string_view value, Args& args) {
     integer(args.elements);
   } else if (name == "root") {
     integer(args.root);
+  } else if (name == "Dst Rank") {
+    integer(args.sends_to);
+  } else if (name == "Src Rank") {
+    integer(args.receives_from);
   } else if (name == "comm rank") {
     integer(args.own_rank);
   } else if (name == "time error (us)") {
@@ -70,7 +76,7 @@ void read_arg(std::string_view name, std::string_view value, Args& args) {
   }
 }
 
-enum class Kind { unknown, all_to_all, from_root, to_root };
+enum class Kind { unknown, all_to_all, from_root, to_root, send, receive };
 
 // NCCL's names as we write them, PyTorch's, and theirs with "_base", "_coalesced" and the like.
 Kind kind_of(std::string_view name) {
@@ -88,6 +94,9 @@ Kind kind_of(std::string_view name) {
   }
   if (plain == "broadcast" || plain == "scatter") {
     return Kind::from_root;
+  }
+  if (plain == "send" || plain == "recv") {
+    return plain == "send" ? Kind::send : Kind::receive;
   }
   return plain == "reduce" || plain == "gather" ? Kind::to_root : Kind::unknown;
 }
@@ -108,6 +117,34 @@ std::optional<CollectiveKey> key_of(const Args& args) {
   key.communicator = event::hash_bytes(args.group.data(), args.group.size(),
                                        event::hash_bytes(args.ranks.data(), args.ranks.size()));
   return key;
+}
+
+// Ours: the n-th send meets the n-th receive of the same two ranks. In PyTorch's, peers are named
+// by other numbers than a communicator's.
+std::optional<CollectiveLine> point_to_point(const Args& args, CollectiveKey key, Kind kind) {
+  const std::int64_t peer = kind == Kind::send ? args.sends_to : args.receives_from;
+  if (args.communicator.empty() || peer < 0 || args.own_rank < 0) {
+    return std::nullopt;
+  }
+  const std::int64_t from = kind == Kind::send ? args.own_rank : peer;
+  const std::int64_t to = kind == Kind::send ? peer : args.own_rank;
+  // Apart from the communicator's collectives, and from those of other ranks.
+  key.communicator =
+      event::combine(event::combine(key.communicator, static_cast<std::uint64_t>(from) + 1),
+                     static_cast<std::uint64_t>(to) + 1);
+  return CollectiveLine{
+      .key = key, .tells_start = kind == Kind::send, .tells_end = kind == Kind::receive};
+}
+
+std::optional<CollectiveLine> collective(const Args& args, const CollectiveKey& key, Kind kind) {
+  if (kind != Kind::all_to_all && (args.root < 0 || args.own_rank < 0)) {
+    return std::nullopt;
+  }
+  const bool is_root = args.root == args.own_rank;
+  CollectiveLine line{.key = key};
+  line.tells_start = kind == Kind::all_to_all || is_root == (kind == Kind::from_root);
+  line.tells_end = kind == Kind::all_to_all || is_root != (kind == Kind::from_root);
+  return line;
 }
 
 bool is_usable(const Args& args) {
@@ -140,15 +177,13 @@ std::optional<CollectiveLine> read(std::string_view event) {
   if (!is_usable(args) || !key || kind == Kind::unknown) {
     return std::nullopt;
   }
-  if (kind != Kind::all_to_all && (args.root < 0 || args.own_rank < 0)) {
-    return std::nullopt;
+  std::optional<CollectiveLine> line = kind == Kind::send || kind == Kind::receive
+                                           ? point_to_point(args, *key, kind)
+                                           : collective(args, *key, kind);
+  if (line) {
+    line->duration_ns = std::llround(duration_us * 1000.0);
+    line->error_ns = device_time_error_ns + std::llround(args.error_us * 1000.0);
   }
-  const bool is_root = args.root == args.own_rank;
-  CollectiveLine line{.key = *key};
-  line.tells_start = kind == Kind::all_to_all || is_root == (kind == Kind::from_root);
-  line.tells_end = kind == Kind::all_to_all || is_root != (kind == Kind::from_root);
-  line.duration_ns = std::llround(duration_us * 1000.0);
-  line.error_ns = device_time_error_ns + std::llround(args.error_us * 1000.0);
   return line;
 }
 

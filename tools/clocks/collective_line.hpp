@@ -22,7 +22,8 @@ struct CollectiveLine {
 // returns before it has been carried out, and where kernels were replayed (graphs) the number is
 // that of the capture. All ranks of an all-reduce, all-gather, reduce-scatter, all-to-all or
 // barrier depend on all others; of a broadcast or scatter only on the root's start, of a reduce or
-// gather only the root's end on the others.
+// gather only the root's end on the others; a receive's end on the start of the send that it meets.
+// Of several sends and receives in one kernel, and of PyTorch's, nothing says which meets which.
 std::optional<CollectiveLine> collective_line(std::string_view line);
 
 }  // namespace traceagent::tools

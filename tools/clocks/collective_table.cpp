@@ -24,6 +24,8 @@ void CollectiveTable::add(const CollectiveKey& key, const CollectiveTimes& times
   CollectiveTimes& now = now_[line];
   if (now.start_ns == CollectiveTimes::no_start && now.end_ns == CollectiveTimes::no_end) {
     touched_.push_back(static_cast<std::uint32_t>(line));
+    is_sorted_ = is_sorted_ && times.any_ns() >= last_ns_;
+    last_ns_ = times.any_ns();
   }
   now.start_ns = std::max(now.start_ns, times.start_ns);
   now.end_ns = std::min(now.end_ns, times.end_ns);
@@ -32,7 +34,19 @@ void CollectiveTable::add(const CollectiveKey& key, const CollectiveTimes& times
   }
 }
 
+// Of ranks in files of their own, communicators that not all are in come one after the other.
+void CollectiveTable::sort_touched() {
+  if (!is_sorted_) {
+    std::sort(touched_.begin(), touched_.end(), [this](std::uint32_t a, std::uint32_t b) {
+      return now_[a].any_ns() < now_[b].any_ns();
+    });
+  }
+  is_sorted_ = true;
+  last_ns_ = std::numeric_limits<std::int64_t>::min();
+}
+
 void CollectiveTable::finish_node(std::uint32_t node) {
+  sort_touched();
   for (const std::uint32_t line : touched_) {
     compare(line, node);
     now_[line] = {};
@@ -51,20 +65,21 @@ void CollectiveTable::compare(std::size_t index, std::uint32_t node) {
   } else {
     if (pair_ == nullptr || pair_nodes_ != std::pair(node, line.node)) {
       pair_nodes_ = {node, line.node};
-      pair_ = &pairs_[pair_nodes_];
+      pair_ = &pairs_.try_emplace(pair_nodes_, limits_).first->second;
     }
     pair_->add(line.key, now, line.centre);
   }
 }
 
-CollectiveTable::Solved CollectiveTable::solve(const std::vector<ClockSpan>& spans,
-                                               double drift_limit) {
+CollectiveTable::Solved CollectiveTable::solve(const std::vector<ClockSpans>& spans) {
   Solved solved;
   for (auto& each : pairs_) {
     const auto& who = each.first;
     ClockPair& pair = each.second;
-    const ClockSpan& span = spans[who.first];
-    const ClockPair::Answer answer = pair.solve(drift_limit, span.from_ns, span.until_ns);
+    const ClockSpans& parts = spans[who.first];
+    const ClockSpan whole =
+        parts.empty() ? ClockSpan() : ClockSpan{parts.front().from_ns, parts.back().until_ns};
+    const ClockPair::Answer answer = pair.solve(whole);
     if (answer == ClockPair::Answer::contradictory) {
       return {.edges = {},
               .collectives = {},
@@ -75,10 +90,7 @@ CollectiveTable::Solved CollectiveTable::solve(const std::vector<ClockSpan>& spa
     }
     if (answer == ClockPair::Answer::solved) {
       solved.edges.push_back(
-          {.from = who.first,
-           .to = who.second,
-           .line = pair.line(),
-           .bound_ns = [&pair](std::int64_t t_ns) { return pair.bound_ns(t_ns); }});
+          {.from = who.first, .to = who.second, .difference = pair.difference()});
       solved.collectives.push_back(pair.collectives());
     }
   }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -23,13 +24,14 @@ namespace traceagent::tools {
 class CollectiveTable {
  public:
   static constexpr std::size_t usual_most = std::size_t{1} << 22;  // about 600 MB
-  explicit CollectiveTable(std::size_t most = usual_most) : most_(most) {}
+  explicit CollectiveTable(const ClockLimits& limits = {}, std::size_t most = usual_most)
+      : limits_(limits), most_(most) {}
 
   // One rank's times of a collective, on the node whose finish_node() comes next.
   void add(const CollectiveKey& key, const CollectiveTimes& times);
   void finish_node(std::uint32_t node);
 
-  // What was added, solved. The edges look into the table: they are good as long as it is.
+  // What was added, solved.
   struct Solved {
     std::vector<ClockEdge> edges;
     std::vector<std::uint64_t> collectives;  // of each edge
@@ -40,7 +42,7 @@ class CollectiveTable {
     ClockPair::Contradiction contradiction;
   };
   // `spans` by node.
-  Solved solve(const std::vector<ClockSpan>& spans, double drift_limit);
+  Solved solve(const std::vector<ClockSpans>& spans);
   [[nodiscard]] std::size_t collectives() const { return lines_.size(); }
   // Left out: on one node, by one clock, one of its ranks ended before another had started. So it
   // was not one collective: NCCL's numbers were counted in another way than we think.
@@ -62,14 +64,18 @@ class CollectiveTable {
   };
 
   std::size_t line_of(const CollectiveKey& key);
+  void sort_touched();
   void compare(std::size_t line, std::uint32_t node);
   void let_go_of_half();
 
+  ClockLimits limits_;
   std::size_t most_;
   std::uint64_t sieve_ = 0;  // a key stays if its hash has none of these bits
   std::vector<Line> lines_;
   std::vector<CollectiveTimes> now_;  // of the node that is being added, by line
   std::vector<std::uint32_t> touched_;
+  std::int64_t last_ns_ = std::numeric_limits<std::int64_t>::min();  // of what was touched
+  bool is_sorted_ = true;                                            // what was touched, by time
   std::unordered_map<CollectiveKey, std::uint32_t, HashOfKey> index_;
   std::size_t expected_ = 0;  // ranks name collectives in one order: mostly it is the next line
   std::map<std::pair<std::uint32_t, std::uint32_t>, ClockPair> pairs_;  // by (own, other) node

@@ -56,4 +56,10 @@ const std::vector<ClockPoint>& UpperHull::corners() {
   return corners_;
 }
 
+void UpperHull::settle() {
+  corners();
+  corners_.shrink_to_fit();
+  stragglers_.shrink_to_fit();
+}
+
 }  // namespace traceagent::tools

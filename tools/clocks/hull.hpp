@@ -34,6 +34,9 @@ class UpperHull {
   }
   // In the order of time.
   const std::vector<ClockPoint>& corners();
+  [[nodiscard]] bool has_any() const { return !corners_.empty(); }
+  // Nothing is added for now: gives back the memory that adding needs.
+  void settle();
 
  private:
   void append(const ClockPoint& point);

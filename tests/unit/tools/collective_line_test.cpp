@@ -53,6 +53,25 @@ TEST(CollectiveLine, who_waits_for_whom) {
   }
 }
 
+TEST(CollectiveLine, a_receive_waits_for_the_send_that_it_meets) {
+  const auto sent = collective_line(collective("send", R"(,"Dst Rank":5)"));
+  ASSERT_TRUE(sent);
+  EXPECT_TRUE(sent->tells_start && !sent->tells_end);
+  const auto received = [](const std::string& from, const std::string& own) {
+    return collective_line(line_of(
+        R"("Collective name":"recv","In msg nelems":4,"Group size":8,"Seq":41,"comm hash":"0xab12",)"
+        R"("comm rank":)" +
+        own + R"(,"Src Rank":)" + from));
+  };
+  const auto met = received("3", "5");
+  ASSERT_TRUE(met);
+  EXPECT_TRUE(!met->tells_start && met->tells_end);
+  EXPECT_EQ(met->key, sent->key);
+  EXPECT_NE(received("5", "3")->key, sent->key);
+  EXPECT_NE(received("3", "6")->key, sent->key);
+  EXPECT_NE(collective_line(collective("allreduce"))->key, sent->key);
+}
+
 TEST(CollectiveLine, what_says_nothing_of_clocks) {
   for (
       const std::string& line :

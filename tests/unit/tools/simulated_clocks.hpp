@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "tools/clocks/collective_table.hpp"
@@ -15,18 +16,19 @@ constexpr std::int64_t simulation_start_ns = 1'700'000'000'000'000'000;
 struct SimulatedNode {
   std::int64_t offset_ns = 0;  // at the start
   double drift = 0;
+  double wander = 0;  // the drift goes up and down by so much, as the temperature does
+  double wander_period_ns = 1;
+  double wander_phase = 0;
   std::int64_t set_at_ns = 0;  // true time at which somebody sets it, by
   std::int64_t set_by_ns = 0;
 
   [[nodiscard]] std::int64_t at(std::int64_t true_ns) const {
     const auto since = static_cast<double>(true_ns - simulation_start_ns);
+    const double turns = 2 * 3.14159265358979323846 / wander_period_ns;
+    const double wandered =
+        wander / turns * (std::cos(wander_phase) - std::cos(turns * since + wander_phase));
     const std::int64_t set_ns = set_by_ns != 0 && true_ns >= set_at_ns ? set_by_ns : 0;
-    return true_ns + offset_ns + std::llround(drift * since) + set_ns;
-  }
-  // Of a clock that nobody sets.
-  [[nodiscard]] std::int64_t true_time(std::int64_t own_ns) const {
-    const auto since = static_cast<double>(own_ns - simulation_start_ns - offset_ns);
-    return simulation_start_ns + std::llround(since / (1.0 + drift));
+    return true_ns + offset_ns + std::llround(drift * since + wandered) + set_ns;
   }
 };
 
@@ -38,6 +40,8 @@ struct SimulatedSettings {
   bool neighbours_only = false;  // each collective is of two neighbouring nodes
   bool one_way = false;          // broadcasts and reduces, of changing roots
   double seconds = 100;
+  bool wandering = false;  // drifts change by some ten ppm in hours
+  unsigned per_burst = 1;  // collectives come so many at a time, a millisecond apart, then a pause
 };
 
 // Nodes whose clocks are up to 5 s and 50 ppm off. Ranks come up to some milliseconds apart,
@@ -48,6 +52,12 @@ struct SimulatedJob {
     for (unsigned i = 0; i < settings.node_count; ++i) {
       nodes.push_back(
           {.offset_ns = std::llround(between(-5e9, 5e9)), .drift = between(-50e-6, 50e-6)});
+      if (settings.wandering) {
+        nodes.back().drift = between(-30e-6, 30e-6);
+        nodes.back().wander = between(5e-6, 20e-6);
+        nodes.back().wander_period_ns = between(5.0, 8.0) * 3600e9;
+        nodes.back().wander_phase = between(0.0, 6.28);
+      }
     }
   }
 
@@ -56,13 +66,28 @@ struct SimulatedJob {
     nodes[node].set_by_ns = by_ns;
   }
 
-  [[nodiscard]] std::vector<ClockSpan> spans() const {
-    std::vector<ClockSpan> all;
+  // Where there is something to be right about: around each burst.
+  [[nodiscard]] std::vector<ClockSpans> spans() const {
+    std::vector<ClockSpans> all;
     for (const SimulatedNode& node : nodes) {
-      all.push_back({node.at(simulation_start_ns),
-                     node.at(simulation_start_ns + std::llround(settings.seconds * 1e9))});
+      ClockSpans spans;
+      for (const auto& [from_ns, until_ns] : true_spans()) {
+        spans.push_back({node.at(from_ns), node.at(until_ns)});
+      }
+      all.push_back(spans);
     }
     return all;
+  }
+  [[nodiscard]] std::vector<std::pair<std::int64_t, std::int64_t>> true_spans() const {
+    if (settings.per_burst == 1) {
+      return {{simulation_start_ns, simulation_start_ns + std::llround(settings.seconds * 1e9)}};
+    }
+    std::vector<std::pair<std::int64_t, std::int64_t>> spans;
+    for (unsigned i = 0; i < settings.collectives; i += settings.per_burst) {
+      const std::int64_t from_ns = simulation_start_ns + std::llround(begin_of(i));
+      spans.emplace_back(from_ns, from_ns + 1'001'000LL * settings.per_burst);
+    }
+    return spans;
   }
 
   void fill(CollectiveTable& table) const {
@@ -90,14 +115,22 @@ struct SimulatedJob {
   }
   double between(double low, double high) { return low + (high - low) * unit(random); }
 
+  [[nodiscard]] double begin_of(unsigned number) const {
+    const unsigned burst = number / settings.per_burst;
+    return settings.seconds * 1e9 * burst * settings.per_burst / settings.collectives +
+           (number % settings.per_burst) * 1e6;
+  }
+
   void add_collective(unsigned number, std::mt19937_64& from,
                       std::vector<std::vector<Line>>& by_node) const {
     const unsigned count = settings.node_count;
     const unsigned first = settings.neighbours_only ? number % (count - 1) : 0;
     const unsigned last = settings.neighbours_only ? first + 1 : count - 1;
     const unsigned ranks = (last - first + 1) * settings.ranks_per_node;
-    const double begin_ns =
-        settings.seconds * 1e9 * (number + unit(from) * 0.5) / settings.collectives;
+    const double jitter = unit(from) * 0.5;
+    const double begin_ns = settings.per_burst == 1
+                                ? settings.seconds * 1e9 * (number + jitter) / settings.collectives
+                                : begin_of(number) + jitter * 1e6;
     std::vector<double> starts;
     for (unsigned rank = 0; rank < ranks; ++rank) {
       starts.push_back(begin_ns - 400e3 * std::log(1.0 - unit(from) * 0.9999));

@@ -1,0 +1,93 @@
+#include "tools/clocks/clock_difference.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace traceagent::tools {
+
+namespace {
+
+double length_ns(std::int64_t from_ns, std::int64_t until_ns) {
+  return static_cast<double>(until_ns - from_ns);
+}
+
+}  // namespace
+
+ClockDifference::ClockDifference(const std::vector<Knot>& knots, const ClockLimits& limits)
+    : knots_(knots), limits_(limits) {
+  std::vector<trace::ClockKnot> corners;
+  for (const Knot& knot : knots_) {
+    corners.push_back({knot.at_ns, std::llround(knot.offset_ns)});
+  }
+  correction_ = trace::ClockCorrection(std::move(corners));
+}
+
+// With t' = t + d(t), an error b of d at t is one of at most b / (1 - limit) of t.
+ClockDifference ClockDifference::inverse() const {
+  std::vector<Knot> knots = knots_;
+  for (Knot& knot : knots) {
+    knot.at_ns += std::llround(knot.offset_ns);
+    knot.offset_ns = -knot.offset_ns;
+    knot.bound_ns = knot.bound_ns / (1.0 - limits_.drift) + 1.0;
+  }
+  ClockDifference turned(knots, limits_);
+  for (const ClockStep& step : steps) {
+    turned.steps.push_back({.span = {correction_.corrected(step.span.from_ns),
+                                     correction_.corrected(step.span.until_ns)},
+                            .by_ns = -step.by_ns,
+                            .bound_ns = step.bound_ns / (1.0 - limits_.drift) + 1.0});
+  }
+  return turned;
+}
+
+// Between this knot and the next. The least of what is known: it wanders, or it drifts from the
+// nearer knot on.
+double ClockDifference::bound_between(std::size_t knot, const ClockSpan& part) const {
+  const Knot& from = knots_[knot];
+  const Knot& to = knots_[knot + 1];
+  const double whole_ns = length_ns(from.at_ns, to.at_ns);
+  const auto of_knots = [&](std::int64_t t_ns) {
+    const double share = whole_ns <= 0 ? 0 : length_ns(from.at_ns, t_ns) / whole_ns;
+    return from.bound_ns + (to.bound_ns - from.bound_ns) * share;
+  };
+  const std::int64_t middle_ns = from.at_ns + (to.at_ns - from.at_ns) / 2;
+  const std::int64_t worst_ns = std::clamp(middle_ns, part.from_ns, part.until_ns);
+  const double before_ns = length_ns(from.at_ns, worst_ns);
+  const double behind_ns = length_ns(worst_ns, to.at_ns);
+  const double bent_ns = limits_.wander_per_second * 1e-9 * before_ns * behind_ns / 2;
+  const double drift = limits_.drift + std::abs(correction_.drift_at(middle_ns));
+  const double drifted_ns = drift * std::min(before_ns, behind_ns);
+  return std::max(of_knots(part.from_ns), of_knots(part.until_ns)) +
+         (from.is_kinked || to.is_kinked ? drifted_ns : std::min(bent_ns, drifted_ns));
+}
+
+double ClockDifference::bound_ns(const ClockSpan& span) const {
+  double worst_ns = 0;
+  const auto outside = [&](const Knot& knot, std::int64_t t_ns) {
+    const double drift = limits_.drift + std::abs(correction_.drift_at(t_ns));
+    worst_ns = std::max(worst_ns, knot.bound_ns + drift * std::abs(length_ns(knot.at_ns, t_ns)));
+  };
+  if (span.from_ns <= knots_.front().at_ns) {
+    outside(knots_.front(), span.from_ns);
+  }
+  if (span.until_ns >= knots_.back().at_ns) {
+    outside(knots_.back(), span.until_ns);
+  }
+  // The piece that the span begins in.
+  const auto behind =
+      std::upper_bound(knots_.begin(), knots_.end(), span.from_ns,
+                       [](std::int64_t t_ns, const Knot& knot) { return t_ns < knot.at_ns; });
+  std::size_t knot =
+      behind == knots_.begin() ? 0 : static_cast<std::size_t>(behind - knots_.begin()) - 1;
+  for (; knot + 1 < knots_.size() && knots_[knot].at_ns <= span.until_ns; ++knot) {
+    if (!knots_[knot + 1].after_step) {
+      worst_ns = std::max(worst_ns,
+                          bound_between(knot, {std::max(span.from_ns, knots_[knot].at_ns),
+                                               std::min(span.until_ns, knots_[knot + 1].at_ns)}));
+    }
+  }
+  return worst_ns;
+}
+
+}  // namespace traceagent::tools

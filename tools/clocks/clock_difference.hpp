@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "agent/trace/clock_correction.hpp"
+#include "tools/clocks/clock_lines.hpp"
+
+namespace traceagent::tools {
+
+struct ClockSpan {
+  std::int64_t from_ns = 0;  // on the node's own clock
+  std::int64_t until_ns = 0;
+};
+
+// Somewhere in this time one of the two clocks was set, and the difference changed by so much.
+struct ClockStep {
+  ClockSpan span;
+  double by_ns = 0;
+  double bound_ns = 0;  // of times within the span
+};
+
+// What takes one clock's times to another's, and how wrong it may be.
+class ClockDifference {
+ public:
+  struct Knot {
+    std::int64_t at_ns = 0;
+    double offset_ns = 0;
+    double bound_ns = 0;
+    bool after_step = false;  // the clock was set between the knot before and this one
+    bool is_kinked = false;   // around it, it wanders faster than the limit
+  };
+  ClockDifference() = default;
+  // In the order of time, at least one.
+  ClockDifference(const std::vector<Knot>& knots, const ClockLimits& limits);
+
+  // The other way round.
+  [[nodiscard]] ClockDifference inverse() const;
+
+  [[nodiscard]] const ClockLimits& limits() const { return limits_; }
+  [[nodiscard]] const trace::ClockCorrection& correction() const { return correction_; }
+  // The largest error of any time in the span; what lies in a step is left out. Between two knots
+  // the difference may wander away from the straight line, as far as the limits let it.
+  [[nodiscard]] double bound_ns(const ClockSpan& span) const;
+
+  std::vector<ClockStep> steps;
+
+ private:
+  [[nodiscard]] double bound_between(std::size_t knot, const ClockSpan& part) const;
+
+  std::vector<Knot> knots_;
+  ClockLimits limits_;
+  trace::ClockCorrection correction_;
+};
+
+}  // namespace traceagent::tools

@@ -1,0 +1,122 @@
+#include "tools/clocks/clock_lines.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+namespace traceagent::tools {
+
+namespace {
+
+// The corner of an upper hull at which y - s t is largest.
+const ClockPoint& outermost(const std::vector<ClockPoint>& corners, double slope) {
+  // The edges' slopes fall: those before the corner are steeper than s.
+  std::size_t first = 0;
+  std::size_t last = corners.size() - 1;
+  while (first < last) {
+    const std::size_t middle = (first + last) / 2;
+    const ClockPoint& a = corners[middle];
+    const ClockPoint& b = corners[middle + 1];
+    if (b.y_ns - a.y_ns > slope * (b.t_ns - a.t_ns)) {
+      first = middle + 1;
+    } else {
+      last = middle;
+    }
+  }
+  return corners[first];
+}
+
+void add_slopes(const std::vector<ClockPoint>& corners, double sign, double limit,
+                std::vector<double>& slopes) {
+  for (std::size_t i = 1; i < corners.size(); ++i) {
+    const double slope =
+        sign * (corners[i].y_ns - corners[i - 1].y_ns) / (corners[i].t_ns - corners[i - 1].t_ns);
+    if (std::abs(slope) < limit) {
+      slopes.push_back(slope);
+    }
+  }
+}
+
+// Where the line through (a, at_a) and (b, at_b) is 0.
+double root(double a, double at_a, double b, double at_b) {
+  return a + (b - a) * at_a / (at_a - at_b);
+}
+
+// Each given what the difference may wander until there.
+std::vector<ClockPoint> corners_of(const std::vector<ClockPoint>& points,
+                                   const ClockLimits& limits) {
+  UpperHull hull;
+  for (ClockPoint point : points) {
+    point.y_ns -= wandered_ns(limits, point.t_ns);
+    hull.add(point);
+  }
+  return hull.corners();
+}
+
+// The highest that one of them alone makes it, if the difference falls as fast as it may.
+double highest_of(const std::vector<ClockPoint>& points, double drift_limit) {
+  const auto height = [drift_limit](const ClockPoint& point) {
+    return point.y_ns - drift_limit * std::abs(point.t_ns);
+  };
+  double highest = height(points.front());
+  for (const ClockPoint& point : points) {
+    highest = std::max(highest, height(point));
+  }
+  return highest;
+}
+
+}  // namespace
+
+double wandered_ns(const ClockLimits& limits, double dt_ns) {
+  return limits.wander_per_second * 1e-9 * dt_ns * dt_ns / 2;
+}
+
+// At a drift: where the lines through the outermost corners are at the time.
+double ClockLines::lower(double drift) const {
+  const ClockPoint& corner = outermost(lower_, drift);
+  return corner.y_ns - drift * corner.t_ns;
+}
+
+double ClockLines::upper(double drift) const {
+  const ClockPoint& corner = outermost(upper_, -drift);
+  return -corner.y_ns - drift * corner.t_ns;
+}
+
+std::vector<double> ClockLines::slopes(double limit) const {
+  std::vector<double> all{-limit, limit};
+  add_slopes(lower_, 1.0, limit, all);
+  add_slopes(upper_, -1.0, limit, all);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+void ClockLines::widen(double drift) {
+  least_ns_ = has_any_ ? std::min(least_ns_, lower(drift)) : lower(drift);
+  most_ns_ = has_any_ ? std::max(most_ns_, upper(drift)) : upper(drift);
+  has_any_ = true;
+}
+
+ClockLines::ClockLines(const std::vector<ClockPoint>& lower, const std::vector<ClockPoint>& upper,
+                       const ClockLimits& limits)
+    : lower_(corners_of(lower, limits)), upper_(corners_of(upper, limits)) {
+  const std::vector<double> drifts = slopes(limits.drift);
+  std::vector<double> rooms;
+  for (const double drift : drifts) {
+    rooms.push_back(this->upper(drift) - this->lower(drift));
+  }
+  for (std::size_t i = 0; i < drifts.size(); ++i) {
+    if (rooms[i] >= 0) {
+      widen(drifts[i]);
+    }
+    if (i > 0 && (rooms[i - 1] >= 0) != (rooms[i] >= 0)) {
+      widen(root(drifts[i - 1], rooms[i - 1], drifts[i], rooms[i]));
+    }
+  }
+  const double least_ns = highest_of(lower, limits.drift);
+  const double most_ns = -highest_of(upper, limits.drift);
+  least_ns_ = has_any_ ? std::max(least_ns_, least_ns) : least_ns;
+  most_ns_ = has_any_ ? std::min(most_ns_, most_ns) : most_ns;
+}
+
+}  // namespace traceagent::tools
