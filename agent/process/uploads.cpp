@@ -48,7 +48,8 @@ void start_uploader(const Agent& agent) {
   }
   const std::string problem =
       start_tool({tool, "--beside-job", "--host", agent.identity.host, "--patience",
-                  config::show_duration(agent.options.upload_patience), "--resume", folder});
+                  config::show_duration(agent.options.upload_patience), "--command-time",
+                  config::show_duration(agent.options.upload_command_time), "--resume", folder});
   if (!problem.empty()) say_once(agent, "output.remote: " + tool + ": " + problem + later);
 }
 

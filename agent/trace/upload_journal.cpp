@@ -54,6 +54,57 @@ bool set_lock(int fd, int command, short type) noexcept {
   return event::uninterrupted([&] { return fcntl(fd, command, &lock); }) == 0;
 }
 
+// Of the open file, not of the process as FileLock's: the journal is opened by several threads, and
+// the first that closes it would give up the lock of all.
+bool lock_open_file(int fd, short type) noexcept {
+  struct flock lock {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  return event::uninterrupted([&] { return fcntl(fd, F_OFD_SETLK, &lock); }) == 0;
+}
+
+// True where there are no locks too: then nobody puts a shorter journal in its place.
+bool hold_shared(int fd) noexcept {
+  constexpr int most_attempts = 2000;
+  const timespec pause{0, 1'000'000};
+  for (int i = 0; i < most_attempts; ++i) {
+    if (lock_open_file(fd, F_RDLCK) || (errno != EAGAIN && errno != EACCES)) return true;
+    nanosleep(&pause, nullptr);
+  }
+  return false;
+}
+
+// Another journal has been put in its place.
+bool is_replaced(int fd, const std::string& path) noexcept {
+  struct stat opened {
+  }, named{};
+  if (fstat(fd, &opened) != 0) return false;
+  if (stat(path.c_str(), &named) != 0) return errno == ENOENT;
+  return opened.st_ino != named.st_ino || opened.st_dev != named.st_dev;
+}
+
+// Returns a descriptor with the lock, or -1 with errno.
+int open_to_append(const std::string& journal) {
+  constexpr int most_attempts = 100;
+  for (int i = 0; i < most_attempts; ++i) {
+    // To read too: without it there is no shared lock.
+    const int fd = open_in_folder(journal, O_RDWR | O_APPEND);
+    if (fd < 0) return -1;
+    const bool is_held = hold_shared(fd);
+    if (is_held && !is_replaced(fd, journal)) return fd;
+    close(fd);
+    if (!is_held) break;
+  }
+  errno = EBUSY;
+  return -1;
+}
+
+// Not by close alone: a process that another thread forks meanwhile has the open file too.
+void unlock_and_close(int fd) noexcept {
+  lock_open_file(fd, F_UNLCK);
+  close(fd);
+}
+
 }  // namespace
 
 std::string upload_folder(const std::string& output_folder) {
@@ -77,7 +128,7 @@ std::string keep_lock_path(const std::string& output_folder) {
 }
 
 std::string append_record(const std::string& journal, const JsonObject& record) {
-  const int fd = open_in_folder(journal, O_WRONLY | O_APPEND);
+  const int fd = open_to_append(journal);
   if (fd < 0) return journal + ": " + std::strerror(errno);
   // The first newline ends a record that its writer was killed over, or the disk was full for. One
   // write: other ranks append too.
@@ -86,10 +137,12 @@ std::string append_record(const std::string& journal, const JsonObject& record) 
   const ssize_t written = event::uninterrupted([&] { return write(fd, line.data(), line.size()); });
   const int error_number = written < 0 ? errno : ENOSPC;
   guard.limit_reached();
-  close(fd);
+  unlock_and_close(fd);
   if (written == static_cast<ssize_t>(line.size())) return {};
   return journal + ": " + std::strerror(error_number);
 }
+
+bool lock_journal_alone(int fd) noexcept { return lock_open_file(fd, F_WRLCK); }
 
 std::size_t pending_uploads(const std::string& journal) {
   std::size_t queued = 0;

@@ -12,7 +12,9 @@
 // newest file stays until the run has ended} by ranks; {"ended": run key}, of what was queued
 // before it, by who has merged;
 // {"begin": id, …}, {"multipart": …}, {"part": …}, {"done": id, …}, {"gone": id, "why": …},
-// {"removed": id} by the uploader. A record that was cut has a line of its own, and is passed over.
+// {"removed": id} by the uploader; {"compacted": id, "done": n, "removed": n} where a shorter
+// journal begins: of so many files that are not in it any more. A record that was cut has a line of
+// its own, and is passed over.
 
 #include <string>
 
@@ -30,6 +32,10 @@ std::string keep_lock_path(const std::string& output_folder);
 
 // Makes the folder (0700) where it is missing. Returns what went wrong, as "<path>: <why>", or "".
 std::string append_record(const std::string& journal, const JsonObject& record);
+
+// Who appends has the open journal locked, shared. The uploader puts a shorter one in its place,
+// and locks the old one alone for that: at once, or not at all. The lock goes when `fd` is closed.
+bool lock_journal_alone(int fd) noexcept;
 
 // Files of the queue that are neither uploaded nor gone.
 std::size_t pending_uploads(const std::string& journal);

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """`traceagent upload` against a strict S3 server, folders and commands: what arrives is whole, whatever
 happens on the way."""
+import json
 import os
 import pathlib
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -13,7 +15,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "process"))
 
-from jobs import TIMEOUT, TRACEAGENT, Checks, variables_of  # noqa: E402
+from jobs import BUILD, TIMEOUT, TRACEAGENT, Checks, variables_of  # noqa: E402
 from servers import S3Server  # noqa: E402
 
 checks = Checks()
@@ -290,6 +292,81 @@ def test_command():
         # A queue is no reason to run what it names.
         done = here.run("--resume", here.files)
         check(done.code == 1 and "--allow-commands" in done.out, f"not asked for: {done}")
+
+
+def test_command_that_hangs():
+    """It is ended with what it has started; the next try goes well."""
+    with Here() as here:
+        data = here.make("a.json")
+        script = here.path / "put"
+        script.write_text("#!/bin/sh\ntest -e late && exec cp \"$1\" there\ntouch late\nsleep 1000 &\n"
+                          "echo $! >pid\nwait\n")
+        script.chmod(0o700)
+        done = here.run(here.files / "a.json", "--to", f"exec:'{script}'", "--command-time", "300ms")
+        check(done.code == 0 and "it was ended after 0 s" in done.out, f"hangs: {done}")
+        check((here.path / "there").read_bytes() == data, "hangs: the second try")
+        child = pathlib.Path(f"/proc/{int((here.path / 'pid').read_text())}/cmdline")
+        check(wait_until(lambda: not child.exists() or b"1000" not in child.read_bytes()), "hangs: its child ended")
+
+
+def records(journal):
+    return [json.loads(line) for line in journal.read_text().splitlines() if line.endswith("}")]
+
+
+def test_compacted_and_killed_anywhere():
+    """The queue of 60 files that are there and 3 that wait is made shorter; killed at any of its calls (each, by
+    hand), none is forgotten."""
+    with Here() as here:
+        folder = here.files / ".traceagent-upload"
+        folder.mkdir(mode=0o700)
+        journal = folder / f"{socket.gethostname()}.journal"
+        done = "".join(f'{{"queue":"{n}","file":"{n}.json","target":"{here.path}/x/{n}","kind":"node","keep":-1}}\n'
+                       f'{{"done":"{n}","bytes":1,"sha256":"s"}}\n' for n in range(60))
+        wait = "".join(f'{{"queue":"w{n}","file":"{n}.json","target":"{here.path}/there/{n}.json","kind":"node",'
+                       f'"keep":-1}}\n' for n in range(3))
+        contents = {f"{n}.json": here.make(f"{n}.json") for n in range(3)}
+        words, deaths = ("--resume", here.files, "--compact-from", "1"), 0
+        for call in range(1, 1000, 1 if sys.argv[3:] else 4):
+            for path in (here.path / "there", journal):
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+            journal.write_text(done + wait)
+            journal.chmod(0o600)
+            how = ("kill", "kill_half", "kill_after")[call % 3]
+            killed = here.run(*words, LD_PRELOAD=BUILD / "programs/libfaults.so", FAULTS=f"*#{call}={how}")
+            queued = [record["queue"] for record in records(journal) if "queue" in record]
+            waits = {f"w{n}" for n in range(3)}
+            ended = {record["done"] for record in records(journal) if "done" in record}
+            check(waits <= set(queued) | (ended if "compacted" in journal.read_text() else set()) or killed.code == 0,
+                  f"killed at call {call}: {queued}")
+            if killed.code == 0:
+                break
+            check(killed.code == -signal.SIGKILL, f"killed at call {call}: {killed}")
+            deaths += 1
+            again = here.run(*words)
+            there = {path.name: path.read_bytes() for path in (here.path / "there").iterdir()
+                     if not path.name.startswith(".")}
+            check(again.code == 0 and there == contents, f"killed at call {call}: {again}")
+        check(deaths > 10, f"compacted: killed {deaths} times")
+        status = here.run("--status", here.files)
+        check("63 uploaded, 0 waiting" in status.out, f"compacted: {status}")
+        check(len(records(journal)) < 20, f"compacted: {len(records(journal))} records")
+        check(not list(folder.glob("*.new")), "compacted: nothing half is left")
+
+
+def test_parts_of_another_size():
+    with Here() as here:
+        data = here.make("large.json", 40 * MIB)
+        here.server.behave("slow=30000000")
+        first = here.start(here.files / "large.json", "--to", "s3://traces/", "--multipart-from", "8MiB",
+                           "--part-size", "8MiB")
+        check(wait_until(lambda: len(here.server.requests("PUT", 200)) >= 2), "parts arrive")
+        first.kill()
+        first.communicate()
+        here.server.behave("")
+        done = here.run("--resume", here.files, "--multipart-from", "1GiB", "--part-size", "5MiB")
+        check(done.code == 0 and here.server.objects() == {"large.json": data}, f"another size: {done}")
+        sent = len(here.server.requests("PUT", 200))
+        check(sent <= 6 and not here.server.unjoined(), f"another size: {sent} parts were sent, for 5")
 
 
 def test_foreign_journal():

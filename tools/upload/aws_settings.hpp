@@ -11,13 +11,17 @@ struct AwsSettings {
   std::string endpoint;  // empty: Amazon's own
   std::string region;
   std::string key, secret, session_token;
-  std::string problem;  // one line: there are none
-  std::chrono::steady_clock::time_point read_at;
+  std::string problem;    // one line: there are no credentials
+  bool may_pass = false;  // a service was asked, and may answer another time
+  std::chrono::steady_clock::time_point fresh_until;  // then they are to be read again
 };
 
-// From the usual places, first come first served: the variables AWS_*; the profile (AWS_PROFILE) in
-// ~/.aws/credentials and ~/.aws/config; the container's address (AWS_CONTAINER_CREDENTIALS_*); the
-// machine's metadata service, version 2. Not: single sign-on, credential_process, web identity.
+// Endpoint and region from AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION,
+// or the profile (endpoint_url, region); the keys: aws_credentials.hpp.
 AwsSettings aws_settings(Http& http);
+
+// How long keys may be used that expire so late: until a minute before, to be on the safe side
+// while a request is on its way; never for longer than 15 minutes, nor asked for all the time.
+std::chrono::nanoseconds time_of_use(std::chrono::nanoseconds until_expiry);
 
 }  // namespace traceagent::tools

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,7 @@ struct Upload {
   std::int64_t process = 0;
   std::int64_t keep = -1;
   bool merge = false;
+  std::uint64_t part_bytes = 0;  // of the parts that are there; 0: not known
 
   bool has_ended = false;  // its run, after it was queued
   bool is_done = false;
@@ -34,6 +37,8 @@ struct Upload {
 
   std::uint64_t attempts = 0;  // of this uploader
   bool is_refused = false;     // this uploader will not try again
+  // It is there, but the journal could not be told: its ETag, or "".
+  std::optional<std::string> delivered;
 
   bool is_pending() const noexcept { return !is_done && !is_gone; }
   std::string where() const;  // for people
@@ -50,7 +55,8 @@ struct Delivery {
 using Note = std::function<void(const trace::JsonObject&)>;
 
 Delivery copy_to_folder(const Upload& upload, const std::string& path);
-// An exit code that is not 0 is tried again.
-Delivery run_command(const Upload& upload, const std::string& path);
+// An exit code that is not 0 is tried again. So is a command that takes longer than `limit`: it is
+// ended with its process group.
+Delivery run_command(const Upload& upload, const std::string& path, std::chrono::nanoseconds limit);
 
 }  // namespace traceagent::tools

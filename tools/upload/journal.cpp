@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <stdexcept>
 
 #include "agent/trace/upload_journal.hpp"
+#include "tools/upload/open_file.hpp"
 
 namespace traceagent::tools {
 
@@ -17,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using Record = simdjson::dom::object;
+constexpr std::size_t most_head_bytes = 64;
 
 std::string text_of(const Record& record, const char* name) {
   std::string_view value;
@@ -26,6 +29,11 @@ std::string text_of(const Record& record, const char* name) {
 std::int64_t number_of(const Record& record, const char* name, std::int64_t otherwise) {
   std::int64_t value = 0;
   return record[name].get(value) == simdjson::SUCCESS ? value : otherwise;
+}
+
+bool is_true(const Record& record, const char* name) {
+  bool value = false;
+  return record[name].get(value) == simdjson::SUCCESS && value;
 }
 
 // Only what lies in the folder: a journal that somebody made up reads no other file.
@@ -51,8 +59,8 @@ Upload upload_of(const Record& record) {
   upload.run = text_of(record, "run");
   upload.process = number_of(record, "process", 0);
   upload.keep = number_of(record, "keep", -1);
-  bool merge = false;
-  upload.merge = record["merge"].get(merge) == simdjson::SUCCESS && merge;
+  upload.merge = is_true(record, "merge");
+  upload.has_ended = is_true(record, "ended");
   upload.is_gone = !is_inside(upload.file) || (upload.target.empty() && upload.words.empty());
   return upload;
 }
@@ -66,6 +74,7 @@ void take_progress(Upload& upload, const Record& record, std::string_view what) 
     upload.parts.clear();
   } else if (what == "multipart") {
     upload.multipart = text_of(record, "upload");
+    upload.part_bytes = static_cast<std::uint64_t>(number_of(record, "part_bytes", 0));
     upload.parts.clear();
   } else if (what == "part") {
     upload.parts[static_cast<int>(number_of(record, "number", 0))] = text_of(record, "etag");
@@ -103,11 +112,35 @@ Journal::Journal(std::string folder, std::string path)
 }
 
 void Journal::read() {
-  std::ifstream file(path_, std::ios::binary);
-  file.seekg(static_cast<std::streamoff>(offset_));
-  for (std::string line; std::getline(file, line) && !file.eof();) {
-    offset_ += line.size() + 1;
-    if (line.starts_with('{')) take(line);
+  const OpenFile file(path_, O_RDONLY);
+  if (file.fd() < 0) return;
+  // A shorter one in its place: what it lacks is known from before. Told by its first bytes, which
+  // have an id: an inode's number is soon another file's.
+  std::string head(most_head_bytes, '\0');
+  const ssize_t head_bytes = pread(file.fd(), head.data(), head.size(), 0);
+  head.resize(static_cast<std::size_t>(std::max<ssize_t>(head_bytes, 0)));
+  if (!head.starts_with(head_)) offset_ = 0;
+  head_ = std::move(head);
+  std::string text;
+  std::vector<char> buffer(std::size_t{64} << 10);
+  for (std::uint64_t at = offset_;;) {
+    const ssize_t got = pread(file.fd(), buffer.data(), buffer.size(), static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    at += static_cast<std::uint64_t>(got);
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+    const std::size_t end = text.rfind('\n');
+    if (end == std::string::npos) continue;
+    take_lines(std::string_view(text).substr(0, end + 1));
+    offset_ += end + 1;
+    text.erase(0, end + 1);
+  }
+}
+
+void Journal::take_lines(std::string_view text) {
+  for (std::size_t end = 0; !text.empty(); text.remove_prefix(end + 1)) {
+    end = text.find('\n');
+    if (text.front() == '{') take(text.substr(0, end));
   }
 }
 
@@ -119,11 +152,17 @@ void Journal::take(std::string_view line) {
   std::string_view value;
   if (first == record.end() || first.value().get(value) != simdjson::SUCCESS) return;
   const std::string_view what = first.key();
-  if (what == "ended") {
+  if (what == "compacted") {
+    earlier_done_ = static_cast<std::uint64_t>(number_of(record, "done", 0));
+    earlier_removed_ = static_cast<std::uint64_t>(number_of(record, "removed", 0));
+  } else if (what == "ended") {
     for (Upload& upload : uploads_) upload.has_ended |= upload.run == value;
   } else if (what == "queue") {
     Upload upload = upload_of(record);
-    if (by_id_.count(upload.id) != 0) return;
+    if (const auto at = by_id_.find(upload.id); at != by_id_.end()) {
+      uploads_[at->second].has_ended |= upload.has_ended;
+      return;
+    }
     replace_older(upload);
     by_id_[upload.id] = uploads_.size();
     uploads_.push_back(std::move(upload));

@@ -1,7 +1,8 @@
 #pragma once
 
-#include <fstream>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -22,17 +23,33 @@ class Journal {
   // written.
   void append(const trace::JsonObject& record, bool must_last);
 
+  // Lets go of what is over where it is half of the journal or more, and that has `from_bytes`: a
+  // run of weeks appends for weeks. Only for who has the uploader's lock. Where it fails the
+  // journal stays as it was. See journal_compaction.cpp.
+  void compact(std::uint64_t from_bytes);
+
+  // Uploaded, and removed here, and no more in the journal.
+  std::uint64_t earlier_done() const noexcept { return earlier_done_; }
+  std::uint64_t earlier_removed() const noexcept { return earlier_removed_; }
+
   std::vector<Upload>& uploads() noexcept { return uploads_; }
   const std::vector<Upload>& uploads() const noexcept { return uploads_; }
   std::string path_of(const Upload& upload) const { return folder_ + "/" + upload.file; }
   const std::string& path() const noexcept { return path_; }
 
  private:
+  void take_lines(std::string_view text);
   void take(std::string_view line);
   void replace_older(const Upload& upload);
+  std::vector<bool> which_are_over() const;
+  void forget(const std::vector<bool>& over);
+  bool write_shorter(const std::vector<bool>& over);
 
   const std::string folder_, path_;
+  std::string head_;
   std::uint64_t offset_ = 0;
+  std::uint64_t compact_at_ = 0;  // not before it has so many bytes
+  std::uint64_t earlier_done_ = 0, earlier_removed_ = 0;
   std::vector<Upload> uploads_;
   std::unordered_map<std::string, std::size_t> by_id_;
   std::unordered_map<std::string, std::size_t> latest_;  // of each file and target

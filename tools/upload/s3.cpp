@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "tools/upload/digest.hpp"
+#include "tools/upload/open_file.hpp"
 #include "tools/upload/s3_url.hpp"
 #include "tools/upload/xml_text.hpp"
 
@@ -17,30 +18,23 @@ namespace traceagent::tools {
 namespace {
 
 using Outcome = Delivery::Outcome;
-constexpr auto settings_age = std::chrono::seconds(60);
 constexpr const char* sum_header = "x-amz-meta-traceagent-sha256";
 constexpr std::uint64_t most_parts = 10'000;
 const std::string empty_sha256 = sha256_of({});
 
-class OpenFile {
- public:
-  explicit OpenFile(const std::string& path)
-      : fd_(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC)) {}
-  ~OpenFile() {
-    if (fd_ >= 0) close(fd_);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  int fd() const noexcept { return fd_; }
-
- private:
-  const int fd_;
-};
-
 }  // namespace
+
+void S3::refresh() {
+  if (std::chrono::steady_clock::now() < settings_.fresh_until) return;
+  AwsSettings fresh = aws_settings(http_);
+  const bool keeps_old = !fresh.problem.empty() && fresh.may_pass && !settings_.key.empty();
+  if (!keeps_old) settings_ = std::move(fresh);
+  if (keeps_old) settings_.fresh_until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+}
 
 HttpRequest S3::request(const std::string& method, const Upload& upload, const std::string& query,
                         const std::string& payload_sha256) {
+  refresh();  // parts of one file may go up for longer than the keys live
   HttpRequest request;
   request.method = method;
   request.url = s3_url(settings_, upload.target) + (query.empty() ? "" : "?" + query);
@@ -57,7 +51,7 @@ HttpRequest S3::request(const std::string& method, const Upload& upload, const s
 HttpResponse S3::send(const HttpRequest& request) {
   HttpResponse response = http_.send(request);
   // Temporary credentials are renewed where they came from.
-  if (response.status == 403 || response.status == 400) settings_.read_at = {};
+  if (response.status == 403 || response.status == 400) settings_.fresh_until = {};
   return response;
 }
 
@@ -141,7 +135,6 @@ void S3::abandon_unknown(Upload& upload) {
 
 void S3::abandon(Upload& upload) {
   if (upload.multipart.empty()) return;
-  if (settings_.read_at == std::chrono::steady_clock::time_point{}) settings_ = aws_settings(http_);
   ask("DELETE", upload, "uploadId=" + encoded_query(upload.multipart));
   upload.multipart.clear();
   upload.parts.clear();
@@ -155,12 +148,16 @@ Delivery S3::begin_parts(Upload& upload, const Note& note) {
   upload.multipart = element(response.body, "UploadId");
   upload.parts.clear();
   if (upload.multipart.empty()) return {Outcome::later, "the answer has no UploadId"};
-  note(trace::JsonObject().add("multipart", upload.id).add("upload", upload.multipart));
+  upload.part_bytes = part_bytes(upload.bytes);
+  note(trace::JsonObject()
+           .add("multipart", upload.id)
+           .add("upload", upload.multipart)
+           .add("part_bytes", upload.part_bytes));
   return {};
 }
 
 Delivery S3::send_parts(Upload& upload, const Source& source, const Note& note) {
-  const std::uint64_t part = part_bytes(source.bytes);
+  const std::uint64_t part = upload.part_bytes;
   int number = 1;
   for (std::uint64_t offset = 0; offset < source.bytes; offset += part, ++number) {
     if (upload.parts.count(number) != 0) continue;
@@ -208,6 +205,8 @@ Delivery S3::join_parts(Upload& upload) {
 
 Delivery S3::deliver_in_parts(Upload& upload, const Source& source, const Note& note) {
   Delivery delivery;
+  // Parts of another size would not fit behind each other.
+  if (upload.part_bytes == 0) abandon(upload);
   if (upload.multipart.empty()) delivery = begin_parts(upload, note);
   if (delivery.outcome == Outcome::done) delivery = send_parts(upload, source, note);
   if (delivery.outcome == Outcome::done) delivery = join_parts(upload);
@@ -216,13 +215,13 @@ Delivery S3::deliver_in_parts(Upload& upload, const Source& source, const Note& 
 }
 
 Delivery S3::deliver(Upload& upload, const std::string& path, const Note& note) {
-  const OpenFile file(path);
+  const OpenFile file(path, O_RDONLY);
   struct stat facts {};
   if (file.fd() < 0 || fstat(file.fd(), &facts) != 0) return {Outcome::later, std::strerror(errno)};
-  if (std::chrono::steady_clock::now() - settings_.read_at > settings_age) {
-    settings_ = aws_settings(http_);
+  refresh();
+  if (!settings_.problem.empty()) {
+    return {settings_.may_pass ? Outcome::later : Outcome::refused, settings_.problem};
   }
-  if (!settings_.problem.empty()) return {Outcome::refused, settings_.problem};
   Source source{file.fd(), static_cast<std::uint64_t>(facts.st_size), {}};
   source.sha256 = sha256_of_file(source.fd, 0, source.bytes);
   Delivery delivery;
@@ -240,7 +239,7 @@ Delivery S3::deliver(Upload& upload, const std::string& path, const Note& note) 
              .add("bytes", source.bytes)
              .add("sha256", source.sha256));
   }
-  const bool in_parts = source.bytes >= sizes_.multipart_from;
+  const bool in_parts = !upload.multipart.empty() || source.bytes >= sizes_.multipart_from;
   delivery = in_parts ? deliver_in_parts(upload, source, note) : deliver_whole(upload, source);
   upload.is_begun = true;
   if (delivery.outcome != Outcome::done) return delivery;

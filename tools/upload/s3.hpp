@@ -44,6 +44,7 @@ class S3 {
                    std::uint64_t offset, std::uint64_t size, const std::string& sha256);
   HttpRequest request(const std::string& method, const Upload& upload, const std::string& query,
                       const std::string& payload_sha256);
+  void refresh();
   HttpResponse send(const HttpRequest& request);
   bool is_there(const Upload& upload, const Source& source, Delivery& delivery);
   Delivery deliver_whole(const Upload& upload, const Source& source);

@@ -20,8 +20,10 @@ bool print_journal(const std::string& folder, const std::string& path) {
   };
   const std::size_t waiting = pending_in(journal);
   const std::string stem = path.substr(0, path.rfind('.'));
-  std::cout << path << ": " << count(&Upload::is_done) << " uploaded, " << waiting << " waiting, "
-            << count(&Upload::is_removed) << " removed here"
+  std::cout << path << ": " << std::uint64_t(count(&Upload::is_done)) + journal.earlier_done()
+            << " uploaded, " << waiting << " waiting, "
+            << std::uint64_t(count(&Upload::is_removed)) + journal.earlier_removed()
+            << " removed here"
             << (trace::is_locked(stem + ".lock") ? "; an uploader is at work" : "") << "\n";
   for (const Upload& upload : uploads) {
     if (!upload.is_pending() || upload.is_replaced) continue;

@@ -34,8 +34,10 @@ struct Arguments {
   std::string status;
   std::string host;
   std::string patience = "1h";
+  std::string command_time = "10min";
   std::string multipart_from = "64MiB";
   std::string part_size = "16MiB";
+  std::uint64_t compact_from = UploaderOptions().compact_from;
   bool beside_job = false;
   bool allow_commands = false;
 };
@@ -57,10 +59,13 @@ UploaderOptions options_of(const Arguments& arguments) {
   UploaderOptions options;
   options.patience =
       std::chrono::nanoseconds(quantity("--patience", arguments.patience, config::parse_duration));
+  options.command_time = std::chrono::nanoseconds(
+      quantity("--command-time", arguments.command_time, config::parse_duration));
   options.sizes.multipart_from =
       quantity("--multipart-from", arguments.multipart_from, config::parse_bytes);
   options.sizes.part = std::max<std::uint64_t>(
       quantity("--part-size", arguments.part_size, config::parse_bytes), 5 << 20);
+  options.compact_from = arguments.compact_from;
   options.beside_job = arguments.beside_job;
   options.allow_commands = arguments.allow_commands || arguments.beside_job;
   return options;
@@ -118,7 +123,12 @@ int resume(const Arguments& arguments, const Tell& tell) {
   }
   bool ok = true;
   for (const std::string& journal : journals) {
-    ok = work_off(arguments.resume, journal, arguments, tell) && ok;
+    try {
+      ok = work_off(arguments.resume, journal, arguments, tell) && ok;
+    } catch (const std::runtime_error& error) {  // the others' files wait for none of it
+      say(error.what());
+      ok = false;
+    }
   }
   return ok ? exit_ok : exit_bad_data;
 }
@@ -232,6 +242,9 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->check(CLI::ExistingDirectory);
   app.add_option("--patience", arguments.patience, "How long to try again while none succeeds")
       ->capture_default_str();
+  app.add_option("--command-time", arguments.command_time,
+                 "How long a command may take for a file, and a second more for each MiB of it")
+      ->capture_default_str();
   app.add_flag("--allow-commands", arguments.allow_commands,
                "With --resume: run the commands that the queue names (output.remote: exec:...)");
   app.add_option("--multipart-from", arguments.multipart_from, "Files of this size go in parts")
@@ -240,9 +253,11 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->capture_default_str();
   app.add_option("--host", arguments.host, "Only what this host has queued");
   app.add_flag("--beside-job", arguments.beside_job)->group("");
+  app.add_option("--compact-from", arguments.compact_from)->group("");
   app.footer(
       "Endpoint, region and credentials: AWS_ENDPOINT_URL(_S3), AWS_REGION, AWS_ACCESS_KEY_ID, …,\n"
-      "AWS_PROFILE in ~/.aws/credentials and ~/.aws/config, a container's or machine's own.\n"
+      "web identity, AWS_PROFILE in ~/.aws (roles, credential_process), a container's or "
+      "machine's.\n"
       "Exits with 1 while files wait; what is there whole is never sent again.\n"
       "examples:\n"
       "  traceagent upload my-run/traces --to s3://traces/my-run/\n"

@@ -82,6 +82,7 @@ bool Uploader::work() {
   for (;;) {
     journal_.read();
     keep_few();
+    journal_.compact(options_.compact_from);
     Upload* const upload = next();
     if (upload == nullptr) {
       if (!may_wait_for_more()) break;
@@ -114,7 +115,11 @@ void Uploader::handle(Upload& upload) {
   ++upload.attempts;
   Delivery delivery;
   try {
-    delivery = deliver(upload);
+    if (!upload.delivered) {
+      delivery = deliver(upload);
+      if (delivery.outcome == Outcome::done) upload.delivered = delivery.what;
+    }
+    if (upload.delivered) note_done(upload);
   } catch (const std::exception& error) {
     delivery = {Outcome::later, error.what()};
   }
@@ -131,7 +136,10 @@ Delivery Uploader::deliver(Upload& upload) {
   }
   if (std::string why = unfit(path, facts); !why.empty()) return {Outcome::refused, why};
   if (!upload.words.empty()) {
-    if (options_.allow_commands) return run_command(upload, path);
+    if (options_.allow_commands) {
+      return run_command(upload, path,
+                         options_.command_time + std::chrono::seconds(facts.st_size >> 20));
+    }
     return {Outcome::refused,
             "a command: see it in " + journal_.path() + ", then add --allow-commands"};
   }
@@ -140,14 +148,27 @@ Delivery Uploader::deliver(Upload& upload) {
                      [this](const trace::JsonObject& record) { journal_.append(record, true); });
 }
 
+// Throws where the journal cannot be told: then it is not done, and not sent again.
+void Uploader::note_done(Upload& upload) {
+  trace::JsonObject record;
+  record.add("done", upload.id).add("bytes", upload.bytes).add("sha256", upload.sha256);
+  if (!upload.delivered->empty()) record.add("etag", *upload.delivered);
+  journal_.append(record, true);  // the file may be removed next
+  upload.is_done = true;
+}
+
+// What the next uploader finds out again where it is not noted: a full disk ends nothing.
+void Uploader::note(const trace::JsonObject& record) {
+  try {
+    journal_.append(record, false);
+  } catch (const std::exception& error) {
+    tell_(error.what());
+  }
+}
+
 void Uploader::settle(Upload& upload, const Delivery& delivery) {
   const std::string from_to = upload.file + " -> " + upload.where();
   if (delivery.outcome == Outcome::done) {
-    trace::JsonObject record;
-    record.add("done", upload.id).add("bytes", upload.bytes).add("sha256", upload.sha256);
-    if (!delivery.what.empty()) record.add("etag", delivery.what);
-    journal_.append(record, true);  // the file may be removed next
-    upload.is_done = true;
     last_success_ = Clock::now();
     pause_ = {};
     tell_(from_to);
@@ -163,7 +184,7 @@ void Uploader::settle(Upload& upload, const Delivery& delivery) {
 }
 
 void Uploader::give_up(Upload& upload, const std::string& why) {
-  journal_.append(trace::JsonObject().add("gone", upload.id).add("why", why), false);
+  note(trace::JsonObject().add("gone", upload.id).add("why", why));
   upload.is_gone = true;
   if (!upload.is_replaced) tell_(upload.file + ": " + why);
 }
@@ -192,7 +213,7 @@ void Uploader::keep_few() {
 
 void Uploader::remove(Upload& upload) {
   if (unlink(journal_.path_of(upload).c_str()) != 0 && errno != ENOENT) return;
-  journal_.append(trace::JsonObject().add("removed", upload.id), false);
+  note(trace::JsonObject().add("removed", upload.id));
   upload.is_removed = true;
 }
 

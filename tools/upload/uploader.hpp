@@ -10,6 +10,9 @@ namespace traceagent::tools {
 
 struct UploaderOptions {
   std::chrono::nanoseconds patience = std::chrono::hours(1);  // while nothing succeeds
+  // Of a command for a file, and a second more for each MiB of it.
+  std::chrono::nanoseconds command_time = std::chrono::minutes(10);
+  std::uint64_t compact_from = 256 << 10;  // a journal of so many bytes
   PartSizes sizes;
   bool beside_job = false;      // waits a little for more to do; says nothing
   bool allow_commands = false;  // exec: targets
@@ -32,6 +35,8 @@ class Uploader {
   void handle(Upload& upload);
   Delivery deliver(Upload& upload);
   void settle(Upload& upload, const Delivery& delivery);
+  void note_done(Upload& upload);
+  void note(const trace::JsonObject& record);
   void give_up(Upload& upload, const std::string& why);
   void keep_few();
   void remove(Upload& upload);
@@ -44,7 +49,6 @@ class Uploader {
   const UploaderOptions options_;
   const Tell tell_;
   S3 s3_;
-  std::size_t kept_at_ = 0;
   std::chrono::nanoseconds pause_{};
   std::chrono::steady_clock::time_point last_success_, idle_since_;
 };

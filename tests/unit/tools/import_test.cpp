@@ -236,7 +236,20 @@ TEST(ForeignIds, AreOneForWhatIsWrittenInManyWays) {
   for (const char* id :
        {"7", "18446744073709551615", "-1", "\"0xffffffffffffffff\"", "\"x\"", "1.5"}) {
     EXPECT_LT(foreign_id(131071, id), std::uint64_t{1} << 53) << id;
+    EXPECT_LT(foreign_id(999'999, id), std::uint64_t{1} << 53) << id;
   }
+  EXPECT_NE(foreign_id(131072, "7"), foreign_id(0, "7"));
+}
+
+TEST(ForeignIds, LargeOnesAreTheirOwn) {
+  std::vector<std::uint64_t> all;
+  for (std::int64_t rank = 0; rank < 2; ++rank) {
+    for (std::uint64_t i = 0; i < 300'000; ++i) {
+      all.push_back(foreign_id(rank, std::to_string(0x7f00'0000'0000u + i * 64)));
+    }
+  }
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
 }
 
 TEST(RankInName, IsANumberAtTheRightPlace) {

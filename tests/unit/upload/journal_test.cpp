@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "agent/trace/upload_journal.hpp"
 #include "tools/upload/kept_files.hpp"
@@ -119,6 +120,84 @@ TEST_F(JournalTest, ALateRankWaitsForAMergeOfItsOwn) {
   EXPECT_EQ(removable(), "1");
   append(trace::JsonObject().add("ended", "r"));
   EXPECT_EQ(removable(), "12");
+}
+
+std::string state_of(const Journal& journal) {
+  std::string text;
+  for (const Upload& upload : journal.uploads()) {
+    text += upload.id + ":" + upload.file + ":" + upload.where() + ":" + upload.run;
+    for (const bool flag : {upload.merge, upload.has_ended, upload.is_done, upload.is_removed,
+                            upload.is_gone, upload.is_begun}) {
+      text += flag ? "1" : "0";
+    }
+    text += upload.sha256 + upload.multipart + std::to_string(upload.part_bytes);
+    for (const auto& [number, etag] : upload.parts) text += std::to_string(number) + etag;
+    text += "\n";
+  }
+  return text;
+}
+
+TEST_F(JournalTest, CompactionForgetsWhatIsOverAndNothingElse) {
+  for (const char* id : {"1", "2", "3", "4", "5", "6"}) queue(id, id, 1, true);
+  queue("7", "7");
+  for (const char* id : {"1", "2", "3", "7"}) done(id);
+  append(trace::JsonObject().add("removed", "1"));
+  append(trace::JsonObject().add("gone", "4").add("why", "w"));
+  append(trace::JsonObject().add("ended", "r"));
+  queue("8", "\"8\\ \xc3\xbc", 1);
+  append(trace::JsonObject().add("begin", "5").add("bytes", 9).add("sha256", "s"));
+  append(trace::JsonObject().add("multipart", "5").add("upload", "u&").add("part_bytes", 5));
+  append(trace::JsonObject().add("part", "5").add("number", 2).add("etag", "\"e\""));
+  append(trace::JsonObject().add("removed", "2"));
+  Journal before(folder_, path_);
+  Journal other(folder_, path_);  // of another process, that reads on
+  before.compact(1 << 20);
+  EXPECT_EQ(before.uploads().size(), 8u) << "it is too short for that";
+  append(trace::JsonObject().add("done", "6"));
+  before.compact(1);
+  EXPECT_EQ(before.earlier_done(), 3u);
+  EXPECT_EQ(before.earlier_removed(), 2u);
+  Journal after(folder_, path_);
+  EXPECT_EQ(state_of(after), state_of(before));
+  EXPECT_EQ(after.earlier_done(), 3u);
+  EXPECT_EQ(after.earlier_removed(), 2u);
+  std::string ids;
+  for (const Upload& upload : after.uploads()) ids += upload.id;
+  EXPECT_EQ(ids, "3568");
+  EXPECT_EQ(removable(), "3");
+  EXPECT_EQ(trace::pending_uploads(path_), 2u);
+  queue("9", "9");
+  other.read();
+  EXPECT_EQ(other.uploads().size(), 9u);
+  EXPECT_EQ(pending_in(other), 3u);
+  before.read();
+  EXPECT_EQ(before.uploads().back().id, "9");
+  EXPECT_FALSE(fs::exists(path_ + ".new"));
+}
+
+TEST_F(JournalTest, NothingIsAppendedToAJournalThatIsGone) {
+  constexpr int count = 2000;
+  std::thread ranks([&] {
+    for (int i = 0; i < count; ++i) {
+      const std::string id = std::to_string(i);
+      queue(id.c_str(), id.c_str());
+      if (i % 8 != 0) done(id.c_str());
+    }
+  });
+  Journal journal(folder_, path_);
+  std::uint64_t shorter = 0, known = 0;
+  while (journal.uploads().size() + journal.earlier_done() < count) {
+    journal.read();
+    journal.compact(1);
+    shorter += journal.earlier_done() > known ? 1 : 0;
+    known = journal.earlier_done();
+  }
+  ranks.join();
+  journal.read();
+  const Journal all(folder_, path_);
+  EXPECT_EQ(all.uploads().size() + all.earlier_done(), static_cast<std::size_t>(count));
+  EXPECT_EQ(pending_in(all), static_cast<std::size_t>(count / 8));
+  EXPECT_GE(shorter, 2u);
 }
 
 TEST_F(JournalTest, OthersMayNotHaveWrittenIt) {

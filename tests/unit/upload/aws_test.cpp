@@ -1,0 +1,38 @@
+#include <gtest/gtest.h>
+
+#include "tools/upload/aws_credentials.hpp"
+#include "tools/upload/aws_settings.hpp"
+
+namespace traceagent::tools {
+namespace {
+
+using std::chrono::seconds;
+
+TEST(AwsTime, IsUtc) {
+  const auto time = aws_time("2026-11-21T14:37:01Z");
+  ASSERT_TRUE(time);
+  EXPECT_EQ(std::chrono::system_clock::to_time_t(*time), 1795271821);
+  EXPECT_FALSE(aws_time("tomorrow"));
+  EXPECT_FALSE(aws_time(""));
+}
+
+TEST(AwsKeys, AreReadAgainBeforeTheyExpire) {
+  EXPECT_EQ(time_of_use(seconds(180)), seconds(120));
+  EXPECT_EQ(time_of_use(seconds(30)), seconds(5));
+  EXPECT_EQ(time_of_use(seconds(-30)), seconds(5));
+  EXPECT_EQ(time_of_use(std::chrono::hours(1)), std::chrono::minutes(15));
+}
+
+TEST(AwsKeys, AreReadFromAnswers) {
+  const AwsCredentials found =
+      credentials_in(R"({"Version":1,"AccessKeyId":"k","SecretAccessKey":"s","SessionToken":"t",)"
+                     R"("Expiration":"1970-01-01T00:00:09Z"})");
+  EXPECT_EQ(found.key + found.secret + found.session_token, "kst");
+  EXPECT_EQ(std::chrono::system_clock::to_time_t(found.expires.value()), 9);
+  EXPECT_EQ(credentials_in(R"({"AccessKeyId":"k","Token":"t"})").session_token, "t");
+  EXPECT_FALSE(credentials_in(R"({"AccessKeyId":"k"})").is_complete());
+  EXPECT_FALSE(credentials_in("<html>").is_complete());
+}
+
+}  // namespace
+}  // namespace traceagent::tools

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Where `traceagent upload` has its keys from: files, commands, roles, and the services of a place, which are a
+server of this test's own. What arrives shows that the keys were right: the S3 server verifies signatures."""
+import http.server
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.parse
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "process"))
+
+import s3_server  # noqa: E402
+from jobs import TIMEOUT, TRACEAGENT, Checks, variables_of  # noqa: E402
+from servers import S3Server  # noqa: E402
+
+checks = Checks()
+check = checks.check
+KEYS = {"AccessKeyId": s3_server.KEY, "SecretAccessKey": s3_server.SECRET}
+
+
+class Services(http.server.BaseHTTPRequestHandler):
+    """A token service, a container's and a machine's; it keeps what it was asked."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, body):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def do_PUT(self):
+        self.answer(200, "machines-token")
+
+    def do_GET(self):
+        self.server.asked.append((self.path, dict(self.headers)))
+        expires = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + self.server.lives_s))
+        keys = json.dumps(KEYS | {"Expiration": expires})
+        if self.path == "/container" and self.headers.get("Authorization") == "containers-token":
+            return self.answer(200, keys)
+        if self.headers.get("X-aws-ec2-metadata-token") != "machines-token":
+            return self.answer(401, "")
+        self.answer(200, keys if self.path.endswith("/the-role") else "the-role\n")
+
+    def do_POST(self):
+        form = dict(urllib.parse.parse_qsl(self.rfile.read(int(self.headers["Content-Length"])).decode()))
+        self.server.asked.append((form, dict(self.headers)))
+        if form.get("RoleArn") != "arn:aws:iam::1:role/up load":
+            return self.answer(403, "<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>")
+        keys = "".join(f"<{name}>{value}</{name}>" for name, value in KEYS.items())
+        self.answer(200, f"<R><Credentials>{keys}<Expiration>2100-01-01T00:00:00Z</Expiration></Credentials></R>")
+
+
+class Here:
+    def __enter__(self):
+        self._folder = tempfile.TemporaryDirectory(prefix="traceagent-test-")
+        self.path = pathlib.Path(self._folder.name)
+        for name in ("s3", "traces", ".aws"):
+            (self.path / name).mkdir()
+        self.file = self.path / "traces/a.json"
+        self.file.write_bytes(b"{}")
+        self.s3 = S3Server(self.path / "s3").start()
+        self.services = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Services)
+        self.services.daemon_threads = True
+        self.services.asked, self.services.lives_s = [], 3600
+        self.url = f"http://127.0.0.1:{self.services.server_address[1]}"
+        threading.Thread(target=self.services.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.services.shutdown()
+        self.services.server_close()
+        self.s3.kill()
+        self._folder.cleanup()
+
+    def config(self, text, name="config"):
+        (self.path / ".aws" / name).write_text(text)
+
+    def upload(self, *more, **variables):
+        kept = {key: value for key, value in variables_of().items() if not key.startswith("AWS_")}
+        place = {"HOME": str(self.path), "AWS_ENDPOINT_URL_S3": self.s3.variables()["AWS_ENDPOINT_URL"],
+                 "AWS_ENDPOINT_URL_STS": self.url, "AWS_REGION": s3_server.REGION,
+                 "AWS_EC2_METADATA_DISABLED": "true"}
+        done = subprocess.run([str(TRACEAGENT), "upload", str(self.file), "--to", "s3://traces/", *more],
+                              env=kept | place | variables, text=True, cwd=self.path, capture_output=True,
+                              stdin=subprocess.DEVNULL, timeout=TIMEOUT)
+        return done.returncode, done.stdout + done.stderr
+
+    def arrives(self, what, **variables):
+        code, out = self.upload(**variables)
+        check(code == 0 and list(self.s3.objects()) == ["a.json"], f"{what}: {code} {out}")
+        check(s3_server.SECRET not in out, f"{what}: no secret is shown")
+
+    def is_refused(self, what, why, **variables):
+        code, out = self.upload("--patience", "0s", **variables)
+        check(code == 1 and why in out and s3_server.SECRET not in out, f"{what}: {code} {out}")
+
+
+def test_process():
+    with Here() as here:
+        (here.path / "keys.json").write_text(json.dumps(KEYS | {"Version": 1}))
+        here.config(f"[profile p]\ncredential_process = cat '{here.path}/keys.json'\n"
+                    f"[profile bad]\ncredential_process = cat '{here.path}/keys.json'; exit 4\n"
+                    "[profile none]\ncredential_process = echo {}\n")
+        here.arrives("process", AWS_PROFILE="p")
+        here.is_refused("process", "exit code 4: run it by hand", AWS_PROFILE="bad")
+        here.is_refused("process", "has no AccessKeyId", AWS_PROFILE="none")
+
+
+def test_roles():
+    with Here() as here:
+        role = "role_arn = arn:aws:iam::1:role/up load\n"
+        here.config(f"[profile a]\n{role}source_profile = keys\nexternal_id = e/1\nrole_session_name = me\n"
+                    f"[profile b]\n{role}credential_source = Environment\n"
+                    f"[profile c]\n{role}credential_source = Elsewhere\n"
+                    "[profile d]\nrole_arn = arn:other\nsource_profile = keys\n"
+                    f"[profile e]\n{role}source_profile = f\n[profile f]\n{role}source_profile = e\n"
+                    f"[profile m]\n{role}source_profile = keys\nmfa_serial = 1\n")
+        here.config("[keys]\naws_access_key_id = other\naws_secret_access_key = other\n", "credentials")
+        here.arrives("role", AWS_PROFILE="a")
+        form, headers = here.services.asked[-1]
+        check(form["Action"] == "AssumeRole" and form["ExternalId"] == "e/1" and form["RoleSessionName"] == "me",
+              f"role: {form}")
+        check("Credential=other/" in headers["Authorization"] and "/sts/aws4_request" in headers["Authorization"],
+              f"role: {headers}")
+        here.is_refused("source", "credential_source Elsewhere is not known", AWS_PROFILE="c")
+        here.is_refused("refused", "the token service gives no keys: HTTP 403 AccessDenied", AWS_PROFILE="d")
+        here.is_refused("circle", "leads in a circle", AWS_PROFILE="e")
+        here.is_refused("mfa", "mfa_serial asks a person", AWS_PROFILE="m")
+
+
+def test_web_identity():
+    with Here() as here:
+        (here.path / "token").write_text("web+token/=\n")
+        here.arrives("web identity", AWS_ROLE_ARN="arn:aws:iam::1:role/up load",
+                     AWS_WEB_IDENTITY_TOKEN_FILE=str(here.path / "token"))
+        form, headers = here.services.asked[-1]
+        check(form["Action"] == "AssumeRoleWithWebIdentity" and form["WebIdentityToken"] == "web+token/=",
+              f"web identity: {form}")
+        check("Authorization" not in headers, f"web identity: not signed: {headers}")
+        here.is_refused("no token", "no token: see web_identity_token_file", AWS_ROLE_ARN="arn",
+                        AWS_WEB_IDENTITY_TOKEN_FILE=str(here.path / "none"))
+
+
+def test_places():
+    with Here() as here:
+        (here.path / "token").write_text("containers-token")
+        here.arrives("container", AWS_CONTAINER_CREDENTIALS_FULL_URI=here.url + "/container",
+                     AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=str(here.path / "token"))
+        here.arrives("machine", AWS_EC2_METADATA_DISABLED="false", AWS_EC2_METADATA_SERVICE_ENDPOINT=here.url)
+
+
+def test_refusals():
+    with Here() as here:
+        here.config("[profile s]\nsso_session = x\n")
+        here.is_refused("single sign-on", "export-credentials --profile s", AWS_PROFILE="s")
+        here.is_refused("no profile", "AWS_PROFILE: typo: no such profile", AWS_PROFILE="typo")
+        here.is_refused("none", "no credentials: set AWS_ACCESS_KEY_ID")
+
+
+def test_expiry_between_parts():
+    """Keys that live for a minute are asked for again while one file goes up."""
+    with Here() as here:
+        here.file.write_bytes(os.urandom(30 << 20))
+        here.services.lives_s = 60
+        here.s3.behave("slow=4000000")
+        code, out = here.upload("--multipart-from", "5MiB", "--part-size", "5MiB",
+                                AWS_EC2_METADATA_DISABLED="false", AWS_EC2_METADATA_SERVICE_ENDPOINT=here.url)
+        asked = sum(path.endswith("/the-role") for path, _ in here.services.asked)
+        check(code == 0 and asked >= 2, f"expiry: asked {asked} times: {code} {out}")
+        check(here.s3.objects()["a.json"] == here.file.read_bytes(), "expiry: whole")
+
+
+for test_name, test in sorted(globals().items()):
+    if test_name.startswith("test_") and (not sys.argv[3:] or test_name in sys.argv[3:]):
+        test()
+sys.exit(checks.end())

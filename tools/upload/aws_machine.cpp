@@ -1,0 +1,91 @@
+// Keys that others than files give: a command, a container's service, a machine's.
+#include <simdjson.h>
+
+#include <fstream>
+
+#include "tools/upload/aws_credentials.hpp"
+#include "tools/upload/child_process.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+constexpr auto longest_process = std::chrono::minutes(1);
+
+HttpRequest get(const std::string& url) {
+  HttpRequest request;
+  request.url = url;
+  request.connect_timeout_s = 2;
+  return request;
+}
+
+AwsCredentials taken_from(const HttpResponse& response) {
+  return response.status == 200 ? credentials_in(response.body) : AwsCredentials();
+}
+
+}  // namespace
+
+AwsCredentials credentials_in(const std::string& json) {
+  AwsCredentials found;
+  simdjson::dom::parser parser;
+  simdjson::dom::element answer;
+  if (parser.parse(json).get(answer) != simdjson::SUCCESS) return found;
+  const auto text = [&](const char* name) {
+    std::string_view value;
+    return answer[name].get(value) == simdjson::SUCCESS ? std::string(value) : std::string();
+  };
+  found.key = text("AccessKeyId");
+  found.secret = text("SecretAccessKey");
+  found.session_token = text("Token");
+  if (found.session_token.empty()) found.session_token = text("SessionToken");
+  found.expires = aws_time(text("Expiration"));
+  return found;
+}
+
+AwsCredentials process_credentials(const std::string& command) {
+  const ChildEnd end = run_child({"/bin/sh", "-c", command}, longest_process, true);
+  AwsCredentials found = end.is_success() ? credentials_in(end.said) : AwsCredentials();
+  if (found.is_complete()) return found;
+  // What it said stays out: it may be half a secret.
+  found = {};
+  found.problem =
+      "credential_process: " + command + ": " +
+      (end.is_success() ? "its output has no AccessKeyId and SecretAccessKey" : end.problem()) +
+      ": run it by hand";
+  found.may_pass = true;
+  return found;
+}
+
+AwsCredentials container_credentials(Http& http) {
+  const std::string relative = environment_variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+  std::string url = environment_variable("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+  if (!relative.empty()) url = "http://169.254.170.2" + relative;
+  if (url.empty()) return {};
+  HttpRequest request = get(url);
+  std::string token = environment_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+  std::ifstream file(environment_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"));
+  if (file) std::getline(file, token);
+  if (!token.empty()) request.headers.push_back("Authorization: " + token);
+  return taken_from(http.send(request));
+}
+
+AwsCredentials machine_credentials(Http& http) {
+  if (environment_variable("AWS_EC2_METADATA_DISABLED") == "true") return {};
+  std::string service = environment_variable("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+  if (service.empty()) service = "http://169.254.169.254";
+  while (service.ends_with('/')) service.pop_back();
+  HttpRequest ask = get(service + "/latest/api/token");
+  ask.method = "PUT";
+  ask.headers.push_back("X-aws-ec2-metadata-token-ttl-seconds: 300");
+  const HttpResponse token = http.send(ask);
+  if (token.status != 200) return {};
+  const std::string roles = service + "/latest/meta-data/iam/security-credentials/";
+  HttpRequest request = get(roles);
+  request.headers.push_back("X-aws-ec2-metadata-token: " + token.body);
+  const HttpResponse role = http.send(request);
+  if (role.status != 200) return {};
+  request.url = roles + role.body.substr(0, role.body.find('\n'));
+  return taken_from(http.send(request));
+}
+
+}  // namespace traceagent::tools
