@@ -92,7 +92,8 @@ void ForeignInputs::leave_out_same_files(std::vector<std::string>& foreign) {
 std::map<std::string, std::int64_t> ForeignInputs::ranks_by_path(
     const std::vector<std::string>& foreign, const std::map<std::string, std::int64_t>& given) {
   std::map<std::string, std::int64_t> ranks;
-  for (const auto& [file, rank] : given) {
+  for (const auto& [name, rank] : given) {
+    const std::string& file = name;  // clang 14 takes no parts of a pair along
     const auto identity = identity_of(file);
     const auto meant = std::find_if(foreign.begin(), foreign.end(), [&](const std::string& path) {
       return path == file || (identity && identity_of(path) == identity);

@@ -22,6 +22,16 @@ TEST_F(DeviceGapsTest, WorkThatHasNotArrivedIsCountedLate) {
       << text;
 }
 
+// In a damaged ring: differences with it were no numbers, and the whole file's times began there.
+TEST_F(DeviceGapsTest, WorkWithoutATimeHasNotArrived) {
+  crafted.launch(thread, 110 * us, 115 * us).args[3] = 0x10;
+  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 1);
+  crafted.kernel("never", 120'000, 130'000, 1).args[0] = std::uint64_t{1} << 63;
+  write(window());
+  EXPECT_EQ(text.find("\"never\""), std::string::npos) << text;
+  EXPECT_NE(text.find("\"device_late\": 1"), std::string::npos) << text;
+}
+
 // As after a kill: what CUPTI held went with the process.
 
 TEST_F(DeviceGapsTest, CallsThatCuptiHadNotHandedOverAreLateAndNoRiddle) {
