@@ -26,6 +26,7 @@ enum class OptionType : std::uint8_t {
   step_mark,
   signal_list,     // see signal_names.hpp
   pattern_list,    // of file names, with * and ?; separated by commas
+  counter_list,    // see counter_names.hpp
   percent,         // in millionths; 0: no limit
   nullable_bytes,  // 0: no limit, in YAML null
 };

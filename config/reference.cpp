@@ -55,6 +55,8 @@ std::string type_in_words(const OptionRow& row) {
       return "step mark";
     case OptionType::signal_list:
       return "list of signals";
+    case OptionType::counter_list:
+      return "list of process, node, gpu";
     case OptionType::pattern_list:
       return "list of patterns";
   }

@@ -32,8 +32,9 @@ void set_option(OptionSetter& setter, const std::string& where, const OptionRow&
                 const YamlEntry& entry) {
   if (entry.kind == YamlEntry::Kind::value) return setter.set(row, where, true, entry.text);
   const bool is_list = entry.kind == YamlEntry::Kind::list;
-  const bool takes_list =
-      row.type == OptionType::signal_list || row.type == OptionType::pattern_list;
+  const bool takes_list = row.type == OptionType::signal_list ||
+                          row.type == OptionType::pattern_list ||
+                          row.type == OptionType::counter_list;
   if (is_list && !entry.has_nested && takes_list) {
     return setter.set(row, where, true, entry.text.value_or(std::string()));
   }

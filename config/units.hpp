@@ -28,6 +28,7 @@ std::string show_percent(std::uint64_t millionths);
 
 inline namespace literals {
 consteval std::uint64_t operator""_MiB(unsigned long long n) { return n << 20; }
+consteval std::uint64_t operator""_ms(unsigned long long n) { return n * 1'000'000; }
 consteval std::uint64_t operator""_s(unsigned long long n) { return n * 1'000'000'000; }
 consteval std::uint64_t operator""_days(unsigned long long n) { return n * 86'400'000'000'000; }
 consteval std::uint64_t operator""_percent(unsigned long long n) { return n * 10'000; }

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <vector>
 
+#include "config/counter_names.hpp"
 #include "config/name_template.hpp"
 #include "config/nearest.hpp"
 #include "config/plain_text.hpp"
@@ -113,6 +114,8 @@ std::string text_problem(const OptionRow& row, std::string_view text) {
       return parse_step_mark(text).problem;
     case OptionType::signal_list:
       return parse_signals(text).problem;
+    case OptionType::counter_list:
+      return parse_counters(text).problem;
     case OptionType::node_name_template:
     case OptionType::nullable_name_template:
     case OptionType::file_name_template:

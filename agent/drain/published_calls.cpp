@@ -27,11 +27,12 @@ std::uint32_t published_in(const Chunk& chunk, std::uint32_t at_least) noexcept 
   return low;
 }
 
-// Device records are written by threads of ours or CUPTI's.
-bool is_of_the_device(const Chunk& chunk) noexcept {
+// What the device did and counters are written by threads of ours or CUPTI's.
+bool is_of_own_threads(const Chunk& chunk) noexcept {
   const event::Layout layout = chunk.records[0].layout;
   return layout == event::Layout::device_work || layout == event::Layout::api_call ||
-         layout == event::Layout::timed_by_event;
+         layout == event::Layout::timed_by_event || layout == event::Layout::counter_sample ||
+         layout == event::Layout::counter_note;
 }
 
 }  // namespace
@@ -62,7 +63,7 @@ std::uint32_t PublishedCalls::look_at(std::uint64_t index, bool& is_new) noexcep
   const std::uint32_t published = published_in(chunk, seen.records);
   const std::uint32_t added = published - seen.records;
   seen.records = published;
-  return is_of_the_device(chunk) ? 0 : added;
+  return is_of_own_threads(chunk) ? 0 : added;
 }
 
 std::uint64_t PublishedCalls::busiest_since_last() noexcept {

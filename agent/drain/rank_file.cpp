@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "agent/drain/counter_events.hpp"
 #include "agent/drain/coverage.hpp"
 #include "agent/drain/device_losses.hpp"
 #include "agent/drain/device_text.hpp"
@@ -29,6 +30,13 @@ struct StepSlice {
   std::int64_t end_ns;
 };
 
+// One of the others of its kind, at its place.
+struct Mark {
+  std::int64_t ts_ns;
+  enum Kind : std::uint8_t { step, change, counter } kind;
+  std::size_t index;
+};
+
 // What one file needs while it is written.
 class RankFile {
  public:
@@ -36,7 +44,8 @@ class RankFile {
       : ring_(ring),
         begin_ticks_(window.begin_ticks.load(std::memory_order_relaxed)),
         end_ticks_(window.end_ticks.load(std::memory_order_relaxed)),
-        order_(ring, window) {}
+        order_(ring, window),
+        counters_(ring, begin_ticks_, end_ticks_, clock_of(ring, window)) {}
 
   void write(trace::OutputFile& file, const ring::Window& window, const std::string& path,
              const RankFileOptions& options, RankFileReport& report);
@@ -46,20 +55,21 @@ class RankFile {
   void write_lane_names(trace::EventWriter& writer);
   void write_events(trace::EventWriter& writer);
   std::vector<StepSlice> steps_of(const ring::Window& window) const;
-  void write_steps_until(trace::EventWriter& writer, std::int64_t ts_ns);
+  void write_marks_until(trace::EventWriter& writer, std::int64_t ts_ns);
   void write_step(trace::EventWriter& writer, const StepSlice& step);
   void write_change(trace::EventWriter& writer, const GovernorChange& change);
-  bool is_change_next() const;
+  void order_marks();
   void write_footer(trace::OutputFile& file, const ring::Window& window,
                     const RankFileOptions& options, std::uint64_t events) const;
 
   const ring::Ring ring_;
   const std::uint64_t begin_ticks_, end_ticks_;
   WindowOrder order_;
+  const CounterEvents counters_;
   std::vector<StepSlice> steps_;
-  std::size_t next_step_ = 0;
   std::vector<GovernorChange> changes_;  // in this window
-  std::size_t next_change_ = 0;
+  std::vector<Mark> marks_;
+  std::size_t next_mark_ = 0;
 };
 
 void RankFile::write_lane_names(trace::EventWriter& writer) {
@@ -106,21 +116,29 @@ void RankFile::write_change(trace::EventWriter& writer, const GovernorChange& ch
   writer.end();
 }
 
-bool RankFile::is_change_next() const {
-  if (next_change_ == changes_.size()) return false;
-  return next_step_ == steps_.size() ||
-         order_.relative_ns(changes_[next_change_].ticks) < steps_[next_step_].begin_ns;
+// What is no call: steps, what the governor did (on the same lane, so that it is seen where
+// something is missing), counters.
+void RankFile::order_marks() {
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    marks_.push_back({steps_[i].begin_ns, Mark::step, i});
+  }
+  for (std::size_t i = 0; i < changes_.size(); ++i) {
+    marks_.push_back({order_.relative_ns(changes_[i].ticks), Mark::change, i});
+  }
+  for (std::size_t i = 0; i < counters_.events().size(); ++i) {
+    marks_.push_back({order_.relative_ns(counters_.events()[i].ticks), Mark::counter, i});
+  }
+  std::stable_sort(marks_.begin(), marks_.end(),
+                   [](const Mark& a, const Mark& b) { return a.ts_ns < b.ts_ns; });
 }
 
-// And what the governor did: on the same lane, so that it is seen where something is missing.
-void RankFile::write_steps_until(trace::EventWriter& writer, std::int64_t ts_ns) {
-  while (next_step_ < steps_.size() || next_change_ < changes_.size()) {
-    if (is_change_next()) {
-      if (order_.relative_ns(changes_[next_change_].ticks) > ts_ns) return;
-      write_change(writer, changes_[next_change_++]);
-    } else {
-      if (steps_[next_step_].begin_ns > ts_ns) return;
-      write_step(writer, steps_[next_step_++]);
+void RankFile::write_marks_until(trace::EventWriter& writer, std::int64_t ts_ns) {
+  for (; next_mark_ < marks_.size() && marks_[next_mark_].ts_ns <= ts_ns; ++next_mark_) {
+    const Mark& mark = marks_[next_mark_];
+    if (mark.kind == Mark::step) write_step(writer, steps_[mark.index]);
+    if (mark.kind == Mark::change) write_change(writer, changes_[mark.index]);
+    if (mark.kind == Mark::counter) {
+      drain::write(writer, counters_.events()[mark.index], mark.ts_ns);
     }
   }
 }
@@ -138,7 +156,7 @@ void RankFile::write_events(trace::EventWriter& writer) {
   DeviceText device_text(ring_, order_.threads(), device, writer);
   std::vector<std::size_t> next_arrow(order_.threads().size());
   const auto write_call = [&](const PlacedCall& call) {
-    write_steps_until(writer, call.times.ts_ns);
+    write_marks_until(writer, call.times.ts_ns);
     if (call.record == nullptr) {
       const Launch& launch = device.launches()[call.index];
       device_text.write_call(launch, call.tid, call.times.ts_ns, call.times.dur_ns);
@@ -157,10 +175,10 @@ void RankFile::write_events(trace::EventWriter& writer) {
     }
   };
   order_.visit(write_call, [&](const DeviceSlice& slice, std::int64_t ts_ns) {
-    write_steps_until(writer, ts_ns);
+    write_marks_until(writer, ts_ns);
     device_text.write_slice(slice, ts_ns);
   });
-  write_steps_until(writer, INT64_MAX);
+  write_marks_until(writer, INT64_MAX);
 }
 
 trace::DocumentHeader RankFile::header(const std::string& path) const {
@@ -190,6 +208,7 @@ void RankFile::write(trace::OutputFile& file, const ring::Window& window, const 
   std::erase_if(changes_, [&](const GovernorChange& change) {
     return change.ticks < begin_ticks_ || change.ticks >= end_ticks_;
   });
+  order_marks();
   trace::write_header(file, header(path));
   trace::EventWriter writer(file, ring_.header().identity.trace_pid);
   write_process_metadata(writer, ring_);
@@ -212,6 +231,8 @@ void RankFile::write_footer(trace::OutputFile& file, const ring::Window& window,
   count_late(ring_, window, coverage.match.launches_without_work[cause_late]);
   trace::JsonObject metadata = rank_metadata(ring_, window, events, options, coverage);
   order_.plans().describe(metadata);
+  const trace::JsonObject counters = counters_.describe(ring_);
+  if (!counters.empty()) metadata.add("counters", counters);
   const trace::JsonObject names = order_.device().lane_names().describe(order_.device().lanes());
   if (!names.empty()) metadata.add("names", names);
   trace::write_footer(file, metadata.text(), !options.recovered);

@@ -30,6 +30,9 @@ enum class Layout : std::uint8_t {
   api_call = 16,         // a call as CUPTI saw it
   timed_by_event = 17,   // a call's work on the device, from a pair of CUDA events
   collective_plan = 18,  // what NCCL's profiler interface told of a collective
+  // agent/counters/record.hpp
+  counter_sample = 19,
+  counter_note = 20,
 };
 inline constexpr bool is_host_call(Layout layout) noexcept { return layout < Layout::device_work; }
 

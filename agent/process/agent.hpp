@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/process/counter_sampling.hpp"
 #include "agent/process/device_recording.hpp"
 #include "agent/process/drain_thread.hpp"
 #include "agent/process/event_times.hpp"
@@ -36,6 +37,7 @@ struct Agent {
   std::unique_ptr<step::Tracker> tracker;
   DrainThread drain;
   DeviceRecording device;
+  CounterSampling counters;
   EventTimes event_times;
   std::vector<std::string> written_files;  // by the drain thread
   std::deque<KeptFile> kept_files;         // where output.keep is set: oldest first

@@ -76,6 +76,7 @@ void DrainThread::loop() noexcept {
   ring::writer.nested_in_start = 1;
   WindowWriter writer(*agent_);
   writer.prefault();
+  agent_->counters.start(*agent_);
   DeadWorkers workers;
   // Not at the exit: nobody waits for this thread now, and a job that is killed has done it too.
   remove_old_rings(*agent_);

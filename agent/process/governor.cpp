@@ -132,7 +132,7 @@ double Governor::door_cost_ns() noexcept {
 double Governor::own_cpu_cost_ns() noexcept {
   const std::uint64_t drain_ns = event::thread_cpu_ns();
   if (drain_ns == 0) return 0;  // the clock is refused
-  const std::uint64_t now_ns = drain_ns + agent_.device.own_cpu_ns();
+  const std::uint64_t now_ns = drain_ns + agent_.device.own_cpu_ns() + agent_.counters.own_cpu_ns();
   // What was spent before the first look is the price of the start, however short the job.
   const std::uint64_t before_ns = std::exchange(cpu_before_ns_, now_ns);
   if (before_ns == 0) return 0;

@@ -30,7 +30,8 @@ bool has_ended_or_is_ours(const char* thread_id) {
   if (end_of_name == nullptr) return false;
   const std::string_view own(name + 1, static_cast<std::size_t>(end_of_name - name - 1));
   const bool is_zombie = end_of_name[1] == ' ' && end_of_name[2] == 'Z';
-  return is_zombie || own == drain_thread_name || own == device_thread_name;
+  return is_zombie || own == drain_thread_name || own == device_thread_name ||
+         own == counter_thread_name || own == gpu_counter_thread_name;
 }
 
 // A link that goes when a thread has ended. Without a descriptor, unlike all that follows: what the

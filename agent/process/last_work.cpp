@@ -59,6 +59,7 @@ void do_last_work(Agent& agent, WindowWriter& writer) noexcept try {
   agent.device.finish(agent.options.exit_timeout / 2);
   agent.event_times.finish(agent);
   agent.windows->finish(event::read_ticks());
+  agent.counters.finish(agent);
   writer.write_last();
   agent.ring.ring.header().finished.store(writer.lists_all() ? 1 : 2, std::memory_order_seq_cst);
   const bool is_without_reason =

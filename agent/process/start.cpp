@@ -138,8 +138,12 @@ void watch_steps(Agent& made) {
   made.tracker = std::make_unique<step::Tracker>(mark, *made.windows, made.options.step_patience);
   const api::Function counted = door::find_called(made.tracker->called_function());
   made.windows->watch(made.tracker.get(), watch_of(made.options, counted));
-  made.windows->tell([](void* device) noexcept { static_cast<DeviceRecording*>(device)->wake(); },
-                     &made.device);
+  made.windows->tell(
+      [](void* told) noexcept {
+        static_cast<Agent*>(told)->device.wake();
+        static_cast<Agent*>(told)->counters.wake();
+      },
+      &made);
 }
 
 // What is accepted but does nothing yet, and a function that is never called because it is unknown.

@@ -112,6 +112,7 @@ trace::JsonObject WindowWriter::coverage() const {
   if (agent_.options.output_keep >= 0) coverage.add("cycles_removed", agent_.files_removed);
   add_loaded_libraries(coverage);
   agent_.event_times.describe(coverage);
+  agent_.counters.describe(coverage);
   return coverage;
 }
 
@@ -281,6 +282,7 @@ void WindowWriter::write_closed(std::uint64_t before_ticks, bool may_wait) noexc
     if (window.end_ticks.load(std::memory_order_relaxed) >= before_ticks) continue;
     if (!agent_.device.is_settled(window)) continue;
     if (!agent_.event_times.is_settled(agent_, window)) continue;
+    if (!agent_.counters.is_settled(window)) continue;
     if (is_given_up(window) || (may_wait && is_put_off(window))) continue;
     // The rate between the last anchors must cover the window's end.
     ring::add_anchor(agent_.ring.ring, event::take_anchor());

@@ -118,12 +118,14 @@ void EventWriter::instant(std::string_view name, std::string_view category, std:
   open_args(put_pid_tid(to, tid));
 }
 
-void EventWriter::counter(std::string_view name, std::int64_t ts_ns) {
+void EventWriter::counter(std::string_view name, std::string_view category, std::int64_t ts_ns) {
   name = name.size() <= max_text_bytes ? name : shorten(name);
-  char* to = begin_event(name.size());
+  char* to = begin_event(name.size() + category.size());
   to = put_literal(to, R"({"ts":)");
   to = put_microseconds(to, ts_ns);
-  to = put_literal(to, R"(,"ph":"C","name":")");
+  to = put_literal(to, R"(,"ph":"C","cat":")");
+  to = put_escaped(to, category);
+  to = put_literal(to, R"(","name":")");
   to = put_escaped(to, name);
   *to++ = '"';
   open_args(put_pid_tid(to, 0));

@@ -66,7 +66,7 @@ class EventWriter {
   void instant(std::string_view name, std::string_view category, std::int64_t tid,
                std::int64_t ts_ns);
   // Each numeric argument is one series of the counter.
-  void counter(std::string_view name, std::int64_t ts_ns);
+  void counter(std::string_view name, std::string_view category, std::int64_t ts_ns);
 
   // Whole events: an arrow from the slice that encloses (tid, ts_ns) to that of the end with the
   // same category, name and id.

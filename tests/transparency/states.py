@@ -23,7 +23,7 @@ ALLOWED_LINES = [
     (r"TRACEAGENT_[A-Z_]+=.*", "the user's own options"),
     (r"NVTX_INJECTION64_PATH=.*/libtraceagent\.so", "NVTX looks there for us; children keep it"),
     (r"NCCL_PROFILER_PLUGIN=STATIC_PLUGIN", "NCCL looks there for us; children keep it"),
-    (r"state .*: thread traceagent(-gpu)?", "the writer's thread, and CUPTI's with it"),
+    (r"state .*: thread traceagent(-gpu|-cnt|-nvml)?", "the writer's thread, CUPTI's with it, and those that sample counters"),
     (r"state .*: descriptor (5\d\d|[6-9]\d\d) \S*(/ring-\S*|/memfd:traceagent-ring.*|\S*\.ring.*)",
      "the ring, at a number that no program guesses"),
     (r"state .*: descriptor \d+ /proc/\d+/(task|fd|maps|stat)\S*", "the writer's thread looks if it is alone"),

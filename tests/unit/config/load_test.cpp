@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "config/counter_names.hpp"
 #include "config/options.hpp"
 #include "tests/unit/config/variables.hpp"
 
@@ -94,6 +95,7 @@ ring: {size: 1MiB, full: overwrite, folder: /tmp, keep_dead: 48h}
 doors: {cudart: false, nccl: false, dlsym: false, driver: false, nccl_plugin: false, nvtx: false,
         cupti: off}
 device: {buffers: 32MiB, settle: 5s, time_launches: yes}
+counters: {sources: [node, gpu], interval: 10ms}
 budget: {overhead: 0.25%, memory: 256MiB, disk: 1GB}
 nccl: {kernel_channels: true, network: on}
 merge: {mode: off, include: ["*.pt.trace.json*", other/*.json], timeout: 250ms}
@@ -119,6 +121,7 @@ identity: {rank: 3, local_rank: 1, world_size: 8, local_world_size: 2, node_rank
       R"("doors.nccl":false,"doors.dlsym":false,"doors.driver":false,)"
       R"("doors.nccl_plugin":false,"doors.nvtx":false,"doors.cupti":false,)"
       R"("device.buffers":"32MiB","device.settle":"5s","device.time_launches":true,)"
+      R"("counters.sources":"node, gpu","counters.interval":"10ms",)"
       R"("budget.overhead":"0.25%","budget.memory":"256MiB","budget.disk":"1GB",)"
       R"("nccl.kernel_channels":true,"nccl.network":true,)"
       R"("merge.mode":"off","merge.include":"*.pt.trace.json*, other/*.json","merge.timeout":"250ms","exit.timeout":"1h","signals":"TERM, XCPU",)"
@@ -153,6 +156,9 @@ TEST(Load, EveryOptionHasItsVariable) {
         break;
       case OptionType::step_mark:
         value = "every:3s";
+        break;
+      case OptionType::counter_list:
+        value = "node";
         break;
       case OptionType::signal_list:
         value = "TERM, INT";
@@ -462,6 +468,23 @@ TEST_F(LoadFile, OfTenMegabytes) {
   EXPECT_EQ(
       lines_of(from_variables({"TRACEAGENT_CONFIG=" + path_})),
       (Lines{"unreadable options file: " + path_ + ": larger than 1 MiB; going on without it"}));
+}
+
+TEST(Load, Counters) {
+  for (const char* none : {"counters: {sources: []}", "counters: {sources: none}"}) {
+    const Loaded loaded = from_yaml(none);
+    EXPECT_EQ(lines_of(loaded), Lines{});
+    EXPECT_FALSE(parse_counters(loaded.options.counters_sources).scopes.process) << none;
+  }
+  const CounterScopes scopes = parse_counters(" gpu,process ").scopes;
+  EXPECT_TRUE(scopes.gpu && scopes.process && !scopes.node);
+  EXPECT_EQ(
+      lines_of(from_yaml("counters: {sources: [process, nod], interval: 9ms}")),
+      (Lines{"bad value: job.yaml:1: counters.sources: \"process, nod\": \"nod\" is not one of "
+             "process, "
+             "node, gpu; the nearest is node; using the default process, node, gpu",
+             "bad value: job.yaml:1: counters.interval: \"9ms\": less than 10ms; using the default "
+             "500ms"}));
 }
 
 }  // namespace

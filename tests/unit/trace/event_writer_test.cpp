@@ -58,7 +58,7 @@ TEST(EventWriter, events_of_every_kind) {
               events.instant("mark\n", "nvtx", 42, 14001);
               events.arg("payload", 7U);
               events.end();
-              events.counter("lost", 15000);
+              events.counter("lost", "counters", 15000);
               events.arg("events", 1);
               events.end();
               events.flow_start("ac2g", "ac2g", 42, 16000, 9);
@@ -73,7 +73,7 @@ TEST(EventWriter, events_of_every_kind) {
             R"("args":{}},
 {"ts":14.001,"ph":"i","s":"t","cat":"nvtx","name":"mark\n","pid":1000007,"tid":42,"args":)"
             R"({"payload":7}},
-{"ts":15.000,"ph":"C","name":"lost","pid":1000007,"tid":0,"args":{"events":1}},
+{"ts":15.000,"ph":"C","cat":"counters","name":"lost","pid":1000007,"tid":0,"args":{"events":1}},
 {"ts":16.000,"ph":"s","id":9,"cat":"ac2g","name":"ac2g","pid":1000007,"tid":42},
 {"ts":17.000,"ph":"f","id":9,"cat":"ac2g","name":"ac2g","pid":1000007,"tid":43,"bp":"e"})");
 }

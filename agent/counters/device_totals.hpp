@@ -1,0 +1,59 @@
+#pragma once
+// The sum of what many devices count, as a total that only ever grows by what they did.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace traceagent::counters {
+
+// Of a device that counts.
+enum class DeviceClass : std::uint8_t {
+  none,      // its bytes are counted elsewhere: a partition, a bridge
+  device,    // real
+  interface  // counts where there is no real one
+};
+
+class DeviceTotals {
+ public:
+  using Bytes = std::array<std::uint64_t, 2>;
+
+  void begin_round() noexcept { went_back_ = false; }
+  // `class_of(name)` is asked once for each name. A device that is new adds nothing yet; one that
+  // went backwards (a 32-bit counter that wrapped, a device that was reset) spoils the round.
+  template <class ClassOf>
+  void add(std::string_view name, const Bytes& bytes, ClassOf&& class_of) {
+    Device* device = find(name);
+    if (device == nullptr) {
+      if (devices_.size() == most_devices) return;
+      devices_.push_back({std::string(name), bytes, class_of(name)});
+      has_real_ = has_real_ || devices_.back().device_class == DeviceClass::device;
+      return;
+    }
+    grow(*device, bytes);
+  }
+  // False: the total is not to be believed, in this round.
+  bool is_good() const noexcept { return !went_back_; }
+  bool has_any() const noexcept;
+  const Bytes& totals() const noexcept { return has_real_ ? real_ : virtual_; }
+
+ private:
+  struct Device {
+    std::string name;
+    Bytes latest;
+    DeviceClass device_class;
+  };
+  static constexpr std::size_t most_devices = 1024;
+
+  Device* find(std::string_view name) noexcept;
+  void grow(Device& device, const Bytes& bytes) noexcept;
+
+  std::vector<Device> devices_;
+  Bytes real_{}, virtual_{};
+  bool has_real_ = false;
+  bool went_back_ = false;
+};
+
+}  // namespace traceagent::counters

@@ -1,0 +1,52 @@
+#include "agent/counters/nvml.hpp"
+
+#include <dlfcn.h>
+
+#include "agent/event/loader_walk.hpp"
+
+namespace traceagent::counters::nvml {
+namespace {
+
+constexpr const char* soname = "libnvidia-ml.so.1";
+
+// A fork waits for it: the loader's lock, held by a thread that a child has not got, would be held
+// there for ever.
+void* open_library(const char* name, int mode) noexcept {
+  const event::LoaderWalk walk;
+  return dlopen(name, mode);
+}
+
+}  // namespace
+
+bool has_driver(LookUp look_up) noexcept {
+  void* driver = open_library("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (driver == nullptr) return false;
+  using GetCount = int (*)(int*);
+  const auto get_count = reinterpret_cast<GetCount>(look_up(driver, "cuDeviceGetCount"));
+  int count = 0;
+  // The handle is kept, once for each time of asking: it is a number in the loader.
+  return get_count != nullptr && get_count(&count) == 0 && count > 0;
+}
+
+Library open(LookUp look_up) {
+  Library library;
+  void* handle = open_library(soname, RTLD_LAZY | RTLD_LOCAL);
+  if (handle == nullptr) {
+    library.problem = std::string("no ") + soname;
+    return library;
+  }
+  Functions& functions = library.functions;
+#define TRACEAGENT_BIND(member, symbol, parameters) \
+  functions.member = reinterpret_cast<decltype(functions.member)>(look_up(handle, symbol));
+  TRACEAGENT_NVML_FUNCTIONS(TRACEAGENT_BIND)
+#undef TRACEAGENT_BIND
+  if (functions.init == nullptr || functions.get_count == nullptr ||
+      functions.get_device == nullptr) {
+    library.problem = std::string(soname) + " lacks nvmlInit_v2: a newer driver";
+  } else if (const Result result = functions.init(); result != success) {
+    library.problem = "nvmlInit_v2 fails with NVML error " + std::to_string(result);
+  }
+  return library;
+}
+
+}  // namespace traceagent::counters::nvml

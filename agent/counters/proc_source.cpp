@@ -1,0 +1,221 @@
+#include "agent/counters/proc_source.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "agent/counters/proc_text.hpp"
+#include "agent/event/ticks.hpp"
+
+namespace traceagent::counters {
+namespace {
+
+constexpr std::uint64_t bytes_per_kilobyte = 1024;  // as /proc/meminfo means it
+
+std::uint64_t nanoseconds(const timeval& time) noexcept {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(time.tv_usec) * 1000u;
+}
+
+// A sample whose moment is that of its making: before the values are read.
+struct Timed {
+  explicit Timed(Counter counter) noexcept : sample{counter, 0, 0, {}} {}
+  const std::uint64_t ticks = event::read_ticks();
+  Sample sample;
+};
+
+void put(Recorder& recorder, const Timed& timed) noexcept {
+  recorder.put(timed.sample, timed.ticks);
+}
+
+}  // namespace
+
+void ProcSource::prepare(Recorder& recorder) noexcept try {
+  if (!leave_descriptors_of_process()) {
+    recorder.not_covered(
+        "process and node counters of /proc: close_range is refused: Linux 5.9 or newer, and a "
+        "seccomp filter that allows it");
+    return;
+  }
+  open_files(recorder);
+} catch (...) {
+  // No memory: what is not open is not sampled.
+}
+
+void ProcSource::open(ProcFile& file, const char* path, const char* counter, Recorder& recorder) {
+  if (file.open(root_ + path)) return;
+  const int error = errno;
+  recorder.not_covered(std::string(counter) + ": " + path + ": " + std::strerror(error));
+}
+
+void ProcSource::open_files(Recorder& recorder) {
+  if (wanted_.process) {
+    // Not the first thread's, which may have ended: it has no memory then.
+    open(statm_, "/proc/thread-self/statm", "process memory", recorder);
+    open(stat_, "/proc/self/stat", "process threads", recorder);
+    open(io_, "/proc/self/io", "process storage", recorder);
+  }
+  if (!wanted_.node) return;
+  open(cpus_, "/proc/stat", "node CPU", recorder);
+  open(memory_, "/proc/meminfo", "node memory", recorder);
+  open(disks_, "/proc/diskstats", "node disks", recorder);
+  open(network_, "/proc/net/dev", "node network", recorder);
+  open_group(recorder);
+}
+
+bool ProcSource::open_group_in(const std::string& folder, bool is_v2) {
+  if (!group_used_.open(folder + (is_v2 ? "/memory.current" : "/memory.usage_in_bytes"))) {
+    return false;
+  }
+  group_limit_.open(folder + (is_v2 ? "/memory.max" : "/memory.limit_in_bytes"));
+  return true;
+}
+
+void ProcSource::open_group(Recorder&) {
+  ProcFile cgroup;
+  if (!cgroup.open(root_ + "/proc/self/cgroup")) return;
+  const auto group = memory_group(read(cgroup));
+  if (!group) return;
+  const std::string base = root_ + "/sys/fs/cgroup" + (group->is_v2 ? "" : "/memory");
+  // In a container the path may be the host's, of which only the last folder is seen, as the first.
+  // The root group of a machine has no such file: nothing is missing then.
+  if (!open_group_in(base + std::string(group->path), group->is_v2)) {
+    open_group_in(base, group->is_v2);
+  }
+}
+
+void ProcSource::sample(Recorder& recorder) noexcept try {
+  if (wanted_.process) sample_process(recorder);
+  if (wanted_.node) sample_node(recorder);
+} catch (...) {
+  // No memory: a gap.
+}
+
+void ProcSource::sample_usage(Recorder& recorder) noexcept {
+  Timed cpu(Counter::process_cpu), faults(Counter::process_faults),
+      switches(Counter::process_switches);
+  rusage usage{};
+  if (getrusage(RUSAGE_SELF, &usage) != 0) return;
+  cpu.sample.set(0, nanoseconds(usage.ru_utime));
+  cpu.sample.set(1, nanoseconds(usage.ru_stime));
+  faults.sample.set(0, static_cast<std::uint64_t>(usage.ru_majflt));
+  switches.sample.set(0, static_cast<std::uint64_t>(usage.ru_nvcsw));
+  switches.sample.set(1, static_cast<std::uint64_t>(usage.ru_nivcsw));
+  for (const Timed* each : {&cpu, &faults, &switches}) put(recorder, *each);
+}
+
+void ProcSource::sample_process(Recorder& recorder) {
+  sample_usage(recorder);
+  Timed memory(Counter::process_memory);
+  const auto pages = resident_pages(read(statm_));
+  const long page_bytes = sysconf(_SC_PAGESIZE);
+  if (pages && page_bytes > 0) {
+    memory.sample.set(0, *pages * static_cast<std::uint64_t>(page_bytes));
+  }
+  put(recorder, memory);
+  Timed threads(Counter::process_threads);
+  if (const auto count = thread_count(read(stat_))) threads.sample.set(0, *count);
+  put(recorder, threads);
+  Timed storage(Counter::process_storage);
+  const std::string_view io = read(io_);
+  if (const auto bytes = value_of(io, "read_bytes")) storage.sample.set(0, *bytes);
+  if (const auto bytes = value_of(io, "write_bytes")) storage.sample.set(1, *bytes);
+  put(recorder, storage);
+}
+
+void ProcSource::sample_node(Recorder& recorder) {
+  sample_cpu(recorder);
+  sample_memory(recorder);
+  sample_group(recorder);
+  if (disks_.is_open()) sample_devices(Counter::node_disks, recorder);
+  if (network_.is_open()) sample_devices(Counter::node_network, recorder);
+}
+
+void ProcSource::sample_cpu(Recorder& recorder) noexcept {
+  Timed cpu(Counter::node_cpu);
+  if (const auto times = cpu_times(read(cpus_))) {
+    for (std::size_t i = 0; i < times->size(); ++i) cpu.sample.set(i, (*times)[i]);
+  }
+  put(recorder, cpu);
+}
+
+void ProcSource::sample_memory(Recorder& recorder) noexcept {
+  Timed memory(Counter::node_memory);
+  const std::string_view text = read(memory_);
+  const auto total = value_of(text, "MemTotal"), available = value_of(text, "MemAvailable");
+  const auto swap = value_of(text, "SwapTotal"), swap_free = value_of(text, "SwapFree");
+  constexpr std::uint64_t most = UINT64_MAX / bytes_per_kilobyte;
+  if (total && available && *available <= *total && *total <= most) {
+    memory.sample.set(0, (*total - *available) * bytes_per_kilobyte);
+    memory.sample.set(1, *available * bytes_per_kilobyte);
+  }
+  if (swap && swap_free && *swap_free <= *swap && *swap <= most) {
+    memory.sample.set(2, (*swap - *swap_free) * bytes_per_kilobyte);
+  }
+  put(recorder, memory);
+}
+
+void ProcSource::sample_group(Recorder& recorder) noexcept {
+  Timed memory(Counter::group_memory);
+  std::string_view used = read(group_used_);
+  if (const auto bytes = take_number(used)) memory.sample.set(0, *bytes);
+  std::string_view limit = read(group_limit_);
+  // "max", and version 1's number near 2^63, are no limit.
+  constexpr std::uint64_t no_limit = std::uint64_t{1} << 60;
+  if (const auto bytes = take_number(limit); bytes && *bytes < no_limit) {
+    memory.sample.set(1, *bytes);
+  }
+  put(recorder, memory);
+}
+
+void ProcSource::sample_devices(Counter counter, Recorder& recorder) {
+  const bool are_disks = counter == Counter::node_disks;
+  DeviceTotals& totals = are_disks ? disk_totals_ : network_totals_;
+  Timed timed(counter);
+  std::string_view text = read(are_disks ? disks_ : network_);
+  totals.begin_round();
+  while (const auto line = take_line(text)) {
+    const auto device = are_disks ? disk_of(*line) : interface_of(*line);
+    if (!device) continue;
+    totals.add(device->name, device->bytes, [&](std::string_view name) {
+      return are_disks ? class_of_disk(name) : class_of_interface(name);
+    });
+  }
+  if (totals.is_good() && totals.has_any()) {
+    timed.sample.set(0, totals.totals()[0]);
+    timed.sample.set(1, totals.totals()[1]);
+  }
+  put(recorder, timed);
+}
+
+namespace {
+
+// As a folder of /sys; a slash in it is an exclamation mark there.
+std::string folder_name(std::string_view name) {
+  std::string folder(name);
+  for (char& c : folder) c = c == '/' ? '!' : c;
+  return folder;
+}
+
+bool exists(const std::string& path) noexcept { return access(path.c_str(), F_OK) == 0; }
+
+}  // namespace
+
+// Partitions have no folder there, and what is made of other disks has no device.
+DeviceClass ProcSource::class_of_disk(std::string_view name) const {
+  const std::string folder = root_ + "/sys/block/" + folder_name(name);
+  return exists(folder + "/device") ? DeviceClass::device : DeviceClass::none;
+}
+
+DeviceClass ProcSource::class_of_interface(std::string_view name) const {
+  if (name == "lo") return DeviceClass::none;
+  const std::string folder = root_ + "/sys/class/net/" + folder_name(name);
+  if (exists(folder + "/device")) return DeviceClass::device;
+  // Bridges, bonds and what else stands on other interfaces; they count where these do.
+  const bool is_on_others = exists(folder + "/bridge") || exists(folder + "/bonding");
+  return is_on_others ? DeviceClass::none : DeviceClass::interface;
+}
+
+}  // namespace traceagent::counters

@@ -1,0 +1,55 @@
+#include "agent/counters/recorder.hpp"
+
+#include <algorithm>
+
+#include "agent/event/ticks.hpp"
+#include "agent/ring/writer.hpp"
+
+namespace traceagent::counters {
+
+template <class Content>
+void Recorder::publish(const Content& content, std::uint64_t ticks) noexcept {
+  ring::Writer& self = ring::writer;
+  // What is lost of a full ring counts as calls of the job: samples are none.
+  if (self.next == self.end && ring_.header().free_chunks.load(std::memory_order_relaxed) == 0) {
+    return;
+  }
+  event::Record* record = ring::claim(self);
+  if (record == nullptr) return;
+  fill(*record, content);
+  record->end_ticks.store(ticks, std::memory_order_relaxed);
+  ring::publish(*record, ticks);
+}
+
+void Recorder::put(const Sample& sample, std::uint64_t ticks) noexcept {
+  if (sample.valid != 0) publish(sample, ticks);
+}
+
+void Recorder::write(const Note& note) noexcept {
+  if (note.text != 0) publish(note, event::read_ticks());
+}
+
+void Recorder::add(Note note, const std::string& text) noexcept try {
+  const bool is_known = std::any_of(notes_.begin(), notes_.end(),
+                                    [&](const Kept& each) { return each.text == text; });
+  if (is_known || notes_.size() == most_notes) return;
+  note.text = ring_.add_name(text);
+  notes_.push_back({note, text});
+  write(note);
+} catch (...) {
+  // No memory: it is not told.
+}
+
+void Recorder::not_covered(const std::string& text) noexcept {
+  add({NoteKind::not_covered, 0, 0}, text);
+}
+
+void Recorder::gpu(std::uint32_t index, const std::string& json) noexcept {
+  add({NoteKind::gpu, index, 0}, json);
+}
+
+void Recorder::write_notes() noexcept {
+  for (const Kept& each : notes_) write(each.note);
+}
+
+}  // namespace traceagent::counters

@@ -1,0 +1,161 @@
+#include "agent/drain/counter_events.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "agent/trace/json_syntax.hpp"
+
+namespace traceagent::drain {
+
+using counters::Counter;
+using counters::Kind;
+using counters::Sample;
+
+namespace {
+
+// The sample that a window's end asks for comes a moment later, and is shown at its end.
+constexpr double late_ns = 1e9;
+
+bool has(const Sample& sample, std::size_t series) noexcept {
+  return (sample.valid >> series & 1) != 0;
+}
+
+// By how much a total has grown; nothing where it went backwards.
+std::optional<double> growth(const Sample& sample, const Sample* next, std::size_t series) {
+  if (next == nullptr || !has(sample, series) || !has(*next, series)) return std::nullopt;
+  if (next->values[series] < sample.values[series]) return std::nullopt;
+  return static_cast<double>(next->values[series] - sample.values[series]);
+}
+
+std::optional<double> whole_of(const Sample& sample, const Sample* next) {
+  const auto& series = counters::row_of(sample.counter).series;
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    if (series[i].kind == Kind::whole) return growth(sample, next, i);
+  }
+  return std::nullopt;
+}
+
+std::optional<trace::JsonValue> value_of(const Sample& sample, const Sample* next,
+                                         std::size_t series, double seconds) {
+  const Kind kind = counters::row_of(sample.counter).series[series].kind;
+  if (kind == Kind::gauge || kind == Kind::thousandth) {
+    if (!has(sample, series)) return std::nullopt;
+    if (kind == Kind::gauge) return trace::JsonValue(sample.values[series]);
+    return trace::JsonValue(static_cast<double>(sample.values[series]) / 1000.0);
+  }
+  const auto grown = growth(sample, next, series);
+  if (!grown || seconds <= 0) return std::nullopt;
+  if (kind == Kind::rate) return trace::JsonValue(*grown / seconds);
+  if (kind == Kind::percent) return trace::JsonValue(*grown / (seconds * 1e9) * 100.0);
+  const auto whole = whole_of(sample, next);
+  if (!whole || *whole <= 0 || *grown > *whole) return std::nullopt;
+  return trace::JsonValue(*grown / *whole * 100.0);
+}
+
+}  // namespace
+
+std::string series_of(const Sample& sample, const Sample* next, double seconds) {
+  const auto& series = counters::row_of(sample.counter).series;
+  trace::JsonObject object;
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    if (series[i].kind == Kind::none || series[i].kind == Kind::whole) continue;
+    if (const auto value = value_of(sample, next, i, seconds)) object.add(series[i].key, *value);
+  }
+  return object.members();
+}
+
+std::string name_of(const CounterEvent& event) {
+  const counters::CounterRow& row = counters::row_of(event.counter);
+  const std::string name(row.name);
+  if (row.scope != counters::Scope::gpu) return name;
+  return "GPU " + std::to_string(event.instance) + " " + name;
+}
+
+void write(trace::EventWriter& writer, const CounterEvent& event, std::int64_t ts_ns) {
+  writer.counter(name_of(event), "counters", ts_ns);
+  writer.members(event.series);
+  writer.end();
+}
+
+CounterEvents::CounterEvents(const ring::Ring& ring, std::uint64_t begin_ticks,
+                             std::uint64_t end_ticks, const event::TickConverter& clock)
+    : begin_ticks_(begin_ticks),
+      end_ticks_(end_ticks),
+      until_ticks_(end_ticks +
+                   static_cast<std::uint64_t>(late_ns / ring.header().nominal_ns_per_tick)) {
+  collect(ring);
+  for (auto& [of, reads] : reads_) add_events(of, reads, clock);
+  std::stable_sort(events_.begin(), events_.end(),
+                   [](const CounterEvent& a, const CounterEvent& b) { return a.ticks < b.ticks; });
+}
+
+void CounterEvents::collect(const ring::Ring& ring) {
+  for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {
+    const ring::Chunk& chunk = ring.chunk(i);
+    if (chunk.claim_number.load(std::memory_order_acquire) == 0) continue;
+    // A chunk is one thread's, and those that sample write nothing else.
+    const event::Layout first = chunk.records[0].layout;
+    if (first != event::Layout::counter_sample && first != event::Layout::counter_note) continue;
+    for (const event::Record& record : chunk.records) {
+      // Acquire pairs with publish(): the record's other fields are seen.
+      const std::uint64_t ticks = record.begin_ticks.load(std::memory_order_acquire);
+      if (ticks < begin_ticks_ || ticks >= until_ticks_ || ticks == 0) continue;
+      if (record.layout == event::Layout::counter_sample) add_sample(record, ticks);
+      if (record.layout == event::Layout::counter_note && ticks < end_ticks_) {
+        notes_.push_back({ticks, counters::note_of(record)});
+      }
+    }
+  }
+}
+
+void CounterEvents::add_sample(const event::Record& record, std::uint64_t ticks) {
+  const Sample sample = counters::sample_of(record);
+  // A damaged ring, or one of a newer agent.
+  if (static_cast<std::size_t>(sample.counter) >= counters::counter_count) return;
+  reads_[{sample.counter, sample.instance}].push_back({ticks, sample});
+}
+
+void CounterEvents::add_events(const Of& of, std::vector<Read>& reads,
+                               const event::TickConverter& clock) {
+  std::stable_sort(reads.begin(), reads.end(),
+                   [](const Read& a, const Read& b) { return a.ticks < b.ticks; });
+  for (std::size_t i = 0; i < reads.size(); ++i) {
+    const Read& read = reads[i];
+    const Read* const next = i + 1 < reads.size() ? &reads[i + 1] : nullptr;
+    const std::int64_t elapsed_ns =
+        next == nullptr ? 0 : clock.realtime_ns(next->ticks) - clock.realtime_ns(read.ticks);
+    // What is read after the window's end is its end's, once: later ones are the next window's.
+    const bool is_last = read.ticks >= end_ticks_;
+    std::string series =
+        series_of(read.sample, next == nullptr || is_last ? nullptr : &next->sample,
+                  static_cast<double>(elapsed_ns) / 1e9);
+    ++samples_;
+    if (!series.empty()) {
+      events_.push_back({std::min(read.ticks, end_ticks_), of.first, of.second, std::move(series)});
+    }
+    if (is_last) return;
+  }
+}
+
+trace::JsonObject CounterEvents::describe(const ring::Ring& ring) const {
+  trace::JsonObject object;
+  if (samples_ != 0) object.add("samples", samples_);
+  trace::JsonArray not_covered, gpus;
+  std::vector<std::uint32_t> told;
+  for (const NoteText& each : notes_) {
+    const std::uint32_t text = each.note.text;
+    if (std::find(told.begin(), told.end(), text) != told.end()) continue;
+    told.push_back(text);
+    const std::string_view said = ring.name(text);
+    if (each.note.kind == counters::NoteKind::not_covered && !said.empty()) not_covered.add(said);
+    // A damaged ring's text would spoil the file.
+    if (each.note.kind == counters::NoteKind::gpu && trace::is_whole_object(said)) {
+      gpus.add(trace::JsonValue::raw(std::string(said)));
+    }
+  }
+  if (!not_covered.empty()) object.add("not_covered", not_covered);
+  if (!gpus.empty()) object.add("gpus", gpus);
+  return object;
+}
+
+}  // namespace traceagent::drain

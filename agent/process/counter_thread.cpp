@@ -1,0 +1,111 @@
+#include "agent/process/counter_thread.hpp"
+
+#include <sys/prctl.h>
+
+#include <cerrno>
+
+#include "agent/event/thread_cpu.hpp"
+#include "agent/event/ticks.hpp"
+#include "agent/event/usual_floats.hpp"
+#include "agent/process/agent.hpp"
+#include "agent/process/futex.hpp"
+#include "agent/process/own_thread.hpp"
+#include "agent/ring/writer.hpp"
+
+namespace traceagent::process {
+namespace {
+
+constexpr std::size_t stack_bytes = 512 * 1024;
+// Nothing is sampled: it waits to be woken.
+constexpr std::uint64_t idle_period_ns = 3600'000'000'000;
+
+std::uint64_t now_ns() noexcept { return event::clock_ns(CLOCK_MONOTONIC); }
+
+bool is_window_open(const Agent& agent) noexcept {
+  const step::State state = agent.windows->state();
+  return state == step::State::startup || state == step::State::active;
+}
+
+}  // namespace
+
+int CounterThread::start(Agent& agent, std::unique_ptr<counters::Source> source,
+                         const char* name) noexcept {
+  agent_ = &agent;
+  name_ = name;
+  source_ = std::move(source);
+  is_started_.store(true, std::memory_order_release);
+  const int result = start_own_thread(stack_bytes, nullptr, run, this);
+  if (result != 0) is_started_.store(false, std::memory_order_release);
+  return result;
+}
+
+void* CounterThread::run(void* self) noexcept {
+  const event::UsualFloats usual_floats;
+  leave_starters_scheduling();
+  static_cast<CounterThread*>(self)->loop();
+  return nullptr;
+}
+
+void CounterThread::wake() noexcept {
+  if (!is_started()) return;
+  const int saved_errno = errno;
+  word_.fetch_add(1, std::memory_order_release);
+  futex_wake(word_);
+  errno = saved_errno;
+}
+
+void CounterThread::stop() noexcept {
+  is_stopped_.store(true, std::memory_order_release);
+  wake();
+}
+
+bool CounterThread::has_sampled_since(std::uint64_t ticks) const noexcept {
+  return sampled_ticks_.load(std::memory_order_acquire) >= ticks;
+}
+
+std::uint64_t CounterThread::busy_ns() const noexcept {
+  const std::uint64_t since_ns = busy_since_ns_.load(std::memory_order_relaxed);
+  return since_ns == 0 ? 0 : now_ns() - since_ns;
+}
+
+void CounterThread::sample(counters::Recorder& recorder, bool is_first) noexcept {
+  busy_since_ns_.store(now_ns(), std::memory_order_relaxed);
+  const std::uint64_t ticks = event::read_ticks();
+  if (is_first) recorder.write_notes();
+  source_->sample(recorder);
+  own_cpu_ns_.store(event::thread_cpu_ns(), std::memory_order_relaxed);
+  busy_since_ns_.store(0, std::memory_order_relaxed);
+  // Release: who sees the time sees the samples.
+  sampled_ticks_.store(ticks, std::memory_order_release);
+}
+
+// Sampled when a window opens, at every interval, and when it closes: one that is shorter than an
+// interval has two samples. Where the next one has opened since, one sample is for both.
+void CounterThread::loop() noexcept {
+  ring::writer.nested_in_start = 1;
+  // Here, not by the thread that started it: what NVML starts has it too (last_thread.hpp).
+  prctl(PR_SET_NAME, name_);
+  counters::Recorder recorder(agent_->ring.ring);
+  source_->prepare(recorder);
+  const std::uint64_t interval_ns = agent_->options.counters_interval;
+  std::uint64_t next_ns = 0;
+  std::uint32_t seen_before = 0;
+  bool was_open = false;
+  while (!is_stopped_.load(std::memory_order_acquire)) {
+    const std::uint32_t seen = word_.load(std::memory_order_acquire);
+    const bool is_open = is_window_open(*agent_);
+    const bool has_changed = seen != seen_before || is_open != was_open;
+    const bool is_due = is_open && now_ns() >= next_ns;
+    if (is_due || (has_changed && (is_open || was_open))) {
+      sample(recorder, is_open && has_changed);
+      next_ns = now_ns() + interval_ns;
+    }
+    seen_before = seen;
+    was_open = is_open;
+    const std::uint64_t now = now_ns();
+    const std::uint64_t pause_ns = next_ns > now ? next_ns - now : 0;
+    futex_wait(word_, seen, is_open ? pause_ns : idle_period_ns);
+  }
+}
+
+}  // namespace traceagent::process

@@ -1,0 +1,47 @@
+#pragma once
+// A thread that samples counters while a window is open, and sleeps otherwise: not the drain's,
+// since what is asked may hang (NVML of a GPU that is lost), and since it has descriptors of its
+// own.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "agent/counters/recorder.hpp"
+
+namespace traceagent::process {
+
+struct Agent;
+
+class CounterThread {
+ public:
+  // Returns 0, or the number of the error for which there is no thread.
+  int start(Agent& agent, std::unique_ptr<counters::Source> source, const char* name) noexcept;
+  // The state has changed: from a thread of the job, one system call.
+  void wake() noexcept;
+  void stop() noexcept;
+
+  bool is_started() const noexcept { return is_started_.load(std::memory_order_acquire); }
+  // What was begun at `ticks` or later is in the ring.
+  bool has_sampled_since(std::uint64_t ticks) const noexcept;
+  // For how long its present sample has taken; 0: it is at none.
+  std::uint64_t busy_ns() const noexcept;
+  std::uint64_t own_cpu_ns() const noexcept { return own_cpu_ns_.load(std::memory_order_relaxed); }
+
+ private:
+  static void* run(void* self) noexcept;
+  void loop() noexcept;
+  void sample(counters::Recorder& recorder, bool is_first) noexcept;
+
+  Agent* agent_ = nullptr;
+  const char* name_ = nullptr;
+  std::unique_ptr<counters::Source> source_;
+  std::atomic<bool> is_started_{false};
+  std::atomic<bool> is_stopped_{false};
+  std::atomic<std::uint32_t> word_{0};  // futex: something has changed
+  std::atomic<std::uint64_t> sampled_ticks_{0};
+  std::atomic<std::uint64_t> busy_since_ns_{0};
+  std::atomic<std::uint64_t> own_cpu_ns_{0};
+};
+
+}  // namespace traceagent::process

@@ -1,0 +1,73 @@
+// A window's work with a known cost, told by the program itself: burns a core, takes memory, writes
+// a file, waits. Every cudaDeviceSynchronize begins a step; the work is steps 3 to 6.
+//
+//   counted BURN_MS MIB WRITE_BYTES WAIT_MS
+#include <cuda_runtime_api.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+long long cpu_us() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000LL + usage.ru_utime.tv_usec +
+         usage.ru_stime.tv_usec;
+}
+
+long long written_bytes() {
+  std::ifstream io("/proc/self/io");
+  std::string word;
+  while (io >> word) {
+    long long bytes = 0;
+    if (word == "write_bytes:" && io >> bytes) return bytes;
+  }
+  return -1;
+}
+
+void burn(long long ms) {
+  const long long until_us = cpu_us() + ms * 1000;
+  while (cpu_us() < until_us) {
+  }
+}
+
+void write_file(long long bytes) {
+  const int file = open("written", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  const std::vector<char> block(1 << 16, 'x');
+  for (long long done = 0; done < bytes; done += static_cast<long long>(block.size())) {
+    if (write(file, block.data(), block.size()) < 0) break;
+  }
+  fsync(file);
+  close(file);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto number = [&](int index) { return argc > index ? std::atoll(argv[index]) : 0; };
+  void* device_memory = nullptr;
+  cudaMalloc(&device_memory, 64);
+  for (int step = 0; step <= 3; ++step) cudaDeviceSynchronize();
+  const long long cpu_before = cpu_us(), written_before = written_bytes();
+  burn(number(1));
+  cudaDeviceSynchronize();
+  std::vector<char> taken(static_cast<std::size_t>(number(2)) << 20, 'x');
+  cudaDeviceSynchronize();
+  write_file(number(3));
+  cudaDeviceSynchronize();
+  usleep(static_cast<useconds_t>(number(4) * 1000));
+  const long long cpu_after = cpu_us(), written_after = written_bytes();
+  cudaDeviceSynchronize();
+  std::printf("cpu_us %lld written_bytes %lld taken_bytes %zu\n", cpu_after - cpu_before,
+              written_after - written_before, taken.size());
+  cudaDeviceSynchronize();
+  cudaFree(device_memory);
+  return 0;
+}

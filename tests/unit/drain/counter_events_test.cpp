@@ -1,0 +1,121 @@
+#include "agent/drain/counter_events.hpp"
+
+#include <gtest/gtest.h>
+
+#include "agent/drain/clock.hpp"
+#include "tests/unit/drain/crafted_ring.hpp"
+
+namespace traceagent::drain {
+namespace {
+
+using counters::Counter;
+using counters::Note;
+using counters::NoteKind;
+using counters::Sample;
+
+constexpr std::uint64_t second = 1'000'000'000;
+
+class CounterEventsTest : public testing::Test {
+ protected:
+  event::Record& record(std::uint64_t ticks) {
+    return crafted.add(chunk, api::Function::none, event::Layout::counter_sample, ticks, ticks);
+  }
+  void sample(std::uint64_t ticks, Counter counter, std::initializer_list<std::uint64_t> values,
+              std::uint32_t instance = 0) {
+    Sample made{counter, 0, instance, {}};
+    std::size_t series = 0;
+    for (const std::uint64_t value : values) made.set(series++, value);
+    fill(record(ticks), made);
+  }
+  void note(std::uint64_t ticks, NoteKind kind, const char* text) {
+    fill(record(ticks), Note{kind, 0, crafted.ring().add_name(text)});
+  }
+  CounterEvents events(std::uint64_t begin, std::uint64_t end) const {
+    return {crafted.ring(), begin, end, clock_of(crafted.ring())};
+  }
+  // "<seconds> <name>: <series>" of each event.
+  std::vector<std::string> shown(std::uint64_t begin, std::uint64_t end) const {
+    std::vector<std::string> lines;
+    const CounterEvents made = events(begin, end);
+    for (const CounterEvent& each : made.events()) {
+      lines.push_back(std::to_string(each.ticks / second) + " " + name_of(each) + ": " +
+                      each.series);
+    }
+    return lines;
+  }
+
+  CraftedRing crafted;
+  ring::Chunk& chunk = crafted.chunk_of(77, "traceagent-cnt");
+};
+
+using Lines = std::vector<std::string>;
+
+TEST_F(CounterEventsTest, ARateStandsWhereItsTimeBegins) {
+  sample(10 * second, Counter::process_cpu, {0, 0});
+  sample(12 * second, Counter::process_cpu, {2 * second, second});
+  sample(13 * second, Counter::process_cpu, {2 * second, second + second / 2});
+  EXPECT_EQ(shown(10 * second, 20 * second),
+            (Lines{R"(10 process CPU %: "user": 100, "system": 50)",
+                   R"(12 process CPU %: "user": 0, "system": 50)"}));
+}
+
+TEST_F(CounterEventsTest, GaugesRatesAndShares) {
+  sample(10 * second, Counter::gpu_power, {123'456}, 1);
+  sample(11 * second, Counter::node_disks, {1000, 500});
+  sample(12 * second, Counter::node_cpu, {0, 0, 0, 0});
+  sample(13 * second, Counter::node_disks, {5000, 500});
+  sample(14 * second, Counter::node_cpu, {30, 10, 0, 200});
+  EXPECT_EQ(shown(10 * second, 20 * second),
+            (Lines{R"(10 GPU 1 power W: "power": 123.456)",
+                   R"(11 node disk bytes/s: "read": 2000, "written": 0)",
+                   R"(12 node CPU %: "user": 15, "system": 5, "iowait": 0)"}));
+}
+
+TEST_F(CounterEventsTest, WhatGoesBackwardsIsAGap) {
+  sample(10 * second, Counter::node_network, {4'000'000'000, 100});
+  sample(11 * second, Counter::node_network, {5, 200});
+  sample(12 * second, Counter::node_network, {10, 300});
+  EXPECT_EQ(shown(10 * second, 20 * second),
+            (Lines{R"(10 node network bytes/s: "sent": 100)",
+                   R"(11 node network bytes/s: "received": 5, "sent": 100)"}));
+}
+
+TEST_F(CounterEventsTest, AShareIsNoMoreThanAll) {
+  sample(10 * second, Counter::node_cpu, {0, 0, 0, 0});
+  sample(11 * second, Counter::node_cpu, {500, 10, 0, 100});
+  sample(12 * second, Counter::node_cpu, {500, 10, 0, 100});
+  EXPECT_EQ(shown(10 * second, 20 * second),
+            (Lines{R"(10 node CPU %: "system": 10, "iowait": 0)"}));
+}
+
+TEST_F(CounterEventsTest, TheEndsSampleComesAMomentLater) {
+  sample(9 * second, Counter::process_memory, {1});
+  sample(10 * second, Counter::process_memory, {2});
+  sample(20 * second + 1000, Counter::process_memory, {3});
+  sample(20 * second + 2000, Counter::process_memory, {4});  // the next window's
+  EXPECT_EQ(shown(10 * second, 20 * second), (Lines{R"(10 process memory bytes: "resident": 2)",
+                                                    R"(20 process memory bytes: "resident": 3)"}));
+  const CounterEvents made = events(10 * second, 20 * second);
+  EXPECT_EQ(made.events().back().ticks, 20 * second);
+  EXPECT_EQ(made.describe(crafted.ring()).text(), R"({"samples": 2})");
+}
+
+TEST_F(CounterEventsTest, NotesOfTheWindowAreToldOnce) {
+  const char* gpu = R"({"index": 0, "uuid": "GPU-1"})";
+  note(9 * second, NoteKind::not_covered, "of an older window");
+  note(10 * second, NoteKind::not_covered, "GPU counters: no libnvidia-ml.so.1");
+  fill(record(11 * second), counters::note_of(chunk.records[1]));
+  note(11 * second, NoteKind::gpu, gpu);
+  note(12 * second, NoteKind::gpu, "{damaged");
+  EXPECT_EQ(events(10 * second, 20 * second).describe(crafted.ring()).text(),
+            R"({"not_covered": ["GPU counters: no libnvidia-ml.so.1"], "gpus": [)" +
+                std::string(gpu) + "]}");
+}
+
+TEST_F(CounterEventsTest, ADamagedRingNamesNoCounter) {
+  sample(10 * second, static_cast<Counter>(60'000), {1});
+  EXPECT_EQ(shown(10 * second, 20 * second), Lines{});
+}
+
+}  // namespace
+}  // namespace traceagent::drain
