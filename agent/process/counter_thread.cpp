@@ -79,6 +79,18 @@ void CounterThread::sample(counters::Recorder& recorder, bool is_first) noexcept
   sampled_ticks_.store(ticks, std::memory_order_release);
 }
 
+// Where a sample is dear (hundreds of cores, many GPUs), half of what our threads may take is the
+// most: the governor would leave out what the GPU did for it.
+std::uint64_t CounterThread::pause_ns(std::uint64_t cost_ns) noexcept {
+  const std::uint64_t interval_ns = agent_->options.counters_interval;
+  const std::uint64_t budget_millionths = agent_->options.budget_overhead;
+  if (budget_millionths == 0) return interval_ns;
+  const std::uint64_t least_ns = cost_ns * 2 * 1'000'000 / budget_millionths;
+  if (least_ns <= interval_ns) return interval_ns;
+  if (least_ns > stretched_ns()) stretched_ns_.store(least_ns, std::memory_order_relaxed);
+  return least_ns;
+}
+
 // Sampled when a window opens, at every interval, and when it closes: one that is shorter than an
 // interval has two samples. Where the next one has opened since, one sample is for both.
 void CounterThread::loop() noexcept {
@@ -87,7 +99,7 @@ void CounterThread::loop() noexcept {
   prctl(PR_SET_NAME, name_);
   counters::Recorder recorder(agent_->ring.ring);
   source_->prepare(recorder);
-  const std::uint64_t interval_ns = agent_->options.counters_interval;
+  own_cpu_ns_.store(event::thread_cpu_ns(), std::memory_order_relaxed);
   std::uint64_t next_ns = 0;
   std::uint32_t seen_before = 0;
   bool was_open = false;
@@ -97,14 +109,15 @@ void CounterThread::loop() noexcept {
     const bool has_changed = seen != seen_before || is_open != was_open;
     const bool is_due = is_open && now_ns() >= next_ns;
     if (is_due || (has_changed && (is_open || was_open))) {
+      const std::uint64_t cpu_before_ns = own_cpu_ns();
       sample(recorder, is_open && has_changed);
-      next_ns = now_ns() + interval_ns;
+      next_ns = now_ns() + pause_ns(own_cpu_ns() - cpu_before_ns);
     }
     seen_before = seen;
     was_open = is_open;
     const std::uint64_t now = now_ns();
-    const std::uint64_t pause_ns = next_ns > now ? next_ns - now : 0;
-    futex_wait(word_, seen, is_open ? pause_ns : idle_period_ns);
+    const std::uint64_t until_next_ns = next_ns > now ? next_ns - now : 0;
+    futex_wait(word_, seen, is_open ? until_next_ns : idle_period_ns);
   }
 }
 

@@ -27,11 +27,16 @@ class CounterThread {
   // For how long its present sample has taken; 0: it is at none.
   std::uint64_t busy_ns() const noexcept;
   std::uint64_t own_cpu_ns() const noexcept { return own_cpu_ns_.load(std::memory_order_relaxed); }
+  // The longest pause that was made for the budget's sake; 0: none.
+  std::uint64_t stretched_ns() const noexcept {
+    return stretched_ns_.load(std::memory_order_relaxed);
+  }
 
  private:
   static void* run(void* self) noexcept;
   void loop() noexcept;
   void sample(counters::Recorder& recorder, bool is_first) noexcept;
+  std::uint64_t pause_ns(std::uint64_t cost_ns) noexcept;
 
   Agent* agent_ = nullptr;
   const char* name_ = nullptr;
@@ -42,6 +47,7 @@ class CounterThread {
   std::atomic<std::uint64_t> sampled_ticks_{0};
   std::atomic<std::uint64_t> busy_since_ns_{0};
   std::atomic<std::uint64_t> own_cpu_ns_{0};
+  std::atomic<std::uint64_t> stretched_ns_{0};
 };
 
 }  // namespace traceagent::process
