@@ -27,6 +27,14 @@ std::optional<double> growth(const Sample& sample, const Sample* next, std::size
   return static_cast<double>(next->values[series] - sample.values[series]);
 }
 
+// Three digits behind the point: what more there are is noise, and bytes of the file.
+// Not std::round(): the library needs libc alone.
+trace::JsonValue shown(double value) {
+  constexpr double most = 1e15;
+  if (value >= most) return {value};
+  return {static_cast<double>(static_cast<std::uint64_t>(value * 1000 + 0.5)) / 1000};
+}
+
 std::optional<double> whole_of(const Sample& sample, const Sample* next) {
   const auto& series = counters::row_of(sample.counter).series;
   for (std::size_t i = 0; i < series.size(); ++i) {
@@ -41,15 +49,15 @@ std::optional<trace::JsonValue> value_of(const Sample& sample, const Sample* nex
   if (kind == Kind::gauge || kind == Kind::thousandth) {
     if (!has(sample, series)) return std::nullopt;
     if (kind == Kind::gauge) return trace::JsonValue(sample.values[series]);
-    return trace::JsonValue(static_cast<double>(sample.values[series]) / 1000.0);
+    return shown(static_cast<double>(sample.values[series]) / 1000);
   }
   const auto grown = growth(sample, next, series);
   if (!grown || seconds <= 0) return std::nullopt;
-  if (kind == Kind::rate) return trace::JsonValue(*grown / seconds);
-  if (kind == Kind::percent) return trace::JsonValue(*grown / (seconds * 1e9) * 100.0);
+  if (kind == Kind::rate) return shown(*grown / seconds);
+  if (kind == Kind::percent) return shown(*grown / (seconds * 1e9) * 100);
   const auto whole = whole_of(sample, next);
   if (!whole || *whole <= 0 || *grown > *whole) return std::nullopt;
-  return trace::JsonValue(*grown / *whole * 100.0);
+  return shown(*grown / *whole * 100);
 }
 
 }  // namespace
