@@ -16,6 +16,13 @@ namespace {
 // The sample that a window's end asks for comes a moment later, and is shown at its end.
 constexpr double late_ns = 1e9;
 
+// A damaged ring's rate may be anything.
+std::uint64_t late_ticks(double ns_per_tick) noexcept {
+  constexpr double least = 1e-3, most = 1e6;
+  const bool is_a_rate = ns_per_tick >= least && ns_per_tick <= most;
+  return is_a_rate ? static_cast<std::uint64_t>(late_ns / ns_per_tick) : 0;
+}
+
 bool has(const Sample& sample, std::size_t series) noexcept {
   return (sample.valid >> series & 1) != 0;
 }
@@ -89,8 +96,7 @@ CounterEvents::CounterEvents(const ring::Ring& ring, std::uint64_t begin_ticks,
                              std::uint64_t end_ticks, const event::TickConverter& clock)
     : begin_ticks_(begin_ticks),
       end_ticks_(end_ticks),
-      until_ticks_(end_ticks +
-                   static_cast<std::uint64_t>(late_ns / ring.header().nominal_ns_per_tick)) {
+      until_ticks_(end_ticks + late_ticks(ring.header().nominal_ns_per_tick)) {
   collect(ring);
   for (auto& [of, reads] : reads_) add_events(of, reads, clock);
   std::stable_sort(events_.begin(), events_.end(),
