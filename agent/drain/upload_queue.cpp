@@ -1,11 +1,14 @@
 #include "agent/drain/upload_queue.hpp"
 
+#include <algorithm>
+#include <initializer_list>
 #include <optional>
 
 #include "agent/drain/file_names.hpp"
 #include "agent/trace/json_object.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/upload_journal.hpp"
+#include "config/name_template.hpp"
 #include "config/remote_target.hpp"
 
 namespace traceagent::drain {
@@ -28,9 +31,29 @@ bool wants_merge(const ring::Ring& ring) {
   return text_option(ring, "merge.mode") != "off" && ring.header().identity.merged_name != 0;
 }
 
+bool is_any_named(const std::string& name_template, std::initializer_list<const char*> wanted) {
+  const std::vector<std::string> names = config::variables_in(name_template);
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+  });
+}
+
+// What tells nodes apart is neither in the target nor in the name that is put to it: the last node
+// would have the file of all. Folders of several nodes may be their own, a target never is.
+bool is_shared_by_nodes(const ring::Ring& ring, const std::string& remote,
+                        const std::string& name_option) {
+  const ring::IdentityBlock& identity = ring.header().identity;
+  if (identity.world_size <= identity.local_world_size) return false;
+  if (is_any_named(remote, {"node_rank", "rank"})) return false;
+  if (remote.ends_with(".json") || remote.ends_with(".json.gz")) return true;
+  const auto names = text_option(ring, name_option);
+  return names && !is_any_named(*names, {"node_rank", "rank"});
+}
+
 struct Queued {
   const char* option;
   const char* kind;
+  const char* name_option;
   const config::NameVariables& variables;
 };
 
@@ -46,6 +69,10 @@ std::string queue(const ring::Ring& ring, const Queued& queued, const std::strin
   const std::string name = path.substr(prefix.size());
   config::RemoteTarget target = config::remote_target(*remote, queued.variables, name);
   if (!target.problem.empty()) return what + *remote + ": " + target.problem;
+  if (target.words.empty() && is_shared_by_nodes(ring, *remote, queued.name_option)) {
+    return what + *remote + ": all nodes would write the same: name {node_rank}: " + path +
+           " is not queued: upload it by hand";
+  }
   // A second claimant of the rank has its pid in the file's name: also in a key of its own.
   const bool is_second = identity.trace_pid != identity.rank && !target.place.ends_with(name);
   if (is_second) target.place = with_pid(target.place, ring.header().owner_pid);
@@ -75,11 +102,12 @@ std::string upload_journal(const ring::Ring& ring) {
 
 std::string queue_rank_file(const ring::Ring& ring, const ring::Window& window,
                             const std::string& path) {
-  return queue(ring, {"output.remote", "rank", window_variables(ring, window)}, path);
+  return queue(ring, {"output.remote", "rank", "output.filename", window_variables(ring, window)},
+               path);
 }
 
 std::string queue_node_file(const ring::Ring& ring, const std::string& path) {
-  return queue(ring, {"output.merged_remote", "node", run_variables(ring)}, path);
+  return queue(ring, {"output.merged_remote", "node", "output.merged", run_variables(ring)}, path);
 }
 
 std::string queue_end_of_run(const ring::Ring& ring) {

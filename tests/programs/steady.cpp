@@ -1,7 +1,9 @@
 // Steps of the same calls, as many and as fast as told; each step ends in a cudaDeviceSynchronize.
 // No collectives: a rank can be killed while the others go on.
 //
-//   steady STEPS CALLS_PER_STEP PAUSE_US [THREADS]
+//   steady STEPS CALLS_PER_STEP PAUSE_US [THREADS]      PAUSE_US below 0: so many microseconds of
+//   work,
+//                                                       on an idle machine of 2 GHz or so
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 
@@ -12,12 +14,20 @@
 
 namespace {
 
+// Always the same: it takes longer where somebody else has the CPU.
+void work(int microseconds) {
+  volatile unsigned number = 1;
+  for (int i = 0; i < microseconds * 400; ++i) number = number * 1664525u + 1013904223u;
+}
+
 void set_often(void* memory, int calls, int pause_us) {
   for (int call = 0; call < calls; ++call) {
     cudaMemsetAsync(memory, call & 0xff, 64, nullptr);
   }
   if (pause_us > 0) {
     usleep(static_cast<useconds_t>(pause_us));
+  } else {
+    work(-pause_us);
   }
 }
 

@@ -2,7 +2,8 @@
 """Jobs whose files are uploaded and removed while they run: every file arrives whole, once, and the disk
 holds what is kept and what waits.
 
-usage: cycles_test.py BUILD DEPS [CYCLES [RANKS]]      by hand: 1000 cycles"""
+usage: cycles_test.py BUILD DEPS [CYCLES [RANKS [TEST...]]]      by hand: 1000 cycles"""
+import contextlib
 import json
 import os
 import pathlib
@@ -13,12 +14,13 @@ import sys
 import tempfile
 import threading
 import time
+import uuid
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "process"))
 
 import jobs  # noqa: E402
 from jobs import STEADY, Checks, Place, calls_in, end_of, steps_in  # noqa: E402
-from servers import S3Server  # noqa: E402
+from servers import S3Server, any_server  # noqa: E402
 
 checks = Checks()
 check = checks.check
@@ -116,10 +118,15 @@ class Watch(threading.Thread):
         super().__init__(daemon=True)
         self.place, self.server, self.period_s = place, server, period_s
         self.ending, self.problems, self.kills, self.most = threading.Event(), [], 0, 0
+        self.truth = place.path / "truth"  # all files that were seen, by a second name
+        self.truth.mkdir()
 
     def look(self):
         folder = self.place.path / "out"
         files = [name.name for name in folder.glob("*-rank*.json")] if folder.exists() else []
+        for name in files:
+            with contextlib.suppress(OSError):
+                os.link(folder / name, self.truth / name)
         done = {}
         for journal in folder.glob(".traceagent-upload/*.journal"):
             for line in journal.read_text().splitlines():
@@ -167,37 +174,42 @@ def timed_ranks(place, steps, **more):
 
 
 def test_server_killed_and_restarted():
-    steps = STEPS_PER_CYCLE * CYCLES + 20
+    steps, run = STEPS_PER_CYCLE * CYCLES + 20, f"run-{uuid.uuid4().hex[:8]}"
     with Job() as place:
         ends, usual_ms = timed_ranks(place, steps, **schedule(CYCLES))
         check(all(end.code == 3 for end in ends), f"without uploads: {ends}")
-    with Job() as place, tempfile.TemporaryDirectory() as folder, S3Server(folder) as server:
+    with Job() as place, tempfile.TemporaryDirectory() as folder, any_server(folder) as server:
         watch = Watch(place, server, 0.4 if CYCLES < 100 else 3)
         watch.start()
         ends, ms = timed_ranks(place, steps, **schedule(CYCLES) | server.variables() | {
-            "TRACEAGENT_OUTPUT_KEEP": KEEP, "TRACEAGENT_OUTPUT_REMOTE": "s3://traces/{run_name}/",
+            "TRACEAGENT_RUN_NAME": run, "TRACEAGENT_OUTPUT_KEEP": KEEP, "TRACEAGENT_OUTPUT_REMOTE": "s3://traces/{run_name}/",
             "TRACEAGENT_OUTPUT_MERGED_REMOTE": "s3://traces/{run_name}/"})
         watch.end()
         check(all(end.code == 3 and not end.own_err() for end in ends), f"uploads: {ends}")
         if server.process is None:
             server.start()
-        objects = server.objects()
-        expected = {f"job/ep0-ba{STEPS_PER_CYCLE * cycle + 4}-rank{rank}.json"
-                    for cycle in range(CYCLES) for rank in range(RANKS)} | {"job/node0.json"}
+        objects = server.objects(run)
+        expected = {f"{run}/ep0-ba{STEPS_PER_CYCLE * cycle + 4}-rank{rank}.json"
+                    for cycle in range(CYCLES) for rank in range(RANKS)} | {f"{run}/node0.json"}
         check(set(objects) == expected, f"missing {sorted(expected - set(objects))[:5]}, "
               f"more {sorted(set(objects) - expected)[:5]}: {[end.lines() for end in ends]}")
         bad = [key for key, data in objects.items() if b'"complete": true' not in data[-400:] or not json.loads(data)]
         check(not bad, f"not whole: {bad[:5]}")
+        truth = {path.name: path.read_bytes() for path in watch.truth.iterdir()}
+        bad = [name for name, data in truth.items() if objects.get(f"{run}/{name}") != data]
+        check(not bad, f"not what was here: {bad[:5]}")
         puts = [name for _, _, name, _ in server.requests("PUT", 200)]
+        puts = [name for name in puts if run in name]
         twice = sorted({name for name in puts if puts.count(name) > 1})
         check(not twice, f"sent more than once: {twice[:5]}")
         kept = lambda: [name for name in names(place) if NAME.fullmatch(name)]  # noqa: E731
         check(wait_until(lambda: len(kept()) == KEEP * RANKS), f"kept: {len(kept())}: {kept()[:9]}")
-        check(all((place.path / "out" / name).read_bytes() == objects.get(f"job/{name}") for name in names(place)),
+        check(all((place.path / "out" / name).read_bytes() == objects.get(f"{run}/{name}") for name in names(place)),
               "what is here is what is there")
         check(not watch.problems, f"on the disk: {watch.problems[:3]}")
         check(watch.kills >= 1, "the server was killed")
         print(f"{CYCLES} cycles of {RANKS} ranks, server killed {watch.kills} times: {len(objects)} files there, "
+              f"{len(truth)} compared with what was here, "
               f"at most {watch.most} of a rank here; ten steps {ms:.2f} ms, without uploads {usual_ms:.2f} ms, "
               f"ratio {ms / usual_ms:.3f}")
 

@@ -15,12 +15,14 @@ import uuid
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "process"))
 
-from jobs import TRACEAGENT, Checks  # noqa: E402
+from jobs import STEADY, TRACEAGENT, Checks, Place, end_of  # noqa: E402
 
 checks = Checks()
 check = checks.check
 MIB = 1 << 20
 PLACE = uuid.uuid4().hex[:8]
+ODD_NAMES = ["a+b.json", "a b  c.json", "a%2Fb%20.json", "~!*(),$;.json", "what?x=1&y.json", "\"q\"'\\.json", "[]{}|^`<>.json",
+             "e\u0301\u00e9\u4e2d\U0001f600.json", "-.json", "a#b@c:d=e.json"]
 
 
 def upload(*words, **more):
@@ -47,6 +49,7 @@ def parts_of_second(journal):
 def main(folder):
     sizes = {"a=b c:d@e+f&g#h%i'j\u00fc\u4e2d.json": 1000, "plain.json.gz": 3 * MIB, "empty.json": 0,
              "large.json": 70 * MIB + 11}
+    sizes |= {name: 100 for name in ODD_NAMES}
     contents = {name: random.randbytes(size) for name, size in sizes.items()}
     for name, data in contents.items():
         (folder / name).write_bytes(data)
@@ -80,6 +83,31 @@ def main(folder):
         check("tried again" in out, f"the server was away: {out}")
 
 
+def test_two_nodes():
+    """Two nodes' ranks with one folder, run twice; the target has variables, leading slashes, spaces and '+'."""
+    with Place() as place:
+        more = {name: value for name, value in os.environ.items() if name.startswith("AWS_")} | {
+            "TRACEAGENT_SCHEDULE": "wait=1,warmup=1,active=2,repeat=2", "TRACEAGENT_OUTPUT_FOLDER": "out",
+            "TRACEAGENT_UPLOAD_WAIT": "60s", "TRACEAGENT_OUTPUT_OVERWRITE": "true",
+            "TRACEAGENT_OUTPUT_REMOTE": f"s3://traces//{PLACE}/{{run_name}}/a+b \u00fc/n{{node_rank}}/r{{rank:04d}}-{{batch:06d}}.json",
+            "TRACEAGENT_OUTPUT_MERGED_REMOTE": f"s3://traces/{PLACE}/{{run_name}}/"}
+        for run in ("first", "second"):
+            ranks = place.ranks(2, **more)
+            for node, variables in enumerate(ranks):
+                variables |= {"GROUP_RANK": str(node), "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}
+            ends = [end_of(one) for one in [place.start([STEADY, 20, 5, 5000], each) for each in ranks]]
+            check(all(end.code == 3 and not end.own_err() for end in ends), f"{run}: {ends}")
+            check(not any("remote" in line or "upload" in line for end in ends for line in end.lines()), f"{run}: {ends}")
+            for rank in range(2):
+                for batch in (4, 8):
+                    key = f"{PLACE}/job/a+b \u00fc/n{rank}/r{rank:04d}-{batch:06d}.json"
+                    here = (place.path / f"out/ep0-ba{batch}-rank{rank}.json").read_bytes()
+                    check(stored(key) == here, f"{run} run: {key}")
+                here = (place.path / f"out/node{rank}.json").read_bytes()
+                check(stored(f"{PLACE}/job/node{rank}.json") == here, f"{run} run: node {rank}")
+
+
 with tempfile.TemporaryDirectory() as name:
     main(pathlib.Path(name))
+test_two_nodes()
 sys.exit(checks.end())

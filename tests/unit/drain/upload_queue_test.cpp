@@ -17,5 +17,29 @@ TEST(UploadQueue, SaysWhatLiesOutsideTheFolder) {
             "queued: upload it by hand");
 }
 
+TEST(UploadQueue, NodesDoNotOverwriteEachOther) {
+  const auto said = [](const char* options, std::int64_t ranks, std::int64_t of_node) {
+    CraftedRing crafted("/none/out");
+    ring::IdentityBlock& identity = crafted.ring().header().identity;
+    identity.world_size = ranks;
+    identity.local_world_size = of_node;
+    identity.options_json = crafted.ring().add_name(options);
+    return queue_node_file(crafted.ring(), "/none/out/all.json");
+  };
+  const char* one_key = R"({"output.merged":"all.json","output.merged_remote":"s3://b/all.json"})";
+  const char* one_name = R"({"output.merged":"all.json","output.merged_remote":"s3://b/x/"})";
+  const char* own =
+      R"({"output.merged":"node{node_rank}.json","output.merged_remote":"s3://b/x/"})";
+  const char* own_key = R"({"output.merged":"all.json","output.merged_remote":"/x/{node_rank}/"})";
+  for (const char* options : {one_key, one_name}) {
+    EXPECT_NE(said(options, 16, 8).find("all nodes would write the same: name {node_rank}"),
+              std::string::npos);
+    EXPECT_EQ(said(options, 8, 8).find("all nodes"), std::string::npos);
+  }
+  for (const char* options : {own, own_key}) {
+    EXPECT_EQ(said(options, 16, 8).find("all nodes"), std::string::npos) << options;
+  }
+}
+
 }  // namespace
 }  // namespace traceagent::drain
