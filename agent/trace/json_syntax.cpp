@@ -36,7 +36,7 @@ class Syntax {
   bool take_all() { return take_whole(0) && at_ == end_; }
 
   // An object with its members, which are whole values.
-  bool take_object(std::vector<JsonMember>& members) {
+  bool take_object(JsonMembers& members) {
     if (at_ == end_ || *at_ != '{') {
       return false;
     }
@@ -57,7 +57,7 @@ class Syntax {
         return false;
       }
       member.value = since(value);
-      members.push_back(member);
+      members.add(member);
       const char behind = next();
       if (behind != ',' && behind != '}') {
         return false;
@@ -331,7 +331,7 @@ bool is_whole_object(std::string_view text) noexcept {
   return text.starts_with('{') && is_whole_value(text);
 }
 
-std::size_t whole_object_at(std::string_view text, std::vector<JsonMember>& members) {
+std::size_t whole_object_at(std::string_view text, JsonMembers& members) {
   members.clear();
   Syntax syntax(text);
   return syntax.take_object(members) ? static_cast<std::size_t>(syntax.at() - text.data()) : 0;

@@ -20,8 +20,28 @@ struct JsonMember {
   std::string_view value;  // as written
 };
 
+// In room that stays from object to object: a vector's push_back is a tenth of the time of a scan.
+class JsonMembers {
+ public:
+  void clear() { size_ = 0; }
+  void add(const JsonMember& member) {
+    if (size_ == room_.size()) [[unlikely]] {
+      room_.resize(2 * size_ + 16);
+    }
+    room_[size_++] = member;
+  }
+  [[nodiscard]] const JsonMember* begin() const { return room_.data(); }
+  [[nodiscard]] const JsonMember* end() const { return room_.data() + size_; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+
+ private:
+  std::vector<JsonMember> room_;
+  std::size_t size_ = 0;
+};
+
 // The bytes of the object that `text` begins with, whatever follows it, and its members; 0 where
 // no whole one does, and then they mean nothing.
-std::size_t whole_object_at(std::string_view text, std::vector<JsonMember>& members);
+std::size_t whole_object_at(std::string_view text, JsonMembers& members);
 
 }  // namespace traceagent::trace

@@ -119,7 +119,7 @@ Scan scan_object(const char* at, const char* end, ScannedObject& object) {
       object.text = between(begin, at);
       return Scan::broken;
     }
-    object.members.push_back({between(key + 1, key_end - 1), between(value, at)});
+    object.members.add({between(key + 1, key_end - 1), between(value, at)});
     at = after_spaces(at);
     if (*at == ',') {
       at = after_spaces(at + 1);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string_view>
-#include <vector>
 
 #include "agent/trace/json_syntax.hpp"
 
@@ -11,7 +10,7 @@ using trace::JsonMember;
 
 struct ScannedObject {
   std::string_view text;  // from brace to brace; of one that is broken, as far as it was looked at
-  std::vector<JsonMember> members;
+  trace::JsonMembers members;
 };
 
 enum class Scan {

@@ -151,10 +151,11 @@ TEST(JsonSyntax, takes_all_that_is_escaped) {
 TEST(JsonSyntax, takes_an_object_apart_whatever_follows) {
   const std::string object = R"({"a" : [1, {"b": "}"}],"c\"d":-1.5e3 , "e":{}, "f":"x\\"})";
   for (const char* behind : {"", ",{", "}", "]", " \"", "\\"}) {
-    std::vector<JsonMember> members = {{"left", "over"}};
+    JsonMembers members;
+    members.add({"left", "over"});
     ASSERT_EQ(whole_object_at(object + behind, members), object.size()) << behind;
   }
-  std::vector<JsonMember> members;
+  JsonMembers members;
   ASSERT_EQ(whole_object_at(object, members), object.size());
   std::vector<std::pair<std::string_view, std::string_view>> found;
   for (const JsonMember& member : members) found.emplace_back(member.key, member.value);
@@ -170,7 +171,7 @@ TEST(JsonSyntax, takes_an_object_apart_whatever_follows) {
 // It judges as is_whole_value() does: each byte of an object is changed to each other.
 TEST(JsonSyntax, judges_an_object_the_same_in_both_ways) {
   const std::string object = R"({"a": [10, {"b": "c\u00e9"}], "d":null })";
-  std::vector<JsonMember> members;
+  JsonMembers members;
   for (std::size_t at = 1; at < object.size() - 1; ++at) {
     for (int byte = 1; byte < 256; ++byte) {
       std::string text = object;
