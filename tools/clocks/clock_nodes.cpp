@@ -146,12 +146,33 @@ void join_overlapping(ClockSpans& spans) {
   spans = std::move(joined);
 }
 
+// What the import of a file that others wrote says of its times (import/run_file.hpp): then it has
+// no collectives, and need not be read. False: it says nothing.
+bool add_quiet_times(const trace::TraceHeader& header, ClockSpans& spans) {
+  std::vector<std::int64_t> times;
+  trace::for_each_element(
+      trace::member(header.distributed_info, "quiet_ns").value_or(""), [&](std::string_view time) {
+        times.push_back(static_cast<std::int64_t>(
+            static_cast<std::uint64_t>(header.base_ns) +
+            static_cast<std::uint64_t>(trace::parse_integer(time).value_or(0))));
+      });
+  const std::size_t first = spans.size();
+  for (std::size_t i = 0; i + 1 < times.size(); i += 2) {
+    add_time(times[i], times[i + 1], first, spans);
+  }
+  return !times.empty();
+}
+
 void read_file(const std::string& path, ClockSpans& spans,
                const std::function<void(const CollectiveKey&, const CollectiveTimes&)>& visit,
                const std::function<void(std::uint64_t bytes)>& on_read) {
   constexpr std::uint64_t lines_between_reports = 1U << 16;
   TraceReader reader;
   if (!reader.open(path)) {
+    return;
+  }
+  if (add_quiet_times(reader.header(), spans)) {
+    on_read(reader.file_bytes());
     return;
   }
   const std::size_t first = spans.size();

@@ -198,7 +198,7 @@ std::vector<std::string> ForeignFile::write_headers() {
     const std::string name = trace_name() + "#" + std::to_string(paths.size() + 1);
     const std::string content = content_ + "#" + std::to_string(paths.size() + 1);
     RunFile file{run.path, name, base_ns_, report_.ranks, content};
-    if (!may_have_collectives_) file.quiet_ns = {run.first_ns, run.last_ns};
+    if (!may_have_collectives_) file.quiet_ns = run.spans_ns;
     if (const int error = file.complete(); error != 0) {
       report_.problem = trace::file_problem("cannot write what was imported", run.path, error);
       report_.is_trace = false;

@@ -23,9 +23,7 @@ std::string header_of(const RunFile& file) {
   constexpr std::size_t most_ranks = 4096;
   if (file.ranks.size() > 1 && file.ranks.size() <= most_ranks) info.add("ranks", file.ranks);
   info.add("content", file.content);
-  if (file.quiet_ns) {
-    info.add("quiet_ns", std::vector<std::int64_t>{file.quiet_ns->first, file.quiet_ns->second});
-  }
+  if (!file.quiet_ns.empty()) info.add("quiet_ns", file.quiet_ns);
   std::string text = "{\n\"schemaVersion\": 1,\n\"distributedInfo\": " + info.text();
   text += ",\n\"baseTimeNanoseconds\": " + trace::JsonValue(file.base_ns).text();
   text += ",\n\"traceName\": " + trace::JsonValue(file.name).text();

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace traceagent::tools {
@@ -19,8 +17,9 @@ struct RunFile {
   std::int64_t base_ns = 0;
   std::vector<std::int64_t> ranks;
   std::string content;  // of what file, and which run of it
-  // Of its first and last event, relative to the base, where clocks need no more of it.
-  std::optional<std::pair<std::int64_t, std::int64_t>> quiet_ns = {};
+  // From when until when it has events, again and again, relative to the base: where nothing of it
+  // but that tells of clocks, it need not be read for them (clocks/clock_nodes.cpp). Or empty.
+  std::vector<std::int64_t> quiet_ns = {};
 
   // Writes what stands before and behind the events. An errno; 0: all is well.
   [[nodiscard]] int complete() const;

@@ -101,6 +101,20 @@ void SortedRuns::write_lines(std::size_t first, std::size_t last) {
   }
 }
 
+// In order.
+void SortedRuns::note_time(Run& run, std::int64_t ns) {
+  std::vector<std::int64_t>& spans = run.spans_ns;
+  if (!run.has_spans) return;
+  if (!spans.empty() && ns - spans.back() <= pause_ns) {
+    spans.back() = ns;
+  } else if (spans.size() < 2 * most_spans) {
+    spans.insert(spans.end(), {ns, ns});
+  } else {
+    spans.clear();
+    run.has_spans = false;
+  }
+}
+
 // The lines are gathered in the other buffer, which keep_from() uses only then.
 void SortedRuns::append(Run& run, std::size_t first, std::size_t last) {
   if (first == last || error_number_ != 0) return;
@@ -108,6 +122,7 @@ void SortedRuns::append(Run& run, std::size_t first, std::size_t last) {
   for (std::size_t i = first; i < last; ++i) {
     std::memcpy(other_.get() + bytes, buffer_.get() + lines_[i].offset, lines_[i].bytes);
     bytes += lines_[i].bytes;
+    note_time(run, lines_[i].ts_ns);
   }
   AppendedFile file(run.path, run.lines == 0);
   file.seek(head_bytes_);

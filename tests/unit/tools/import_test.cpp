@@ -9,6 +9,7 @@
 #include "agent/trace/process_ids.hpp"
 #include "tests/unit/trace/sample_trace.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
+#include "tools/clocks/clock_nodes.hpp"
 #include "tools/import/event_lines.hpp"
 #include "tools/import/file_facts.hpp"
 #include "tools/import/foreign_ids.hpp"
@@ -176,6 +177,33 @@ TEST_F(ImportTest, PutsProcessesAndThreadsBeyondABoundTogether) {
     EXPECT_LT(read_.metadata_events.size(), 2U * count);
     EXPECT_GT(read_.metadata_events.size(), count - report.crowded);
   }
+}
+
+// What clocks want to know of a file is the same whether the import tells it or it is read: a
+// kernel may be a collective, and then it is.
+TEST_F(ImportTest, TellsClocksItsTimes) {
+  constexpr std::int64_t us = 1'700'000'000'000'000;
+  std::string events = event(us);
+  for (const int ms : {1, 300, 900, 2500, 2600, 9000}) events += "," + event(us + ms * 1000);
+  const auto spans_of = [this](const std::string& text, bool is_told) {
+    ImportOptions options;
+    options.folder = folder_.path().string();
+    const ImportedTraces imported({file("rank0.json", text)}, options);
+    EXPECT_EQ(trace::read_whole(imported.paths().back()).find("quiet_ns") != text.npos, is_told);
+    std::vector<ClockNode> nodes = clock_nodes(imported.paths());
+    read_events(
+        nodes.at(0), [](auto, auto) {}, [](auto) {});
+    std::vector<std::int64_t> spans;
+    for (const ClockSpan& span : nodes[0].spans) {
+      spans.insert(spans.end(), {span.from_ns / 1'000'000, span.until_ns / 1'000'000});
+    }
+    return spans;
+  };
+  const std::int64_t ms = us / 1000;
+  const std::vector<std::int64_t> spans = {ms,        ms + 900,  ms + 2500,
+                                           ms + 2600, ms + 9000, ms + 9000};
+  EXPECT_EQ(spans_of("[" + events + "]", true), spans);
+  EXPECT_EQ(spans_of("[" + events + "," + event(us + 9, R"(,"cat":"kernel")") + "]", false), spans);
 }
 
 TEST_F(ImportTest, BelievesTheRankThatComposerAddsToPyTorchsFiles) {

@@ -85,5 +85,28 @@ TEST(SortedRuns, LosesNothingWhateverTheOrder) {
   write(times);
 }
 
+TEST(SortedRuns, NotesWhenThereAreEvents) {
+  const trace::ScratchFolder folder;
+  const auto spans_of = [&](const std::vector<std::int64_t>& times) {
+    SortedRuns runs(folder / std::to_string(times.size()), 10, bytes);
+    for (const std::int64_t ns : times) {
+      std::copy_n(",\n", 2, runs.reserve(2));
+      runs.commit(2, ns);
+    }
+    runs.finish();
+    return runs.runs().at(0).spans_ns;
+  };
+  constexpr std::int64_t pause = SortedRuns::pause_ns;
+  EXPECT_EQ(spans_of({-5, pause - 5, 7, 3 * pause, 3 * pause}),
+            (std::vector<std::int64_t>{-5, pause - 5, 3 * pause, 3 * pause}));
+  std::vector<std::int64_t> times;
+  for (std::size_t i = 0; i < SortedRuns::most_spans; ++i) {
+    times.push_back(static_cast<std::int64_t>(i) * (pause + 1));
+  }
+  EXPECT_EQ(spans_of(times).size(), 2 * SortedRuns::most_spans);
+  times.push_back(times.back() + pause + 1);
+  EXPECT_TRUE(spans_of(times).empty());
+}
+
 }  // namespace
 }  // namespace traceagent::tools
