@@ -31,6 +31,8 @@ CANNOT = {
     "allocates": "process_life's: it fills the memory until malloc fails; valgrind ends first",
     "real_calls": "nvcc's program on the real libraries: they refuse all without a GPU",
     "gloo_training": "PyTorch: hours",
+    "transparency fibres": "it changes stacks that valgrind was not told of: what lies on one that was left is unset to it",
+    "transparency threads_10000": "10,000 threads, of which valgrind lets one run at a time: more than four minutes",
 }
 
 
