@@ -116,10 +116,36 @@ config::NameVariables window_variables(const ring::Ring& ring, const ring::Windo
   return variables;
 }
 
-NamedFile rank_file_name(const ring::Ring& ring, const ring::Window& window) {
-  NamedFile file =
-      in_folder(ring, ring.header().identity.file_template, window_variables(ring, window));
+namespace {
+
+// Whether another rank's file of the same steps would have another name.
+bool tells_ranks_apart(const ring::Ring& ring, const config::NameVariables& variables,
+                       const std::string& path) {
   const ring::IdentityBlock& identity = ring.header().identity;
+  config::NameVariables peer = variables;
+  peer.rank = identity.rank + 1;
+  peer.local_rank = identity.local_rank + 1;
+  config::NameVariables remote = variables;
+  remote.rank = identity.rank + 1;
+  remote.node_rank = identity.node_rank + 1;
+  const auto is_other = [&](const config::NameVariables& other) {
+    return in_folder(ring, identity.file_template, other).path != path;
+  };
+  return (identity.local_world_size <= 1 || is_other(peer)) &&
+         (identity.world_size <= identity.local_world_size || is_other(remote));
+}
+
+}  // namespace
+
+NamedFile rank_file_name(const ring::Ring& ring, const ring::Window& window) {
+  const config::NameVariables variables = window_variables(ring, window);
+  const ring::IdentityBlock& identity = ring.header().identity;
+  NamedFile file = in_folder(ring, identity.file_template, variables);
+  // Who may replace files must not replace other ranks'; else a name that is taken is evaded.
+  if (file.problem.empty() && identity.overwrite_files != 0 &&
+      !tells_ranks_apart(ring, variables, file.path)) {
+    file.path = with_suffix(file.path, "-rank" + std::to_string(identity.rank));
+  }
   if (file.problem.empty() && identity.trace_pid != identity.rank) {
     file.path = with_pid(file.path, ring.header().owner_pid);
   }

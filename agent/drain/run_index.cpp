@@ -8,6 +8,7 @@
 #include "agent/drain/folders.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/trace/index_file.hpp"
+#include "agent/trace/joined_index.hpp"
 #include "agent/trace/output_file.hpp"
 
 namespace traceagent::drain {
@@ -20,17 +21,36 @@ std::string head_of(const ring::Ring& ring) {
   return "{" + head.members() + ", \"entries\": [";
 }
 
+bool has_more_nodes(const ring::IdentityBlock& identity) {
+  return identity.world_size > identity.local_world_size;
+}
+
 // Of two runs that both found the folder empty, the later has its key in the name.
-std::string index_path(const ring::Ring& ring, bool may_replace) {
-  const ring::IdentityBlock& identity = ring.header().identity;
-  const bool has_more_nodes = identity.world_size > identity.local_world_size;
-  const std::string path = output_folder(ring) + "/index/index" +
-                           (has_more_nodes ? "-node" + std::to_string(identity.node_rank) : "") +
-                           ".json";
+std::string own_path(const ring::Ring& ring, const std::string& stem, bool may_replace) {
+  const std::string path = output_folder(ring) + "/index/" + stem + ".json";
   if (may_replace || !trace::is_other_index(path, head_of(ring))) return path;
-  std::string key(ring.name(identity.run_key));
+  std::string key(ring.name(ring.header().identity.run_key));
   std::replace(key.begin(), key.end(), '/', '_');
   return path.substr(0, path.rfind(".json")) + "-" + key + ".json";
+}
+
+// Of this node.
+std::string index_path(const ring::Ring& ring, bool may_replace) {
+  const ring::IdentityBlock& identity = ring.header().identity;
+  const std::string stem = has_more_nodes(identity)
+                               ? "index-node" + std::to_string(identity.node_rank)
+                               : std::string("index");
+  return own_path(ring, stem, may_replace);
+}
+
+// Thousands of ranks for days: then only at a node's end.
+constexpr std::uint64_t most_joined_bytes = 4 << 20;
+
+std::string join(const ring::Ring& ring, bool may_replace, bool is_end) {
+  if (!has_more_nodes(ring.header().identity)) return {};
+  return trace::join_indexes(output_folder(ring) + "/index", "index-node", head_of(ring),
+                             own_path(ring, "index", may_replace),
+                             is_end ? UINT64_MAX : most_joined_bytes);
 }
 
 // As the folder has it, which may be moved.
@@ -42,13 +62,16 @@ std::string name_in_folder(const ring::Ring& ring, const std::string& path) {
 // Short enough to need no memory itself. The trace file is whole all the same.
 std::string out_of_memory() { return "index: ENOMEM"; }
 
-std::string add(const ring::Ring& ring, const trace::JsonObject& entry, bool recovered = false) {
+std::string add(const ring::Ring& ring, const trace::JsonObject& entry, bool recovered = false,
+                bool is_end = false) {
   // What a dead run left never replaces the index of one that came after it.
   const bool may_replace = ring.header().identity.overwrite_files != 0 && !recovered;
   const std::string path = index_path(ring, may_replace);
   const std::string problem = make_parent_folders(path);
   if (!problem.empty()) return problem;
-  return trace::add_to_index(path, head_of(ring), entry.text(), may_replace);
+  const std::string added = trace::add_to_index(path, head_of(ring), entry.text(), may_replace);
+  const bool is_joining = ring.header().identity.local_rank == 0 || recovered || is_end;
+  return !added.empty() || !is_joining ? added : join(ring, may_replace, is_end);
 }
 
 std::uint64_t now_ns() { return event::clock_ns(CLOCK_REALTIME); }
@@ -86,7 +109,7 @@ std::string index_merged(const ring::Ring& ring, const std::string& node_file,
                          std::uint64_t events) try {
   trace::JsonObject entry;
   entry.add("merged", name_in_folder(ring, node_file)).add("events", events);
-  return add(ring, entry.add("time_ns", now_ns()));
+  return add(ring, entry.add("time_ns", now_ns()), false, true);
 } catch (...) {
   return out_of_memory();
 }
@@ -99,7 +122,9 @@ std::string index_removed(const ring::Ring& ring, const std::string& file) try {
 }
 
 void remove_half_made_index(const ring::Ring& ring) {
-  trace::remove_abandoned(index_path(ring, true), static_cast<pid_t>(ring.header().owner_pid));
+  const auto writer = static_cast<pid_t>(ring.header().owner_pid);
+  trace::remove_abandoned(index_path(ring, true), writer);
+  trace::remove_abandoned(own_path(ring, "index", true), writer);
 }
 
 bool is_indexed(const ring::Ring& ring, const std::string& file) {

@@ -1,6 +1,8 @@
 #pragma once
-// What a run has saved, in the folder of its traces: index/index.json, or of several nodes
-// index/index-node<N>.json each. A folder of its own, because readers of traces take every *.json
+// What a run has saved, in the folder of its traces: index/index.json. Of several nodes each has
+// index/index-node<N>.json for itself, of which local rank zero, and who merges the node's files,
+// makes index/index.json each time that it saves: what others have saved since is there the next
+// time, and at the node's end. A folder of its own, because readers of traces take every *.json
 // of a folder for one (HTA would take it for rank 0's).
 
 #include <string>

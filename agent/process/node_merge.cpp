@@ -245,6 +245,12 @@ void merge(Agent& agent, Inputs& inputs, RankFilesHeld& held) {
     node.path = drain::with_pid(node.path, static_cast<std::uint32_t>(agent.pid));
     there = run_file(node.path, agent.identity.run_key);
   }
+  if (there && there->node_rank != agent.identity.node_rank) {
+    return say_problem("output.merged: " + *agent.options.output_merged + ": " + node.path +
+                       ": node " + std::to_string(there->node_rank) +
+                       " of this run has made it already: put {node_rank} into the name; this "
+                       "node's rank files are whole");
+  }
   // A node file of this run was made by one who saw less: this one holds all that it holds.
   const bool is_there = there.has_value();
   if (is_there || inputs.may_lack_files || !missing_ranks(agent, inputs).empty()) {

@@ -1,0 +1,105 @@
+#include "agent/trace/joined_index.hpp"
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "agent/trace/json_syntax.hpp"
+#include "agent/trace/line_reader.hpp"
+#include "agent/trace/output_file.hpp"
+
+namespace traceagent::trace {
+
+namespace {
+
+constexpr int most_tries = 8;
+
+struct Part {
+  std::string path;
+  std::int64_t bytes = 0;
+  std::int64_t changed_ns = 0;
+  friend bool operator==(const Part&, const Part&) = default;
+};
+
+std::vector<Part> parts_of(const std::string& folder, const std::string& stem) {
+  std::vector<Part> parts;
+  DIR* const entries = opendir(folder.c_str());
+  if (entries == nullptr) {
+    return parts;
+  }
+  while (const dirent* entry = readdir(entries)) {
+    const std::string_view name = static_cast<const char*>(entry->d_name);
+    Part part{.path = folder + "/" + std::string(name)};
+    struct stat facts {};
+    if (name.starts_with(stem) && name.ends_with(".json") &&
+        lstat(part.path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode)) {
+      part.bytes = facts.st_size;
+      part.changed_ns = facts.st_mtim.tv_sec * 1'000'000'000 + facts.st_mtim.tv_nsec;
+      parts.push_back(std::move(part));
+    }
+  }
+  closedir(entries);
+  std::sort(parts.begin(), parts.end(),
+            [](const Part& a, const Part& b) { return a.path < b.path; });
+  return parts;
+}
+
+// What is being added to it just now is not whole yet: it has grown when it is looked at again.
+void copy_entries(const Part& part, const std::string& head, bool& is_first, OutputFile& file) {
+  LineReader lines;
+  std::string_view line;
+  if (!lines.open(part.path) || lines.next(line) != LineReader::Status::line || line != head) {
+    return;
+  }
+  while (lines.next(line) == LineReader::Status::line) {
+    if (line.ends_with(',')) {
+      line.remove_suffix(1);
+    }
+    if (line.starts_with('{') && is_whole_object(line)) {
+      file.append(is_first ? "\n" : ",\n");
+      file.append(line);
+      is_first = false;
+    }
+  }
+}
+
+}  // namespace
+
+std::string join_indexes(const std::string& folder, const std::string& stem,
+                         const std::string& head, const std::string& path,
+                         std::uint64_t most_bytes) {
+  std::vector<Part> parts = parts_of(folder, stem);
+  for (int i = 0; i < most_tries; ++i) {
+    std::uint64_t bytes = 0;
+    for (const Part& part : parts) {
+      bytes += static_cast<std::uint64_t>(part.bytes);
+    }
+    OutputFile file;
+    if (bytes > most_bytes) {
+      return {};
+    }
+    if (!file.open(path)) {
+      return file.error();
+    }
+    file.append(head);
+    bool is_first = true;
+    for (const Part& part : parts) {
+      copy_entries(part, head, is_first, file);
+    }
+    file.append("\n]}\n");
+    if (!file.finish()) {
+      return file.error();
+    }
+    std::vector<Part> now = parts_of(folder, stem);
+    if (now == parts) {
+      return {};
+    }
+    parts = std::move(now);
+  }
+  return {};  // others add all the time: the last of them sees all
+}
+
+}  // namespace traceagent::trace
