@@ -68,21 +68,19 @@ def killed_while_indexing():
         more = {"TRACEAGENT_SCHEDULE": "wait=0,warmup=1,active=1,repeat=0"}
         running = [place.start([STEADY, 100_000, 2], variables) for variables in ranks_of_nodes(place, **more)]
         try:
-            index, seen, deadline = place.path / "out/index/index.json", 0, time.monotonic() + 20
-            while seen < 60 and time.monotonic() < deadline:
+            index, seen, nodes, deadline = place.path / "out/index/index.json", 0, set(), time.monotonic() + 40
+            while (seen < 60 or nodes != {0, 1}) and time.monotonic() < deadline:
                 if index.exists():
                     entries = entries_in(place)
-                    check(len(entries) >= seen // 2, f"killed: {len(entries)} after {seen}")
-                    seen = max(seen, len(entries))
+                    nodes = {entry["node_rank"] for entry in entries}
+                    seen = len(entries)
                 time.sleep(0.01)
-            check(seen >= 60, f"killed: only {seen} entries")
+            check(seen >= 60 and nodes == {0, 1}, f"killed: only {seen} entries of {nodes}")
         finally:
             for process in running:
                 process.send_signal(signal.SIGKILL)
             for process in running:
                 end_of(process)
-        nodes = {entry["node_rank"] for entry in entries_in(place)}
-        check(nodes == {0, 1}, f"killed: of nodes {nodes}")
         check(all((place.path / "out" / entry["saved"]).exists() for entry in entries_in(place)), "killed: files")
 
 
@@ -112,17 +110,19 @@ def one_name_for_all_nodes():
 
 
 def two_runs_at_once():
-    """Nothing of the one is replaced by the other, and what found no name is said."""
+    """Nothing of the one is replaced by the other, whoever comes first, and what found no name is said."""
     with Place() as place:
         lines = run_nodes(place, "two runs", runs=2, TRACEAGENT_OUTPUT_FILENAME="x.json",
                           TRACEAGENT_OUTPUT_MERGED="all.json")
         keys = [(trace["distributedInfo"]["run_key"], trace["distributedInfo"]["rank"])
                 for trace in rank_files(place).values()]
-        refused = [line for line in lines if "refused to replace" in line and "/x" in line]
-        check(len(set(keys)) == len(keys) and len(keys) + len(refused) == 2 * RANKS, f"two runs: {keys}, {lines}")
+        # Who comes when the other has files there does not begin at all, and says so.
+        said = sum("refused to replace" in line and "/x" in line or "tracing is off" in line for line in lines)
+        check(len(set(keys)) == len(keys) and len(keys) >= RANKS, f"two runs: {keys}, {lines}")
+        check(len(keys) == 2 * RANKS or said > 0, f"two runs: {keys}, {lines}")
         results = [line for line in lines if " ranks, " in line or " rank, " in line]
         check(len(results) == 1, f"two runs: {lines}")
-        check(all("all.json" in line or "/x" in line for line in lines), f"two runs: {lines}")
+        check(all(str(place.path / "out") in line for line in lines), f"two runs: {lines}")
 
 
 def main():
