@@ -17,8 +17,9 @@
 namespace traceagent::process {
 namespace {
 
-// A sample takes a millisecond, or some for each GPU.
-constexpr std::uint64_t patience_ns = 100'000'000;
+// A sample takes a millisecond, or some for each GPU; on a machine that is overloaded, its turn may
+// be long in coming.
+constexpr std::uint64_t patience_ns = 300'000'000;
 // A thread that has been at one for so long is not waited for.
 constexpr std::uint64_t stuck_ns = 1'000'000'000;
 

@@ -118,7 +118,7 @@ def test_truth():
 def test_short():
     """A window that is shorter than the interval has a sample at each end, and the rate between them."""
     with Place() as place:
-        done = place.run([COUNTED, 30, 0, 0, 20], place.agent(**{**ON, "TRACEAGENT_COUNTERS_INTERVAL": "10min"}))
+        done = place.run([COUNTED, 30, 0, 0, 1000], place.agent(**{**ON, "TRACEAGENT_COUNTERS_INTERVAL": "10min"}))
         check(done.code == 0, f"{done}")
         trace = rank_trace(place)
         found = counters_of(trace)
@@ -130,7 +130,7 @@ def test_short():
 def test_ranks():
     """Every rank has its own, and the node's are there once."""
     with Place() as place:
-        running = [place.start([STEADY, 20, 10, 10_000], variables) for variables in place.ranks(4, **ON)]
+        running = [place.start([STEADY, 12, 10, 100_000], variables) for variables in place.ranks(4, **ON)]
         ended = [end_of(process) for process in running]
         check([each.code for each in ended] == [3] * 4, f"{ended}")
         node = place.trace(next(name for name in place.files() if name.endswith("node0.json")))
