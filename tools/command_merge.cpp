@@ -100,6 +100,10 @@ int MergeCommand::run() {
   for (const std::string& problem : files.problems) {
     say(problem);
   }
+  const bool is_nothing = files.paths.empty() && files.foreign.empty();
+  if (is_nothing && arguments_.foreign.include.empty()) {
+    return exit_bad_data;  // which was said
+  }
   ForeignOptions foreign_options = arguments_.foreign;
   foreign_options.ranks = ranks_of_files(arguments_.choice.ranks);
   bar_.expect(bytes_of(files.paths) + bytes_of(files.foreign));

@@ -89,6 +89,20 @@ def test_mpirun(library):
     check(result.returncode != 0 and one_line(result), f"an unknown launcher: {result}")
 
 
+def test_empty_folders_and_other_hosts(folder):
+    (folder / "empty").mkdir()
+    for words in (("merge", folder / "empty", "-o", folder / "none.json"), ("upload", folder / "empty", "--to", "/x/")):
+        result = run(TRACEAGENT, *words)
+        check(result.returncode == 1 and one_line(result) and "no trace" in result.stderr, f"{words}: {result}")
+    check(not (folder / "none.json").exists(), "merge of nothing")
+    (folder / ".traceagent-upload").mkdir()
+    (folder / ".traceagent-upload/node7.journal").write_text("")
+    result = run(TRACEAGENT, "upload", "--resume", folder, "--host", "node8")
+    check(result.returncode == 2 and one_line(result) and "give node7" in result.stderr, f"host: {result}")
+    result = run(TRACEAGENT, "upload", "--resume", folder, "--host", "node7")
+    check(result.returncode == 0 and not result.stderr, f"host: {result}")
+
+
 def test_merge(folder):
     rank_file(folder / "r0.json", 0, 1000, [0, 5000])
     rank_file(folder / "r1.json", 1, 2000, [2000])
@@ -152,6 +166,8 @@ def main():
         test_run(library)
         test_mpirun(library)
         (folder / "merge").mkdir()
+        (folder / "empty").mkdir()
+        test_empty_folders_and_other_hosts(folder / "empty")
         test_merge(folder / "merge")
         test_check(library, folder)
     print("ok" if not failures else f"{len(failures)} failed")

@@ -114,9 +114,31 @@ bool work_off(const std::string& folder, const std::string& journal_path,
   }
 }
 
+// Of those whose journals they are.
+std::string hosts_in_words(const std::vector<std::string>& journals) {
+  std::string words;
+  for (const std::string& journal : journals) {
+    words += (words.empty() ? "give " : " or ") + fs::path(journal).stem().string();
+  }
+  return words.empty() ? "no host has" : words;
+}
+
 int resume(const Arguments& arguments, const Tell& tell) {
   std::vector<std::string> journals = journals_in(arguments.resume);
-  if (!arguments.host.empty()) journals = {trace::journal_path(arguments.resume, arguments.host)};
+  if (!arguments.host.empty()) {
+    const std::string wanted = trace::journal_path(arguments.resume, arguments.host);
+    const bool is_known =
+        std::any_of(journals.begin(), journals.end(), [&](const std::string& journal) {
+          return fs::path(journal).filename() == fs::path(wanted).filename();
+        });
+    // Beside a job it may be there in a moment.
+    if (!is_known && !arguments.beside_job) {
+      say("--host: " + arguments.host + ": has queued nothing in " + arguments.resume + ": " +
+          hosts_in_words(journals));
+      return exit_usage;
+    }
+    journals = {wanted};
+  }
   if (journals.empty()) {
     std::cout << arguments.resume << ": no uploads are queued there\n";
     return exit_ok;
@@ -199,7 +221,13 @@ void queue(const Delivered& each) {
 }
 
 int upload_by_hand(const Arguments& arguments, const Tell& tell) {
-  const auto all = targets_of(files_of(arguments.files), arguments.to);
+  const std::vector<fs::path> files = files_of(arguments.files);
+  if (files.empty()) {
+    say("no trace: " + arguments.files.front() +
+        ": give files, or a folder that holds *.json or *.json.gz");
+    return exit_bad_data;
+  }
+  const auto all = targets_of(files, arguments.to);
   if (!all) return exit_usage;
   std::set<std::string> folders;
   for (const Delivered& each : *all) {
