@@ -127,6 +127,24 @@ def test_while_others_merge():
         check(ranks_in(place.trace("out/node0.json")) == {0}, "both merge: the node's file")
 
 
+def test_the_uploader_waits_for_a_merge():
+    """All is uploaded and the run has ended, but another merges: its files go when it is done, as nobody comes
+    after the uploader."""
+    with Place() as place:
+        lock = keep_lock(place)
+        end = place.run([STEADY, 20, 5, 5000], place.agent(**settings(
+            1, 0, TRACEAGENT_OUTPUT_REMOTE=f"{place.path}/there/", TRACEAGENT_UPLOAD_WAIT="10s")))
+        ended_well([end], "uploader waits")
+        time.sleep(3)
+        check(len(rank_files(place)) == 1, f"uploader waits: {rank_files(place)}: {end}")
+        lock.close()
+        deadline = time.monotonic() + jobs.TIMEOUT
+        while rank_files(place) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        check(rank_files(place) == [], f"uploader waits: {rank_files(place)}: {end}")
+        check(len(list((place.path / "there").iterdir())) == 1, "uploader waits: it is there")
+
+
 def test_said_where_it_is_lost():
     with Place() as place:
         running = place.start([STEADY, 100, 5, 20_000], place.agent(**settings(1, 0)))

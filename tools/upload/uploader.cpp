@@ -24,6 +24,7 @@ using Outcome = Delivery::Outcome;
 using std::chrono::milliseconds;
 constexpr auto look_period = milliseconds(100);
 constexpr auto longest_idle = std::chrono::seconds(2);
+constexpr auto longest_merge = std::chrono::minutes(1);
 constexpr auto first_pause = milliseconds(200);
 constexpr auto longest_pause = std::chrono::seconds(30);
 
@@ -81,11 +82,11 @@ bool Uploader::work() {
   last_success_ = idle_since_ = Clock::now();
   for (;;) {
     journal_.read();
-    keep_few();
+    const bool is_merging = !keep_few();
     journal_.compact(options_.compact_from);
     Upload* const upload = next();
     if (upload == nullptr) {
-      if (!may_wait_for_more()) break;
+      if (!may_wait_for_more() && !(is_merging && may_wait_for_merge())) break;
       std::this_thread::sleep_for(look_period);
       continue;
     }
@@ -103,6 +104,12 @@ bool Uploader::work() {
 
 bool Uploader::may_wait_for_more() {
   return options_.beside_job && !all_runs_ended() && Clock::now() - idle_since_ < longest_idle;
+}
+
+// Who merges says that the run has ended before it lets go of the files: nobody comes after us to
+// remove them.
+bool Uploader::may_wait_for_merge() {
+  return options_.beside_job && Clock::now() - idle_since_ < longest_merge;
 }
 
 bool Uploader::all_runs_ended() const {
@@ -200,15 +207,16 @@ void Uploader::write_problem(const std::string& line) {
   if (rename(temporary.c_str(), problem_path_.c_str()) != 0) unlink(temporary.c_str());
 }
 
-void Uploader::keep_few() {
+bool Uploader::keep_few() {
   const std::vector<Upload*> removable = files_to_remove(journal_);
-  if (removable.empty()) return;
+  if (removable.empty()) return true;
   // Not while a merge reads them. Without locks we never know: then they stay until all is over.
   trace::FileLock lock(trace::keep_lock_path(folder_));
   const bool has_lock = lock.try_lock(trace::FileLock::Kind::exclusive);
   for (Upload* upload : removable) {
     if (has_lock || (lock.is_refused() && upload->has_ended)) remove(*upload);
   }
+  return has_lock || lock.is_refused();
 }
 
 void Uploader::remove(Upload& upload) {

@@ -38,9 +38,11 @@ class Uploader {
   void note_done(Upload& upload);
   void note(const trace::JsonObject& record);
   void give_up(Upload& upload, const std::string& why);
-  void keep_few();
+  // False where another process, that merges, reads the files which are to go.
+  bool keep_few();
   void remove(Upload& upload);
   bool may_wait_for_more();
+  bool may_wait_for_merge();
   bool all_runs_ended() const;
   void write_problem(const std::string& line);
 
