@@ -7,15 +7,27 @@
 
 namespace traceagent::counters {
 
+// Asked before claim(): what that cannot have of a full ring counts as calls of the job, which
+// samples are not.
+bool Recorder::has_room() noexcept {
+  const ring::Writer& self = ring::writer;
+  if (self.next != self.end) return true;
+  const ring::Header& header = ring_.header();
+  if (window_chunks_ >= std::max(header.chunk_count / most_share_of_ring, std::uint64_t{1}) ||
+      header.free_chunks.load(std::memory_order_relaxed) == 0) {
+    return false;
+  }
+  ++window_chunks_;
+  return true;
+}
+
 template <class Content>
 void Recorder::publish(const Content& content, std::uint64_t ticks) noexcept {
-  ring::Writer& self = ring::writer;
-  // What is lost of a full ring counts as calls of the job: samples are none.
-  if (self.next == self.end && ring_.header().free_chunks.load(std::memory_order_relaxed) == 0) {
+  event::Record* record = has_room() ? ring::claim(ring::writer) : nullptr;
+  if (record == nullptr) {
+    ++missed_;
     return;
   }
-  event::Record* record = ring::claim(self);
-  if (record == nullptr) return;
   fill(*record, content);
   record->end_ticks.store(ticks, std::memory_order_relaxed);
   ring::publish(*record, ticks);
@@ -48,7 +60,8 @@ void Recorder::gpu(std::uint32_t index, const std::string& json) noexcept {
   add({NoteKind::gpu, index, 0}, json);
 }
 
-void Recorder::write_notes() noexcept {
+void Recorder::begin_window() noexcept {
+  window_chunks_ = 0;
   for (const Kept& each : notes_) write(each.note);
 }
 

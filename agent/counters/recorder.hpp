@@ -13,6 +13,9 @@ namespace traceagent::counters {
 
 // A thread that records holds a chunk: of a ring with fewer, that would be taken from the job's.
 inline constexpr std::uint64_t fewest_chunks = 16;
+// The most that a window's samples take of the ring, for each thread that samples: a window that
+// stays open for hours must keep room for the job's calls.
+inline constexpr std::uint64_t most_share_of_ring = 16;
 
 class Recorder {
  public:
@@ -23,16 +26,20 @@ class Recorder {
   // Once for each text; it is in every window from then on.
   void not_covered(const std::string& text) noexcept;
   void gpu(std::uint32_t index, const std::string& json) noexcept;
-  // A window has begun.
-  void write_notes() noexcept;
+  void begin_window() noexcept;
+  // Samples for which there was no room, since the beginning.
+  std::uint64_t missed() const noexcept { return missed_; }
 
  private:
+  bool has_room() noexcept;
   void add(Note note, const std::string& text) noexcept;
   void write(const Note& note) noexcept;
   template <class Content>
   void publish(const Content& content, std::uint64_t ticks) noexcept;
 
   const ring::Ring ring_;
+  std::uint64_t window_chunks_ = 0;  // taken since the window began
+  std::uint64_t missed_ = 0;
   struct Kept {
     Note note;
     std::string text;

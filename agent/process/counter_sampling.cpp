@@ -95,6 +95,8 @@ void CounterSampling::describe(trace::JsonObject& coverage) const {
   if (has_small_ring_) coverage.add("counters", "none: ring.size is too small for them");
   const std::uint64_t stretched_ns = std::max(of_proc_.stretched_ns(), of_gpus_.stretched_ns());
   if (stretched_ns != 0) coverage.add("counters_interval_ns", stretched_ns);
+  const std::uint64_t missed = of_proc_.missed() + of_gpus_.missed();
+  if (missed != 0) coverage.add("counters_missed", missed);
   const std::uint64_t busy_ns = of_gpus_.busy_ns();
   if (busy_ns < stuck_ns) return;
   coverage.add("gpu_counters",

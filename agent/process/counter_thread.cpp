@@ -71,8 +71,9 @@ std::uint64_t CounterThread::busy_ns() const noexcept {
 void CounterThread::sample(counters::Recorder& recorder, bool is_first) noexcept {
   busy_since_ns_.store(now_ns(), std::memory_order_relaxed);
   const std::uint64_t ticks = event::read_ticks();
-  if (is_first) recorder.write_notes();
+  if (is_first) recorder.begin_window();
   source_->sample(recorder);
+  missed_.store(recorder.missed(), std::memory_order_relaxed);
   own_cpu_ns_.store(event::thread_cpu_ns(), std::memory_order_relaxed);
   busy_since_ns_.store(0, std::memory_order_relaxed);
   // Release: who sees the time sees the samples.

@@ -27,6 +27,8 @@ class CounterThread {
   // For how long its present sample has taken; 0: it is at none.
   std::uint64_t busy_ns() const noexcept;
   std::uint64_t own_cpu_ns() const noexcept { return own_cpu_ns_.load(std::memory_order_relaxed); }
+  // Samples for which the ring had no room.
+  std::uint64_t missed() const noexcept { return missed_.load(std::memory_order_relaxed); }
   // The longest pause that was made for the budget's sake; 0: none.
   std::uint64_t stretched_ns() const noexcept {
     return stretched_ns_.load(std::memory_order_relaxed);
@@ -48,6 +50,7 @@ class CounterThread {
   std::atomic<std::uint64_t> busy_since_ns_{0};
   std::atomic<std::uint64_t> own_cpu_ns_{0};
   std::atomic<std::uint64_t> stretched_ns_{0};
+  std::atomic<std::uint64_t> missed_{0};
 };
 
 }  // namespace traceagent::process

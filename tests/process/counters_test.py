@@ -2,7 +2,7 @@
 """Counters beside the events: what a window's samples say is what the program says of itself, and what the
 simulated NVML answered.
 
-    counters_test.py BUILD DEPS truth|short|ranks|killed|off|descriptors|gpus|gpu_errors|gpu_hangs
+    counters_test.py BUILD DEPS truth|short|ranks|killed|off|descriptors|room|gpus|gpu_errors|gpu_hangs
 """
 
 import contextlib
@@ -238,6 +238,19 @@ def test_gpus():
                 check(args == {"gpu": 40 + gpu}, f"temperature: {args}")
             for _, args in found[0, f"GPU {gpu} throttled"]:
                 check(args == {"power": 1 - gpu, "heat": 0, "hardware": 0, "settings": 0}, f"throttled: {args}")
+
+
+def test_room():
+    """A window that stays open takes a sixteenth of the ring for samples, and says how many it had no room for."""
+    with Place() as place:
+        done = place.run([COUNTED, 0, 0, 0, 4000], place.agent(**{
+            **ON, "TRACEAGENT_COUNTERS_INTERVAL": "10ms", "TRACEAGENT_RING_SIZE": "2MiB",
+            "TRACEAGENT_BUDGET_OVERHEAD": "0"}))
+        check(done.code == 0, f"{done}")
+        about = facts(rank_trace(place))
+        samples, missed = about["counters"]["samples"], about["coverage"].get("counters_missed", 0)
+        print(f"{samples} samples, {missed} without room")
+        check(1024 <= samples <= 2 * 1024 and missed > 0, f"{samples} samples, {missed} without room: 2 chunks of 32")
 
 
 def test_gpu_errors():
