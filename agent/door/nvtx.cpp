@@ -126,10 +126,21 @@ int push(const void* domain, const RangeText& range) noexcept {
   return NVTX_NO_PUSH_POP_TRACKING;
 }
 
+// The trace lacks a range that nobody saw begin. One that was too deep was counted then.
+void count_unmatched() noexcept {
+  if (step::mode_of(step::CallClass::range) != step::Mode::record) return;
+  ring::target.ring.count_drop(ring::DropCause::range_unmatched);
+}
+
 int pop(const void* domain) noexcept {
   RangeStack* stack = RangeStack::of_this_thread();
+  const bool is_too_deep = stack == nullptr || stack->is_too_deep();
   OpenRange open;
-  if (stack != nullptr && stack->pop(domain, open)) end(open);
+  if (stack != nullptr && stack->pop(domain, open)) {
+    end(open);
+  } else if (!is_too_deep) {
+    count_unmatched();
+  }
   return NVTX_NO_PUSH_POP_TRACKING;
 }
 
@@ -150,7 +161,11 @@ nvtxRangeId_t start(const void* domain, const RangeText& range) noexcept {
 
 void finish(nvtxRangeId_t id) noexcept {
   OpenRange open;
-  if (end_range(id, open)) end(open);
+  if (end_range(id, open)) {
+    end(open);
+  } else if (id != 0) {  // else it was too much to follow, or began while nothing was recorded
+    count_unmatched();
+  }
 }
 
 void mark(const void* domain, const RangeText& range) noexcept {

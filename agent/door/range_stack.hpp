@@ -36,6 +36,8 @@ class RangeStack {
   OpenRange* push(const void* domain) noexcept;
   // The innermost open range of the domain; nullptr when there is none (it began before us).
   bool pop(const void* domain, OpenRange& popped) noexcept;
+  // The next pop is of a push that was deeper than we follow.
+  bool is_too_deep() const noexcept { return unfollowed_ > 0; }
 
  private:
   static constexpr std::size_t deepest = 63;

@@ -246,8 +246,31 @@ TEST_F(NvtxTest, TooDeepRangesAreCounted) {
   for (int i = 0; i < 70; ++i) push("deep");
   for (int i = 0; i < 70; ++i) pop();
   EXPECT_EQ(recording.dropped(ring::DropCause::ranges_too_deep), 7u);
+  EXPECT_EQ(recording.dropped(ring::DropCause::range_unmatched), 0u);
   EXPECT_EQ(recording.records().size(), 63u);
   for (const event::Record* record : recording.records()) EXPECT_NE(record->end_ticks.load(), 0u);
+}
+
+TEST_F(NvtxTest, EndsWithoutABeginAreCounted) {
+  const auto unmatched = [this] { return recording.dropped(ring::DropCause::range_unmatched); };
+  const auto start = core<nvtxRangeId_t(const char*)>(NVTX_CBID_CORE_RangeStartA);
+  const auto finish = core<void(nvtxRangeId_t)>(NVTX_CBID_CORE_RangeEnd);
+  push("one");
+  pop();
+  EXPECT_EQ(unmatched(), 0u);
+  for (int i = 0; i < 3; ++i) pop();
+  EXPECT_EQ(unmatched(), 3u);
+  const nvtxRangeId_t id = start("two");
+  finish(id);
+  EXPECT_EQ(unmatched(), 3u);
+  finish(id);
+  finish(0);  // what start() answers for one that is not followed
+  EXPECT_EQ(unmatched(), 4u);
+  // Nothing is recorded: nothing is lost.
+  step::set_all_modes(step::Mode::pass);
+  pop();
+  finish(id);
+  EXPECT_EQ(unmatched(), 4u);
 }
 
 // As in a forked child: a pop must not write into the parent's ring, which is shared memory.
