@@ -103,6 +103,44 @@ inline CopyCall copy_3d(const cudaMemcpy3DParms* copy, cudaStream_t stream) noex
           copy->kind, stream};
 }
 
+// Of a batch the first one's addresses and the bytes of all; the real function reads the same
+// lists.
+inline std::size_t sum_of(const std::size_t* sizes, std::size_t count) noexcept {
+  std::size_t sum = 0;
+  for (std::size_t i = 0; sizes != nullptr && i < count; ++i) sum += sizes[i];
+  return sum;
+}
+
+// `list` may be nullptr, as what the job passes.
+template <class Pointer>
+const void* first_of(const Pointer* list, std::size_t count) noexcept {
+  return list != nullptr && count > 0 ? list[0] : nullptr;
+}
+
+inline CopyCall copy_batch(const void* const* dsts, const void* const* srcs,
+                           const std::size_t* sizes, std::size_t count,
+                           cudaStream_t stream) noexcept {
+  return {first_of(dsts, count), first_of(srcs, count), sum_of(sizes, count), cudaMemcpyDefault,
+          stream};
+}
+
+inline const void* operand_address(const cudaMemcpy3DOperand& operand) noexcept {
+  const bool is_pointer = operand.type == cudaMemcpyOperandTypePointer;
+  return is_pointer ? operand.op.ptr.ptr : operand.op.array.array;
+}
+
+inline CopyCall copy_batch_3d(const cudaMemcpy3DBatchOp* copies, std::size_t count,
+                              cudaStream_t stream) noexcept {
+  if (copies == nullptr || count == 0) return {nullptr, nullptr, 0, cudaMemcpyDefault, stream};
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const cudaExtent& extent = copies[i].extent;
+    bytes += extent.width * extent.height * extent.depth;
+  }
+  return {operand_address(copies->dst), operand_address(copies->src), bytes, cudaMemcpyDefault,
+          stream};
+}
+
 struct PeerCopyCall : CallBase {
   static constexpr CallClass call_class = CallClass::copy;
   const void* dst;
@@ -157,6 +195,11 @@ struct SetCall : CallBase {
     record.args[3] = bits(stream);
   }
 };
+
+inline SetCall set_batch(const void* const* pointers, const std::size_t* sizes, std::size_t count,
+                         cudaStream_t stream) noexcept {
+  return {first_of(pointers, count), 0, sum_of(sizes, count), stream};
+}
 
 struct AllocationCall : CallBase {
   static constexpr CallClass call_class = CallClass::memory;

@@ -54,6 +54,39 @@ CopyCall driver_copy_3d(const Box* copy, CUstream stream) noexcept {
           copy_kind(copy->srcMemoryType, copy->dstMemoryType), stream};
 }
 
+inline const void* first_of(const CUdeviceptr* list, std::size_t count) noexcept {
+  return list != nullptr && count > 0 ? at(list[0]) : nullptr;
+}
+
+inline CopyCall driver_copy_batch(const CUdeviceptr* dsts, const CUdeviceptr* srcs,
+                                  const std::size_t* sizes, std::size_t count,
+                                  CUstream stream) noexcept {
+  return {first_of(dsts, count), first_of(srcs, count), sum_of(sizes, count), cudaMemcpyDefault,
+          stream};
+}
+
+inline const void* operand_address(const CUmemcpy3DOperand& operand) noexcept {
+  const bool is_pointer = operand.type == CU_MEMCPY_OPERAND_TYPE_POINTER;
+  return is_pointer ? at(operand.op.ptr.ptr) : operand.op.array.array;
+}
+
+inline CopyCall driver_copy_batch_3d(const CUDA_MEMCPY3D_BATCH_OP* copies, std::size_t count,
+                                     CUstream stream) noexcept {
+  if (copies == nullptr || count == 0) return {nullptr, nullptr, 0, cudaMemcpyDefault, stream};
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const CUextent3D& extent = copies[i].extent;
+    bytes += extent.width * extent.height * extent.depth;
+  }
+  return {operand_address(copies->dst), operand_address(copies->src), bytes, cudaMemcpyDefault,
+          stream};
+}
+
+inline SetCall driver_set_batch(const CUdeviceptr* pointers, const std::size_t* sizes,
+                                std::size_t count, CUstream stream) noexcept {
+  return {first_of(pointers, count), 0, sum_of(sizes, count), stream};
+}
+
 // As AllocationCall, for the driver's type of device addresses.
 struct DeviceAllocationCall : CallBase {
   static constexpr CallClass call_class = CallClass::memory;

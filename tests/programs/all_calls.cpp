@@ -93,6 +93,15 @@ void call_memory() {
   CALL(cudaMemcpy(memory, host, bytes, cudaMemcpyHostToDevice));
   CALL(cudaMemcpyAsync(memory, pinned, bytes, cudaMemcpyHostToDevice, stream));
   CALL(cudaMemcpyAsync(other, memory, bytes, cudaMemcpyDeviceToDevice, stream));
+  void* const targets[] = {memory, other};
+  const void* const sources[] = {pinned, memory};
+  const std::size_t sizes[] = {bytes, bytes / 2};
+  cudaMemcpyAttributes attributes{};
+  attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+  std::size_t first_with_them = 0;
+  CALL(cudaMemcpyBatchAsync(targets, sources, sizes, 2, &attributes, &first_with_them, 1, stream));
+  CALL(
+      cudaMemcpyBatchAsync(nullptr, sources, nullptr, 2, &attributes, &first_with_them, 1, stream));
   CALL(cudaMemcpyPeerAsync(other, 0, memory, 0, bytes, stream));
   CALL(cudaMemcpyPeer(other, 0, memory, 0, bytes));
   CALL(cudaFreeAsync(other, stream));

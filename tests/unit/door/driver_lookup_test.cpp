@@ -28,6 +28,11 @@ TEST(DriverFunction, IsTheAbiOfTheVersion) {
   EXPECT_EQ(driver_function("cuMemPrefetchAsync", 12020, legacy), Function::cuMemPrefetchAsync_v2);
   EXPECT_EQ(driver_function("cuCtxSynchronize", 12090, legacy), Function::cuCtxSynchronize_v1);
   EXPECT_EQ(driver_function("cuCtxSynchronize", 13000, legacy), Function::cuCtxSynchronize_v2);
+  EXPECT_EQ(driver_function("cuMemcpyBatchAsync", 12080, legacy), Function::cuMemcpyBatchAsync_v1);
+  EXPECT_EQ(driver_function("cuMemcpyBatchAsync", 13000, legacy), Function::cuMemcpyBatchAsync_v2);
+  // One parameter more: a wrapper of the older form would lose it.
+  EXPECT_EQ(driver_function("cuLaunchHostFunc", 13000, legacy), Function::cuLaunchHostFunc_v1);
+  EXPECT_EQ(driver_function("cuLaunchHostFunc", 13010, legacy), Function::cuLaunchHostFunc_v2);
   EXPECT_EQ(driver_function("cuGetProcAddress", 11030, legacy), Function::cuGetProcAddress_v1);
   EXPECT_EQ(driver_function("cuGetProcAddress", 12000, legacy), Function::cuGetProcAddress_v2);
 }
