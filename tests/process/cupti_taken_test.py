@@ -176,8 +176,9 @@ def absent(folder):
 
 
 def taken_over(folder):
-    """The other one leaves after half a second: the next cycle has its times from CUPTI."""
-    run, problems = traced(folder, [USER, "--steps", "70"], ["cupti_taken: {until: 600ms}"],
+    """The other one leaves after two attempts, at the start and in the first cycle: the agent makes one in each
+    cycle, however long its steps are, and from then on has its times from CUPTI."""
+    run, problems = traced(folder, [USER, "--steps", "70"], ["cupti_taken: {attempts: 2}"],
                            TRACEAGENT_SCHEDULE=CYCLES.replace("repeat=3", "repeat=5"))
     yield from problems
     yield from line_problems(run, TAKEN)
@@ -190,7 +191,9 @@ def taken_over(folder):
         if sources != sorted(sources) or len(set(sources)) != 2:
             yield f"rank {rank}: times from {sources}"
         for about in abouts:
-            yield from source_problems(trace, rank, about)
+            # On a busy machine CUPTI may not be on yet when its first window begins; the trace says so.
+            if about["device"].get("recording_since_ns", 0) <= about["window"]["begin_ns"]:
+                yield from source_problems(trace, rank, about)
     yield from time_problems(trace, DeviceTruth(run), timed(trace), operations(trace))
 
 
@@ -269,8 +272,6 @@ def the_jobs_own_use(folder):
 
 CASES = [taken_from_the_start, refused, absent, taken_over, capture_in_another_thread, launches_too,
          the_jobs_own_use]
-if SANITIZED:  # the first window comes after the other one's half second
-    CASES.remove(taken_over)
 
 
 def cases(folder):

@@ -181,6 +181,27 @@ def test_hanging_flush():
         check(trace and trace.get("complete") is True, "the file is complete")
 
 
+def test_end_while_cupti_starts():
+    """The job ends while the agent's thread is in a call that switches CUPTI on, or off, and stays there, or comes
+    back when the job's end is under way: it ends as ever, with what the host did in its file."""
+    hanging = f"{PROGRAMS}/hanging_cupti:{BUILD}/sim/lib:{PROGRAMS}"
+    for function in ("cuptiSubscribe", "cuptiActivityEnable", "cuptiActivityDisable"):
+        for slow in ({}, {"SLOW_CUPTI": "700"}):
+            with Place() as place:
+                environment = variables(place, LD_LIBRARY_PATH=hanging, HANGING_CUPTI=function, **slow,
+                                        TRACEAGENT_EXIT_TIMEOUT="2s", TRACEAGENT_DEVICE_SETTLE="200ms",
+                                        TRACEAGENT_SCHEDULE="wait=0,warmup=2,active=10,repeat=1")
+                ended = place.run([STEADY, 20, 10, 5000], place.agent(**environment))
+                check(ended.code == 3, f"{function}, {slow}: {ended}")
+                trace = rank_file(place)
+                check(trace and trace.get("complete") is True, f"{function}, {slow}: the file is not complete: {ended}")
+                steps = [event for event in trace["traceEvents"] if event["name"].startswith("ProfilerStep#")]
+                sets = [event for event in trace["traceEvents"] if event["name"] == "cudaMemsetAsync"]
+                check((len(steps), len(sets)) == (10, 100), f"{function}, {slow}: {len(steps)} steps, {len(sets)} sets")
+                left = [name for name in place.left_in_memory() if name.endswith(".ring")]
+                check(left == [], f"{function}, {slow}: left {left}: {ended}")
+
+
 def test_forked_child():
     """CUPTI is its parent's: the child records its own calls and never touches it."""
     job = PYTHON_JOB.replace("os._exit(3)", """
