@@ -288,7 +288,8 @@ RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& windo
   report.bytes = file.file_bytes();
   report.is_too_large = file.is_too_large();
   if (report.problem.empty()) {
-    report.index_problem = index_saved(ring, window, report, options.recovered);
+    report.index_problem =
+        index_saved(ring, window, report, options.recovered, options.index_queue);
   }
   return report;
 } catch (...) {

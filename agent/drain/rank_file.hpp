@@ -9,6 +9,8 @@
 
 namespace traceagent::drain {
 
+class IndexQueue;
+
 struct RankFileReport {
   std::string path;
   std::string problem;         // one line; empty: the file is there, whole
@@ -24,6 +26,7 @@ struct RankFileOptions {
   std::uint64_t most_bytes = UINT64_MAX;  // that the file may have
   bool recovered = false;                 // written after the process died: said in the file
   trace::JsonObject coverage;  // what only the live process knows (went round, step detection)
+  IndexQueue* index_queue = nullptr;  // who has none waits for the run's index
 };
 
 // Writes the window to rank_file_name()'s path; with the pid in its name where another process of

@@ -58,23 +58,40 @@ std::vector<std::string> possible_names(const ring::Ring& ring, const ring::Wind
   return names;
 }
 
-// Its events and size are not known here: the file says both itself. What is in the list is queued
-// for upload; this one may be or not. Returns what went wrong, or "".
-std::string note_unlisted(const ring::Ring& ring, const ring::Window& window,
-                          const std::string& path, const std::string& file) {
+// Its events and size are not known here: the file says both itself.
+void index_where_missing(const ring::Ring& ring, const ring::Window& window,
+                         const std::string& file, IndexQueue* index_queue) {
   RankFileReport report;
   report.path = file;
-  if (!is_indexed(ring, file)) index_saved(ring, window, report, false);
+  if (!is_indexed(ring, file)) index_saved(ring, window, report, false, index_queue);
+}
+
+// What is in the list is queued for upload; this one may be or not. Returns what went wrong, or "".
+std::string note_unlisted(const ring::Ring& ring, const ring::Window& window,
+                          const std::string& path, const std::string& file,
+                          IndexQueue* index_queue) {
+  index_where_missing(ring, window, file, index_queue);
   std::string problem = queue_rank_file(ring, window, file);
   ring::note_written_file(path, file);
   return problem;
+}
+
+// Their process was killed while others kept it from the index.
+void index_written_windows(const ring::Ring& ring, IndexQueue* index_queue) {
+  for (const ring::Window& window : ring.header().windows) {
+    const std::string file(ring.name(window.file_name));
+    const bool is_written =
+        window.state.load(std::memory_order_relaxed) == ring::WindowState::written;
+    if (!is_written || file.empty() || access(file.c_str(), F_OK) != 0) continue;
+    index_where_missing(ring, window, file, index_queue);
+  }
 }
 
 // A ring that is recovered twice (kept, or merged again) has its files in its list. Who was killed
 // between a file's last byte and that note, its owner or an earlier recovery, left a file that says
 // itself whose it is.
 void skip_written_windows(const ring::Ring& ring, const std::string& path,
-                          std::vector<std::string>& notes) {
+                          std::vector<std::string>& notes, IndexQueue* index_queue) {
   const std::vector<std::string> listed = ring::written_files(path);
   for (ring::Window& window : ring.header().windows) {
     if (!is_unwritten(window)) continue;
@@ -82,7 +99,7 @@ void skip_written_windows(const ring::Ring& ring, const std::string& path,
       const bool is_listed = std::find(listed.begin(), listed.end(), file) != listed.end();
       if (!is_listed && !holds_window(file, ring, window)) continue;
       if (!is_listed) {
-        const std::string problem = note_unlisted(ring, window, path, file);
+        const std::string problem = note_unlisted(ring, window, path, file, index_queue);
         if (!problem.empty()) notes.push_back(problem);
       }
       window.state.store(ring::WindowState::written, std::memory_order_relaxed);
@@ -104,14 +121,16 @@ void remove_half_written_files(const ring::Ring& ring) {
   }
 }
 
-void recover(const ring::Ring& ring, const std::string& path, bool any_size, Recovered& recovered) {
+void recover(const ring::Ring& ring, const std::string& path, bool any_size,
+             IndexQueue* index_queue, Recovered& recovered) {
   remove_half_written_files(ring);
-  skip_written_windows(ring, path, recovered.notes);
+  index_written_windows(ring, index_queue);
+  skip_written_windows(ring, path, recovered.notes, index_queue);
   recovered.rank = ring.header().identity.rank;
   recovered.lost = lost_in_open_windows(ring);
   const std::uint64_t most_bytes =
       any_size ? UINT64_MAX : ring.header().file_bytes * most_bytes_per_ring_byte;
-  for (const RankFileReport& report : recover_windows(ring, most_bytes)) {
+  for (const RankFileReport& report : recover_windows(ring, most_bytes, index_queue)) {
     if (!report.problem.empty()) {
       recovered.problems.push_back(report.problem);
       continue;
@@ -134,7 +153,7 @@ std::uint64_t Recovered::events() const noexcept {
   return sum;
 }
 
-Recovered recover_ring(const std::string& ring_path, bool any_size) {
+Recovered recover_ring(const std::string& ring_path, bool any_size, IndexQueue* index_queue) {
   Recovered recovered;
   if (is_of_another_user(ring_path)) {
     recovered.problems.push_back("ring: " + ring_path +
@@ -165,7 +184,7 @@ Recovered recover_ring(const std::string& ring_path, bool any_size) {
     recovered.problems.push_back("ring: " + ring_path +
                                  ": its identity does not add up: the file is damaged");
   } else {
-    recover(opened.ring, ring_path, any_size, recovered);
+    recover(opened.ring, ring_path, any_size, index_queue, recovered);
   }
   ring::close_ring(opened);
   return recovered;

@@ -7,6 +7,8 @@
 
 namespace traceagent::drain {
 
+class IndexQueue;
+
 struct RecoveredFile {
   std::string path;
   std::uint64_t events = 0;
@@ -24,7 +26,9 @@ struct Recovered {
 
 // Writes rank files of all windows of the ring that have none yet. Refuses a ring whose owner
 // lives, and one of another layout version (both versions named). Bounded for any bytes, unless
-// `any_size`: what a damaged ring would be written as is bounded by nothing but the disk.
-Recovered recover_ring(const std::string& ring_path, bool any_size = false);
+// `any_size`: what a damaged ring would be written as is bounded by nothing but the disk. For
+// `index_queue` see RankFileOptions.
+Recovered recover_ring(const std::string& ring_path, bool any_size = false,
+                       IndexQueue* index_queue = nullptr);
 
 }  // namespace traceagent::drain

@@ -36,11 +36,13 @@ bool is_unwritten(const Window& window) noexcept {
 
 }  // namespace
 
-std::vector<RankFileReport> recover_windows(const ring::Ring& ring, std::uint64_t most_bytes) {
+std::vector<RankFileReport> recover_windows(const ring::Ring& ring, std::uint64_t most_bytes,
+                                            IndexQueue* index_queue) {
   std::vector<RankFileReport> reports;
   const std::uint64_t end = last_tick(ring) + 1;
   RankFileOptions options;
   options.recovered = true;
+  options.index_queue = index_queue;
   for (Window& window : ring.header().windows) {
     if (!is_unwritten(window)) continue;
     if (window.state.load(std::memory_order_relaxed) == WindowState::open &&

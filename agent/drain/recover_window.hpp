@@ -12,7 +12,8 @@ namespace traceagent::drain {
 // that has no file yet. The startup window counts only while no step has been found (it is open).
 // `ring` is a private copy: it is changed. All files together have at most `most_bytes`; one that
 // would exceed it is not written, and its report says so.
-std::vector<RankFileReport> recover_windows(const ring::Ring& ring, std::uint64_t most_bytes);
+std::vector<RankFileReport> recover_windows(const ring::Ring& ring, std::uint64_t most_bytes,
+                                            IndexQueue* index_queue = nullptr);
 
 // A record of 64 bytes is some 250 to 1,000 in a file, with a long kernel's name as many again. A
 // hostile ring could have each name 16 KiB long, and each window hold all of its records.

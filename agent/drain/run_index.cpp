@@ -62,14 +62,16 @@ std::string name_in_folder(const ring::Ring& ring, const std::string& path) {
 // Short enough to need no memory itself. The trace file is whole all the same.
 std::string out_of_memory() { return "index: ENOMEM"; }
 
-std::string add(const ring::Ring& ring, const trace::JsonObject& entry, bool recovered = false,
-                bool is_end = false) {
+std::string add(const ring::Ring& ring, const trace::JsonObject& entry, IndexQueue* queue,
+                bool recovered = false, bool is_end = false) {
   // What a dead run left never replaces the index of one that came after it.
   const bool may_replace = ring.header().identity.overwrite_files != 0 && !recovered;
   const std::string path = index_path(ring, may_replace);
   const std::string problem = make_parent_folders(path);
   if (!problem.empty()) return problem;
-  const std::string added = trace::add_to_index(path, head_of(ring), entry.text(), may_replace);
+  const std::string added =
+      queue != nullptr ? queue->add({path, head_of(ring), entry.text(), may_replace})
+                       : trace::add_to_index(path, head_of(ring), entry.text(), may_replace);
   const bool is_joining = ring.header().identity.local_rank == 0 || recovered || is_end;
   return !added.empty() || !is_joining ? added : join(ring, may_replace, is_end);
 }
@@ -79,7 +81,7 @@ std::uint64_t now_ns() { return event::clock_ns(CLOCK_REALTIME); }
 }  // namespace
 
 std::string index_saved(const ring::Ring& ring, const ring::Window& window,
-                        const RankFileReport& file, bool recovered) try {
+                        const RankFileReport& file, bool recovered, IndexQueue* queue) try {
   const config::NameVariables counts = window_variables(ring, window);
   const event::TickConverter clock = clock_of(ring);
   const auto time_of = [&](const std::atomic<std::uint64_t>& ticks) {
@@ -100,7 +102,7 @@ std::string index_saved(const ring::Ring& ring, const ring::Window& window,
   entry.add("begin_ns", time_of(window.begin_ticks)).add("end_ns", time_of(window.end_ticks));
   if (file.bytes != 0) entry.add("events", file.events).add("bytes", file.bytes);
   entry.add("recovered", recovered).add("time_ns", now_ns());
-  return add(ring, entry, recovered);
+  return add(ring, entry, queue, recovered);
 } catch (...) {
   return out_of_memory();
 }
@@ -109,14 +111,15 @@ std::string index_merged(const ring::Ring& ring, const std::string& node_file,
                          std::uint64_t events) try {
   trace::JsonObject entry;
   entry.add("merged", name_in_folder(ring, node_file)).add("events", events);
-  return add(ring, entry.add("time_ns", now_ns()), false, true);
+  return add(ring, entry.add("time_ns", now_ns()), nullptr, false, true);
 } catch (...) {
   return out_of_memory();
 }
 
-std::string index_removed(const ring::Ring& ring, const std::string& file) try {
+std::string index_removed(const ring::Ring& ring, const std::string& file, IndexQueue* queue) try {
   trace::JsonObject entry;
-  return add(ring, entry.add("removed", name_in_folder(ring, file)).add("time_ns", now_ns()));
+  return add(ring, entry.add("removed", name_in_folder(ring, file)).add("time_ns", now_ns()),
+             queue);
 } catch (...) {
   return out_of_memory();
 }

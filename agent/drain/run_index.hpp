@@ -7,18 +7,20 @@
 
 #include <string>
 
+#include "agent/drain/index_queue.hpp"
 #include "agent/drain/rank_file.hpp"
 #include "agent/ring/ring.hpp"
 
 namespace traceagent::drain {
 
 // One line of problem, or empty, each; they throw nothing. A file without bytes is one whose size
-// is not known.
+// is not known. Where others add to the index they wait, unless there is a `queue`.
 std::string index_saved(const ring::Ring& ring, const ring::Window& window,
-                        const RankFileReport& file, bool recovered);
+                        const RankFileReport& file, bool recovered, IndexQueue* queue = nullptr);
 std::string index_merged(const ring::Ring& ring, const std::string& node_file,
                          std::uint64_t events);
-std::string index_removed(const ring::Ring& ring, const std::string& file);
+std::string index_removed(const ring::Ring& ring, const std::string& file,
+                          IndexQueue* queue = nullptr);
 
 // For who recovers: what a process that was killed over it has left goes.
 void remove_half_made_index(const ring::Ring& ring);

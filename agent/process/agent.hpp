@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/drain/index_queue.hpp"
 #include "agent/process/counter_sampling.hpp"
 #include "agent/process/device_recording.hpp"
 #include "agent/process/drain_thread.hpp"
@@ -39,6 +40,7 @@ struct Agent {
   DeviceRecording device;
   CounterSampling counters;
   EventTimes event_times;
+  drain::IndexQueue index_queue;
   std::vector<std::string> written_files;  // by the drain thread
   std::deque<KeptFile> kept_files;         // where output.keep is set: oldest first
   std::uint64_t files_removed = 0;         // by output.keep

@@ -25,9 +25,9 @@ constexpr std::uint64_t pause_ns = 500'000'000;
 bool is_dead_worker(const Peer& peer) { return !peer.alive && peer.trace_pid != peer.rank; }
 
 // False where the ring has to stay.
-bool write_what_is_left(const Peer& peer) {
+bool write_what_is_left(Agent& agent, const Peer& peer) {
   if (peer.finished) return true;
-  const drain::Recovered recovered = drain::recover_ring(peer.ring_path);
+  const drain::Recovered recovered = drain::recover_ring(peer.ring_path, false, &agent.index_queue);
   say_detail("a worker of rank " + std::to_string(peer.rank) + " died: recovered " +
              std::to_string(recovered.events()) + " of its events from memory");
   return recovered.problems.empty();
@@ -61,7 +61,7 @@ bool DeadWorkers::tidy(Agent& agent, std::uint64_t until_ns) {
   if (!has_been(agent.run_folder, tidied_topic)) return false;
   for (const Peer& peer : peers) {
     if (event::clock_ns(CLOCK_MONOTONIC) > until_ns) return true;
-    if (write_what_is_left(peer)) {
+    if (write_what_is_left(agent, peer)) {
       take_over_list(agent, peer.ring_path);
       remove(peer.ring_path);
     } else {

@@ -39,6 +39,12 @@ void say_cycles_lost(const Agent& agent) {
       "schedule.wait or schedule.active");
 }
 
+// What others kept from the run's index until now.
+void finish_index(Agent& agent) {
+  const std::string problem = agent.index_queue.finish();
+  if (!problem.empty() && is_spokesman(agent, "index")) say_problem(problem);
+}
+
 std::uint64_t windows_left_out(const Agent& agent) noexcept {
   return agent.ring.ring.header().governor.windows_left_out.load(std::memory_order_relaxed);
 }
@@ -68,7 +74,9 @@ void do_last_work(Agent& agent, WindowWriter& writer) noexcept try {
   if (writer.files_written() != 0) say_no_step(agent);
   say_cycles_lost(agent);
   say_windows_left_out(agent);
+  finish_index(agent);
   finish_node(agent);
+  finish_index(agent);
   finish_uploads(agent);
 } catch (...) {
   say_problem("out of memory at the end: the ring stays in memory for `traceagent recover`");

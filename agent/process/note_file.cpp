@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "agent/event/high_descriptor.hpp"
 #include "agent/event/uninterrupted.hpp"
 
 namespace traceagent::process {
@@ -11,9 +12,7 @@ namespace {
 constexpr std::size_t longest_text = 1 << 20;
 
 int create_new(const std::string& path) {
-  return event::uninterrupted([&] {
-    return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  });
+  return event::open_high(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 }
 
 void write_text(int fd, const std::string& text) {
@@ -33,8 +32,7 @@ bool make_note(const std::string& path, const std::string& text) {
 
 std::string read_note(const std::string& path) {
   std::string text;
-  const int fd =
-      event::uninterrupted([&] { return open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC); });
+  const int fd = event::open_high(path.c_str(), O_RDONLY | O_NOFOLLOW);
   if (fd < 0) return text;
   char buffer[4096];
   ssize_t got = 1;

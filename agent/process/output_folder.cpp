@@ -11,7 +11,7 @@
 #include <cstring>
 #include <ctime>
 
-#include "agent/event/uninterrupted.hpp"
+#include "agent/event/high_descriptor.hpp"
 #include "agent/process/run_files.hpp"
 
 namespace traceagent::process {
@@ -35,7 +35,7 @@ bool is_included(const char* name, const std::vector<std::string>& patterns) {
 
 std::string foreign_file_in(const std::string& folder, const std::string& run_key,
                             const std::vector<std::string>& included) {
-  DIR* entries = opendir(folder.c_str());
+  DIR* entries = event::open_folder_high(folder.c_str());
   if (entries == nullptr) return {};
   std::string foreign;
   while (const dirent* entry = readdir(entries)) {
@@ -53,7 +53,7 @@ std::string foreign_file_in(const std::string& folder, const std::string& run_ke
 
 std::string read_verdict(const std::string& path) {
   char text[16] = {};
-  const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  const int fd = event::open_high(path.c_str(), O_RDONLY | O_NOFOLLOW);
   if (fd < 0) return {};
   const ssize_t got = read(fd, text, sizeof text - 1);
   close(fd);
@@ -78,9 +78,8 @@ FolderVerdict check_output_folder(const RunFolder& run, const std::string& folde
                                   const std::string& run_key,
                                   const std::vector<std::string>& included) {
   const std::string path = run.path + "/output";
-  const int fd = run.path.empty() ? -1 : event::uninterrupted([&] {
-    return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  });
+  constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
+  const int fd = run.path.empty() ? -1 : event::open_high(path.c_str(), flags, 0600);
   const bool is_second = fd < 0 && !run.path.empty() && errno == EEXIST;
   if (is_second) return {wait_for_verdict(path) == usable, {}};
   const std::string foreign = foreign_file_in(folder, run_key, included);

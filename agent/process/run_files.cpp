@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
+#include "agent/event/high_descriptor.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/trace_reader.hpp"
 
@@ -33,7 +34,7 @@ NodeRankFiles::NodeRankFiles(std::string folder, std::string run_key, std::int64
       since_ns_(since_ns) {}
 
 const std::vector<RunFile>& NodeRankFiles::look() {
-  DIR* entries = opendir(folder_.c_str());
+  DIR* entries = event::open_folder_high(folder_.c_str());
   if (entries == nullptr) return files_;
   while (const dirent* entry = readdir(entries)) {
     // Files that are being written are hidden; under its final name each is whole.

@@ -17,6 +17,7 @@
 #include <memory>
 #include <string_view>
 
+#include "agent/event/high_descriptor.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/event/uninterrupted.hpp"
 
@@ -209,6 +210,7 @@ ToolEnd run_tool(std::vector<std::string> words, std::uint64_t timeout_ns) {
     end.problem = std::strerror(errno);
     return end;
   }
+  for (int& each : ends) each = event::off_low_numbers(each);
   const pid_t pid = start_with(words, ends[1], end.problem);
   close(ends[1]);
   if (pid > 0) end.ended = listen(ends[0], until_ns, end.said);

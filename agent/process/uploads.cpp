@@ -56,7 +56,7 @@ void start_uploader(const Agent& agent) {
 void note_removed(Agent& agent, const std::string& path, std::uint64_t bytes) {
   ++agent.files_removed;
   agent.ring.ring.header().governor.disk_bytes.fetch_sub(bytes, std::memory_order_relaxed);
-  const std::string problem = drain::index_removed(agent.ring.ring, path);
+  const std::string problem = drain::index_removed(agent.ring.ring, path, &agent.index_queue);
   if (!problem.empty() && is_spokesman(agent, "index")) say_problem(problem);
 }
 

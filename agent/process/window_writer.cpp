@@ -200,6 +200,7 @@ void WindowWriter::write_file(ring::Window& window, std::uint64_t refused_before
   drain::RankFileOptions options;
   options.coverage = coverage();
   options.most_bytes = disk_room(agent_);
+  options.index_queue = &agent_.index_queue;
   const drain::RankFileReport report = write_bounded(agent_.ring.ring, window, options);
   if (report.is_too_large) {
     give_up_files(report.path);

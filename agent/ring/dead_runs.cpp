@@ -12,6 +12,7 @@
 #include <ctime>
 #include <optional>
 
+#include "agent/event/high_descriptor.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/event/uninterrupted.hpp"
 #include "agent/ring/movers_note.hpp"
@@ -38,7 +39,7 @@ bool is_ring_name(std::string_view name) noexcept { return name.ends_with(".ring
 
 // Sorted. False where the folder cannot be read, with errno.
 bool names_in(const std::string& folder, std::vector<std::string>& names) {
-  DIR* entries = opendir(folder.c_str());
+  DIR* entries = event::open_folder_high(folder.c_str());
   if (entries == nullptr) return false;
   int error = 0;
   for (errno = 0; const dirent* entry = readdir(entries); errno = 0) {

@@ -4,14 +4,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/event/high_descriptor.hpp"
 #include "agent/event/uninterrupted.hpp"
 
 namespace traceagent::ring {
 
 MoversNote::MoversNote(const std::string& folder)
-    : path_(folder + "/" + name), fd_(event::uninterrupted([&] {
-        return open(path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-      })) {
+    : path_(folder + "/" + name),
+      fd_(event::open_high(path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW, 0600)) {
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;

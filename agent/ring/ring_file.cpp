@@ -13,6 +13,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "agent/event/high_descriptor.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/event/uninterrupted.hpp"
 #include "agent/ring/owner.hpp"
@@ -120,15 +121,6 @@ bool map_what_is_granted(CreatedRing& created, std::uint64_t wanted_bytes) {
   return false;
 }
 
-// As a descriptor the job never guesses: low numbers are what programs close blindly.
-constexpr int lowest_descriptor = 500;
-int move_high(int fd) noexcept {
-  const int high = fcntl(fd, F_DUPFD_CLOEXEC, lowest_descriptor);
-  if (high < 0) return fd;
-  close(fd);
-  return high;
-}
-
 void note_lockless(const Ring& ring) noexcept {
   ring.header().lockless_in = std::max<std::uint64_t>(pid_namespace(), 1);
 }
@@ -136,7 +128,7 @@ void note_lockless(const Ring& ring) noexcept {
 // Where the job may not have numbers that high (ulimit -n), it keeps them all: the mapping shows
 // too that the ring's owner lives.
 void give_back_low(CreatedRing& created) noexcept {
-  if (created.fd < 0 || created.fd >= lowest_descriptor) return;
+  if (created.fd < 0 || created.fd >= event::lowest_high_descriptor) return;
   close(created.fd);
   created.fd = -1;
   note_lockless(created.ring);
@@ -166,7 +158,7 @@ std::string check_header(const Header& header, std::uint64_t file_bytes) {
 bool map_private(CreatedRing& created, std::uint64_t wanted_bytes) {
   created.fd = memfd_create("traceagent-ring", MFD_CLOEXEC);
   if (created.fd >= 0) {
-    created.fd = move_high(created.fd);
+    created.fd = event::off_low_numbers(created.fd);
     if (map_what_is_granted(created, wanted_bytes)) {
       give_back_low(created);
       return true;
@@ -188,12 +180,10 @@ namespace {
 
 void make_ring(CreatedRing& created, const std::string& path, std::uint64_t wanted_bytes) {
   created.path = path;
-  created.fd = path.empty() ? -1 : event::uninterrupted([&] {
-    return open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  });
+  constexpr int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW;
+  created.fd = path.empty() ? -1 : event::open_high(path.c_str(), flags, 0600);
   int file_errno = errno;
   if (created.fd >= 0) {
-    created.fd = move_high(created.fd);
     // Before it has any size: who finds it half made sees whether its maker lives.
     const bool is_locked = lock_whole_file(created.fd);
     if (map_what_is_granted(created, wanted_bytes)) {

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <string_view>
 
+#include "agent/event/high_descriptor.hpp"
 #include "agent/event/uninterrupted.hpp"
 
 namespace traceagent::ring {
@@ -21,8 +22,7 @@ struct List {
 
 List read_list(const std::string& path) {
   List list;
-  const int fd = event::uninterrupted(
-      [&] { return open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK); });
+  const int fd = event::open_high(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) {
     list.is_whole = errno == ENOENT;
     return list;
@@ -70,9 +70,7 @@ bool note_written_file(const std::string& ring_path, const std::string& trace_fi
   if (ring_path.empty()) return true;
   const std::string path = written_files_path(ring_path);
   std::string line = trace_file + "\n";
-  const int fd = event::uninterrupted([&] {
-    return open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-  });
+  const int fd = event::open_high(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
   if (fd < 0) return false;
   if (cut_half_line(fd, path)) line.insert(0, 1, '\n');
   const bool is_written = write_whole(fd, line);

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "agent/event/high_descriptor.hpp"
 #include "agent/event/uninterrupted.hpp"
 #include "agent/trace/file_problem.hpp"
 #include "agent/trace/json_syntax.hpp"
@@ -22,9 +23,13 @@ constexpr std::string_view document_end = "\n]}\n";
 constexpr std::size_t longest_tail_bytes = 64 << 10;  // more than any line that is added
 
 // A record lock, as the rings have: a forked child of the job does not hold it.
-bool lock(int fd) {
+bool lock(int fd, bool may_wait) {
   const timespec pause{0, 5'000'000};
-  for (int i = 0; i < 100; ++i) {
+  const int most_looks = may_wait ? 100 : 1;
+  for (int look = 0; look < most_looks; ++look) {
+    if (look > 0) {
+      nanosleep(&pause, nullptr);
+    }
     struct flock whole {};
     whole.l_type = F_WRLCK;
     whole.l_whence = SEEK_SET;
@@ -34,7 +39,6 @@ bool lock(int fd) {
     if (errno != EAGAIN && errno != EACCES) {
       return false;
     }
-    nanosleep(&pause, nullptr);
   }
   errno = EAGAIN;
   return false;
@@ -100,11 +104,10 @@ class Index {
       close(fd_);  // which unlocks
     }
   }
-  bool open_locked(const std::string& path) {
-    fd_ = event::uninterrupted(
-        [&] { return open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK); });
+  bool open_locked(const std::string& path, bool may_wait) {
+    fd_ = event::open_high(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK);
     struct stat facts {};
-    if (fd_ < 0 || fstat(fd_, &facts) != 0 || !lock(fd_) || fstat(fd_, &facts) != 0) {
+    if (fd_ < 0 || fstat(fd_, &facts) != 0 || !lock(fd_, may_wait) || fstat(fd_, &facts) != 0) {
       return false;
     }
     size_ = facts.st_size;
@@ -167,12 +170,17 @@ void create(const std::string& path, const std::string& head) {
 }  // namespace
 
 std::string add_to_index(const std::string& path, const std::string& head, const std::string& entry,
-                         bool overwrite) {
+                         bool overwrite, bool* is_busy) {
   Index index;
-  bool is_open = index.open_locked(path);
+  const bool may_wait = is_busy == nullptr;
+  bool is_open = index.open_locked(path, may_wait);
   if (!is_open && errno == ENOENT) {
     create(path, head);
-    is_open = index.open_locked(path);
+    is_open = index.open_locked(path, may_wait);
+  }
+  if (!is_open && !may_wait && errno == EAGAIN) {
+    *is_busy = true;
+    return {};
   }
   if (!is_open) {
     return file_problem("run index", path, errno);

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <new>
 
+#include "agent/event/high_descriptor.hpp"
+
 namespace traceagent::trace {
 
 namespace {
@@ -43,9 +45,7 @@ void InputFile::close() {
 bool InputFile::open(const std::string& path) {
   close();
   file_bytes_read_ = 0;
-  do {
-    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
-  } while (descriptor_ < 0 && errno == EINTR);
+  descriptor_ = event::open_high(path.c_str(), O_RDONLY | O_NOCTTY);
   struct stat status {};
   if (descriptor_ < 0 || fstat(descriptor_, &status) != 0) {
     error_number_ = errno;

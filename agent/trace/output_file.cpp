@@ -10,6 +10,7 @@
 #include <new>
 #include <utility>
 
+#include "agent/event/high_descriptor.hpp"
 #include "agent/trace/file_problem.hpp"
 #include "agent/trace/file_size_limit.hpp"
 #include "agent/trace/gzip_members.hpp"
@@ -35,25 +36,6 @@ std::string temporary_name(const std::string& path, pid_t writer, int attempt) {
 
 bool exists(const std::string& path) {
   return faccessat(AT_FDCWD, path.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-// A job closes low numbers blindly, takes them with dup2, and prints to a standard output that it
-// has closed: the file would hold what is meant for another, or lose its own. Where numbers that
-// high may not be had (ulimit -n), any but the standard ones. Until here it has the lowest, for
-// microseconds: no call opens a file under a number of one's choice.
-int off_low_numbers(int descriptor) {
-  constexpr int lowest_descriptor = 500;
-  for (const int lowest : {lowest_descriptor, STDERR_FILENO + 1}) {
-    if (descriptor >= lowest) {
-      return descriptor;
-    }
-    const int higher = fcntl(descriptor, F_DUPFD_CLOEXEC, lowest);
-    if (higher >= 0) {
-      close(descriptor);
-      return higher;
-    }
-  }
-  return descriptor;
 }
 
 }  // namespace
@@ -93,12 +75,9 @@ bool OutputFile::open_temporary() {
   // the folder: never removed, another name is taken.
   for (int attempt = 0; attempt < max_temporary_names; ++attempt) {
     temporary_ = temporary_name(path_, owner_, attempt);
-    do {
-      descriptor_ =
-          ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    } while (descriptor_ < 0 && errno == EINTR);
+    descriptor_ =
+        event::open_high(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
     if (descriptor_ >= 0) {
-      descriptor_ = off_low_numbers(descriptor_);
       return true;
     }
     if (errno != EEXIST) {

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "agent/event/high_descriptor.hpp"
 #include "agent/event/uninterrupted.hpp"
 #include "agent/trace/file_size_limit.hpp"
 #include "agent/trace/line_reader.hpp"
@@ -34,9 +35,7 @@ std::string path_in(const std::string& output_folder, const std::string& host,
 }
 
 int open_to_write(const std::string& path, int flags) noexcept {
-  return event::uninterrupted([&] {
-    return open(path.c_str(), flags | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
-  });
+  return event::open_high(path.c_str(), flags | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
 }
 
 int open_in_folder(const std::string& path, int flags) {
@@ -200,8 +199,7 @@ void FileLock::unlock() noexcept {
 }
 
 bool is_locked(const std::string& path) noexcept {
-  const int fd =
-      event::uninterrupted([&] { return open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC); });
+  const int fd = event::open_high(path.c_str(), O_RDWR | O_NOFOLLOW);
   if (fd < 0) return false;
   struct flock lock {};
   lock.l_type = F_WRLCK;

@@ -1,0 +1,30 @@
+#pragma once
+// Numbers of our descriptors, where the job does not look.
+
+#include <dirent.h>
+#include <sys/types.h>
+
+namespace traceagent::event {
+
+inline constexpr int lowest_high_descriptor = 500;
+
+// A job closes low numbers blindly, takes them with dup2, expects the one that it has just closed
+// of its next open() (daemons), and prints to a standard output that it has closed: a file of ours
+// would hold what is meant for another, or lose its own. Where numbers that high may not be had
+// (ulimit -n), any but the standard ones. It is the same file; a lock of the process's on it is
+// gone.
+int off_low_numbers(int descriptor) noexcept;
+
+// open(2), close-on-exec and again where a signal of the job cuts it short, then off_low_numbers().
+//
+// Until there the file has the lowest free number, for a microsecond: no call opens a file under a
+// number of one's choice. A table of our threads' own (close_range with CLOSE_RANGE_UNSHARE copies
+// none of the job's descriptors) would be without that moment, and is worse: CUDA is called in
+// those threads and would find none of its descriptors or another's, there would be no standard
+// error unless a copy kept the job's pipes open, record locks would be another owner's, and who
+// checkpoints processes refuses one whose threads have tables of their own.
+int open_high(const char* path, int flags, mode_t mode = 0) noexcept;
+// As opendir(3).
+DIR* open_folder_high(const char* path) noexcept;
+
+}  // namespace traceagent::event
