@@ -312,6 +312,18 @@ def test_command_that_hangs():
         check(wait_until(lambda: not child.exists() or b"1000" not in child.read_bytes()), "hangs: its child ended")
 
 
+def test_command_while_ends_of_children_are_ignored():
+    """As a job may have it: what it starts has it too."""
+    with Here() as here:
+        data = here.make("a.json")
+        words = here.command(here.files / "a.json", "--to", f"exec:cp {{}} '{here.path}/there'", "--command-time", "30s")
+        code, out = ended(subprocess.Popen(["sh", "-c", "trap '' CHLD; exec \"$@\"", "sh", *words],
+                                           env=here.variables(), text=True, stdin=subprocess.DEVNULL,
+                                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+        check(code == 0 and "tried again" not in out, f"SIGCHLD ignored: {code} {out}")
+        check((here.path / "there").read_bytes() == data, "SIGCHLD ignored: it is there")
+
+
 def records(journal):
     return [json.loads(line) for line in journal.read_text().splitlines() if line.endswith("}")]
 

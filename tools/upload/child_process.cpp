@@ -21,6 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr int longest_pause_ms = 50;
 constexpr std::size_t most_said = 64 * 1024;
+constexpr std::size_t read_bytes = 4096;
 
 // The agent takes the job's folders of libraries from its tools: the user's command gets them back.
 std::vector<std::string> users_environment() {
@@ -50,13 +51,15 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   int start(std::vector<std::string> words, bool wants_output);
-  // Until it has ended, and reads what it says meanwhile.
+  // Reads what it says meanwhile. True too where somebody else has taken its end, which is told as
+  // an error: nobody knows how it ended, and its number may be another's.
   bool ends_within(std::chrono::nanoseconds limit, ChildEnd& end);
   // It may tidy up what it has done by halves; then it has no choice.
   void kill_it(ChildEnd& end);
 
  private:
   void listen(int pause_ms, std::string& said);
+  void hear_the_rest(std::string& said);
   void close_output() {
     if (output_ >= 0) close(output_);
     output_ = -1;
@@ -96,19 +99,28 @@ int Child::start(std::vector<std::string> words, bool wants_output) {
 void Child::listen(int pause_ms, std::string& said) {
   pollfd waited{output_, POLLIN, 0};
   if (poll(&waited, 1, pause_ms) <= 0 || waited.fd < 0) return;
-  char buffer[4096];
+  char buffer[read_bytes];
   const ssize_t got = read(output_, buffer, sizeof buffer);
   if (got <= 0) return close_output();
   const std::size_t room = most_said - std::min(most_said, said.size());
   said.append(buffer, std::min(room, static_cast<std::size_t>(got)));
 }
 
+// What it has said is in the pipe. Nobody waits for the pipe's end: a process that it has started
+// and left behind may hold that for ever.
+void Child::hear_the_rest(std::string& said) {
+  for (std::size_t i = 0; i < most_said / read_bytes && output_ >= 0; ++i) listen(0, said);
+}
+
 bool Child::ends_within(std::chrono::nanoseconds limit, ChildEnd& end) {
   const auto until = Clock::now() + limit;
   for (int pause_ms = 1;; pause_ms = std::min(2 * pause_ms, longest_pause_ms)) {
-    // What it said is read to its end first, as far as that is in time.
-    const pid_t ended = output_ >= 0 ? 0 : waitpid(pid_, &end.status, WNOHANG);
-    if (ended == pid_) return true;
+    const pid_t ended = waitpid(pid_, &end.status, WNOHANG);
+    if (ended < 0 && errno != EINTR) end.error_number = errno;
+    if (ended == pid_ || end.error_number != 0) {
+      hear_the_rest(end.said);
+      return true;
+    }
     if (Clock::now() >= until) return false;
     listen(pause_ms, end.said);
   }
@@ -119,6 +131,7 @@ void Child::kill_it(ChildEnd& end) {
   close_output();
   kill(whom, SIGTERM);
   const bool has_ended = ends_within(std::chrono::seconds(2), end);
+  if (end.error_number != 0) return;
   if (has_own_group_ || !has_ended) kill(whom, SIGKILL);  // of its group some may be left
   if (!has_ended) ends_within(std::chrono::hours(1), end);
 }

@@ -7,7 +7,7 @@
 namespace traceagent::tools {
 
 struct ChildEnd {
-  int error_number = 0;  // why it could not be started
+  int error_number = 0;  // why it could not be started, or its end is not known
   bool in_time = true;   // false: it was ended, with its process group
   int status = 0;        // as wait tells it
   std::string said;      // on its standard output where that is wanted: the first 64 KiB

@@ -303,6 +303,8 @@ int main(int argc, char** argv) {
   const PlainOutput output(std::cout);
   const PlainOutput errors(std::cerr);
   std::signal(SIGPIPE, SIG_IGN);
+  // A job may ignore it, and so would we: then nobody is told how a command ended.
+  std::signal(SIGCHLD, SIG_DFL);
   CLI::App app("Upload trace files, and go on with what was interrupted", "traceagent upload");
   Arguments arguments;
   int exit_code = exit_ok;
