@@ -141,7 +141,9 @@ std::string append_record(const std::string& journal, const JsonObject& record) 
   return journal + ": " + std::strerror(error_number);
 }
 
-bool lock_journal_alone(int fd) noexcept { return lock_open_file(fd, F_WRLCK); }
+bool lock_journal_alone(int fd, const std::string& journal) noexcept {
+  return lock_open_file(fd, F_WRLCK) && !is_replaced(fd, journal);
+}
 
 std::size_t pending_uploads(const std::string& journal) {
   std::size_t queued = 0;

@@ -9,8 +9,8 @@
 //
 // Records (JSON objects): {"queue": id, "file": its name in the folder, "target": place or "words":
 // [command], "kind": "rank" or "node", "run": key, "process": number, "keep": n, "merge": true: the
-// newest file stays until the run has ended} by ranks; {"ended": run key}, of what was queued
-// before it, by who has merged;
+// newest file stays until the run has ended, "ended": true: it has} by ranks; {"ended": run key},
+// of what was queued before it, by who has merged;
 // {"begin": id, …}, {"multipart": …}, {"part": …}, {"done": id, …}, {"gone": id, "why": …},
 // {"removed": id} by the uploader; {"compacted": id, "done": n, "removed": n} where a shorter
 // journal begins: of so many files that are not in it any more. A record that was cut has a line of
@@ -35,7 +35,8 @@ std::string append_record(const std::string& journal, const JsonObject& record);
 
 // Who appends has the open journal locked, shared. The uploader puts a shorter one in its place,
 // and locks the old one alone for that: at once, or not at all. The lock goes when `fd` is closed.
-bool lock_journal_alone(int fd) noexcept;
+// False too where the file has lost the journal's name.
+bool lock_journal_alone(int fd, const std::string& journal) noexcept;
 
 // Files of the queue that are neither uploaded nor gone.
 std::size_t pending_uploads(const std::string& journal);

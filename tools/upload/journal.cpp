@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "agent/event/uninterrupted.hpp"
 #include "agent/trace/upload_journal.hpp"
 #include "tools/upload/open_file.hpp"
 
@@ -111,14 +112,16 @@ Journal::Journal(std::string folder, std::string path)
   read();
 }
 
-void Journal::read() {
+bool Journal::read() {
   const OpenFile file(path_, O_RDONLY);
-  if (file.fd() < 0) return;
+  if (file.fd() < 0) return errno == ENOENT;
   // A shorter one in its place: what it lacks is known from before. Told by its first bytes, which
   // have an id: an inode's number is soon another file's.
   std::string head(most_head_bytes, '\0');
-  const ssize_t head_bytes = pread(file.fd(), head.data(), head.size(), 0);
-  head.resize(static_cast<std::size_t>(std::max<ssize_t>(head_bytes, 0)));
+  const ssize_t head_bytes =
+      event::uninterrupted([&] { return pread(file.fd(), head.data(), head.size(), 0); });
+  if (head_bytes < 0) return false;
+  head.resize(static_cast<std::size_t>(head_bytes));
   if (!head.starts_with(head_)) offset_ = 0;
   head_ = std::move(head);
   std::string text;
@@ -126,7 +129,7 @@ void Journal::read() {
   for (std::uint64_t at = offset_;;) {
     const ssize_t got = pread(file.fd(), buffer.data(), buffer.size(), static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
+    if (got <= 0) return got == 0;
     at += static_cast<std::uint64_t>(got);
     text.append(buffer.data(), static_cast<std::size_t>(got));
     const std::size_t end = text.rfind('\n');

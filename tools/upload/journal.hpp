@@ -17,8 +17,9 @@ class Journal {
   // would be uploaded, and run.
   Journal(std::string folder, std::string path);
 
-  // What has been appended since.
-  void read();
+  // What has been appended since. False: it cannot be read; there may be more. That there is no
+  // such file is none.
+  bool read();
   // `must_last`: on the disk before it returns. Throws std::runtime_error where it cannot be
   // written.
   void append(const trace::JsonObject& record, bool must_last);
@@ -43,7 +44,9 @@ class Journal {
   void replace_older(const Upload& upload);
   std::vector<bool> which_are_over() const;
   void forget(const std::vector<bool>& over);
-  bool write_shorter(const std::vector<bool>& over);
+  std::string shorter_text(const std::vector<bool>& over) const;
+  bool is_worth_compacting(const std::vector<bool>& over) const;
+  bool try_to_compact();
 
   const std::string folder_, path_;
   std::string head_;

@@ -1,7 +1,8 @@
 // A journal without what is over, under a temporary name, on the disk before it gets the journal's:
 // whoever is killed at whatever point, one of the two is there whole. Nobody appends to the old one
 // from the time that it is read for the last time until it has lost its name: appenders hold a lock
-// of theirs on it, and look whether it still has the name (agent/trace/upload_journal.cpp).
+// of theirs on it, and look whether it still has the name (agent/trace/upload_journal.cpp). Ranks
+// of a job that began with a library older than that lock do not: see README.md.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -60,6 +61,26 @@ bool write_all(int fd, const std::string& text) {
   return true;
 }
 
+// Gone with its object, unless it has another name by then.
+class TemporaryFile {
+ public:
+  TemporaryFile(std::string path, const std::string& text) : path_(std::move(path)) {
+    unlink(path_.c_str());  // of an uploader that was killed
+    const OpenFile file(path_, O_WRONLY | O_CREAT | O_EXCL);
+    is_on_disk_ = file.fd() >= 0 && write_all(file.fd(), text) && fsync(file.fd()) == 0;
+  }
+  ~TemporaryFile() { unlink(path_.c_str()); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  bool is_on_disk() const noexcept { return is_on_disk_; }
+  const std::string& path() const noexcept { return path_; }
+
+ private:
+  const std::string path_;
+  bool is_on_disk_ = false;
+};
+
 }  // namespace
 
 // No record of it will be asked for again. Not those that output.keep may remove: they are counted.
@@ -95,55 +116,63 @@ void Journal::forget(const std::vector<bool>& over) {
   uploads_ = std::move(left);
 }
 
-bool Journal::write_shorter(const std::vector<bool>& over) {
+std::string Journal::shorter_text(const std::vector<bool>& over) const {
   std::uint64_t done = earlier_done_, removed = earlier_removed_;
-  std::string text;
+  std::string records;
   for (std::size_t i = 0; i < over.size(); ++i) {
-    if (!over[i]) add_records(text, uploads_[i]);
+    if (!over[i]) add_records(records, uploads_[i]);
     done += over[i] && uploads_[i].is_done ? 1 : 0;
     removed += over[i] && uploads_[i].is_removed ? 1 : 0;
   }
+  std::string text;
   trace::JsonObject first;
-  std::string head;
-  add_line(
-      head,
-      first.add("compacted", trace::new_upload_id()).add("done", done).add("removed", removed));
-  text.insert(0, head);
-  const std::string temporary = path_ + ".new";
-  unlink(temporary.c_str());  // of an uploader that was killed
-  const OpenFile file(temporary, O_WRONLY | O_CREAT | O_EXCL);
-  const bool ok = file.fd() >= 0 && write_all(file.fd(), text) && fsync(file.fd()) == 0 &&
-                  rename(temporary.c_str(), path_.c_str()) == 0;
-  if (!ok) {
-    unlink(temporary.c_str());
-    return false;
-  }
-  const OpenFile folder(trace::upload_folder(folder_), O_RDONLY | O_DIRECTORY);
-  if (folder.fd() >= 0) fsync(folder.fd());
+  first.add("compacted", trace::new_upload_id()).add("done", done).add("removed", removed);
+  add_line(text, first);
+  return text + records;
+}
+
+// Half of it is over. Not while something waits that was queued again: by what replaced it, which
+// may be over, it is known not to be uploaded: soon it is given up.
+bool Journal::is_worth_compacting(const std::vector<bool>& over) const {
+  const bool is_any_replaced =
+      std::any_of(uploads_.begin(), uploads_.end(),
+                  [](const Upload& each) { return each.is_replaced && each.is_pending(); });
+  const auto count = std::count(over.begin(), over.end(), true);
+  return !is_any_replaced && 2 * count >= static_cast<std::ptrdiff_t>(over.size());
+}
+
+// False: something was appended while the shorter one was written. That takes as long as the disk
+// does, so it is done before appenders, which wait for two seconds at most, are kept out.
+bool Journal::try_to_compact() {
+  if (!read()) return true;
+  const std::vector<bool> over = which_are_over();
+  if (!is_worth_compacting(over)) return true;
+  const std::string text = shorter_text(over);
+  const TemporaryFile shorter(path_ + ".new", text);
+  if (!shorter.is_on_disk()) return true;
+  const OpenFile journal(path_, O_RDWR);
+  if (journal.fd() < 0 || !trace::lock_journal_alone(journal.fd(), path_)) return false;
+  const std::uint64_t known = offset_;
+  if (!read()) return true;
+  if (offset_ != known) return false;
+  if (rename(shorter.path().c_str(), path_.c_str()) != 0) return true;
   offset_ = text.size();
   head_ = text.substr(0, head_.size());
+  forget(over);
+  compact_at_ = 2 * offset_;
   return true;
 }
 
 void Journal::compact(std::uint64_t from_bytes) {
   if (offset_ < std::max(from_bytes, compact_at_)) return;
   compact_at_ = offset_ + offset_ / 8;  // where there is nothing to gain it is not tried each time
-  const auto is_half = [](const std::vector<bool>& over) {
-    return 2 * std::count(over.begin(), over.end(), true) >=
-           static_cast<std::ptrdiff_t>(over.size());
-  };
-  const bool is_any_replaced =
-      std::any_of(uploads_.begin(), uploads_.end(),
-                  [](const Upload& each) { return each.is_replaced && each.is_pending(); });
-  // By what replaced it, which may be over, it is known not to be uploaded: soon it is given up.
-  if (is_any_replaced || !is_half(which_are_over())) return;
-  const OpenFile journal(path_, O_RDWR);
-  if (journal.fd() < 0 || !trace::lock_journal_alone(journal.fd())) return;
-  read();  // what was appended until then
-  const std::vector<bool> over = which_are_over();
-  if (!write_shorter(over)) return;
-  forget(over);
-  compact_at_ = 2 * offset_;
+  if (!is_worth_compacting(which_are_over())) return;
+  constexpr int most_attempts = 3;
+  int attempts = 0;
+  while (++attempts <= most_attempts && !try_to_compact()) {
+  }
+  const OpenFile folder(trace::upload_folder(folder_), O_RDONLY | O_DIRECTORY);
+  if (folder.fd() >= 0) fsync(folder.fd());
 }
 
 }  // namespace traceagent::tools

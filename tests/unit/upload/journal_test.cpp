@@ -2,14 +2,27 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <thread>
 
 #include "agent/trace/upload_journal.hpp"
 #include "tools/upload/kept_files.hpp"
+#include "tools/upload/open_file.hpp"
 #include "tools/upload/uploader.hpp"
+
+namespace {
+std::function<void()> while_syncing;
+}
+
+// In the place of the C library's.
+extern "C" int fsync(int) {
+  if (while_syncing) while_syncing();
+  return 0;
+}
 
 namespace traceagent::tools {
 namespace {
@@ -198,6 +211,53 @@ TEST_F(JournalTest, NothingIsAppendedToAJournalThatIsGone) {
   EXPECT_EQ(all.uploads().size() + all.earlier_done(), static_cast<std::size_t>(count));
   EXPECT_EQ(pending_in(all), static_cast<std::size_t>(count / 8));
   EXPECT_GE(shorter, 2u);
+}
+
+TEST_F(JournalTest, WhoAppendsNeedNotWaitForTheDisk) {
+  for (const char* id : {"1", "2", "3"}) queue(id, id);
+  for (const char* id : {"1", "2", "3"}) done(id);
+  Journal journal(folder_, path_);
+  int syncs = 0;
+  while_syncing = [&] {
+    if (++syncs == 1) queue("4", "4");
+  };
+  journal.compact(1);
+  while_syncing = nullptr;
+  EXPECT_GE(syncs, 2) << "written again with what was appended meanwhile";
+  EXPECT_EQ(journal.earlier_done(), 3u);
+  const Journal after(folder_, path_);
+  ASSERT_EQ(after.uploads().size(), 1u);
+  EXPECT_EQ(after.uploads()[0].id, "4");
+  EXPECT_EQ(state_of(after), state_of(journal));
+  EXPECT_FALSE(fs::exists(path_ + ".new"));
+}
+
+TEST_F(JournalTest, IsLockedAloneOnlyWhileItHasItsName) {
+  queue("1", "1");
+  const OpenFile old(path_, O_RDWR);
+  EXPECT_TRUE(trace::lock_journal_alone(old.fd(), path_));
+  fs::copy_file(path_, path_ + ".new");
+  fs::rename(path_ + ".new", path_);
+  EXPECT_FALSE(trace::lock_journal_alone(old.fd(), path_));
+}
+
+TEST_F(JournalTest, WhatCannotBeAppendedIsTold) {
+  queue("1", "1");
+  const OpenFile held(path_, O_RDWR);
+  ASSERT_TRUE(trace::lock_journal_alone(held.fd(), path_));
+  const std::string problem = trace::append_record(path_, trace::JsonObject().add("done", "1"));
+  EXPECT_NE(problem.find(path_), problem.npos);
+  EXPECT_EQ(trace::pending_uploads(path_), 1u);
+}
+
+TEST_F(JournalTest, TellsWhetherItCouldBeRead) {
+  queue("1", "1");
+  Journal journal(folder_, path_);
+  EXPECT_TRUE(journal.read());
+  fs::remove(path_);
+  EXPECT_TRUE(journal.read());
+  fs::create_directory(path_);
+  EXPECT_FALSE(journal.read());
 }
 
 TEST_F(JournalTest, OthersMayNotHaveWrittenIt) {
