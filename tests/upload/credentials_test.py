@@ -42,6 +42,9 @@ class Services(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.server.asked.append((self.path, dict(self.headers)))
+        if self.server.failures > 0:
+            self.server.failures -= 1
+            return self.answer(503, "")
         expires = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + self.server.lives_s))
         keys = json.dumps(KEYS | {"Expiration": expires})
         if self.path == "/container" and self.headers.get("Authorization") == "containers-token":
@@ -70,7 +73,7 @@ class Here:
         self.s3 = S3Server(self.path / "s3").start()
         self.services = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Services)
         self.services.daemon_threads = True
-        self.services.asked, self.services.lives_s = [], 3600
+        self.services.asked, self.services.lives_s, self.services.failures = [], 3600, 0
         self.url = f"http://127.0.0.1:{self.services.server_address[1]}"
         threading.Thread(target=self.services.serve_forever, daemon=True).start()
         return self
@@ -156,6 +159,20 @@ def test_places():
         here.arrives("container", AWS_CONTAINER_CREDENTIALS_FULL_URI=here.url + "/container",
                      AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=str(here.path / "token"))
         here.arrives("machine", AWS_EC2_METADATA_DISABLED="false", AWS_EC2_METADATA_SERVICE_ENDPOINT=here.url)
+
+
+def test_busy_places():
+    """One answer that is none is no reason to give files up."""
+    with Here() as here:
+        places = {"container": {"AWS_CONTAINER_CREDENTIALS_FULL_URI": here.url + "/container",
+                                "AWS_CONTAINER_AUTHORIZATION_TOKEN": "containers-token"},
+                  "machine": {"AWS_EC2_METADATA_DISABLED": "false", "AWS_EC2_METADATA_SERVICE_ENDPOINT": here.url}}
+        for what, variables in places.items():
+            here.services.failures = 1000
+            here.is_refused(f"busy {what}", "gives no keys: HTTP 503", **variables)
+            here.services.failures = 1
+            here.arrives(f"busy {what}", **variables)
+            (here.path / "s3/objects").joinpath("traces%2Fa.json").unlink(missing_ok=True)
 
 
 def test_refusals():

@@ -1,5 +1,6 @@
 #include "tools/upload/aws_credentials.hpp"
 
+#include <algorithm>
 #include <ctime>
 
 namespace traceagent::tools {
@@ -103,7 +104,9 @@ AwsCredentials of_web_identity(const std::string& region, Http& http, const AwsP
 std::optional<std::chrono::system_clock::time_point> aws_time(const std::string& text) {
   std::tm parts{};
   if (strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &parts) == nullptr) return std::nullopt;
-  return std::chrono::system_clock::from_time_t(timegm(&parts));
+  // Times of year 9999 do exist, and do not fit into nanoseconds. Nobody waits for that long.
+  const std::time_t latest = std::time(nullptr) + 24 * 3600;
+  return std::chrono::system_clock::from_time_t(std::clamp<std::time_t>(timegm(&parts), 0, latest));
 }
 
 AwsCredentials environment_credentials() {

@@ -48,7 +48,7 @@ AwsCredentials role_credentials(const AwsRole& role, Http& http);
 
 // {"AccessKeyId": …}, as containers, machines and credential processes answer.
 AwsCredentials credentials_in(const std::string& json);
-// 2026-11-21T14:37:01Z; nothing: it is no such time.
+// 2026-11-21T14:37:01Z, or a day from now, if that is earlier; nothing: it is no such time.
 std::optional<std::chrono::system_clock::time_point> aws_time(const std::string& text);
 
 }  // namespace traceagent::tools

@@ -19,8 +19,21 @@ HttpRequest get(const std::string& url) {
   return request;
 }
 
-AwsCredentials taken_from(const HttpResponse& response) {
-  return response.status == 200 ? credentials_in(response.body) : AwsCredentials();
+// One that is there, or was named, and gives none now: it may be busy, as when all of a node's
+// processes ask at once.
+AwsCredentials no_keys(const std::string& who, const HttpResponse& response) {
+  AwsCredentials none;
+  none.problem = who + " gives no keys: " +
+                 (response.status == 0     ? response.problem
+                  : response.status == 200 ? "its answer has none"
+                                           : "HTTP " + std::to_string(response.status));
+  none.may_pass = true;
+  return none;
+}
+
+AwsCredentials taken_from(const std::string& who, const HttpResponse& response) {
+  AwsCredentials found = response.status == 200 ? credentials_in(response.body) : AwsCredentials();
+  return found.is_complete() ? found : no_keys(who, response);
 }
 
 }  // namespace
@@ -66,7 +79,7 @@ AwsCredentials container_credentials(Http& http) {
   std::ifstream file(environment_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"));
   if (file) std::getline(file, token);
   if (!token.empty()) request.headers.push_back("Authorization: " + token);
-  return taken_from(http.send(request));
+  return taken_from("the container's service, " + url + ",", http.send(request));
 }
 
 AwsCredentials machine_credentials(Http& http) {
@@ -78,14 +91,16 @@ AwsCredentials machine_credentials(Http& http) {
   ask.method = "PUT";
   ask.headers.push_back("X-aws-ec2-metadata-token-ttl-seconds: 300");
   const HttpResponse token = http.send(ask);
-  if (token.status != 200) return {};
+  if (token.status != 200) return {};  // no machine of Amazon's: what answers may be a proxy
+  const std::string who = "the machine's metadata service";
   const std::string roles = service + "/latest/meta-data/iam/security-credentials/";
   HttpRequest request = get(roles);
   request.headers.push_back("X-aws-ec2-metadata-token: " + token.body);
   const HttpResponse role = http.send(request);
-  if (role.status != 200) return {};
+  if (role.status == 404) return {};  // it has no role
+  if (role.status != 200) return no_keys(who, role);
   request.url = roles + role.body.substr(0, role.body.find('\n'));
-  return taken_from(http.send(request));
+  return taken_from(who, http.send(request));
 }
 
 }  // namespace traceagent::tools

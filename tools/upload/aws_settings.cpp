@@ -22,6 +22,12 @@ std::chrono::nanoseconds time_of_use(std::chrono::nanoseconds until_expiry) {
   return std::clamp(until_expiry - std::chrono::seconds(60), shortest, longest);
 }
 
+bool may_keep(const AwsSettings& old, const AwsSettings& fresh) {
+  if (fresh.problem.empty() || old.key.empty()) return false;
+  if (!old.expires) return fresh.may_pass;
+  return std::chrono::system_clock::now() < *old.expires;
+}
+
 AwsSettings aws_settings(Http& http) {
   const std::string named = environment_variable("AWS_PROFILE");
   const AwsProfile profile(named.empty() ? "default" : named);
@@ -45,6 +51,7 @@ AwsSettings aws_settings(Http& http) {
     settings.problem =
         "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE";
   }
+  settings.expires = found.expires;
   settings.key = std::move(found.key);
   settings.secret = std::move(found.secret);
   settings.session_token = std::move(found.session_token);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "tools/upload/http.hpp"
@@ -14,11 +15,15 @@ struct AwsSettings {
   std::string problem;    // one line: there are no credentials
   bool may_pass = false;  // a service was asked, and may answer another time
   std::chrono::steady_clock::time_point fresh_until;  // then they are to be read again
+  std::optional<std::chrono::system_clock::time_point> expires;
 };
 
 // Endpoint and region from AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION,
 // or the profile (endpoint_url, region); the keys: aws_credentials.hpp.
 AwsSettings aws_settings(Http& http);
+
+// Where none come now: those that were had may do, unless they have expired.
+bool may_keep(const AwsSettings& old, const AwsSettings& fresh);
 
 // How long keys may be used that expire so late: until a minute before, to be on the safe side
 // while a request is on its way; never for longer than 15 minutes, nor asked for all the time.

@@ -27,9 +27,10 @@ const std::string empty_sha256 = sha256_of({});
 void S3::refresh() {
   if (std::chrono::steady_clock::now() < settings_.fresh_until) return;
   AwsSettings fresh = aws_settings(http_);
-  const bool keeps_old = !fresh.problem.empty() && fresh.may_pass && !settings_.key.empty();
-  if (!keeps_old) settings_ = std::move(fresh);
-  if (keeps_old) settings_.fresh_until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  const bool has_failed = !fresh.problem.empty();
+  if (!may_keep(settings_, fresh)) settings_ = std::move(fresh);
+  constexpr auto pause = std::chrono::seconds(5);
+  if (has_failed) settings_.fresh_until = std::chrono::steady_clock::now() + pause;
 }
 
 HttpRequest S3::request(const std::string& method, const Upload& upload, const std::string& query,
