@@ -15,7 +15,8 @@ using trace::InputFile;
 
 constexpr char give_a_trace[] = "give a trace in Chrome's JSON form";
 constexpr char rest_is_used[] = "what is whole is used";
-// Looking for the next event in damaged text may look at much of it many times.
+// Looking for the next event in damaged text may look at much of it many times: at so much more
+// than once.
 constexpr std::size_t most_work_bytes = std::size_t{256} << 20;
 // A repair costs as much as looking at so many times its bytes.
 constexpr std::size_t repair_work = 16;
@@ -211,15 +212,18 @@ DocumentScan::Item DocumentScan::pass_object() {
       return accept_repaired();
     }
     if (scan == Scan::broken) {
+      work_ += object_.text.size();
       return leave_damage(Item::broken);
     }
     if (window_.size() > most_event_bytes) {
+      work_ += window_.size();
       return leave_damage(Item::too_long);
     }
     if (window_.fill()) {
       continue;
     }
     // Cut, or a quote is missing here and events follow.
+    work_ += window_.size();
     window_.drop(1);
     if (find_event()) {
       remember("text that is not JSON", offset, rest_is_used);
@@ -302,7 +306,8 @@ DocumentScan::Item DocumentScan::leave_damage(Item item) {
 
 bool DocumentScan::find_event() {
   while (true) {
-    if (work_ > most_work_bytes) {
+    if (work_ > most_work_bytes + window_.offset()) {
+      problem_.clear();  // of damage before this, which says that the rest is used
       remember("text that is not JSON", window_.offset(), "the rest was left out");
       window_.drop(window_.size());
       place_ = Place::end;

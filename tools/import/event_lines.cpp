@@ -31,6 +31,13 @@ std::string_view inside(std::string_view json) {
   return is_string(json) ? json.substr(1, json.size() - 2) : json;
 }
 
+// For between quotes. What is no string, an object say, may have quotes of its own.
+std::string as_name(std::string_view json) {
+  if (is_string(json)) return std::string(inside(json));
+  const std::string quoted = trace::JsonValue(json).text();
+  return std::string(inside(quoted));
+}
+
 // Line breaks between tokens, and the indentation behind them, go.
 char* put_on_one_line(char* to, std::string_view json) {
   while (!json.empty()) {
@@ -229,7 +236,7 @@ EventLines::Process& EventLines::new_process(std::string_view pid) {
   const bool is_rank = is_number && number >= 0 && number < trace::pids_of_claim;
   process.rank = owner_.rank_is_pid && is_rank ? number : owner_.rank;
   process.pid = pids_.pid(process.rank, owner_.kind, pid);
-  process.shown = is_number ? "process " + std::to_string(number) : std::string(inside(pid));
+  process.shown = is_number ? "process " + std::to_string(number) : as_name(pid);
   ranks_.insert(process.rank);
   return processes_.emplace(std::string(pid), std::move(process)).first->second;
 }
@@ -245,7 +252,7 @@ std::int64_t EventLines::tid_of(Process& process, std::string_view tid) {
     return number;
   }
   while (process.unnamed.contains(number)) ++number;
-  const std::string_view name = inside(tid);
+  const std::string name = as_name(tid);
   process.unnamed[number] = name.empty() ? "(no name)" : name;
   process.tids.emplace(tid, number);
   return number;

@@ -159,6 +159,18 @@ TEST_F(DocumentScanTest, GivesUpHostileText) {
   EXPECT_NE(scan_text(far).problem.find("the rest was left out"), std::string::npos);
 }
 
+// Each is looked at to the end of the file, and an event is found at once within it.
+TEST_F(DocumentScanTest, GivesUpCutEventsWithinEachOther) {
+  constexpr std::size_t count = 12'000;
+  std::string text = "[";
+  for (std::size_t i = 0; i < count; ++i) text += R"({"a":[{"ph":1},)";
+  const Found found = scan_text(text);
+  EXPECT_GT(found.events.size(), 0U);
+  EXPECT_LT(found.events.size(), count);
+  EXPECT_NE(found.problem.find("the rest was left out"), std::string::npos) << found.problem;
+  EXPECT_EQ(scan_text(text.substr(0, text.size() / 12)).events.size(), count / 12);
+}
+
 TEST_F(DocumentScanTest, BoundsEventsAndMembers) {
   const std::string large(DocumentScan::most_event_bytes, 'x');
   const Found found = scan_text(R"({"big":")" + large + R"(","traceEvents":[{"ph":"X","n":")" +

@@ -66,6 +66,16 @@ TEST_F(ImportTest, TakesRanksFromContentThenNameThenTheUser) {
   EXPECT_EQ(merged_.ranks, (std::vector<std::int64_t>{0, 1, 3, 5, 9}));
 }
 
+TEST_F(ImportTest, NamesLanesWhoseNumberIsNone) {
+  const auto reports = import({file("odd.json", R"([{"ph":"X","pid":{"a":"b\\"},"tid":["c",
+"\\"],"name":"e","dur":1,"ts":1}])")});
+  EXPECT_EQ(reports[0].events, 1U);
+  EXPECT_EQ(merged_.events, 1U);
+  const std::string head = trace::read_whole(folder_ / "merged");
+  EXPECT_NE(head.find(R"(rank 0: {\"a\":\"b\\\\\"})"), head.npos) << head;
+  EXPECT_NE(head.find(R"([\"c\",\n\"\\\\\"])"), head.npos) << head;
+}
+
 TEST_F(ImportTest, BelievesARankThatStandsBehindTheEvents) {
   std::string text = "{\"traceEvents\": [";
   for (int i = 0; i < 1000; ++i) text += event(i) + ",";
