@@ -15,6 +15,25 @@ using trace::JsonValue;
 
 constexpr std::size_t most_nodes_in_words = 16;
 
+// All of "clocks" is one line of the file, and readers take lines of a MiB (trace::LineReader): so
+// the lists of all nodes together, that may be any number of them, get a part of it.
+class RoomForLists {
+ public:
+  [[nodiscard]] bool take(std::size_t elements, std::size_t bytes_each) {
+    const std::size_t bytes = elements * bytes_each;
+    if (bytes > left_bytes_) {
+      return false;
+    }
+    left_bytes_ -= bytes;
+    return true;
+  }
+
+ private:
+  std::size_t left_bytes_ = 384U << 10;
+};
+constexpr std::size_t knot_bytes = 44;   // two numbers of 20 digits
+constexpr std::size_t step_bytes = 128;  // four, and their names
+
 // One node, as it is told everywhere.
 struct Told {
   const ClockNode* node = nullptr;
@@ -105,7 +124,7 @@ JsonArray knots_of(const trace::ClockCorrection& correction) {
   return knots;
 }
 
-JsonObject object_of(const Told& told) {
+JsonObject object_of(const Told& told, RoomForLists& room) {
   JsonObject object;
   object.add("node", told.node->name).add("ranks", ranks_of(told)).add("method", told.method);
   if (told.route == nullptr) {
@@ -127,12 +146,18 @@ JsonObject object_of(const Told& told) {
       .add("collectives", told.collectives)
       .add("hops", told.route->edges.size());
   if (!told.route->steps.empty()) {
-    object.add("steps", steps_of(*told.route));
+    const std::size_t count = told.route->steps.size();
+    if (room.take(count, step_bytes)) {
+      object.add("steps", steps_of(*told.route));
+    } else {
+      object.add("steps_left_out", count);
+    }
   }
   // Of clocks that hardly need it a list of thousands says nothing.
   constexpr std::size_t most_knots = 1000;
   object.add("pieces", correction.knots().size() < 2 ? 1 : correction.knots().size() - 1);
-  if (correction.knots().size() > 2 && correction.knots().size() <= most_knots) {
+  if (correction.knots().size() > 2 && correction.knots().size() <= most_knots &&
+      room.take(correction.knots().size(), knot_bytes)) {
     object.add("knots", knots_of(correction));
   }
   return object;
@@ -203,9 +228,10 @@ std::string assumption_in_words(const ClockLimits& limits) {
 
 JsonObject metadata_of(const ClockReport& report, const std::vector<Told>& all) {
   JsonArray nodes;
+  RoomForLists room;
   std::optional<std::int64_t> largest = 0;
   for (const Told& told : all) {
-    nodes.add(object_of(told));
+    nodes.add(object_of(told, room));
     largest = largest && told.route != nullptr ? std::optional(std::max(*largest, told.bound_ns()))
                                                : std::nullopt;
   }
