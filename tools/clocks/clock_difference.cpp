@@ -14,6 +14,10 @@ double length_ns(std::int64_t from_ns, std::int64_t until_ns) {
 
 }  // namespace
 
+ClockSpan widened(const ClockSpan& span, double by_ns) {
+  return {span.from_ns - std::llround(by_ns), span.until_ns + std::llround(by_ns)};
+}
+
 ClockDifference::ClockDifference(const std::vector<Knot>& knots, const ClockLimits& limits)
     : knots_(knots), limits_(limits) {
   std::vector<trace::ClockKnot> corners;
@@ -33,10 +37,15 @@ ClockDifference ClockDifference::inverse() const {
   }
   ClockDifference turned(knots, limits_);
   for (const ClockStep& step : steps) {
-    turned.steps.push_back({.span = {correction_.corrected(step.span.from_ns),
-                                     correction_.corrected(step.span.until_ns)},
-                            .by_ns = -step.by_ns,
-                            .bound_ns = step.bound_ns / (1.0 - limits_.drift) + 1.0});
+    ClockStep turned_step{.span = {correction_.corrected(step.span.from_ns),
+                                   correction_.corrected(step.span.until_ns)},
+                          .by_ns = -step.by_ns,
+                          .bound_ns = step.bound_ns / (1.0 - limits_.drift) + 1.0};
+    // The other clock may have been set back: see ClockPair::add_steps().
+    if (turned_step.by_ns > 0) {
+      turned_step.span = widened(turned_step.span, turned_step.bound_ns);
+    }
+    turned.steps.push_back(turned_step);
   }
   return turned;
 }
@@ -58,8 +67,11 @@ double ClockDifference::bound_between(std::size_t knot, const ClockSpan& part) c
   const double bent_ns = limits_.wander_per_second * 1e-9 * before_ns * behind_ns / 2;
   const double drift = limits_.drift + std::abs(correction_.drift_at(middle_ns));
   const double drifted_ns = drift * std::min(before_ns, behind_ns);
-  return std::max(of_knots(part.from_ns), of_knots(part.until_ns)) +
-         (from.is_kinked || to.is_kinked ? drifted_ns : std::min(bent_ns, drifted_ns));
+  const double by_drift_ns = std::max(from.bound_ns, to.bound_ns) + drifted_ns;
+  if (from.is_kinked || to.is_kinked) {
+    return by_drift_ns;
+  }
+  return std::min(by_drift_ns, std::max(of_knots(part.from_ns), of_knots(part.until_ns)) + bent_ns);
 }
 
 double ClockDifference::bound_ns(const ClockSpan& span) const {

@@ -14,6 +14,8 @@ struct ClockSpan {
   std::int64_t until_ns = 0;
 };
 
+ClockSpan widened(const ClockSpan& span, double by_ns);  // to both sides
+
 // Somewhere in this time one of the two clocks was set, and the difference changed by so much.
 struct ClockStep {
   ClockSpan span;

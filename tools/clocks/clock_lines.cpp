@@ -105,6 +105,7 @@ ClockLines::ClockLines(const std::vector<ClockPoint>& lower, const std::vector<C
   for (const double drift : drifts) {
     rooms.push_back(this->upper(drift) - this->lower(drift));
   }
+  missing_ns_ = std::max(0.0, -*std::max_element(rooms.begin(), rooms.end()));
   for (std::size_t i = 0; i < drifts.size(); ++i) {
     if (rooms[i] >= 0) {
       widen(drifts[i]);

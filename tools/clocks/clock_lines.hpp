@@ -39,6 +39,10 @@ class ClockLines {
              const ClockLimits& limits);
 
   [[nodiscard]] bool has_any() const { return has_any_; }
+  // If it has none: how far the nearest one misses.
+  [[nodiscard]] double missing_ns() const { return missing_ns_; }
+  [[nodiscard]] const ClockPoint& a_lower() const { return lower_.back(); }
+  [[nodiscard]] const ClockPoint& an_upper() const { return upper_.back(); }
   // What the difference is at least and at most.
   [[nodiscard]] double least_ns() const { return least_ns_; }
   [[nodiscard]] double most_ns() const { return most_ns_; }
@@ -52,6 +56,7 @@ class ClockLines {
   std::vector<ClockPoint> lower_;  // corners
   std::vector<ClockPoint> upper_;
   bool has_any_ = false;
+  double missing_ns_ = 0;
   double least_ns_ = 0;
   double most_ns_ = 0;
 };

@@ -84,28 +84,35 @@ bool ClockPair::compare(const ClockPoint* least, const ClockPoint* most) {
     return false;
   }
   last_step_ = found;
-  begin_behind_step(old);
+  // A collective may be in flight while the clock is set.
+  const double until_ns = std::max(least != nullptr ? least->t_ns : most->t_ns,
+                                   most != nullptr ? most->t_ns : least->t_ns);
+  begin_behind_step(is_above ? most_from_ns_ : least_from_ns_, until_ns);
   return true;
 }
 
-void ClockPair::begin_behind_step(const ClockPoint& old) {
+void ClockPair::begin_behind_step(double set_after_ns, double set_until_ns) {
   ++steps_;
   since_step_ = 0;
   least_.reset();
   most_.reset();
   segments_.emplace_back();
   segments_.back().begins_run = true;
-  segments_.back().set_after_ns = old.t_ns;
+  segments_.back().set_after_ns = set_after_ns;
+  segments_.back().set_until_ns = set_until_ns;
 }
 
 void ClockPair::see(const ClockPoint* least, const ClockPoint* most) {
   ++since_step_;
   const double t_ns = most != nullptr ? most->t_ns : least->t_ns;
+  const double from_ns = least != nullptr ? std::min(t_ns, least->t_ns) : t_ns;
   if (least != nullptr && least->y_ns >= least_at(least->t_ns)) {
     least_ = *least;
+    least_from_ns_ = from_ns;
   }
   if (most != nullptr && most->y_ns <= most_at(most->t_ns)) {
     most_ = *most;
+    most_from_ns_ = from_ns;
   }
   Segment& segment = segment_at(t_ns);
   segment.room_ns = std::min(segment.room_ns, most_at(t_ns) - least_at(t_ns));
@@ -156,12 +163,46 @@ ClockPair::Segment& ClockPair::segment_at(double t_ns) {
   return begin(t_ns - last.until_ns > 2 * longest);
 }
 
+// Until then the difference goes on from the last knot. Nothing says how, where a pause and
+// one-sided collectives lie between.
+void ClockPair::begin_step(double set_after_ns, double set_until_ns) {
+  const std::int64_t at_ns = base_t_ns_ + std::llround(set_after_ns);
+  if (!knots_.empty() && at_ns > knots_.back().at_ns) {
+    ClockDifference::Knot knot = knots_.back();
+    knot.bound_ns += limits_.drift * static_cast<double>(at_ns - knot.at_ns);
+    knot.at_ns = at_ns;
+    knot.is_kinked = true;
+    knots_.push_back(knot);
+  }
+  pending_step_ = SetWithin{set_after_ns, set_until_ns};
+}
+
+// No collective contradicts those before a pause if it was long enough for the drift to explain
+// anything. But what both sides say of the drift, and what it may change by, can.
+bool ClockPair::is_broken_before(std::size_t i) {
+  const double t_ns = (segments_[i - 1].until_ns + segments_[i].from_ns) / 2;
+  const std::optional<ClockLines> lines = lines_around(t_ns, i - 1, i + 1);
+  if (!lines || lines->has_any()) {
+    return false;
+  }
+  is_contradicted_ = true;
+  if (!last_step_) {
+    last_step_ = Contradiction{.by_ns = lines->missing_ns(),
+                               .lower = lines->a_lower().from,
+                               .upper = lines->an_upper().from};
+  }
+  return true;
+}
+
 // Where it begins, and where it goes over into the next or ends.
 void ClockPair::add_knots(std::size_t i, const ClockSpan& span) {
   const Segment& own = segments_[i];
   if (own.begins_run) {
     if (own.set_after_ns) {
-      pending_step_ = own.set_after_ns;
+      begin_step(*own.set_after_ns, own.set_until_ns);
+    } else if (i > 0 && is_broken_before(i)) {
+      ++pauses_with_step_;
+      begin_step(segments_[i - 1].until_ns, own.from_ns);
     }
     add_knot(i == 0 ? std::min(own.from_ns, relative(span.from_ns)) : own.from_ns, i);
   }
@@ -204,6 +245,7 @@ void ClockPair::add_knot(double t_ns, std::size_t segment) {
   std::size_t first = segment;
   std::size_t end = segment + 1;
   std::optional<ClockLines> best;
+  bool is_kinked = false;
   while (true) {
     const bool has_before = !segments_[first].begins_run;
     const bool has_next = end < segments_.size() && !segments_[end].begins_run;
@@ -219,21 +261,33 @@ void ClockPair::add_knot(double t_ns, std::size_t segment) {
     const bool is_better = lines && (!best || lines->has_any());
     best = is_better ? lines : best;
     if (!lines || !lines->has_any()) {
+      is_contradicted_ = is_contradicted_ || lines;
+      is_kinked = is_kinked || lines;
       break;
     }
   }
   if (!best) {
     return;
   }
+  if (best->least_ns() > best->most_ns() + least_room_ns && !contradiction_) {
+    contradiction_ = Contradiction{.by_ns = best->least_ns() - best->most_ns(),
+                                   .lower = best->a_lower().from,
+                                   .upper = best->an_upper().from};
+  }
+  // What was before it is not known to be on the same side of the step: solve() sees that one is
+  // missing.
+  if (knots_.empty()) {
+    pending_step_.reset();
+  }
   // The correction is rounded to a nanosecond twice.
   knots_.push_back(
       {.at_ns = at_ns,
        .offset_ns = static_cast<double>(base_y_ns_) + (best->least_ns() + best->most_ns()) / 2,
        .bound_ns = std::abs(best->most_ns() - best->least_ns()) / 2 + 1.0,
-       .after_step = pending_step_ && !knots_.empty(),
-       .is_kinked = !best->has_any()});
-  if (knots_.back().after_step) {
-    set_after_ns_.push_back(*pending_step_);
+       .after_step = pending_step_.has_value(),
+       .is_kinked = is_kinked});
+  if (pending_step_) {
+    set_within_.push_back(*pending_step_);
     pending_step_.reset();
   }
 }
@@ -263,29 +317,32 @@ void ClockPair::add_steps() {
     if (!knot.after_step) {
       continue;
     }
-    const ClockSpan span{base_t_ns_ + std::llround(set_after_ns_[number++]), knot.at_ns};
+    const SetWithin& set = set_within_[number++];
+    ClockSpan span{base_t_ns_ + std::llround(set.after_ns),
+                   std::max<std::int64_t>(knot.at_ns, base_t_ns_ + std::llround(set.until_ns))};
     const double by_ns = knot.offset_ns - knots_[i - 1].offset_ns;
-    // What lies between two times of both clocks stays between them.
-    const trace::ClockCorrection& correction = difference_.correction();
-    const auto between_ns = static_cast<double>(correction.corrected(span.until_ns) -
-                                                correction.corrected(span.from_ns));
-    difference_.steps.push_back({.span = span,
-                                 .by_ns = by_ns,
-                                 .bound_ns = std::min(std::abs(by_ns), between_ns) + knot.bound_ns +
-                                             knots_[i - 1].bound_ns});
+    const auto gap_ns = static_cast<double>(span.until_ns - span.from_ns);
+    const double bound_ns =
+        std::abs(by_ns) + limits_.drift * gap_ns + knot.bound_ns + knots_[i - 1].bound_ns;
+    // If it was this clock that was set, back, it told some times before and behind twice.
+    if (by_ns > 0) {
+      span = widened(span, bound_ns);
+    }
+    difference_.steps.push_back({.span = span, .by_ns = by_ns, .bound_ns = bound_ns});
   }
 }
 
 // False: somewhere the clocks wander faster.
 bool ClockPair::find_knots(const ClockSpan& span) {
   knots_.clear();
-  set_after_ns_.clear();
+  set_within_.clear();
   pending_step_.reset();
+  pauses_with_step_ = 0;
+  is_contradicted_ = false;
   for (std::size_t i = 0; i < segments_.size(); ++i) {
     add_knots(i, span);
   }
-  return std::none_of(knots_.begin(), knots_.end(),
-                      [](const ClockDifference::Knot& knot) { return knot.is_kinked; });
+  return !is_contradicted_;
 }
 
 ClockPair::Answer ClockPair::solve(const ClockSpan& span) {
@@ -299,11 +356,14 @@ ClockPair::Answer ClockPair::solve(const ClockSpan& span) {
       break;
     }
   }
+  if (contradiction_) {
+    return Answer::contradictory;
+  }
   if (knots_.empty() && steps_ == 0) {
     return Answer::one_sided;
   }
   const bool is_sure = steps_ == 0 || since_step_ >= least_between_steps;
-  if (!is_sure || set_after_ns_.size() != steps_ || !keep_order()) {
+  if (!is_sure || set_within_.size() != steps_ + pauses_with_step_ || !keep_order()) {
     contradiction_ = last_step_.value_or(Contradiction());
     return Answer::contradictory;
   }

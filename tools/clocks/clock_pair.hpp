@@ -35,8 +35,9 @@ struct CollectiveTimes {
 // where two meet, the points around say what d is there (clock_lines.hpp), and from there to there
 // it is taken as straight. Where a collective contradicts the ones before it at any drift within
 // the limit, by a millisecond or more, one of the clocks was set: what follows knows nothing of
-// what was before. What contradicts by less, or again and again, or could only be joined by turning
-// the order of times round, is refused.
+// what was before. The same goes for what lies behind a pause, if no line within the limits meets
+// both sides. What contradicts by less, or again and again, or could only be joined by turning the
+// order of times round, is refused.
 //
 // Only the hulls' corners of each segment are kept: memory does not grow with the collectives.
 class ClockPair {
@@ -70,8 +71,14 @@ class ClockPair {
     double room_ns = std::numeric_limits<double>::infinity();  // the least that was left open
     bool begins_run = false;                                   // behind a pause, or a step
     std::optional<double> set_after_ns;  // begins behind a step, which was after this time
+    double set_until_ns = 0;             // and before this one
     [[nodiscard]] bool is_empty() const { return !below.has_any() && !above_negated.has_any(); }
     [[nodiscard]] bool bounds_both() const { return below.has_any() && above_negated.has_any(); }
+  };
+
+  struct SetWithin {
+    double after_ns = 0;  // relative
+    double until_ns = 0;
   };
 
   [[nodiscard]] double relative(std::int64_t t_ns) const;
@@ -79,11 +86,13 @@ class ClockPair {
   [[nodiscard]] double most_at(double t_ns) const;
   [[nodiscard]] double longest_ns(const Segment& segment) const;
   bool compare(const ClockPoint* least, const ClockPoint* most);
-  void begin_behind_step(const ClockPoint& old);
+  void begin_behind_step(double set_after_ns, double set_until_ns);
   void see(const ClockPoint* least, const ClockPoint* most);
   Segment& segment_at(double t_ns);
   bool find_knots(const ClockSpan& span);
   void add_knots(std::size_t segment, const ClockSpan& span);
+  void begin_step(double set_after_ns, double set_until_ns);
+  bool is_broken_before(std::size_t segment);
   void add_knot(double t_ns, std::size_t segment);
   [[nodiscard]] std::optional<ClockLines> lines_around(double t_ns, std::size_t first,
                                                        std::size_t end);
@@ -101,12 +110,16 @@ class ClockPair {
   // The points that bound the difference most closely now, as it may drift away from them.
   std::optional<ClockPoint> least_;
   std::optional<ClockPoint> most_;
+  double least_from_ns_ = 0;  // when their collectives began
+  double most_from_ns_ = 0;
   std::vector<Segment> segments_;
   std::optional<Contradiction> contradiction_;
   std::optional<Contradiction> last_step_;
   std::vector<ClockDifference::Knot> knots_;
-  std::vector<double> set_after_ns_;    // of the knots behind steps
-  std::optional<double> pending_step_;  // set after then, and no knot since
+  std::vector<SetWithin> set_within_;      // of the knots behind steps
+  std::optional<SetWithin> pending_step_;  // and no knot since
+  std::size_t pauses_with_step_ = 0;       // that no collective alone contradicts
+  bool is_contradicted_ = false;           // somewhere the clocks wander faster
   ClockDifference difference_;
 };
 

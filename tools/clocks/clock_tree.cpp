@@ -45,6 +45,10 @@ ClockSpan moved(const ClockSpan& span, const ClockCorrection& by) {
   return {by.corrected(span.from_ns), by.corrected(span.until_ns)};
 }
 
+bool overlap(const ClockSpan& a, const ClockSpan& b) {
+  return a.from_ns <= b.until_ns && b.from_ns <= a.until_ns;
+}
+
 class Routes {
  public:
   Routes(const std::vector<ClockSpans>& nodes, const std::vector<ClockEdge>& edges,
@@ -69,7 +73,9 @@ class Routes {
   [[nodiscard]] const ClockDifference& difference(std::uint32_t edge, std::uint32_t from) const {
     return edges_[edge].from == from ? edges_[edge].difference : inverses_[edge];
   }
-  [[nodiscard]] double bound_ns(std::uint32_t node, ClockSpan span) const;
+  [[nodiscard]] double bound_ns(std::uint32_t node, std::uint32_t end, ClockSpan span) const;
+  void add_steps(std::uint32_t node, std::uint32_t at, ClockRoute& route) const;
+  void widen_step_bounds(std::uint32_t node, ClockRoute& route) const;
   void reach(std::uint32_t edge, std::uint32_t from, std::uint32_t to);
 
   const std::vector<ClockSpans>& nodes_;
@@ -82,9 +88,9 @@ class Routes {
 };
 
 // An error of e before an edge is one of at most e (1 + limit) behind it, and the edge's own.
-double Routes::bound_ns(std::uint32_t node, ClockSpan span) const {
+double Routes::bound_ns(std::uint32_t node, std::uint32_t end, ClockSpan span) const {
   double sum_ns = 0;
-  for (std::uint32_t at = node; at != 0; at = steps_[at].next) {
+  for (std::uint32_t at = node; at != end; at = steps_[at].next) {
     const ClockDifference& next = difference(steps_[at].edge, at);
     sum_ns = sum_ns * (1.0 + limits_.drift) + next.bound_ns(span);
     span = moved(span, next.correction());
@@ -129,6 +135,33 @@ void Routes::find() {
   }
 }
 
+// Of the edge from `at` on, which the node's own times reach only within the bounds before it.
+void Routes::add_steps(std::uint32_t node, std::uint32_t at, ClockRoute& route) const {
+  const ClockCorrection back = inverse(route.correction);
+  const std::size_t before = route.steps.size();
+  for (ClockStep step : difference(steps_[at].edge, at).steps) {
+    step.span = moved(step.span, back);
+    double off_ns = bound_ns(node, at, step.span);
+    for (std::size_t i = 0; i < before; ++i) {
+      off_ns += overlap(route.steps[i].span, step.span) ? route.steps[i].bound_ns : 0.0;
+    }
+    step.span = widened(step.span, off_ns);
+    route.steps.push_back(step);
+  }
+}
+
+// Within a step the other edges' bounds hold as well, and those of their steps that lie there.
+void Routes::widen_step_bounds(std::uint32_t node, ClockRoute& route) const {
+  const std::vector<ClockStep> alone = route.steps;
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    double sum_ns = bound_ns(node, 0, alone[i].span);
+    for (const ClockStep& other : alone) {
+      sum_ns += overlap(other.span, alone[i].span) ? other.bound_ns * (1.0 + limits_.drift) : 0.0;
+    }
+    route.steps[i].bound_ns = sum_ns;
+  }
+}
+
 std::optional<ClockRoute> Routes::route(std::uint32_t node) const {
   if (!steps_[node].is_final) {
     return std::nullopt;
@@ -136,11 +169,7 @@ std::optional<ClockRoute> Routes::route(std::uint32_t node) const {
   ClockRoute route;
   for (std::uint32_t at = node; at != 0; at = steps_[at].next) {
     const ClockDifference& next = difference(steps_[at].edge, at);
-    const ClockCorrection back = inverse(route.correction);
-    for (const ClockStep& step : next.steps) {
-      route.steps.push_back(step);
-      route.steps.back().span = moved(step.span, back);
-    }
+    add_steps(node, at, route);
     route.correction =
         route.edges.empty() ? next.correction() : joined(route.correction, next.correction());
     route.edges.push_back(steps_[at].edge);
@@ -148,8 +177,9 @@ std::optional<ClockRoute> Routes::route(std::uint32_t node) const {
   }
   // Of the edges' bounds, not of the sums by which the way was chosen: these were for other spans.
   for (const ClockSpan& span : nodes_[node]) {
-    route.bound_ns = std::max(route.bound_ns, bound_ns(node, span));
+    route.bound_ns = std::max(route.bound_ns, bound_ns(node, 0, span));
   }
+  widen_step_bounds(node, route);
   return route;
 }
 
