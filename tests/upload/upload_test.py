@@ -290,6 +290,9 @@ def test_command():
         check((here.path / "out put").read_bytes() == data, "command: what it was given")
         check((here.path / "count").read_text() == "2\n2\n", "command: two words, two tries")
         check(not (here.path / "injected").exists(), "command: no shell sees the name")
+        for time_left, code, what in (("0", 2, "no time"), ("200000d", 0, "")):
+            done = here.run(here.files / name, "--to", f"exec:'{script}' {{}} \"out put\"", "--command-time", time_left)
+            check(done.code == code and what in repr(done), f"command: {time_left}: {done}")
         done = here.run(here.files / name, "--to", "exec:no-such-command")
         check(done.code == 1 and "no-such-command: No such file" in done.out, f"no command: {done}")
         # A queue is no reason to run what it names.

@@ -55,12 +55,19 @@ std::uint64_t quantity(const char* option, const std::string& text,
   throw CLI::ValidationError(option, "\"" + text + "\": " + read.problem);
 }
 
+std::chrono::nanoseconds duration(const char* option, const std::string& text) {
+  constexpr std::uint64_t for_ever = std::uint64_t{10 * 365 * 86'400} * 1'000'000'000;
+  return std::chrono::nanoseconds(
+      std::min(quantity(option, text, config::parse_duration), for_ever));
+}
+
 UploaderOptions options_of(const Arguments& arguments) {
   UploaderOptions options;
-  options.patience =
-      std::chrono::nanoseconds(quantity("--patience", arguments.patience, config::parse_duration));
-  options.command_time = std::chrono::nanoseconds(
-      quantity("--command-time", arguments.command_time, config::parse_duration));
+  options.patience = duration("--patience", arguments.patience);
+  options.command_time = duration("--command-time", arguments.command_time);
+  if (options.command_time.count() == 0) {
+    throw CLI::ValidationError("--command-time", "0 leaves a command no time");
+  }
   options.sizes.multipart_from =
       quantity("--multipart-from", arguments.multipart_from, config::parse_bytes);
   options.sizes.part = std::max<std::uint64_t>(

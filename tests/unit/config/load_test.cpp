@@ -487,5 +487,11 @@ TEST(Load, Counters) {
              "500ms"}));
 }
 
+TEST(Load, LeavesACommandTime) {
+  EXPECT_EQ(lines_of(from_yaml("upload: {command_time: 0}")),
+            (Lines{"bad value: job.yaml:1: upload.command_time: \"0\": less than 1s; using the "
+                   "default 10min"}));
+}
+
 }  // namespace
 }  // namespace traceagent::config
