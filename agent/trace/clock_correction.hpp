@@ -41,7 +41,9 @@ class ClockCorrection {
     }
     const ClockKnot& knot = knots_[piece_of(ns)];
     // Rounds by hand: llround would need libm, which the agent's library does without.
-    const double drifted = drift_at(ns) * static_cast<double>(less(ns, knot.at_ns));
+    constexpr double most = 9e18;  // what an integer holds; further off are damaged times only
+    const double drifted =
+        std::clamp(drift_at(ns) * static_cast<double>(less(ns, knot.at_ns)), -most, most);
     const auto drifted_ns = static_cast<std::int64_t>(drifted + (drifted < 0 ? -0.5 : 0.5));
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(ns) +
                                      static_cast<std::uint64_t>(knot.offset_ns) +

@@ -8,8 +8,10 @@ namespace traceagent::tools {
 
 namespace {
 
+// Wraps rather than overflows: times come from files.
 double length_ns(std::int64_t from_ns, std::int64_t until_ns) {
-  return static_cast<double>(until_ns - from_ns);
+  return static_cast<double>(static_cast<std::int64_t>(static_cast<std::uint64_t>(until_ns) -
+                                                       static_cast<std::uint64_t>(from_ns)));
 }
 
 }  // namespace

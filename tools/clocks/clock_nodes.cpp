@@ -114,13 +114,22 @@ class Nodes {
   std::vector<ClockNode> nodes_;
 };
 
+// Wraps rather than overflows: a damaged file must not be undefined behaviour.
+std::int64_t sum(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+
+std::int64_t less(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+}
+
 CollectiveTimes times_of(const CollectiveLine& line, std::int64_t at_ns) {
   CollectiveTimes times;
   if (line.tells_start) {
-    times.start_ns = at_ns - line.error_ns;
+    times.start_ns = less(at_ns, line.error_ns);
   }
   if (line.tells_end) {
-    times.end_ns = at_ns + line.duration_ns + line.error_ns;
+    times.end_ns = sum(sum(at_ns, line.duration_ns), line.error_ns);
   }
   return times;
 }
@@ -129,7 +138,7 @@ CollectiveTimes times_of(const CollectiveLine& line, std::int64_t at_ns) {
 constexpr std::int64_t least_pause_ns = 1'000'000'000;
 
 void add_time(std::int64_t from_ns, std::int64_t until_ns, std::size_t first, ClockSpans& spans) {
-  if (spans.size() == first || from_ns - spans.back().until_ns > least_pause_ns) {
+  if (spans.size() == first || less(from_ns, spans.back().until_ns) > least_pause_ns) {
     spans.push_back({from_ns, until_ns});
   }
   spans.back().from_ns = std::min(spans.back().from_ns, from_ns);
@@ -152,9 +161,7 @@ bool add_quiet_times(const trace::TraceHeader& header, ClockSpans& spans) {
   std::vector<std::int64_t> times;
   trace::for_each_element(
       trace::member(header.distributed_info, "quiet_ns").value_or(""), [&](std::string_view time) {
-        times.push_back(static_cast<std::int64_t>(
-            static_cast<std::uint64_t>(header.base_ns) +
-            static_cast<std::uint64_t>(trace::parse_integer(time).value_or(0))));
+        times.push_back(sum(header.base_ns, trace::parse_integer(time).value_or(0)));
       });
   const std::size_t first = spans.size();
   for (std::size_t i = 0; i + 1 < times.size(); i += 2) {
@@ -189,13 +196,11 @@ void read_file(const std::string& path, ClockSpans& spans,
     if (line.kind == TraceLine::Kind::metadata) {
       continue;
     }
-    const std::int64_t at_ns =
-        static_cast<std::int64_t>(static_cast<std::uint64_t>(reader.header().base_ns) +
-                                  static_cast<std::uint64_t>(line.ts_ns));
+    const std::int64_t at_ns = sum(reader.header().base_ns, line.ts_ns);
     std::int64_t until_ns = at_ns;
     if (const auto collective = collective_line(line.text)) {
       visit(collective->key, times_of(*collective, at_ns));
-      until_ns += collective->duration_ns;
+      until_ns = sum(until_ns, collective->duration_ns);
     }
     add_time(at_ns, until_ns, first, spans);
   }

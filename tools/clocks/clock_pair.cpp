@@ -279,13 +279,16 @@ void ClockPair::add_knot(double t_ns, std::size_t segment) {
   if (knots_.empty()) {
     pending_step_.reset();
   }
-  // The correction is rounded to a nanosecond twice.
-  knots_.push_back(
-      {.at_ns = at_ns,
-       .offset_ns = static_cast<double>(base_y_ns_) + (best->least_ns() + best->most_ns()) / 2,
-       .bound_ns = std::abs(best->most_ns() - best->least_ns()) / 2 + 1.0,
-       .after_step = pending_step_.has_value(),
-       .is_kinked = is_kinked});
+  const double offset_ns =
+      static_cast<double>(base_y_ns_) + (best->least_ns() + best->most_ns()) / 2;
+  // The correction is rounded to a nanosecond twice, and a clock that is decades off (it shows
+  // 1970) to what a double can tell.
+  const double rounded_ns = 1.0 + std::abs(offset_ns) * std::numeric_limits<double>::epsilon();
+  knots_.push_back({.at_ns = at_ns,
+                    .offset_ns = offset_ns,
+                    .bound_ns = std::abs(best->most_ns() - best->least_ns()) / 2 + rounded_ns,
+                    .after_step = pending_step_.has_value(),
+                    .is_kinked = is_kinked});
   if (pending_step_) {
     set_within_.push_back(*pending_step_);
     pending_step_.reset();

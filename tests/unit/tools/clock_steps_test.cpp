@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t second_ns = 1'000'000'000;
 constexpr std::int64_t ms_ns = 1'000'000;
 
-// Both at true times since the start; node 0 comes last, and 12 us later all have ended.
+// Both at true times since the start; node 0 comes last, and `takes_ns` later all have ended.
 struct Collective {
   std::int64_t start_ns = 0;
   std::int64_t waits_ns = 0;
@@ -28,6 +28,7 @@ struct TwoClocks {
   using Clock = std::function<std::int64_t(std::int64_t)>;
   Clock first_off = [](std::int64_t) { return 0; };
   Clock own_off = [](std::int64_t) { return 0; };
+  std::int64_t takes_ns = 12'000;
   std::vector<Collective> collectives;
 
   [[nodiscard]] std::int64_t first(std::int64_t at) const {
@@ -55,7 +56,7 @@ struct TwoClocks {
         const std::int64_t last_ns = each.start_ns + each.waits_ns;
         CollectiveTimes times{
             .start_ns = node == 0 ? first(last_ns) : own(each.start_ns),
-            .end_ns = node == 0 ? first(last_ns + 12'000) : own(last_ns + 12'000)};
+            .end_ns = node == 0 ? first(last_ns + takes_ns) : own(last_ns + takes_ns)};
         if (each.is_from_first && node == 0) times.end_ns = CollectiveTimes::no_end;
         if (each.is_from_first && node == 1) times.start_ns = CollectiveTimes::no_start;
         table.add({7, i}, times);
@@ -233,6 +234,19 @@ TEST(ClockSteps, clocks_that_wander_faster_are_followed_faster) {
   ASSERT_TRUE(route);
   EXPECT_GT(route->wander_per_second, 1.2e-8);
   EXPECT_LE(beyond(clocks, *route, 0, 400 * second_ns, 7 * ms_ns), 0.0);
+}
+
+// A node without a battery. A double tells such times to 256 ns only.
+TEST(ClockSteps, a_clock_that_shows_1970_is_as_far_off_as_is_said) {
+  TwoClocks clocks;
+  clocks.takes_ns = 20;
+  clocks.add_every(second_ns, 0, 20 * second_ns);
+  for (std::int64_t off_ns = 1; off_ns < 1000; off_ns += 37) {
+    clocks.own_off = [=](std::int64_t) { return off_ns - simulation_start_ns; };
+    const auto route = clocks.route();
+    ASSERT_TRUE(route);
+    EXPECT_LE(beyond(clocks, *route, 0, 19 * second_ns, second_ns), 0.0) << off_ns;
+  }
 }
 
 // Three tenths of the way the nearer knot is the one with the larger bound.
