@@ -53,7 +53,8 @@ void CounterSampling::start(Agent& agent) noexcept try {
   }
   if (error != 0) say_no_thread(agent, error);
 } catch (...) {
-  say_problem("no counters: out of memory");
+  // No line of its own: where memory is out, more important things say so.
+  is_without_memory_ = true;
 }
 
 void CounterSampling::wake() noexcept {
@@ -93,6 +94,7 @@ void CounterSampling::finish(const Agent& agent) noexcept {
 
 void CounterSampling::describe(trace::JsonObject& coverage) const {
   if (has_small_ring_) coverage.add("counters", "none: ring.size is too small for them");
+  if (is_without_memory_) coverage.add("counters", "none: out of memory");
   const std::uint64_t stretched_ns = std::max(of_proc_.stretched_ns(), of_gpus_.stretched_ns());
   if (stretched_ns != 0) coverage.add("counters_interval_ns", stretched_ns);
   const std::uint64_t missed = of_proc_.missed() + of_gpus_.missed();

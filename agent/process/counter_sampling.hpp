@@ -34,6 +34,7 @@ class CounterSampling {
   CounterThread of_proc_, of_gpus_;
   std::uint64_t patience_ticks_ = 0;
   bool has_small_ring_ = false;
+  bool is_without_memory_ = false;
   bool is_finished_ = false;
 };
 

@@ -135,14 +135,20 @@ class KilledJob:
         """Where the rule struck, as 'function (caller)'; empty where it did not."""
         return hit_in(self.path / f"places{rank}", LIBRARY)
 
+    def has_ring(self, pattern):
+        try:
+            return any(self.rings.rglob(pattern))
+        except FileNotFoundError:  # a folder that was set aside while we looked
+            return False
+
     def wait_for_ring(self):
         deadline = time.monotonic() + LIMIT_S
-        while not any(self.rings.rglob("*.ring")) and time.monotonic() < deadline:
+        while not self.has_ring("*.ring") and time.monotonic() < deadline:
             time.sleep(0.001)
 
     def wait_for_ring_of(self, process):
         deadline = time.monotonic() + LIMIT_S
-        while not any(self.rings.rglob(f"*-{process.pid}-*.ring")) and not process.is_over() and \
+        while not self.has_ring(f"*-{process.pid}-*.ring") and not process.is_over() and \
                 time.monotonic() < deadline:
             time.sleep(0.001)
 
