@@ -183,10 +183,11 @@ void ProcSource::sample_devices(Counter counter, Recorder& recorder) {
       return are_disks ? class_of_disk(name) : class_of_interface(name);
     });
   }
-  if (totals.is_good() && totals.has_any()) {
-    timed.sample.set(0, totals.totals()[0]);
-    timed.sample.set(1, totals.totals()[1]);
-  }
+  if (!totals.has_any()) return;
+  // The total lacks what the device did that went backwards: a rate over it would be too low.
+  if (!totals.is_good()) return recorder.put_gap(counter, timed.ticks);
+  timed.sample.set(0, totals.totals()[0]);
+  timed.sample.set(1, totals.totals()[1]);
   put(recorder, timed);
 }
 

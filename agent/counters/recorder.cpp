@@ -37,6 +37,10 @@ void Recorder::put(const Sample& sample, std::uint64_t ticks) noexcept {
   if (sample.valid != 0) publish(sample, ticks);
 }
 
+void Recorder::put_gap(Counter counter, std::uint64_t ticks) noexcept {
+  publish(Sample{counter, 0, 0, {}}, ticks);
+}
+
 void Recorder::write(const Note& note) noexcept {
   if (note.text != 0) publish(note, event::read_ticks());
 }

@@ -23,6 +23,8 @@ class Recorder {
 
   // With the moment at which the values were read. Nothing where none is valid.
   void put(const Sample& sample, std::uint64_t ticks) noexcept;
+  // Totals are not to be believed at that moment: no rate goes from before it to behind it.
+  void put_gap(Counter counter, std::uint64_t ticks) noexcept;
   // Once for each text; it is in every window from then on.
   void not_covered(const std::string& text) noexcept;
   void gpu(std::uint32_t index, const std::string& json) noexcept;

@@ -16,6 +16,10 @@ namespace {
 // The sample that a window's end asks for comes a moment later, and is shown at its end.
 constexpr double late_ns = 1e9;
 
+// A window that opens as another closes is sampled twice within a tenth of a millisecond, and the
+// kernel counts CPU time by the tick: such rates are noise. Less than the least counters.interval.
+constexpr std::int64_t shortest_rate_ns = 8'000'000;
+
 // A damaged ring's rate may be anything.
 std::uint64_t late_ticks(double ns_per_tick) noexcept {
   constexpr double least = 1e-3, most = 1e6;
@@ -98,7 +102,10 @@ CounterEvents::CounterEvents(const ring::Ring& ring, std::uint64_t begin_ticks,
       end_ticks_(end_ticks),
       until_ticks_(end_ticks + late_ticks(ring.header().nominal_ns_per_tick)) {
   collect(ring);
-  for (auto& [of, reads] : reads_) add_events(of, reads, clock);
+  for (auto& [of, reads] : reads_) {
+    in_order(reads, clock);
+    add_events(of, reads);
+  }
   std::stable_sort(events_.begin(), events_.end(),
                    [](const CounterEvent& a, const CounterEvent& b) { return a.ticks < b.ticks; });
 }
@@ -126,28 +133,46 @@ void CounterEvents::add_sample(const event::Record& record, std::uint64_t ticks)
   const Sample sample = counters::sample_of(record);
   // A damaged ring, or one of a newer agent.
   if (static_cast<std::size_t>(sample.counter) >= counters::counter_count) return;
-  reads_[{sample.counter, sample.instance}].push_back({ticks, sample});
+  reads_[{sample.counter, sample.instance}].push_back({ticks, 0, sample});
 }
 
-void CounterEvents::add_events(const Of& of, std::vector<Read>& reads,
-                               const event::TickConverter& clock) {
+void CounterEvents::in_order(std::vector<Read>& reads, const event::TickConverter& clock) const {
   std::stable_sort(reads.begin(), reads.end(),
                    [](const Read& a, const Read& b) { return a.ticks < b.ticks; });
+  // What is read after the window's end is its end's, once: later ones are the next window's.
+  const auto last = std::find_if(reads.begin(), reads.end(),
+                                 [this](const Read& read) { return read.ticks >= end_ticks_; });
+  if (last != reads.end()) reads.erase(last + 1, reads.end());
+  for (Read& read : reads) read.ns = clock.realtime_ns(read.ticks);
+}
+
+// The read that ends the rate which begins with `begin`: the next one that is not too near, or a
+// gap. reads.size(): there is none.
+std::size_t CounterEvents::rate_end(const std::vector<Read>& reads, std::size_t begin) noexcept {
+  std::size_t end = begin + 1;
+  while (end < reads.size() && reads[end].sample.valid != 0 &&
+         reads[end].ns - reads[begin].ns < shortest_rate_ns) {
+    ++end;
+  }
+  return end;
+}
+
+void CounterEvents::add_events(const Of& of, const std::vector<Read>& reads) {
+  std::size_t rate_begin = 0;  // reads before it are within a rate that has begun
   for (std::size_t i = 0; i < reads.size(); ++i) {
     const Read& read = reads[i];
-    const Read* const next = i + 1 < reads.size() ? &reads[i + 1] : nullptr;
-    const std::int64_t elapsed_ns =
-        next == nullptr ? 0 : clock.realtime_ns(next->ticks) - clock.realtime_ns(read.ticks);
-    // What is read after the window's end is its end's, once: later ones are the next window's.
-    const bool is_last = read.ticks >= end_ticks_;
-    std::string series =
-        series_of(read.sample, next == nullptr || is_last ? nullptr : &next->sample,
-                  static_cast<double>(elapsed_ns) / 1e9);
-    ++samples_;
+    const Read* next = nullptr;
+    if (i >= rate_begin && read.sample.valid != 0) {
+      rate_begin = rate_end(reads, i);
+      if (rate_begin < reads.size()) next = &reads[rate_begin];
+    }
+    const std::int64_t elapsed_ns = next == nullptr ? 0 : next->ns - read.ns;
+    std::string series = series_of(read.sample, next == nullptr ? nullptr : &next->sample,
+                                   static_cast<double>(elapsed_ns) / 1e9);
+    if (read.sample.valid != 0) ++samples_;
     if (!series.empty()) {
       events_.push_back({std::min(read.ticks, end_ticks_), of.first, of.second, std::move(series)});
     }
-    if (is_last) return;
   }
 }
 

@@ -37,6 +37,7 @@ class CounterEvents {
  private:
   struct Read {
     std::uint64_t ticks;
+    std::int64_t ns;  // realtime
     counters::Sample sample;
   };
   using Of = std::pair<counters::Counter, std::uint32_t>;
@@ -47,7 +48,9 @@ class CounterEvents {
 
   void collect(const ring::Ring& ring);
   void add_sample(const event::Record& record, std::uint64_t ticks);
-  void add_events(const Of& of, std::vector<Read>& reads, const event::TickConverter& clock);
+  void in_order(std::vector<Read>& reads, const event::TickConverter& clock) const;
+  void add_events(const Of& of, const std::vector<Read>& reads);
+  static std::size_t rate_end(const std::vector<Read>& reads, std::size_t begin) noexcept;
 
   const std::uint64_t begin_ticks_, end_ticks_, until_ticks_;
   std::map<Of, std::vector<Read>> reads_;

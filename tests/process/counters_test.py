@@ -130,7 +130,7 @@ def test_short():
 def test_ranks():
     """Every rank has its own, and the node's are there once."""
     with Place() as place:
-        running = [place.start([STEADY, 12, 10, 100_000], variables) for variables in place.ranks(4, **ON)]
+        running = [place.start([STEADY, 12, 30, 100_000], variables) for variables in place.ranks(4, **ON)]
         ended = [end_of(process) for process in running]
         check([each.code for each in ended] == [3] * 4, f"{ended}")
         node = place.trace(next(name for name in place.files() if name.endswith("node0.json")))

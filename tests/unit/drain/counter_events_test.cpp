@@ -80,6 +80,33 @@ TEST_F(CounterEventsTest, WhatGoesBackwardsIsAGap) {
                    R"(11 node network bytes/s: "received": 5, "sent": 100)"}));
 }
 
+TEST_F(CounterEventsTest, NoRateGoesAcrossAGap) {
+  constexpr std::uint64_t ms = 1'000'000;
+  sample(10 * second, Counter::node_disks, {1000, 10});
+  sample(11 * second, Counter::node_disks, {});
+  sample(11 * second + ms, Counter::node_disks, {1500, 15});
+  sample(12 * second, Counter::node_disks, {1600, 20});
+  sample(12 * second + ms, Counter::node_disks, {});
+  sample(13 * second, Counter::node_disks, {9999, 99});
+  EXPECT_EQ(shown(10 * second, 13 * second),
+            Lines{R"(11 node disk bytes/s: "read": 100.1, "written": 5.005)"});
+  EXPECT_EQ(events(10 * second, 13 * second).describe(crafted.ring()).text(), R"({"samples": 4})");
+  EXPECT_EQ(shown(10 * second, 11 * second + 1), Lines{});
+}
+
+// A window's end is the next one's beginning, a tenth of a millisecond later.
+TEST_F(CounterEventsTest, NoRateOfAMomentAlone) {
+  constexpr std::uint64_t ms = 1'000'000;
+  sample(10 * second, Counter::process_cpu, {0, 0});
+  sample(10 * second + ms / 10, Counter::process_cpu, {4 * ms, 0});
+  sample(10 * second + 10 * ms, Counter::process_cpu, {5 * ms, 0});
+  sample(10 * second + 12 * ms, Counter::process_cpu, {9 * ms, 0});  // the end's
+  sample(10 * second + 30 * ms, Counter::process_cpu, {9 * ms, 0});  // the next window's
+  EXPECT_EQ(shown(10 * second, 10 * second + 11 * ms),
+            Lines{R"(10 process CPU %: "user": 50, "system": 0)"});
+  EXPECT_EQ(shown(10 * second + 10 * ms, 10 * second + 11 * ms), Lines{});
+}
+
 TEST_F(CounterEventsTest, AShareIsNoMoreThanAll) {
   sample(10 * second, Counter::node_cpu, {0, 0, 0, 0});
   sample(11 * second, Counter::node_cpu, {500, 10, 0, 100});
