@@ -9,7 +9,8 @@
 //
 // Records (JSON objects): {"queue": id, "file": its name in the folder, "target": place or "words":
 // [command], "kind": "rank" or "node", "run": key, "process": number, "keep": n, "merge": true: the
-// newest file stays until the run has ended, "ended": true: it has} by ranks; {"ended": run key},
+// newest file stays until the run has ended, "ended": true: it had when the
+// journal was made shorter} by ranks; {"ended": run key},
 // of what was queued before it, by who has merged;
 // {"begin": id, …}, {"multipart": …}, {"part": …}, {"done": id, …}, {"gone": id, "why": …},
 // {"removed": id} by the uploader; {"compacted": id, "done": n, "removed": n} where a shorter
