@@ -220,16 +220,39 @@ bool has_no_ring(const RunFolder& folder) noexcept {
   return error == 0 && !has_ring;
 }
 
-std::string remove_run_folder(const RunFolder& folder, const Spared* spared) {
-  if (folder.path.empty()) return {};
+namespace {
+
+// Who removes them may be killed over it. What is left then must not be taken for a later run's of
+// the same key: its rings without the note that they are merged, or any of it without the claims
+// that show its processes to be dead.
+enum class Turn { rings, notes, claims };
+
+Turn turn_of(std::string_view name) noexcept {
+  if (name.starts_with("claim-rank")) return Turn::claims;
+  return name.ends_with(".ring") || name.ends_with(".files") ? Turn::rings : Turn::notes;
+}
+
+// Returns the number of what went wrong, or 0.
+int remove_files(const RunFolder& folder, const Spared* spared, Turn turn) {
   int error = 0;
   const int unread =
       for_each_name(folder.path.c_str(), [&](int entries, const char* name) noexcept {
-        if (spared != nullptr && spared->has(name)) return;
+        if (turn_of(name) != turn || (spared != nullptr && spared->has(name))) return;
         const bool is_gone = unlinkat(entries, name, 0) == 0 || errno == ENOENT;
         if (!is_gone && error == 0) error = errno;
       });
-  if (error == 0) error = unread;
+  return error != 0 ? error : unread;
+}
+
+}  // namespace
+
+std::string remove_run_folder(const RunFolder& folder, const Spared* spared) {
+  if (folder.path.empty()) return {};
+  int error = 0;
+  for (const Turn turn : {Turn::rings, Turn::notes, Turn::claims}) {
+    const int wrong = remove_files(folder, spared, turn);
+    if (error == 0) error = wrong;
+  }
   // Not empty: another process of the run has begun.
   const bool is_left = rmdir(folder.path.c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY;
   if (is_left && error == 0) error = errno;
