@@ -12,6 +12,10 @@ namespace traceagent::counters {
 bool Recorder::has_room() noexcept {
   const ring::Writer& self = ring::writer;
   if (self.next != self.end) return true;
+  // Of a ring that overwrites, the oldest is given up for the newest, samples among the others:
+  // ours take a chunk a second where they are dearest (every 10 ms), so the job's calls are soon
+  // older.
+  if (ring::target.overwrite.load(std::memory_order_relaxed)) return true;
   const ring::Header& header = ring_.header();
   if (window_chunks_ >= std::max(header.chunk_count / most_share_of_ring, std::uint64_t{1}) ||
       header.free_chunks.load(std::memory_order_relaxed) == 0) {

@@ -16,6 +16,7 @@ class Recorded {
       : memory_(ring_bytes) {
     ring::target.ring = memory_.ring();
     ring::target.overwrite = overwrites;
+    ring::writer = {};  // as a thread that has recorded nothing
     ring::target.generation.fetch_add(1, std::memory_order_release);
   }
   ~Recorded() {
