@@ -207,7 +207,10 @@ bool exists(const std::string& path) noexcept { return access(path.c_str(), F_OK
 // Partitions have no folder there, and what is made of other disks has no device.
 DeviceClass ProcSource::class_of_disk(std::string_view name) const {
   const std::string folder = root_ + "/sys/block/" + folder_name(name);
-  return exists(folder + "/device") ? DeviceClass::device : DeviceClass::none;
+  if (!exists(folder + "/device")) return DeviceClass::none;
+  // NVMe with several paths: the disk that is mounted is its subsystem's, which alone has a policy.
+  // It counts what its paths count too, which are disks of their own in the same file.
+  return exists(folder + "/device/iopolicy") ? DeviceClass::none : DeviceClass::device;
 }
 
 DeviceClass ProcSource::class_of_interface(std::string_view name) const {

@@ -52,5 +52,21 @@ TEST_F(ProcSourceTest, ATotalThatLacksSomethingIsAGap) {
   EXPECT_EQ(recorded.samples(Counter::node_network).size(), 0U);
 }
 
+// The disk that is mounted, of the subsystem, and its two paths, each of a controller.
+TEST_F(ProcSourceTest, NvmeOfSeveralPathsCountsOnce) {
+  write("/sys/block/nvme0n1/device/iopolicy", "numa\n");
+  for (const char* path : {"nvme0c0n1", "nvme0c1n1"}) {
+    fs::create_directories(root + "/sys/block/" + path + "/device");
+  }
+  disks({{"nvme0c0n1", 10}, {"nvme0c1n1", 10}, {"nvme0n1", 20}});
+  source.open_files(recorded.recorder);
+  source.sample(recorded.recorder);
+  disks({{"nvme0c0n1", 13}, {"nvme0c1n1", 14}, {"nvme0n1", 27}});
+  source.sample(recorded.recorder);
+  const auto samples = recorded.samples(Counter::node_disks);
+  ASSERT_EQ(samples.size(), 2U);
+  EXPECT_EQ(samples[1].values[0], 7U * 512);
+}
+
 }  // namespace
 }  // namespace traceagent::counters
