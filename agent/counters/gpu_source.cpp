@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "agent/event/loader_walk.hpp"
 #include "agent/event/ticks.hpp"
 
 namespace traceagent::counters {
@@ -14,9 +15,13 @@ using nvml::Result;
 
 constexpr unsigned most_gpus = 64;
 
+// A fork waits for it: NVML's lock, held by a thread that a child has not got, would be held there
+// for ever.
 template <class Function, class... Arguments>
 Result call(Function* function, Arguments... arguments) noexcept {
-  return function != nullptr ? function(arguments...) : nvml::function_not_found;
+  if (function == nullptr) return nvml::function_not_found;
+  const event::LoaderWalk walk;
+  return function(arguments...);
 }
 
 Result read_utilisation(const Functions& nvml, Device device, Sample& sample) noexcept {
@@ -99,20 +104,32 @@ std::string name_of(std::uint32_t index) { return "GPU " + std::to_string(index)
 
 }  // namespace
 
-void GpuSource::open(Recorder& recorder) {
-  if (!nvml::has_driver(look_up_)) return;
-  nvml::Library library = nvml::open(look_up_);
+void GpuSource::open(Recorder& recorder) noexcept try {
+  if (state_ != State::unopened || !nvml::has_driver(look_up_)) return;
+  const nvml::Library library = nvml::open(look_up_);
   state_ = library.problem.empty() ? State::open : State::refused;
   if (state_ == State::refused) return recorder.not_covered("GPU counters: " + library.problem);
-  functions_ = library.functions;
+  take(library.functions, recorder);
+} catch (...) {
+  // No memory: what has not been found is not sampled.
+}
+
+void GpuSource::take(const nvml::Functions& functions, Recorder& recorder) {
+  functions_ = functions;
+  if (is_stopped()) return;
   unsigned count = 0;
-  if (const Result result = functions_.get_count(&count); result != nvml::success) {
+  if (const Result result = call(functions_.get_count, &count); result != nvml::success) {
     recorder.not_covered("GPU counters: nvmlDeviceGetCount_v2 fails with NVML error " +
                          std::to_string(result));
+  } else if (count < ranks_) {
+    // A launcher may have given each rank a GPU that the others cannot open.
+    recorder.not_covered("GPU counters: local rank zero sees " + std::to_string(count) +
+                         (count == 1 ? " GPU" : " GPUs") + ", the node has " +
+                         std::to_string(ranks_) + " ranks");
   }
-  for (std::uint32_t i = 0; i < std::min(count, most_gpus); ++i) {
+  for (std::uint32_t i = 0; i < std::min(count, most_gpus) && !is_stopped(); ++i) {
     Gpu gpu{i, nullptr};
-    const Result result = functions_.get_device(i, &gpu.device);
+    const Result result = call(functions_.get_device, i, &gpu.device);
     if (result != nvml::success) {
       recorder.not_covered(name_of(i) + ": NVML error " + std::to_string(result));
       continue;
@@ -135,7 +152,6 @@ void GpuSource::describe(const Gpu& gpu, Recorder& recorder) const {
 }
 
 void GpuSource::sample(Recorder& recorder) noexcept try {
-  if (state_ == State::unopened) open(recorder);
   for (Gpu& gpu : gpus_) sample(gpu, recorder);
 } catch (...) {
   // No memory: a gap.
@@ -143,7 +159,7 @@ void GpuSource::sample(Recorder& recorder) noexcept try {
 
 void GpuSource::sample(Gpu& gpu, Recorder& recorder) {
   for (std::size_t i = 0; i < readers.size(); ++i) {
-    if (gpu.is_lost) return;
+    if (gpu.is_lost || is_stopped()) return;
     if ((gpu.left_out >> i & 1) != 0) continue;
     Sample sample{readers[i].counter, 0, gpu.index, {}};
     const std::uint64_t ticks = event::read_ticks();
@@ -173,7 +189,8 @@ void GpuSource::give_up(Gpu& gpu, std::size_t reader, Result result, Recorder& r
       gpu.is_lost = true;
       return recorder.not_covered(name + ": lost (NVML error " + std::to_string(result) + ")");
     default:
-      return;
+      return recorder.not_covered(name + " " + counter + ": NVML error " + std::to_string(result) +
+                                  " in some samples");
   }
 }
 

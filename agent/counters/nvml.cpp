@@ -16,6 +16,12 @@ void* open_library(const char* name, int mode) noexcept {
   return dlopen(name, mode);
 }
 
+// The same of NVML's lock.
+Result initialise(const Functions& functions) noexcept {
+  const event::LoaderWalk walk;
+  return functions.init();
+}
+
 }  // namespace
 
 bool has_driver(LookUp look_up) noexcept {
@@ -24,6 +30,7 @@ bool has_driver(LookUp look_up) noexcept {
   using GetCount = int (*)(int*);
   const auto get_count = reinterpret_cast<GetCount>(look_up(driver, "cuDeviceGetCount"));
   int count = 0;
+  const event::LoaderWalk walk;
   // The handle is kept, once for each time of asking: it is a number in the loader.
   return get_count != nullptr && get_count(&count) == 0 && count > 0;
 }
@@ -43,7 +50,7 @@ Library open(LookUp look_up) {
   if (functions.init == nullptr || functions.get_count == nullptr ||
       functions.get_device == nullptr) {
     library.problem = std::string(soname) + " lacks nvmlInit_v2: a newer driver";
-  } else if (const Result result = functions.init(); result != success) {
+  } else if (const Result result = initialise(functions); result != success) {
     library.problem = "nvmlInit_v2 fails with NVML error " + std::to_string(result);
   }
   return library;

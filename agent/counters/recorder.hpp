@@ -1,6 +1,7 @@
 #pragma once
 // Puts samples into the ring, by the thread that takes them.
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -59,7 +60,17 @@ class Source {
   virtual ~Source() = default;
   // In the thread that samples, before its first sample.
   virtual void prepare(Recorder& recorder) noexcept = 0;
+  // Before each sample: what is dear once is no part of what a sample costs.
+  virtual void open(Recorder&) noexcept {}
   virtual void sample(Recorder& recorder) noexcept = 0;
+  // By another thread: nothing more is asked than what is being asked.
+  void stop() noexcept { is_stopped_.store(true, std::memory_order_relaxed); }
+
+ protected:
+  bool is_stopped() const noexcept { return is_stopped_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> is_stopped_{false};
 };
 
 }  // namespace traceagent::counters

@@ -6,6 +6,7 @@ namespace traceagent::event {
 // holds a lock meanwhile that no forked child ever gets back: a child forked then hangs in its own
 // first walk, dlopen or thrown exception. So a fork waits for our walks, and our walks for a fork.
 // Both wait a bounded time: a fork within a signal handler may have interrupted the walk itself.
+// Our calls into NVML are such walks too, whose lock is as lost to a child as the loader's.
 class LoaderWalk {
  public:
   LoaderWalk() noexcept;

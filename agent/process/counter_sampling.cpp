@@ -48,8 +48,10 @@ void CounterSampling::start(Agent& agent) noexcept try {
         of_proc_.start(agent, std::make_unique<counters::ProcSource>(wanted), counter_thread_name);
   }
   if (error == 0 && scopes.gpu && is_first) {
-    error = of_gpus_.start(agent, std::make_unique<counters::GpuSource>(door::true_dlsym()),
-                           gpu_counter_thread_name);
+    error = of_gpus_.start(
+        agent,
+        std::make_unique<counters::GpuSource>(door::true_dlsym(), agent.identity.local_world_size),
+        gpu_counter_thread_name);
   }
   if (error != 0) say_no_thread(agent, error);
 } catch (...) {

@@ -56,6 +56,7 @@ void CounterThread::wake() noexcept {
 
 void CounterThread::stop() noexcept {
   is_stopped_.store(true, std::memory_order_release);
+  if (source_ != nullptr) source_->stop();
   wake();
 }
 
@@ -68,13 +69,22 @@ std::uint64_t CounterThread::busy_ns() const noexcept {
   return since_ns == 0 ? 0 : now_ns() - since_ns;
 }
 
+// The price of a start, as the drain's own is (governor.cpp): what a sample costs is for the pause
+// between samples, and for the governor, which would leave out calls for it.
+void CounterThread::open(counters::Recorder& recorder) noexcept {
+  const std::uint64_t before_ns = event::thread_cpu_ns();
+  source_->open(recorder);
+  opening_cpu_ns_ += event::thread_cpu_ns() - before_ns;
+}
+
 void CounterThread::sample(counters::Recorder& recorder, bool is_first) noexcept {
   busy_since_ns_.store(now_ns(), std::memory_order_relaxed);
   const std::uint64_t ticks = event::read_ticks();
   if (is_first) recorder.begin_window();
+  open(recorder);
   source_->sample(recorder);
   missed_.store(recorder.missed(), std::memory_order_relaxed);
-  own_cpu_ns_.store(event::thread_cpu_ns(), std::memory_order_relaxed);
+  own_cpu_ns_.store(event::thread_cpu_ns() - opening_cpu_ns_, std::memory_order_relaxed);
   busy_since_ns_.store(0, std::memory_order_relaxed);
   // Release: who sees the time sees the samples.
   sampled_ticks_.store(ticks, std::memory_order_release);

@@ -26,6 +26,7 @@ class CounterThread {
   bool has_sampled_since(std::uint64_t ticks) const noexcept;
   // For how long its present sample has taken; 0: it is at none.
   std::uint64_t busy_ns() const noexcept;
+  // Without what opening took, once.
   std::uint64_t own_cpu_ns() const noexcept { return own_cpu_ns_.load(std::memory_order_relaxed); }
   // Samples for which the ring had no room.
   std::uint64_t missed() const noexcept { return missed_.load(std::memory_order_relaxed); }
@@ -37,12 +38,14 @@ class CounterThread {
  private:
   static void* run(void* self) noexcept;
   void loop() noexcept;
+  void open(counters::Recorder& recorder) noexcept;
   void sample(counters::Recorder& recorder, bool is_first) noexcept;
   std::uint64_t pause_ns(std::uint64_t cost_ns) noexcept;
 
   Agent* agent_ = nullptr;
   const char* name_ = nullptr;
   std::unique_ptr<counters::Source> source_;
+  std::uint64_t opening_cpu_ns_ = 0;
   std::atomic<bool> is_started_{false};
   std::atomic<bool> is_stopped_{false};
   std::atomic<std::uint32_t> word_{0};  // futex: something has changed

@@ -2,7 +2,8 @@
 """Counters beside the events: what a window's samples say is what the program says of itself, and what the
 simulated NVML answered.
 
-    counters_test.py BUILD DEPS truth|short|ranks|killed|off|descriptors|room|gpus|gpu_errors|gpu_hangs
+    counters_test.py BUILD DEPS truth|short|ranks|killed|off|descriptors|room|gpus|gpu_dear_start|gpu_unseen|gpu_errors|
+        gpu_hangs
 """
 
 import contextlib
@@ -130,7 +131,7 @@ def test_short():
 def test_ranks():
     """Every rank has its own, and the node's are there once."""
     with Place() as place:
-        running = [place.start([STEADY, 12, 30, 100_000], variables) for variables in place.ranks(4, **ON)]
+        running = [place.start([STEADY, 12, 10, 100_000], variables) for variables in place.ranks(4, **ON)]
         ended = [end_of(process) for process in running]
         check([each.code for each in ended] == [3] * 4, f"{ended}")
         node = place.trace(next(name for name in place.files() if name.endswith("node0.json")))
@@ -240,6 +241,29 @@ def test_gpus():
                 check(args == {"power": 1 - gpu, "heat": 0, "hardware": 0, "settings": 0}, f"throttled: {args}")
 
 
+def test_gpu_dear_start():
+    """What opening NVML takes, once, is not what a sample takes: by that the next one would be in a minute."""
+    with Place() as place:
+        done = place.run([COUNTED, 300, 0, 0, 1500], place.agent(
+            **{**with_gpus(init_cpu=300), "TRACEAGENT_BUDGET_OVERHEAD": "1%"}))
+        check(done.code == 0, f"{done}")
+        trace = rank_trace(place)
+        stretched_ns = facts(trace)["coverage"].get("counters_interval_ns", 0)
+        print(f"the longest interval is {stretched_ns / 1e9:.1f} s")
+        check(stretched_ns < 15e9, "the interval is of the start's cost")
+        check((0, "GPU 0 power W") in counters_of(trace), "GPU counters")
+
+
+def test_gpu_unseen():
+    with Place() as place:
+        running = [place.start([COUNTED, 300, 0, 0, 100], variables)
+                   for variables in place.ranks(2, **with_gpus(gpus=1))]
+        ended = [end_of(process) for process in running]
+        check(all(each.code in (0, 3) for each in ended), f"{ended}")
+        not_covered = facts(rank_trace(place))["counters"].get("not_covered")
+        check(not_covered == ["GPU counters: local rank zero sees 1 GPU, the node has 2 ranks"], f"{not_covered}")
+
+
 def test_room():
     """A window that stays open takes a sixteenth of the ring for samples, and says how many it had no room for."""
     with Place() as place:
@@ -258,7 +282,8 @@ def test_gpu_errors():
         trace, found = gpu_run(place, not_supported="nvmlDeviceGetPowerUsage", lost="1:0",
                                unknown="nvmlDeviceGetMemoryInfo:2")
         not_covered = facts(trace)["counters"]["not_covered"]
-        check(not_covered == ["GPU 0 power W: not supported", "GPU 1: lost (NVML error 15)"], f"{not_covered}")
+        check(not_covered == ["GPU 0 power W: not supported", "GPU 1: lost (NVML error 15)",
+                              "GPU 0 memory bytes: NVML error 999 in some samples"], f"{not_covered}")
         check((0, "GPU 0 utilisation %") in found and (0, "GPU 0 power W") not in found, f"{list(found)}")
         check(not any("GPU 1" in name for _, name in found), f"of a lost GPU: {list(found)}")
         check(len(found[0, "GPU 0 utilisation %"]) >= len(found[0, "GPU 0 memory bytes"]), "an error is a gap")

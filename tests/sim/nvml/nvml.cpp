@@ -2,6 +2,7 @@
 // value of it has been asked for. SIMGPU_NVML holds words that change it:
 //   gpus=N                 how many there are; 2
 //   init=ERROR             what nvmlInit_v2 returns
+//   init_cpu=MS            what it takes of a CPU
 //   not_supported=FUNCTION returns NVML_ERROR_NOT_SUPPORTED
 //   unknown=FUNCTION:N     returns NVML_ERROR_UNKNOWN the Nth time for each GPU, from 0
 //   hang=FUNCTION:N        never returns, from the Nth time on
@@ -17,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <string>
 
 namespace {
@@ -55,6 +57,12 @@ long told_number(const std::string& word, const std::string& function) {
   return std::atol(value.c_str() + colon + 1);
 }
 
+long thread_cpu_ms() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return time.tv_sec * 1000 + time.tv_nsec / 1'000'000;
+}
+
 // The function's own faults, before it answers for the `number`th time.
 Result fault_of(const char* function, Device device, long number) {
   if (!is_initialised) return uninitialized;
@@ -89,6 +97,9 @@ Result answered(const char* function, Device device, Calls& calls, Answer answer
 #define SIMGPU_API extern "C" __attribute__((visibility("default"))) Result
 
 SIMGPU_API nvmlInit_v2() {
+  const long cpu_ms = std::atol(told("init_cpu").c_str());
+  while (thread_cpu_ms() < cpu_ms) {
+  }
   const std::string refused = told("init");
   if (!refused.empty()) return std::atoi(refused.c_str());
   is_initialised = true;

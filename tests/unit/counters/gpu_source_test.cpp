@@ -1,0 +1,110 @@
+#include "agent/counters/gpu_source.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "agent/event/loader_walk.hpp"
+#include "tests/unit/counters/recorded.hpp"
+
+namespace traceagent::counters {
+namespace {
+
+using nvml::Device;
+using nvml::Result;
+using Lines = std::vector<std::string>;
+
+void* find_nothing(void*, const char*) { return nullptr; }
+
+Result two_gpus(unsigned* count) {
+  *count = 2;
+  return nvml::success;
+}
+
+Result any_device(unsigned, Device* device) {
+  *device = nullptr;
+  return nvml::success;
+}
+
+Result unknown_error(Device, unsigned*) { return 999; }
+
+nvml::Functions functions() {
+  nvml::Functions made;
+  made.get_count = two_gpus;
+  made.get_device = any_device;
+  return made;
+}
+
+class GpuSourceTest : public testing::Test {
+ protected:
+  Lines told(const std::string& with) const {
+    Lines found;
+    for (const std::string& each : recorded.not_covered()) {
+      if (each.find(with) != std::string::npos) found.push_back(each);
+    }
+    return found;
+  }
+  Recorded recorded;
+};
+
+TEST_F(GpuSourceTest, GpusThatAreNotSeenAreTold) {
+  GpuSource(find_nothing, 2).take(functions(), recorded.recorder);
+  EXPECT_EQ(recorded.not_covered(), Lines{});
+  GpuSource(find_nothing, 4).take(functions(), recorded.recorder);
+  EXPECT_EQ(recorded.not_covered(),
+            Lines{"GPU counters: local rank zero sees 2 GPUs, the node has 4 ranks"});
+}
+
+TEST_F(GpuSourceTest, AnErrorThatStaysIsToldOnce) {
+  nvml::Functions nvml = functions();
+  nvml.get_power = unknown_error;
+  GpuSource source(find_nothing, 1);
+  source.take(nvml, recorded.recorder);
+  for (int i = 0; i < 3; ++i) source.sample(recorded.recorder);
+  EXPECT_EQ(told("999"), (Lines{"GPU 0 power W: NVML error 999 in some samples",
+                                "GPU 1 power W: NVML error 999 in some samples"}));
+}
+
+TEST_F(GpuSourceTest, OneThatIsStoppedAsksNothing) {
+  GpuSource source(find_nothing, 4);
+  source.stop();
+  source.take(functions(), recorded.recorder);
+  source.sample(recorded.recorder);
+  EXPECT_EQ(recorded.not_covered(), Lines{});
+}
+
+std::thread forking;
+std::atomic<bool> has_forked{false};
+bool forked_within = false;
+
+Result forks_meanwhile(Device, unsigned*) {
+  forking = std::thread([] {
+    event::hold_loader_walks();
+    has_forked = true;
+    event::release_loader_walks();
+  });
+  // Much less than what a fork waits.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  forked_within = has_forked;
+  return nvml::success;
+}
+
+TEST_F(GpuSourceTest, AForkWaitsForTheCall) {
+  nvml::Functions nvml = functions();
+  nvml.get_count = [](unsigned* count) {
+    *count = 1;
+    return nvml::success;
+  };
+  nvml.get_power = forks_meanwhile;
+  GpuSource source(find_nothing, 1);
+  source.take(nvml, recorded.recorder);
+  source.sample(recorded.recorder);
+  forking.join();
+  EXPECT_FALSE(forked_within);
+  EXPECT_TRUE(has_forked);
+}
+
+}  // namespace
+}  // namespace traceagent::counters
