@@ -1,6 +1,7 @@
 #include "agent/step/window_keeper.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace traceagent::step {
 
@@ -24,7 +25,8 @@ void WindowKeeper::tell(StateChanged changed, void* data) noexcept {
 void WindowKeeper::enter(State state) noexcept {
   const State before = state_.exchange(state, std::memory_order_seq_cst);
   refresh_modes();
-  if (before != state && changed_ != nullptr) changed_(changed_data_);
+  const bool is_other_window = std::exchange(has_opened_, false);
+  if ((before != state || is_other_window) && changed_ != nullptr) changed_(changed_data_);
 }
 
 void WindowKeeper::leave_out(ClassMask left_out, ClassMask unheard) noexcept {
@@ -157,6 +159,7 @@ void WindowKeeper::open_window(std::uint64_t step, std::uint64_t ticks) noexcept
       return;
     }
     start(ring_, *window_, cycle_++, step, ticks, false);
+    has_opened_ = true;
   } else if (window_->first_step.load(std::memory_order_relaxed) == step) {
     // The first step was retracted and begins anew.
     window_->begin_ticks.store(ticks, std::memory_order_relaxed);

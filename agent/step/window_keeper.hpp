@@ -40,8 +40,9 @@ class WindowKeeper final : public StepListener {
   // By the drain: what is left out from now on, see Watch.
   void leave_out(ClassMask left_out, ClassMask unheard) noexcept;
 
-  // Called with `data` whenever a step changes the state, in the thread of the job that made the
-  // step: one system call at most. Set before the first step.
+  // Called with `data` whenever a step changes the state, or one window follows another without
+  // that, in the thread of the job that made the step: a system call or some. Set before the first
+  // step.
   using StateChanged = void (*)(void* data) noexcept;
   void tell(StateChanged changed, void* data) noexcept;
 
@@ -83,6 +84,7 @@ class WindowKeeper final : public StepListener {
   std::uint64_t shifted_epoch_ = 0;
   std::uint64_t latest_step_ = 0;
   std::uint64_t latest_edge_ticks_ = 0;
+  bool has_opened_ = false;   // a window, which is to be told
   bool lacked_slot_ = false;  // in this cycle
   std::atomic<std::uint64_t> cycles_lost_{0};
   std::uint32_t cycle_ = 0;

@@ -182,6 +182,19 @@ TEST_F(WindowKeeperTest, AWindowEndsWhereItsLastStepWasPassedOver) {
   EXPECT_EQ(closed(), (std::vector<Seen>{{2, 3, 200, 800}, {8, 9, 800, 990}}));
 }
 
+TEST_F(WindowKeeperTest, AWindowThatFollowsAnotherAtOnceIsTold) {
+  keeper({.wait = 1, .warmup = 1, .active = 3, .repeat = 2});
+  int told = 0;
+  keeper_->tell([](void* data) noexcept { ++*static_cast<int*>(data); }, &told);
+  run_steps(0, 3);
+  told = 0;
+  keeper_->on_step_begin(8, 800);  // active before, of the window that should have ended
+  EXPECT_EQ(told, 1);
+  keeper_->on_step_end(8, 890);
+  keeper_->on_step_begin(9, 900);
+  EXPECT_EQ(told, 1);
+}
+
 TEST_F(WindowKeeperTest, RecordsInTheStepBeforeAWindowWithoutWarmup) {
   keeper({.wait = 2, .warmup = 0, .active = 1, .repeat = 2});
   EXPECT_EQ(run_steps(0, 6), (std::vector<State>{wait, warmup, active, wait, warmup, active, off}));
