@@ -6,8 +6,6 @@
 #include <cerrno>
 #include <initializer_list>
 
-#include "agent/event/uninterrupted.hpp"
-
 namespace traceagent::event {
 
 int off_low_numbers(int descriptor) noexcept {
@@ -23,21 +21,6 @@ int off_low_numbers(int descriptor) noexcept {
   }
   errno = saved_errno;
   return descriptor;
-}
-
-int open_high(const char* path, int flags, mode_t mode) noexcept {
-  return off_low_numbers(uninterrupted([&] { return open(path, flags | O_CLOEXEC, mode); }));
-}
-
-DIR* open_folder_high(const char* path) noexcept {
-  const int descriptor = open_high(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
-  if (descriptor < 0) return nullptr;
-  DIR* const entries = fdopendir(descriptor);
-  if (entries != nullptr) return entries;
-  const int saved_errno = errno;
-  close(descriptor);
-  errno = saved_errno;
-  return nullptr;
 }
 
 }  // namespace traceagent::event

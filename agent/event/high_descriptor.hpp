@@ -2,7 +2,13 @@
 // Numbers of our descriptors, where the job does not look.
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/types.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "agent/event/uninterrupted.hpp"
 
 namespace traceagent::event {
 
@@ -23,8 +29,22 @@ int off_low_numbers(int descriptor) noexcept;
 // those threads and would find none of its descriptors or another's, there would be no standard
 // error unless a copy kept the job's pipes open, record locks would be another owner's, and who
 // checkpoints processes refuses one whose threads have tables of their own.
-int open_high(const char* path, int flags, mode_t mode = 0) noexcept;
+//
+// In line, so that each caller's open(2) is a place of its own where tests let calls fail.
+[[gnu::always_inline]] inline int open_high(const char* path, int flags, mode_t mode = 0) noexcept {
+  return off_low_numbers(uninterrupted([&] { return open(path, flags | O_CLOEXEC, mode); }));
+}
+
 // As opendir(3).
-DIR* open_folder_high(const char* path) noexcept;
+[[gnu::always_inline]] inline DIR* open_folder_high(const char* path) noexcept {
+  const int descriptor = open_high(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+  if (descriptor < 0) return nullptr;
+  DIR* const entries = fdopendir(descriptor);
+  if (entries != nullptr) return entries;
+  const int saved_errno = errno;
+  close(descriptor);
+  errno = saved_errno;
+  return nullptr;
+}
 
 }  // namespace traceagent::event

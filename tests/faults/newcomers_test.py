@@ -73,7 +73,7 @@ class Run:
         if not is_second:
             merger = self.start(0, 10, point)
         else:
-            merger = self.start(1, 20, point)
+            merger = self.start(1, 100, point)  # a second, for a busy machine
             until(lambda: synchronizations(self.truth(1)) > 3, "rank 1 records")
             merger.send_signal(signal.SIGSTOP)
             until(lambda: is_stopped(merger), "rank 1 is stopped")
