@@ -55,16 +55,6 @@ Count count_up(std::atomic<Count>& count) noexcept {
   return before;
 }
 
-// count_up() where nobody asks for the count. In one instruction: the load and store of which
-// compilers make an atomic one need a register, and an idle collective has none left.
-inline void count_up_alone(std::atomic<std::uint64_t>& count) noexcept {
-#if defined(__x86_64__)
-  asm("incq %0" : "+m"(count));
-#else
-  count_up(count);
-#endif
-}
-
 inline std::size_t peer_counter_index(event::Collective kind, int peer) noexcept {
   return static_cast<std::size_t>(peer) * 2 + (kind == event::Collective::send ? 0 : 1);
 }
@@ -72,7 +62,7 @@ inline std::size_t peer_counter_index(event::Collective kind, int peer) noexcept
 // next_sequence() of an idle call: false where something has to be made or looked up first.
 inline bool count_sequence(CommunicatorState& state, event::Collective kind, int peer) noexcept {
   if (!event::is_point_to_point(kind)) {
-    count_up_alone(state.collectives);
+    count_up(state.collectives);
     return true;
   }
   auto* counters = state.peers.load(std::memory_order_acquire);

@@ -98,44 +98,38 @@ bool count_alone(Call& call) noexcept {
   return call.count_idle();
 }
 
-// A target that was found is never forgotten. Read again rather than kept in a register, which an
-// idle collective has not: it would save one on the stack, and copy its own arguments twice as far.
-template <class Real>
-Real idle_target(const std::atomic<void*>& found) noexcept {
-  return reinterpret_cast<Real>(found.load(std::memory_order_relaxed));
-}
-
 }  // namespace
 }  // namespace traceagent::door
 
-#define NCCL(name, parameters, arguments, ...)                                                 \
-  [[gnu::noinline]] static ncclResult_t slow_##name parameters {                               \
-    using traceagent::api::Function;                                                           \
-    using namespace traceagent::door;                                                          \
-    using Real = ncclResult_t(*) parameters;                                                   \
-    const auto real = reinterpret_cast<Real>(real_function(Library::nccl, Function::name));    \
-    if (real == nullptr) return ncclSystemError;                                               \
-    return take_part_nccl(Function::name, __VA_ARGS__, [&] { return real arguments; });        \
-  }                                                                                            \
-  extern "C"                                                                                   \
-      [[gnu::visibility("default")]] ncclResult_t traceagent_##name parameters __asm__(#name); \
-  ncclResult_t traceagent_##name parameters {                                                  \
-    using namespace traceagent::door;                                                          \
-    using Real = ncclResult_t(*) parameters;                                                   \
-    const auto& real_target = target(Library::nccl, traceagent::api::Function::name);          \
-    if (real_target.load(std::memory_order_relaxed) != nullptr) [[likely]] {                   \
-      const traceagent::step::Mode mode =                                                      \
-          traceagent::step::mode_of(decltype(__VA_ARGS__)::call_class);                        \
-      if (mode == traceagent::step::Mode::count) [[likely]] {                                  \
-        auto call = __VA_ARGS__;                                                               \
-        if (count_alone(call)) [[likely]] {                                                    \
-          return call.after_idle(idle_target<Real>(real_target) arguments);                    \
-        }                                                                                      \
-      } else if (mode == traceagent::step::Mode::pass) {                                       \
-        return idle_target<Real>(real_target) arguments;                                       \
-      }                                                                                        \
-    }                                                                                          \
-    return slow_##name arguments;                                                              \
+#define NCCL(name, parameters, arguments, ...)                                                   \
+  [[gnu::noinline]] static ncclResult_t slow_##name parameters {                                 \
+    using traceagent::api::Function;                                                             \
+    using namespace traceagent::door;                                                            \
+    using Real = ncclResult_t(*) parameters;                                                     \
+    const auto real = reinterpret_cast<Real>(real_function(Library::nccl, Function::name));      \
+    if (real == nullptr) return ncclSystemError;                                                 \
+    return take_part_nccl(Function::name, __VA_ARGS__, [&] { return real arguments; });          \
+  }                                                                                              \
+  extern "C"                                                                                     \
+      [[gnu::visibility("default")]] ncclResult_t traceagent_##name parameters __asm__(#name);   \
+  ncclResult_t traceagent_##name parameters {                                                    \
+    using namespace traceagent::door;                                                            \
+    using Real = ncclResult_t(*) parameters;                                                     \
+    const auto real = reinterpret_cast<Real>(                                                    \
+        target(Library::nccl, traceagent::api::Function::name).load(std::memory_order_relaxed)); \
+    if (real != nullptr) [[likely]] {                                                            \
+      const traceagent::step::Mode mode =                                                        \
+          traceagent::step::mode_of(decltype(__VA_ARGS__)::call_class);                          \
+      if (mode == traceagent::step::Mode::count) [[likely]] {                                    \
+        auto call = __VA_ARGS__;                                                                 \
+        if (count_alone(call)) [[likely]] {                                                      \
+          return call.after_idle(real arguments);                                                \
+        }                                                                                        \
+      } else if (mode == traceagent::step::Mode::pass) {                                         \
+        return real arguments;                                                                   \
+      }                                                                                          \
+    }                                                                                            \
+    return slow_##name arguments;                                                                \
   }
 
 #include "agent/api/nccl.def"

@@ -89,17 +89,7 @@ struct CollectiveCall : NcclCallBase {
     if (result == ncclSuccess) [[likely]] {
       return result;
     }
-    if (!event::is_point_to_point(kind)) return take_back_latest_unless_accepted(result, kind);
     return take_back_unless_accepted(result, state, kind, peer);
-  }
-
-  // Finds the communicator again rather than be told it: to keep a register over the real call
-  // costs each idle call more than a quarter of what it adds. It is the one that was counted in:
-  // count_idle() takes no other, and a call from within that would change it has made
-  // calls_are_nested() true, whereafter no call is counted that way.
-  [[gnu::noinline]] static ncclResult_t take_back_latest_unless_accepted(ncclResult_t result,
-                                                                         Collective kind) noexcept {
-    return take_back_unless_accepted(result, latest_communicator, kind, 0);
   }
 
   // Static, so that an idle call's arguments stay in registers; it returns the result, so that the
