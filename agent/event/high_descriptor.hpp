@@ -28,7 +28,9 @@ int off_low_numbers(int descriptor) noexcept;
 // none of the job's descriptors) would be without that moment, and is worse: CUDA is called in
 // those threads and would find none of its descriptors or another's, there would be no standard
 // error unless a copy kept the job's pipes open, record locks would be another owner's, and who
-// checkpoints processes refuses one whose threads have tables of their own.
+// checkpoints processes refuses one whose threads have tables of their own. The thread that reads
+// /proc for counters has one all the same: it calls nothing of CUDA's, holds nothing of the job's
+// and can be left out (counters.sources).
 //
 // In line, so that each caller's open(2) is a place of its own where tests let calls fail.
 [[gnu::always_inline]] inline int open_high(const char* path, int flags, mode_t mode = 0) noexcept {
