@@ -31,6 +31,9 @@ struct Writer {
   DropCause full_cause;       // how a record is counted that finds no chunk; ring_full for calls
   std::uint32_t filling;      // from before a slot is claimed until its record is published
   std::uint32_t refused;      // claims that found `filling` set
+  std::uint32_t thread_id;    // the kernel's, as of the first chunk of this generation
+  std::uint32_t chunks;       // taken in this generation
+  char thread_name[16];
 };
 [[gnu::visibility("hidden")]] extern constinit thread_local Writer writer
     __attribute__((tls_model("initial-exec")));

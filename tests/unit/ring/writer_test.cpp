@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <map>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -64,6 +66,35 @@ TEST_F(WriterTest, FillsOneChunkAfterTheOther) {
   EXPECT_EQ(published(memory.ring()), records_per_chunk + 1);
   EXPECT_EQ(memory.ring().header().free_chunks.load(), memory.ring().chunk_count() - 2);
   EXPECT_EQ(memory.ring().header().next_claim.load(), 2u);
+}
+
+// The chunk that was claimed as the `number`-th, from 1.
+const Chunk& claimed_as(const Ring& ring, std::uint64_t number) {
+  for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {
+    if (ring.chunk(i).claim_number.load() == number) return ring.chunk(i);
+  }
+  throw std::runtime_error("no such chunk");
+}
+
+TEST_F(WriterTest, AsksForAThreadsNameOnceInSixteenChunksAndInEachNewRing) {
+  MemoryRing memory(4 << 20), next(1 << 20);
+  std::thread([&] {
+    const auto id = static_cast<std::uint32_t>(gettid());
+    pthread_setname_np(pthread_self(), "early");
+    record_into(memory.ring());
+    record(1, 1);
+    pthread_setname_np(pthread_self(), "late");
+    for (std::uint64_t i = 2; i <= 17 * records_per_chunk; ++i) record(i, i);
+    for (std::uint64_t number = 1; number <= 17; ++number) {
+      const Chunk& chunk = claimed_as(memory.ring(), number);
+      EXPECT_STREQ(chunk.thread_name, number <= 16 ? "early" : "late") << number;
+      EXPECT_EQ(chunk.thread_id.load(), id) << number;
+    }
+    pthread_setname_np(pthread_self(), "latest");
+    record_into(next.ring());
+    record(1, 1);
+    EXPECT_STREQ(claimed_as(next.ring(), 1).thread_name, "latest");
+  }).join();
 }
 
 TEST_F(WriterTest, CountsEveryEventThatAFullRingHasNoPlaceFor) {
