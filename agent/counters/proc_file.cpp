@@ -18,15 +18,14 @@ bool ProcFile::open(const std::string& path) noexcept {
   return is_open();
 }
 
-std::string_view ProcFile::read(std::span<char> buffer) const noexcept {
-  if (!is_open()) return {};
+std::optional<std::string_view> ProcFile::read(std::span<char> buffer) const noexcept {
   std::size_t size = 0;
   while (size < buffer.size()) {
     const ssize_t got = event::uninterrupted([&] {
       return pread(descriptor_, buffer.data() + size, buffer.size() - size,
                    static_cast<off_t>(size));
     });
-    if (got < 0) return {};
+    if (got < 0) return std::nullopt;
     if (got == 0) break;
     size += static_cast<std::size_t>(got);
   }

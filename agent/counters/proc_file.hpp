@@ -1,6 +1,7 @@
 #pragma once
 // A file of /proc that is read again and again through one descriptor.
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,8 +18,8 @@ class ProcFile {
   // False: errno says why.
   bool open(const std::string& path) noexcept;
   bool is_open() const noexcept { return descriptor_ >= 0; }
-  // What it says now: whole lines alone, as many as fit into `buffer`; "" where it cannot be read.
-  std::string_view read(std::span<char> buffer) const noexcept;
+  // What it says now: whole lines alone, as many as fit into `buffer`. Nothing: errno says why.
+  std::optional<std::string_view> read(std::span<char> buffer) const noexcept;
 
  private:
   int descriptor_ = -1;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "agent/counters/device_class.hpp"
 #include "agent/counters/proc_text.hpp"
 #include "agent/event/ticks.hpp"
 
@@ -13,6 +14,7 @@ namespace traceagent::counters {
 namespace {
 
 constexpr std::uint64_t bytes_per_kilobyte = 1024;  // as /proc/meminfo means it
+constexpr const char* group_name = "control group memory";
 
 std::uint64_t nanoseconds(const timeval& time) noexcept {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u +
@@ -28,6 +30,14 @@ struct Timed {
 
 void put(Recorder& recorder, const Timed& timed) noexcept {
   recorder.put(timed.sample, timed.ticks);
+}
+
+void say_not_covered(Recorder& recorder, const std::string& what, int error) {
+  recorder.not_covered(what + ": " + std::strerror(error));
+}
+
+void say_gaps(Recorder& recorder, const char* counter, int error) {
+  recorder.not_covered(std::string(counter) + ": " + std::strerror(error) + " in some samples");
 }
 
 }  // namespace
@@ -46,8 +56,14 @@ void ProcSource::prepare(Recorder& recorder) noexcept try {
 
 void ProcSource::open(ProcFile& file, const char* path, const char* counter, Recorder& recorder) {
   if (file.open(root_ + path)) return;
-  const int error = errno;
-  recorder.not_covered(std::string(counter) + ": " + path + ": " + std::strerror(error));
+  say_not_covered(recorder, std::string(counter) + ": " + path, errno);
+}
+
+std::string_view ProcSource::read(const ProcFile& file, const char* counter, Recorder& recorder) {
+  if (!file.is_open()) return {};
+  const auto text = file.read(buffer_);
+  if (!text) say_gaps(recorder, counter, errno);
+  return text.value_or(std::string_view());
 }
 
 void ProcSource::open_files(Recorder& recorder) {
@@ -65,25 +81,33 @@ void ProcSource::open_files(Recorder& recorder) {
   open_group(recorder);
 }
 
-bool ProcSource::open_group_in(const std::string& folder, bool is_v2) {
+int ProcSource::open_group_in(const std::string& folder, bool is_v2, Recorder& recorder) {
   if (!group_used_.open(folder + (is_v2 ? "/memory.current" : "/memory.usage_in_bytes"))) {
-    return false;
+    return errno;
   }
-  group_limit_.open(folder + (is_v2 ? "/memory.max" : "/memory.limit_in_bytes"));
-  return true;
+  if (!group_limit_.open(folder + (is_v2 ? "/memory.max" : "/memory.limit_in_bytes"))) {
+    say_not_covered(recorder, std::string(group_name) + "'s limit", errno);
+  }
+  return 0;
 }
 
-void ProcSource::open_group(Recorder&) {
+void ProcSource::open_group(Recorder& recorder) {
   ProcFile cgroup;
-  if (!cgroup.open(root_ + "/proc/self/cgroup")) return;
-  const auto group = memory_group(read(cgroup));
+  if (!cgroup.open(root_ + "/proc/self/cgroup")) {
+    if (errno != ENOENT) say_not_covered(recorder, group_name, errno);
+    return;
+  }
+  const auto group = memory_group(read(cgroup, group_name, recorder));
   if (!group) return;
   const std::string base = root_ + "/sys/fs/cgroup" + (group->is_v2 ? "" : "/memory");
   // In a container the path may be the host's, of which only the last folder is seen, as the first.
   // The root group of a machine has no such file: nothing is missing then.
-  if (!open_group_in(base + std::string(group->path), group->is_v2)) {
-    open_group_in(base, group->is_v2);
-  }
+  const int error = open_group_in(base + std::string(group->path), group->is_v2, recorder);
+  if (error == 0) return;
+  const int error_of_root = open_group_in(base, group->is_v2, recorder);
+  if (error_of_root == 0) return;
+  const int told = error == ENOENT ? error_of_root : error;
+  if (told != ENOENT) say_not_covered(recorder, group_name, told);
 }
 
 void ProcSource::sample(Recorder& recorder) noexcept try {
@@ -93,11 +117,11 @@ void ProcSource::sample(Recorder& recorder) noexcept try {
   // No memory: a gap.
 }
 
-void ProcSource::sample_usage(Recorder& recorder) noexcept {
+void ProcSource::sample_usage(Recorder& recorder) {
   Timed cpu(Counter::process_cpu), faults(Counter::process_faults),
       switches(Counter::process_switches);
   rusage usage{};
-  if (getrusage(RUSAGE_SELF, &usage) != 0) return;
+  if (getrusage(RUSAGE_SELF, &usage) != 0) return say_gaps(recorder, "process CPU", errno);
   cpu.sample.set(0, nanoseconds(usage.ru_utime));
   cpu.sample.set(1, nanoseconds(usage.ru_stime));
   faults.sample.set(0, static_cast<std::uint64_t>(usage.ru_majflt));
@@ -109,17 +133,19 @@ void ProcSource::sample_usage(Recorder& recorder) noexcept {
 void ProcSource::sample_process(Recorder& recorder) {
   sample_usage(recorder);
   Timed memory(Counter::process_memory);
-  const auto pages = resident_pages(read(statm_));
+  const auto pages = resident_pages(read(statm_, "process memory", recorder));
   const long page_bytes = sysconf(_SC_PAGESIZE);
+  if (page_bytes <= 0) say_gaps(recorder, "process memory", errno);
   if (pages && page_bytes > 0) {
     memory.sample.set(0, *pages * static_cast<std::uint64_t>(page_bytes));
   }
   put(recorder, memory);
   Timed threads(Counter::process_threads);
-  if (const auto count = thread_count(read(stat_))) threads.sample.set(0, *count);
+  const std::string_view stat = read(stat_, "process threads", recorder);
+  if (const auto count = thread_count(stat)) threads.sample.set(0, *count);
   put(recorder, threads);
   Timed storage(Counter::process_storage);
-  const std::string_view io = read(io_);
+  const std::string_view io = read(io_, "process storage", recorder);
   if (const auto bytes = value_of(io, "read_bytes")) storage.sample.set(0, *bytes);
   if (const auto bytes = value_of(io, "write_bytes")) storage.sample.set(1, *bytes);
   put(recorder, storage);
@@ -133,17 +159,17 @@ void ProcSource::sample_node(Recorder& recorder) {
   if (network_.is_open()) sample_devices(Counter::node_network, recorder);
 }
 
-void ProcSource::sample_cpu(Recorder& recorder) noexcept {
+void ProcSource::sample_cpu(Recorder& recorder) {
   Timed cpu(Counter::node_cpu);
-  if (const auto times = cpu_times(read(cpus_))) {
+  if (const auto times = cpu_times(read(cpus_, "node CPU", recorder))) {
     for (std::size_t i = 0; i < times->size(); ++i) cpu.sample.set(i, (*times)[i]);
   }
   put(recorder, cpu);
 }
 
-void ProcSource::sample_memory(Recorder& recorder) noexcept {
+void ProcSource::sample_memory(Recorder& recorder) {
   Timed memory(Counter::node_memory);
-  const std::string_view text = read(memory_);
+  const std::string_view text = read(memory_, "node memory", recorder);
   const auto total = value_of(text, "MemTotal"), available = value_of(text, "MemAvailable");
   const auto swap = value_of(text, "SwapTotal"), swap_free = value_of(text, "SwapFree");
   constexpr std::uint64_t most = UINT64_MAX / bytes_per_kilobyte;
@@ -157,11 +183,11 @@ void ProcSource::sample_memory(Recorder& recorder) noexcept {
   put(recorder, memory);
 }
 
-void ProcSource::sample_group(Recorder& recorder) noexcept {
+void ProcSource::sample_group(Recorder& recorder) {
   Timed memory(Counter::group_memory);
-  std::string_view used = read(group_used_);
+  std::string_view used = read(group_used_, group_name, recorder);
   if (const auto bytes = take_number(used)) memory.sample.set(0, *bytes);
-  std::string_view limit = read(group_limit_);
+  std::string_view limit = read(group_limit_, group_name, recorder);
   // "max", and version 1's number near 2^63, are no limit.
   constexpr std::uint64_t no_limit = std::uint64_t{1} << 60;
   if (const auto bytes = take_number(limit); bytes && *bytes < no_limit) {
@@ -172,15 +198,24 @@ void ProcSource::sample_group(Recorder& recorder) noexcept {
 
 void ProcSource::sample_devices(Counter counter, Recorder& recorder) {
   const bool are_disks = counter == Counter::node_disks;
+  const char* const name = are_disks ? "node disks" : "node network";
   DeviceTotals& totals = are_disks ? disk_totals_ : network_totals_;
   Timed timed(counter);
-  std::string_view text = read(are_disks ? disks_ : network_);
+  std::string_view text = read(are_disks ? disks_ : network_, name, recorder);
+  // The totals of before are no sample of now: a rate of nothing, and twice as much after it.
+  if (text.empty()) return;
   totals.begin_round();
   while (const auto line = take_line(text)) {
     const auto device = are_disks ? disk_of(*line) : interface_of(*line);
     if (!device) continue;
-    totals.add(device->name, device->bytes, [&](std::string_view name) {
-      return are_disks ? class_of_disk(name) : class_of_interface(name);
+    totals.add(device->name, device->bytes, [&](std::string_view device_name) {
+      const ClassAnswer answer =
+          are_disks ? class_of_disk(root_, device_name) : class_of_interface(root_, device_name);
+      if (answer.error != 0) {
+        say_not_covered(recorder, std::string(name) + ": " + std::string(device_name),
+                        answer.error);
+      }
+      return answer.device_class;
     });
   }
   if (!totals.has_any()) return;
@@ -189,37 +224,6 @@ void ProcSource::sample_devices(Counter counter, Recorder& recorder) {
   timed.sample.set(0, totals.totals()[0]);
   timed.sample.set(1, totals.totals()[1]);
   put(recorder, timed);
-}
-
-namespace {
-
-// As a folder of /sys; a slash in it is an exclamation mark there.
-std::string folder_name(std::string_view name) {
-  std::string folder(name);
-  for (char& c : folder) c = c == '/' ? '!' : c;
-  return folder;
-}
-
-bool exists(const std::string& path) noexcept { return access(path.c_str(), F_OK) == 0; }
-
-}  // namespace
-
-// Partitions have no folder there, and what is made of other disks has no device.
-DeviceClass ProcSource::class_of_disk(std::string_view name) const {
-  const std::string folder = root_ + "/sys/block/" + folder_name(name);
-  if (!exists(folder + "/device")) return DeviceClass::none;
-  // NVMe with several paths: the disk that is mounted is its subsystem's, which alone has a policy.
-  // It counts what its paths count too, which are disks of their own in the same file.
-  return exists(folder + "/device/iopolicy") ? DeviceClass::none : DeviceClass::device;
-}
-
-DeviceClass ProcSource::class_of_interface(std::string_view name) const {
-  if (name == "lo") return DeviceClass::none;
-  const std::string folder = root_ + "/sys/class/net/" + folder_name(name);
-  if (exists(folder + "/device")) return DeviceClass::device;
-  // Bridges, bonds and what else stands on other interfaces; they count where these do.
-  const bool is_on_others = exists(folder + "/bridge") || exists(folder + "/bonding");
-  return is_on_others ? DeviceClass::none : DeviceClass::interface;
 }
 
 }  // namespace traceagent::counters

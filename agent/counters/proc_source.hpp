@@ -30,17 +30,17 @@ class ProcSource final : public Source {
  private:
   void open(ProcFile& file, const char* path, const char* counter, Recorder& recorder);
   void open_group(Recorder& recorder);
-  bool open_group_in(const std::string& folder, bool is_v2);
+  // 0, or the error's number.
+  int open_group_in(const std::string& folder, bool is_v2, Recorder& recorder);
   void sample_process(Recorder& recorder);
-  void sample_usage(Recorder& recorder) noexcept;
+  void sample_usage(Recorder& recorder);
   void sample_node(Recorder& recorder);
-  void sample_cpu(Recorder& recorder) noexcept;
-  void sample_memory(Recorder& recorder) noexcept;
-  void sample_group(Recorder& recorder) noexcept;
+  void sample_cpu(Recorder& recorder);
+  void sample_memory(Recorder& recorder);
+  void sample_group(Recorder& recorder);
   void sample_devices(Counter counter, Recorder& recorder);
-  DeviceClass class_of_disk(std::string_view name) const;
-  DeviceClass class_of_interface(std::string_view name) const;
-  std::string_view read(const ProcFile& file) noexcept { return file.read(buffer_); }
+  // "" where it cannot be read, which is told of, or is not open, which has been.
+  std::string_view read(const ProcFile& file, const char* counter, Recorder& recorder);
 
   const Wanted wanted_;
   const std::string root_;

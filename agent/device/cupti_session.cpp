@@ -384,7 +384,8 @@ void CuptiSession::on_complete(void* context, std::uint32_t stream, std::uint8_t
   session->take_back(start, valid_bytes);
   session->count_dropped(context, stream);
   if (in_own_flush) return;  // by our own thread, whose time is known
-  session->callback_cpu_ns_.fetch_add(event::thread_cpu_ns() - begin_ns, std::memory_order_relaxed);
+  session->callback_cpu_ns_.fetch_add(event::thread_cpu_since_ns(begin_ns),
+                                      std::memory_order_relaxed);
 }
 
 void CuptiSession::on_callback(void* user, int domain, std::uint32_t id, const void*) noexcept {

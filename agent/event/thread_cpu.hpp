@@ -15,4 +15,10 @@ inline std::uint64_t thread_cpu_ns() noexcept {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
+// 0 where the clock was refused before or is now: such a difference would be ages.
+inline std::uint64_t thread_cpu_since_ns(std::uint64_t before_ns) noexcept {
+  const std::uint64_t now_ns = thread_cpu_ns();
+  return before_ns == 0 || now_ns < before_ns ? 0 : now_ns - before_ns;
+}
+
 }  // namespace traceagent::event

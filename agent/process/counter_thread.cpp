@@ -74,7 +74,14 @@ std::uint64_t CounterThread::busy_ns() const noexcept {
 void CounterThread::open(counters::Recorder& recorder) noexcept {
   const std::uint64_t before_ns = event::thread_cpu_ns();
   source_->open(recorder);
-  opening_cpu_ns_ += event::thread_cpu_ns() - before_ns;
+  opening_cpu_ns_ += event::thread_cpu_since_ns(before_ns);
+}
+
+// Where the clock is refused it stays what it was.
+void CounterThread::note_own_cpu() noexcept {
+  const std::uint64_t cpu_ns = event::thread_cpu_ns();
+  if (cpu_ns < opening_cpu_ns_ + own_cpu_ns()) return;
+  own_cpu_ns_.store(cpu_ns - opening_cpu_ns_, std::memory_order_relaxed);
 }
 
 void CounterThread::sample(counters::Recorder& recorder, bool is_first) noexcept {
@@ -84,7 +91,7 @@ void CounterThread::sample(counters::Recorder& recorder, bool is_first) noexcept
   open(recorder);
   source_->sample(recorder);
   missed_.store(recorder.missed(), std::memory_order_relaxed);
-  own_cpu_ns_.store(event::thread_cpu_ns() - opening_cpu_ns_, std::memory_order_relaxed);
+  note_own_cpu();
   busy_since_ns_.store(0, std::memory_order_relaxed);
   // Release: who sees the time sees the samples.
   sampled_ticks_.store(ticks, std::memory_order_release);
@@ -110,7 +117,7 @@ void CounterThread::loop() noexcept {
   prctl(PR_SET_NAME, name_);
   counters::Recorder recorder(agent_->ring.ring);
   source_->prepare(recorder);
-  own_cpu_ns_.store(event::thread_cpu_ns(), std::memory_order_relaxed);
+  note_own_cpu();
   std::uint64_t next_ns = 0;
   std::uint32_t seen_before = 0;
   bool was_open = false;

@@ -40,6 +40,7 @@ class CounterThread {
   void loop() noexcept;
   void open(counters::Recorder& recorder) noexcept;
   void sample(counters::Recorder& recorder, bool is_first) noexcept;
+  void note_own_cpu() noexcept;
   std::uint64_t pause_ns(std::uint64_t cost_ns) noexcept;
 
   Agent* agent_ = nullptr;

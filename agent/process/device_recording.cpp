@@ -110,8 +110,11 @@ void DeviceRecording::loop() noexcept {
   while (stop_.load(std::memory_order_acquire) == 0) {
     const std::uint32_t seen = word_.load(std::memory_order_acquire);
     work();
-    own_cpu_ns_.store(event::thread_cpu_ns() - start_cpu_ns_ + session_->callback_cpu_ns(),
-                      std::memory_order_relaxed);
+    // Where the clock is refused it stays what it was.
+    const std::uint64_t cpu_ns = event::thread_cpu_ns() + session_->callback_cpu_ns();
+    if (cpu_ns >= start_cpu_ns_ + own_cpu_ns()) {
+      own_cpu_ns_.store(cpu_ns - start_cpu_ns_, std::memory_order_relaxed);
+    }
     if (stop_.load(std::memory_order_acquire) == 0) sleep(seen);
   }
   session_->disable();
@@ -202,7 +205,7 @@ void DeviceRecording::try_enable() noexcept try {
   const std::uint64_t cpu_before_ns = event::thread_cpu_ns();
   const device::CuptiState got = session_->enable();
   // CUPTI's own start, once: what it costs from then on is what can be left out.
-  if (start_cpu_ns_ == 0) start_cpu_ns_ = event::thread_cpu_ns() - cpu_before_ns;
+  if (start_cpu_ns_ == 0) start_cpu_ns_ = event::thread_cpu_since_ns(cpu_before_ns);
   note_tried();
   was_refused_ = got != device::CuptiState::recording;
   is_refused_.store(was_refused_, std::memory_order_relaxed);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -66,6 +67,79 @@ TEST_F(ProcSourceTest, NvmeOfSeveralPathsCountsOnce) {
   const auto samples = recorded.samples(Counter::node_disks);
   ASSERT_EQ(samples.size(), 2U);
   EXPECT_EQ(samples[1].values[0], 7U * 512);
+}
+
+// Else it would show a rate of nothing, and then twice the disks' own.
+TEST_F(ProcSourceTest, WhatCannotBeReadIsNoSampleOfTheTotalsBefore) {
+  fs::create_directories(root + "/sys/block/sda/device");
+  disks({{"sda", 10}});
+  source.open_files(recorded.recorder);
+  source.sample(recorded.recorder);
+  write("/proc/diskstats", "");
+  source.sample(recorded.recorder);
+  disks({{"sda", 12}});
+  source.sample(recorded.recorder);
+  const auto samples = recorded.samples(Counter::node_disks);
+  ASSERT_EQ(samples.size(), 2U);
+  EXPECT_EQ(samples[1].values[0], 2U * 512);
+}
+
+bool says(const std::vector<std::string>& notes, const std::string& text) {
+  return std::find(notes.begin(), notes.end(), text) != notes.end();
+}
+
+TEST_F(ProcSourceTest, WhatCannotBeReadIsTold) {
+  fs::create_directories(root + "/proc/meminfo");  // it can be opened, not read
+  fs::create_directories(root + "/proc/self/cgroup");
+  disks({});
+  source.open_files(recorded.recorder);
+  source.sample(recorded.recorder);
+  source.sample(recorded.recorder);
+  const auto notes = recorded.not_covered();
+  EXPECT_TRUE(says(notes, "node memory: Is a directory in some samples"));
+  EXPECT_TRUE(says(notes, "control group memory: Is a directory in some samples"));
+  EXPECT_TRUE(says(notes, "node CPU: /proc/stat: No such file or directory"));
+  EXPECT_EQ(notes.size(), 4U);  // and the network; each once
+  EXPECT_EQ(recorded.samples(Counter::node_memory).size(), 0U);
+}
+
+// A disk that nobody can tell from a partition is not counted, and that is told.
+TEST_F(ProcSourceTest, ADeviceThatCannotBeAskedForIsTold) {
+  write("/proc/self/cgroup", "");
+  const std::string long_name(300, 'd');  // no name of a file
+  fs::create_directories(root + "/sys/block/sda/device");
+  fs::create_directories(root + "/sys/class/net");
+  disks({{"sda", 10}, {long_name, 10}});
+  write("/proc/net/dev", " " + long_name + ": 1 0 0 0 0 0 0 0 1 0\n eth0: 5 0 0 0 0 0 0 0 5 0\n");
+  source.open_files(recorded.recorder);
+  source.sample(recorded.recorder);
+  const auto notes = recorded.not_covered();
+  EXPECT_TRUE(says(notes, "node disks: " + long_name + ": File name too long"));
+  EXPECT_TRUE(says(notes, "node network: " + long_name + ": File name too long"));
+  EXPECT_EQ(recorded.samples(Counter::node_disks).size(), 1U);
+  EXPECT_EQ(recorded.samples(Counter::node_network).size(), 1U);
+}
+
+TEST_F(ProcSourceTest, AGroupThatHasNoFileIsNotMissing) {
+  write("/proc/self/cgroup", "0::/here\n");
+  const std::string group = "/sys/fs/cgroup/here/";
+  write(group + "memory.current", "5\n");
+  write(group + "memory.max", "7\n");
+  for (const char* file : {"/proc/stat", "/proc/meminfo", "/proc/diskstats", "/proc/net/dev"}) {
+    write(file, "");
+  }
+  source.open_files(recorded.recorder);
+  source.sample(recorded.recorder);
+  const auto samples = recorded.samples(Counter::group_memory);
+  ASSERT_EQ(samples.size(), 1U);
+  EXPECT_EQ(samples[0].values[0], 5U);
+  EXPECT_EQ(samples[0].values[1], 7U);
+  fs::remove_all(root + "/sys/fs/cgroup");
+  ProcSource without({.process = false, .node = true}, root);
+  without.open_files(recorded.recorder);
+  without.sample(recorded.recorder);
+  EXPECT_EQ(recorded.samples(Counter::group_memory).size(), 1U);
+  EXPECT_EQ(recorded.not_covered().size(), 0U);
 }
 
 }  // namespace
