@@ -112,6 +112,7 @@ def run_cell(cell, expected):
         cell.problems += outcome.job_problems(expected, ended, files, cell)
         cell.problems += outcome.line_problems(ended, scenario, is_memory)
         cell.problems += outcome.trace_problems(expected, ended, scenario, traces, cell.action)
+        cell.problems += outcome.counter_problems(expected, ended, traces, cell)
         cell.problems += outcome.left_problems(ended, scenario, left, recovered, left_then)
     if scenario.uploads:
         cell.problems += upload_problems(ended, there, resumed, files, cell)

@@ -6,6 +6,7 @@ import json
 import re
 import signal
 
+import true_counters
 from fault_job import Traces
 
 HOST = ("cuda_runtime", "nccl", "user_annotation", "cuda_driver")
@@ -23,6 +24,7 @@ class Expected:
     def __init__(self, bare, bare_files, traced_files):
         self.bare, self.bare_files = bare, bare_files
         self.counts = totals(Traces(traced_files))
+        self.counters = true_counters.of_rank_zero(Traces(traced_files))
         # The tool's: the files it was given or makes.
         self.names = set(traced_files)
 
@@ -131,6 +133,15 @@ def trace_problems(expected, ended, scenario, traces, action):
                  if found[key][name] < count or (key[1] == "host" and found[key][name] > count)}
         if lacks and not (key[1] == "device" and says_device_lacks(traces)):
             yield f"{' '.join(key)} slices differ and nobody says so: {lacks}"
+
+
+def counter_problems(expected, ended, traces, cell):
+    """In every scenario what is shown is true; where it is about counters, they are all there."""
+    # As for events: a file that reads as empty. And who asks the loader whether the driver is here cannot know
+    # that it failed.
+    is_told = cell.action == "end" or cell.place.function.name == "dlopen" or \
+        len([line for line in ended.lines() if not NO_STEP.search(line)]) > 1 or not traces.contents
+    yield from true_counters.problems(expected.counters, traces, cell.scenario.name == "counters", is_told)
 
 
 def says_device_lacks(traces):

@@ -3,6 +3,7 @@
 import dataclasses
 import re
 
+import true_counters
 from fault_job import FAULTS
 from places import BUILD, LIBRARY
 from uploads import remote_options
@@ -25,6 +26,8 @@ ring: {size: 2MiB}
 exit: {timeout: 3s}
 merge: {timeout: 3s}
 """
+# One window, long enough for rates, with the child in it.
+ONE_WINDOW = "wait=1,warmup=1,active=7,repeat=1"
 # Dies when the file of its second window is whole and has no name yet: after the first one's and
 # the child's.
 KILLED_AT_THE_END = "renameat2#3=kill"
@@ -70,6 +73,7 @@ def scenarios(pattern=""):
              Scenario("overwrite", [JOB], LIBRARY, {"TRACEAGENT_RING_FULL": "overwrite"}),
              Scenario("terminated", [JOB, "terminated"], LIBRARY, {"TRACEAGENT_SIGNALS": "TERM"}),
              Scenario("keeper", [JOB], LIBRARY, {"TRACEAGENT_KEEPER": "true"}, keeps=True),
+             Scenario("counters", [JOB], LIBRARY, true_counters.OPTIONS | {"TRACEAGENT_SCHEDULE": ONE_WINDOW}),
              Scenario("remote", [JOB], LIBRARY, keeps=True, uploads=True),
              Scenario("2 ranks remote", [JOB, "ranks", 2], LIBRARY, keeps=True, uploads=True),
              Scenario("2 ranks", [JOB, "ranks", 2], LIBRARY),

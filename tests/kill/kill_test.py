@@ -2,7 +2,8 @@
 """Kills what the agent and its tools do, again and again, and looks for every event that was published.
 
 usage: kill_test.py BUILD DEPS CASE... [--kills N] [--seed S]
-cases: calls, moments, threads, full, rank, all_ranks, older_run, merge_again, remote, recover, merge; N kills each"""
+cases: calls, moments, threads, full, rank, all_ranks, older_run, merge_again, remote, counters, recover, merge; N
+kills each"""
 
 import collections
 import os
@@ -16,12 +17,14 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path += [str(HERE.parent / "process"), str(HERE.parent / "faults")]
 
 # The paths above come first: what is imported here lies there.
+import true_counters  # noqa: E402
 from fault_places import read_places  # noqa: E402
 from killed_job import WINDOWS, KilledJob, hit_in  # noqa: E402
 from places import ARGUMENTS, BUILD, LIBRARY, need  # noqa: E402
 from points import all_points, choose, rules_beyond  # noqa: E402
 from published import Comparison, device_work, dropped  # noqa: E402
 from remote import RemoteJob  # noqa: E402
+from sampled import Answers, counter_problems  # noqa: E402
 from trace_file import Trace  # noqa: E402
 
 
@@ -81,6 +84,7 @@ def compared(table, job, what, name, killed, threads, may_drop):
     sums = collections.Counter()
     if trace is not None:
         problems = [p for p in trace.problems() if p != "the file is not complete" and " dropped " not in p]
+        problems += true_counters.lies_in(trace.document, is_simulated=False)
         check(table, job, what, not problems, f"{name}: {problems[:3]}")
         lacks = any(about.get("recovered") for about in trace.about) or \
             trace.document["traceagent"].get("missing_ranks")
@@ -123,6 +127,7 @@ def places_of(function, **how):
 
 
 LIVE = "sigpending#1000000=kill"  # counts the calls, and never strikes
+SAMPLED = {"pause_us": 10_000, **true_counters.OPTIONS}
 
 
 def killed_at(table, point, **how):
@@ -355,8 +360,9 @@ def remote(table, count, chance):
         strikes_uploaders = not rule or chance.random() < 0.4
         with RemoteJob(chance.choice((1, 1, 2)), keep=chance.choice((-1, -1, 0))) as job:
             victim, kills = chance.randrange(job.ranks), 0
+            counted = chance.choice(({}, true_counters.OPTIONS))
             for number in range(job.ranks):
-                job.start(number, faults=rule if number == victim else "")
+                job.start(number, faults=rule if number == victim else "", **counted)
             while strikes_uploaders and not all(process.is_over() for process in job.processes.values()):
                 time.sleep(chance.random() * 0.03)
                 kills += job.kill_uploaders()
@@ -372,6 +378,35 @@ def remote(table, count, chance):
                 check(table, job, what, not job.half_files(), f"half a file there: {job.half_files()}")
             uploaded(table, job, what, killed, kills + len(killed))
             return kills + len(killed)
+
+    repeat(count, one)
+
+
+def counters(table, count, chance):
+    """One rank of one or four, with counters every 10 ms: what was sampled before the kill is there."""
+    points = choose(places_of(all_points, **SAMPLED), count * 8, chance)
+
+    def one():
+        ranks, rule = chance.choice((1, 4)), points.pop().rule if chance.random() < 0.6 else ""
+        with KilledJob(ranks) as job:
+            victim, answers = chance.randrange(ranks), Answers(job.path)
+            for number in range(ranks):
+                job.start(number, faults=rule if number == victim else "", **SAMPLED, **answers.of_rank(number))
+            if not rule:
+                job.wait_for_ring_of(job.processes[victim])
+                time.sleep(chance.random() * 0.2)
+                job.processes[victim].kill()
+            ended = job.end()
+            if ended[victim].code == 3:
+                return False
+            what = f"rank {victim} of {ranks} killed {rule or 'at any moment'}, with counters"
+            others = [process for number, process in enumerate(ended) if number != victim]
+            check(table, job, what, all(process.code == 3 for process in others), f"{ended}")
+            recovered(table, job, what)
+            checked(table, job, what, f"while counters are sampled, {ranks} ranks", {victim})
+            for problem in counter_problems(job, answers, victim):
+                check(table, job, what, False, problem)
+            return True
 
     repeat(count, one)
 
@@ -437,7 +472,7 @@ def merge(table, count, chance):
 
 
 CASES = {case.__name__: case for case in (calls, moments, threads, full, rank, all_ranks, older_run, merge_again, remote,
-                                      recover, merge)}
+                                      counters, recover, merge)}
 
 
 def main():

@@ -49,6 +49,9 @@ for name in ("fork", "fork_before_call", "fork_in_exit_handler", "fork_chain", "
 program("environment_cleared", "children", leaves="nothing", differs=dict.fromkeys(
     ("waiting", "active", "failing"), "its options are gone with the environment: it traces into the working folder"))
 program("fork_while_tracing", "children", "{forks}", named="fork_while_tracing")
+program("fork_while_tracing", "children", "{forks}", named="fork_while_sampling", environment={
+    "TRACEAGENT_COUNTERS_INTERVAL": "10ms", "TRACEAGENT_BUDGET_OVERHEAD": "0", "LD_LIBRARY_PATH": ":".join(
+        f"{{programs}}/{folder}" for folder in ("../sim/lib", "../sim/cupti", "../sim/nvml", "libraries"))})
 program("exec_in_thread", "children", leaves="ring")
 program("static_binary", "children", "{programs}/end_return", named="static_binary")
 shell("closed_pipe", "children", "{programs}/end_return | true; {programs}/threads_first_call | head -c 3; exit 4",

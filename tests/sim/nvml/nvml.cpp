@@ -8,8 +8,10 @@
 //   hang=FUNCTION:N        never returns, from the Nth time on
 //   lost=GPU:N             from its Nth utilisation on every call for it returns
 //   NVML_ERROR_GPU_IS_LOST
+//   answers=FILE           holds how often GPU 0 has told its power: a number that outlives a kill
 #include "agent/counters/nvml.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
@@ -78,6 +80,12 @@ Result fault_of(const char* function, Device device, long number) {
     }
   }
   return static_cast<Gpu*>(device)->is_lost ? gpu_is_lost : success;
+}
+
+void note_answers(std::uint64_t count) {
+  static const int file =
+      open(told("answers").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file >= 0 && pwrite(file, &count, sizeof count, 0) < 0) std::abort();
 }
 
 using Calls = std::array<std::atomic<long>, most_gpus>;
@@ -153,6 +161,7 @@ SIMGPU_API nvmlDeviceGetPowerUsage(Device device, unsigned* milliwatts) {
   static Calls calls;
   return answered(__func__, device, calls, [&](unsigned gpu, unsigned number) {
     *milliwatts = 100'500 * (gpu + 1) + number * 1000;
+    if (gpu == 0) note_answers(number + 1);
   });
 }
 
