@@ -1,0 +1,146 @@
+#include "agent/process/node_file.hpp"
+
+#include <sys/stat.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/drain/file_names.hpp"
+#include "agent/drain/run_index.hpp"
+#include "agent/process/agent.hpp"
+#include "agent/process/governor.hpp"
+#include "agent/process/included_traces.hpp"
+#include "agent/process/node_inputs.hpp"
+#include "agent/process/notices.hpp"
+#include "agent/process/older_run.hpp"
+#include "agent/process/run_files.hpp"
+#include "agent/process/uploads.hpp"
+#include "agent/trace/merge.hpp"
+#include "config/units.hpp"
+
+namespace traceagent::process {
+namespace {
+
+std::string list(const std::vector<std::int64_t>& ranks) {
+  std::string text;
+  for (const std::int64_t rank : ranks) text += (text.empty() ? "" : ", ") + std::to_string(rank);
+  return text;
+}
+
+std::string summary(const trace::MergeReport& report, const std::string& path) {
+  const trace::Losses losses = trace::losses_of(report);
+  return path + ": " + std::to_string(report.ranks.size()) +
+         (report.ranks.size() == 1 ? " rank, " : " ranks, ") + std::to_string(report.events) +
+         " events, " + std::to_string(losses.events) + " lost" +
+         (losses.causes.empty() ? "" : " (" + losses.causes + ")") +
+         (losses.others.empty() ? "" : "; also " + losses.others);
+}
+
+void say_missing(const NodeInputs& inputs, const std::vector<std::int64_t>& missing,
+                 const std::string& path) {
+  if (!missing.empty()) {
+    say_result(path + ": nothing from rank " + list(missing));
+  }
+  if (!inputs.unfinished.empty()) {
+    say_result(path + ": rank " + list(inputs.unfinished) +
+               " still runs: it will be added when it ends");
+  }
+}
+
+// Mostly for one reason: the first one is told. True if there are any.
+bool say_bad_inputs(const trace::MergeReport& report) {
+  std::size_t bad = 0;
+  std::string first;
+  for (const trace::MergedInput& input : report.inputs) {
+    if (input.problem.empty()) continue;
+    if (bad++ == 0) first = input.problem;
+  }
+  if (bad > 1) first += "; also " + std::to_string(bad - 1) + " other files";
+  if (bad > 0) say_problem(first);
+  return bad > 0;
+}
+
+// About what the node's file will have; for each input the lines that say whose it is.
+std::uint64_t bytes_of(const std::vector<std::string>& files) noexcept {
+  constexpr std::uint64_t about_an_input = 4096;
+  std::uint64_t sum = 0;
+  for (const std::string& file : files) {
+    struct stat facts {};
+    if (stat(file.c_str(), &facts) == 0) sum += static_cast<std::uint64_t>(facts.st_size);
+    sum += about_an_input;
+  }
+  return sum;
+}
+
+// False, and said, where budget.disk has no room for it.
+bool has_room_for(const Agent& agent, const NodeInputs& inputs, const std::string& path) {
+  if (bytes_of(inputs.files) <= disk_room(agent)) return true;
+  say_problem("budget.disk: " + config::show_bytes(agent.options.budget_disk) + ": " + path +
+              ": not merged, since it would exceed it: traceagent merge -o " + path + " " +
+              inputs.files.front().substr(0, inputs.files.front().rfind('/') + 1));
+  return false;
+}
+
+void say_lost(const std::string& path) {
+  say_problem("output.keep: 0: " + path +
+              ": this rank's files were removed before it could be made of them: keep: 1 keeps the "
+              "newest, and output.remote has them all");
+}
+
+}  // namespace
+
+void write_node_file(Agent& agent, NodeInputs& inputs, RankFilesHeld& held) {
+  drain::NamedFile node = drain::node_file_name(agent.ring.ring);
+  if (!node.problem.empty()) return say_problem("output.merged: " + node.problem);
+  std::optional<RunFile> there = run_file(node.path, agent.identity.run_key);
+  if (there && there->base_ns < older_run_until_ns(agent.run_folder)) {
+    node.path = drain::with_pid(node.path, static_cast<std::uint32_t>(agent.pid));
+    there = run_file(node.path, agent.identity.run_key);
+  }
+  if (there && there->node_rank != agent.identity.node_rank) {
+    return say_problem("output.merged: " + *agent.options.output_merged + ": " + node.path +
+                       ": node " + std::to_string(there->node_rank) +
+                       " of this run has made it already: put {node_rank} into the name; this "
+                       "node's rank files are whole");
+  }
+  // A node file of this run was made by one who saw less: this one holds all that it holds.
+  const bool is_there = there.has_value();
+  if (is_there || inputs.may_lack_files || !missing_ranks(agent, inputs).empty()) {
+    add_files_of_folder(agent, inputs);
+  }
+  if (inputs.lost_all) say_lost(node.path);
+  if (inputs.files.empty()) return;
+  // It may be all that is left of what output.keep has removed.
+  if (is_there && agent.options.output_keep >= 0) inputs.files.push_back(node.path);
+  if (!has_room_for(agent, inputs, node.path)) return;
+  trace::MergeOptions options;
+  options.gzip = agent.options.output_gzip;
+  options.overwrite = agent.options.output_overwrite || is_there;
+  options.missing_ranks = missing_ranks(agent, inputs);
+  for (const std::int64_t rank : inputs.unfinished) {
+    options.unfinished.push_back({"rank " + std::to_string(rank), "still runs"});
+  }
+  for (const std::int64_t rank : inputs.kept) {
+    options.unfinished.push_back(
+        {"rank " + std::to_string(rank), "was killed: traceagent recover"});
+  }
+  options.mix_runs = true;  // they were chosen by their run, and nobody is there to be asked
+  const trace::MergeReport report = trace::merge(inputs.files, node.path, options);
+  const bool is_told = say_bad_inputs(report);
+  if (!report.problem.empty()) {
+    // Of inputs that are all bad it says that there are none.
+    if (!is_told) say_problem(report.problem);
+    return;
+  }
+  const std::string index_problem = drain::index_merged(agent.ring.ring, node.path, report.events);
+  if (!index_problem.empty() && is_spokesman(agent, "index")) say_problem(index_problem);
+  say_result(summary(report, node.path));
+  say_missing(inputs, report.missing_ranks, node.path);
+  include_traces(agent, node.path);
+  if (inputs.unfinished.empty() && inputs.kept.empty() && !is_told) {
+    after_node_file(agent, node.path, inputs.files, held);
+  }
+}
+
+}  // namespace traceagent::process

@@ -1,0 +1,97 @@
+#include "agent/process/node_inputs.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/drain/recover_ring.hpp"
+#include "agent/process/agent.hpp"
+#include "agent/process/notices.hpp"
+#include "agent/process/uploads.hpp"
+#include "agent/ring/written_files.hpp"
+
+namespace traceagent::process {
+namespace {
+
+void add_files(NodeInputs& inputs, std::int64_t rank, std::vector<std::string> files) {
+  if (!files.empty()) inputs.ranks.insert(rank);
+  for (std::string& file : files) {
+    if (std::find(inputs.files.begin(), inputs.files.end(), file) == inputs.files.end()) {
+      inputs.files.push_back(std::move(file));
+    }
+  }
+}
+
+// False where its ring holds what could not be written, and has to stay.
+bool recover(Agent& agent, const Peer& peer) {
+  std::vector<std::string>& kept = agent.kept_rings;
+  if (std::find(kept.begin(), kept.end(), peer.ring_path) != kept.end()) return false;
+  const drain::Recovered recovered = drain::recover_ring(peer.ring_path);
+  for (const std::string& problem : recovered.problems) say_problem(problem);
+  for (const std::string& note : recovered.notes) say_problem(note);
+  say_result("rank " + std::to_string(peer.rank) + " died: recovered " +
+             std::to_string(recovered.events()) + " of its events from memory");
+  if (recovered.problems.empty()) return true;
+  kept.push_back(peer.ring_path);
+  say_problem("rank " + std::to_string(peer.rank) +
+              ": what could not be written stays in memory: traceagent recover " + peer.ring_path);
+  return false;
+}
+
+bool died_unwritten(const Peer& peer) noexcept { return !peer.finished && !peer.alive; }
+
+}  // namespace
+
+void say_unread(const NodeView& node) {
+  say_problem(
+      "ring.folder: " + node.problem +
+      ": what a dead process left there is not in the node's file: see `traceagent recover`");
+}
+
+NodeInputs gather_inputs(Agent& agent, const NodeView& node) {
+  NodeInputs inputs;
+  const auto add = [&](std::int64_t rank, std::vector<std::string> files) {
+    forget_removed(agent, files);
+    add_files(inputs, rank, std::move(files));
+  };
+  inputs.may_lack_files = has_been(agent.run_folder, tidied_topic);
+  add(agent.identity.rank, agent.written_files);
+  // Others' may be gone because a node file holds them.
+  inputs.lost_all = !agent.written_files.empty() && inputs.files.empty();
+  add(agent.identity.rank, agent.workers_files);
+  for (const Peer& peer : node.peers) {
+    if (died_unwritten(peer) && !recover(agent, peer)) inputs.kept.push_back(peer.rank);
+    if (!peer.finished && peer.alive) inputs.unfinished.push_back(peer.rank);
+    bool is_whole = true;
+    add(peer.rank, ring::written_files(peer.ring_path, &is_whole));
+    inputs.may_lack_files |= !is_whole || !peer.lists_all;
+  }
+  if (!node.problem.empty()) {
+    inputs.may_lack_files = true;
+    say_unread(node);
+  }
+  return inputs;
+}
+
+void add_files_of_folder(const Agent& agent, NodeInputs& inputs) {
+  NodeRankFiles folder = node_rank_files(agent);
+  for (const RunFile& file : folder.look()) add_files(inputs, file.rank, {file.path});
+}
+
+std::vector<std::int64_t> missing_ranks(const Agent& agent, const NodeInputs& inputs) {
+  std::vector<std::int64_t> missing;
+  const Identity& identity = agent.identity;
+  // Launchers number a node's ranks in a row; where one does not, only the count is known.
+  const std::int64_t first = identity.rank - identity.local_rank;
+  for (std::int64_t i = 0; i < identity.local_world_size; ++i) {
+    if (inputs.ranks.count(first + i) == 0) missing.push_back(first + i);
+  }
+  return missing;
+}
+
+void recover_dead(Agent& agent, const NodeView& node) {
+  for (const Peer& peer : node.peers) {
+    if (died_unwritten(peer)) recover(agent, peer);
+  }
+}
+
+}  // namespace traceagent::process

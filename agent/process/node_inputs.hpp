@@ -1,0 +1,41 @@
+#pragma once
+// What a node's file is made of: the rank files of all its processes, living, ended and dead.
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agent/process/node_view.hpp"
+
+namespace traceagent::process {
+
+struct Agent;
+
+struct NodeInputs {
+  std::vector<std::string> files;
+  std::set<std::int64_t> ranks;
+  std::vector<std::int64_t> unfinished;  // alive still, or dead with nothing to recover
+  bool may_lack_files = false;           // somebody's list is not whole
+  bool lost_all = false;                 // all of this process's own are gone
+  std::vector<std::int64_t> kept;        // dead, and their rings hold what could not be written
+};
+
+// What the rings tell of. Those of the dead are recovered, which is said. Call with the rank files
+// held.
+NodeInputs gather_inputs(Agent& agent, const NodeView& node);
+
+// What no ring tells of: files of ranks in other containers, of processes of this run that ended
+// before this one began, and of ranks whose list found no room.
+void add_files_of_folder(const Agent& agent, NodeInputs& inputs);
+
+// Of the node's ranks those without a file.
+std::vector<std::int64_t> missing_ranks(const Agent& agent, const NodeInputs& inputs);
+
+// Their files lie in the output folder then, for who merges there.
+void recover_dead(Agent& agent, const NodeView& node);
+
+// One line where the view is not whole.
+void say_unread(const NodeView& node);
+
+}  // namespace traceagent::process
