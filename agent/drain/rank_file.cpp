@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "agent/drain/counter_events.hpp"
 #include "agent/drain/coverage.hpp"
@@ -249,16 +250,43 @@ bool is_own_file(const ring::Ring& ring, const std::string& path) {
   });
 }
 
-NamedFile free_file_name(const ring::Ring& ring, const ring::Window& window) {
-  NamedFile named = rank_file_name(ring, window);
-  if (!named.problem.empty() || ring.header().identity.overwrite_files != 0) return named;
-  const std::string path = named.path;
-  for (int attempt = 0; attempt < most_names; ++attempt) {
-    named.path = name_at_attempt(path, ring.header().owner_pid, attempt);
-    // A name without {batch} meets this process's own files: that is said, not evaded.
-    if (access(named.path.c_str(), F_OK) != 0 || is_own_file(ring, named.path)) break;
+bool may_replace(const ring::Ring& ring) { return ring.header().identity.overwrite_files != 0; }
+
+// The names that a window's file may have, in turn.
+class FileNames {
+ public:
+  FileNames(const ring::Ring& ring, const std::string& name) : ring_(ring), name_(name) {}
+
+  std::string first() {
+    const std::string path = may_replace(ring_) ? name_ : next();
+    return path.empty() ? name_ : path;
   }
-  return named;
+  // The next that nobody has yet; empty: there are no more.
+  std::string next() {
+    while (attempt_ < most_names) {
+      const std::string path = name_at_attempt(name_, ring_.header().owner_pid, attempt_++);
+      // A name without {batch} meets this process's own files: that is said, not evaded.
+      if (access(path.c_str(), F_OK) != 0 || is_own_file(ring_, path)) return path;
+    }
+    return {};
+  }
+
+ private:
+  const ring::Ring& ring_;
+  const std::string& name_;
+  int attempt_ = 0;
+};
+
+trace::OutputOptions output_options(const ring::Ring& ring, std::uint64_t most_bytes,
+                                    const std::string& path, FileNames& names) {
+  trace::OutputOptions output;
+  output.gzip = ring.header().identity.gzip != 0;
+  output.overwrite = may_replace(ring);
+  output.most_bytes = most_bytes;
+  if (!output.overwrite && !is_own_file(ring, path)) {
+    output.next_name = [&names] { return names.next(); };
+  }
+  return output;
 }
 
 }  // namespace
@@ -266,25 +294,27 @@ NamedFile free_file_name(const ring::Ring& ring, const ring::Window& window) {
 RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& window,
                                const RankFileOptions& options) try {
   RankFileReport report;
-  const NamedFile named = free_file_name(ring, window);
+  const NamedFile named = rank_file_name(ring, window);
   report.path = named.path;
   report.problem = named.problem;
   if (!report.problem.empty()) return report;
-  report.problem = make_parent_folders(named.path);
+  FileNames names(ring, named.path);
+  report.path = names.first();
+  report.problem = make_parent_folders(report.path);
   if (!report.problem.empty()) return report;
 
   trace::OutputFile file;
-  trace::OutputOptions output;
-  output.gzip = ring.header().identity.gzip != 0;
-  output.overwrite = ring.header().identity.overwrite_files != 0;
-  output.most_bytes = options.most_bytes;
-  if (!file.open(named.path, output)) {
+  if (!file.open(report.path, output_options(ring, options.most_bytes, report.path, names))) {
     report.problem = file.error();
     return report;
   }
   settle_device_losses(ring, window);
-  RankFile(ring, window).write(file, window, named.path, options, report);
+  RankFile(ring, window).write(file, window, report.path, options, report);
   if (!file.finish()) report.problem = file.error();
+  // Within it stands the name that it was to have.
+  if (report.problem.empty() && file.path() != report.path) {
+    report.evaded = std::exchange(report.path, file.path());
+  }
   report.bytes = file.file_bytes();
   report.is_too_large = file.is_too_large();
   if (report.problem.empty()) {

@@ -14,6 +14,7 @@ class IndexQueue;
 struct RankFileReport {
   std::string path;
   std::string problem;         // one line; empty: the file is there, whole
+  std::string evaded;          // the name that others took while it was written; or empty
   std::string upload_problem;  // of a recovered file: it could not be queued
   std::uint64_t events = 0;
   std::uint64_t bytes = 0;    // of the finished file
@@ -29,8 +30,9 @@ struct RankFileOptions {
   IndexQueue* index_queue = nullptr;  // who has none waits for the run's index
 };
 
-// Writes the window to rank_file_name()'s path; with the pid in its name where another process of
-// the run, which claimed the rank before, has left a file of that name. Throws std::bad_alloc where
+// Writes the window to rank_file_name()'s path; with the pid in its name where another process has
+// left a file of that name: of the run, which claimed the rank before, or of another run that found
+// the folder empty too. Throws std::bad_alloc where
 // there is no memory even to say so.
 RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& window,
                                const RankFileOptions& options);

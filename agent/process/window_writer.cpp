@@ -220,6 +220,10 @@ void WindowWriter::write_file(ring::Window& window, std::uint64_t refused_before
     lists_all_ = ring::note_written_file(agent_.ring.path, report.path) && lists_all_;
     std::erase(agent_.written_files, report.path);
     agent_.written_files.push_back(report.path);
+    if (!report.evaded.empty() && is_spokesman(agent_, "evaded")) {
+      say_result(report.evaded + ": others have taken the name: written as " + report.path +
+                 ": give each run an output.folder of its own");
+    }
     say_detail("wrote " + report.path + ": " + std::to_string(report.events) + " events");
     ++files_;
     events_ += report.events;

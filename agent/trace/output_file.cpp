@@ -47,7 +47,7 @@ OutputFile::~OutputFile() { abandon(); }
 bool OutputFile::open(const std::string& path, const OutputOptions& options) {
   path_ = path;
   options_ = options;
-  if (!options.overwrite && exists(path)) {
+  if (!options.overwrite && !options.next_name && exists(path)) {
     remember("refused to replace a trace", EEXIST);
     return false;
   }
@@ -220,33 +220,48 @@ bool OutputFile::publish() {
   return true;
 }
 
-// renameat2 is the atomic way but NFS refuses it; a hard link serves there; file systems without
-// hard links get an empty file that holds the name, which the rename then replaces.
 bool OutputFile::publish_without_replacing() {
+  for (;;) {
+    const int error_number = publish_where_free(path_.c_str());
+    if (error_number == 0) {
+      return true;
+    }
+    const bool is_taken = error_number == EEXIST;
+    std::string next = is_taken && options_.next_name ? options_.next_name() : std::string();
+    if (next.empty()) {
+      remember(is_taken ? "refused to replace a trace" : "cannot name a trace", error_number);
+      return false;
+    }
+    path_ = std::move(next);
+  }
+}
+
+// renameat2 is the atomic way but NFS refuses it; a hard link serves there; file systems without
+// hard links get an empty file that holds the name, which the rename then replaces. Returns 0 or
+// the number of what went wrong.
+int OutputFile::publish_where_free(const char* to) {
   const char* from = temporary_.c_str();
-  const char* to = path_.c_str();
   if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, rename_noreplace) == 0) {
-    return true;
+    return 0;
   }
   if (errno != EEXIST && ::link(from, to) == 0) {
     ::unlink(from);
-    return true;
+    return 0;
   }
-  if (errno != EEXIST) {
-    const int placeholder = ::open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (placeholder >= 0) {
-      ::close(placeholder);
-      if (::rename(from, to) == 0) {
-        return true;
-      }
-      const int error_number = errno;
-      ::unlink(to);  // nothing under the name is better than an empty trace
-      remember("cannot name a trace", error_number);
-      return false;
-    }
+  if (errno == EEXIST) {
+    return EEXIST;
   }
-  remember(errno == EEXIST ? "refused to replace a trace" : "cannot name a trace", errno);
-  return false;
+  const int placeholder = ::open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (placeholder < 0) {
+    return errno;
+  }
+  ::close(placeholder);
+  if (::rename(from, to) == 0) {
+    return 0;
+  }
+  const int error_number = errno;
+  ::unlink(to);  // nothing under the name is better than an empty trace
+  return error_number;
 }
 
 void OutputFile::remember(const char* what, int error_number) {

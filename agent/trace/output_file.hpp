@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,6 +22,9 @@ struct OutputOptions {
   bool overwrite = true;                  // false: a final name that exists already is refused
   std::uint64_t most_bytes = UINT64_MAX;  // a file that grows larger is given up
   SideWork* side_work = nullptr;          // compresses and writes while more is made; outlives it
+  // Without `overwrite`, where others have taken the name by the time that the file is whole: the
+  // one to take instead, again and again, until it is empty. Not set: that is a problem.
+  std::function<std::string()> next_name = {};
 };
 
 // A file that appears under its name only when it is whole: it is written under a temporary name in
@@ -62,6 +66,7 @@ class OutputFile {
   // "<what>: <file>: <why>: <remedy>", one line, or empty. With side work only once it failed or is
   // finished.
   [[nodiscard]] const std::string& error() const { return error_; }
+  // Once finished the name that it has, see OutputOptions::next_name.
   [[nodiscard]] const std::string& path() const { return path_; }
   // Bytes that have reached the file; after finish() its size.
   [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
@@ -78,6 +83,7 @@ class OutputFile {
   bool write_raw(const char* bytes, std::size_t size);
   bool publish();
   bool publish_without_replacing();
+  int publish_where_free(const char* to);
   void remember(const char* what, int error_number);
   void fail(std::string error);
 

@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "agent/trace/side_work.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
@@ -165,6 +166,31 @@ TEST(OutputFile, refuses_to_replace_before_and_after) {
   replacing.append("new");
   EXPECT_TRUE(replacing.finish());
   EXPECT_EQ(read_whole(path), "new");
+}
+
+TEST(OutputFile, takes_another_name_where_its_own_was_taken_meanwhile) {
+  ScratchFolder folder;
+  std::vector<std::string> names = {"", folder / "c.json", folder / "b.json"};
+  const auto next_name = [&names] {
+    const std::string name = names.back();
+    names.pop_back();
+    return name;
+  };
+  OutputFile file;
+  ASSERT_TRUE(file.open(folder / "a.json", {.overwrite = false, .next_name = next_name}));
+  file.append("late");
+  write_whole(folder / "a.json", "one");
+  write_whole(folder / "b.json", "two");
+  ASSERT_TRUE(file.finish()) << file.error();
+  EXPECT_EQ(file.path(), folder / "c.json");
+  EXPECT_EQ(read_whole(folder / "a.json") + read_whole(folder / "b.json"), "onetwo");
+  EXPECT_EQ(read_whole(folder / "c.json"), "late");
+
+  OutputFile refused;
+  ASSERT_TRUE(refused.open(folder / "a.json", {.overwrite = false, .next_name = next_name}));
+  EXPECT_FALSE(refused.finish());
+  EXPECT_NE(refused.error().find("a.json: File exists"), std::string::npos);
+  EXPECT_EQ(entries(folder), 3U);
 }
 
 TEST(OutputFile, names_the_file_the_reason_and_the_remedy) {
