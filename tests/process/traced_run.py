@@ -1,10 +1,12 @@
 """A program of several ranks on the simulated GPU, traced, with the simulator's truth beside it."""
 
+import contextlib
 import json
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,6 +17,7 @@ from truth import Truth
 
 RUN = BUILD / "bin/traceagent-run"
 MPIRUN = ["mpirun", "--oversubscribe", "-n"]
+TIMEOUT_S = 200
 LAUNCHER_VARIABLES = re.compile(
     r"TRACEAGENT_|OMPI_|PMI|SLURM_|TORCHELASTIC_|SIMGPU_|(RANK|LOCAL_RANK|WORLD_SIZE|LOCAL_WORLD_SIZE|"
     r"GROUP_RANK|MASTER_ADDR|MASTER_PORT|LD_PRELOAD)$")
@@ -61,11 +64,35 @@ def run_ranks(folder, ranks, command, **environment):
 
 
 def run_command(folder, words, variables):
-    done = subprocess.run([str(word) for word in words], cwd=folder, env=variables, text=True,
-                          stdin=subprocess.DEVNULL, capture_output=True, timeout=200)
-    if done.returncode != 0:
-        raise RuntimeError(f"{words} ended with {done.returncode}: {done.stdout}{done.stderr}")
-    return TracedRun(pathlib.Path(folder), done.stdout, done.stderr)
+    """Its rings lie in a folder of their own, which must be empty again at the end: what stays is this run's."""
+    with tempfile.TemporaryDirectory(prefix="traceagent-test-", dir="/dev/shm") as rings:
+        code, out, err = end_of([str(word) for word in words], folder, {"TRACEAGENT_RING_FOLDER": rings, **variables})
+        left = sorted(str(path.relative_to(rings)) for path in pathlib.Path(rings).rglob("*"))
+    if code != 0:
+        raise RuntimeError(f"{words} ended with {code}: {out}{err}")
+    if left:
+        raise RuntimeError(f"{words} left in memory: {left}: {err}")
+    return TracedRun(pathlib.Path(folder), out, err)
+
+
+def end_of(words, folder, variables):
+    process = subprocess.Popen(words, cwd=folder, env=variables, text=True, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    try:
+        out, err = process.communicate(timeout=TIMEOUT_S)
+        return process.returncode, out, err
+    except subprocess.TimeoutExpired:
+        kill_session(process.pid)
+        out, err = process.communicate()
+        return f"no end within {TIMEOUT_S} s", out, err
+
+
+def kill_session(session):
+    """mpirun's ranks have process groups of their own, and it is no use to ask one that hangs."""
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, IndexError):
+            if stat.read_text().rpartition(")")[2].split()[3] == str(session):
+                os.kill(int(stat.parent.name), signal.SIGKILL)
 
 
 def report(test):
