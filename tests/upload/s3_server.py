@@ -9,6 +9,7 @@ FOLDER/parts/<upload id>/                   parts that are not joined yet
 FOLDER/requests.log                         a line for each request: status, method, path, query
 FOLDER/behaviour                            words: slow=BYTES_PER_SECOND full=MOST_BYTES busy=PERCENT
                                             lose_answers=PERCENT (the work is done, the client hears nothing)
+                                            still=1 (of a body 64 KiB are read, then FOLDER/standing is made)
 """
 import hashlib
 import hmac
@@ -100,6 +101,9 @@ class Handler(BaseHTTPRequestHandler):
                 raise Refused(400, "IncompleteBody")
             left -= len(part)
             parts.append(part)
+            if left > 0 and self.behaviour().get("still"):
+                (self.server.folder / "standing").touch()
+                time.sleep(3600)
             if slow:
                 time.sleep(len(part) / slow)
         return b"".join(parts)

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import socket
@@ -236,6 +237,30 @@ def test_what_is_no_file_is_refused():
         (here.files / "a.json").mkdir()
         done = here.run("--resume", here.files)
         check(done.code == 1 and "tried again" not in done.out, f"a folder: {done}")
+
+
+def peak_memory_bytes(process):
+    """traceagent becomes traceagent-upload under the same pid."""
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) << 10
+
+
+def test_memory_while_the_server_stands_still():
+    """The request goes out, and its body no further: whatever the file's size, in one piece or in parts."""
+    for words in ([], ["--multipart-from", "16MiB"]):
+        with Here() as here:
+            with open(here.files / "large.json", "wb") as file:
+                file.truncate(192 * MIB)
+            here.server.behave("still=1")
+            uploading = here.start(here.files / "large.json", "--to", "s3://traces/x/", *words)
+            try:
+                stands = wait_until(lambda: (here.path / "s3/standing").exists())
+                time.sleep(0.5)  # it sends what finds room on the way
+                most = peak_memory_bytes(uploading)
+            finally:
+                uploading.kill()
+                uploading.communicate()
+            check(stands and most < 48 * MIB, f"standing still, {words}: it took {most / MIB:.0f} MiB")
 
 
 def test_full_and_patience():

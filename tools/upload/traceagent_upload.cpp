@@ -1,7 +1,6 @@
 // Uploads what a run's ranks have queued, and files by hand. An executable of its own: it alone
 // needs libcurl, and `traceagent` is carried to machines that have none.
 #include <curl/curl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -18,6 +17,7 @@
 #include "config/units.hpp"
 #include "tools/command_line.hpp"
 #include "tools/plain_output.hpp"
+#include "tools/upload/low_priority.hpp"
 #include "tools/upload/status.hpp"
 #include "tools/upload/uploader.hpp"
 
@@ -259,7 +259,7 @@ int upload(const Arguments& arguments) {
   }
   (void)options_of(arguments);  // a wrong one is told before anything is queued
   // Beside a job its output is nobody's, and the job's CPUs are the job's.
-  if (arguments.beside_job) setpriority(PRIO_PROCESS, 0, 10);
+  if (arguments.beside_job) take_low_priority();
   const Tell tell = [](const std::string& line) { std::cout << line << std::endl; };
   if (!arguments.status.empty()) return print_status(arguments.status) ? exit_ok : exit_bad_data;
   if (!arguments.resume.empty()) return resume(arguments, tell);

@@ -1,0 +1,21 @@
+#include "tools/upload/low_priority.hpp"
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace traceagent::tools {
+
+void take_low_priority() noexcept {
+  // Beside SCHED_IDLE too: a command that makes itself an ordinary process is still nice.
+  setpriority(PRIO_PROCESS, 0, 19);
+  const sched_param none{};
+  sched_setscheduler(0, SCHED_IDLE, &none);
+  // linux/ioprio.h is younger than the systems that we build on; libc has no such function.
+  constexpr int of_a_process = 1;
+  constexpr int idle_class = 3 << 13;
+  syscall(SYS_ioprio_set, of_a_process, 0, idle_class);
+}
+
+}  // namespace traceagent::tools
