@@ -5,9 +5,12 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <optional>
 #include <set>
 
+#include "agent/drain/end_of_run.hpp"
 #include "agent/drain/file_names.hpp"
+#include "agent/drain/node_claim.hpp"
 #include "agent/drain/upload_queue.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "agent/ring/written_files.hpp"
@@ -30,6 +33,7 @@ struct NodeOfRun {
   std::int64_t node_rank = 0;
   std::int64_t first_rank = 0;
   std::int64_t ranks = 0;
+  bool is_only_node = true;
   std::uint32_t pid = 0;  // of one of its processes
   // Another run of the same key has files there too, which begin before or from here on (ns).
   std::int64_t since_ns = 0;
@@ -62,6 +66,7 @@ bool describe(const std::string& path, NodeOfRun& node) {
     node.node_rank = identity.node_rank;
     node.first_rank = identity.rank - identity.local_rank;
     node.ranks = identity.local_world_size;
+    node.is_only_node = identity.world_size <= identity.local_world_size;
     node.pid = opened.ring.header().owner_pid;
     node.gzip = identity.gzip != 0;
     node.overwrite = identity.overwrite_files != 0;
@@ -88,7 +93,8 @@ void read_notes(const fs::path& run, NodeOfRun& node) {
   read_time(run / "aside", node.until_ns);
 }
 
-enum class Kind { other, rank_file, node_file };
+// `another_nodes`: the node file of another node of the run.
+enum class Kind { other, rank_file, node_file, another_nodes };
 
 Kind kind_of(const std::string& path, const NodeOfRun& node) {
   std::error_code ignored;
@@ -98,13 +104,16 @@ Kind kind_of(const std::string& path, const NodeOfRun& node) {
   }
   const std::string& about = reader.header().distributed_info;
   const std::int64_t base_ns = reader.header().base_ns;
-  const bool is_of_node = base_ns >= node.since_ns && base_ns < node.until_ns &&
-                          trace::string_member(about, "run_key").value_or("") == node.run_key &&
-                          trace::integer_member(about, "node_rank").value_or(0) == node.node_rank;
-  if (!is_of_node) {
+  const bool is_of_run = base_ns >= node.since_ns && base_ns < node.until_ns &&
+                         trace::string_member(about, "run_key").value_or("") == node.run_key;
+  if (!is_of_run) {
     return Kind::other;
   }
-  return reader.header().sources.empty() ? Kind::rank_file : Kind::node_file;
+  const bool is_merged = !reader.header().sources.empty();
+  if (trace::integer_member(about, "node_rank").value_or(0) != node.node_rank) {
+    return is_merged ? Kind::another_nodes : Kind::other;
+  }
+  return is_merged ? Kind::node_file : Kind::rank_file;
 }
 
 // Those of the rings' lists, and what no ring tells of: of processes that ended in good order
@@ -129,11 +138,13 @@ std::vector<std::string> rank_files(const std::vector<std::string>& rings, const
   return {files.begin(), files.end()};
 }
 
-// As a rank's file whose name another run has taken.
-std::string free_name(const NodeOfRun& node) {
+// As a rank's file whose name another run has taken. Another node's of this run is never replaced.
+std::string free_name(const NodeOfRun& node, bool is_claimed) {
   std::error_code ignored;
-  const bool is_taken = !node.overwrite && fs::exists(fs::symlink_status(node.path, ignored)) &&
-                        kind_of(node.path, node) != Kind::node_file;
+  const Kind there = kind_of(node.path, node);
+  const bool is_taken = is_claimed || there == Kind::another_nodes ||
+                        (!node.overwrite && there != Kind::node_file &&
+                         fs::exists(fs::symlink_status(node.path, ignored)));
   return is_taken ? drain::with_pid(node.path, node.pid) : node.path;
 }
 
@@ -148,13 +159,14 @@ std::vector<std::int64_t> ranks_of(const NodeOfRun& node) {
 }
 
 // By the first ring that can be read; they all say the same.
-void queue_for_upload(const std::vector<std::string>& rings, NodeFile& made) {
+void queue_for_upload(const std::vector<std::string>& rings, const std::vector<std::string>& files,
+                      NodeFile& made) {
   for (const std::string& path : rings) {
     ring::OpenedRing opened = ring::open_ring(path);
     const bool sound = is_sound(opened);
     if (sound) {
-      for (const std::string& problem :
-           {drain::queue_node_file(opened.ring, made.path), drain::queue_end_of_run(opened.ring)}) {
+      for (const std::string& problem : {drain::queue_node_file(opened.ring, made.path),
+                                         drain::queue_end_of_run(opened.ring, files).problem}) {
         if (!problem.empty()) made.notes.push_back(problem);
       }
     }
@@ -186,7 +198,10 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
   }
   trace::MergeOptions options;
   options.gzip = node.gzip;
-  made.path = free_name(node);
+  // Before the look at what is there, until the file is.
+  std::optional<drain::NodeClaim> claim;
+  if (!node.is_only_node) claim.emplace(node.path, node.run_key, node.node_rank);
+  made.path = free_name(node, claim && claim->other_node());
   const bool is_there = kind_of(made.path, node) == Kind::node_file;
   options.overwrite = node.overwrite || is_there;
   // It may be all that is left of what output.keep has removed.
@@ -203,7 +218,7 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
   }
   made.summary = in_words(report.ranks.size(), "rank") + ", " + in_words(report.events, "event") +
                  losses_in_words(report);
-  if (made.problem.empty()) queue_for_upload(rings_of_run, made);
+  if (made.problem.empty()) queue_for_upload(rings_of_run, files, made);
   return made;
 }
 

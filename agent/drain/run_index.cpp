@@ -124,6 +124,15 @@ std::string index_removed(const ring::Ring& ring, const std::string& file, Index
   return out_of_memory();
 }
 
+std::string index_not_queued(const ring::Ring& ring, const std::string& file,
+                             const std::string& why) try {
+  trace::JsonObject entry;
+  entry.add("not_queued", name_in_folder(ring, file)).add("why", why);
+  return add(ring, entry.add("time_ns", now_ns()), nullptr);
+} catch (...) {
+  return out_of_memory();
+}
+
 void remove_half_made_index(const ring::Ring& ring) {
   const auto writer = static_cast<pid_t>(ring.header().owner_pid);
   trace::remove_abandoned(index_path(ring, true), writer);

@@ -22,6 +22,10 @@ std::string index_merged(const ring::Ring& ring, const std::string& node_file,
 std::string index_removed(const ring::Ring& ring, const std::string& file,
                           IndexQueue* queue = nullptr);
 
+// It waits for no upload: `why` is one line.
+std::string index_not_queued(const ring::Ring& ring, const std::string& file,
+                             const std::string& why);
+
 // For who recovers: what a process that was killed over it has left goes.
 void remove_half_made_index(const ring::Ring& ring);
 

@@ -50,32 +50,10 @@ bool is_shared_by_nodes(const ring::Ring& ring, const std::string& remote,
   return names && !is_any_named(*names, {"node_rank", "rank"});
 }
 
-struct Queued {
-  const char* option;
-  const char* kind;
-  const char* name_option;
-  const config::NameVariables& variables;
-};
-
-std::string queue(const ring::Ring& ring, const Queued& queued, const std::string& path) {
-  const std::optional<std::string> remote = text_option(ring, queued.option);
-  if (!remote) return {};
+trace::JsonObject record_of(const ring::Ring& ring, const char* kind, const std::string& name,
+                            const config::RemoteTarget& target) {
   const ring::IdentityBlock& identity = ring.header().identity;
-  const std::string prefix = output_folder(ring) + "/";
-  const std::string what = std::string(queued.option) + ": ";
-  if (!path.starts_with(prefix)) {
-    return what + path + ": it is not in output.folder: it is not queued: upload it by hand";
-  }
-  const std::string name = path.substr(prefix.size());
-  config::RemoteTarget target = config::remote_target(*remote, queued.variables, name);
-  if (!target.problem.empty()) return what + *remote + ": " + target.problem;
-  if (target.words.empty() && is_shared_by_nodes(ring, *remote, queued.name_option)) {
-    return what + *remote + ": all nodes would write the same: name {node_rank}: " + path +
-           " is not queued: upload it by hand";
-  }
-  // A second claimant of the rank has its pid in the file's name: also in a key of its own.
-  const bool is_second = identity.trace_pid != identity.rank && !target.place.ends_with(name);
-  if (is_second) target.place = with_pid(target.place, ring.header().owner_pid);
+  const std::string_view options = ring.name(identity.options_json);
   trace::JsonObject record;
   record.add("queue", trace::new_upload_id()).add("file", name);
   if (target.words.empty()) {
@@ -83,39 +61,96 @@ std::string queue(const ring::Ring& ring, const Queued& queued, const std::strin
   } else {
     record.add("words", target.words);
   }
-  const std::string_view options = ring.name(identity.options_json);
-  record.add("kind", queued.kind)
+  record.add("kind", kind)
       .add("run", ring.name(identity.run_key))
       .add("process", identity.trace_pid)
       .add("keep", trace::integer_member(options, "output.keep").value_or(-1))
       .add("merge", wants_merge(ring));
-  const std::string problem = trace::append_record(upload_journal(ring), record);
-  return problem.empty() ? "" : what + problem + ": " + path + " is not queued: upload it by hand";
+  return record;
+}
+
+struct Queued {
+  const char* option;
+  const char* kind;
+  const char* name_option;
+  const config::NameVariables& variables;
+};
+
+// Without a record: the option is not set.
+UploadRequest request_of(const ring::Ring& ring, const Queued& queued, const std::string& path) {
+  UploadRequest request{path, queued.option, {}, {}};
+  const std::optional<std::string> remote = text_option(ring, queued.option);
+  if (!remote) return request;
+  const ring::IdentityBlock& identity = ring.header().identity;
+  const std::string prefix = output_folder(ring) + "/";
+  const std::string what = std::string(queued.option) + ": ";
+  if (!path.starts_with(prefix)) {
+    request.problem = what + path + ": it is not in output.folder";
+    return request;
+  }
+  const std::string name = path.substr(prefix.size());
+  config::RemoteTarget target = config::remote_target(*remote, queued.variables, name);
+  if (!target.problem.empty()) {
+    request.problem = what + *remote + ": " + target.problem + ": " + path;
+    return request;
+  }
+  if (target.words.empty() && is_shared_by_nodes(ring, *remote, queued.name_option)) {
+    request.problem =
+        what + *remote + ": all nodes would write the same: name {node_rank}: " + path;
+    return request;
+  }
+  // A second claimant of the rank has its pid in the file's name: also in a key of its own.
+  const bool is_second = identity.trace_pid != identity.rank && !target.place.ends_with(name);
+  if (is_second) target.place = with_pid(target.place, ring.header().owner_pid);
+  request.record = record_of(ring, queued.kind, name, target);
+  return request;
 }
 
 }  // namespace
+
+bool uploads_rank_files(const ring::Ring& ring) {
+  return text_option(ring, "output.remote").has_value();
+}
 
 std::string upload_journal(const ring::Ring& ring) {
   return trace::journal_path(output_folder(ring),
                              std::string(ring.name(ring.header().identity.host)));
 }
 
+UploadRequest rank_file_upload(const ring::Ring& ring, const ring::Window& window,
+                               const std::string& path) {
+  return request_of(
+      ring, {"output.remote", "rank", "output.filename", window_variables(ring, window)}, path);
+}
+
+UploadRequest node_file_upload(const ring::Ring& ring, const std::string& path) {
+  return request_of(ring, {"output.merged_remote", "node", "output.merged", run_variables(ring)},
+                    path);
+}
+
+std::string append_upload(const ring::Ring& ring, const UploadRequest& request) {
+  const std::string problem = trace::append_record(upload_journal(ring), request.record);
+  if (problem.empty()) return {};
+  return std::string(request.option) + ": " + problem + ": " + request.path;
+}
+
+namespace {
+
+std::string queue(const ring::Ring& ring, const UploadRequest& request) {
+  const std::string problem =
+      request.record.empty() ? request.problem : append_upload(ring, request);
+  return problem.empty() ? "" : problem + not_queued;
+}
+
+}  // namespace
+
 std::string queue_rank_file(const ring::Ring& ring, const ring::Window& window,
                             const std::string& path) {
-  return queue(ring, {"output.remote", "rank", "output.filename", window_variables(ring, window)},
-               path);
+  return queue(ring, rank_file_upload(ring, window, path));
 }
 
 std::string queue_node_file(const ring::Ring& ring, const std::string& path) {
-  return queue(ring, {"output.merged_remote", "node", "output.merged", run_variables(ring)}, path);
-}
-
-std::string queue_end_of_run(const ring::Ring& ring) {
-  if (!text_option(ring, "output.remote")) return {};
-  trace::JsonObject record;
-  record.add("ended", ring.name(ring.header().identity.run_key));
-  const std::string problem = trace::append_record(upload_journal(ring), record);
-  return problem.empty() ? "" : "output.remote: " + problem;
+  return queue(ring, node_file_upload(ring, path));
 }
 
 }  // namespace traceagent::drain

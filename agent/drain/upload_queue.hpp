@@ -5,16 +5,34 @@
 #include <string>
 
 #include "agent/ring/ring.hpp"
+#include "agent/trace/json_object.hpp"
 
 namespace traceagent::drain {
 
-// Each returns one line where something is wrong, else "". Nothing happens where the options name
-// no place for such a file.
+// A file that is to be uploaded, as the journal will tell of it.
+struct UploadRequest {
+  std::string path;
+  const char* option = "";   // that names the place
+  trace::JsonObject record;  // empty: the options name no place for such a file, or see `problem`
+  std::string problem;       // why it can never be queued, without a remedy
+};
+
+UploadRequest rank_file_upload(const ring::Ring& ring, const ring::Window& window,
+                               const std::string& path);
+UploadRequest node_file_upload(const ring::Ring& ring, const std::string& path);
+// Returns what went wrong, without a remedy, or "". A later attempt may succeed.
+std::string append_upload(const ring::Ring& ring, const UploadRequest& request);
+
+// Both in one: one line where something is wrong, else "".
 std::string queue_rank_file(const ring::Ring& ring, const ring::Window& window,
                             const std::string& path);
 std::string queue_node_file(const ring::Ring& ring, const std::string& path);
-// The node's file is made, or will not be: no rank file need wait for it.
-std::string queue_end_of_run(const ring::Ring& ring);
+
+// What is to be done about such a problem.
+inline constexpr const char* not_queued = ": it is not queued: upload it by hand";
+
+// output.remote is set.
+bool uploads_rank_files(const ring::Ring& ring);
 
 // This host's, in the folder of the run's files.
 std::string upload_journal(const ring::Ring& ring);

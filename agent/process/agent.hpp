@@ -16,6 +16,7 @@
 #include "agent/process/event_times.hpp"
 #include "agent/process/identity.hpp"
 #include "agent/process/run_folder.hpp"
+#include "agent/process/unqueued_files.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "agent/step/tracker.hpp"
 #include "agent/step/window_keeper.hpp"
@@ -42,6 +43,7 @@ struct Agent {
   EventTimes event_times;
   drain::IndexQueue index_queue;
   std::vector<std::string> written_files;  // by the drain thread
+  UnqueuedFiles unqueued_files;
   std::deque<KeptFile> kept_files;         // where output.keep is set: oldest first
   std::uint64_t files_removed = 0;         // by output.keep
   std::vector<std::string> workers_files;  // of those whose rings are gone: dead_workers.hpp

@@ -4,9 +4,11 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/drain/file_names.hpp"
+#include "agent/drain/node_claim.hpp"
 #include "agent/drain/run_index.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/governor.hpp"
@@ -88,32 +90,42 @@ void say_lost(const std::string& path) {
               "newest, and output.remote has them all");
 }
 
-}  // namespace
+// Where the node's file is to be, and what of this run is there.
+struct Place {
+  std::string path;
+  std::optional<RunFile> there;
+};
 
-void write_node_file(Agent& agent, NodeInputs& inputs, RankFilesHeld& held) {
-  drain::NamedFile node = drain::node_file_name(agent.ring.ring);
-  if (!node.problem.empty()) return say_problem("output.merged: " + node.problem);
-  std::optional<RunFile> there = run_file(node.path, agent.identity.run_key);
-  if (there && there->base_ns < older_run_until_ns(agent.run_folder)) {
-    node.path = drain::with_pid(node.path, static_cast<std::uint32_t>(agent.pid));
-    there = run_file(node.path, agent.identity.run_key);
+Place find_place(const Agent& agent, std::string path) {
+  Place place{std::move(path), std::nullopt};
+  place.there = run_file(place.path, agent.identity.run_key);
+  if (place.there && place.there->base_ns < older_run_until_ns(agent.run_folder)) {
+    place.path = drain::with_pid(place.path, static_cast<std::uint32_t>(agent.pid));
+    place.there = run_file(place.path, agent.identity.run_key);
   }
-  if (there && there->node_rank != agent.identity.node_rank) {
-    return say_problem("output.merged: " + *agent.options.output_merged + ": " + node.path +
-                       ": node " + std::to_string(there->node_rank) +
-                       " of this run has made it already: put {node_rank} into the name; this "
-                       "node's rank files are whole");
-  }
-  // A node file of this run was made by one who saw less: this one holds all that it holds.
-  const bool is_there = there.has_value();
-  if (is_there || inputs.may_lack_files || !missing_ranks(agent, inputs).empty()) {
-    add_files_of_folder(agent, inputs);
-  }
-  if (inputs.lost_all) say_lost(node.path);
-  if (inputs.files.empty()) return;
-  // It may be all that is left of what output.keep has removed.
-  if (is_there && agent.options.output_keep >= 0) inputs.files.push_back(node.path);
-  if (!has_room_for(agent, inputs, node.path)) return;
+  return place;
+}
+
+bool has_more_nodes(const Identity& identity) noexcept {
+  return identity.world_size > identity.local_world_size;
+}
+
+// Of another node of this run: by its claim, or by its file, which it has made before.
+std::optional<std::int64_t> other_node_at(const Place& place, const drain::NodeClaim* claim,
+                                          std::int64_t own_node) {
+  if (claim != nullptr && claim->other_node()) return claim->other_node();
+  const bool is_others = place.there && place.there->node_rank != own_node;
+  return is_others ? std::optional(place.there->node_rank) : std::nullopt;
+}
+
+void say_taken(const Agent& agent, const std::string& path, std::int64_t node) {
+  say_problem("output.merged: " + *agent.options.output_merged + ": " + path + ": node " +
+              std::to_string(node) +
+              " of this run has it: put {node_rank} into the name; this node's rank files are "
+              "whole");
+}
+
+trace::MergeOptions merge_options(const Agent& agent, const NodeInputs& inputs, bool is_there) {
   trace::MergeOptions options;
   options.gzip = agent.options.output_gzip;
   options.overwrite = agent.options.output_overwrite || is_there;
@@ -126,21 +138,51 @@ void write_node_file(Agent& agent, NodeInputs& inputs, RankFilesHeld& held) {
         {"rank " + std::to_string(rank), "was killed: traceagent recover"});
   }
   options.mix_runs = true;  // they were chosen by their run, and nobody is there to be asked
-  const trace::MergeReport report = trace::merge(inputs.files, node.path, options);
+  return options;
+}
+
+void merge(Agent& agent, NodeInputs& inputs, const Place& place, RankFilesHeld& held) {
+  // A node file of this run was made by one who saw less: this one holds all that it holds.
+  const bool is_there = place.there.has_value();
+  if (is_there || inputs.may_lack_files || !missing_ranks(agent, inputs).empty()) {
+    add_files_of_folder(agent, inputs);
+  }
+  if (inputs.lost_all) say_lost(place.path);
+  if (inputs.files.empty()) return;
+  // It may be all that is left of what output.keep has removed.
+  if (is_there && agent.options.output_keep >= 0) inputs.files.push_back(place.path);
+  if (!has_room_for(agent, inputs, place.path)) return;
+  const trace::MergeReport report =
+      trace::merge(inputs.files, place.path, merge_options(agent, inputs, is_there));
   const bool is_told = say_bad_inputs(report);
   if (!report.problem.empty()) {
     // Of inputs that are all bad it says that there are none.
     if (!is_told) say_problem(report.problem);
     return;
   }
-  const std::string index_problem = drain::index_merged(agent.ring.ring, node.path, report.events);
+  const std::string index_problem = drain::index_merged(agent.ring.ring, place.path, report.events);
   if (!index_problem.empty() && is_spokesman(agent, "index")) say_problem(index_problem);
-  say_result(summary(report, node.path));
-  say_missing(inputs, report.missing_ranks, node.path);
-  include_traces(agent, node.path);
+  say_result(summary(report, place.path));
+  say_missing(inputs, report.missing_ranks, place.path);
+  include_traces(agent, place.path);
   if (inputs.unfinished.empty() && inputs.kept.empty() && !is_told) {
-    after_node_file(agent, node.path, inputs.files, held);
+    after_node_file(agent, place.path, inputs.files, held);
   }
+}
+
+}  // namespace
+
+void write_node_file(Agent& agent, NodeInputs& inputs, RankFilesHeld& held) {
+  const drain::NamedFile node = drain::node_file_name(agent.ring.ring);
+  if (!node.problem.empty()) return say_problem("output.merged: " + node.problem);
+  const Identity& identity = agent.identity;
+  // Before the look at what is there, until the file is.
+  std::optional<drain::NodeClaim> claim;
+  if (has_more_nodes(identity)) claim.emplace(node.path, identity.run_key, identity.node_rank);
+  const Place place = find_place(agent, node.path);
+  const auto other = other_node_at(place, claim ? &*claim : nullptr, identity.node_rank);
+  if (other) return say_taken(agent, place.path, *other);
+  merge(agent, inputs, place, held);
 }
 
 }  // namespace traceagent::process

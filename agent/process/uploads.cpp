@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "agent/drain/end_of_run.hpp"
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/run_index.hpp"
 #include "agent/drain/upload_queue.hpp"
@@ -30,27 +31,28 @@ bool uploads_anything(const config::Options& options) {
   return options.output_remote.has_value() || options.output_merged_remote.has_value();
 }
 
-void say_once(const Agent& agent, const std::string& problem) {
-  if (!problem.empty() && is_spokesman(agent, "upload")) say_problem(problem);
+void say_once(const Agent& agent, const char* topic, const std::string& problem) {
+  if (!problem.empty() && is_spokesman(agent, topic)) say_problem(problem);
 }
 
 // By the protocol of tools/upload: who is about to end gives its lock up and looks once more, so
 // what was queued while it had the lock is seen.
-void start_uploader(const Agent& agent) {
+void start_uploader(const Agent& agent, const std::string& host) {
   const std::string folder = drain::output_folder(agent.ring.ring);
-  if (trace::is_locked(trace::uploader_lock_path(folder, agent.identity.host))) return;
+  if (trace::is_locked(trace::uploader_lock_path(folder, host))) return;
   const std::string tool = find_tool("traceagent-upload");
   const std::string later =
       ": files stay queued: traceagent upload --resume " + folder + " uploads them";
   if (tool.empty()) {
-    return say_once(agent,
+    return say_once(agent, "uploader",
                     "output.remote: bin/traceagent-upload is not beside the library" + later);
   }
   const std::string problem =
-      start_tool({tool, "--beside-job", "--host", agent.identity.host, "--patience",
+      start_tool({tool, "--beside-job", "--host", host, "--patience",
                   config::show_duration(agent.options.upload_patience), "--command-time",
                   config::show_duration(agent.options.upload_command_time), "--resume", folder});
-  if (!problem.empty()) say_once(agent, "output.remote: " + tool + ": " + problem + later);
+  if (!problem.empty())
+    say_once(agent, "uploader", "output.remote: " + tool + ": " + problem + later);
 }
 
 void note_removed(Agent& agent, const std::string& path, std::uint64_t bytes) {
@@ -115,7 +117,7 @@ void remove_oldest(Agent& agent, bool may_wait) {
 void queue_rank_file(Agent& agent, const ring::Window& window,
                      const drain::RankFileReport& report) noexcept try {
   if (!agent.options.output_remote) return;
-  say_once(agent, drain::queue_rank_file(agent.ring.ring, window, report.path));
+  agent.unqueued_files.queue(agent, drain::rank_file_upload(agent.ring.ring, window, report.path));
 } catch (...) {
   say_problem(
       "out of memory: output.remote: a file is not queued: traceagent upload FILE --to PLACE");
@@ -125,7 +127,7 @@ void after_rank_file(Agent& agent, const drain::RankFileReport& report) {
   const bool keeps_all = agent.options.output_keep < 0;
   if (!keeps_all) keep_newest(agent, report);
   if (agent.options.output_remote) {
-    start_uploader(agent);
+    start_uploader(agent, agent.identity.host);
     if (!keeps_all) forget_uploaded(agent);
   } else if (!keeps_all) {
     remove_oldest(agent, false);  // while others merge it is put off: the job records meanwhile
@@ -139,9 +141,12 @@ void after_last_rank_file(Agent& agent) {
 void after_node_file(Agent& agent, const std::string& path, const std::vector<std::string>& files,
                      RankFilesHeld& held) {
   if (uploads_anything(agent.options)) {
-    say_once(agent, drain::queue_node_file(agent.ring.ring, path));
-    say_once(agent, drain::queue_end_of_run(agent.ring.ring));
-    start_uploader(agent);
+    agent.unqueued_files.queue(agent, drain::node_file_upload(agent.ring.ring, path));
+    const drain::EndOfRun end = drain::queue_end_of_run(agent.ring.ring, files);
+    say_once(agent, "upload", end.problem);
+    start_uploader(agent, agent.identity.host);
+    // Theirs may have ended before they heard of it.
+    for (const std::string& host : end.hosts) start_uploader(agent, host);
   }
   if (agent.options.output_keep != 0) return;
   std::erase_if(agent.written_files, [&](const std::string& file) {
@@ -154,7 +159,9 @@ void after_node_file(Agent& agent, const std::string& path, const std::vector<st
 }
 
 void finish_uploads(Agent& agent) {
-  if (!uploads_anything(agent.options) || !agent.speaks_for_node()) return;
+  if (!uploads_anything(agent.options)) return;
+  if (agent.unqueued_files.finish(agent)) start_uploader(agent, agent.identity.host);
+  if (!agent.speaks_for_node()) return;
   const std::string folder = drain::output_folder(agent.ring.ring);
   const std::string journal = trace::journal_path(folder, agent.identity.host);
   const std::string problem = trace::upload_problem_path(folder, agent.identity.host);

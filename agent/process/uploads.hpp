@@ -24,8 +24,8 @@ void after_rank_file(Agent& agent, const drain::RankFileReport& report);
 // No more will be written: what could not be removed while others merged goes now.
 void after_last_rank_file(Agent& agent);
 
-// At the end of this process: waits for uploads as long as upload.wait says, and tells of their
-// problem.
+// At the end of this process: says what could not be queued, waits for uploads as long as
+// upload.wait says, and tells of their problem.
 void finish_uploads(Agent& agent);
 
 // Held while rank files are read for a merge: nobody removes one meanwhile.

@@ -11,7 +11,8 @@
 // [command], "kind": "rank" or "node", "run": key, "process": number, "keep": n, "merge": true: the
 // newest file stays until the run has ended, "ended": true: it had when the
 // journal was made shorter} by ranks; {"ended": run key},
-// of what was queued before it, by who has merged;
+// of what was queued before it, by who has merged; {"ended": run key, "files": [name, …]} where
+// that was a rank of the same node with another host name, of these files;
 // {"begin": id, …}, {"multipart": …}, {"part": …}, {"done": id, …}, {"gone": id, "why": …},
 // {"removed": id} by the uploader; {"compacted": id, "done": n, "removed": n} where a shorter
 // journal begins: of so many files that are not in it any more. A record that was cut has a line of

@@ -24,7 +24,7 @@ from servers import S3Server, any_server  # noqa: E402
 
 checks = Checks()
 check = checks.check
-KEEP, STEPS_PER_CYCLE = 3, 4
+KEEP, STEPS_PER_CYCLE, STEP_US = 3, 4, 5000
 CYCLES = int(sys.argv[3]) if len(sys.argv) > 3 else 30
 RANKS = int(sys.argv[4]) if len(sys.argv) > 4 else 2
 jobs.TIMEOUT = 120 + CYCLES
@@ -91,6 +91,64 @@ def test_folder_and_command():
         check((place.path / "all of it.json").read_bytes() == (place.path / "out/node0.json").read_bytes(),
               "command: the node's file")
         check(cycles_of(node) >= 2, "folder: the last cycle is in the node's file")
+
+
+PRIORITIES = """import ctypes, os, sys
+ioprio_get = 252 if os.uname().machine == "x86_64" else 31
+print(os.sched_getscheduler(0), os.nice(0), ctypes.CDLL(None).syscall(ioprio_get, 1, 0) >> 13, file=open(sys.argv[1], "w"))
+"""
+
+
+def test_it_gives_way_to_the_job():
+    """What the uploader starts has its priorities."""
+    with Job() as place:
+        (place.path / "priorities.py").write_text(PRIORITIES)
+        ends = run_ranks(place, 1, 20, 5000, **schedule(2) | {
+            "TRACEAGENT_OUTPUT_REMOTE": f"exec:{sys.executable} {place.path}/priorities.py {place.path}/seen {{}}"})
+        check(ends[0].code == 3 and not ends[0].lines()[1:], f"priorities: {ends}")
+        seen = (place.path / "seen").read_text().split()
+        check(seen == [str(os.SCHED_IDLE), "19", "3"], f"priorities: {seen}")
+
+
+def not_queued(place):
+    entries = json.loads((place.path / "out/index/index.json").read_text())["entries"]
+    return sorted(entry["not_queued"] for entry in entries if "not_queued" in entry)
+
+
+def test_what_cannot_be_queued_is_told():
+    """By each process, all of its files: the journal's folder is a file."""
+    with Job() as place:
+        (place.path / "out").mkdir()
+        (place.path / "out/.traceagent-upload").write_text("")
+        there = place.path / "there"
+        ends = run_ranks(place, 2, 40, 5000, **schedule(6) | {
+            "TRACEAGENT_OUTPUT_REMOTE": f"{there}/", "TRACEAGENT_OUTPUT_MERGED_REMOTE": f"{there}/"})
+        lines = [line for end in ends for line in end.lines() if "not queued" in line]
+        check(all(end.code == 3 for end in ends) and not there.exists(), f"not queued: {ends}")
+        check(sum("tried again" in line for line in lines) == 1, f"not queued: said at once: {lines}")
+        said = sorted(re.search(r"and (\d+) more files of rank (\d)", line).groups() for line in lines
+                      if "more files" in line)
+        check(said in ([("5", "1"), ("6", "0")], [("5", "0"), ("6", "1")]), f"not queued: {lines}")
+        check(not_queued(place) == names(place), f"not queued: {not_queued(place)} of {names(place)}")
+
+
+def test_what_could_not_be_queued_is_queued_later():
+    with Job() as place:
+        (place.path / "out").mkdir()
+        (place.path / "out/.traceagent-upload").write_text("")
+        there = place.path / "there"
+        variables = place.ranks(1, **schedule(6) | {
+            "TRACEAGENT_OUTPUT_REMOTE": f"{there}/", "TRACEAGENT_OUTPUT_MERGED_REMOTE": f"{there}/"})[0]
+        running = place.start([STEADY, 40, 5, 40_000], variables)
+        # Of the first it is known by the time that there is a second.
+        seen = wait_until(lambda: sum(bool(NAME.fullmatch(name)) for name in names(place)) > 1)
+        (place.path / "out/.traceagent-upload").unlink()
+        end = end_of(running)
+        lines = [line for line in end.lines() if "not queued" in line]
+        check(seen and end.code == 3 and ["tried again" in line for line in lines] == [True], f"queued later: {end}")
+        check(sorted(path.name for path in there.iterdir()) == names(place) and len(names(place)) == 7,
+              f"queued later: {names(place)}")
+        check(not_queued(place) == [], f"queued later: {not_queued(place)}")
 
 
 def test_said_where_it_fails():
@@ -162,8 +220,9 @@ class Watch(threading.Thread):
 
 
 def timed_ranks(place, steps, **more):
-    """How each ended, and the median time of ten steps, in milliseconds."""
-    ranks = [place.start([STEADY, steps, 5, 5000], variables) for variables in place.ranks(RANKS, **more)]
+    """How each ended, and the median time of ten steps, in milliseconds. The steps work: those that sleep would
+    not feel what else runs."""
+    ranks = [place.start([STEADY, steps, 5, -STEP_US], variables) for variables in place.ranks(RANKS, **more)]
     times, last = [], None
     for line in ranks[0].stdout:
         now = time.monotonic()

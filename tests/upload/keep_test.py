@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import time
 
@@ -72,6 +73,36 @@ def test_separate_memory():
         node = place.trace("out/node0.json")
         check(ranks_in(node) == {0, 1} and node["complete"] is True, f"separate: {ranks_in(node)}: {ends}")
         check(rank_files(place) == [], f"separate: {rank_files(place)}")
+
+
+CAN_NAME_HOSTS = subprocess.run(["unshare", "--uts", "hostname", "a"], capture_output=True).returncode == 0
+
+
+def on_host(name, command):
+    return ["unshare", "--uts", "sh", "-c", f'hostname {name}; exec "$@"', "sh", *command]
+
+
+def test_hosts_of_their_own():
+    """Each rank in a container with a name of its own, so with a queue of its own: who merges tells the others', and
+    starts those uploaders that have ended."""
+    if not CAN_NAME_HOSTS:
+        return print("hosts of their own: not tested: this user may not name one")
+    with Place() as place:
+        there = place.path / "there"
+        zero, one = (separate(place, variables, rank) for rank, variables in enumerate(place.ranks(
+            2, **settings(2, 0, TRACEAGENT_OUTPUT_REMOTE=f"{there}/", TRACEAGENT_UPLOAD_WAIT="20s"))))
+        # Rank 1's uploader ends two seconds after its last file, long before rank 0 merges.
+        slow = place.start(on_host("host-zero", [STEADY, 20, 5, 200_000]), zero)
+        ends = [place.run(on_host("host-one", [STEADY, 20, 5, 5000]), one), end_of(slow)]
+        ended_well(ends, "hosts")
+        journals = sorted(path.name for path in (place.path / "out/.traceagent-upload").glob("*.journal"))
+        check(journals == ["host-one.journal", "host-zero.journal"], f"hosts: {journals}")
+        check(ranks_in(place.trace("out/node0.json")) == {0, 1}, f"hosts: {ends}")
+        deadline = time.monotonic() + jobs.TIMEOUT
+        while rank_files(place) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        check(rank_files(place) == [], f"hosts: {rank_files(place)}: {ends}")
+        check(len(list(there.iterdir())) == 4, f"hosts: {sorted(there.iterdir())}")
 
 
 def test_one_after_the_other():

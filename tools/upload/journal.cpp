@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <set>
 #include <stdexcept>
 
 #include "agent/event/uninterrupted.hpp"
@@ -89,6 +90,22 @@ void take_progress(Upload& upload, const Record& record, std::string_view what) 
   }
 }
 
+// Of all that was queued before it, or of these files alone.
+void take_end(std::vector<Upload>& uploads, const Record& record, std::string_view run) {
+  std::set<std::string_view> files;
+  simdjson::dom::array named;
+  const bool is_of_all = record["files"].get(named) != simdjson::SUCCESS;
+  if (!is_of_all) {
+    for (const auto file : named) {
+      std::string_view name;
+      if (file.get(name) == simdjson::SUCCESS) files.insert(name);
+    }
+  }
+  for (Upload& upload : uploads) {
+    upload.has_ended |= upload.run == run && (is_of_all || files.count(upload.file) != 0);
+  }
+}
+
 bool is_safe(const std::string& path) {
   struct stat facts {};
   if (lstat(path.c_str(), &facts) != 0) return true;  // none yet
@@ -159,7 +176,7 @@ void Journal::take(std::string_view line) {
     earlier_done_ = static_cast<std::uint64_t>(number_of(record, "done", 0));
     earlier_removed_ = static_cast<std::uint64_t>(number_of(record, "removed", 0));
   } else if (what == "ended") {
-    for (Upload& upload : uploads_) upload.has_ended |= upload.run == value;
+    take_end(uploads_, record, value);
   } else if (what == "queue") {
     Upload upload = upload_of(record);
     if (const auto at = by_id_.find(upload.id); at != by_id_.end()) {

@@ -114,6 +114,21 @@ TEST_F(JournalTest, TheNewestWaitsForTheNodesFile) {
   EXPECT_EQ(removable(), "12");
 }
 
+TEST_F(JournalTest, AnotherHostsMergeIsOfTheFilesThatItNames) {
+  for (const char* id : {"1", "2"}) queue(id, id, 0, true);
+  done("1");
+  done("2");
+  append(trace::JsonObject().add("ended", "r").add("files", std::vector<std::string>{"1", "3"}));
+  EXPECT_EQ(removable(), "1");
+  append(trace::JsonObject().add("ended", "q").add("files", std::vector<std::string>{"2"}));
+  EXPECT_EQ(removable(), "1");
+  append(trace::JsonObject().add("ended", "r").add("files", std::vector<std::string>{"2"}));
+  EXPECT_EQ(removable(), "12");
+  queue("3", "3", 0, true);
+  done("3");
+  EXPECT_EQ(removable(), "12");
+}
+
 TEST_F(JournalTest, AFileOfAllCyclesIsOneFile) {
   queue("1", "latest.json", 0);
   done("1");

@@ -1,0 +1,58 @@
+#include "agent/drain/node_claim.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+
+#include "agent/event/hash.hpp"
+
+namespace traceagent::drain {
+namespace {
+
+constexpr std::string_view target_prefix = "node-";
+
+// Another run's claim of the name, which may have been killed over it, is no concern of this one's.
+std::string link_beside(const std::string& file, std::string_view run_key) {
+  const std::size_t name = file.rfind('/') + 1;  // npos + 1 is 0
+  return file.substr(0, name) + "." + file.substr(name) + ".claim-" +
+         std::to_string(event::hash_text(run_key));
+}
+
+// -1: it is gone, or says nothing.
+std::int64_t node_of(const std::string& link) {
+  std::array<char, 64> target{};
+  const ssize_t size = readlink(link.c_str(), target.data(), target.size());
+  std::string_view text(target.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  std::int64_t node = -1;
+  if (!text.starts_with(target_prefix)) return node;
+  text.remove_prefix(target_prefix.size());
+  std::from_chars(text.data(), text.data() + text.size(), node);
+  return node;
+}
+
+}  // namespace
+
+NodeClaim::NodeClaim(const std::string& node_file, std::string_view run_key, std::int64_t node_rank)
+    : link_(link_beside(node_file, run_key)) {
+  const std::string target = std::string(target_prefix) + std::to_string(node_rank);
+  // Again where its holder has removed it between the two calls.
+  constexpr int most_attempts = 10;
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    is_ours_ = symlink(target.c_str(), link_.c_str()) == 0;
+    if (is_ours_ || errno != EEXIST) return;
+    const std::int64_t holder = node_of(link_);
+    if (holder < 0) continue;
+    // This node's: of another container that merges too, or of one that was killed over it.
+    is_ours_ = holder == node_rank;
+    if (!is_ours_) other_node_ = holder;
+    return;
+  }
+}
+
+NodeClaim::~NodeClaim() {
+  if (is_ours_) unlink(link_.c_str());
+}
+
+}  // namespace traceagent::drain
