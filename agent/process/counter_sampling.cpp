@@ -101,6 +101,8 @@ void CounterSampling::describe(trace::JsonObject& coverage) const {
   if (stretched_ns != 0) coverage.add("counters_interval_ns", stretched_ns);
   const std::uint64_t missed = of_proc_.missed() + of_gpus_.missed();
   if (missed != 0) coverage.add("counters_missed", missed);
+  const std::uint64_t not_woken = of_proc_.not_woken() + of_gpus_.not_woken();
+  if (not_woken != 0) coverage.add("counters_not_woken", not_woken);
   const std::uint64_t busy_ns = of_gpus_.busy_ns();
   if (busy_ns < stuck_ns) return;
   coverage.add("gpu_counters",

@@ -50,7 +50,10 @@ void CounterThread::wake() noexcept {
   if (!is_started()) return;
   const int saved_errno = errno;
   word_.fetch_add(1, std::memory_order_release);
-  futex_wake(word_);
+  // It sleeps for an hour where no window is open: nobody else tells it of one.
+  if (!futex_wake(word_) && !futex_wake(word_)) {
+    not_woken_.fetch_add(1, std::memory_order_relaxed);
+  }
   errno = saved_errno;
 }
 

@@ -30,6 +30,8 @@ class CounterThread {
   std::uint64_t own_cpu_ns() const noexcept { return own_cpu_ns_.load(std::memory_order_relaxed); }
   // Samples for which the ring had no room.
   std::uint64_t missed() const noexcept { return missed_.load(std::memory_order_relaxed); }
+  // How often waking it was refused: what it should have sampled then may be missing.
+  std::uint64_t not_woken() const noexcept { return not_woken_.load(std::memory_order_relaxed); }
   // The longest pause that was made for the budget's sake; 0: none.
   std::uint64_t stretched_ns() const noexcept {
     return stretched_ns_.load(std::memory_order_relaxed);
@@ -55,6 +57,7 @@ class CounterThread {
   std::atomic<std::uint64_t> own_cpu_ns_{0};
   std::atomic<std::uint64_t> stretched_ns_{0};
   std::atomic<std::uint64_t> missed_{0};
+  std::atomic<std::uint64_t> not_woken_{0};
 };
 
 }  // namespace traceagent::process

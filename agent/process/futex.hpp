@@ -28,8 +28,9 @@ inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value,
 // refused must cost no more than this.
 inline constexpr std::uint64_t longest_sleep_ns = 50'000'000;
 
-inline void futex_wake(std::atomic<std::uint32_t>& word) noexcept {
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0);
+// False: refused.
+inline bool futex_wake(std::atomic<std::uint32_t>& word) noexcept {
+  return syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0) >= 0;
 }
 
 }  // namespace traceagent::process
