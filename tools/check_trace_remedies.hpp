@@ -26,6 +26,8 @@ inline constexpr Remedy drops[] = {
     {"device_dropped", "CUPTI had no buffer for device records", "raise device.buffers"},
     {"device_late", "device work had not been told when the file was written",
      "raise device.settle"},
+    {"not_written", "events were in windows that could not be written, nor kept for later",
+     "make room on the disk, or raise ring.size"},
     {"plan_ring_full", "NCCL's own records found no room in the ring", "raise ring.size"},
 };
 

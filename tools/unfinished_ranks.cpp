@@ -1,6 +1,5 @@
 #include "tools/unfinished_ranks.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -30,13 +29,6 @@ std::set<std::string> run_keys(const std::vector<std::string>& trace_files) {
   return keys;
 }
 
-bool has_unwritten_window(const ring::Header& header) {
-  return std::any_of(header.windows.begin(), header.windows.end(), [](const ring::Window& window) {
-    const ring::WindowState state = window.state.load(std::memory_order_acquire);
-    return state == ring::WindowState::open || state == ring::WindowState::closed;
-  });
-}
-
 void add(const fs::path& path, std::vector<trace::Unfinished>& found) {
   ring::OpenedRing opened = ring::open_ring(path.string());
   if (!opened.ring.valid()) return;
@@ -45,8 +37,9 @@ void add(const fs::path& path, std::vector<trace::Unfinished>& found) {
   const std::string who = "rank " + std::to_string(header.identity.rank);
   if (!is_over && opened.owner_alive) {
     found.push_back({who, "still runs: merge again when the job has ended"});
-  } else if (!is_over && has_unwritten_window(header)) {
-    found.push_back({who, "was killed: traceagent recover " + path.parent_path().string()});
+  } else if (ring::has_unwritten_window(opened.ring)) {
+    const std::string why = is_over ? "could not write all" : "was killed";
+    found.push_back({who, why + ": traceagent recover " + path.parent_path().string()});
   }
   ring::close_ring(opened);
 }

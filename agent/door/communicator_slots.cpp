@@ -25,8 +25,7 @@ void forget_former_ring() noexcept {
 std::uint64_t first_unwritten_ticks(const ring::Header& header) noexcept {
   std::uint64_t first = UINT64_MAX;
   for (const ring::Window& window : header.windows) {
-    const auto state = window.state.load(std::memory_order_acquire);
-    if (state != ring::WindowState::open && state != ring::WindowState::closed) continue;
+    if (!ring::is_unwritten(window)) continue;
     first = std::min(first, window.begin_ticks.load(std::memory_order_relaxed));
   }
   return first;

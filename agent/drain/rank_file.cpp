@@ -289,6 +289,34 @@ trace::OutputOptions output_options(const ring::Ring& ring, std::uint64_t most_b
   return output;
 }
 
+// What a file tells of late work is told by nobody where the file fails: the next try begins anew.
+class LateWork {
+ public:
+  explicit LateWork(const ring::Ring& ring) noexcept
+      : header_(ring.header()),
+        late_(late().load(std::memory_order_relaxed)),
+        correlation_(header_.device.written_correlation.load(std::memory_order_relaxed)) {}
+  ~LateWork() {
+    if (is_told_) return;
+    late().store(late_, std::memory_order_relaxed);
+    header_.device.written_correlation.store(correlation_, std::memory_order_relaxed);
+  }
+  LateWork(const LateWork&) = delete;
+  LateWork& operator=(const LateWork&) = delete;
+  void told() noexcept { is_told_ = true; }
+
+ private:
+  // Counted by who writes files alone.
+  std::atomic<std::uint64_t>& late() noexcept {
+    return header_.dropped[static_cast<std::size_t>(ring::DropCause::device_late)];
+  }
+
+  ring::Header& header_;
+  const std::uint64_t late_;
+  const std::uint32_t correlation_;
+  bool is_told_ = false;
+};
+
 }  // namespace
 
 RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& window,
@@ -308,6 +336,7 @@ RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& windo
     report.problem = file.error();
     return report;
   }
+  LateWork late_work(ring);
   settle_device_losses(ring, window);
   RankFile(ring, window).write(file, window, report.path, options, report);
   if (!file.finish()) report.problem = file.error();
@@ -318,6 +347,7 @@ RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& windo
   report.bytes = file.file_bytes();
   report.is_too_large = file.is_too_large();
   if (report.problem.empty()) {
+    late_work.told();
     report.index_problem =
         index_saved(ring, window, report, options.recovered, options.index_queue);
   }

@@ -30,15 +30,10 @@ bool has_plausible_clock(const ring::Header& header) noexcept {
   return std::isfinite(rate) && rate > 1e-3 && rate < 1e6;
 }
 
-bool is_unwritten(const ring::Window& window) noexcept {
-  const ring::WindowState state = window.state.load(std::memory_order_relaxed);
-  return state == ring::WindowState::open || state == ring::WindowState::closed;
-}
-
 std::uint64_t lost_in_open_windows(const ring::Ring& ring) noexcept {
   std::uint64_t lost = 0;
   for (const ring::Window& window : ring.header().windows) {
-    if (!is_unwritten(window)) continue;
+    if (!ring::is_unwritten(window)) continue;
     const auto dropped = ring::dropped_in(ring, window);
     lost += dropped[static_cast<std::size_t>(ring::DropCause::ring_full)] +
             dropped[static_cast<std::size_t>(ring::DropCause::overwritten)];
@@ -94,7 +89,7 @@ void skip_written_windows(const ring::Ring& ring, const std::string& path,
                           std::vector<std::string>& notes, IndexQueue* index_queue) {
   const std::vector<std::string> listed = ring::written_files(path);
   for (ring::Window& window : ring.header().windows) {
-    if (!is_unwritten(window)) continue;
+    if (!ring::is_unwritten(window)) continue;
     for (const std::string& file : possible_names(ring, window)) {
       const bool is_listed = std::find(listed.begin(), listed.end(), file) != listed.end();
       if (!is_listed && !holds_window(file, ring, window)) continue;
@@ -114,7 +109,7 @@ void remove_half_written_files(const ring::Ring& ring) {
   trace::remove_abandoned(node_file_name(ring).path, writer);
   remove_half_made_index(ring);
   for (const ring::Window& window : ring.header().windows) {
-    if (!is_unwritten(window)) continue;
+    if (!ring::is_unwritten(window)) continue;
     for (const std::string& name : possible_names(ring, window)) {
       trace::remove_abandoned(name, writer);
     }

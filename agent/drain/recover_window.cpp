@@ -29,11 +29,6 @@ std::uint64_t last_tick(const ring::Ring& ring) noexcept {
   return last;
 }
 
-bool is_unwritten(const Window& window) noexcept {
-  const WindowState state = window.state.load(std::memory_order_acquire);
-  return state == WindowState::open || state == WindowState::closed;
-}
-
 }  // namespace
 
 std::vector<RankFileReport> recover_windows(const ring::Ring& ring, std::uint64_t most_bytes,
@@ -44,7 +39,7 @@ std::vector<RankFileReport> recover_windows(const ring::Ring& ring, std::uint64_
   options.recovered = true;
   options.index_queue = index_queue;
   for (Window& window : ring.header().windows) {
-    if (!is_unwritten(window)) continue;
+    if (!ring::is_unwritten(window)) continue;
     if (window.state.load(std::memory_order_relaxed) == WindowState::open &&
         window.end_ticks.load(std::memory_order_relaxed) == 0) {
       window.end_ticks.store(std::max(end, window.begin_ticks.load(std::memory_order_relaxed)),

@@ -69,6 +69,28 @@ std::vector<ThreadEvents> collect(const ring::Ring& ring, std::uint64_t begin_ti
   return threads;
 }
 
+std::uint64_t count_events(const ring::Ring& ring, std::uint64_t begin_ticks,
+                           std::uint64_t end_ticks, std::int64_t begin_ns,
+                           std::int64_t end_ns) noexcept {
+  const auto is_in_window = [&](const event::Record& record) {
+    const std::uint64_t begin = record.begin_ticks.load(std::memory_order_acquire);
+    if (begin == 0) return false;
+    if (event::is_host_call(record.layout)) return begin >= begin_ticks && begin < end_ticks;
+    const bool is_work = record.layout == event::Layout::device_work ||
+                         record.layout == event::Layout::timed_by_event;
+    const auto start_ns = static_cast<std::int64_t>(record.args[0]);
+    return is_work && start_ns >= begin_ns && start_ns < end_ns;
+  };
+  std::uint64_t events = 0;
+  for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {
+    const Chunk& chunk = ring.chunk(i);
+    if (chunk.claim_number.load(std::memory_order_acquire) == 0) continue;
+    events += static_cast<std::uint64_t>(
+        std::count_if(std::begin(chunk.records), std::end(chunk.records), is_in_window));
+  }
+  return events;
+}
+
 std::uint64_t free_chunks_before(const ring::Ring& ring, std::uint64_t before_ticks) noexcept {
   std::uint64_t freed = 0;
   for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {

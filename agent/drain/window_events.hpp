@@ -20,6 +20,12 @@ struct ThreadEvents {
 std::vector<ThreadEvents> collect(const ring::Ring& ring, std::uint64_t begin_ticks,
                                   std::uint64_t end_ticks);
 
+// What a file of this window would hold: calls, and what the device did between `begin_ns` and
+// `end_ns`, which are the same moments.
+std::uint64_t count_events(const ring::Ring& ring, std::uint64_t begin_ticks,
+                           std::uint64_t end_ticks, std::int64_t begin_ns,
+                           std::int64_t end_ns) noexcept;
+
 // Gives back every retired chunk whose records all began before `before_ticks` and have ended.
 // Returns how many.
 std::uint64_t free_chunks_before(const ring::Ring& ring, std::uint64_t before_ticks) noexcept;

@@ -47,7 +47,7 @@ struct Agent {
   std::deque<KeptFile> kept_files;         // where output.keep is set: oldest first
   std::uint64_t files_removed = 0;         // by output.keep
   std::vector<std::string> workers_files;  // of those whose rings are gone: dead_workers.hpp
-  std::vector<std::string> kept_rings;     // of dead peers: they hold what could not be written
+  std::vector<std::string> kept_rings;     // of dead peers, and this one's: what is not written
   double cpu_quota = 0;                    // usable_cpus.hpp
   std::int64_t trace_pid = 0;  // shown as pid in the trace: the rank, but for a second claimant
   int pid = 0;

@@ -74,6 +74,7 @@ void do_last_work(Agent& agent, WindowWriter& writer) noexcept try {
   if (writer.files_written() != 0) say_no_step(agent);
   say_cycles_lost(agent);
   say_windows_left_out(agent);
+  writer.keep_unwritten();
   finish_index(agent);
   finish_node(agent);
   finish_index(agent);

@@ -133,10 +133,7 @@ trace::MergeOptions merge_options(const Agent& agent, const NodeInputs& inputs, 
   for (const std::int64_t rank : inputs.unfinished) {
     options.unfinished.push_back({"rank " + std::to_string(rank), "still runs"});
   }
-  for (const std::int64_t rank : inputs.kept) {
-    options.unfinished.push_back(
-        {"rank " + std::to_string(rank), "was killed: traceagent recover"});
-  }
+  options.unfinished.insert(options.unfinished.end(), inputs.kept.begin(), inputs.kept.end());
   options.mix_runs = true;  // they were chosen by their run, and nobody is there to be asked
   return options;
 }

@@ -23,23 +23,41 @@ void add_files(NodeInputs& inputs, std::int64_t rank, std::vector<std::string> f
 
 // False where its ring holds what could not be written, and has to stay.
 bool recover(Agent& agent, const Peer& peer) {
-  std::vector<std::string>& kept = agent.kept_rings;
-  if (std::find(kept.begin(), kept.end(), peer.ring_path) != kept.end()) return false;
+  if (is_kept(agent, peer.ring_path)) return false;
   const drain::Recovered recovered = drain::recover_ring(peer.ring_path);
   for (const std::string& problem : recovered.problems) say_problem(problem);
   for (const std::string& note : recovered.notes) say_problem(note);
   say_result("rank " + std::to_string(peer.rank) + " died: recovered " +
              std::to_string(recovered.events()) + " of its events from memory");
   if (recovered.problems.empty()) return true;
-  kept.push_back(peer.ring_path);
+  agent.kept_rings.push_back(peer.ring_path);
   say_problem("rank " + std::to_string(peer.rank) +
               ": what could not be written stays in memory: traceagent recover " + peer.ring_path);
   return false;
 }
 
-bool died_unwritten(const Peer& peer) noexcept { return !peer.finished && !peer.alive; }
+constexpr const char* could_not_write = "could not write all: traceagent recover";
+
+// "" where its ring may go; else why it stays. Of what it could not write it has told itself.
+std::string keep_or_recover(Agent& agent, const Peer& peer) {
+  if (peer.keeps_ring()) {
+    if (!is_kept(agent, peer.ring_path)) agent.kept_rings.push_back(peer.ring_path);
+    return could_not_write;
+  }
+  const bool died = !peer.finished && !peer.alive;
+  return died && !recover(agent, peer) ? "was killed: traceagent recover" : "";
+}
+
+void add_kept(NodeInputs& inputs, std::int64_t rank, std::string why) {
+  if (!why.empty()) inputs.kept.push_back({"rank " + std::to_string(rank), std::move(why)});
+}
 
 }  // namespace
+
+bool is_kept(const Agent& agent, const std::string& ring_path) {
+  const std::vector<std::string>& kept = agent.kept_rings;
+  return std::find(kept.begin(), kept.end(), ring_path) != kept.end();
+}
 
 void say_unread(const NodeView& node) {
   say_problem(
@@ -58,8 +76,9 @@ NodeInputs gather_inputs(Agent& agent, const NodeView& node) {
   // Others' may be gone because a node file holds them.
   inputs.lost_all = !agent.written_files.empty() && inputs.files.empty();
   add(agent.identity.rank, agent.workers_files);
+  if (is_kept(agent, agent.ring.path)) add_kept(inputs, agent.identity.rank, could_not_write);
   for (const Peer& peer : node.peers) {
-    if (died_unwritten(peer) && !recover(agent, peer)) inputs.kept.push_back(peer.rank);
+    add_kept(inputs, peer.rank, keep_or_recover(agent, peer));
     if (!peer.finished && peer.alive) inputs.unfinished.push_back(peer.rank);
     bool is_whole = true;
     add(peer.rank, ring::written_files(peer.ring_path, &is_whole));
@@ -89,9 +108,7 @@ std::vector<std::int64_t> missing_ranks(const Agent& agent, const NodeInputs& in
 }
 
 void recover_dead(Agent& agent, const NodeView& node) {
-  for (const Peer& peer : node.peers) {
-    if (died_unwritten(peer)) recover(agent, peer);
-  }
+  for (const Peer& peer : node.peers) keep_or_recover(agent, peer);
 }
 
 }  // namespace traceagent::process

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent/process/node_view.hpp"
+#include "agent/trace/merge.hpp"
 
 namespace traceagent::process {
 
@@ -18,7 +19,7 @@ struct NodeInputs {
   std::vector<std::int64_t> unfinished;  // alive still, or dead with nothing to recover
   bool may_lack_files = false;           // somebody's list is not whole
   bool lost_all = false;                 // all of this process's own are gone
-  std::vector<std::int64_t> kept;        // dead, and their rings hold what could not be written
+  std::vector<trace::Unfinished> kept;   // their rings hold what could not be written
 };
 
 // What the rings tell of. Those of the dead are recovered, which is said. Call with the rank files
@@ -31,6 +32,9 @@ void add_files_of_folder(const Agent& agent, NodeInputs& inputs);
 
 // Of the node's ranks those without a file.
 std::vector<std::int64_t> missing_ranks(const Agent& agent, const NodeInputs& inputs);
+
+// The ring stays: what could not be written waits there.
+bool is_kept(const Agent& agent, const std::string& ring_path);
 
 // Their files lie in the output folder then, for who merges there.
 void recover_dead(Agent& agent, const NodeView& node);

@@ -136,7 +136,8 @@ void finish_node(Agent& agent) {
       agent.options.merge_mode != "off" && agent.options.output_merged.has_value();
   if (!wants_merge) {
     if (agent.speaks_for_node()) say_own_files(agent);
-    return remove_ring(agent);
+    if (!is_kept(agent, agent.ring.path)) remove_ring(agent);
+    return;
   }
   if (has_been(agent.run_folder, left_out_topic)) return merge_again(agent);
   // As long to wait for a rank that never comes, and as long again for the merge itself.

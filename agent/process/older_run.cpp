@@ -34,7 +34,9 @@ Rings look_at_rings(const RunFolder& folder) {
   Rings rings = Rings::none;
   for (const std::string& path : ring_paths(folder)) {
     ring::OpenedRing opened = ring::open_ring(path);
+    // What it could not write waits for `traceagent recover`, as that of a killed one.
     const bool finished = opened.ring.valid() && opened.ring.header().finished.load() != 0 &&
+                          !ring::has_unwritten_window(opened.ring) &&
                           !is_of_zero(opened.ring.header());
     ring::close_ring(opened);
     if (opened.owner_alive) return Rings::living;

@@ -22,6 +22,7 @@ std::vector<Peer> look_at_peers(const RunFolder& folder, const std::string& own_
       const std::uint32_t finished = header.finished.load(std::memory_order_seq_cst);
       peer.finished = finished != 0;
       peer.lists_all = finished == 1;
+      peer.has_unwritten = ring::has_unwritten_window(opened.ring);
       peer.alive = opened.owner_alive;
       peers.push_back(peer);
     }

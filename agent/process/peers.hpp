@@ -15,9 +15,12 @@ struct Peer {
   std::int64_t rank = -1;
   std::int64_t local_rank = -1;
   std::int64_t trace_pid = -1;
-  bool finished = false;  // its files are all written
-  bool lists_all = true;  // and in its list
+  bool finished = false;       // it writes no more files
+  bool lists_all = true;       // and in its list
+  bool has_unwritten = false;  // windows without a file
   bool alive = false;
+  // It could not write all, and its ring has to stay.
+  bool keeps_ring() const noexcept { return finished && has_unwritten; }
   bool gone() const noexcept { return finished || !alive; }
 };
 

@@ -33,6 +33,7 @@ constexpr double settle_ns = 1e7;
 
 WindowWriter::WindowWriter(Agent& agent) noexcept
     : agent_(agent),
+      unwritten_(agent),
       // What is younger than 100 ms stays: a window may open a moment in the past.
       margin_ticks_(static_cast<std::uint64_t>(1e8 / agent.ring.ring.header().nominal_ns_per_tick)),
       settle_ticks_(
@@ -88,8 +89,7 @@ void WindowWriter::free_chunks(std::uint64_t now_ticks) noexcept {
   }
   std::uint64_t keep_from = now_ticks - std::min(now_ticks, margin_ticks_);
   for (const ring::Window& window : header.windows) {
-    const WindowState state = window.state.load(std::memory_order_acquire);
-    if (state != WindowState::open && state != WindowState::closed) continue;
+    if (!ring::is_unwritten(window)) continue;
     keep_from = std::min(keep_from, window.begin_ticks.load(std::memory_order_relaxed));
   }
   drain::free_chunks_before(agent_.ring.ring, keep_from);
@@ -182,68 +182,98 @@ bool WindowWriter::is_over_memory_budget(std::uint64_t refused_before) noexcept 
 
 void WindowWriter::write(ring::Window& window) noexcept {
   const std::uint64_t refused_before = event::own_heap.refused.load(std::memory_order_relaxed);
+  WindowState result = WindowState::failed;
   try {
-    write_file(window, refused_before);
+    write_file(window, refused_before, result);
   } catch (...) {
-    if (!is_over_memory_budget(refused_before)) say_out_of_memory();
+    if (is_over_memory_budget(refused_before)) {
+      result = WindowState::written;
+    } else {
+      say_out_of_memory();
+    }
   }
-  window.state.store(WindowState::written, std::memory_order_release);
+  window.state.store(result, std::memory_order_release);
 }
 
-void WindowWriter::write_file(ring::Window& window, std::uint64_t refused_before) {
+// `result`: `failed` until it has a file, or must not have one.
+void WindowWriter::write_file(ring::Window& window, std::uint64_t refused_before,
+                              WindowState& result) {
   ring::Header& header = agent_.ring.ring.header();
   // Once for each text: a run of days has more windows than the names have room for.
   const std::string description = agent_.tracker->description();
   if (agent_.ring.ring.name(header.identity.step_description) != description) {
     header.identity.step_description = agent_.ring.ring.add_name(description);
   }
+  unwritten_.charge(window);
   drain::RankFileOptions options;
   options.coverage = coverage();
   options.most_bytes = disk_room(agent_);
   options.index_queue = &agent_.index_queue;
   const drain::RankFileReport report = write_bounded(agent_.ring.ring, window, options);
   if (report.is_too_large) {
+    result = WindowState::written;
     give_up_files(report.path);
-  } else if (!report.problem.empty() && is_over_memory_budget(refused_before)) {
-    return;
-  } else if (!report.problem.empty()) {
-    ++failures_;
-    // Ranks of a node mostly share the reason: one of them says it, once.
-    if (failures_ == 1 && is_spokesman(agent_, "output")) {
-      say_problem(report.problem);
-    } else {
-      say_detail(report.problem);
-    }
+  } else if (report.problem.empty()) {
+    result = WindowState::written;
+    note_file(window, report);
+  } else if (is_over_memory_budget(refused_before)) {
+    result = WindowState::written;
   } else {
-    window.file_name = agent_.ring.ring.add_name(report.path);
-    queue_rank_file(agent_, window, report);
-    lists_all_ = ring::note_written_file(agent_.ring.path, report.path) && lists_all_;
-    std::erase(agent_.written_files, report.path);
-    agent_.written_files.push_back(report.path);
-    if (!report.evaded.empty() && is_spokesman(agent_, "evaded")) {
-      say_result(report.evaded + ": others have taken the name: written as " + report.path +
-                 ": give each run an output.folder of its own");
-    }
-    say_detail("wrote " + report.path + ": " + std::to_string(report.events) + " events");
-    ++files_;
-    events_ += report.events;
-    if (governor_ != nullptr) governor_->note_written(report.bytes);
-    // After all that the merge needs: from here on memory may run out.
-    if (!report.index_problem.empty() && is_spokesman(agent_, "index")) {
-      say_problem(report.index_problem);
-    }
-    after_rank_file(agent_, report);
+    say_failed(report.problem);
   }
+}
+
+// Ranks of a node mostly share the reason: one of them says it, once.
+void WindowWriter::say_failed(const std::string& problem) {
+  if (++failures_ == 1 && is_spokesman(agent_, "output")) {
+    say_problem(problem);
+  } else {
+    say_detail(problem);
+  }
+}
+
+void WindowWriter::note_file(ring::Window& window, const drain::RankFileReport& report) {
+  window.file_name = agent_.ring.ring.add_name(report.path);
+  queue_rank_file(agent_, window, report);
+  lists_all_ = ring::note_written_file(agent_.ring.path, report.path) && lists_all_;
+  std::erase(agent_.written_files, report.path);
+  agent_.written_files.push_back(report.path);
+  if (!report.evaded.empty() && is_spokesman(agent_, "evaded")) {
+    say_result(report.evaded + ": others have taken the name: written as " + report.path +
+               ": give each run an output.folder of its own");
+  }
+  say_detail("wrote " + report.path + ": " + std::to_string(report.events) + " events");
+  ++files_;
+  events_ += report.events;
+  if (governor_ != nullptr) governor_->note_written(report.bytes);
+  // After all that the merge needs: from here on memory may run out.
+  if (!report.index_problem.empty() && is_spokesman(agent_, "index")) {
+    say_problem(report.index_problem);
+  }
+  after_rank_file(agent_, report);
 }
 
 void WindowWriter::say_out_of_memory() noexcept {
   if (++failures_ != 1) return;
   say_problem(
-      "out of memory: windows of the schedule are not written: their events are lost: raise the "
-      "job's limit (ulimit -v) or lower TRACEAGENT_RING_SIZE");
+      "out of memory: windows of the schedule are not written: raise the job's limit (ulimit -v) "
+      "or "
+      "lower TRACEAGENT_RING_SIZE");
+}
+
+// Once more: the disk may have been full for a while.
+void WindowWriter::make_room(std::uint64_t now_ticks) noexcept {
+  while (ring::Window* const oldest = unwritten_.beyond_room()) {
+    write(*oldest);
+    if (oldest->state.load(std::memory_order_relaxed) == WindowState::failed) {
+      unwritten_.give_up(*oldest);
+    }
+    free_chunks(now_ticks);
+  }
 }
 
 void WindowWriter::write_last() noexcept {
+  unwritten_.try_again();
   write_closed(UINT64_MAX, false);
   try {
     after_last_rank_file(agent_);
@@ -309,6 +339,7 @@ void WindowWriter::poll() noexcept {
   // Before chunks go that it has not counted.
   if (governor_ != nullptr) governor_->look(event::clock_ns(CLOCK_MONOTONIC));
   free_chunks(now_ticks);
+  make_room(now_ticks);
 }
 
 }  // namespace traceagent::process

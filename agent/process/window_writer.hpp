@@ -6,6 +6,7 @@
 
 #include "agent/drain/rank_file.hpp"
 #include "agent/process/governor.hpp"
+#include "agent/process/unwritten_windows.hpp"
 
 namespace traceagent::process {
 
@@ -18,8 +19,10 @@ class WindowWriter {
   // Touches the ring's pages before the job's threads do: a first touch costs them 60 ns an event.
   void prefault() noexcept;
   void poll() noexcept;
-  // The end: every window that is closed.
+  // The end: every window that is closed, and once more those that could not be written.
   void write_last() noexcept;
+  // After that, what still has no file stays with the ring.
+  void keep_unwritten() { unwritten_.keep_ring(); }
 
   bool wants_close_looks() const noexcept {
     return governor_ != nullptr && governor_->wants_close_looks();
@@ -38,13 +41,17 @@ class WindowWriter {
   bool is_given_up(ring::Window& window) noexcept;
   void give_up_files(const std::string& path);
   bool is_put_off(ring::Window& window) noexcept;
+  void make_room(std::uint64_t now_ticks) noexcept;
   void write(ring::Window& window) noexcept;
-  void write_file(ring::Window& window, std::uint64_t refused_before);
+  void write_file(ring::Window& window, std::uint64_t refused_before, ring::WindowState& result);
+  void note_file(ring::Window& window, const drain::RankFileReport& report);
+  void say_failed(const std::string& problem);
   bool is_over_memory_budget(std::uint64_t refused_before) noexcept;
   void say_out_of_memory() noexcept;
   trace::JsonObject coverage() const;
 
   Agent& agent_;
+  UnwrittenWindows unwritten_;
   std::unique_ptr<Governor> governor_;  // null: no memory for one
   std::uint64_t next_anchor_ns_ = 0;
   std::uint64_t anchor_period_ns_ = 5'000'000;

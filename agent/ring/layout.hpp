@@ -14,7 +14,7 @@
 namespace traceagent::ring {
 
 inline constexpr std::uint64_t magic = 0x474e4952'41525454u;  // "TTRARING"
-inline constexpr std::uint32_t layout_version = 7;
+inline constexpr std::uint32_t layout_version = 8;
 
 inline constexpr std::size_t chunk_bytes = 64 * 1024;
 inline constexpr std::size_t records_per_chunk = chunk_bytes / sizeof(event::Record) - 1;
@@ -48,20 +48,24 @@ enum class DropCause : std::uint32_t {
   device_dropped,    // CUPTI had no buffer, by its own count
   device_late,       // had not arrived when the window was written
   plan_ring_full,    // no free chunk for what NCCL's profiler interface told
+  not_written,       // of windows whose files failed, and for which the ring had no room
   count
 };
 inline constexpr std::size_t drop_cause_count = static_cast<std::size_t>(DropCause::count);
 inline constexpr std::array<const char*, drop_cause_count> drop_cause_names = {
     "ring_full",        "overwritten",     "during_start",       "names_full",
     "ranges_too_deep",  "range_unmatched", "communicators_full", "step_tokens_full",
-    "device_ring_full", "device_dropped",  "device_late",        "plan_ring_full"};
+    "device_ring_full", "device_dropped",  "device_late",        "plan_ring_full",
+    "not_written"};
 
 enum class DoorId : std::uint32_t { cudart, nccl, dlsym, driver, nccl_plugin, nvtx, cupti, count };
 inline constexpr std::size_t door_count = static_cast<std::size_t>(DoorId::count);
 inline constexpr std::array<const char*, door_count> door_names = {
     "cudart", "nccl", "dlsym", "driver", "nccl_plugin", "nvtx", "cupti"};
 
-enum class WindowState : std::uint32_t { empty = 0, open = 1, closed = 2, written = 3 };
+// written: or left out, or thrown away. failed: its file could not be written, and the ring holds
+// it.
+enum class WindowState : std::uint32_t { empty = 0, open = 1, closed = 2, written = 3, failed = 4 };
 
 // Window::is_startup: only up to where half the ring was full, or to where step detection gave up.
 inline constexpr std::uint32_t startup_until_full = 2, startup_until_patience = 3;

@@ -53,8 +53,7 @@ Chunk* oldest_retired(const Ring& ring, std::uint64_t after) noexcept {
 std::uint64_t wanted_from(const Ring& ring) noexcept {
   std::uint64_t from = UINT64_MAX;
   for (const Window& window : ring.header().windows) {
-    const WindowState state = window.state.load(std::memory_order_acquire);
-    if (state != WindowState::open && state != WindowState::closed) continue;
+    if (!is_unwritten(window)) continue;
     from = std::min(from, window.begin_ticks.load(std::memory_order_relaxed));
   }
   return std::max<std::uint64_t>(from, 1);  // begin_ticks 0 is no record
@@ -230,6 +229,11 @@ bool free_chunk_before(const Ring& ring, Chunk& chunk, std::uint64_t before_tick
   }
   clear_and_free(ring, chunk);
   return true;
+}
+
+bool has_unwritten_window(const Ring& ring) noexcept {
+  const auto& windows = ring.header().windows;
+  return std::any_of(windows.begin(), windows.end(), is_unwritten);
 }
 
 void note_dropped(const Ring& ring, std::array<std::uint64_t, drop_cause_count>& at_edge) noexcept {

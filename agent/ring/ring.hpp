@@ -61,6 +61,13 @@ bool free_chunk_before(const Ring& ring, Chunk& chunk, std::uint64_t before_tick
 // Whatever is in it.
 bool free_chunk(const Ring& ring, Chunk& chunk) noexcept;
 
+// No file has its records yet: they are wanted.
+inline bool is_unwritten(const Window& window) noexcept {
+  const WindowState state = window.state.load(std::memory_order_acquire);
+  return state == WindowState::open || state == WindowState::closed || state == WindowState::failed;
+}
+bool has_unwritten_window(const Ring& ring) noexcept;
+
 // What was lost in the window, by cause; for an open one so far. Lost names and communicators count
 // from the ring's start: a window that needs them lacks them whenever they were lost.
 std::array<std::uint64_t, drop_cause_count> dropped_in(const Ring& ring,

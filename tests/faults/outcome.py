@@ -12,7 +12,8 @@ from fault_job import Traces
 HOST = ("cuda_runtime", "nccl", "user_annotation", "cuda_driver")
 DEVICE = ("kernel", "gpu_memset")
 NO_STEP = re.compile(r"no step was found|still runs: it will be added")
-LOST = re.compile(r", (?!0 lost)\d+ lost|; also |died: recovered|nothing from rank")
+KEPT = "what could not be written stays in memory"
+LOST = re.compile(r", (?!0 lost)\d+ lost|; also |died: recovered|nothing from rank|events are lost")
 KILLED = ("rank killed", "child killed")  # what is recovered of one says itself that it is not complete
 KEEPER_PATIENCE_S = 20
 PATIENCE_S = 40  # a busy machine; waits of the agent are 3 s each
@@ -125,10 +126,13 @@ def trace_problems(expected, ended, scenario, traces, action):
         if what != "not complete" or not (is_told or scenario.name in KILLED):
             yield f"{name}: {what}"
     # A file that reads as empty cannot be told from one that is.
-    if is_told or action == "end":
+    keeps_all = any(KEPT in line for line in said) and not any(LOST.search(line) for line in said)
+    if action == "end" or (is_told and not keeps_all):
         return
     found = totals(traces)
-    for key, wanted in expected.counts.items():
+    # What is kept has been recovered by now.
+    kinds = [("ranks", "host")] if keeps_all else expected.counts
+    for key, wanted in ((key, expected.counts[key]) for key in kinds):
         lacks = {name: (found[key][name], count) for name, count in wanted.items()
                  if found[key][name] < count or (key[1] == "host" and found[key][name] > count)}
         if lacks and not (key[1] == "device" and says_device_lacks(traces)):

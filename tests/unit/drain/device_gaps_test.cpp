@@ -63,6 +63,21 @@ TEST_F(DeviceGapsTest, WorkWithASmallerIdThanTheWindowsCallsWasLaunchedBefore) {
       << text;
 }
 
+TEST_F(DeviceGapsTest, AFileThatFailsTellsNothingOfLateWork) {
+  crafted.launch(thread, 110 * us, 115 * us).args[3] = 0x10;
+  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 50);
+  ring::Window& own = window();
+  RankFileOptions no_room;
+  no_room.most_bytes = 100;
+  ASSERT_NE(write_rank_file(crafted.ring(), own, no_room).problem, "");
+  const ring::Header& header = crafted.ring().header();
+  EXPECT_EQ(header.device.written_correlation.load(), 0u);
+  EXPECT_EQ(header.dropped[static_cast<std::size_t>(ring::DropCause::device_late)].load(), 0u);
+  write(own);
+  EXPECT_NE(text.find("\"dropped\": {\"device_late\": 1}"), std::string::npos) << text;
+  EXPECT_EQ(header.device.written_correlation.load(), 50u);
+}
+
 // Else it would be in the merged file, and counted as lost there too.
 
 TEST_F(DeviceGapsTest, WhatWasCountedLateIsInNoLaterFile) {

@@ -45,5 +45,23 @@ TEST(RecoverRing, QueuesAFileThatItsOwnerDidNotNote) {
   EXPECT_EQ(queued_in(upload_journal(crafted.ring())), 1u) << "what is noted is queued";
 }
 
+// Its process ended in good order, but for a file that could not be written.
+TEST(RecoverRing, WritesWhatItsOwnerCouldNotWrite) {
+  trace::ScratchFolder scratch;
+  CraftedRing crafted(scratch / "out");
+  crafted.add(crafted.chunk_of(100, "main"), api::Function::cudaLaunchKernel, event::Layout::launch,
+              2000, 2050);
+  ring::Window& window = crafted.window(1500, 3000, 0, 1);
+  window.state = ring::WindowState::failed;
+  window.dropped_at_end[static_cast<std::size_t>(ring::DropCause::not_written)] = 5;
+  crafted.ring().header().finished = 1;
+
+  const Recovered recovered = recover_ring(save(crafted, scratch / "rank3.ring"));
+  ASSERT_EQ(recovered.files.size(), 1u);
+  const std::string text = trace::read_whole(recovered.files[0].path);
+  EXPECT_NE(text.find("cudaLaunchKernel"), std::string::npos);
+  EXPECT_NE(text.find("\"dropped\": {\"not_written\": 5}"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace traceagent::drain

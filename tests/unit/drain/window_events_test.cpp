@@ -5,7 +5,7 @@
 #include <random>
 #include <set>
 
-#include "tests/unit/drain/crafted_ring.hpp"
+#include "tests/unit/drain/crafted_device.hpp"
 
 namespace traceagent::drain {
 namespace {
@@ -29,6 +29,22 @@ TEST(Collect, TakesWhatBeganWithinTheWindow) {
   EXPECT_EQ(begin_of(threads[0].records[0]), 100u);
   EXPECT_EQ(begin_of(threads[0].records[2]), 199u);
   EXPECT_TRUE(collect(crafted.ring(), 300, 400).empty());
+}
+
+TEST(CountEvents, CountsCallsAndWorkOfTheWindow) {
+  CraftedDevice crafted;
+  ring::Chunk& chunk = crafted.chunk_of(7, "python");
+  for (const std::uint64_t begin : {99, 100, 199, 200}) {
+    crafted.add(chunk, Function::cudaMalloc, Layout::allocation, begin, begin + 500);
+  }
+  for (const std::int64_t start : {99, 100, 150, 199, 200}) crafted.kernel("k", start, 900, 1);
+  crafted.api(7, "cudaLaunchKernel", 150, 160, 1);
+  const auto count = [&](std::uint64_t begin, std::uint64_t end) {
+    return count_events(crafted.ring(), begin, end, epoch_ns + static_cast<std::int64_t>(begin),
+                        epoch_ns + static_cast<std::int64_t>(end));
+  };
+  EXPECT_EQ(count(100, 200), 2u + 3u);
+  EXPECT_EQ(count(300, 400), 0u);
 }
 
 TEST(Collect, JoinsAThreadsChunksInTheOrderOfTheirClaim) {

@@ -158,7 +158,8 @@ TEST(Overwrite, TakesTheOldestRetiredChunkAndCountsItsRecords) {
   for (std::size_t slot = 0; slot < 3; ++slot) write_record(*chunks[1], slot, 10 + slot, 20 + slot);
   // What came before the window is wanted by nobody: no loss.
   ring.header().windows[0].begin_ticks.store(11);
-  ring.header().windows[0].state.store(WindowState::open);
+  // What the ring holds for want of a file is wanted.
+  ring.header().windows[0].state.store(WindowState::failed);
   retire_chunk(*chunks[2]);
   retire_chunk(*chunks[1]);
   EXPECT_EQ(claim_chunk(ring, 2, no_name, true), chunks[1]);

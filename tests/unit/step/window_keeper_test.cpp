@@ -210,6 +210,16 @@ TEST_F(WindowKeeperTest, RecordsOnBetweenCyclesThatFollowAtOnce) {
   EXPECT_EQ(closed(), (std::vector<Seen>{{0, 1, 0, 190}, {2, 3, 200, 390}}));
 }
 
+TEST_F(WindowKeeperTest, LeavesWindowsAloneThatCouldNotBeWritten) {
+  keeper({.wait = 0, .warmup = 0, .active = 1, .repeat = 2});
+  run_steps(0, 0);
+  header().windows[0].state = WindowState::failed;
+  header().window_count = ring::window_slots;  // its turn again
+  run_steps(1, 1);
+  EXPECT_EQ(keeper_->cycles_lost(), 1u);
+  EXPECT_EQ(header().windows[0].state.load(), WindowState::failed);
+}
+
 TEST_F(WindowKeeperTest, CountingAnewDiscardsWhatBelongsToNoStep) {
   keeper({.warmup = 0, .active = 3, .repeat = 1});
   keeper_->on_step_begin(4, 400);

@@ -1,0 +1,102 @@
+#include "agent/process/unwritten_windows.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "agent/drain/clock.hpp"
+#include "agent/drain/window_events.hpp"
+#include "agent/process/agent.hpp"
+#include "agent/process/notices.hpp"
+
+namespace traceagent::process {
+namespace {
+
+using ring::WindowState;
+
+constexpr auto not_written = static_cast<std::size_t>(ring::DropCause::not_written);
+
+bool has_failed(const ring::Window& window) noexcept {
+  return window.state.load(std::memory_order_relaxed) == WindowState::failed;
+}
+
+bool began_before(const ring::Window& one, const ring::Window& other) noexcept {
+  return one.begin_ticks.load(std::memory_order_relaxed) <
+         other.begin_ticks.load(std::memory_order_relaxed);
+}
+
+std::uint64_t events_in(const ring::Ring& ring, const ring::Window& window) noexcept try {
+  const event::TickConverter clock = drain::clock_of(ring, window);
+  const std::uint64_t begin = window.begin_ticks.load(std::memory_order_relaxed);
+  const std::uint64_t end = window.end_ticks.load(std::memory_order_relaxed);
+  return drain::count_events(ring, begin, end, clock.realtime_ns(begin), clock.realtime_ns(end));
+} catch (...) {
+  return 0;  // out of memory
+}
+
+}  // namespace
+
+ring::Window* UnwrittenWindows::beyond_room() const noexcept {
+  ring::Header& header = agent_.ring.ring.header();
+  ring::Window* oldest = nullptr;
+  std::size_t count = 0;
+  for (ring::Window& window : header.windows) {
+    if (!has_failed(window)) continue;
+    ++count;
+    if (oldest == nullptr || began_before(window, *oldest)) oldest = &window;
+  }
+  const bool has_room =
+      header.free_chunks.load(std::memory_order_relaxed) >= header.chunk_count / 2 &&
+      count <= ring::window_slots / 4;
+  return has_room ? nullptr : oldest;
+}
+
+void UnwrittenWindows::give_up(ring::Window& window) noexcept {
+  // With what it was to tell of others.
+  const std::uint64_t untold =
+      window.dropped_at_end[not_written] - window.dropped_at_begin[not_written];
+  const std::uint64_t events = events_in(agent_.ring.ring, window);
+  ++windows_lost_;
+  events_lost_ += events;
+  events_untold_ += events + untold;
+  window.state.store(WindowState::written, std::memory_order_release);
+}
+
+// Not in the header's count too, of which an open window tells what came since its begin.
+void UnwrittenWindows::charge(ring::Window& window) noexcept {
+  window.dropped_at_end[not_written] += events_untold_;
+  events_untold_ = 0;
+}
+
+void UnwrittenWindows::try_again() noexcept {
+  for (ring::Window& window : agent_.ring.ring.header().windows) {
+    if (has_failed(window)) window.state.store(WindowState::closed, std::memory_order_release);
+  }
+}
+
+void UnwrittenWindows::say_lost() const {
+  if (windows_lost_ == 0) return;
+  say_problem("rank " + std::to_string(agent_.identity.rank) + ": " +
+              std::to_string(windows_lost_) + " windows of the schedule with " +
+              std::to_string(events_lost_) +
+              " events are lost: they could not be written, and the ring had no room to keep them: "
+              "make room on the disk, or raise ring.size");
+}
+
+void UnwrittenWindows::keep_ring() {
+  ring::Header& header = agent_.ring.ring.header();
+  if (agent_.ring.path.empty()) {  // private memory: it ends with the process
+    for (ring::Window& window : header.windows) {
+      if (has_failed(window)) give_up(window);
+    }
+  }
+  say_lost();
+  if (std::none_of(header.windows.begin(), header.windows.end(), has_failed)) return;
+  agent_.kept_rings.push_back(agent_.ring.path);
+  // One for the node: there all of its ranks' lie.
+  if (is_spokesman(agent_, "unwritten")) {
+    say_problem("what could not be written stays in memory: traceagent recover " +
+                agent_.run_folder.path);
+  }
+}
+
+}  // namespace traceagent::process

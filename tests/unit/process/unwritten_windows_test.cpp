@@ -1,0 +1,110 @@
+#include "agent/process/unwritten_windows.hpp"
+
+#include <gtest/gtest.h>
+
+#include "agent/process/agent.hpp"
+#include "tests/unit/ring/memory_ring.hpp"
+
+namespace traceagent::process {
+namespace {
+
+using ring::WindowState;
+
+constexpr auto not_written = static_cast<std::size_t>(ring::DropCause::not_written);
+
+class UnwrittenWindowsTest : public ::testing::Test {
+ protected:
+  UnwrittenWindowsTest() {
+    agent_.ring.ring = memory_.ring();
+    header().nominal_ns_per_tick = 1.0;
+    ring::add_anchor(memory_.ring(), {1, 1'700'000'000'000'000'000, 25});
+  }
+
+  ring::Header& header() { return memory_.ring().header(); }
+
+  ring::Window& window(std::size_t slot, std::uint64_t begin, std::uint64_t end,
+                       WindowState state) {
+    ring::Window& window = header().windows[slot];
+    window.begin_ticks = begin;
+    window.end_ticks = end;
+    window.state = state;
+    return window;
+  }
+
+  // Calls that begin at `from`, `from` + 1, …
+  void record(std::uint64_t from, std::size_t count) {
+    ring::Chunk* chunk = ring::claim_chunk(memory_.ring(), 1, "main\0\0\0\0\0\0\0\0\0\0\0", false);
+    for (std::size_t i = 0; i < count; ++i) ring::write_record(*chunk, i, from + i, from + i + 1);
+  }
+
+  ring::MemoryRing memory_{2 << 20};
+  Agent agent_;
+  UnwrittenWindows unwritten_{agent_};
+};
+
+TEST_F(UnwrittenWindowsTest, StayInTheHalfThatIsFree) {
+  window(0, 500, 600, WindowState::failed);
+  window(1, 100, 200, WindowState::failed);
+  window(2, 10, 20, WindowState::closed);
+  window(3, 5, 9, WindowState::written);
+  const std::uint64_t half = header().chunk_count / 2;
+  header().free_chunks = half;
+  EXPECT_EQ(unwritten_.beyond_room(), nullptr);
+  header().free_chunks = half - 1;
+  EXPECT_EQ(unwritten_.beyond_room(), &header().windows[1]) << "the oldest";
+}
+
+TEST_F(UnwrittenWindowsTest, TakeAQuarterOfTheSlots) {
+  for (std::size_t i = 0; i < ring::window_slots / 4; ++i) {
+    window(i, 1000 - i, 2000, WindowState::failed);
+  }
+  EXPECT_EQ(unwritten_.beyond_room(), nullptr);
+  ring::Window& oldest = window(ring::window_slots / 4, 7, 8, WindowState::failed);
+  EXPECT_EQ(unwritten_.beyond_room(), &oldest);
+}
+
+TEST_F(UnwrittenWindowsTest, ToldOnceByTheNextWindow) {
+  record(100, 30);
+  record(300, 12);
+  unwritten_.give_up(window(0, 110, 120, WindowState::failed));
+  EXPECT_EQ(header().windows[0].state.load(), WindowState::written);
+  ring::Window& second = window(1, 300, 400, WindowState::failed);
+  unwritten_.charge(second);
+  EXPECT_EQ(second.dropped_at_end[not_written], 10u);
+  EXPECT_EQ(ring::dropped_in(memory_.ring(), second)[not_written], 10u);
+  ring::Window& third = window(2, 500, 600, WindowState::closed);
+  unwritten_.charge(third);
+  EXPECT_EQ(third.dropped_at_end[not_written], 0u);
+  unwritten_.give_up(second);
+  unwritten_.charge(third);
+  EXPECT_EQ(third.dropped_at_end[not_written], 22u) << "with what the second was to tell";
+  EXPECT_EQ(memory_.dropped(ring::DropCause::not_written), 0u) << "an open window tells of that";
+}
+
+TEST_F(UnwrittenWindowsTest, AreTriedAgain) {
+  window(0, 1, 2, WindowState::failed);
+  window(1, 3, 4, WindowState::written);
+  window(2, 5, 6, WindowState::open);
+  unwritten_.try_again();
+  EXPECT_EQ(header().windows[0].state.load(), WindowState::closed);
+  EXPECT_EQ(header().windows[1].state.load(), WindowState::written);
+  EXPECT_EQ(header().windows[2].state.load(), WindowState::open);
+}
+
+TEST_F(UnwrittenWindowsTest, KeepTheRingThatHasAFile) {
+  agent_.ring.path = "/nowhere/0-1-0.ring";
+  window(0, 1, 2, WindowState::failed);
+  unwritten_.keep_ring();
+  EXPECT_EQ(agent_.kept_rings, std::vector<std::string>{"/nowhere/0-1-0.ring"});
+  EXPECT_TRUE(ring::has_unwritten_window(memory_.ring()));
+}
+
+TEST_F(UnwrittenWindowsTest, AreLostWithPrivateMemory) {
+  window(0, 1, 2, WindowState::failed);
+  unwritten_.keep_ring();
+  EXPECT_TRUE(agent_.kept_rings.empty());
+  EXPECT_FALSE(ring::has_unwritten_window(memory_.ring()));
+}
+
+}  // namespace
+}  // namespace traceagent::process
