@@ -75,11 +75,14 @@ void UnwrittenWindows::try_again() noexcept {
 
 void UnwrittenWindows::say_lost() const {
   if (windows_lost_ == 0) return;
+  const char* const why =
+      agent_.ring.path.empty()
+          ? ", and private memory ends with the process: see ring.folder"
+          : ", and the ring had no room to keep them: make room on the disk, or "
+            "raise ring.size";
   say_problem("rank " + std::to_string(agent_.identity.rank) + ": " +
               std::to_string(windows_lost_) + " windows of the schedule with " +
-              std::to_string(events_lost_) +
-              " events are lost: they could not be written, and the ring had no room to keep them: "
-              "make room on the disk, or raise ring.size");
+              std::to_string(events_lost_) + " events are lost: they could not be written" + why);
 }
 
 void UnwrittenWindows::keep_ring() {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The agent cannot write where or as it should: folders, disks, limits, closed outputs."""
 import os
+import re
 import shlex
 import subprocess
 import time
@@ -130,7 +131,7 @@ def limited_files(bare):
         same_as(bare_run(command), result, "limited file size")
         # What could not be had, what could not be written, and what is lost with a ring in private memory.
         limits = [line for line in result.lines() if "ulimit -f" in line]
-        lost = [line for line in result.lines() if "1 windows of the schedule with 8004 events are lost" in line]
+        lost = [line for line in result.lines() if re.search("1 windows of the schedule with [0-9]+ events are lost", line)]
         check(1 <= len(limits) <= 2 and len(lost) == 1 and len(result.lines()) == len(limits) + 1,
               f"limited file size: {result.lines()}")
         check(not place.files(), f"limited file size: left {place.files()}")
@@ -156,8 +157,7 @@ def no_working_folder(bare):
         command = kept(result, "no working folder", "out", "No such file")
         # There is no such folder: whoever does not want to make it discards them.
         done = place.run([*command[:2], "--discard", *command[2:]], variables_of())
-        check(done.code == 0, f"no working folder: {done}")
-        clean(place, "no working folder")
+        check(done.code == 0 and not list(place.rings.rglob("*.ring")), f"no working folder: {done}")
 
 
 def limited_resources(bare):

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from jobs import PROGRAMS, TIMEOUT, Checks, Place, bare_run, calls_in, end_of
+from jobs import PROGRAMS, TIMEOUT, Checks, Place, bare_run, calls_in, end_of, wait_until_said
 from places import LIBRARY
 
 checks = Checks()
@@ -58,9 +58,7 @@ def test_ranks_of_a_job():
     with Place() as place:
         ranks = [place.start([STEADY, 100_000, 10, 1000], variables)
                  for variables in place.ranks(count, **ALL)]
-        for rank in ranks:
-            rank.stdout.readline()  # "malloc": its agent runs
-        time.sleep(0.3)
+        check(all([wait_until_said(rank, "step 10") for rank in ranks]), "ranks: all have recorded")
         for rank in ranks:
             rank.send_signal(signal.SIGTERM)
         ends = [end_of(rank) for rank in ranks]

@@ -6,6 +6,7 @@ import pathlib
 import re
 import subprocess
 import tempfile
+import time
 import uuid
 
 from places import BUILD, LIBRARY, NO_LIMIT, SLOWDOWN
@@ -93,6 +94,20 @@ def end_of(process):
         out, err = process.communicate()
         return Ended("timeout", out, err)
     return Ended(process.returncode, out, err)
+
+
+def wait_until_said(process, words):
+    """On its standard output: that it has come so far. False: it has ended, or does not come so far."""
+    os.set_blocking(process.stdout.fileno(), False)
+    deadline, said = time.monotonic() + TIMEOUT, b""
+    while words.encode() not in said and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+        try:
+            said += os.read(process.stdout.fileno(), 4096)
+        except BlockingIOError:
+            pass
+    os.set_blocking(process.stdout.fileno(), True)
+    return words.encode() in said
 
 
 def bare_run(command):

@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 
-from jobs import PROGRAMS, TIMEOUT, Checks, Place, bare_run, calls_in, end_of
+from jobs import PROGRAMS, TIMEOUT, Checks, Place, bare_run, calls_in, end_of, wait_until_said
 
 checks = Checks()
 check = checks.check
@@ -46,9 +46,7 @@ def test_all_ranks_killed():
     with Place() as place:
         ranks = [place.start([STEADY, 100_000, 10, 1000], variables)
                  for variables in place.ranks(count, **ALL)]
-        for rank in ranks:
-            rank.stdout.readline()  # "malloc": its agent runs
-        time.sleep(0.3)
+        check(all([wait_until_said(rank, "step 10") for rank in ranks]), "all have recorded")
         running = keepers(place)
         check(len(running) == 1, f"one keeper of {count} ranks: {running}")
         for pid in running:  # a scheduler tells all that it finds

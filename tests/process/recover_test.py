@@ -7,7 +7,8 @@ import struct
 import sys
 import time
 
-from jobs import STEADY, TIMEOUT, TRACEAGENT, Checks, Place, calls_in, end_of, steps_in, truth_of
+from jobs import (STEADY, TIMEOUT, TRACEAGENT, Checks, Place, calls_in, end_of, steps_in, truth_of,
+                  wait_until_said)
 from places import LIBRARY, need
 
 checks = Checks()
@@ -183,7 +184,7 @@ def test_living():
         ring = next(place.rings.rglob("*.ring"), None)
         while "not made it yet" in recover(place, str(ring)).err and time.monotonic() < deadline:
             time.sleep(0.05)
-        time.sleep(0.3)
+        check(wait_until_said(process, "step 10"), "it records")
         result = recover(place)
         check(result.code == 0 and "still goes on" in result.out, f"a living run: {result}")
         named = recover(place, str(ring))
