@@ -86,9 +86,9 @@ def _start(command, environment, folder, out, err):
     if pid != 0:
         return pid
     try:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        # A shell has what it starts with `&` ignore SIGINT and SIGQUIT, nohup SIGHUP: programs would end otherwise.
+        for number in ("ALRM", "TERM", "PIPE", "INT", "QUIT", "HUP"):
+            signal.signal(getattr(signal, f"SIG{number}"), signal.SIG_DFL)
         os.setsid()
         os.chdir(folder)
         for number, (name, flags) in enumerate(((os.devnull, os.O_RDONLY), (out, os.O_WRONLY), (err, os.O_WRONLY))):
