@@ -14,6 +14,7 @@
 #include "tools/merge_outputs.hpp"
 #include "tools/merge_report.hpp"
 #include "tools/progress_bar.hpp"
+#include "tools/reading_threads.hpp"
 #include "tools/side_thread.hpp"
 #include "tools/temporary_files.hpp"
 #include "tools/trace_files.hpp"
@@ -154,6 +155,8 @@ bool MergeCommand::merge_into(const MergeOutput& output, const Choice& choice) {
   options.progress = progress();
   SideThread writer;
   options.side_work = &writer;
+  ReadingThreads readers(output.inputs.size());
+  options.side_reads = &readers;
   std::optional<EventSelection> selection;
   if (!arguments_.choice.is_everything()) {
     selection.emplace(choice.rules, choice.asked, [this](std::uint64_t bytes) { bar_.add(bytes); });

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cstdint>
 
-#include "agent/trace/json_bytes.hpp"
+#include "agent/trace/byte_scan.hpp"
 
 namespace traceagent::trace {
 
@@ -11,12 +11,6 @@ namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-// Not zero in each of eight bytes that is no digit.
-std::uint64_t non_digits(std::uint64_t word) {
-  const std::uint64_t high = every_byte(0xF0);
-  return ((word & high) ^ every_byte(0x30)) | (((word + every_byte(6)) & high) ^ every_byte(0x30));
-}
 
 int hex_digit(char c) {
   if (is_digit(c)) {
@@ -171,7 +165,7 @@ class Syntax {
   [[gnu::always_inline]] inline bool take_string() {
     ++at_;
     while (true) {
-      skip_plain();
+      at_ = after_plain(at_, end_);
       if (at_ == end_) {
         return false;
       }
@@ -183,25 +177,6 @@ class Syntax {
       if (c == '\\' ? !take_escape() : !take_utf8()) {
         return false;
       }
-    }
-  }
-
-  [[gnu::always_inline]] inline void skip_plain() {
-    while (left() >= 8) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, at_, 8);
-      if constexpr (std::endian::native == std::endian::little) {
-        if (const std::uint64_t special = special_bytes(word); special != 0) {
-          at_ += std::countr_zero(special) / 8;
-          return;
-        }
-      } else if (special_bytes(word) != 0) {
-        break;
-      }
-      at_ += 8;
-    }
-    while (at_ != end_ && is_plain(static_cast<unsigned char>(*at_))) {
-      ++at_;
     }
   }
 
@@ -248,20 +223,7 @@ class Syntax {
 
   [[gnu::always_inline]] inline std::size_t take_digits() {
     const char* const first = at_;
-    if (left() >= 8) {
-      // Byte by byte the end of every number would be guessed wrongly.
-      std::uint64_t word = 0;
-      std::memcpy(&word, at_, 8);
-      const std::uint64_t others = non_digits(word);
-      if (others != 0) [[likely]] {
-        at_ += std::countr_zero(others) / 8;
-        return static_cast<std::size_t>(at_ - first);
-      }
-      at_ += 8;
-    }
-    while (at_ != end_ && is_digit(*at_)) {
-      ++at_;
-    }
+    at_ = after_digits(at_, end_);
     return static_cast<std::size_t>(at_ - first);
   }
 

@@ -5,15 +5,50 @@
 namespace traceagent::trace {
 
 bool LineReader::open(const std::string& path) {
+  ahead_.reset();
   begin_ = end_ = 0;
   buffer_offset_ = 0;
   return file_.open(path);
 }
 
 void LineReader::close() {
+  ahead_.reset();
   file_.close();
   buffer_.reset();
   capacity_ = begin_ = end_ = 0;
+}
+
+// Without memory it is read as before.
+void LineReader::read_beside(SideReads& reads) {
+  if (capacity_ < AheadFile::buffer_bytes && !grow(AheadFile::buffer_bytes)) {
+    has_no_memory_ = false;
+    return;
+  }
+  ahead_ = std::make_unique<AheadFile>(file_, reads);
+  if (!ahead_->start()) {
+    ahead_.reset();
+  }
+}
+
+// A block that was read beforehand becomes the buffer, with the unread rest in front. False: it is
+// to be read as ever.
+bool LineReader::take_block(std::size_t& size) {
+  const std::size_t rest = end_ - begin_;
+  const char* const from = buffer_.get() + begin_;
+  const std::uint64_t place = offset();
+  if (!ahead_ || rest > AheadFile::lead_bytes) {
+    return false;
+  }
+  char kept[AheadFile::lead_bytes];
+  std::memcpy(kept, from, rest);
+  if (!ahead_->swap(buffer_, capacity_, size)) {
+    return false;
+  }
+  begin_ = AheadFile::lead_bytes - rest;
+  end_ = AheadFile::lead_bytes + size;
+  std::memcpy(buffer_.get() + begin_, kept, rest);
+  buffer_offset_ = place - begin_;  // wraps near the beginning, and back in offset()
+  return true;
 }
 
 // The unread rest moves to the front; a rest that fills the buffer makes it grow.
@@ -27,10 +62,11 @@ bool LineReader::make_room() {
   if (end_ < capacity_) {
     return true;
   }
-  const std::size_t capacity = std::max(first_buffer_bytes, capacity_ * 2);
-  if (capacity > max_line_bytes) {
-    return false;
-  }
+  return capacity_ < max_line_bytes &&
+         grow(std::min(std::max(first_buffer_bytes, capacity_ * 2), max_line_bytes));
+}
+
+bool LineReader::grow(std::size_t capacity) {
   void* grown = std::realloc(buffer_.get(), capacity);
   if (grown == nullptr) {
     has_no_memory_ = true;
@@ -44,12 +80,20 @@ bool LineReader::make_room() {
 
 LineReader::Status LineReader::next_after_reading(std::string_view& line) {
   while (true) {
+    std::size_t size = 0;
+    if (take_block(size)) {
+      if (std::memchr(buffer_.get() + end_ - size, '\n', size) != nullptr) {
+        return next(line);
+      }
+      continue;
+    }
     if (!make_room()) {
       return has_no_memory_ ? Status::failed : Status::too_long;
     }
     const std::size_t searched = end_;
-    std::size_t size = 0;
-    switch (file_.read(buffer_.get() + end_, capacity_ - end_, size)) {
+    char* const to = buffer_.get() + end_;
+    switch (ahead_ ? ahead_->read(to, capacity_ - end_, size)
+                   : file_.read(to, capacity_ - end_, size)) {
       case InputFile::Status::data:
         break;
       case InputFile::Status::end:

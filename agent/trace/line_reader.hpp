@@ -3,12 +3,12 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "agent/trace/ahead_file.hpp"
 #include "agent/trace/input_file.hpp"
 
 namespace traceagent::trace {
@@ -31,6 +31,8 @@ class LineReader {
 
   [[nodiscard]] bool open(const std::string& path);
   void close();
+  // After open(): from here on what comes next is read by others beforehand.
+  void read_beside(SideReads& reads);
 
   // `line` without its newline, valid until the next call.
   Status next(std::string_view& line) {
@@ -47,20 +49,23 @@ class LineReader {
   // Where the next line begins in the (uncompressed) text.
   [[nodiscard]] std::uint64_t offset() const { return buffer_offset_ + begin_; }
   [[nodiscard]] int error_number() const { return has_no_memory_ ? ENOMEM : file_.error_number(); }
-  [[nodiscard]] std::uint64_t file_bytes_read() const { return file_.file_bytes_read(); }
+  [[nodiscard]] std::uint64_t file_bytes_read() const {
+    return ahead_ ? ahead_->file_bytes_read() : file_.file_bytes_read();
+  }
   [[nodiscard]] std::uint64_t file_bytes() const { return file_.file_bytes(); }
-  [[nodiscard]] std::size_t memory_bytes() const { return capacity_ + file_.memory_bytes(); }
+  [[nodiscard]] std::size_t memory_bytes() const {
+    return capacity_ + (ahead_ ? ahead_->memory_bytes() : 0) + file_.memory_bytes();
+  }
 
  private:
-  struct Free {
-    void operator()(char* memory) const { std::free(memory); }
-  };
-
   Status next_after_reading(std::string_view& line);
+  bool take_block(std::size_t& size);
   bool make_room();
+  bool grow(std::size_t capacity);
 
   InputFile file_;
-  std::unique_ptr<char, Free> buffer_;
+  std::unique_ptr<AheadFile> ahead_;  // reads file_; or null
+  Memory buffer_;
   std::size_t capacity_ = 0;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;

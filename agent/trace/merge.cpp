@@ -44,6 +44,8 @@ class Merger {
   [[nodiscard]] std::optional<std::string> corrected(const MergeInput& input,
                                                      std::string_view metadata_event) const;
   void write_events();
+  [[nodiscard]] Due second_due() const;
+  void put_first_in_order();
   void write_run(std::size_t index, Due limit);
   void start(MergeInput& input);
   void advance(MergeInput& input);
@@ -159,20 +161,47 @@ void Merger::write_events() {
   }
   std::make_heap(due_.begin(), due_.end(), std::greater<>());
   while (!due_.empty() && !given_up_ && !file_.failed()) {
-    std::pop_heap(due_.begin(), due_.end(), std::greater<>());
-    const std::size_t index = due_.back().second;
-    due_.pop_back();
+    const std::size_t index = due_.front().second;
     MergeInput& input = inputs_[index];
     if (!input.reader) {
       start(input);
     }
-    const Due last(std::numeric_limits<std::int64_t>::max(), inputs_.size());
-    write_run(index, due_.empty() ? last : due_.front());
+    write_run(index, second_due());
     if (input.reader) {
-      due_.emplace_back(input.line_ns, index);
-      std::push_heap(due_.begin(), due_.end(), std::greater<>());
+      due_.front().first = input.line_ns;
+    } else {
+      due_.front() = due_.back();
+      due_.pop_back();
     }
+    put_first_in_order();
   }
+}
+
+// The earliest of the others.
+Merger::Due Merger::second_due() const {
+  Due second(std::numeric_limits<std::int64_t>::max(), inputs_.size());
+  for (std::size_t i = 1; i < std::min<std::size_t>(due_.size(), 3); ++i) {
+    second = std::min(second, due_[i]);
+  }
+  return second;
+}
+
+// The first of the heap may be late now. (pop_heap and push_heap would walk it twice.)
+void Merger::put_first_in_order() {
+  if (due_.empty()) {
+    return;
+  }
+  const Due moved = due_.front();
+  std::size_t at = 0;
+  for (std::size_t child = 1; child < due_.size(); child = 2 * at + 1) {
+    child += child + 1 < due_.size() && due_[child + 1] < due_[child] ? 1 : 0;
+    if (moved < due_[child]) {
+      break;
+    }
+    due_[at] = due_[child];
+    at = child;
+  }
+  due_[at] = moved;
 }
 
 // All events of one input until another input's turn comes.
@@ -192,6 +221,9 @@ void Merger::start(MergeInput& input) {
   if (!input.reader->open(input.report.path)) {
     finish_input(input);
     return;
+  }
+  if (options_.side_reads != nullptr) {
+    input.reader->read_beside(*options_.side_reads);
   }
   if (options_.selection != nullptr) {
     input.filter = options_.selection->filter_of(input);

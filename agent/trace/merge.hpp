@@ -12,6 +12,7 @@
 #include "agent/trace/clock_correction.hpp"
 #include "agent/trace/json_object.hpp"
 #include "agent/trace/selection.hpp"
+#include "agent/trace/side_reads.hpp"
 #include "agent/trace/side_work.hpp"
 
 namespace traceagent::trace {
@@ -31,6 +32,7 @@ struct MergeOptions {
   std::vector<std::int64_t> missing_ranks = {};  // known to have left no file
   std::vector<Unfinished> unfinished = {};       // then the output is not complete
   SideWork* side_work = nullptr;                 // for the output, see OutputOptions
+  SideReads* side_reads = nullptr;               // for the inputs; outlives the merge
   Selection* selection = nullptr;                // null: all of all inputs
   JsonObject metadata = {};                      // what the caller adds to "traceagent"
   // By path; what is not here stays on its own clock. Times in the inputs' "traceagent" stay too.

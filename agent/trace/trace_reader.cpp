@@ -151,7 +151,7 @@ TraceLine TraceReader::next() {
     if (after == nullptr) {
       return fail("an event whose ts is not of TraceAgent's form");
     }
-    if (!is_judged_ && !is_whole_value(result.text)) {
+    if (!is_judged_ && !shapes_.is_whole_object(result.text)) {
       return fail(not_json);
     }
     result.kind = TraceLine::Kind::event;

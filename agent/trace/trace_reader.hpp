@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/trace/event_shapes.hpp"
 #include "agent/trace/line_reader.hpp"
 
 namespace traceagent::trace {
@@ -43,6 +44,8 @@ class TraceReader {
   // Reads up to the first line of "traceEvents". False: see problem().
   [[nodiscard]] bool open(const std::string& path);
   void close() { lines_.close(); }
+  // After open(): the rest of the file is read by others beforehand.
+  void read_beside(SideReads& reads) { lines_.read_beside(reads); }
 
   // The next line; Kind::end at the end of the events, wherever and however that is.
   TraceLine next();
@@ -55,7 +58,9 @@ class TraceReader {
 
   [[nodiscard]] std::uint64_t file_bytes() const { return lines_.file_bytes(); }
   [[nodiscard]] std::uint64_t file_bytes_read() const { return lines_.file_bytes_read(); }
-  [[nodiscard]] std::size_t memory_bytes() const { return lines_.memory_bytes(); }
+  [[nodiscard]] std::size_t memory_bytes() const {
+    return lines_.memory_bytes() + shapes_.memory_bytes();
+  }
 
  private:
   bool read_header_line(std::string_view line);
@@ -67,6 +72,7 @@ class TraceReader {
 
   std::string path_;
   LineReader lines_;
+  EventShapes shapes_;
   TraceHeader header_;
   TraceFooter footer_;
   std::string problem_;

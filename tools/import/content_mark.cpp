@@ -2,23 +2,24 @@
 
 #include <fcntl.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <vector>
 
+#include "tools/import/crc32.hpp"
+
 namespace traceagent::tools {
 
 void ContentMark::add(const char* bytes, std::size_t size) {
-  crc_ = crc32_z(crc_, reinterpret_cast<const Bytef*>(bytes), size);
+  crc_ = crc32(crc_, bytes, size);
   bytes_ += size;
 }
 
 std::string ContentMark::text() const {
   std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), "%08lx-%llu", crc_,
+  std::snprintf(text.data(), text.size(), "%08x-%llu", crc_,
                 static_cast<unsigned long long>(bytes_));
   return text.data();
 }

@@ -14,7 +14,7 @@ class ContentMark {
   [[nodiscard]] std::string text() const;
 
  private:
-  unsigned long crc_ = 0;  // zlib's, of no bytes
+  std::uint32_t crc_ = 0;  // zlib's, of no bytes
   std::uint64_t bytes_ = 0;
 };
 

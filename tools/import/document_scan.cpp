@@ -240,7 +240,7 @@ DocumentScan::Item DocumentScan::pass_object() {
 // What nearly all events are: judged and taken apart in one pass.
 bool DocumentScan::take_whole_object() {
   const std::size_t size =
-      trace::whole_object_at({window_.begin(), window_.size()}, object_.members);
+      shapes_.whole_object_at({window_.begin(), window_.size()}, object_.members);
   object_.text = {window_.begin(), size};
   return size > 0;
 }

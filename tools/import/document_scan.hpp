@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "agent/trace/event_shapes.hpp"
 #include "tools/import/object_scan.hpp"
 #include "tools/import/text_window.hpp"
 
@@ -78,6 +79,7 @@ class DocumentScan {
   TextWindow window_;
   Members members_;
   Place place_ = Place::start;
+  trace::EventShapes shapes_;
   ScannedObject object_;
   std::string repaired_;
   bool was_repaired_ = false;

@@ -10,6 +10,7 @@
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/json_text.hpp"
 #include "agent/trace/process_ids.hpp"
+#include "tools/import/text_window.hpp"
 
 namespace traceagent::tools {
 
@@ -49,6 +50,19 @@ char* put_on_one_line(char* to, std::string_view json) {
   return to;
 }
 
+// Short as most are: a call of memcpy would cost as much again. Source and target have room.
+[[gnu::always_inline]] inline char* put_short(char* to, std::string_view text) {
+  static_assert(TextWindow::padding_bytes >= 16 && frame_bytes >= 16);
+  std::memcpy(to, text.data(), 16);
+  if (text.size() > 16) std::memcpy(to + 16, text.data() + 16, text.size() - 16);
+  return to + text.size();
+}
+
+// A value of an event (DocumentScan's).
+[[gnu::always_inline]] inline char* put_value(char* to, std::string_view value, bool is_one_line) {
+  return is_one_line ? put_short(to, value) : put_on_one_line(to, value);
+}
+
 char* put_id(char* to, std::int64_t rank, std::string_view id) {
   return trace::put_unsigned(to, foreign_id(rank, id));
 }
@@ -84,11 +98,23 @@ double place_beside(std::int64_t rank, double sort_index) {
 // The members that mean something here; empty: absent.
 struct EventLines::Fields {
   std::string_view ts, dur, ph, cat, name, pid, tid, id, id2, bind_id;
+  std::uint64_t others = 0;  // a bit for each of the first 64 members that is none of these
 
   explicit Fields(const ScannedObject& event) {
+    std::size_t index = 0;
     for (const JsonMember& member : event.members) {
-      if (const auto field = field_of(member.key)) this->*field = member.value;
+      const auto field = field_of(member.key);
+      if (field != nullptr) {
+        this->*field = member.value;
+      } else if (index < 64) {
+        others |= std::uint64_t{1} << index;
+      }
+      ++index;
     }
+  }
+
+  [[nodiscard]] bool is_other(std::size_t index, const JsonMember& member) const {
+    return index < 64 ? (others >> index & 1U) != 0 : field_of(member.key) == nullptr;
   }
 
   // Null: none of them.
@@ -146,6 +172,7 @@ void EventLines::write(const Fields& fields, const ScannedObject& event, std::in
                        const ExactTime& begin) {
   Process& process = process_of(fields.pid);
   const std::int64_t tid = tid_of(process, fields.tid);
+  const bool is_one_line = event.text.find('\n') == std::string_view::npos;
   char* const start = runs_.reserve(event.text.size() + frame_bytes);
   char* to = trace::put_literal(start, "{\"ts\":");
   to = trace::put_microseconds(to, ts_ns);
@@ -156,10 +183,10 @@ void EventLines::write(const Fields& fields, const ScannedObject& event, std::in
              ? trace::put_microseconds(to, (begin + *duration).rounded_ns() - begin.rounded_ns())
              : put_on_one_line(to, fields.dur);
   }
-  const auto put_text = [&to](std::string_view key, std::string_view value) {
+  const auto put_text = [&to, is_one_line](std::string_view key, std::string_view value) {
     if (value.empty()) return;
     to = trace::put_literal(to, key);
-    to = put_on_one_line(to, value);
+    to = put_value(to, value, is_one_line);
   };
   put_text(",\"ph\":", fields.ph);
   put_text(",\"cat\":", fields.cat);
@@ -169,7 +196,7 @@ void EventLines::write(const Fields& fields, const ScannedObject& event, std::in
   to = trace::put_literal(to, ",\"tid\":");
   to = trace::put_integer(to, tid);
   to = put_ids(to, fields, process);
-  to = put_rest(to, event);
+  to = put_rest(to, fields, event, is_one_line);
   to = trace::put_literal(to, "},\n");
   runs_.commit(static_cast<std::size_t>(to - start), ts_ns);
 }
@@ -189,13 +216,15 @@ char* EventLines::put_ids(char* to, const Fields& fields, const Process& process
   return to;
 }
 
-char* EventLines::put_rest(char* to, const ScannedObject& event) {
+char* EventLines::put_rest(char* to, const Fields& fields, const ScannedObject& event,
+                           bool is_one_line) {
+  std::size_t index = 0;
   for (const JsonMember& member : event.members) {
-    if (Fields::field_of(member.key) != nullptr) continue;
+    if (!fields.is_other(index++, member)) continue;
     to = trace::put_literal(to, ",\"");
-    to = trace::put_literal(to, member.key);
+    to = put_short(to, member.key);
     to = trace::put_literal(to, "\":");
-    to = put_on_one_line(to, member.value);
+    to = put_value(to, member.value, is_one_line);
   }
   return to;
 }
@@ -288,7 +317,7 @@ void EventLines::keep_metadata_line(Process& process, const Fields& fields,
   to = put_on_one_line(to, fields.name.empty() ? "\"\"" : fields.name);
   to = trace::put_integer(trace::put_literal(to, ",\"pid\":"), process.pid);
   to = trace::put_integer(trace::put_literal(to, ",\"tid\":"), tid);
-  to = put_rest(put_ids(to, fields, process), event);
+  to = put_rest(put_ids(to, fields, process), fields, event, false);
   *to++ = '}';
   line.resize(static_cast<std::size_t>(to - line.data()));
   if (metadata_bytes_ + line.size() > most_metadata_bytes) return drop("metadata_full");

@@ -56,7 +56,7 @@ class EventLines {
              std::optional<EventTimes> times = {})
       : owner_(owner), pids_(pids), runs_(runs), times_(times) {}
 
-  // Valid JSON (DocumentScan's).
+  // Valid JSON (DocumentScan's), with TextWindow's padding behind it.
   void add(const ScannedObject& event);
   void drop(const char* cause) { ++counts_.dropped[cause]; }
 
@@ -104,7 +104,8 @@ class EventLines {
   void write(const Fields& fields, const ScannedObject& event, std::int64_t ts_ns,
              const ExactTime& begin);
   char* put_ids(char* to, const Fields& fields, const Process& process) const;
-  static char* put_rest(char* to, const ScannedObject& event);
+  static char* put_rest(char* to, const Fields& fields, const ScannedObject& event,
+                        bool is_one_line);
 
   EventOwner owner_;
   ForeignPids& pids_;

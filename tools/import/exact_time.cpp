@@ -1,6 +1,10 @@
 #include "tools/import/exact_time.hpp"
 
+#include <bit>
 #include <charconv>
+#include <cstring>
+
+#include "agent/trace/byte_scan.hpp"
 
 namespace traceagent::tools {
 
@@ -89,14 +93,25 @@ std::optional<ExactTime> in_time(const Decimal& decimal) {
   return time;
 }
 
+// Eight digits, two and two and two of them at a time.
+std::uint64_t eight_digits(const char* at) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, at, 8);
+  if constexpr (std::endian::native != std::endian::little) word = __builtin_bswap64(word);
+  word = (word & 0x0F0F0F0F0F0F0F0FU) * (10 << 8 | 1) >> 8;
+  word = (word & 0x00FF00FF00FF00FFU) * (100 << 16 | 1) >> 16;
+  return (word & 0x0000FFFF0000FFFFU) * (std::uint64_t{10000} << 32 | 1) >> 32;
+}
+
 // What nearly all times look like: up to 16 digits before the point and up to three behind it.
 std::optional<ExactTime> parse_usual(std::string_view text) {
-  std::uint64_t value = 0;
-  std::size_t at = 0;
-  for (; at < text.size() && is_digit(text[at]); ++at) {
-    value = value * 10 + static_cast<std::uint64_t>(text[at] - '0');
-  }
+  const char* digit = text.data();
+  const char* const behind = trace::after_digits(digit, digit + text.size());
+  auto at = static_cast<std::size_t>(behind - digit);
   if (at == 0 || at > 16) return std::nullopt;
+  std::uint64_t value = 0;
+  for (; behind - digit >= 8; digit += 8) value = value * 100'000'000 + eight_digits(digit);
+  for (; digit != behind; ++digit) value = value * 10 + static_cast<std::uint64_t>(*digit - '0');
   std::size_t decimals = 0;
   if (at < text.size()) {
     if (text[at] != '.') return std::nullopt;

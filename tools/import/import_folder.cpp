@@ -17,6 +17,9 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <optional>
+#include <thread>
+#include <vector>
 
 #include "agent/ring/owner.hpp"
 #include "agent/trace/file_problem.hpp"
@@ -48,6 +51,26 @@ void remove_abandoned_folders(const std::string& parent) {
   for (const fs::directory_iterator end; !error && at != end; at.increment(error)) {
     if (is_abandoned(at->path())) remove_import_folder(at->path().string());
   }
+}
+
+// By two threads: where files are large their pages take a while to be given back.
+void remove_files_of(const std::string& folder) noexcept try {
+  std::vector<std::string> paths;
+  std::error_code error;
+  fs::directory_iterator at(folder, error);
+  for (const fs::directory_iterator end; !error && at != end; at.increment(error)) {
+    paths.push_back(at->path().string());
+  }
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < paths.size(); i = next++) ::unlink(paths[i].c_str());
+  };
+  std::optional<std::thread> second;
+  if (paths.size() > 1) second.emplace(work);
+  work();
+  if (second) second->join();
+} catch (...) {
+  // No memory, or no thread: who removes the folder does it.
 }
 
 constexpr std::array ending_signals = {SIGINT, SIGTERM, SIGHUP};
@@ -126,6 +149,7 @@ std::string make_import_folder(const std::string& parent, std::string& problem) 
 
 void remove_import_folder(const std::string& folder) noexcept {
   if (folder.empty()) return;
+  remove_files_of(folder);
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
   unguard(folder);

@@ -1,11 +1,13 @@
 #include "tools/import/sorted_runs.hpp"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 namespace traceagent::tools {
 
@@ -56,8 +58,18 @@ SortedRuns::SortedRuns(std::string prefix, std::size_t head_bytes, std::size_t b
     : prefix_(std::move(prefix)),
       head_bytes_(head_bytes),
       capacity_(bytes),
-      buffer_(std::make_unique_for_overwrite<char[]>(bytes)),
-      other_(std::make_unique_for_overwrite<char[]>(bytes)) {}
+      buffer_(new_buffer(bytes)),
+      other_(new_buffer(bytes)) {}
+
+// In large pages where there are such: a fault for each 4 KiB takes as long as filling them.
+SortedRuns::Buffer SortedRuns::new_buffer(std::size_t bytes) {
+  constexpr std::size_t large_page_bytes = std::size_t{2} << 20;
+  const bool is_large = bytes % large_page_bytes == 0;
+  void* const memory = is_large ? std::aligned_alloc(large_page_bytes, bytes) : std::malloc(bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  if (is_large) ::madvise(memory, bytes, MADV_HUGEPAGE);
+  return Buffer(static_cast<char*>(memory));
+}
 
 void SortedRuns::finish() {
   write_some(used_);
@@ -66,13 +78,33 @@ void SortedRuns::finish() {
   lines_ = {};
 }
 
+// Each line that is too late goes back to its place: linear where those are near, as they mostly
+// are. False: they are far, and not all is sorted.
+bool SortedRuns::sort_by_moves() {
+  constexpr std::size_t most_moves_each = 8;
+  std::size_t moves_left = most_moves_each * lines_.size();
+  for (std::size_t i = 1; i < lines_.size(); ++i) {
+    const Line line = lines_[i];
+    std::size_t at = i;
+    for (; at > 0 && lines_[at - 1].ts_ns > line.ts_ns && moves_left > 0; --at, --moves_left) {
+      lines_[at] = lines_[at - 1];
+    }
+    lines_[at] = line;
+  }
+  return moves_left > 0;
+}
+
+// Lines of one time stay in the order of their offsets.
+void SortedRuns::sort() {
+  if (is_sorted_ || sort_by_moves()) return;
+  std::sort(lines_.begin(), lines_.end(), [](const Line& a, const Line& b) {
+    return a.ts_ns != b.ts_ns ? a.ts_ns < b.ts_ns : a.offset < b.offset;
+  });
+}
+
 // The earliest of the lines held, of that many bytes or a line more.
 void SortedRuns::write_some(std::size_t least_bytes) {
-  if (!is_sorted_) {
-    std::sort(lines_.begin(), lines_.end(), [](const Line& a, const Line& b) {
-      return a.ts_ns != b.ts_ns ? a.ts_ns < b.ts_ns : a.offset < b.offset;
-    });
-  }
+  sort();
   std::size_t bytes = 0;
   std::size_t count = 0;
   while (count < lines_.size() && bytes < least_bytes) {
@@ -115,20 +147,34 @@ void SortedRuns::note_time(Run& run, std::int64_t ns) {
   }
 }
 
-// The lines are gathered in the other buffer, which keep_from() uses only then.
+// The text of lines that are to stand behind each other: where they do not already they are
+// gathered in the other buffer, which keep_from() uses only then.
+std::string_view SortedRuns::text_of(std::size_t first, std::size_t last) const {
+  const char* const begin = buffer_.get() + lines_[first].offset;
+  std::size_t bytes = 0;
+  bool is_together = true;
+  for (std::size_t i = first; i < last; ++i) {
+    is_together = is_together && lines_[i].offset == lines_[first].offset + bytes;
+    bytes += lines_[i].bytes;
+  }
+  if (is_together) return {begin, bytes};
+  char* to = other_.get();
+  for (std::size_t i = first; i < last; ++i) {
+    std::memcpy(to, buffer_.get() + lines_[i].offset, lines_[i].bytes);
+    to += lines_[i].bytes;
+  }
+  return {other_.get(), bytes};
+}
+
 void SortedRuns::append(Run& run, std::size_t first, std::size_t last) {
   if (first == last || error_number_ != 0) return;
-  std::size_t bytes = 0;
-  for (std::size_t i = first; i < last; ++i) {
-    std::memcpy(other_.get() + bytes, buffer_.get() + lines_[i].offset, lines_[i].bytes);
-    bytes += lines_[i].bytes;
-    note_time(run, lines_[i].ts_ns);
-  }
+  const std::string_view text = text_of(first, last);
+  for (std::size_t i = first; i < last; ++i) note_time(run, lines_[i].ts_ns);
   AppendedFile file(run.path, run.lines == 0);
   file.seek(head_bytes_);
   // The line before ended without comma and newline: nobody knew then that there would be another.
   if (run.lines > 0) file.write(",\n", 2);
-  file.write(other_.get(), bytes - 2);
+  file.write(text.data(), text.size() - 2);
   error_number_ = file.error_number();
   run.lines += last - first;
   run.last_ns = lines_[last - 1].ts_ns;

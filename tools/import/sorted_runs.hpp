@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -59,17 +60,26 @@ class SortedRuns {
     std::uint32_t bytes;
   };
 
+  struct Free {
+    void operator()(char* memory) const { std::free(memory); }
+  };
+  using Buffer = std::unique_ptr<char[], Free>;
+
+  static Buffer new_buffer(std::size_t bytes);
+  bool sort_by_moves();
+  void sort();
   void write_some(std::size_t least_bytes);
   void keep_from(std::size_t first);
   void write_lines(std::size_t first, std::size_t last);
   static void note_time(Run& run, std::int64_t ns);
+  [[nodiscard]] std::string_view text_of(std::size_t first, std::size_t last) const;
   void append(Run& run, std::size_t first, std::size_t last);
 
   std::string prefix_;
   std::size_t head_bytes_;
   std::size_t capacity_;
-  std::unique_ptr<char[]> buffer_;
-  std::unique_ptr<char[]> other_;
+  Buffer buffer_;
+  Buffer other_;
   std::size_t used_ = 0;
   std::vector<Line> lines_;
   bool is_sorted_ = true;

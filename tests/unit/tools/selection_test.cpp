@@ -160,7 +160,8 @@ TEST(EventSelection, memory_of_a_merge_of_64_inputs_is_that_of_their_buffers) {
   EXPECT_EQ(report.events, 64U * 1000U);
   EXPECT_EQ(selection.counts().left_out(), 64U * 3000U);
   EXPECT_GT(report.input_bytes, 64U << 18);
-  EXPECT_LE(report.peak_reader_bytes, 64U * (trace::LineReader::first_buffer_bytes + 1024));
+  EXPECT_LE(report.peak_reader_bytes, 64U * (trace::LineReader::first_buffer_bytes +
+                                             trace::EventShapes::most_memory_bytes + 1024));
 }
 
 TEST(ProgressBar, says_share_rate_and_what_is_left) {

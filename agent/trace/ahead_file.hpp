@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+
+#include "agent/trace/input_file.hpp"
+#include "agent/trace/side_reads.hpp"
+
+namespace traceagent::trace {
+
+struct FreeMemory {
+  void operator()(char* memory) const { std::free(memory); }
+};
+using Memory = std::unique_ptr<char, FreeMemory>;
+
+// The next bytes of a file, read (and inflated) by others while those before are used.
+class AheadFile : private SideReads::Read {
+ public:
+  // Free room before each block, for what is left of the one before.
+  static constexpr std::size_t lead_bytes = std::size_t{4} << 10;
+  static constexpr std::size_t block_bytes = std::size_t{128} << 10;
+  static constexpr std::size_t buffer_bytes = lead_bytes + block_bytes;
+
+  // `file` is this one's alone until the end of its life.
+  AheadFile(InputFile& file, SideReads& reads) : file_(file), reads_(reads) {}
+  ~AheadFile() override { finish(); }
+  AheadFile(const AheadFile&) = delete;
+  AheadFile& operator=(const AheadFile&) = delete;
+
+  // Begins to read. False: no memory.
+  [[nodiscard]] bool start();
+
+  // As InputFile's.
+  InputFile::Status read(char* to, std::size_t capacity, std::size_t& size);
+
+  // A whole block of `size` bytes for `buffer` (of at least buffer_bytes), which the next is read
+  // into: they begin behind lead_bytes. False: there is none, read() tells why or gives the rest.
+  bool swap(Memory& buffer, std::size_t& capacity, std::size_t& size);
+
+  [[nodiscard]] std::uint64_t file_bytes_read() const { return file_bytes_read_; }
+  [[nodiscard]] std::size_t memory_bytes() const { return capacity_; }
+
+ private:
+  void run() noexcept override;
+  void begin();
+  void finish();
+
+  InputFile& file_;
+  SideReads& reads_;
+  Memory block_;
+  std::size_t capacity_ = 0;
+  std::size_t size_ = 0;  // of the block's bytes
+  std::size_t used_ = 0;
+  InputFile::Status status_ = InputFile::Status::data;
+  bool is_begun_ = false;
+  std::uint64_t file_bytes_read_ = 0;  // when the block was there
+};
+
+}  // namespace traceagent::trace

@@ -1,0 +1,121 @@
+#pragma once
+// How far a text goes on in one kind of bytes. What the machine has for sixteen bytes at once is
+// part of x86-64 itself (SSE2): nothing is asked of the processor at run time.
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "agent/trace/json_bytes.hpp"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+namespace traceagent::trace {
+
+// Not zero in each of eight bytes that is no digit.
+constexpr std::uint64_t non_digits(std::uint64_t word) {
+  const std::uint64_t high = every_byte(0xF0);
+  return ((word & high) ^ every_byte(0x30)) | (((word + every_byte(6)) & high) ^ every_byte(0x30));
+}
+
+// The first byte from `at` on of those whose bits `hits_in(word of eight bytes)` has, or where less
+// than eight bytes are left.
+template <typename Hits>
+[[gnu::always_inline]] inline const char* after_words(const char* at, const char* end,
+                                                      Hits hits_in) {
+  while (end - at >= 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, at, 8);
+    const std::uint64_t hits = hits_in(word);
+    if (hits != 0) {
+      return std::endian::native == std::endian::little ? at + std::countr_zero(hits) / 8 : at;
+    }
+    at += 8;
+  }
+  return at;
+}
+
+// The first byte from `at` on that is not plain (see is_plain()); `end` where all are.
+[[gnu::always_inline]] inline const char* after_plain(const char* at, const char* end) {
+#ifdef __SSE2__
+  while (end - at >= 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    // Bytes of 0x80 and more are below 0x20 where they count as signed.
+    const __m128i special = _mm_or_si128(_mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20)),
+                                         _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
+                                                      _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'))));
+    const auto mask = static_cast<unsigned>(_mm_movemask_epi8(special));
+    if (mask != 0) {
+      return at + std::countr_zero(mask);
+    }
+    at += 16;
+  }
+#endif
+  at = after_words(at, end, special_bytes);
+  while (at != end && is_plain(static_cast<unsigned char>(*at))) {
+    ++at;
+  }
+  return at;
+}
+
+// The first byte from `at` on that is no digit; `end` where all are.
+[[gnu::always_inline]] inline const char* after_digits(const char* at, const char* end) {
+#ifdef __SSE2__
+  while (end - at >= 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    const __m128i values = _mm_sub_epi8(bytes, _mm_set1_epi8('0'));
+    const __m128i is_digit = _mm_cmpeq_epi8(_mm_min_epu8(values, _mm_set1_epi8(9)), values);
+    const auto others = ~static_cast<unsigned>(_mm_movemask_epi8(is_digit)) & 0xFFFFU;
+    if (others != 0) {
+      return at + std::countr_zero(others);
+    }
+    at += 16;
+  }
+#endif
+  at = after_words(at, end, non_digits);
+  while (at != end && *at >= '0' && *at <= '9') {
+    ++at;
+  }
+  return at;
+}
+
+// Whether `size` bytes are the same, of texts as short as a key: a call of memcmp would cost as
+// much again.
+[[gnu::always_inline]] inline bool are_same(const char* a, const char* b, std::size_t size) {
+  const auto differ = [&](std::size_t at, auto word) {
+    auto other = word;
+    std::memcpy(&word, a + at, sizeof word);
+    std::memcpy(&other, b + at, sizeof other);
+    return word ^ other;
+  };
+  // The two parts overlap.
+  if (size >= 8 && size <= 16) {
+    return (differ(0, std::uint64_t{}) | differ(size - 8, std::uint64_t{})) == 0;
+  }
+#ifdef __SSE2__
+  if (size > 16 && size <= 32) {
+    const auto equal_16 = [&](std::size_t at) {
+      return _mm_cmpeq_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(a + at)),
+                            _mm_loadu_si128(reinterpret_cast<const __m128i*>(b + at)));
+    };
+    return _mm_movemask_epi8(_mm_and_si128(equal_16(0), equal_16(size - 16))) == 0xFFFF;
+  }
+#endif
+  if (size > 16) {
+    return std::memcmp(a, b, size) == 0;
+  }
+  if (size >= 4) {
+    return (differ(0, std::uint32_t{}) | differ(size - 4, std::uint32_t{})) == 0;
+  }
+  for (std::size_t i = 0; i < size; ++i) {
+    if (a[i] != b[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace traceagent::trace

@@ -1,0 +1,163 @@
+#include "agent/trace/event_shape.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "agent/trace/byte_scan.hpp"
+
+namespace traceagent::trace {
+
+namespace {
+
+bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+bool is_of_number(char c) {
+  return (c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E';
+}
+
+// A number of the usual kind, which json_syntax.cpp need not look at twice: of less than 19 digits
+// before its point, without exponent. Null: it is none. What stands behind it is the caller's to
+// compare: no shape goes on behind a number with what would be a part of it.
+[[gnu::always_inline]] inline const char* after_number(const char* at, const char* end) {
+  at += at != end && *at == '-' ? 1 : 0;
+  const char* const first = at;
+  at = after_digits(first, end);
+  const auto digits = at - first;
+  if (digits == 0 || digits > 18 || (digits > 1 && *first == '0')) {
+    return nullptr;
+  }
+  if (at == end || *at != '.') {
+    return at;
+  }
+  const char* const behind = after_digits(at + 1, end);
+  return behind != at + 1 ? behind : nullptr;
+}
+
+// The quote that ends the text which begins, with its quote, at `at`: of JSON, so there is one.
+const char* end_of_text(const char* at) {
+  for (++at; *at != '"'; ++at) {
+    at += *at == '\\' ? 1 : 0;
+  }
+  return at;
+}
+
+}  // namespace
+
+bool EventShape::add_gap(const char* begin, const char* end, bool is_text) {
+  if (gap_count_ == most_gaps) {
+    return false;
+  }
+  gaps_[gap_count_++] = {static_cast<std::uint16_t>(begin - text_.data()),
+                         static_cast<std::uint16_t>(end - text_.data()),
+                         static_cast<std::uint16_t>(end - begin), is_text};
+  return true;
+}
+
+// Of text that is JSON: its last byte is a brace.
+bool EventShape::find_gaps(std::string_view object) {
+  const char* at = text_.data();
+  const char* const end = at + object.size();
+  while (at != end) {
+    if ((*at >= '0' && *at <= '9') || *at == '-') {
+      const char* const number = at;
+      while (is_of_number(*at)) {
+        ++at;
+      }
+      if (!add_gap(number, at, false)) {
+        return false;
+      }
+      continue;
+    }
+    if (*at == '"') {
+      const char* const text = at + 1;
+      at = end_of_text(at);
+      const char* behind = at + 1;
+      while (is_space(*behind)) {
+        ++behind;
+      }
+      // Keys stay, and so do texts of one letter: each phase comes with members of its own.
+      if (*behind != ':' && at - text > 1 && !add_gap(text, at, true)) {
+        return false;
+      }
+    }
+    ++at;
+  }
+  return true;
+}
+
+EventShape::Place EventShape::place_of(const char* at, const char* object) const {
+  const auto offset = static_cast<std::uint16_t>(at - object);
+  std::uint16_t gaps = 0;
+  while (gaps < gap_count_ && gaps_[gaps].end <= offset) {
+    ++gaps;
+  }
+  return {offset, gaps};
+}
+
+bool EventShape::learn(std::string_view object, const JsonMembers& members) {
+  if (object.size() > most_bytes || members.size() > most_members) {
+    return false;
+  }
+  size_ = gap_count_ = member_count_ = 0;
+  std::memcpy(text_.data(), object.data(), object.size());
+  if (!find_gaps(object)) {
+    gap_count_ = 0;
+    return false;
+  }
+  for (const JsonMember& member : members) {
+    const auto place = [&](const char* at) { return place_of(at, object.data()); };
+    members_[member_count_++] = {
+        place(member.key.data()), place(member.key.data() + member.key.size()),
+        place(member.value.data()), place(member.value.data() + member.value.size())};
+  }
+  moved_[0] = 0;
+  size_ = object.size();
+  return true;
+}
+
+std::size_t EventShape::size_in(std::string_view text) {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  std::size_t known = 0;  // up to here the learned text was compared
+  for (std::size_t i = 0; i < gap_count_; ++i) {
+    Gap& gap = gaps_[i];
+    const std::size_t same = gap.begin - known;
+    if (static_cast<std::size_t>(end - at) <= same || !are_same(at, text_.data() + known, same)) {
+      return 0;
+    }
+    at += same;
+    const char* const behind = gap.is_text ? after_plain(at, end) : after_number(at, end);
+    if (behind == nullptr) {
+      return 0;
+    }
+    std::size_t bytes = gap.latest_bytes;
+    if (at + bytes == behind) [[likely]] {
+      // As long as the one before: the processor guesses so, and looks at what follows meanwhile.
+      // Compilers must not see that the two are one, else all waits for `behind`.
+      asm("" : "+r"(bytes));
+    } else {
+      bytes = static_cast<std::size_t>(behind - at);
+      gap.latest_bytes = static_cast<std::uint16_t>(std::min<std::size_t>(bytes, UINT16_MAX));
+    }
+    at += bytes;
+    known = gap.end;
+    moved_[i + 1] = at - text.data() - gap.end;
+  }
+  const std::size_t rest = size_ - known;
+  if (static_cast<std::size_t>(end - at) < rest || !are_same(at, text_.data() + known, rest)) {
+    return 0;
+  }
+  return static_cast<std::size_t>(at - text.data()) + rest;
+}
+
+void EventShape::add_members(const char* text, JsonMembers& members) const {
+  for (std::size_t i = 0; i < member_count_; ++i) {
+    const Member& member = members_[i];
+    const auto between = [&](Place begin, Place behind) {
+      const char* const first = in(text, begin);
+      return std::string_view(first, static_cast<std::size_t>(in(text, behind) - first));
+    };
+    members.add({between(member.key, member.key_end), between(member.value, member.value_end)});
+  }
+}
+
+}  // namespace traceagent::trace

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "agent/trace/json_syntax.hpp"
+
+namespace traceagent::trace {
+
+// The text of one JSON object, with gaps where its numbers and texts stood. What fits into it (its
+// gaps filled with other numbers and plain texts) is JSON as that was, with the same members.
+class EventShape {
+ public:
+  static constexpr std::size_t most_bytes = 768;
+  static constexpr std::size_t most_gaps = 64;
+  static constexpr std::size_t most_members = 24;
+
+  // Of a whole object with its members, as whole_object_at() gives them. False: it is more than a
+  // shape holds; then nothing fits into this one, or what did before.
+  bool learn(std::string_view object, const JsonMembers& members);
+
+  // The bytes of the object that `text` begins with, whatever follows it; 0: it does not fit. That
+  // says nothing of whether it is JSON.
+  [[nodiscard]] std::size_t size_in(std::string_view text);
+  // Of the text that size_in() was asked of last, and that fits.
+  void add_members(const char* text, JsonMembers& members) const;
+
+ private:
+  struct Gap {
+    std::uint16_t begin;
+    std::uint16_t end;
+    std::uint16_t latest_bytes;  // that filled it
+    bool is_text;
+  };
+  // Of a byte in the learned text: what stands there in another is moved by what the gaps before it
+  // have become longer.
+  struct Place {
+    std::uint16_t offset;
+    std::uint16_t gaps;
+  };
+  struct Member {
+    Place key;
+    Place key_end;
+    Place value;
+    Place value_end;
+  };
+
+  bool add_gap(const char* begin, const char* end, bool is_text);
+  bool find_gaps(std::string_view object);
+  [[nodiscard]] Place place_of(const char* at, const char* object) const;
+  [[nodiscard]] const char* in(const char* text, Place place) const {
+    return text + place.offset + moved_[place.gaps];
+  }
+
+  std::array<char, most_bytes> text_;
+  std::array<Gap, most_gaps> gaps_;
+  std::array<Member, most_members> members_;
+  // By how many bytes what is behind so many gaps is moved in the text that was asked of last.
+  std::array<std::ptrdiff_t, most_gaps + 1> moved_;
+  std::size_t size_ = 0;
+  std::size_t gap_count_ = 0;
+  std::size_t member_count_ = 0;
+};
+
+}  // namespace traceagent::trace

@@ -1,0 +1,156 @@
+#include "tools/reading_threads.hpp"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "agent/trace/ahead_file.hpp"
+#include "agent/trace/line_reader.hpp"
+#include "agent/trace/merge.hpp"
+#include "tests/unit/trace/sample_trace.hpp"
+#include "tests/unit/trace/scratch_folder.hpp"
+#include "tools/side_thread.hpp"
+
+namespace traceagent::tools {
+namespace {
+
+using trace::LineReader;
+
+// Nobody takes anything up: who needs it reads it.
+class NoThreads : public trace::SideReads {
+ public:
+  void begin(Read& /*read*/) override {}
+  void finish(Read& read) override { read.run(); }
+};
+
+// All that a file gives, to its end or to what is wrong with it.
+std::string all_of(const std::string& path, trace::SideReads* reads) {
+  LineReader reader;
+  if (!reader.open(path)) return "not opened";
+  if (reads != nullptr) reader.read_beside(*reads);
+  std::string all;
+  std::string_view line;
+  LineReader::Status status{};
+  while ((status = reader.next(line)) == LineReader::Status::line) {
+    all += std::to_string(reader.offset()) + " " + std::string(line) + "\n";
+  }
+  const bool is_whole = reader.file_bytes_read() == reader.file_bytes();
+  return all + "status " + std::to_string(static_cast<int>(status)) + " at " +
+         std::to_string(reader.offset()) +
+         (status != LineReader::Status::end || is_whole ? "" : " and bytes are left");
+}
+
+std::string gzipped(const std::string& text) {
+  z_stream stream{};
+  deflateInit2(&stream, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  std::string packed(deflateBound(&stream, text.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  deflate(&stream, Z_FINISH);
+  packed.resize(packed.size() - stream.avail_out);
+  deflateEnd(&stream);
+  return packed;
+}
+
+// Lines of up to `longest` bytes, more than `bytes` together.
+std::string lines(std::size_t bytes, std::size_t longest) {
+  std::mt19937 random(static_cast<unsigned>(longest));
+  std::string text;
+  while (text.size() < bytes) {
+    text += std::to_string(random());
+    text.append(random() % longest, static_cast<char>('a' + random() % 26));
+    text += '\n';
+  }
+  return text;
+}
+
+TEST(ReadingThreads, GiveTheLinesThatAreReadWithoutThem) {
+  const trace::ScratchFolder folder;
+  const std::string path = folder / "lines";
+  const std::size_t block = trace::AheadFile::block_bytes;
+  const std::size_t most = LineReader::max_line_bytes;
+  const std::string many = lines(3'000'000, 300);
+  const std::string packed = gzipped(many);
+  std::string damaged = packed;
+  damaged[damaged.size() / 2] ^= 0x55;
+  const std::vector<std::string> files = {
+      "",
+      "one\n",
+      "no end",
+      many,
+      many.substr(0, many.size() - 7),
+      lines(3'000'000, 3 * block),
+      lines(2'000'000, 2 * trace::AheadFile::lead_bytes),
+      lines(500'000, 10) + std::string(most - 1, 'x') + "\n" + lines(500'000, 10),
+      lines(500'000, 10) + std::string(most, 'x') + "\n" + lines(500'000, 10),
+      std::string(most, 'x'),
+      std::string(most - 1, 'x'),
+      std::string(block, '\n'),
+      packed,
+      packed + packed,
+      packed.substr(0, packed.size() - 100),
+      damaged};
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    trace::write_whole(path, files[i]);
+    const std::string wanted = all_of(path, nullptr);
+    NoThreads none;
+    EXPECT_TRUE(all_of(path, &none) == wanted) << i;
+    ReadingThreads threads(2);
+    EXPECT_TRUE(all_of(path, &threads) == wanted) << i;
+  }
+}
+
+TEST(ReadingThreads, MergeTheSameBytes) {
+  const trace::ScratchFolder folder;
+  std::vector<std::string> files;
+  for (std::int64_t rank = 0; rank < 9; ++rank) {
+    trace::SampleTrace sample{.rank = rank};
+    sample.gzip = rank % 3 == 0;
+    for (std::int64_t i = 0; i < 20'000; ++i) sample.times_ns.push_back(i * (rank + 7));
+    files.push_back(trace::write_sample(folder / ("r" + std::to_string(rank)), sample));
+  }
+  const std::string cut = trace::read_whole(files[1]);
+  trace::write_whole(files[1], cut.substr(0, cut.size() / 2));
+  trace::MergeOptions options;
+  options.trace_name = "all";
+  const trace::MergeReport wanted = trace::merge(files, folder / "wanted.json", options);
+  for (const std::size_t threads : {0U, 1U, 9U}) {
+    ReadingThreads readers(threads);
+    SideThread writer;
+    options.side_reads = &readers;
+    options.side_work = &writer;
+    const trace::MergeReport report = trace::merge(files, folder / "all.json", options);
+    EXPECT_EQ(report.events, wanted.events);
+    EXPECT_EQ(report.inputs[1].problem, wanted.inputs[1].problem);
+    EXPECT_NE(report.inputs[1].problem, "");
+    EXPECT_TRUE(trace::read_whole(folder / "all.json") ==
+                trace::read_whole(folder / "wanted.json"));
+  }
+}
+
+TEST(ReadingThreads, AreLeftInTheMiddle) {
+  const trace::ScratchFolder folder;
+  trace::write_whole(folder / "lines", lines(1'000'000, 100));
+  ReadingThreads threads(2);
+  for (int i = 0; i < 200; ++i) {
+    std::vector<std::unique_ptr<LineReader>> readers;
+    for (int each = 0; each < 4; ++each) {
+      readers.push_back(std::make_unique<LineReader>());
+      ASSERT_TRUE(readers.back()->open(folder / "lines"));
+      readers.back()->read_beside(threads);
+      std::string_view line;
+      for (int k = 0; k < i * each; ++k) {
+        ASSERT_EQ(readers.back()->next(line), LineReader::Status::line);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace traceagent::tools
