@@ -76,6 +76,20 @@ TEST(SortedRuns, KeepsTheOrderOfOneTime) {
   }
 }
 
+TEST(SortedRuns, KeepsTheOrderOfOneTimeAmongNeighboursInDisorder) {
+  std::vector<std::int64_t> times;
+  for (int i = 0; i < 5000; ++i) times.push_back((i / 4) * 10 - (i % 4 == 3 ? 10 : 0));
+  std::vector<std::pair<std::int64_t, std::size_t>> wanted;
+  for (std::size_t i = 0; i < times.size(); ++i) wanted.emplace_back(times[i], i);
+  std::sort(wanted.begin(), wanted.end());
+  const Written written = write(times);
+  ASSERT_EQ(written.times.size(), 1U);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const auto& [time, place] = wanted[i];
+    ASSERT_EQ(written.lines[i], std::to_string(time) + " " + std::to_string(place));
+  }
+}
+
 TEST(SortedRuns, LosesNothingWhateverTheOrder) {
   std::mt19937 random(7);
   std::vector<std::int64_t> times(4000);
