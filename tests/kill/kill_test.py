@@ -177,19 +177,34 @@ def repeat(count, one):
         tried += 1
 
 
+def life_s(**how):
+    """Of such a run from its ring on, on this machine as busy as it is."""
+    with KilledJob() as job:
+        process = job.start(**how)
+        job.wait_for_ring()
+        began = time.monotonic()
+        process.end()
+        return time.monotonic() - began
+
+
+def killed_in_life(table, count, chance, point, may_drop=False, **how):
+    longest_s = life_s(**how)
+    repeat(count, lambda: killed_at_moment(table, chance, point, longest_s, may_drop, **how))
+
+
 def moments(table, count, chance):
-    repeat(count, lambda: killed_at_moment(table, chance, "at any moment", 0.12))
+    killed_in_life(table, count, chance, "at any moment")
 
 
 def threads(table, count, chance):
-    repeat(count, lambda: killed_at_moment(table, chance, "at any moment, 4 threads, no pause", 0.06, steps=40,
-                                           calls=40, pause_us=0, threads=4, TRACEAGENT_RING_SIZE="16MiB"))
+    killed_in_life(table, count, chance, "at any moment, 4 threads, no pause", steps=40, calls=40, pause_us=0,
+                   threads=4, TRACEAGENT_RING_SIZE="16MiB")
 
 
 def full(table, count, chance):
     """A ring that is too small: what is not there is counted."""
-    repeat(count, lambda: killed_at_moment(table, chance, "at any moment, ring full", 0.1, may_drop=True, steps=40,
-                                           calls=300, pause_us=0, threads=2, TRACEAGENT_RING_SIZE="1MiB"))
+    killed_in_life(table, count, chance, "at any moment, ring full", may_drop=True, steps=40, calls=300, pause_us=0,
+                   threads=2, TRACEAGENT_RING_SIZE="1MiB")
 
 
 def rank(table, count, chance):
