@@ -25,9 +25,10 @@ void UnqueuedFiles::queue(const Agent& agent, drain::UploadRequest request) {
   }
   if (request.record.empty()) return;
   waiting_.push_back(std::move(request));
+  const bool has_failed_before = !problem_.empty();
   queue_waiting(agent);
   if (waiting_.empty()) return;
-  if (is_spokesman(agent, "upload")) {
+  if (!has_failed_before && is_spokesman(agent, "upload")) {
     say_problem(problem_ + ": it is not queued: tried again with the next file, and at the end");
   }
   if (waiting_.size() <= most_waiting) return;
