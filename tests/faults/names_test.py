@@ -4,9 +4,11 @@ finds the name taken when it goes on. Nothing is replaced, nothing is lost.
 
 usage: names_test.py BUILD_FOLDER DEPS_FOLDER"""
 
+import ctypes
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 import uuid
@@ -23,6 +25,12 @@ checks = Checks()
 check = checks.check
 
 
+def end_with_parent():
+    """It stands still for ever where this test is killed."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL, 0, 0, 0)
+
+
 def is_stopped(process):
     return os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
 
@@ -31,7 +39,10 @@ class Stopped:
     """A rank that stands still before the call; what of it is still there at the end is ended."""
 
     def __init__(self, place, variables, call):
-        self.process = place.start(COMMAND, variables | {"LD_PRELOAD": f"{LIBRARY} {FAULTS}", "FAULTS": f"{call}=stop"})
+        self.process = subprocess.Popen(
+            list(map(str, COMMAND)), cwd=place.path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, preexec_fn=end_with_parent,
+            env=variables | {"LD_PRELOAD": f"{LIBRARY} {FAULTS}", "FAULTS": f"{call}=stop"})
         deadline = time.monotonic() + TIMEOUT
         while not is_stopped(self.process) and self.process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.02)

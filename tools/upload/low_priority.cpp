@@ -1,5 +1,6 @@
 #include "tools/upload/low_priority.hpp"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -8,6 +9,13 @@
 namespace traceagent::tools {
 
 void take_low_priority() noexcept {
+  // Where sessions share the CPUs (sched_autogroup_enabled), what follows only counts within ours.
+  const bool has_own_session = getsid(0) == getpid();
+  const int group = has_own_session ? open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC) : -1;
+  if (group >= 0) {
+    static_cast<void>(!write(group, "19", 2));
+    close(group);
+  }
   // Beside SCHED_IDLE too: a command that makes itself an ordinary process is still nice.
   setpriority(PRIO_PROCESS, 0, 19);
   const sched_param none{};
