@@ -4,7 +4,7 @@ import shlex
 import signal
 import time
 
-from jobs import STEADY, Place, calls_in, end_of, steps_in, truth_of
+from jobs import STEADY, Place, calls_in, end_of, steps_in, truth_of, wait_until_said
 from places import SLOWDOWN
 from untouched_job import (COMMAND, check, clean, four_ranks_in_node_file, is_result, run_cases,
                            same_as)
@@ -119,9 +119,10 @@ def killed_rank(bare, victim):
         truth.mkdir()
         more = {"TRACEAGENT_OUTPUT_FOLDER": "out", "SIMGPU_TRUTH": truth / "{rank}.truth",
                 "TRACEAGENT_SCHEDULE": "wait=2,warmup=1,active=25,repeat=1"}
-        # Slow steps, so that a busy machine too kills it in its window, and before the others end.
-        running = [place.start([STEADY, 30, 10, 100_000 * SLOWDOWN], variables) for variables in place.ranks(4, **more)]
-        wait_for_steps(truth / f"{victim}.truth", 12)
+        # Slow steps, so that a busy machine too kills it in its window, and long before the others end.
+        running = [place.start([STEADY, 30 if rank == victim else 50, 10, 100_000 * SLOWDOWN], variables)
+                   for rank, variables in enumerate(place.ranks(4, **more))]
+        check(wait_until_said(running[victim], "step 10"), f"{what}: it records")
         running[victim].send_signal(signal.SIGKILL)
         results = [end_of(process) for process in running]
         codes = [result.code for result in results]

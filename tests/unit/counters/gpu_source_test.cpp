@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "agent/event/loader_walk.hpp"
 #include "tests/unit/counters/recorded.hpp"
@@ -65,6 +67,72 @@ TEST_F(GpuSourceTest, AnErrorThatStaysIsToldOnce) {
   for (int i = 0; i < 3; ++i) source.sample(recorded.recorder);
   EXPECT_EQ(told("999"), (Lines{"GPU 0 power W: NVML error 999 in some samples",
                                 "GPU 1 power W: NVML error 999 in some samples"}));
+}
+
+int asked = 0;
+
+template <Result result>
+Result refuses(Device, unsigned*) {
+  ++asked;
+  return result;
+}
+
+Result is_lost(Device, nvml::Utilization*) { return nvml::gpu_is_lost; }
+
+TEST_F(GpuSourceTest, WhatIsRefusedForGoodIsAskedOnce) {
+  const std::pair<Result (*)(Device, unsigned*), const char*> refusals[] = {
+      {refuses<nvml::no_permission>, "GPU 0 power W: no permission"},
+      {refuses<nvml::not_supported>, "GPU 0 power W: not supported"}};
+  for (const auto& [refusal, words] : refusals) {
+    asked = 0;
+    nvml::Functions nvml = functions();
+    nvml.get_power = refusal;
+    GpuSource source(find_nothing, 1);
+    source.take(nvml, recorded.recorder);
+    for (int i = 0; i < 3; ++i) source.sample(recorded.recorder);
+    EXPECT_EQ(asked, 2) << "of each GPU once";
+    EXPECT_EQ(told(words).size(), 1u) << words;
+  }
+}
+
+TEST_F(GpuSourceTest, AGpuThatIsLostIsNotAskedAgain) {
+  asked = 0;
+  nvml::Functions nvml = functions();
+  nvml.get_utilization = is_lost;
+  nvml.get_power = refuses<999>;
+  GpuSource source(find_nothing, 1);
+  source.take(nvml, recorded.recorder);
+  source.sample(recorded.recorder);
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(told("lost").size(), 2u);
+}
+
+std::uint64_t reasons = 0;
+
+TEST_F(GpuSourceTest, WhatHoldsClocksDownIsToldByItsKind) {
+  nvml::Functions nvml = functions();
+  nvml.get_count = [](unsigned* count) {
+    *count = 1;
+    return nvml::success;
+  };
+  nvml.get_reasons = [](Device, unsigned long long* held) {
+    *held = reasons;
+    return nvml::success;
+  };
+  // power, heat, hardware, settings
+  const std::pair<std::uint64_t, std::array<std::uint64_t, 4>> kinds[] = {
+      {nvml::reason_idle, {0, 0, 0, 0}},          {nvml::reason_application_clocks, {0, 0, 0, 1}},
+      {nvml::reason_power_cap, {1, 0, 0, 0}},     {nvml::reason_hardware, {0, 0, 1, 0}},
+      {nvml::reason_sync_boost, {0, 0, 0, 1}},    {nvml::reason_heat, {0, 1, 0, 0}},
+      {nvml::reason_hardware_heat, {0, 1, 1, 0}}, {nvml::reason_power_brake, {1, 0, 1, 0}},
+      {nvml::reason_display, {0, 0, 0, 1}}};
+  GpuSource source(find_nothing, 1);
+  source.take(nvml, recorded.recorder);
+  for (const auto& [reason, groups] : kinds) {
+    reasons = reason;
+    source.sample(recorded.recorder);
+    EXPECT_EQ(recorded.samples(Counter::gpu_throttled).back().values, groups) << reason;
+  }
 }
 
 TEST_F(GpuSourceTest, OneThatIsStoppedAsksNothing) {

@@ -45,5 +45,22 @@ TEST(Recorder, WhereTheOldestIsOverwrittenTheNewestIsThere) {
   EXPECT_EQ(recorded.recorder.missed(), 0U);
 }
 
+TEST(Recorder, NotesAreInEachWindowOnce) {
+  Recorded recorded;
+  recorded.recorder.not_covered("no permission");
+  recorded.recorder.not_covered("no permission");
+  EXPECT_EQ(recorded.not_covered().size(), 1u);
+  recorded.recorder.begin_window();
+  EXPECT_EQ(recorded.not_covered(), (std::vector<std::string>{"no permission", "no permission"}));
+}
+
+TEST(Recorder, ASampleWithoutAValueIsNone) {
+  Recorded recorded;
+  recorded.recorder.put(Sample{Counter::process_memory, 0, 0, {}}, 1);
+  EXPECT_TRUE(recorded.samples(Counter::process_memory).empty());
+  recorded.recorder.put_gap(Counter::process_memory, 2);
+  EXPECT_EQ(recorded.samples(Counter::process_memory).size(), 1u) << "a gap is told of";
+}
+
 }  // namespace
 }  // namespace traceagent::counters
