@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 from places import BUILD, VENV
+from traced_run import kill_session
 
 RANKS = 4
 PROGRAM = [BUILD / "bin/train_demo", "--steps", "12"]
@@ -27,7 +28,7 @@ def start(command, folder, variables):
     outside = {"TMPDIR": str(pathlib.Path(folder).parent)}
     return subprocess.Popen([str(word) for word in command], cwd=folder, env=variables | outside,
                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True)
+                            stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
 def one_command(*command):
@@ -77,7 +78,12 @@ def run_by(way):
         work = pathlib.Path(folder, "work")
         work.mkdir()
         processes = WAYS[way](work)
-        ends = [(p.communicate(timeout=120), p.returncode) for p in processes]
+        try:
+            ends = [(p.communicate(timeout=120), p.returncode) for p in processes]
+        except subprocess.TimeoutExpired:  # nobody else ends the ranks
+            for process in processes:
+                kill_session(process.pid)
+            raise
         said = [out_and_err[1] for out_and_err, _ in ends]
         lines = [line for text in said for line in text.splitlines() if line.startswith("traceagent:")]
         return shape_of(work), [code for _, code in ends], lines, said
