@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "agent/trace/json_syntax.hpp"
 
@@ -19,6 +20,10 @@ constexpr double late_ns = 1e9;
 // A window that opens as another closes is sampled twice within a tenth of a millisecond, and the
 // kernel counts CPU time by the tick: such rates are noise. Less than the least counters.interval.
 constexpr std::int64_t shortest_rate_ns = 8'000'000;
+
+// What both threads can have written at most. A damaged ring's records could all be notes, each
+// with another text of 16 KiB.
+constexpr std::size_t most_notes = 512;
 
 // A damaged ring's rate may be anything.
 std::uint64_t late_ticks(double ns_per_tick) noexcept {
@@ -180,11 +185,11 @@ trace::JsonObject CounterEvents::describe(const ring::Ring& ring) const {
   trace::JsonObject object;
   if (samples_ != 0) object.add("samples", samples_);
   trace::JsonArray not_covered, gpus;
-  std::vector<std::uint32_t> told;
+  std::set<std::uint32_t> told;
   for (const NoteText& each : notes_) {
     const std::uint32_t text = each.note.text;
-    if (std::find(told.begin(), told.end(), text) != told.end()) continue;
-    told.push_back(text);
+    if (told.size() == most_notes) break;
+    if (!told.insert(text).second) continue;
     const std::string_view said = ring.name(text);
     if (each.note.kind == counters::NoteKind::not_covered && !said.empty()) not_covered.add(said);
     // A damaged ring's text would spoil the file.

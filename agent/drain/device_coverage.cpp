@@ -165,8 +165,11 @@ void Counter::count_launches() {
     ++match_.launches;
     if (works_[i] == 0) ++match_.launches_without_work[cause_of(launch)];
   }
+  // A damaged ring's records may each have another text, of 16 KiB.
+  constexpr std::size_t longest_function_name = 128;
   for (const auto& [name, count] : only_cupti) {
-    match_.calls_only_cupti_saw[std::string(ring_.name(name))] += count;
+    const std::string_view function = ring_.name(name).substr(0, longest_function_name);
+    match_.calls_only_cupti_saw[std::string(function)] += count;
   }
 }
 

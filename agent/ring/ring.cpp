@@ -153,7 +153,8 @@ std::string_view Ring::name(std::uint32_t offset) const noexcept {
   if (offset < 8 || offset + sizeof(std::uint32_t) > area) return {};
   std::uint32_t length;
   std::memcpy(&length, names() + offset, sizeof length);
-  if (length > area - offset - sizeof length) return {};
+  // A longer one is none of ours: a damaged ring's records would each have the whole area copied.
+  if (length > longest_name || length > area - offset - sizeof length) return {};
   return {names() + offset + sizeof length, length};
 }
 

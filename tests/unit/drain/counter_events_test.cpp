@@ -139,6 +139,16 @@ TEST_F(CounterEventsTest, NotesOfTheWindowAreToldOnce) {
                 std::string(gpu) + "]}");
 }
 
+TEST_F(CounterEventsTest, ADamagedRingsNotesAreBounded) {
+  for (int i = 0; i < 600; ++i) note(10 * second, NoteKind::not_covered, "note");  // 600 texts
+  const std::string told = events(10 * second, 20 * second).describe(crafted.ring()).text();
+  std::size_t notes = 0;
+  for (std::size_t at = told.find("\"note\""); at != std::string::npos; ++notes) {
+    at = told.find("\"note\"", at + 1);
+  }
+  EXPECT_EQ(notes, 512u);
+}
+
 TEST_F(CounterEventsTest, ADamagedRingNamesNoCounter) {
   sample(10 * second, static_cast<Counter>(60'000), {1});
   EXPECT_EQ(shown(10 * second, 20 * second), Lines{});

@@ -83,9 +83,14 @@ TEST(Names, HostileOffsetsReadNothingOutside) {
        {1u, 7u, 64u, area - 4, area - 3, area - 1, area, area + 1, UINT32_MAX - 3, UINT32_MAX}) {
     EXPECT_EQ(ring.name(offset), "") << offset;
   }
-  const std::uint32_t to_the_end = area - 100 - 4;
-  std::memcpy(ring.names() + 100, &to_the_end, sizeof to_the_end);
-  EXPECT_EQ(ring.name(100).size(), to_the_end);
+  constexpr std::uint32_t longest = 16383;
+  const std::uint32_t near_the_end = area - longest - 4;
+  std::memcpy(ring.names() + near_the_end, &longest, sizeof longest);
+  EXPECT_EQ(ring.name(near_the_end).size(), longest);
+  // Longer than any that was added.
+  const std::uint32_t too_long = longest + 1;
+  std::memcpy(ring.names() + 100, &too_long, sizeof too_long);
+  EXPECT_EQ(ring.name(100), "");
 }
 
 TEST(Chunks, EachIsClaimedOnceUntilTheRingIsFull) {
