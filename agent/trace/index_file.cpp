@@ -118,9 +118,10 @@ class Index {
     if (size_ == 0) {
       return false;
     }
-    std::string there(std::min<std::size_t>(head.size(), static_cast<std::size_t>(size_)), '\0');
+    const std::string first_line = head + "\n";
+    std::string there(std::min(first_line.size(), static_cast<std::size_t>(size_)), '\0');
     // What is cut within its head was begun by a process that was killed over it.
-    return !read_at(fd_, 0, there) || !head.starts_with(there);
+    return !read_at(fd_, 0, there) || !first_line.starts_with(there);
   }
   bool begin_anew() {
     size_ = 0;

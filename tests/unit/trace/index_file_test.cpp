@@ -89,6 +89,15 @@ TEST_F(IndexFileTest, IsNotMixedWithThatOfAnotherRun) {
   EXPECT_FALSE(is_other_index(folder_ / "none", head));
 }
 
+// Whoever joins indexes takes those alone whose first line is the head.
+TEST_F(IndexFileTest, AHeadThatGoesOnIsNoIndexOfOurs) {
+  write(path_, head + "]}\n");
+  EXPECT_NE(add_to_index(path_, head, R"({"step": 1})", false), "");
+  EXPECT_EQ(text_of(path_), head + "]}\n");
+  ASSERT_EQ(add_to_index(path_, head, R"({"step": 1})", true), "");
+  EXPECT_EQ(text_of(path_), head + "\n{\"step\": 1}\n]}\n");
+}
+
 TEST_F(IndexFileTest, FollowsNoLinkAndSaysWhatIsWrong) {
   const std::string elsewhere = folder_ / "elsewhere";
   write(elsewhere, "kept");
