@@ -3,15 +3,16 @@
 #include <vector>
 
 #include "agent/event/device_record.hpp"
+#include "tests/fuzz/sample_counters.hpp"
 #include "tests/fuzz/sample_nccl.hpp"
 #include "tests/unit/drain/crafted_ring.hpp"
 
 namespace traceagent::fuzz {
 namespace {
 
-// The smallest ring, of two chunks, one for each of its threads: what a reader goes through is what
-// a run of the fuzzer costs.
-constexpr std::uint64_t wanted_bytes = 1;
+// The smallest ring, and one chunk more, so that each of its threads has one: what a reader goes
+// through is what a run of the fuzzer costs.
+std::uint64_t wanted_bytes() { return ring::divide(1).file_bytes + ring::chunk_bytes; }
 
 using api::Function;
 using event::Layout;
@@ -104,7 +105,7 @@ void add_overlapping_work(drain::CraftedRing& made, ring::Chunk& chunk) {
 }  // namespace
 
 std::string sample_ring(const std::string& folder) {
-  drain::CraftedRing made(folder, wanted_bytes);
+  drain::CraftedRing made(folder, wanted_bytes());
   ring::Header& header = made.ring().header();
   // What follows are names that the fuzzer may change.
   while (header.names_used.load() < identity_names_bytes) made.ring().add_name("room");
@@ -114,7 +115,7 @@ std::string sample_ring(const std::string& folder) {
   header.device.source = ring::DeviceSource::cupti;
   header.device.cupti_version = 26;
   header.device.recording_since_ns = drain::epoch_ns + 1;
-  header.device.delivered_until_ns = drain::epoch_ns + 10'000;
+  header.device.delivered_until_ns = drain::epoch_ns + 50'000'000;  // all of it
   header.identity.overwrite_files = 1;
   header.identity.options_json = made.ring().add_name(
       R"({"output.remote":"/there/{run_name}/","output.merged_remote":"/there/","output.keep":2})");
@@ -126,6 +127,7 @@ std::string sample_ring(const std::string& folder) {
   add_resource_names(made, main);
   add_overlapping_work(made, other);
   add_nccl(made, main, other);
+  add_counters(made, made.chunk_of(102, "traceagent-cnt"));
   for (std::uint64_t step = 0; step < 3; ++step)
     made.step(step, 2000 + 500 * step, 2500 + 500 * step);
   made.window(1500, 3000, 0, 1);

@@ -1,5 +1,6 @@
 #pragma once
-// The ring of a process that died: calls, ranges, collectives and device work of every layout.
+// The ring of a process that died: calls, ranges, collectives, device work and counters of every
+// layout.
 
 #include <string>
 
