@@ -239,7 +239,7 @@ def test_memory(checks):
     """Ring and buffers made to fit; a window that would need more memory is not written, and said."""
     huge = {"TRACEAGENT_BUDGET_OVERHEAD": "0", "TRACEAGENT_BUDGET_MEMORY": "40MiB",
             "TRACEAGENT_DOORS_CUPTI": "true", "TRACEAGENT_RING_SIZE": "64MiB"}
-    with Place() as place, Noisy(place, pause_us=10000, **{**ONE_WINDOW, **huge}) as noisy:
+    with Place() as place, Noisy(place, pause_us=100_000, **{**ONE_WINDOW, **huge}) as noisy:
         fitted = r"budget.memory: 40MiB: ring.size is 14MiB instead of 64MiB, device.buffers 10MiB instead of 16MiB"
         checks.check(noisy.wait_for(fitted), f"not said: {noisy.lines}")
         time.sleep(0.2)
