@@ -134,6 +134,7 @@ TEST_F(CounterEventsTest, NotesOfTheWindowAreToldOnce) {
   fill(record(11 * second), counters::note_of(chunk.records[1]));
   note(11 * second, NoteKind::gpu, gpu);
   note(12 * second, NoteKind::gpu, "{damaged");
+  note(20 * second, NoteKind::not_covered, "of the next window");
   EXPECT_EQ(events(10 * second, 20 * second).describe(crafted.ring()).text(),
             R"({"not_covered": ["GPU counters: no libnvidia-ml.so.1"], "gpus": [)" +
                 std::string(gpu) + "]}");

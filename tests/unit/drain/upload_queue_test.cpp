@@ -28,15 +28,18 @@ TEST(UploadQueue, NodesDoNotOverwriteEachOther) {
   };
   const char* one_key = R"({"output.merged":"all.json","output.merged_remote":"s3://b/all.json"})";
   const char* one_name = R"({"output.merged":"all.json","output.merged_remote":"s3://b/x/"})";
+  const char* one_zipped =
+      R"({"output.merged":"{node_rank}.json.gz","output.merged_remote":"s3://b/all.json.gz"})";
+  const char* command = R"({"output.merged":"all.json","output.merged_remote":"exec:cp {} /x"})";
   const char* own =
       R"({"output.merged":"node{node_rank}.json","output.merged_remote":"s3://b/x/"})";
   const char* own_key = R"({"output.merged":"all.json","output.merged_remote":"/x/{node_rank}/"})";
-  for (const char* options : {one_key, one_name}) {
+  for (const char* options : {one_key, one_name, one_zipped}) {
     EXPECT_NE(said(options, 16, 8).find("all nodes would write the same: name {node_rank}"),
               std::string::npos);
     EXPECT_EQ(said(options, 8, 8).find("all nodes"), std::string::npos);
   }
-  for (const char* options : {own, own_key}) {
+  for (const char* options : {own, own_key, command}) {
     EXPECT_EQ(said(options, 16, 8).find("all nodes"), std::string::npos) << options;
   }
 }
