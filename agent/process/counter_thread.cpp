@@ -127,12 +127,16 @@ void CounterThread::loop() noexcept {
   while (!is_stopped_.load(std::memory_order_acquire)) {
     const std::uint32_t seen = word_.load(std::memory_order_acquire);
     const bool is_open = is_window_open(*agent_);
+    const std::uint64_t ticks = event::read_ticks();
     const bool has_changed = seen != seen_before || is_open != was_open;
     const bool is_due = is_open && now_ns() >= next_ns;
     if (is_due || (has_changed && (is_open || was_open))) {
       const std::uint64_t cpu_before_ns = own_cpu_ns();
       sample(recorder, is_open && has_changed);
       next_ns = now_ns() + pause_ns(own_cpu_ns() - cpu_before_ns);
+    } else if (!is_open) {
+      // A window that was over before it was seen (a short process) is not waited for.
+      sampled_ticks_.store(ticks, std::memory_order_release);
     }
     seen_before = seen;
     was_open = is_open;
