@@ -1,6 +1,8 @@
 #include "agent/drain/end_of_run.hpp"
 
 #include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -19,10 +21,15 @@ namespace {
 
 constexpr std::string_view journal_end = ".journal";
 
-// As they stand in the journal: file names with their escapes.
+// A reader of the journal takes lines up to 1 MiB.
+constexpr std::size_t most_files_in_record = 1000;
+
+// As they stand in the journal: with their escapes.
+using FileNames = std::set<std::string, std::less<>>;
+
 struct Merged {
   std::string run;
-  std::set<std::string, std::less<>> files;
+  FileNames files;
 };
 
 std::string escaped(std::string_view text) {
@@ -54,18 +61,23 @@ std::vector<std::string> hosts_with_journals(const std::string& output_folder) {
   return hosts;
 }
 
+// The folder may be another user's, and a pipe there would hold the job's end.
+bool is_own_file(const std::string& path) noexcept {
+  struct stat facts {};
+  return lstat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == geteuid();
+}
+
 // Of the merged files those that wait in this journal.
-trace::JsonArray files_in(const std::string& journal, const Merged& merged) {
-  trace::JsonArray found;
+FileNames files_in(const std::string& journal, const Merged& merged) {
+  FileNames found;
   trace::LineReader lines;
   std::string_view line;
-  if (!lines.open(journal)) return found;
+  if (!is_own_file(journal) || !lines.open(journal)) return found;
   while (lines.next(line) == trace::LineReader::Status::line) {
     if (!line.starts_with("{\"queue\":") || trace::string_member(line, "run") != merged.run)
       continue;
     const auto file = trace::string_member(line, "file");
-    if (!file || merged.files.count(*file) == 0) continue;
-    found.add(trace::JsonValue::raw("\"" + std::string(*file) + "\""));
+    if (file && merged.files.count(*file) != 0) found.emplace(*file);
   }
   return found;
 }
@@ -74,6 +86,19 @@ trace::JsonObject end_record(const ring::Ring& ring) {
   trace::JsonObject record;
   record.add("ended", ring.name(ring.header().identity.run_key));
   return record;
+}
+
+// In as many records as it takes.
+std::vector<trace::JsonObject> end_records(const ring::Ring& ring, const FileNames& files) {
+  std::vector<trace::JsonObject> records;
+  for (auto file = files.begin(); file != files.end();) {
+    trace::JsonArray names;
+    for (std::size_t i = 0; i < most_files_in_record && file != files.end(); ++i, ++file) {
+      names.add(trace::JsonValue::raw("\"" + *file + "\""));
+    }
+    records.push_back(end_record(ring).add("files", names));
+  }
+  return records;
 }
 
 // output.keep is set. Else nobody waits for the end of a run.
@@ -96,13 +121,17 @@ EndOfRun queue_end_of_run(const ring::Ring& ring, const std::vector<std::string>
   append(own, end_record(ring));
   if (!removes_uploaded_files(ring)) return end;
   const std::string folder = output_folder(ring);
-  const Merged merged = merged_files(ring, files);
+  Merged merged = merged_files(ring, files);
+  // Mostly that is all of them. Else each of a thousand nodes would read all the others' journals.
+  for (const std::string& file : files_in(own, merged)) merged.files.erase(file);
+  if (merged.files.empty()) return end;
   for (const std::string& host : hosts_with_journals(folder)) {
     const std::string journal = trace::journal_path(folder, host);
     if (journal == own) continue;
-    const trace::JsonArray named = files_in(journal, merged);
-    if (named.empty()) continue;
-    if (append(journal, end_record(ring).add("files", named))) end.hosts.push_back(host);
+    const std::vector<trace::JsonObject> records = end_records(ring, files_in(journal, merged));
+    const bool is_told = std::all_of(records.begin(), records.end(),
+                                     [&](const auto& record) { return append(journal, record); });
+    if (is_told && !records.empty()) end.hosts.push_back(host);
   }
   return end;
 }

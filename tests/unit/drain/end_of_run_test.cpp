@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -66,6 +67,41 @@ TEST_F(EndOfRunTest, IsToldToTheHostsWhoseFilesWereMerged) {
   EXPECT_EQ(last_line("sister.1"), R"({"ended": "r", "files": ["b \"1\".json"]})");
   EXPECT_EQ(last_line("stranger").find("ended"), std::string::npos);
   EXPECT_EQ(last_line("earlier").find("ended"), std::string::npos);
+}
+
+// Of a thousand nodes that share the folder each would read all the journals.
+TEST_F(EndOfRunTest, TheOthersAreNotReadWhereAllIsInOnesOwn) {
+  queue("own", "a.json", "r");
+  queue("other", "a.json", "r");
+  EXPECT_TRUE(end(keeps_none, {folder_ + "/a.json"}).hosts.empty());
+  EXPECT_EQ(last_line("other").find("ended"), std::string::npos);
+}
+
+TEST_F(EndOfRunTest, MoreFilesThanALineHoldsAreToldInSeveral) {
+  std::vector<std::string> files;
+  for (int i = 0; i < 2500; ++i) {
+    const std::string name = std::to_string(i) + ".json";
+    // A second time where it was written again.
+    for (int twice = 0; twice < (i < 2 ? 2 : 1); ++twice) queue("sister", name, "r");
+    files.push_back(folder_ + "/" + name);
+  }
+  EXPECT_EQ(end(keeps_none, files).hosts, std::vector<std::string>{"sister"});
+  std::ifstream journal(trace::journal_path(folder_, "sister"));
+  std::size_t records = 0, names = 0;
+  for (std::string line; std::getline(journal, line);) {
+    if (!line.starts_with("{\"ended\"")) continue;
+    ++records;
+    for (std::size_t at = 0; (at = line.find(".json", at)) != std::string::npos; ++at) ++names;
+  }
+  EXPECT_EQ(records, 3u);
+  EXPECT_EQ(names, 2500u);
+}
+
+// It would hold the job's end until somebody writes to it.
+TEST_F(EndOfRunTest, APipeAmongTheJournalsIsNotRead) {
+  queue("own", "a.json", "r");
+  ASSERT_EQ(mkfifo(trace::journal_path(folder_, "another").c_str(), 0600), 0);
+  EXPECT_TRUE(end(keeps_none, {folder_ + "/b.json"}).hosts.empty());
 }
 
 TEST_F(EndOfRunTest, NobodyElseIsToldWhereNothingIsRemoved) {
