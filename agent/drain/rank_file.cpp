@@ -259,8 +259,11 @@ class FileNames {
 
   std::string first() {
     const std::string path = may_replace(ring_) ? name_ : next();
-    return path.empty() ? name_ : path;
+    has_none_ = path.empty();
+    return has_none_ ? name_ : path;
   }
+  // All are taken: open() is to refuse the file before it is written.
+  bool has_none() const noexcept { return has_none_; }
   // The next that nobody has yet; empty: there are no more.
   std::string next() {
     while (attempt_ < most_names) {
@@ -275,6 +278,7 @@ class FileNames {
   const ring::Ring& ring_;
   const std::string& name_;
   int attempt_ = 0;
+  bool has_none_ = false;
 };
 
 trace::OutputOptions output_options(const ring::Ring& ring, std::uint64_t most_bytes,
@@ -283,7 +287,7 @@ trace::OutputOptions output_options(const ring::Ring& ring, std::uint64_t most_b
   output.gzip = ring.header().identity.gzip != 0;
   output.overwrite = may_replace(ring);
   output.most_bytes = most_bytes;
-  if (!output.overwrite && !is_own_file(ring, path)) {
+  if (!output.overwrite && !names.has_none() && !is_own_file(ring, path)) {
     output.next_name = [&names] { return names.next(); };
   }
   return output;

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <thread>
 
+#include "agent/drain/file_names.hpp"
 #include "agent/drain/recover_window.hpp"
 #include "agent/drain/written_window.hpp"
 #include "tests/unit/drain/crafted_ring.hpp"
@@ -178,6 +179,16 @@ TEST_F(RankFileTest, ReplacesNoFileOfAnEarlierProcessOfItsPid) {
   EXPECT_EQ(report.problem, "");
   EXPECT_EQ(report.path, name + "-pid4242-3.json");
   EXPECT_EQ(trace::read_whole(name + "-pid4242.json"), "mine");
+}
+
+TEST_F(RankFileTest, WhereAllNamesAreTakenItIsNotWrittenFirst) {
+  const ring::Window& window = crafted.window(100 * us, 200 * us, 7, 8);
+  const std::string name = scratch / "out/a run/ep0-ba9-rank3.json";
+  std::filesystem::create_directories(scratch / "out/a run");
+  for (int i = 0; i < most_names; ++i) trace::write_whole(name_at_attempt(name, 4242, i), "mine");
+  const RankFileReport report = write_rank_file(crafted.ring(), window, {});
+  EXPECT_NE(report.problem.find("refused to replace"), std::string::npos) << report.problem;
+  EXPECT_EQ(report.bytes, 0u);
 }
 
 TEST_F(RankFileTest, AFolderThatCannotBeIsOneLine) {
