@@ -61,14 +61,38 @@ void index_where_missing(const ring::Ring& ring, const ring::Window& window,
   if (!is_indexed(ring, file)) index_saved(ring, window, report, false, index_queue);
 }
 
-// What is in the list is queued for upload; this one may be or not. Returns what went wrong, or "".
-std::string note_unlisted(const ring::Ring& ring, const ring::Window& window,
-                          const std::string& path, const std::string& file,
-                          IndexQueue* index_queue) {
+// `problem`: what went wrong, or "".
+void note_not_queued(const ring::Ring& ring, const std::vector<std::string>& files,
+                     const std::string& problem, Recovered& recovered, IndexQueue* index_queue) {
+  if (problem.empty()) return;
+  recovered.notes.push_back(problem);
+  const std::string unnoted = index_not_queued(ring, files, problem, true, index_queue);
+  if (!unnoted.empty()) recovered.notes.push_back(unnoted);
+}
+
+// What is in the list is queued for upload, or waits as noted there; this one may be or not.
+void note_unlisted(const ring::Ring& ring, const ring::Window& window, const std::string& path,
+                   const std::string& file, Recovered& recovered, IndexQueue* index_queue) {
   index_where_missing(ring, window, file, index_queue);
-  std::string problem = queue_rank_file(ring, window, file);
+  note_not_queued(ring, {file}, queue_rank_file(ring, window, file), recovered, index_queue);
   ring::note_written_file(path, file);
-  return problem;
+}
+
+// Its process was killed while they waited for room in the queue. Those that it had queued after
+// all are there once: by their ids.
+void queue_waiting(const ring::Ring& ring, const std::string& path, Recovered& recovered,
+                   IndexQueue* index_queue) {
+  std::string problem;
+  std::vector<std::string> files;
+  for (const std::string& record : ring::waiting_uploads(path)) {
+    if (problem.empty()) problem = append_noted(ring, record);
+    if (!problem.empty()) files.push_back(file_of_record(ring, record));
+  }
+  if (problem.empty()) return ring::note_none_waits(path);
+  const std::string more =
+      files.size() == 1 ? "" : " and " + std::to_string(files.size() - 1) + " more files";
+  note_not_queued(ring, files, problem + ": " + files.front() + more + not_queued, recovered,
+                  index_queue);
 }
 
 // Their process was killed while others kept it from the index.
@@ -85,18 +109,15 @@ void index_written_windows(const ring::Ring& ring, IndexQueue* index_queue) {
 // A ring that is recovered twice (kept, or merged again) has its files in its list. Who was killed
 // between a file's last byte and that note, its owner or an earlier recovery, left a file that says
 // itself whose it is.
-void skip_written_windows(const ring::Ring& ring, const std::string& path,
-                          std::vector<std::string>& notes, IndexQueue* index_queue) {
+void skip_written_windows(const ring::Ring& ring, const std::string& path, Recovered& recovered,
+                          IndexQueue* index_queue) {
   const std::vector<std::string> listed = ring::written_files(path);
   for (ring::Window& window : ring.header().windows) {
     if (!ring::is_unwritten(window)) continue;
     for (const std::string& file : possible_names(ring, window)) {
       const bool is_listed = std::find(listed.begin(), listed.end(), file) != listed.end();
       if (!is_listed && !holds_window(file, ring, window)) continue;
-      if (!is_listed) {
-        const std::string problem = note_unlisted(ring, window, path, file, index_queue);
-        if (!problem.empty()) notes.push_back(problem);
-      }
+      if (!is_listed) note_unlisted(ring, window, path, file, recovered, index_queue);
       window.state.store(ring::WindowState::written, std::memory_order_relaxed);
       break;
     }
@@ -120,7 +141,8 @@ void recover(const ring::Ring& ring, const std::string& path, bool any_size,
              IndexQueue* index_queue, Recovered& recovered) {
   remove_half_written_files(ring);
   index_written_windows(ring, index_queue);
-  skip_written_windows(ring, path, recovered.notes, index_queue);
+  queue_waiting(ring, path, recovered, index_queue);
+  skip_written_windows(ring, path, recovered, index_queue);
   recovered.rank = ring.header().identity.rank;
   recovered.lost = lost_in_open_windows(ring);
   const std::uint64_t most_bytes =
@@ -133,7 +155,7 @@ void recover(const ring::Ring& ring, const std::string& path, bool any_size,
     if (!report.index_problem.empty()) recovered.notes.push_back(report.index_problem);
     recovered.files.push_back({report.path, report.events});
     ring::note_written_file(path, report.path);
-    if (!report.upload_problem.empty()) recovered.notes.push_back(report.upload_problem);
+    note_not_queued(ring, {report.path}, report.upload_problem, recovered, index_queue);
   }
   if (recovered.files.empty() && recovered.problems.empty()) {
     recovered.nothing = "it died outside the schedule's active steps, or all was written";

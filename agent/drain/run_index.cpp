@@ -62,18 +62,20 @@ std::string name_in_folder(const ring::Ring& ring, const std::string& path) {
 // Short enough to need no memory itself. The trace file is whole all the same.
 std::string out_of_memory() { return "index: ENOMEM"; }
 
-std::string add(const ring::Ring& ring, const trace::JsonObject& entry, IndexQueue* queue,
-                bool recovered = false, bool is_end = false) {
+std::string add(const ring::Ring& ring, const std::vector<trace::JsonObject>& entries,
+                IndexQueue* queue, bool recovered = false, bool is_end = false) {
   // What a dead run left never replaces the index of one that came after it.
   const bool may_replace = ring.header().identity.overwrite_files != 0 && !recovered;
   const std::string path = index_path(ring, may_replace);
-  const std::string problem = make_parent_folders(path);
-  if (!problem.empty()) return problem;
-  const std::string added =
-      queue != nullptr ? queue->add({path, head_of(ring), entry.text(), may_replace})
-                       : trace::add_to_index(path, head_of(ring), entry.text(), may_replace);
+  std::string problem = make_parent_folders(path);
+  for (const trace::JsonObject& entry : entries) {
+    if (!problem.empty()) return problem;
+    problem = queue != nullptr
+                  ? queue->add({path, head_of(ring), entry.text(), may_replace})
+                  : trace::add_to_index(path, head_of(ring), entry.text(), may_replace);
+  }
   const bool is_joining = ring.header().identity.local_rank == 0 || recovered || is_end;
-  return !added.empty() || !is_joining ? added : join(ring, may_replace, is_end);
+  return !problem.empty() || !is_joining ? problem : join(ring, may_replace, is_end);
 }
 
 std::uint64_t now_ns() { return event::clock_ns(CLOCK_REALTIME); }
@@ -102,7 +104,7 @@ std::string index_saved(const ring::Ring& ring, const ring::Window& window,
   entry.add("begin_ns", time_of(window.begin_ticks)).add("end_ns", time_of(window.end_ticks));
   if (file.bytes != 0) entry.add("events", file.events).add("bytes", file.bytes);
   entry.add("recovered", recovered).add("time_ns", now_ns());
-  return add(ring, entry, queue, recovered);
+  return add(ring, {entry}, queue, recovered);
 } catch (...) {
   return out_of_memory();
 }
@@ -111,24 +113,28 @@ std::string index_merged(const ring::Ring& ring, const std::string& node_file,
                          std::uint64_t events) try {
   trace::JsonObject entry;
   entry.add("merged", name_in_folder(ring, node_file)).add("events", events);
-  return add(ring, entry.add("time_ns", now_ns()), nullptr, false, true);
+  return add(ring, {entry.add("time_ns", now_ns())}, nullptr, false, true);
 } catch (...) {
   return out_of_memory();
 }
 
 std::string index_removed(const ring::Ring& ring, const std::string& file, IndexQueue* queue) try {
   trace::JsonObject entry;
-  return add(ring, entry.add("removed", name_in_folder(ring, file)).add("time_ns", now_ns()),
+  return add(ring, {entry.add("removed", name_in_folder(ring, file)).add("time_ns", now_ns())},
              queue);
 } catch (...) {
   return out_of_memory();
 }
 
-std::string index_not_queued(const ring::Ring& ring, const std::string& file,
-                             const std::string& why) try {
-  trace::JsonObject entry;
-  entry.add("not_queued", name_in_folder(ring, file)).add("why", why);
-  return add(ring, entry.add("time_ns", now_ns()), nullptr);
+std::string index_not_queued(const ring::Ring& ring, const std::vector<std::string>& files,
+                             const std::string& why, bool recovered, IndexQueue* queue) try {
+  std::vector<trace::JsonObject> entries;
+  for (const std::string& file : files) {
+    trace::JsonObject entry;
+    entry.add("not_queued", name_in_folder(ring, file)).add("why", why);
+    entries.push_back(entry.add("time_ns", now_ns()));
+  }
+  return add(ring, entries, queue, recovered);
 } catch (...) {
   return out_of_memory();
 }

@@ -6,6 +6,7 @@
 // of a folder for one (HTA would take it for rank 0's).
 
 #include <string>
+#include <vector>
 
 #include "agent/drain/index_queue.hpp"
 #include "agent/drain/rank_file.hpp"
@@ -22,9 +23,9 @@ std::string index_merged(const ring::Ring& ring, const std::string& node_file,
 std::string index_removed(const ring::Ring& ring, const std::string& file,
                           IndexQueue* queue = nullptr);
 
-// It waits for no upload: `why` is one line.
-std::string index_not_queued(const ring::Ring& ring, const std::string& file,
-                             const std::string& why);
+// They wait for no upload: `why` is one line. Ends with the first that finds no room.
+std::string index_not_queued(const ring::Ring& ring, const std::vector<std::string>& files,
+                             const std::string& why, bool recovered, IndexQueue* queue = nullptr);
 
 // For who recovers: what a process that was killed over it has left goes.
 void remove_half_made_index(const ring::Ring& ring);

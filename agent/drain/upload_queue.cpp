@@ -14,17 +14,20 @@
 namespace traceagent::drain {
 namespace {
 
-// An option that is text has no control characters: only quotes and backslashes are escaped.
+// Text without control characters: only quotes and backslashes are escaped.
+std::string unescaped(std::string_view escaped) {
+  std::string text;
+  for (std::size_t i = 0; i < escaped.size(); ++i) {
+    if (escaped[i] == '\\' && i + 1 < escaped.size()) ++i;
+    text += escaped[i];
+  }
+  return text;
+}
+
 std::optional<std::string> text_option(const ring::Ring& ring, std::string_view key) {
   const std::string_view options = ring.name(ring.header().identity.options_json);
   const auto escaped = trace::string_member(options, key);
-  if (!escaped) return std::nullopt;
-  std::string text;
-  for (std::size_t i = 0; i < escaped->size(); ++i) {
-    if ((*escaped)[i] == '\\' && i + 1 < escaped->size()) ++i;
-    text += (*escaped)[i];
-  }
-  return text;
+  return escaped ? std::optional(unescaped(*escaped)) : std::nullopt;
 }
 
 bool wants_merge(const ring::Ring& ring) {
@@ -74,6 +77,7 @@ struct Queued {
   const char* kind;
   const char* name_option;
   const config::NameVariables& variables;
+  std::string usual_path;  // where nobody else has taken the name
 };
 
 // Without a record: the option is not set.
@@ -99,9 +103,12 @@ UploadRequest request_of(const ring::Ring& ring, const Queued& queued, const std
         what + *remote + ": all nodes would write the same: name {node_rank}: " + path;
     return request;
   }
-  // A second claimant of the rank has its pid in the file's name: also in a key of its own.
-  const bool is_second = identity.trace_pid != identity.rank && !target.place.ends_with(name);
-  if (is_second) target.place = with_pid(target.place, ring.header().owner_pid);
+  // A second claimant of the rank has its pid in the file's name, and so has who found the name
+  // taken: also in a key of its own.
+  const bool has_pid = identity.trace_pid != identity.rank || path != queued.usual_path;
+  if (has_pid && !target.place.ends_with(name)) {
+    target.place = with_pid(target.place, ring.header().owner_pid);
+  }
   request.record = record_of(ring, queued.kind, name, target);
   return request;
 }
@@ -119,27 +126,41 @@ std::string upload_journal(const ring::Ring& ring) {
 
 UploadRequest rank_file_upload(const ring::Ring& ring, const ring::Window& window,
                                const std::string& path) {
-  return request_of(
-      ring, {"output.remote", "rank", "output.filename", window_variables(ring, window)}, path);
+  return request_of(ring,
+                    {"output.remote", "rank", "output.filename", window_variables(ring, window),
+                     rank_file_name(ring, window).path},
+                    path);
 }
 
 UploadRequest node_file_upload(const ring::Ring& ring, const std::string& path) {
-  return request_of(ring, {"output.merged_remote", "node", "output.merged", run_variables(ring)},
+  return request_of(ring,
+                    {"output.merged_remote", "node", "output.merged", run_variables(ring),
+                     node_file_name(ring).path},
                     path);
 }
 
 std::string append_upload(const ring::Ring& ring, const UploadRequest& request) {
   const std::string problem = trace::append_record(upload_journal(ring), request.record);
-  if (problem.empty()) return {};
-  return std::string(request.option) + ": " + problem + ": " + request.path;
+  return problem.empty() ? "" : std::string(request.option) + ": " + problem;
+}
+
+std::string append_noted(const ring::Ring& ring, const std::string& record) {
+  const std::string problem = trace::append_record(upload_journal(ring), record);
+  return problem.empty() ? "" : "upload: " + problem;
+}
+
+std::string file_of_record(const ring::Ring& ring, const std::string& record) {
+  return output_folder(ring) + "/" + unescaped(trace::string_member(record, "file").value_or(""));
 }
 
 namespace {
 
 std::string queue(const ring::Ring& ring, const UploadRequest& request) {
-  const std::string problem =
-      request.record.empty() ? request.problem : append_upload(ring, request);
-  return problem.empty() ? "" : problem + not_queued;
+  if (request.record.empty()) {
+    return request.problem.empty() ? "" : request.problem + not_queued;
+  }
+  const std::string problem = append_upload(ring, request);
+  return problem.empty() ? "" : problem + ": " + request.path + not_queued;
 }
 
 }  // namespace

@@ -20,8 +20,11 @@ struct UploadRequest {
 UploadRequest rank_file_upload(const ring::Ring& ring, const ring::Window& window,
                                const std::string& path);
 UploadRequest node_file_upload(const ring::Ring& ring, const std::string& path);
-// Returns what went wrong, without a remedy, or "". A later attempt may succeed.
+// Returns what went wrong, without the file and a remedy, or "". A later attempt may succeed.
 std::string append_upload(const ring::Ring& ring, const UploadRequest& request);
+// The same for a record that stands in its ring's list (ring::waiting_uploads).
+std::string append_noted(const ring::Ring& ring, const std::string& record);
+std::string file_of_record(const ring::Ring& ring, const std::string& record);
 
 // Both in one: one line where something is wrong, else "".
 std::string queue_rank_file(const ring::Ring& ring, const ring::Window& window,

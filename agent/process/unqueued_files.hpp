@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <deque>
 #include <string>
+#include <vector>
 
 #include "agent/drain/upload_queue.hpp"
 
@@ -13,22 +14,29 @@ struct Agent;
 // Finished files on their way into the queue of uploads. None is left out silently: what cannot be
 // queued now (a full disk, a journal that somebody holds) is tried again with each later file and
 // at the end; what stays out is said by its process and noted in the run's index. Of a node the
-// first failure is said at once: a run may last for days.
+// first failure is said at once: a run may last for days. Meanwhile they are noted beside the ring:
+// where this process is killed, who recovers it queues them. What can never be queued, by its
+// options, is in the index too, and one process of the node says it.
 class UnqueuedFiles {
  public:
-  // Behind those that wait: the journal's order is that of the cycles.
-  void queue(const Agent& agent, drain::UploadRequest request);
+  // Behind those that wait: the journal's order is that of the cycles. Without a record and a
+  // problem those alone.
+  void queue(Agent& agent, drain::UploadRequest request);
+  // True if it has queued any.
+  bool try_again(const Agent& agent);
   // The last attempt. True if it has queued any.
-  bool finish(const Agent& agent);
+  bool finish(Agent& agent);
 
  private:
-  void queue_waiting(const Agent& agent);
-  void leave_out(const Agent& agent, const std::string& problem, const std::string& path);
+  void wait(Agent& agent, drain::UploadRequest request);
+  void never_queue(Agent& agent, const drain::UploadRequest& request);
+  void leave_out(const std::vector<std::string>& paths);
 
   std::deque<drain::UploadRequest> waiting_;
-  std::string problem_;        // the last attempt's
-  std::string first_problem_;  // of what was left out
-  std::size_t left_out_ = 0, left_out_said_ = 0;
+  std::string problem_;         // the last attempt's
+  bool has_noted_ = false;      // beside the ring, that some wait
+  std::string first_left_out_;  // its problem and path
+  std::size_t left_out_ = 0;
 };
 
 }  // namespace traceagent::process

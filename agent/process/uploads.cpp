@@ -135,6 +135,9 @@ void after_rank_file(Agent& agent, const drain::RankFileReport& report) {
 }
 
 void after_last_rank_file(Agent& agent) {
+  // Before this process says that it has finished: who merges then tells the queue of all that is
+  // in it that the run has ended.
+  if (agent.unqueued_files.try_again(agent)) start_uploader(agent, agent.identity.host);
   if (agent.options.output_keep >= 0 && !agent.options.output_remote) remove_oldest(agent, true);
 }
 

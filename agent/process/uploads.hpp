@@ -12,8 +12,8 @@ namespace traceagent::process {
 
 struct Agent;
 
-// A rank file is written. Before it is noted in the ring's list: what recovery finds there it does
-// not queue. Memory that runs out costs the upload alone.
+// A rank file is written. Before it is noted in the ring's list: what recovery finds there is
+// queued, or noted there as waiting. Memory that runs out costs the upload alone.
 void queue_rank_file(Agent& agent, const ring::Window& window,
                      const drain::RankFileReport& report) noexcept;
 
@@ -21,7 +21,8 @@ void queue_rank_file(Agent& agent, const ring::Window& window,
 // removes what output.keep does not keep.
 void after_rank_file(Agent& agent, const drain::RankFileReport& report);
 
-// No more will be written: what could not be removed while others merged goes now.
+// No more will be written: what could not be queued is tried again, and what could not be removed
+// while others merged goes now.
 void after_last_rank_file(Agent& agent);
 
 // At the end of this process: says what could not be queued, waits for uploads as long as

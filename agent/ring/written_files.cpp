@@ -66,11 +66,15 @@ std::string written_files_path(const std::string& ring_path) {
   return ring_path.substr(0, ring_path.size() - cut) + ".files";
 }
 
-bool note_written_file(const std::string& ring_path, const std::string& trace_file) {
+namespace {
+
+constexpr std::string_view none_waits = "{}";
+
+bool add_line(const std::string& ring_path, std::string_view text, int flags) {
   if (ring_path.empty()) return true;
   const std::string path = written_files_path(ring_path);
-  std::string line = trace_file + "\n";
-  const int fd = event::open_high(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
+  std::string line = std::string(text) + "\n";
+  const int fd = event::open_high(path.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | flags, 0600);
   if (fd < 0) return false;
   if (cut_half_line(fd, path)) line.insert(0, 1, '\n');
   const bool is_written = write_whole(fd, line);
@@ -78,21 +82,51 @@ bool note_written_file(const std::string& ring_path, const std::string& trace_fi
   return is_written;
 }
 
+template <typename Take>
+void each_line(std::string_view text, const Take& take) {
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    if (end > 0) take(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  // What is left has no end: the disk was full.
+}
+
+}  // namespace
+
+bool note_written_file(const std::string& ring_path, const std::string& trace_file) {
+  return add_line(ring_path, trace_file, O_CREAT);
+}
+
 std::vector<std::string> written_files(const std::string& ring_path, bool* is_whole) {
   std::vector<std::string> files;
   if (ring_path.empty()) return files;
   const List list = read_list(written_files_path(ring_path));
   if (is_whole != nullptr) *is_whole = list.is_whole;
-  const std::string& text = list.text;
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t end = text.find('\n', start);
-    if (end == std::string::npos) break;  // the disk was full: half a name
-    std::string file = text.substr(start, end - start);
-    const bool is_new = std::find(files.begin(), files.end(), file) == files.end();
-    if (!file.empty() && is_new) files.push_back(std::move(file));
-    start = end + 1;
-  }
+  each_line(list.text, [&](std::string_view line) {
+    const bool is_new = std::find(files.begin(), files.end(), line) == files.end();
+    if (!line.starts_with('{') && is_new) files.emplace_back(line);
+  });
   return files;
+}
+
+bool note_waiting_upload(const std::string& ring_path, std::string_view record) {
+  return add_line(ring_path, record, O_CREAT);
+}
+
+// The list may have gone with its ring.
+void note_none_waits(const std::string& ring_path) { add_line(ring_path, none_waits, 0); }
+
+std::vector<std::string> waiting_uploads(const std::string& ring_path) {
+  std::vector<std::string> records;
+  if (ring_path.empty()) return records;
+  each_line(read_list(written_files_path(ring_path)).text, [&](std::string_view line) {
+    if (line == none_waits) {
+      records.clear();
+    } else if (line.starts_with('{')) {
+      records.emplace_back(line);
+    }
+  });
+  return records;
 }
 
 }  // namespace traceagent::ring

@@ -127,11 +127,15 @@ std::string keep_lock_path(const std::string& output_folder) {
 }
 
 std::string append_record(const std::string& journal, const JsonObject& record) {
+  return append_record(journal, std::string_view(record.text()));
+}
+
+std::string append_record(const std::string& journal, std::string_view record) {
   const int fd = open_to_append(journal);
   if (fd < 0) return journal + ": " + std::strerror(errno);
   // The first newline ends a record that its writer was killed over, or the disk was full for. One
   // write: other ranks append too.
-  const std::string line = "\n" + record.text() + "\n";
+  const std::string line = "\n" + std::string(record) + "\n";
   FileSizeLimitGuard guard;
   const ssize_t written = event::uninterrupted([&] { return write(fd, line.data(), line.size()); });
   const int error_number = written < 0 ? errno : ENOSPC;

@@ -19,6 +19,7 @@
 // its own, and is passed over.
 
 #include <string>
+#include <string_view>
 
 #include "agent/trace/json_object.hpp"
 
@@ -34,6 +35,7 @@ std::string keep_lock_path(const std::string& output_folder);
 
 // Makes the folder (0700) where it is missing. Returns what went wrong, as "<path>: <why>", or "".
 std::string append_record(const std::string& journal, const JsonObject& record);
+std::string append_record(const std::string& journal, std::string_view record);
 
 // Who appends has the open journal locked, shared. The uploader puts a shorter one in its place,
 // and locks the old one alone for that: at once, or not at all. The lock goes when `fd` is closed.

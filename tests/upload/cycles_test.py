@@ -137,6 +137,60 @@ def test_what_cannot_be_queued_is_told():
         check(not_queued(place) == names(place), f"not queued: {not_queued(place)} of {names(place)}")
 
 
+def test_a_full_disk_is_told_once():
+    """Neither the queue nor the index takes anything: each process still says how many of its files are in
+    neither, before it says so of the index."""
+    with Job() as place:
+        (place.path / "out").mkdir()
+        (place.path / "out/.traceagent-upload").write_text("")
+        (place.path / "out/index").write_text("")
+        ends = run_ranks(place, 2, 40, 5000, **schedule(6) | {
+            "TRACEAGENT_OUTPUT_REMOTE": f"{place.path}/there/", "TRACEAGENT_OUTPUT_OVERWRITE": "true"})
+        check(all(end.code == 3 for end in ends), f"full: {ends}")
+        for end in ends:
+            said = ["more files" if "and 5 more files of rank" in line else "index"
+                    for line in end.lines() if "index: " in line or "more files" in line]
+            check(said.count("more files") == 1 and len(said) <= 3, f"full: {end}")
+
+
+def blocked(place, **more):
+    """A rank whose files find no room in the queue; when two of them are there."""
+    (place.path / "out").mkdir()
+    (place.path / "out/.traceagent-upload").write_text("")
+    variables = place.ranks(1, **schedule(6) | {"TRACEAGENT_OUTPUT_REMOTE": f"{place.path}/there/"} | more)[0]
+    running = place.start([STEADY, 100, 5, 20_000], variables)
+    seen = wait_until(lambda: sum(bool(NAME.fullmatch(name)) for name in names(place)) == 6)
+    check(seen, f"blocked: {names(place)}")
+    return running
+
+
+def test_it_is_queued_before_the_run_ends():
+    """No later file takes the others along. Behind the record of the run's end nobody would let them go."""
+    with Job() as place:
+        running = blocked(place, TRACEAGENT_OUTPUT_KEEP=0)
+        (place.path / "out/.traceagent-upload").unlink()
+        end = end_of(running)
+        check(end.code == 3, f"before the end: {end}")
+        check(wait_until(lambda: names(place) == ["node0.json"]), f"before the end: {names(place)}: {end}")
+        check(len(list((place.path / "there").iterdir())) == 6, f"before the end: {end}")
+
+
+def test_what_waits_survives_a_kill():
+    with Job() as place:
+        running = blocked(place)
+        running.kill()
+        end_of(running)
+        refused = place.run([jobs.TRACEAGENT, "recover", "--keep", place.rings], jobs.variables_of())
+        check("and 5 more files: it is not queued" in refused.err, f"killed: {refused}")
+        check(not_queued(place)[:6] == names(place)[:6], f"killed: {not_queued(place)} of {names(place)}")
+        (place.path / "out/.traceagent-upload").unlink()
+        done = place.run([jobs.TRACEAGENT, "recover", place.rings], jobs.variables_of())
+        resumed = place.run([jobs.TRACEAGENT, "upload", "--resume", place.path / "out"], jobs.variables_of())
+        there = sorted(path.name for path in (place.path / "there").iterdir())
+        check(there == [name for name in names(place) if name != "node0.json"] and len(there) == 6,
+              f"killed: {there}: {done}: {resumed}")
+
+
 def test_what_could_not_be_queued_is_queued_later():
     with Job() as place:
         (place.path / "out").mkdir()

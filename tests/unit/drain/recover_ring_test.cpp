@@ -4,6 +4,8 @@
 
 #include "agent/drain/rank_file.hpp"
 #include "agent/drain/upload_queue.hpp"
+#include "agent/ring/written_files.hpp"
+#include "agent/trace/upload_journal.hpp"
 #include "tests/unit/drain/crafted_ring.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
 
@@ -43,6 +45,41 @@ TEST(RecoverRing, QueuesAFileThatItsOwnerDidNotNote) {
   EXPECT_EQ(queued_in(upload_journal(crafted.ring())), 1u);
   recover_ring(path);
   EXPECT_EQ(queued_in(upload_journal(crafted.ring())), 1u) << "what is noted is queued";
+}
+
+// Killed while the queue had no room for them: they were in its memory and, noted, beside its ring.
+TEST(RecoverRing, QueuesWhatWaitedForRoomInTheQueue) {
+  trace::ScratchFolder scratch;
+  CraftedRing crafted(scratch / "out");
+  crafted.ring().header().identity.options_json =
+      crafted.ring().add_name(R"({"output.remote":"/there/","merge.mode":"off"})");
+  const ring::Window& window = crafted.window(1500, 3000, 0, 1);
+  const std::string path = save(crafted, scratch / "rank3.ring");
+  crafted.ring().header().windows[0].state = ring::WindowState::written;
+  save(crafted, path);
+  for (const char* name : {"a.json", "b \"1\".json"}) {
+    const std::string file = scratch / "out/" + name;
+    ring::note_waiting_upload(path, rank_file_upload(crafted.ring(), window, file).record.text());
+    ring::note_written_file(path, file);
+  }
+  const std::string in_the_way = trace::upload_folder(scratch / "out");
+  std::filesystem::create_directories(scratch / "out");
+  trace::write_whole(in_the_way, "");
+
+  const Recovered refused = recover_ring(path);
+  ASSERT_EQ(refused.notes.size(), 1u);
+  EXPECT_NE(refused.notes[0].find("/out/a.json and 1 more files: it is not queued"),
+            std::string::npos)
+      << refused.notes[0];
+  const std::string index = trace::read_whole(scratch / "out/index/index-node1.json");
+  EXPECT_NE(index.find(R"("not_queued": "a.json")"), std::string::npos) << index;
+  EXPECT_NE(index.find(R"("not_queued": "b \"1\".json")"), std::string::npos) << index;
+
+  std::filesystem::remove(in_the_way);
+  EXPECT_TRUE(recover_ring(path).notes.empty());
+  EXPECT_EQ(queued_in(upload_journal(crafted.ring())), 2u);
+  recover_ring(path);
+  EXPECT_EQ(queued_in(upload_journal(crafted.ring())), 2u) << "they wait no more";
 }
 
 // Its process ended in good order, but for a file that could not be written.

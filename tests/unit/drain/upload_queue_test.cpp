@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "agent/trace/json_scan.hpp"
 #include "tests/unit/drain/crafted_ring.hpp"
 
 namespace traceagent::drain {
@@ -42,6 +43,22 @@ TEST(UploadQueue, NodesDoNotOverwriteEachOther) {
   for (const char* options : {own, own_key, command}) {
     EXPECT_EQ(said(options, 16, 8).find("all nodes"), std::string::npos) << options;
   }
+}
+
+// Two runs in one folder: else both files would go to one object.
+TEST(UploadQueue, AFileThatEvadedAnothersHasAKeyOfItsOwn) {
+  CraftedRing crafted("/none/out");
+  const ring::Window& window = crafted.window(1500, 3000, 0, 1);
+  const auto target_of = [&](const char* options, const std::string& path) {
+    crafted.ring().header().identity.options_json = crafted.ring().add_name(options);
+    const std::string record = rank_file_upload(crafted.ring(), window, path).record.text();
+    return std::string(trace::string_member(record, "target").value_or(""));
+  };
+  const char* one_key = R"({"output.remote":"s3://b/r{rank}.json"})";
+  EXPECT_EQ(target_of(one_key, "/none/out/ep0-ba2-rank3.json"), "s3://b/r3.json");
+  EXPECT_EQ(target_of(one_key, "/none/out/ep0-ba2-rank3-pid4242.json"), "s3://b/r3-pid4242.json");
+  EXPECT_EQ(target_of(R"({"output.remote":"s3://b/"})", "/none/out/ep0-ba2-rank3-pid4242.json"),
+            "s3://b/ep0-ba2-rank3-pid4242.json");
 }
 
 }  // namespace

@@ -59,6 +59,24 @@ TEST_F(WrittenFilesTest, FollowNoLink) {
   EXPECT_EQ(std::filesystem::file_size(target), 15u);
 }
 
+// Until all are queued: half a line is none.
+TEST_F(WrittenFilesTest, TellsWhichWaitForTheQueue) {
+  using Texts = std::vector<std::string>;
+  note_none_waits(ring_);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_)) << "no list is made for that";
+  EXPECT_EQ(waiting_uploads(ring_), Texts{});
+  note_waiting_upload(ring_, R"({"queue": "1"})");
+  note_written_file(ring_, "/a/first.json");
+  note_none_waits(ring_);
+  EXPECT_EQ(waiting_uploads(ring_), Texts{});
+  note_waiting_upload(ring_, R"({"queue": "2"})");
+  note_written_file(ring_, "/a/second.json");
+  note_waiting_upload(ring_, R"({"queue": "3"})");
+  std::ofstream(written_files_path(ring_), std::ios::app) << "{\"queue\": \"4";
+  EXPECT_EQ(waiting_uploads(ring_), (Texts{R"({"queue": "2"})", R"({"queue": "3"})"}));
+  EXPECT_EQ(written_files(ring_), (Texts{"/a/first.json", "/a/second.json"}));
+}
+
 TEST_F(WrittenFilesTest, ARingWithoutAPathHasNone) {
   note_written_file("", "/a/first.json");
   EXPECT_EQ(written_files(""), std::vector<std::string>{});
