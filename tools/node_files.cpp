@@ -11,6 +11,7 @@
 #include "agent/drain/end_of_run.hpp"
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/node_claim.hpp"
+#include "agent/drain/run_index.hpp"
 #include "agent/drain/upload_queue.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "agent/ring/written_files.hpp"
@@ -33,7 +34,7 @@ struct NodeOfRun {
   std::int64_t node_rank = 0;
   std::int64_t first_rank = 0;
   std::int64_t ranks = 0;
-  bool is_only_node = true;
+  std::int64_t nodes = 1;
   std::uint32_t pid = 0;  // of one of its processes
   // Another run of the same key has files there too, which begin before or from here on (ns).
   std::int64_t since_ns = 0;
@@ -66,7 +67,9 @@ bool describe(const std::string& path, NodeOfRun& node) {
     node.node_rank = identity.node_rank;
     node.first_rank = identity.rank - identity.local_rank;
     node.ranks = identity.local_world_size;
-    node.is_only_node = identity.world_size <= identity.local_world_size;
+    node.nodes = identity.world_size <= identity.local_world_size
+                     ? 1
+                     : drain::nodes_of(identity.world_size, identity.local_world_size);
     node.pid = opened.ring.header().owner_pid;
     node.gzip = identity.gzip != 0;
     node.overwrite = identity.overwrite_files != 0;
@@ -165,8 +168,12 @@ void queue_for_upload(const std::vector<std::string>& rings, const std::vector<s
     ring::OpenedRing opened = ring::open_ring(path);
     const bool sound = is_sound(opened);
     if (sound) {
-      for (const std::string& problem : {drain::queue_node_file(opened.ring, made.path),
-                                         drain::queue_end_of_run(opened.ring, files).problem}) {
+      const std::string not_queued = drain::queue_node_file(opened.ring, made.path);
+      const std::string not_indexed =
+          not_queued.empty() ? ""
+                             : drain::index_not_queued(opened.ring, {made.path}, not_queued, true);
+      for (const std::string& problem :
+           {not_queued, not_indexed, drain::queue_end_of_run(opened.ring, files).problem}) {
         if (!problem.empty()) made.notes.push_back(problem);
       }
     }
@@ -200,7 +207,7 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
   options.gzip = node.gzip;
   // Before the look at what is there, until the file is.
   std::optional<drain::NodeClaim> claim;
-  if (!node.is_only_node) claim.emplace(node.path, node.run_key, node.node_rank);
+  if (node.nodes > 1) claim.emplace(node.path, node.run_key, node.node_rank, node.nodes);
   made.path = free_name(node, claim && claim->other_node());
   const bool is_there = kind_of(made.path, node) == Kind::node_file;
   options.overwrite = node.overwrite || is_there;
@@ -218,7 +225,9 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
   }
   made.summary = in_words(report.ranks.size(), "rank") + ", " + in_words(report.events, "event") +
                  losses_in_words(report);
-  if (made.problem.empty()) queue_for_upload(rings_of_run, files, made);
+  if (!made.problem.empty()) return made;
+  if (claim) claim->file_is_made();
+  queue_for_upload(rings_of_run, files, made);
   return made;
 }
 

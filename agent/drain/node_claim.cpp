@@ -34,16 +34,23 @@ std::int64_t node_of(const std::string& link) {
 
 }  // namespace
 
-NodeClaim::NodeClaim(const std::string& node_file, std::string_view run_key, std::int64_t node_rank)
+std::int64_t nodes_of(std::int64_t world_size, std::int64_t local_world_size) noexcept {
+  if (local_world_size < 1 || world_size % local_world_size != 0) return world_size;
+  return world_size / local_world_size;
+}
+
+NodeClaim::NodeClaim(const std::string& node_file, std::string_view run_key, std::int64_t node_rank,
+                     std::int64_t nodes)
     : link_(link_beside(node_file, run_key)) {
   const std::string target = std::string(target_prefix) + std::to_string(node_rank);
   // Again where its holder has removed it between the two calls.
   constexpr int most_attempts = 10;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
-    is_ours_ = symlink(target.c_str(), link_.c_str()) == 0;
+    is_ours_ = may_go_ = symlink(target.c_str(), link_.c_str()) == 0;
     if (is_ours_ || errno != EEXIST) return;
     const std::int64_t holder = node_of(link_);
     if (holder < 0) continue;
+    if (holder >= nodes && unlink(link_.c_str()) == 0) continue;
     // This node's: of another container that merges too, or of one that was killed over it.
     is_ours_ = holder == node_rank;
     if (!is_ours_) other_node_ = holder;
@@ -52,7 +59,7 @@ NodeClaim::NodeClaim(const std::string& node_file, std::string_view run_key, std
 }
 
 NodeClaim::~NodeClaim() {
-  if (is_ours_) unlink(link_.c_str());
+  if (may_go_) unlink(link_.c_str());
 }
 
 }  // namespace traceagent::drain

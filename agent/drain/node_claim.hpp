@@ -7,17 +7,24 @@
 
 namespace traceagent::drain {
 
+// Where nodes have different numbers of ranks: not fewer than there are, as far as one rank can
+// tell.
+std::int64_t nodes_of(std::int64_t world_size, std::int64_t local_world_size) noexcept;
+
 // Nodes that share a folder and whose files have one name (output.merged without {node_rank}): the
 // first has it, the others are refused. Those that come at one instant would all find the name
 // free, and with output.overwrite the last of them would replace the others' files. So a node
 // claims the name before it looks whether it is free: by a hidden symbolic link beside the file,
 // whose target is the node. A link is made by one alone and never by halves, on network file
 // systems too, where locks may not be had. A file system without links leaves it as it is without
-// a claim.
+// a claim. One that a killed process has left is taken over by its node; where a later run of the
+// same key has no such node any more, by any.
 class NodeClaim {
  public:
-  NodeClaim(const std::string& node_file, std::string_view run_key, std::int64_t node_rank);
-  // The file tells from then on whose the name is.
+  // `nodes`: how many the run has.
+  NodeClaim(const std::string& node_file, std::string_view run_key, std::int64_t node_rank,
+            std::int64_t nodes);
+  // Another container's of this node, which may merge still, stays.
   ~NodeClaim();
   NodeClaim(const NodeClaim&) = delete;
   NodeClaim& operator=(const NodeClaim&) = delete;
@@ -25,10 +32,14 @@ class NodeClaim {
   // The node of this run that makes the file, or was killed over it; nothing where the name is this
   // node's.
   std::optional<std::int64_t> other_node() const noexcept { return other_node_; }
+  const std::string& link() const noexcept { return link_; }
+  // This node's file is there: it tells from then on whose the name is.
+  void file_is_made() noexcept { may_go_ = is_ours_; }
 
  private:
   std::string link_;
   bool is_ours_ = false;
+  bool may_go_ = false;
   std::optional<std::int64_t> other_node_;
 };
 

@@ -118,10 +118,13 @@ std::optional<std::int64_t> other_node_at(const Place& place, const drain::NodeC
   return is_others ? std::optional(place.there->node_rank) : std::nullopt;
 }
 
-void say_taken(const Agent& agent, const std::string& path, std::int64_t node) {
+void say_taken(const Agent& agent, const std::string& path, std::int64_t node,
+               const drain::NodeClaim* claim) {
+  const bool is_by_claim = claim != nullptr && claim->other_node();
   say_problem("output.merged: " + *agent.options.output_merged + ": " + path + ": node " +
-              std::to_string(node) +
-              " of this run has it: put {node_rank} into the name; this node's rank files are "
+              std::to_string(node) + " of this run has it" +
+              (is_by_claim ? " (if that node does not run, remove " + claim->link() + ")" : "") +
+              ": put {node_rank} into the name; this node's rank files are "
               "whole");
 }
 
@@ -138,24 +141,25 @@ trace::MergeOptions merge_options(const Agent& agent, const NodeInputs& inputs, 
   return options;
 }
 
-void merge(Agent& agent, NodeInputs& inputs, const Place& place, RankFilesHeld& held) {
+// True if there is a file.
+bool merge(Agent& agent, NodeInputs& inputs, const Place& place, RankFilesHeld& held) {
   // A node file of this run was made by one who saw less: this one holds all that it holds.
   const bool is_there = place.there.has_value();
   if (is_there || inputs.may_lack_files || !missing_ranks(agent, inputs).empty()) {
     add_files_of_folder(agent, inputs);
   }
   if (inputs.lost_all) say_lost(place.path);
-  if (inputs.files.empty()) return;
+  if (inputs.files.empty()) return false;
   // It may be all that is left of what output.keep has removed.
   if (is_there && agent.options.output_keep >= 0) inputs.files.push_back(place.path);
-  if (!has_room_for(agent, inputs, place.path)) return;
+  if (!has_room_for(agent, inputs, place.path)) return false;
   const trace::MergeReport report =
       trace::merge(inputs.files, place.path, merge_options(agent, inputs, is_there));
   const bool is_told = say_bad_inputs(report);
   if (!report.problem.empty()) {
     // Of inputs that are all bad it says that there are none.
     if (!is_told) say_problem(report.problem);
-    return;
+    return false;
   }
   const std::string index_problem = drain::index_merged(agent.ring.ring, place.path, report.events);
   if (!index_problem.empty() && is_spokesman(agent, "index")) say_problem(index_problem);
@@ -165,6 +169,7 @@ void merge(Agent& agent, NodeInputs& inputs, const Place& place, RankFilesHeld& 
   if (inputs.unfinished.empty() && inputs.kept.empty() && !is_told) {
     after_node_file(agent, place.path, inputs.files, held);
   }
+  return true;
 }
 
 }  // namespace
@@ -175,11 +180,15 @@ void write_node_file(Agent& agent, NodeInputs& inputs, RankFilesHeld& held) {
   const Identity& identity = agent.identity;
   // Before the look at what is there, until the file is.
   std::optional<drain::NodeClaim> claim;
-  if (has_more_nodes(identity)) claim.emplace(node.path, identity.run_key, identity.node_rank);
+  if (has_more_nodes(identity)) {
+    claim.emplace(node.path, identity.run_key, identity.node_rank,
+                  drain::nodes_of(identity.world_size, identity.local_world_size));
+  }
   const Place place = find_place(agent, node.path);
-  const auto other = other_node_at(place, claim ? &*claim : nullptr, identity.node_rank);
-  if (other) return say_taken(agent, place.path, *other);
-  merge(agent, inputs, place, held);
+  drain::NodeClaim* const own = claim ? &*claim : nullptr;
+  const auto other = other_node_at(place, own, identity.node_rank);
+  if (other) return say_taken(agent, place.path, *other, own);
+  if (merge(agent, inputs, place, held) && own != nullptr) own->file_is_made();
 }
 
 }  // namespace traceagent::process

@@ -23,7 +23,7 @@ class NodeClaimTest : public testing::Test {
 
   // It is gone again.
   std::string link_of_claim() const {
-    const NodeClaim claim(file_, "run", 3);
+    const NodeClaim claim(file_, "run", 3, 8);
     return fs::directory_iterator(folder_)->path().string();
   }
 
@@ -32,33 +32,63 @@ class NodeClaimTest : public testing::Test {
 
 TEST_F(NodeClaimTest, OneNodeAtATime) {
   {
-    const NodeClaim first(file_, "run", 3);
+    const NodeClaim first(file_, "run", 3, 8);
     EXPECT_FALSE(first.other_node());
-    EXPECT_EQ(NodeClaim(file_, "run", 4).other_node(), 3);
-    EXPECT_EQ(NodeClaim(file_, "run", 0).other_node(), 3);
-    EXPECT_FALSE(NodeClaim(file_, "another run", 4).other_node());
-    EXPECT_FALSE(NodeClaim(folder_ + "/other.json", "run", 4).other_node());
+    EXPECT_EQ(NodeClaim(file_, "run", 4, 8).other_node(), 3);
+    EXPECT_EQ(NodeClaim(file_, "run", 0, 8).other_node(), 3);
+    EXPECT_FALSE(NodeClaim(file_, "another run", 4, 8).other_node());
+    EXPECT_FALSE(NodeClaim(folder_ + "/other.json", "run", 4, 8).other_node());
     EXPECT_FALSE(fs::exists(file_));
   }
   EXPECT_TRUE(fs::is_empty(folder_));
-  EXPECT_FALSE(NodeClaim(file_, "run", 4).other_node());
+  EXPECT_FALSE(NodeClaim(file_, "run", 4, 8).other_node());
 }
 
 TEST_F(NodeClaimTest, OfAKilledProcessItIsItsNodes) {
   const std::string link = link_of_claim();
   ASSERT_EQ(symlink("node-3", link.c_str()), 0);
-  EXPECT_EQ(NodeClaim(file_, "run", 5).other_node(), 3);
+  EXPECT_EQ(NodeClaim(file_, "run", 5, 8).other_node(), 3);
   EXPECT_TRUE(fs::is_symlink(link));
-  EXPECT_FALSE(NodeClaim(file_, "run", 3).other_node());
+  {
+    NodeClaim own(file_, "run", 3, 8);
+    EXPECT_FALSE(own.other_node());
+    own.file_is_made();
+  }
   EXPECT_TRUE(fs::is_empty(folder_));
 }
 
+// Of another container of the node, which may merge still: until there is a file.
+TEST_F(NodeClaimTest, OnesOwnNodesStaysWithoutAFile) {
+  {
+    const NodeClaim first(file_, "run", 3, 8);
+    EXPECT_FALSE(NodeClaim(file_, "run", 3, 8).other_node());
+    EXPECT_EQ(NodeClaim(file_, "run", 5, 8).other_node(), 3);
+  }
+  EXPECT_TRUE(fs::is_empty(folder_));
+}
+
+// A key that comes again, and now with fewer nodes: the claim's was killed and comes no more.
+TEST_F(NodeClaimTest, OfANodeThatIsNotThereItIsNobodys) {
+  const std::string link = link_of_claim();
+  ASSERT_EQ(symlink("node-3", link.c_str()), 0);
+  EXPECT_EQ(NodeClaim(file_, "run", 1, 4).other_node(), 3);
+  {
+    const NodeClaim taken(file_, "run", 1, 2);
+    EXPECT_FALSE(taken.other_node());
+    EXPECT_EQ(taken.link(), link);
+    EXPECT_EQ(NodeClaim(file_, "run", 0, 2).other_node(), 1);
+  }
+  EXPECT_TRUE(fs::is_empty(folder_));
+  EXPECT_EQ(nodes_of(16, 8), 2);
+  EXPECT_EQ(nodes_of(9, 8), 9);
+}
+
 TEST_F(NodeClaimTest, WhereNoneCanBeMadeItIsAsWithout) {
-  EXPECT_FALSE(NodeClaim(folder_ + "/none/all.json", "run", 1).other_node());
-  EXPECT_FALSE(NodeClaim("/proc/all.json", "run", 1).other_node());
+  EXPECT_FALSE(NodeClaim(folder_ + "/none/all.json", "run", 1, 8).other_node());
+  EXPECT_FALSE(NodeClaim("/proc/all.json", "run", 1, 8).other_node());
   const std::string link = link_of_claim();
   std::ofstream(link) << "somebody's";
-  EXPECT_FALSE(NodeClaim(file_, "run", 1).other_node());
+  EXPECT_FALSE(NodeClaim(file_, "run", 1, 8).other_node());
   EXPECT_TRUE(fs::exists(link));
 }
 
