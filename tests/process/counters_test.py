@@ -238,7 +238,7 @@ def test_gpus():
             check(used == [MIB * number for number in power], f"memory: {memory}")
             check(all(args["total"] == 80 << 30 for _, args in memory), f"memory: {memory}")
             utilisation = [args for _, args in found[0, f"GPU {gpu} utilisation %"]]
-            check(utilisation == [{"gpu": n + gpu, "memory": n + 10 * gpu} for n in power], f"{utilisation}")
+            check(utilisation == [{"gpu": (n + gpu) % 100, "memory": (n + 10 * gpu) % 100} for n in power], f"{utilisation}")
             for _, args in found[0, f"GPU {gpu} clocks MHz"]:
                 check(args == {"SM": 1000 + gpu, "memory": 2000 + gpu}, f"clocks: {args}")
             for _, args in found[0, f"GPU {gpu} temperature C"]:
