@@ -40,9 +40,14 @@ def counter_problems(job, answers, victim):
     for gpu in range(2):
         yield from gap_problems(trace, found.get((0, f"GPU {gpu} power W"), []), gpu)
     shown = power_numbers([values for _, values in found.get((0, "GPU 0 power W"), [])], 0)
+    answered = answers.count(0)
     # The last answer may not have come to the ring; between windows nobody asks.
-    if shown and shown[-1] < answers.count(0) - 2:
-        yield f"GPU 0 has answered {answers.count(0)} times, the last shown is number {shown[-1]}"
+    if shown and shown[-1] < answered - 2:
+        yield f"GPU 0 has answered {answered} times, the last shown is number {shown[-1]}"
+    if answered > 2 and not shown:
+        yield f"GPU 0 has answered {answered} times, none is shown"
+    if len(shown) > 2 and (0, "GPU 1 power W") not in found:
+        yield f"GPU 0 is shown {len(shown)} times, GPU 1 never"
 
 
 def gap_problems(trace, samples, gpu):
