@@ -8,8 +8,6 @@
 
 #include <cerrno>
 
-#include "agent/event/uninterrupted.hpp"
-
 namespace traceagent::event {
 
 inline constexpr int lowest_high_descriptor = 500;
@@ -32,9 +30,14 @@ int off_low_numbers(int descriptor) noexcept;
 // /proc for counters has one all the same: it calls nothing of CUDA's, holds nothing of the job's
 // and can be left out (counters.sources).
 //
-// In line, so that each caller's open(2) is a place of its own where tests let calls fail.
+// In line, so that each caller's open(2) is a place of its own where tests let calls fail; so not
+// by uninterrupted(), which the compiler may make one function of for all callers.
 [[gnu::always_inline]] inline int open_high(const char* path, int flags, mode_t mode = 0) noexcept {
-  return off_low_numbers(uninterrupted([&] { return open(path, flags | O_CLOEXEC, mode); }));
+  int descriptor = -1;
+  do {
+    descriptor = open(path, flags | O_CLOEXEC, mode);
+  } while (descriptor < 0 && errno == EINTR);
+  return off_low_numbers(descriptor);
 }
 
 // As opendir(3).
