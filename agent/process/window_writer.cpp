@@ -261,11 +261,15 @@ void WindowWriter::say_out_of_memory() noexcept {
       "lower TRACEAGENT_RING_SIZE");
 }
 
-// Once more: the disk may have been full for a while.
+// Once more: the disk may have been full for a while. What is given up makes room when its chunks
+// are old enough to be freed: others that were given up before would be lost for nothing.
 void WindowWriter::make_room(std::uint64_t now_ticks) noexcept {
-  while (ring::Window* const oldest = unwritten_.beyond_room()) {
+  while (given_up_until_ticks_ + margin_ticks_ <= now_ticks) {
+    ring::Window* const oldest = unwritten_.beyond_room();
+    if (oldest == nullptr) return;
     write(*oldest);
     if (oldest->state.load(std::memory_order_relaxed) == WindowState::failed) {
+      given_up_until_ticks_ = oldest->end_ticks.load(std::memory_order_relaxed);
       unwritten_.give_up(*oldest);
     }
     free_chunks(now_ticks);

@@ -55,6 +55,7 @@ class WindowWriter {
   std::unique_ptr<Governor> governor_;  // null: no memory for one
   std::uint64_t next_anchor_ns_ = 0;
   std::uint64_t anchor_period_ns_ = 5'000'000;
+  std::uint64_t given_up_until_ticks_ = 0;
   std::uint64_t margin_ticks_;
   std::uint64_t settle_ticks_;
   std::uint64_t events_ = 0;
