@@ -8,6 +8,7 @@
 
 #include "tools/clocks/clock_nodes.hpp"
 #include "tools/clocks/clock_report.hpp"
+#include "tools/clocks/clock_words.hpp"
 #include "tools/clocks/collective_table.hpp"
 
 namespace traceagent::tools {

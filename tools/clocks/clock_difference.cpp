@@ -49,6 +49,11 @@ ClockDifference ClockDifference::inverse() const {
     }
     turned.steps.push_back(turned_step);
   }
+  for (const ClockUnsure& each : unsure) {
+    turned.unsure.push_back({.span = {correction_.corrected(each.span.from_ns),
+                                      correction_.corrected(each.span.until_ns)},
+                             .by_ns = each.by_ns / (1.0 - limits_.drift) + 1.0});
+  }
   return turned;
 }
 

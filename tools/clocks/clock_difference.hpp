@@ -23,6 +23,13 @@ struct ClockStep {
   double bound_ns = 0;  // of times within the span
 };
 
+// Within this time one of the clocks may have been set, by so much at most (infinite: not known),
+// and nothing shows it: then the bounds do not hold here.
+struct ClockUnsure {
+  ClockSpan span;
+  double by_ns = 0;
+};
+
 // What takes one clock's times to another's, and how wrong it may be.
 class ClockDifference {
  public:
@@ -47,6 +54,7 @@ class ClockDifference {
   [[nodiscard]] double bound_ns(const ClockSpan& span) const;
 
   std::vector<ClockStep> steps;
+  std::vector<ClockUnsure> unsure;
 
  private:
   [[nodiscard]] double bound_between(std::size_t knot, const ClockSpan& part) const;

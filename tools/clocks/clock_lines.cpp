@@ -91,7 +91,28 @@ std::vector<double> ClockLines::slopes(double limit) const {
   return all;
 }
 
+std::optional<double> ClockLines::hidden_step_ns(const ClockLines& behind,
+                                                 const ClockLimits& limits) const {
+  const double least_drift = std::max(least_drift_, behind.least_drift_);
+  const double most_drift = std::min(most_drift_, behind.most_drift_);
+  if (!has_any_ || !behind.has_any_ || least_drift > most_drift) {
+    return std::nullopt;
+  }
+  std::vector<double> drifts = slopes(limits.drift);
+  const std::vector<double> others = behind.slopes(limits.drift);
+  drifts.insert(drifts.end(), others.begin(), others.end());
+  double most_ns = 0;
+  for (const double any : drifts) {
+    const double drift = std::clamp(any, least_drift, most_drift);
+    most_ns =
+        std::max({most_ns, behind.upper(drift) - lower(drift), upper(drift) - behind.lower(drift)});
+  }
+  return most_ns;
+}
+
 void ClockLines::widen(double drift) {
+  least_drift_ = has_any_ ? std::min(least_drift_, drift) : drift;
+  most_drift_ = has_any_ ? std::max(most_drift_, drift) : drift;
   least_ns_ = has_any_ ? std::min(least_ns_, lower(drift)) : lower(drift);
   most_ns_ = has_any_ ? std::max(most_ns_, upper(drift)) : upper(drift);
   has_any_ = true;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "tools/clocks/hull.hpp"
@@ -43,6 +44,10 @@ class ClockLines {
   [[nodiscard]] double missing_ns() const { return missing_ns_; }
   [[nodiscard]] const ClockPoint& a_lower() const { return lower_.back(); }
   [[nodiscard]] const ClockPoint& an_upper() const { return upper_.back(); }
+  // By how much d can have been set at the time at most, if these lines hold before it and others
+  // behind it, with one drift: nothing if no drift suits both.
+  [[nodiscard]] std::optional<double> hidden_step_ns(const ClockLines& behind,
+                                                     const ClockLimits& limits) const;
   // What the difference is at least and at most.
   [[nodiscard]] double least_ns() const { return least_ns_; }
   [[nodiscard]] double most_ns() const { return most_ns_; }
@@ -55,6 +60,8 @@ class ClockLines {
 
   std::vector<ClockPoint> lower_;  // corners
   std::vector<ClockPoint> upper_;
+  double least_drift_ = 0;  // of the lines that there are
+  double most_drift_ = 0;
   bool has_any_ = false;
   double missing_ns_ = 0;
   double least_ns_ = 0;

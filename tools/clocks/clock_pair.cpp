@@ -2,22 +2,32 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace traceagent::tools {
 
 namespace {
 
-// NTP slews what is less than 128 ms, people and chrony may set it by less.
-constexpr double least_step_ns = 1e6;
-constexpr std::size_t most_steps = 16;
-constexpr std::uint64_t least_between_steps = 4;  // collectives
-// No collective is closer; so a segment is some seconds long at least.
-constexpr double least_room_ns = 1e3;
-// From so many segments on they are twice as long, and so on: memory is bounded.
-constexpr std::size_t segments_of_a_length = 4096;
-
 std::int64_t less(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+}
+
+// A clock that is set back has some times twice. False: there is no telling which is which.
+bool keep_order(std::vector<ClockDifference::Knot>& knots) {
+  for (std::size_t i = 1; i < knots.size(); ++i) {
+    ClockDifference::Knot& knot = knots[i];
+    const ClockDifference::Knot& before = knots[i - 1];
+    const double back_ns =
+        before.offset_ns - knot.offset_ns - static_cast<double>(knot.at_ns - before.at_ns);
+    if (back_ns > before.bound_ns + knot.bound_ns) {
+      return false;
+    }
+    if (back_ns > 0) {
+      knot.offset_ns += back_ns;
+      knot.bound_ns += back_ns;
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -26,15 +36,7 @@ double ClockPair::relative(std::int64_t t_ns) const {
   return static_cast<double>(less(t_ns, base_t_ns_));
 }
 
-double ClockPair::least_at(double t_ns) const {
-  return least_ ? least_->y_ns - limits_.drift * std::abs(t_ns - least_->t_ns)
-                : -std::numeric_limits<double>::infinity();
-}
-
-double ClockPair::most_at(double t_ns) const {
-  return most_ ? most_->y_ns + limits_.drift * std::abs(t_ns - most_->t_ns)
-               : std::numeric_limits<double>::infinity();
-}
+std::int64_t ClockPair::absolute(double t_ns) const { return base_t_ns_ + std::llround(t_ns); }
 
 void ClockPair::add(const CollectiveKey& key, const CollectiveTimes& own,
                     const CollectiveTimes& other) {
@@ -59,319 +61,159 @@ void ClockPair::add(const CollectiveKey& key, const CollectiveTimes& own,
   };
   if (says_least) set(least, other.start_ns, own.end_ns);
   if (says_most) set(most, other.end_ns, own.start_ns);
-  const ClockPoint* const lower = says_least ? &least : nullptr;
-  const ClockPoint* const upper = says_most ? &most : nullptr;
-  if (!contradiction_ && compare(lower, upper)) {
-    see(lower, upper);
-  }
+  segments_.add(says_least ? &least : nullptr, says_most ? &most : nullptr);
 }
 
-// With what the collectives before it say. False: nothing goes any more.
-bool ClockPair::compare(const ClockPoint* least, const ClockPoint* most) {
-  const double above_ns = least != nullptr ? least->y_ns - most_at(least->t_ns) : -1;
-  const double below_ns = most != nullptr ? least_at(most->t_ns) - most->y_ns : -1;
-  if (above_ns <= 0 && below_ns <= 0) {
-    return true;
-  }
-  const bool is_above = above_ns > below_ns;
-  const ClockPoint old = is_above ? *most_ : *least_;
-  const Contradiction found{.by_ns = std::max(above_ns, below_ns),
-                            .lower = is_above ? least->from : old.from,
-                            .upper = is_above ? old.from : most->from};
-  if (found.by_ns < least_step_ns || since_step_ < least_between_steps || steps_ == most_steps) {
-    // Of steps that come too often the first says most.
-    contradiction_ = last_step_ && since_step_ < least_between_steps ? last_step_ : found;
-    return false;
-  }
-  last_step_ = found;
-  // A collective may be in flight while the clock is set.
-  const double until_ns = std::max(least != nullptr ? least->t_ns : most->t_ns,
-                                   most != nullptr ? most->t_ns : least->t_ns);
-  begin_behind_step(is_above ? most_from_ns_ : least_from_ns_, until_ns);
-  return true;
-}
-
-void ClockPair::begin_behind_step(double set_after_ns, double set_until_ns) {
-  ++steps_;
-  since_step_ = 0;
-  least_.reset();
-  most_.reset();
-  segments_.emplace_back();
-  segments_.back().begins_run = true;
-  segments_.back().set_after_ns = set_after_ns;
-  segments_.back().set_until_ns = set_until_ns;
-}
-
-void ClockPair::see(const ClockPoint* least, const ClockPoint* most) {
-  ++since_step_;
-  const double t_ns = most != nullptr ? most->t_ns : least->t_ns;
-  const double from_ns = least != nullptr ? std::min(t_ns, least->t_ns) : t_ns;
-  if (least != nullptr && least->y_ns >= least_at(least->t_ns)) {
-    least_ = *least;
-    least_from_ns_ = from_ns;
-  }
-  if (most != nullptr && most->y_ns <= most_at(most->t_ns)) {
-    most_ = *most;
-    most_from_ns_ = from_ns;
-  }
-  Segment& segment = segment_at(t_ns);
-  segment.room_ns = std::min(segment.room_ns, most_at(t_ns) - least_at(t_ns));
-  for (const ClockPoint* point : {least, most}) {
-    if (point != nullptr) {
-      segment.from_ns = std::min(segment.from_ns, point->t_ns);
-      segment.until_ns = std::max(segment.until_ns, point->t_ns);
-    }
-  }
-  if (least != nullptr) {
-    segment.below.add(*least);
-  }
-  if (most != nullptr) {
-    segment.above_negated.add({most->t_ns, -most->y_ns, most->from});
-  }
-}
-
-// What the corners of a hull hide of the points beneath its edges is what d bends within an edge:
-// at a distance of half of it, a sixteenth of the room.
-double ClockPair::longest_ns(const Segment& segment) const {
-  const std::size_t doublings = segments_.size() / segments_of_a_length;
-  const double room_ns = std::max(segment.room_ns, least_room_ns);
-  return std::ldexp(std::sqrt(room_ns / (8 * limits_.wander_per_second * 1e-9)),
-                    static_cast<int>(std::min<std::size_t>(doublings, 30)));
-}
-
-ClockPair::Segment& ClockPair::segment_at(double t_ns) {
-  const auto begin = [&](bool begins_run) -> Segment& {
-    Segment& segment = segments_.emplace_back();
-    segment.from_ns = segment.until_ns = t_ns;
-    segment.begins_run = begins_run;
-    return segment;
+// At the slowest wandering that the collectives allow.
+ClockPair::Solution ClockPair::solution(const ClockSpan& span) {
+  ClockLimits limits = limits_;
+  const auto find = [&](double faster) {
+    limits.wander_per_second = limits_.wander_per_second * faster;
+    return ClockKnots(segments_.all(), limits, relative(span.from_ns), relative(span.until_ns));
   };
-  if (segments_.empty()) {
-    return begin(true);
-  }
-  Segment& last = segments_.back();
-  if (last.is_empty()) {
-    last.from_ns = last.until_ns = t_ns;
-    return last;
-  }
-  const double longest = longest_ns(last);
-  if (!last.bounds_both() || t_ns - last.from_ns <= longest) {
-    return last;
-  }
-  last.below.settle();
-  last.above_negated.settle();
-  return begin(t_ns - last.until_ns > 2 * longest);
-}
-
-// Until then the difference goes on from the last knot. Nothing says how, where a pause and
-// one-sided collectives lie between.
-void ClockPair::begin_step(double set_after_ns, double set_until_ns) {
-  const std::int64_t at_ns = base_t_ns_ + std::llround(set_after_ns);
-  if (!knots_.empty() && at_ns > knots_.back().at_ns) {
-    ClockDifference::Knot knot = knots_.back();
-    knot.bound_ns += limits_.drift * static_cast<double>(at_ns - knot.at_ns);
-    knot.at_ns = at_ns;
-    knot.is_kinked = true;
-    knots_.push_back(knot);
-  }
-  pending_step_ = SetWithin{set_after_ns, set_until_ns};
-}
-
-// No collective contradicts those before a pause if it was long enough for the drift to explain
-// anything. But what both sides say of the drift, and what it may change by, can.
-bool ClockPair::is_broken_before(std::size_t i) {
-  const double t_ns = (segments_[i - 1].until_ns + segments_[i].from_ns) / 2;
-  const std::optional<ClockLines> lines = lines_around(t_ns, i - 1, i + 1);
-  if (!lines || lines->has_any()) {
-    return false;
-  }
-  is_contradicted_ = true;
-  if (!last_step_) {
-    last_step_ = Contradiction{.by_ns = lines->missing_ns(),
-                               .lower = lines->a_lower().from,
-                               .upper = lines->an_upper().from};
-  }
-  return true;
-}
-
-// Where it begins, and where it goes over into the next or ends.
-void ClockPair::add_knots(std::size_t i, const ClockSpan& span) {
-  const Segment& own = segments_[i];
-  if (own.begins_run) {
-    if (own.set_after_ns) {
-      begin_step(*own.set_after_ns, own.set_until_ns);
-    } else if (i > 0 && is_broken_before(i)) {
-      ++pauses_with_step_;
-      begin_step(segments_[i - 1].until_ns, own.from_ns);
-    }
-    add_knot(i == 0 ? std::min(own.from_ns, relative(span.from_ns)) : own.from_ns, i);
-  }
-  if (i + 1 == segments_.size()) {
-    add_knot(std::max(own.until_ns, relative(span.until_ns)), i);
-  } else if (segments_[i + 1].begins_run) {
-    add_knot(own.until_ns, i);
-  } else {
-    add_knot((own.until_ns + segments_[i + 1].from_ns) / 2, i);
-  }
-}
-
-// Of the segments from `first` to before `end`.
-std::optional<ClockLines> ClockPair::lines_around(double t_ns, std::size_t first, std::size_t end) {
-  std::vector<ClockPoint> lower;
-  std::vector<ClockPoint> upper;
-  for (std::size_t i = first; i < end; ++i) {
-    for (ClockPoint point : segments_[i].below.corners()) {
-      point.t_ns -= t_ns;
-      lower.push_back(point);
-    }
-    for (ClockPoint point : segments_[i].above_negated.corners()) {
-      point.t_ns -= t_ns;
-      upper.push_back(point);
+  ClockKnots found = find(1.0);
+  for (const double faster : {3.0, 10.0}) {
+    if (found.is_contradicted()) {
+      found = find(faster);
     }
   }
-  if (lower.empty() || upper.empty()) {
-    return std::nullopt;
-  }
-  return ClockLines(lower, upper, limits_);
+  Solution made{.limits = limits, .found = std::move(found), .knots = {}};
+  made.knots = absolute_knots(made.found);
+  made.is_in_order = keep_order(made.knots);
+  return made;
 }
 
-// Of the segment and its run, one more to both sides each time: until what d may wander is more
-// than what is open.
-void ClockPair::add_knot(double t_ns, std::size_t segment) {
-  const std::int64_t at_ns = base_t_ns_ + std::llround(t_ns);
-  if (!knots_.empty() && at_ns <= knots_.back().at_ns) {
-    return;
-  }
-  std::size_t first = segment;
-  std::size_t end = segment + 1;
-  std::optional<ClockLines> best;
-  bool is_kinked = false;
-  while (true) {
-    const bool has_before = !segments_[first].begins_run;
-    const bool has_next = end < segments_.size() && !segments_[end].begins_run;
-    const double reach_ns = std::max(has_before ? t_ns - segments_[first].from_ns : 0.0,
-                                     has_next ? segments_[end - 1].until_ns - t_ns : 0.0);
-    const double open_ns = best ? (best->most_ns() - best->least_ns()) / 2 : 0.0;
-    if (best && ((!has_before && !has_next) || wandered_ns(limits_, reach_ns) > open_ns)) {
-      break;
-    }
-    first -= has_before ? 1 : 0;
-    end += has_next ? 1 : 0;
-    const std::optional<ClockLines> lines = lines_around(t_ns, first, end);
-    const bool is_better = lines && (!best || lines->has_any());
-    best = is_better ? lines : best;
-    if (!lines || !lines->has_any()) {
-      is_contradicted_ = is_contradicted_ || lines;
-      is_kinked = is_kinked || lines;
-      break;
+bool ClockPair::is_accepted(const Solution& solution) const {
+  const ClockKnots& found = solution.found;
+  return !found.contradiction() && solution.is_in_order && segments_.is_sure() &&
+         found.steps() == segments_.steps() + found.pauses_with_step();
+}
+
+// What lies on the two sides of a hideout says nothing of the other's.
+ClockPair::Solution ClockPair::apart(Solution together, const std::vector<ClockHideout>& hideouts,
+                                     const ClockSpan& span) {
+  std::vector<ClockSegment*> changed;
+  for (const ClockHideout& hideout : hideouts) {
+    ClockSegment& segment = segments_.all()[hideout.segment];
+    if (hideout.place == ClockHideout::Place::before && !segment.begins_run) {
+      segment.begins_run = true;
+      changed.push_back(&segment);
     }
   }
-  if (!best) {
-    return;
+  if (changed.empty()) {
+    return together;
   }
-  if (best->least_ns() > best->most_ns() + least_room_ns && !contradiction_) {
-    contradiction_ = Contradiction{.by_ns = best->least_ns() - best->most_ns(),
-                                   .lower = best->a_lower().from,
-                                   .upper = best->an_upper().from};
+  Solution made = solution(span);
+  const bool was_set = segments_.steps() != 0 || together.found.is_contradicted();
+  const auto bound_ns = [&](const Solution& each) {
+    return ClockDifference(each.knots, each.limits).bound_ns(span);
+  };
+  if (was_set || !is_accepted(together) ||
+      (is_accepted(made) && bound_ns(made) <= bound_ns(together))) {
+    return made;
   }
-  // What was before it is not known to be on the same side of the step: solve() sees that one is
-  // missing.
-  if (knots_.empty()) {
-    pending_step_.reset();
+  for (ClockSegment* segment : changed) {
+    segment->begins_run = false;
   }
-  const double offset_ns =
-      static_cast<double>(base_y_ns_) + (best->least_ns() + best->most_ns()) / 2;
-  // The correction is rounded to a nanosecond twice, and a clock that is decades off (it shows
-  // 1970) to what a double can tell.
-  const double rounded_ns = 1.0 + std::abs(offset_ns) * std::numeric_limits<double>::epsilon();
-  knots_.push_back({.at_ns = at_ns,
-                    .offset_ns = offset_ns,
-                    .bound_ns = std::abs(best->most_ns() - best->least_ns()) / 2 + rounded_ns,
-                    .after_step = pending_step_.has_value(),
-                    .is_kinked = is_kinked});
-  if (pending_step_) {
-    set_within_.push_back(*pending_step_);
-    pending_step_.reset();
+  return together;
+}
+
+std::vector<ClockDifference::Knot> ClockPair::absolute_knots(const ClockKnots& found) const {
+  std::vector<ClockDifference::Knot> knots;
+  for (const ClockKnots::Knot& knot : found.all()) {
+    const double offset_ns = static_cast<double>(base_y_ns_) + knot.y_ns;
+    // The correction is rounded to a nanosecond twice, and a clock that is decades off (it shows
+    // 1970) to what a double can tell.
+    const double rounded_ns = 1.0 + std::abs(offset_ns) * std::numeric_limits<double>::epsilon();
+    knots.push_back({.at_ns = absolute(knot.t_ns),
+                     .offset_ns = offset_ns,
+                     .bound_ns = knot.bound_ns + rounded_ns,
+                     .after_step = knot.after_step,
+                     .is_kinked = knot.is_kinked});
+  }
+  return knots;
+}
+
+void ClockPair::add_step(const ClockKnots::Knot& knot, const ClockDifference::Knot& before,
+                         const ClockDifference::Knot& behind) {
+  ClockSpan span{absolute(knot.set_after_ns),
+                 std::max<std::int64_t>(behind.at_ns, absolute(knot.set_until_ns))};
+  const double by_ns = behind.offset_ns - before.offset_ns;
+  const auto gap_ns = static_cast<double>(span.until_ns - span.from_ns);
+  const double bound_ns =
+      std::abs(by_ns) + limits_.drift * gap_ns + before.bound_ns + behind.bound_ns;
+  // If it was this clock that was set, back, it told some times before and behind twice.
+  if (by_ns > 0) {
+    span = widened(span, bound_ns);
+  }
+  difference_.steps.push_back({.span = span, .by_ns = by_ns, .bound_ns = bound_ns});
+  // A clock that was set in a long time may have been set there twice.
+  if (gap_ns >= hiding_pause_ns(limits_)) {
+    difference_.unsure.push_back({.span = span, .by_ns = bound_ns});
   }
 }
 
-// A clock that is set back has some times twice. False: there is no telling which is which.
-bool ClockPair::keep_order() {
-  for (std::size_t i = 1; i < knots_.size(); ++i) {
-    ClockDifference::Knot& knot = knots_[i];
-    const ClockDifference::Knot& before = knots_[i - 1];
-    const double back_ns =
-        before.offset_ns - knot.offset_ns - static_cast<double>(knot.at_ns - before.at_ns);
-    if (back_ns > before.bound_ns + knot.bound_ns) {
-      return false;
-    }
-    if (back_ns > 0) {
-      knot.offset_ns += back_ns;
-      knot.bound_ns += back_ns;
-    }
+// Where both sides were taken together, all that was taken together is as unsure, up to what other
+// collectives say.
+ClockSpan ClockPair::unsure_span(const ClockHideout& hideout, const ClockSpan& whole) {
+  const std::vector<ClockSegment>& segments = segments_.all();
+  const bool is_apart =
+      hideout.place == ClockHideout::Place::at_end ||
+      (hideout.place == ClockHideout::Place::before && segments[hideout.segment].begins_run);
+  if (is_apart) {
+    return {absolute(hideout.from_ns), absolute(hideout.until_ns)};
   }
-  return true;
+  std::size_t first = hideout.segment;
+  std::size_t end = hideout.segment + 1;
+  while (!segments[first].begins_run) {
+    --first;
+  }
+  while (end < segments.size() && !segments[end].begins_run) {
+    ++end;
+  }
+  return {first > 0 ? absolute(segments[first - 1].until_ns) : whole.from_ns,
+          end < segments.size() ? absolute(segments[end].from_ns) : whole.until_ns};
 }
 
-void ClockPair::add_steps() {
-  std::size_t number = 0;
-  for (std::size_t i = 1; i < knots_.size(); ++i) {
-    const ClockDifference::Knot& knot = knots_[i];
-    if (!knot.after_step) {
-      continue;
-    }
-    const SetWithin& set = set_within_[number++];
-    ClockSpan span{base_t_ns_ + std::llround(set.after_ns),
-                   std::max<std::int64_t>(knot.at_ns, base_t_ns_ + std::llround(set.until_ns))};
-    const double by_ns = knot.offset_ns - knots_[i - 1].offset_ns;
-    const auto gap_ns = static_cast<double>(span.until_ns - span.from_ns);
-    const double bound_ns =
-        std::abs(by_ns) + limits_.drift * gap_ns + knot.bound_ns + knots_[i - 1].bound_ns;
-    // If it was this clock that was set, back, it told some times before and behind twice.
-    if (by_ns > 0) {
-      span = widened(span, bound_ns);
-    }
-    difference_.steps.push_back({.span = span, .by_ns = by_ns, .bound_ns = bound_ns});
+void ClockPair::add_unsure(const std::vector<ClockHideout>& hideouts, const ClockSpan& whole) {
+  for (const ClockHideout& hideout : hideouts) {
+    // A clock that was set back told times before and behind twice.
+    const double by_ns = std::isfinite(hideout.by_ns) ? hideout.by_ns : 0.0;
+    difference_.unsure.push_back(
+        {.span = widened(unsure_span(hideout, whole), by_ns), .by_ns = hideout.by_ns});
   }
 }
 
-// False: somewhere the clocks wander faster.
-bool ClockPair::find_knots(const ClockSpan& span) {
-  knots_.clear();
-  set_within_.clear();
-  pending_step_.reset();
-  pauses_with_step_ = 0;
-  is_contradicted_ = false;
-  for (std::size_t i = 0; i < segments_.size(); ++i) {
-    add_knots(i, span);
-  }
-  return !is_contradicted_;
+ClockPair::Answer ClockPair::refused(const std::optional<Contradiction>& because) {
+  contradiction_ = because.value_or(Contradiction());
+  return Answer::contradictory;
 }
 
 ClockPair::Answer ClockPair::solve(const ClockSpan& span) {
-  if (contradiction_) {
-    return Answer::contradictory;
+  if (segments_.contradiction()) {
+    return refused(segments_.contradiction());
   }
-  const double slowest = limits_.wander_per_second;
-  for (const double faster : {1.0, 3.0, 10.0}) {
-    limits_.wander_per_second = slowest * faster;
-    if (find_knots(span)) {
-      break;
-    }
+  Solution solved = solution(span);
+  const auto hideouts = clock_hideouts(segments_.all(), solved.limits);
+  solved = apart(std::move(solved), hideouts, span);
+  const ClockKnots& found = solved.found;
+  if (found.contradiction()) {
+    return refused(found.contradiction());
   }
-  if (contradiction_) {
-    return Answer::contradictory;
-  }
-  if (knots_.empty() && steps_ == 0) {
+  if (solved.knots.empty() && segments_.steps() == 0) {
     return Answer::one_sided;
   }
-  const bool is_sure = steps_ == 0 || since_step_ >= least_between_steps;
-  if (!is_sure || set_within_.size() != steps_ + pauses_with_step_ || !keep_order()) {
-    contradiction_ = last_step_.value_or(Contradiction());
-    return Answer::contradictory;
+  if (!is_accepted(solved)) {
+    return refused(segments_.last_step() ? segments_.last_step() : found.first_pause());
   }
-  difference_ = ClockDifference(knots_, limits_);
-  add_steps();
+  limits_ = solved.limits;
+  difference_ = ClockDifference(solved.knots, limits_);
+  for (std::size_t i = 1; i < solved.knots.size(); ++i) {
+    if (solved.knots[i].after_step) {
+      add_step(found.all()[i], solved.knots[i - 1], solved.knots[i]);
+    }
+  }
+  add_unsure(hideouts, span);
   return Answer::solved;
 }
 

@@ -1,13 +1,13 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <vector>
 
 #include "tools/clocks/clock_difference.hpp"
-#include "tools/clocks/hull.hpp"
+#include "tools/clocks/clock_hideouts.hpp"
+#include "tools/clocks/clock_knots.hpp"
+#include "tools/clocks/clock_segments.hpp"
 
 namespace traceagent::tools {
 
@@ -31,18 +31,23 @@ struct CollectiveTimes {
 //     start_own + d(start_own) <= end_other    nor above another
 //
 // Clocks do not run evenly for hours. So the time is cut into segments, each so short that what d
-// may bend within is little against what its collectives leave open (after a pause a new one);
-// where two meet, the points around say what d is there (clock_lines.hpp), and from there to there
-// it is taken as straight. Where a collective contradicts the ones before it at any drift within
-// the limit, by a millisecond or more, one of the clocks was set: what follows knows nothing of
-// what was before. The same goes for what lies behind a pause, if no line within the limits meets
-// both sides. What contradicts by less, or again and again, or could only be joined by turning the
-// order of times round, is refused.
+// may bend within is little against what its collectives leave open (clock_segments.hpp; after a
+// pause a new one); where two meet, the points around say what d is there (clock_lines.hpp,
+// clock_knots.hpp), and from there to there it is taken as straight. Where a collective contradicts
+// the ones before it at any drift within the limit, by a millisecond or more, one of the clocks was
+// set: what follows knows nothing of what was before. The same goes for what lies behind a pause,
+// if no line within the limits meets both sides. What contradicts by less, or again and again, or
+// could only be joined by turning the order of times round, is refused.
+//
+// In a pause a clock may have been set so that both sides still fit (clock_hideouts.hpp): that time
+// is told as unsure. What lies on its two sides is then taken apart if the bound suffers nothing by
+// it, or if a clock was set anywhere: it may have been set there, too. Else the whole run is
+// unsure.
 //
 // Only the hulls' corners of each segment are kept: memory does not grow with the collectives.
 class ClockPair {
  public:
-  explicit ClockPair(const ClockLimits& limits) : limits_(limits) {}
+  explicit ClockPair(const ClockLimits& limits) : limits_(limits), segments_(limits) {}
 
   // More or less in the order of time.
   void add(const CollectiveKey& key, const CollectiveTimes& own, const CollectiveTimes& other);
@@ -53,73 +58,39 @@ class ClockPair {
   // see contradiction(). `span`: of all times of the own node.
   Answer solve(const ClockSpan& span);
 
-  struct Contradiction {
-    double by_ns = 0;
-    CollectiveKey lower;
-    CollectiveKey upper;
-  };
-  [[nodiscard]] const Contradiction& contradiction() const { return *contradiction_; }
+  using Contradiction = ClockSegments::Contradiction;
+  [[nodiscard]] const Contradiction& contradiction() const { return contradiction_; }
 
   [[nodiscard]] const ClockDifference& difference() const { return difference_; }
 
  private:
-  struct Segment {
-    UpperHull below;
-    UpperHull above_negated;
-    double from_ns = 0;  // relative, of the collectives in it
-    double until_ns = 0;
-    double room_ns = std::numeric_limits<double>::infinity();  // the least that was left open
-    bool begins_run = false;                                   // behind a pause, or a step
-    std::optional<double> set_after_ns;  // begins behind a step, which was after this time
-    double set_until_ns = 0;             // and before this one
-    [[nodiscard]] bool is_empty() const { return !below.has_any() && !above_negated.has_any(); }
-    [[nodiscard]] bool bounds_both() const { return below.has_any() && above_negated.has_any(); }
-  };
-
-  struct SetWithin {
-    double after_ns = 0;  // relative
-    double until_ns = 0;
-  };
-
   [[nodiscard]] double relative(std::int64_t t_ns) const;
-  [[nodiscard]] double least_at(double t_ns) const;
-  [[nodiscard]] double most_at(double t_ns) const;
-  [[nodiscard]] double longest_ns(const Segment& segment) const;
-  bool compare(const ClockPoint* least, const ClockPoint* most);
-  void begin_behind_step(double set_after_ns, double set_until_ns);
-  void see(const ClockPoint* least, const ClockPoint* most);
-  Segment& segment_at(double t_ns);
-  bool find_knots(const ClockSpan& span);
-  void add_knots(std::size_t segment, const ClockSpan& span);
-  void begin_step(double set_after_ns, double set_until_ns);
-  bool is_broken_before(std::size_t segment);
-  void add_knot(double t_ns, std::size_t segment);
-  [[nodiscard]] std::optional<ClockLines> lines_around(double t_ns, std::size_t first,
-                                                       std::size_t end);
-  bool keep_order();
-  void add_steps();
+  [[nodiscard]] std::int64_t absolute(double t_ns) const;
+  struct Solution {
+    ClockLimits limits;  // at which they were found
+    ClockKnots found;
+    std::vector<ClockDifference::Knot> knots;  // in order, if is_in_order
+    bool is_in_order = false;
+  };
+  [[nodiscard]] Solution solution(const ClockSpan& span);
+  [[nodiscard]] Solution apart(Solution together, const std::vector<ClockHideout>& hideouts,
+                               const ClockSpan& span);
+  [[nodiscard]] bool is_accepted(const Solution& solution) const;
+  [[nodiscard]] ClockSpan unsure_span(const ClockHideout& hideout, const ClockSpan& whole);
+  [[nodiscard]] std::vector<ClockDifference::Knot> absolute_knots(const ClockKnots& found) const;
+  void add_step(const ClockKnots::Knot& knot, const ClockDifference::Knot& before,
+                const ClockDifference::Knot& behind);
+  void add_unsure(const std::vector<ClockHideout>& hideouts, const ClockSpan& whole);
+  Answer refused(const std::optional<Contradiction>& because);
 
   ClockLimits limits_;
+  ClockSegments segments_;
   // Relative to these, doubles are exact enough: a day of nanoseconds needs 47 of their 53 bits.
   std::int64_t base_t_ns_ = 0;
   std::int64_t base_y_ns_ = 0;
   bool has_base_ = false;
   std::uint64_t collectives_ = 0;
-  std::uint64_t since_step_ = 0;
-  std::size_t steps_ = 0;
-  // The points that bound the difference most closely now, as it may drift away from them.
-  std::optional<ClockPoint> least_;
-  std::optional<ClockPoint> most_;
-  double least_from_ns_ = 0;  // when their collectives began
-  double most_from_ns_ = 0;
-  std::vector<Segment> segments_;
-  std::optional<Contradiction> contradiction_;
-  std::optional<Contradiction> last_step_;
-  std::vector<ClockDifference::Knot> knots_;
-  std::vector<SetWithin> set_within_;      // of the knots behind steps
-  std::optional<SetWithin> pending_step_;  // and no knot since
-  std::size_t pauses_with_step_ = 0;       // that no collective alone contradicts
-  bool is_contradicted_ = false;           // somewhere the clocks wander faster
+  Contradiction contradiction_;
   ClockDifference difference_;
 };
 

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+
+#include "tools/clocks/clock_words.hpp"
 
 namespace traceagent::tools {
 
@@ -33,6 +34,7 @@ class RoomForLists {
 };
 constexpr std::size_t knot_bytes = 44;   // two numbers of 20 digits
 constexpr std::size_t step_bytes = 128;  // four, and their names
+constexpr std::size_t unsure_bytes = 96;
 
 // One node, as it is told everywhere.
 struct Told {
@@ -115,6 +117,29 @@ JsonArray steps_of(const ClockRoute& route) {
   return steps;
 }
 
+JsonArray unsure_of(const ClockRoute& route) {
+  JsonArray all;
+  for (const ClockUnsure& each : route.unsure) {
+    all.add(JsonObject()
+                .add("from_ns", each.span.from_ns)
+                .add("until_ns", each.span.until_ns)
+                .add("by_ns", std::isfinite(each.by_ns)
+                                  ? JsonValue(static_cast<std::int64_t>(std::ceil(each.by_ns)))
+                                  : JsonValue(nullptr)));
+  }
+  return all;
+}
+
+// A list, or if it is too long how many were left out.
+void add_list(const std::string& name, std::size_t count, const JsonArray& list, RoomForLists& room,
+              std::size_t bytes_each, JsonObject& object) {
+  if (room.take(count, bytes_each)) {
+    object.add(name, list);
+  } else {
+    object.add(name + "_left_out", count);
+  }
+}
+
 // How the times were moved, in full.
 JsonArray knots_of(const trace::ClockCorrection& correction) {
   JsonArray knots;
@@ -146,12 +171,11 @@ JsonObject object_of(const Told& told, RoomForLists& room) {
       .add("collectives", told.collectives)
       .add("hops", told.route->edges.size());
   if (!told.route->steps.empty()) {
-    const std::size_t count = told.route->steps.size();
-    if (room.take(count, step_bytes)) {
-      object.add("steps", steps_of(*told.route));
-    } else {
-      object.add("steps_left_out", count);
-    }
+    add_list("steps", told.route->steps.size(), steps_of(*told.route), room, step_bytes, object);
+  }
+  if (!told.route->unsure.empty()) {
+    add_list("unsure", told.route->unsure.size(), unsure_of(*told.route), room, unsure_bytes,
+             object);
   }
   // Of clocks that hardly need it a list of thousands says nothing.
   constexpr std::size_t most_knots = 1000;
@@ -161,15 +185,6 @@ JsonObject object_of(const Told& told, RoomForLists& room) {
     object.add("knots", knots_of(correction));
   }
   return object;
-}
-
-std::string step_in_words(const ClockStep& step, const ClockKnot& first) {
-  const auto after_ns = static_cast<double>(step.span.from_ns - first.at_ns);
-  return ", set by " + std::string(step.by_ns < 0 ? "-" : "+") +
-         duration_in_words(std::abs(step.by_ns)) + " within " +
-         duration_in_words(static_cast<double>(step.span.until_ns - step.span.from_ns)) + " " +
-         duration_in_words(std::max(after_ns, 0.0)) + " after its beginning (right within " +
-         duration_in_words(step.bound_ns) + " there)";
 }
 
 std::string in_words(const Told& told) {
@@ -194,7 +209,7 @@ std::string in_words(const Told& told) {
   for (const ClockStep& step : told.route->steps) {
     text += step_in_words(step, first);
   }
-  return text;
+  return text + unsure_in_words(told.route->unsure);
 }
 
 // As Composer writes it, in microseconds.
@@ -222,8 +237,8 @@ void add_node(const Told& told, ClockAlignment& alignment) {
 // Of two clocks. What nobody can see: a clock that is set, or steered, by less than the bound.
 std::string assumption_in_words(const ClockLimits& limits) {
   return "clocks run at most " + number_in_words(limits.drift * 1e6) +
-         " ppm apart, which changes by at most wander_ppm_per_minute, but where they are set or "
-         "slewed by more than the bound";
+         " ppm apart, which changes by at most wander_ppm_per_minute; where one was set by a "
+         "millisecond or more that is in steps, or the time is unsure";
 }
 
 JsonObject metadata_of(const ClockReport& report, const std::vector<Told>& all) {
@@ -262,28 +277,6 @@ bool ClockReport::has_all() const {
   return others->empty() && routes.size() == nodes->size() &&
          std::all_of(routes.begin(), routes.end(),
                      [](const auto& route) { return route.has_value(); });
-}
-
-std::string number_in_words(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
-}
-
-std::string duration_in_words(double ns) {
-  constexpr struct {
-    double ns;
-    const char* unit;
-  } units[] = {{1e9, " s"}, {1e6, " ms"}, {1e3, " us"}};
-  char text[48];
-  for (const auto& unit : units) {
-    if (ns >= unit.ns) {
-      std::snprintf(text, sizeof text, "%.6g%s", ns / unit.ns, unit.unit);
-      return text;
-    }
-  }
-  std::snprintf(text, sizeof text, "%.0f ns", ns);
-  return text;
 }
 
 ClockAlignment aligned(const ClockReport& report) {

@@ -34,7 +34,4 @@ struct ClockReport {
 // The corrections, and all that is said of them.
 ClockAlignment aligned(const ClockReport& report);
 
-std::string duration_in_words(double ns);   // "12.3 us"
-std::string number_in_words(double value);  // "12.3"
-
 }  // namespace traceagent::tools

@@ -45,6 +45,24 @@ ClockSpan moved(const ClockSpan& span, const ClockCorrection& by) {
   return {by.corrected(span.from_ns), by.corrected(span.until_ns)};
 }
 
+// In the order of time, what overlaps as one.
+std::vector<ClockUnsure> joined(std::vector<ClockUnsure> all) {
+  std::sort(all.begin(), all.end(), [](const ClockUnsure& a, const ClockUnsure& b) {
+    return a.span.from_ns < b.span.from_ns;
+  });
+  std::vector<ClockUnsure> apart;
+  for (const ClockUnsure& each : all) {
+    if (apart.empty() || apart.back().span.until_ns < each.span.from_ns) {
+      apart.push_back(each);
+      continue;
+    }
+    ClockUnsure& last = apart.back();
+    last.span.until_ns = std::max(last.span.until_ns, each.span.until_ns);
+    last.by_ns = std::max(last.by_ns, each.by_ns);
+  }
+  return apart;
+}
+
 bool overlap(const ClockSpan& a, const ClockSpan& b) {
   return a.from_ns <= b.until_ns && b.from_ns <= a.until_ns;
 }
@@ -76,6 +94,7 @@ class Routes {
   [[nodiscard]] double bound_ns(std::uint32_t node, std::uint32_t end, ClockSpan span) const;
   void add_steps(std::uint32_t node, std::uint32_t at, ClockRoute& route) const;
   void widen_step_bounds(std::uint32_t node, ClockRoute& route) const;
+  void add_unsure(std::uint32_t node, std::uint32_t at, ClockRoute& route) const;
   void reach(std::uint32_t edge, std::uint32_t from, std::uint32_t to);
 
   const std::vector<ClockSpans>& nodes_;
@@ -150,6 +169,20 @@ void Routes::add_steps(std::uint32_t node, std::uint32_t at, ClockRoute& route) 
   }
 }
 
+// As add_steps(); where the node has no events nothing needs to be known.
+void Routes::add_unsure(std::uint32_t node, std::uint32_t at, ClockRoute& route) const {
+  const ClockCorrection back = inverse(route.correction);
+  for (ClockUnsure each : difference(steps_[at].edge, at).unsure) {
+    each.span = moved(each.span, back);
+    each.span = widened(each.span, bound_ns(node, at, each.span));
+    const auto& events = nodes_[node];
+    if (std::any_of(events.begin(), events.end(),
+                    [&](const ClockSpan& span) { return overlap(span, each.span); })) {
+      route.unsure.push_back(each);
+    }
+  }
+}
+
 // Within a step the other edges' bounds hold as well, and those of their steps that lie there.
 void Routes::widen_step_bounds(std::uint32_t node, ClockRoute& route) const {
   const std::vector<ClockStep> alone = route.steps;
@@ -170,6 +203,7 @@ std::optional<ClockRoute> Routes::route(std::uint32_t node) const {
   for (std::uint32_t at = node; at != 0; at = steps_[at].next) {
     const ClockDifference& next = difference(steps_[at].edge, at);
     add_steps(node, at, route);
+    add_unsure(node, at, route);
     route.correction =
         route.edges.empty() ? next.correction() : joined(route.correction, next.correction());
     route.edges.push_back(steps_[at].edge);
@@ -180,6 +214,7 @@ std::optional<ClockRoute> Routes::route(std::uint32_t node) const {
     route.bound_ns = std::max(route.bound_ns, bound_ns(node, 0, span));
   }
   widen_step_bounds(node, route);
+  route.unsure = joined(std::move(route.unsure));
   return route;
 }
 

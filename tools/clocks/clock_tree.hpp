@@ -24,6 +24,7 @@ struct ClockRoute {
   std::vector<std::uint32_t> edges;  // as they are taken; empty: no way, or node 0 itself
   double bound_ns = 0;               // of all its events but those within a step
   std::vector<ClockStep> steps;      // on the node's own clock
+  std::vector<ClockUnsure> unsure;   // on it, apart from each other, where it has events
   double wander_per_second = 0;      // that the bound allows for
 };
 

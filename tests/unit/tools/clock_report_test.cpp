@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "agent/trace/line_reader.hpp"
+#include "tools/clocks/clock_words.hpp"
 
 namespace traceagent::tools {
 namespace {
@@ -34,6 +36,8 @@ std::string clocks_of(std::size_t node_count, std::size_t knot_count, std::size_
       route.steps.push_back({.span = {1'700'000'000'000'000'000, 1'700'000'001'000'000'000},
                              .by_ns = -80e6,
                              .bound_ns = 81e6});
+      route.unsure.push_back({.span = {1'700'000'002'000'000'000, 1'700'000'003'000'000'000},
+                              .by_ns = k == 0 ? std::numeric_limits<double>::infinity() : 4e6});
     }
     report.routes.emplace_back(route);
   }
@@ -43,10 +47,22 @@ std::string clocks_of(std::size_t node_count, std::size_t knot_count, std::size_
   return aligned(report).metadata.text();
 }
 
+TEST(ClockReport, tells_how_long_clocks_may_have_been_set_unseen) {
+  const std::vector<ClockUnsure> unsure{{.span = {0, 2'000'000'000}, .by_ns = 3e6},
+                                        {.span = {3'000'000'000, 4'500'000'000}, .by_ns = 7e6}};
+  EXPECT_EQ(unsure_in_words({}), "");
+  EXPECT_EQ(
+      unsure_in_words(unsure),
+      ", unsure for 3.5 s around pauses of the collectives, where a clock may have been set by "
+      "up to 7 ms unseen");
+}
+
 TEST(ClockReport, lists_the_knots_and_steps_of_a_few_nodes) {
   const std::string text = clocks_of(3, 1000, 2);
   EXPECT_NE(text.find("\"knots\""), std::string::npos);
   EXPECT_NE(text.find("\"from_ns\""), std::string::npos);
+  EXPECT_NE(text.find("\"unsure\""), std::string::npos) << text.substr(0, 2000);
+  EXPECT_NE(text.find("null"), std::string::npos);
   EXPECT_EQ(text.find("left_out"), std::string::npos);
 }
 

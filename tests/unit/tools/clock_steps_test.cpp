@@ -249,6 +249,48 @@ TEST(ClockSteps, a_clock_that_shows_1970_is_as_far_off_as_is_said) {
   }
 }
 
+// 80 ms over 1,000 s: what the drift alone explains, as nothing is known of it.
+TEST(ClockSteps, that_may_hide_in_a_pause_make_it_unsure) {
+  TwoClocks clocks;
+  clocks.add_every(10 * ms_ns, 0, 100 * ms_ns);
+  clocks.add_every(10 * ms_ns, 1000 * second_ns, 1000 * second_ns + 100 * ms_ns);
+  clocks.own_off = set_by(80 * ms_ns, 400 * second_ns);
+  const auto route = clocks.route();
+  ASSERT_TRUE(route);
+  EXPECT_TRUE(route->steps.empty());
+  ASSERT_EQ(route->unsure.size(), 1U);
+  EXPECT_LE(route->unsure[0].span.from_ns, clocks.own(400 * second_ns));
+  EXPECT_GE(route->unsure[0].span.until_ns, clocks.own(400 * second_ns - 1));
+  EXPECT_GE(route->unsure[0].by_ns, 80e6);
+  EXPECT_LE(route->unsure[0].by_ns, 420e6);
+  EXPECT_LE(beyond(clocks, *route, 0, 100 * ms_ns, ms_ns), 0.0);
+  EXPECT_LE(beyond(clocks, *route, 1000 * second_ns, 1000 * second_ns + 90 * ms_ns, ms_ns), 0.0);
+}
+
+TEST(ClockSteps, that_would_show_leave_nothing_unsure) {
+  TwoClocks clocks;
+  clocks.add_every(10 * ms_ns, 0, 20 * second_ns);
+  clocks.add_every(10 * ms_ns, 50 * second_ns, 70 * second_ns);
+  const auto route = clocks.route();
+  ASSERT_TRUE(route);
+  EXPECT_TRUE(route->unsure.empty());
+}
+
+TEST(ClockSteps, that_may_hide_where_a_node_has_no_events_are_not_told) {
+  ClockDifference difference({{.at_ns = 0}}, {});
+  difference.unsure = {{.span = {second_ns, 5 * second_ns}, .by_ns = 1e6},
+                       {.span = {4 * second_ns, 6 * second_ns}, .by_ns = 2e6},
+                       {.span = {50 * second_ns, 60 * second_ns}, .by_ns = 3e6}};
+  const ClockSpans spans{{0, 2 * second_ns}, {5 * second_ns + ms_ns, 8 * second_ns}};
+  const auto route =
+      clock_routes({spans, spans}, {{.from = 1, .to = 0, .difference = difference}}, {})[1];
+  ASSERT_TRUE(route);
+  ASSERT_EQ(route->unsure.size(), 1U);
+  EXPECT_EQ(route->unsure[0].span.from_ns, second_ns);
+  EXPECT_EQ(route->unsure[0].span.until_ns, 6 * second_ns);
+  EXPECT_EQ(route->unsure[0].by_ns, 2e6);
+}
+
 // Three tenths of the way the nearer knot is the one with the larger bound.
 TEST(ClockSteps, kinked_pieces_drift_from_the_larger_bound) {
   const ClockDifference kinked(

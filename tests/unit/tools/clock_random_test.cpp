@@ -1,0 +1,92 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+
+#include "tests/unit/tools/random_clocks.hpp"
+#include "tools/clocks/clock_tree.hpp"
+
+namespace traceagent::tools {
+namespace {
+
+struct Tally {
+  std::uint64_t refused = 0;
+  std::uint64_t steps = 0;
+  std::uint64_t moments = 0;
+  std::uint64_t sure = 0;
+};
+
+template <class Marked>
+bool is_in(const std::vector<Marked>& all, std::int64_t own_ns) {
+  return std::any_of(all.begin(), all.end(), [own_ns](const Marked& each) {
+    return each.span.from_ns <= own_ns && own_ns <= each.span.until_ns;
+  });
+}
+
+// Of a step what is said holds if the clocks were set once in it.
+double stated_bound_ns(const RandomJob& job, const ClockRoute& route, std::int64_t own_ns) {
+  double bound_ns = route.bound_ns;
+  for (const ClockStep& step : route.steps) {
+    if (step.span.from_ns <= own_ns && own_ns <= step.span.until_ns) {
+      bound_ns = std::max(bound_ns, job.sets_within(step.span) > 1 ? 1e18 : step.bound_ns);
+    }
+  }
+  return bound_ns;
+}
+
+void look_at(RandomJob& job, std::uint64_t seed, Tally& tally) {
+  const CollectiveTable::Solved solved = job.solved();
+  if (solved.is_contradictory) {
+    ++tally.refused;
+    return;
+  }
+  const auto route = clock_routes(job.spans(), solved.edges, {})[1];
+  if (!route) return;
+  tally.steps += route->steps.size();
+  for (const double moment : job.moments()) {
+    const std::int64_t own = job.clocks[1].at(moment);
+    ++tally.moments;
+    if (is_in(route->unsure, own)) continue;
+    ++tally.sure;
+    const auto error =
+        static_cast<double>(std::abs(route->correction.corrected(own) - job.clocks[0].at(moment)));
+    ASSERT_LE(error, stated_bound_ns(job, *route, own)) << "seed " << seed << " at " << moment;
+  }
+}
+
+std::uint64_t jobs_wanted(std::uint64_t otherwise) {
+  const char* wanted = std::getenv("TRACEAGENT_TEST_CLOCK_JOBS");
+  return wanted != nullptr ? std::stoull(wanted) : otherwise;
+}
+
+TEST(ClockRandom, jobs_whose_clocks_are_set_have_no_false_bound) {
+  Tally tally;
+  const std::uint64_t jobs = jobs_wanted(1000);
+  for (std::uint64_t seed = 0; seed < jobs; ++seed) {
+    RandomJob job({.seed = seed});
+    look_at(job, seed, tally);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_LE(tally.refused, jobs / 4);
+  EXPECT_GE(tally.steps, jobs / 2);
+  EXPECT_GE(tally.sure, tally.moments * 2 / 5) << "nothing is said of most times";
+  RecordProperty("refused", std::to_string(tally.refused));
+}
+
+TEST(ClockRandom, jobs_whose_clocks_nobody_sets_have_no_false_bound) {
+  Tally tally;
+  const std::uint64_t jobs = jobs_wanted(300);
+  for (std::uint64_t seed = 0; seed < jobs; ++seed) {
+    RandomJob job({.seed = seed, .with_sets = false});
+    look_at(job, seed, tally);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_EQ(tally.refused, 0U);
+  EXPECT_EQ(tally.steps, 0U);
+  EXPECT_GE(tally.sure, tally.moments / 2);
+}
+
+}  // namespace
+}  // namespace traceagent::tools
