@@ -96,15 +96,42 @@ struct CopyCall : CallBase {
   }
 };
 
+// In bytes, but where an array takes part in elements of that array, whose size only CUDA knows.
+// It is not asked: the handle may be stale, and a call that fails would leave its error where the
+// job looks for its own. The work on the device says the bytes.
+template <class Extent>
+std::size_t extent_bytes(const Extent& extent, bool has_array) noexcept {
+  const std::size_t elements = extent.width * extent.height * extent.depth;
+  return has_array && elements != 0 ? event::unknown_bytes : elements;
+}
+
+// Of cudaMemcpy3DParms and cudaMemcpy3DPeerParms.
+template <class Box>
+std::size_t box_bytes(const Box& box) noexcept {
+  return extent_bytes(box.extent, box.dstArray != nullptr || box.srcArray != nullptr);
+}
+template <class Box>
+const void* box_target(const Box& box) noexcept {
+  return box.dstArray != nullptr ? box.dstArray : box.dstPtr.ptr;
+}
+template <class Box>
+const void* box_source(const Box& box) noexcept {
+  return box.srcArray != nullptr ? box.srcArray : box.srcPtr.ptr;
+}
+
 inline CopyCall copy_3d(const cudaMemcpy3DParms* copy, cudaStream_t stream) noexcept {
   if (copy == nullptr) return {nullptr, nullptr, 0, 0, stream};
-  const cudaExtent& extent = copy->extent;
-  return {copy->dstPtr.ptr, copy->srcPtr.ptr, extent.width * extent.height * extent.depth,
-          copy->kind, stream};
+  return {box_target(*copy), box_source(*copy), box_bytes(*copy), copy->kind, stream};
+}
+
+// The runtime's addresses, and the driver's (CUdeviceptr).
+inline const void* at(const void* address) noexcept { return address; }
+inline const void* at(unsigned long long address) noexcept {
+  return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(address));
 }
 
 // Of a batch the first one's addresses and the bytes of all; the real function reads the same
-// lists.
+// lists. Those of the runtime and of the driver have the same members.
 inline std::size_t sum_of(const std::size_t* sizes, std::size_t count) noexcept {
   std::size_t sum = 0;
   for (std::size_t i = 0; sizes != nullptr && i < count; ++i) sum += sizes[i];
@@ -112,32 +139,38 @@ inline std::size_t sum_of(const std::size_t* sizes, std::size_t count) noexcept 
 }
 
 // `list` may be nullptr, as what the job passes.
-template <class Pointer>
-const void* first_of(const Pointer* list, std::size_t count) noexcept {
-  return list != nullptr && count > 0 ? list[0] : nullptr;
+template <class Address>
+const void* first_of(const Address* list, std::size_t count) noexcept {
+  return list != nullptr && count > 0 ? at(list[0]) : nullptr;
 }
 
-inline CopyCall copy_batch(const void* const* dsts, const void* const* srcs,
-                           const std::size_t* sizes, std::size_t count,
-                           cudaStream_t stream) noexcept {
+template <class Target, class Source>
+CopyCall copy_batch(const Target* dsts, const Source* srcs, const std::size_t* sizes,
+                    std::size_t count, cudaStream_t stream) noexcept {
   return {first_of(dsts, count), first_of(srcs, count), sum_of(sizes, count), cudaMemcpyDefault,
           stream};
 }
 
-inline const void* operand_address(const cudaMemcpy3DOperand& operand) noexcept {
-  const bool is_pointer = operand.type == cudaMemcpyOperandTypePointer;
-  return is_pointer ? operand.op.ptr.ptr : operand.op.array.array;
+template <class Operand>
+bool is_array(const Operand& operand) noexcept {
+  return static_cast<int>(operand.type) == static_cast<int>(cudaMemcpyOperandTypeArray);
 }
 
-inline CopyCall copy_batch_3d(const cudaMemcpy3DBatchOp* copies, std::size_t count,
-                              cudaStream_t stream) noexcept {
+template <class Operand>
+const void* operand_address(const Operand& operand) noexcept {
+  return is_array(operand) ? operand.op.array.array : at(operand.op.ptr.ptr);
+}
+
+template <class Copy>
+CopyCall copy_batch_3d(const Copy* copies, std::size_t count, cudaStream_t stream) noexcept {
   if (copies == nullptr || count == 0) return {nullptr, nullptr, 0, cudaMemcpyDefault, stream};
-  std::size_t bytes = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const cudaExtent& extent = copies[i].extent;
-    bytes += extent.width * extent.height * extent.depth;
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < count && sum != event::unknown_bytes; ++i) {
+    const bool has_array = is_array(copies[i].dst) || is_array(copies[i].src);
+    const std::size_t bytes = extent_bytes(copies[i].extent, has_array);
+    sum = bytes == event::unknown_bytes ? bytes : sum + bytes;
   }
-  return {operand_address(copies->dst), operand_address(copies->src), bytes, cudaMemcpyDefault,
+  return {operand_address(copies->dst), operand_address(copies->src), sum, cudaMemcpyDefault,
           stream};
 }
 
@@ -171,9 +204,8 @@ struct PeerCopyCall : CallBase {
 
 inline PeerCopyCall copy_3d_peer(const cudaMemcpy3DPeerParms* copy, cudaStream_t stream) noexcept {
   if (copy == nullptr) return {nullptr, nullptr, 0, stream, 0, 0};
-  const cudaExtent& extent = copy->extent;
-  return {copy->dstPtr.ptr, copy->srcPtr.ptr, extent.width * extent.height * extent.depth,
-          stream,           copy->dstDevice,  copy->srcDevice};
+  return {box_target(*copy), box_source(*copy), box_bytes(*copy), stream,
+          copy->dstDevice,   copy->srcDevice};
 }
 
 // Memory of a size: sets, registrations, prefetches.
@@ -196,8 +228,9 @@ struct SetCall : CallBase {
   }
 };
 
-inline SetCall set_batch(const void* const* pointers, const std::size_t* sizes, std::size_t count,
-                         cudaStream_t stream) noexcept {
+template <class Address>
+SetCall set_batch(const Address* pointers, const std::size_t* sizes, std::size_t count,
+                  cudaStream_t stream) noexcept {
   return {first_of(pointers, count), 0, sum_of(sizes, count), stream};
 }
 
@@ -219,6 +252,15 @@ struct AllocationCall : CallBase {
     if (result == cudaSuccess && pointer != nullptr) record.args[0] = bits(*pointer);
   }
 };
+
+// Both may be nullptr or 0, as what the job passes; of a line or a plane the rest is 0.
+inline AllocationCall allocate_array(cudaArray_t* result, const cudaChannelFormatDesc* format,
+                                     std::size_t width, std::size_t height,
+                                     std::size_t depth) noexcept {
+  const int bits = format != nullptr ? format->x + format->y + format->z + format->w : 0;
+  const std::size_t elements = width * (height != 0 ? height : 1) * (depth != 0 ? depth : 1);
+  return {reinterpret_cast<void**>(result), elements * static_cast<std::size_t>(bits) / 8, nullptr};
+}
 
 struct FreeCall : CallBase {
   static constexpr CallClass call_class = CallClass::memory;

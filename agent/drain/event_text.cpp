@@ -140,7 +140,7 @@ void EventText::copy_args(const Record& record) {
   } else {
     writer_.arg("kind", record.detail);
   }
-  writer_.arg("bytes", record.args[2]);
+  if (record.args[2] != event::unknown_bytes) writer_.arg("bytes", record.args[2]);
   writer_.arg("dst", Hex{record.args[0]});
   writer_.arg("src", Hex{record.args[1]});
   writer_.arg("stream", Hex{record.args[3]});

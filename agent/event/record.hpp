@@ -42,6 +42,9 @@ inline constexpr bool uses_device(Layout layout) noexcept {
          layout == Layout::collective;
 }
 
+// In args[2] of a copy: so much as the job said does not tell it.
+inline constexpr std::uint64_t unknown_bytes = ~std::uint64_t{0};
+
 // Record::detail of a collective. Stored in the ring file: append only.
 enum class Collective : std::uint8_t {
   all_reduce,

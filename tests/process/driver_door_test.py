@@ -94,7 +94,7 @@ def compare(run, word):
 def test_ways():
     for word in ("first", "second", "default", "per_thread", "symbols"):
         calls = compare(Traced([CLIENT, word]), word)
-        check(len(calls) == 30, f"{word}: {len(calls)} calls")
+        check(len(calls) == 39, f"{word}: {len(calls)} calls")
         variants = {c["function"].rpartition("_")[2] for c in calls} & {"ptsz", "ptds"}
         check(variants == ({"ptsz", "ptds"} if word == "per_thread" else set()), f"{word}: {variants}")
     calls = compare(Traced([LINKED]), "linked")

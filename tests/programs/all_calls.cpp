@@ -115,6 +115,60 @@ void call_memory() {
   CALL(cudaGetLastError());
 }
 
+// Where an array takes part, widths are of its elements: of eight bytes here.
+void call_arrays() {
+  const cudaExtent extent{16, 4, 2};
+  const cudaChannelFormatDesc format{32, 32, 0, 0, cudaChannelFormatKindFloat};
+  cudaArray_t line = nullptr;
+  cudaArray_t array = nullptr;
+  CALL(cudaMallocArray(&line, &format, 16, 0));
+  CALL(cudaMalloc3DArray(&array, &format, extent));
+  cudaMemcpy3DParms copy{};
+  copy.srcPtr = {host, 128, 16, 4};
+  copy.dstArray = array;
+  copy.extent = extent;
+  copy.kind = cudaMemcpyHostToDevice;
+  CALL(cudaMemcpy3D(&copy));
+  CALL(cudaMemcpy3DAsync(&copy, stream));
+  copy.extent.width = 0;
+  CALL(cudaMemcpy3DAsync(&copy, stream));
+  cudaMemcpy3DParms bytes_only{};
+  bytes_only.srcPtr = {host, 128, 16, 4};
+  bytes_only.dstPtr = {memory, 128, 16, 4};
+  bytes_only.extent = extent;
+  bytes_only.kind = cudaMemcpyHostToDevice;
+  CALL(cudaMemcpy3D(&bytes_only));
+  cudaMemcpy3DPeerParms peer{};
+  peer.srcArray = array;
+  peer.dstPtr = {memory, 128, 16, 4};
+  peer.extent = extent;
+  CALL(cudaMemcpy3DPeerAsync(&peer, stream));
+  CALL(cudaStreamSynchronize(stream));
+  CALL(cudaFreeArray(line));
+  CALL(cudaFreeArray(array));
+}
+
+void call_batches() {
+  cudaMemcpy3DBatchOp copies[2] = {};
+  for (cudaMemcpy3DBatchOp& each : copies) {
+    each.src.type = cudaMemcpyOperandTypePointer;
+    each.src.op.ptr.ptr = pinned;
+    each.dst.type = cudaMemcpyOperandTypePointer;
+    each.dst.op.ptr.ptr = memory;
+    each.extent = {16, 4, 2};
+    each.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+  }
+  CALL(cudaMemcpy3DBatchAsync(2, copies, 0, stream));
+  const cudaChannelFormatDesc format{32, 32, 0, 0, cudaChannelFormatKindFloat};
+  cudaArray_t array = nullptr;
+  CALL(cudaMalloc3DArray(&array, &format, {16, 4, 2}));
+  copies[1].dst.type = cudaMemcpyOperandTypeArray;
+  copies[1].dst.op.array = {array, {}};
+  CALL(cudaMemcpy3DBatchAsync(2, copies, 0, stream));
+  CALL(cudaStreamSynchronize(stream));
+  CALL(cudaFreeArray(array));
+}
+
 void call_pool() {
   cudaMemPool_t pool = nullptr;
   CALL(cudaDeviceGetDefaultMemPool(&pool, 0));
@@ -251,6 +305,8 @@ int main(int argc, char** argv) {
   call_streams_and_events();
   if (argc > 1) std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(argv[1])));
   call_memory();
+  call_arrays();
+  call_batches();
   call_pool();
   call_launches();
   call_graphs();

@@ -26,7 +26,13 @@ ncclGather ncclScatter ncclSend ncclRecv ncclGroupStart ncclGroupEnd ncclGetUniq
 ncclCommInitRank ncclCommInitAll ncclCommSplit ncclCommFinalize ncclCommDestroy ncclCommAbort
 ncclCommRegister ncclCommDeregister ncclCommWindowRegister ncclCommWindowDeregister ncclMemAlloc
 ncclMemFree ncclRedOpCreatePreMulSum ncclRedOpDestroy
+cudaMallocArray cudaMalloc3DArray cudaFreeArray cudaMemcpy3D cudaMemcpy3DAsync
+cudaMemcpy3DPeerAsync cudaMemcpy3DBatchAsync
 """.split()
+# How often a call's bytes are told: what an array takes part in is counted in its elements, whose
+# size the call does not say.
+BYTES_TOLD = {"cudaMemcpy3D": (1, 2), "cudaMemcpy3DAsync": (1, 2), "cudaMemcpy3DPeerAsync": (0, 1),
+              "cudaMemcpy3DBatchAsync": (1, 2), "cudaMalloc3DArray": (2, 2), "cudaMallocArray": (1, 1)}
 
 
 def bare_run(build, program):
@@ -78,6 +84,10 @@ def problems_of(job):
         for pair in zip(traced, truth[name]):
             checked += 1
             yield from argument_problems(name, *pair)
+    for name, wanted in BYTES_TOLD.items():
+        told = (sum("bytes" in call["args"] for call in trace[name]), len(trace[name]))
+        if told != wanted:
+            yield f"{name}: bytes told of {told}, wanted of {wanted}"
     print(f"{checked} calls of {len(trace)} functions compared")
 
 

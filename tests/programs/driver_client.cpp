@@ -149,6 +149,32 @@ void copies(Caller& caller, Memory& memory, CUstream stream) {
   CALL(cuMemsetD32, memory.second, 0x01010101, 256);
 }
 
+void array_copies(Caller& caller, Memory& memory, CUstream stream) {
+  CUDA_ARRAY_DESCRIPTOR wanted{};
+  wanted.Width = 64;
+  wanted.Height = 4;
+  wanted.Format = CU_AD_FORMAT_FLOAT;
+  wanted.NumChannels = 2;
+  CUarray first = nullptr;
+  CUarray second = nullptr;
+  CALL(cuArrayCreate, &first, &wanted);
+  CALL(cuArrayCreate, &second, &wanted);
+  CALL(cuMemcpyHtoA, first, 8, memory.pageable.data(), 96);
+  CALL(cuMemcpyHtoAAsync, first, 0, memory.host, 88, stream);
+  CALL(cuMemcpyAtoA, second, 16, first, 8, 80);
+  CALL(cuMemcpyDtoA, second, 0, memory.first, 72);
+  CALL(cuMemcpyAtoD, memory.second, second, 16, 64);
+  CALL(cuMemcpyAtoHAsync, memory.host, second, 8, 56, stream);
+  CALL(cuMemcpyAtoH, memory.pageable.data(), second, 16, 48);
+  CALL(cuArrayDestroy, first);
+  CALL(cuArrayDestroy, second);
+}
+
+void stream_memory(Caller& caller, Memory& memory, CUstream stream) {
+  CALL(cuStreamWriteValue32, stream, memory.first, 5, CU_STREAM_WRITE_VALUE_DEFAULT);
+  CALL(cuStreamWriteValue32, stream, CUdeviceptr{64}, 5, CU_STREAM_WRITE_VALUE_DEFAULT);
+}
+
 void graph(Caller& caller, CUfunction kernel, CUstream stream) {
   CUgraph graph = nullptr;
   CUgraphExec exec = nullptr;
@@ -173,6 +199,8 @@ int everything(const Find& find) {
   CUfunction kernel = kernel_of(caller);
   launches(caller, kernel, stream);
   copies(caller, memory, stream);
+  array_copies(caller, memory, stream);
+  stream_memory(caller, memory, stream);
   graph(caller, kernel, stream);
   CALL(cuEventCreate, &event, 0);
   CALL(cuEventRecord, event, stream);

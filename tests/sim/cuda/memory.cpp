@@ -1,14 +1,13 @@
 #include "tests/sim/engine/memory.hpp"
 
 #include "tests/sim/cuda/bodies.hpp"
+#include "tests/sim/cuda/copy.hpp"
 #include "tests/sim/cudart/work.hpp"
 #include "tests/sim/engine/device.hpp"
 #include "tests/sim/engine/timeline.hpp"
 
 namespace simgpu::cuda {
 namespace {
-
-enum class Mode { synchronous, asynchronous };
 
 void* at(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
@@ -38,11 +37,6 @@ CUresult submit(Call& call, Mode mode, CUstream handle, const cudart::Copy& copy
     Timeline::get().synchronize(*stream);
   }
   return CUDA_SUCCESS;
-}
-
-CUresult copy_bytes(Call& call, Mode mode, CUstream stream, void* to, const void* from,
-                    std::size_t bytes, cudaMemcpyKind kind) {
-  return submit(call, mode, stream, {to, from, bytes, 1, bytes, bytes, kind});
 }
 
 CUresult copy_box(Call& call, Mode mode, CUstream stream, const CUDA_MEMCPY2D* box) {
@@ -82,6 +76,22 @@ CUresult fill(Call& call, CUstream handle, CUdeviceptr to, unsigned value, std::
   return CUDA_SUCCESS;
 }
 
+CUresult write_value(Call& call, CUstream handle, CUdeviceptr to, cuuint32_t value) {
+  Stream* stream = stream_of(call, handle);
+  call.args().address = to;
+  if (stream == nullptr) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  }
+  if (!memory::covers(at(to), sizeof value)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  Work work;
+  work.kind = WorkKind::marker;
+  work.effect = [to, value] { *static_cast<cuuint32_t*>(at(to)) = value; };
+  Timeline::get().submit(*stream, std::move(work), call.number());
+  return CUDA_SUCCESS;
+}
+
 CUresult allocate(Call& call, void** out, std::size_t bytes, memory::Kind kind) {
   call.args().bytes = bytes;
   if (out == nullptr || bytes == 0) {
@@ -110,6 +120,11 @@ CUresult release(Call& call, void* address, bool host) {
 }
 
 }  // namespace
+
+CUresult copy_bytes(Call& call, Mode mode, CUstream stream, void* to, const void* from,
+                    std::size_t bytes, cudaMemcpyKind kind) {
+  return submit(call, mode, stream, {to, from, bytes, 1, bytes, bytes, kind});
+}
 
 BODY(cuMemcpy, v1)(Call& call, CUdeviceptr dst, CUdeviceptr src, std::size_t bytes) {
   return copy_bytes(call, Mode::synchronous, nullptr, at(dst), at(src), bytes, cudaMemcpyDefault);
@@ -173,6 +188,16 @@ BODY(cuMemsetD8Async, v1)
 BODY(cuMemsetD32Async, v1)
 (Call& call, CUdeviceptr to, unsigned value, std::size_t count, CUstream stream) {
   return fill(call, stream, to, value, count, 4);
+}
+
+BODY(cuStreamWriteValue32, v1)
+(Call& call, CUstream stream, CUdeviceptr to, cuuint32_t value, unsigned) {
+  return write_value(call, stream, to, value);
+}
+
+BODY(cuStreamWriteValue32, v2)
+(Call& call, CUstream stream, CUdeviceptr to, cuuint32_t value, unsigned) {
+  return write_value(call, stream, to, value);
 }
 
 BODY(cuMemAlloc, v2)(Call& call, CUdeviceptr* out, std::size_t bytes) {

@@ -83,6 +83,33 @@ Copy box(const cudaMemcpy3DParms& p) {
   return copy;
 }
 
+// The sides of an operand are those of a box; rows of pointers may be packed.
+void put(const cudaMemcpy3DOperand& operand, const cudaExtent& extent, cudaArray_t& array,
+         cudaPitchedPtr& pointer) {
+  if (operand.type == cudaMemcpyOperandTypeArray) {
+    array = operand.op.array.array;
+    return;
+  }
+  const std::size_t row = operand.op.ptr.rowLength;
+  pointer = {operand.op.ptr.ptr, row != 0 ? row : extent.width, extent.width, extent.height};
+}
+
+Copy box(const cudaMemcpy3DBatchOp& operation) {
+  cudaMemcpy3DParms same{};
+  same.extent = operation.extent;
+  same.kind = cudaMemcpyDefault;
+  put(operation.src, operation.extent, same.srcArray, same.srcPtr);
+  put(operation.dst, operation.extent, same.dstArray, same.dstPtr);
+  const Array* either = same.dstArray != nullptr   ? array_of(same.dstArray)
+                        : same.srcArray != nullptr ? array_of(same.srcArray)
+                                                   : nullptr;
+  if (either != nullptr) {  // lengths of rows are in elements, pitches in bytes
+    same.srcPtr.pitch *= either->element_bytes();
+    same.dstPtr.pitch *= either->element_bytes();
+  }
+  return box(same);
+}
+
 Copy box(const cudaMemcpy3DPeerParms& p) {
   cudaMemcpy3DParms same{};
   same.dstArray = p.dstArray;
@@ -130,6 +157,25 @@ BODY(cudaMemcpyBatchAsync)
       return problem;
     }
     total += bytes[i];
+  }
+  call.args().bytes = total;
+  call.args().count = count;
+  return cudaSuccess;
+}
+
+BODY(cudaMemcpy3DBatchAsync)
+(Call& call, std::size_t count, cudaMemcpy3DBatchOp* operations, unsigned long long flags,
+ cudaStream_t stream) {
+  if (operations == nullptr || count == 0 || flags != 0) {
+    return cudaErrorInvalidValue;
+  }
+  std::size_t total = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Copy copy = box(operations[i]);
+    if (const cudaError_t problem = submit(call, Mode::asynchronous, stream, copy)) {
+      return problem;
+    }
+    total += copy.width_bytes * copy.rows;
   }
   call.args().bytes = total;
   call.args().count = count;

@@ -30,6 +30,10 @@ TEST(DriverFunction, IsTheAbiOfTheVersion) {
   EXPECT_EQ(driver_function("cuCtxSynchronize", 13000, legacy), Function::cuCtxSynchronize_v2);
   EXPECT_EQ(driver_function("cuMemcpyBatchAsync", 12080, legacy), Function::cuMemcpyBatchAsync_v1);
   EXPECT_EQ(driver_function("cuMemcpyBatchAsync", 13000, legacy), Function::cuMemcpyBatchAsync_v2);
+  EXPECT_EQ(driver_function("cuStreamWaitValue64", 11060, legacy),
+            Function::cuStreamWaitValue64_v1);
+  EXPECT_EQ(driver_function("cuStreamWaitValue64", 11070, legacy),
+            Function::cuStreamWaitValue64_v2);
   // One parameter more: a wrapper of the older form would lose it.
   EXPECT_EQ(driver_function("cuLaunchHostFunc", 13000, legacy), Function::cuLaunchHostFunc_v1);
   EXPECT_EQ(driver_function("cuLaunchHostFunc", 13010, legacy), Function::cuLaunchHostFunc_v2);

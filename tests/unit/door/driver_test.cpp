@@ -217,6 +217,48 @@ TEST_F(DriverWrapper, RecordsWhatABoxCopies) {
   EXPECT_EQ(record.args[2], 48u);
 }
 
+CUresult real_copy_3d_batch(std::size_t, CUDA_MEMCPY3D_BATCH_OP*, unsigned long long, CUstream) {
+  return CUDA_SUCCESS;
+}
+
+TEST_F(DriverWrapper, StatesNoBytesWhereAnArrayTakesPart) {
+  auto* copy = wrapped(Library::cuda, Function::cuMemcpy3DBatchAsync_v2, &real_copy_3d_batch);
+  CUDA_MEMCPY3D_BATCH_OP boxes[2] = {};
+  for (CUDA_MEMCPY3D_BATCH_OP& box : boxes) {
+    box.src.type = box.dst.type = CU_MEMCPY_OPERAND_TYPE_POINTER;
+    box.src.op.ptr.ptr = 0x8000;
+    box.dst.op.ptr.ptr = 0x9000;
+    box.extent = {4, 3, 2};
+  }
+  copy(2, boxes, 0, stream);
+  boxes[1].dst.type = CU_MEMCPY_OPERAND_TYPE_ARRAY;
+  boxes[1].dst.op.array.array = reinterpret_cast<CUarray>(0xa000);
+  copy(2, boxes, 0, stream);
+  copy(1, boxes + 1, 0, stream);
+  boxes[1].extent.width = 0;
+  copy(1, boxes + 1, 0, stream);
+  copy(1, nullptr, 0, stream);
+  const auto records = recording.records();
+  ASSERT_EQ(records.size(), 5U);
+  const std::uint64_t bytes[] = {48, event::unknown_bytes, event::unknown_bytes, 0, 0};
+  for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(records[i]->args[2], bytes[i]) << i;
+  EXPECT_EQ(records[0]->args[0], 0x9000u);
+  EXPECT_EQ(records[0]->args[1], 0x8000u);
+  EXPECT_EQ(records[2]->args[0], 0xa000u);
+}
+
+CUresult real_copy_to_host(void*, CUarray, std::size_t, std::size_t) { return CUDA_SUCCESS; }
+
+TEST_F(DriverWrapper, RecordsWhatIsCopiedOutOfAnArray) {
+  auto* copy = wrapped(Library::cuda, Function::cuMemcpyAtoH_v2_ptds, &real_copy_to_host);
+  copy(&recording, reinterpret_cast<CUarray>(0xa000), 64, 256);
+  const event::Record& record = *recording.records().at(0);
+  EXPECT_EQ(record.detail, static_cast<std::uint32_t>(cudaMemcpyDeviceToHost));
+  EXPECT_EQ(record.args[0], reinterpret_cast<std::uintptr_t>(&recording));
+  EXPECT_EQ(record.args[1], 0xa000u);
+  EXPECT_EQ(record.args[2], 256u);
+}
+
 TEST_F(DriverWrapper, AnswersLikeTheApiWhereThereIsNoDriver) {
   EXPECT_EQ(wrapper_as<CUresult(CUdeviceptr)>(Function::cuMemFree_v2)(0), CUDA_ERROR_NOT_FOUND);
   void* answer = nullptr;

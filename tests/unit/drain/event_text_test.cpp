@@ -90,6 +90,8 @@ TEST_F(EventTextTest, Copy) {
                           "\"dst\":\"0x10\",\"src\":\"0x20\",\"stream\":\"0x30\""));
   copy.detail = 77;
   EXPECT_NE(line(copy).find("\"kind\":77,"), std::string::npos);
+  copy.args[2] = event::unknown_bytes;
+  EXPECT_EQ(line(copy).find("bytes"), std::string::npos);
 }
 
 TEST_F(EventTextTest, PeerCopy) {
