@@ -104,11 +104,10 @@ ClockPair::Solution ClockPair::apart(Solution together, const std::vector<ClockH
     return together;
   }
   Solution made = solution(span);
-  const bool was_set = segments_.steps() != 0 || together.found.is_contradicted();
   const auto bound_ns = [&](const Solution& each) {
     return ClockDifference(each.knots, each.limits).bound_ns(span);
   };
-  if (was_set || !is_accepted(together) ||
+  if (!is_accepted(together) || together.found.is_contradicted() ||
       (is_accepted(made) && bound_ns(made) <= bound_ns(together))) {
     return made;
   }

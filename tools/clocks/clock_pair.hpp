@@ -41,8 +41,7 @@ struct CollectiveTimes {
 //
 // In a pause a clock may have been set so that both sides still fit (clock_hideouts.hpp): that time
 // is told as unsure. What lies on its two sides is then taken apart if the bound suffers nothing by
-// it, or if a clock was set anywhere: it may have been set there, too. Else the whole run is
-// unsure.
+// it, or if together they contradict each other. Else the whole run is unsure.
 //
 // Only the hulls' corners of each segment are kept: memory does not grow with the collectives.
 class ClockPair {
