@@ -63,7 +63,8 @@ bool EventShapes::is_whole_object(std::string_view text) {
   if (is_tried && fitting(text, size) != nullptr) [[likely]] {
     return size == text.size();
   }
-  if (!is_tried) {
+  // What is too long to be learned may have members without number: they are not gathered.
+  if (!is_tried || text.size() > EventShape::most_bytes) {
     return trace::is_whole_object(text);
   }
   size = trace::whole_object_at(text, members_);

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -53,20 +54,40 @@ void remove_abandoned_folders(const std::string& parent) {
   }
 }
 
+struct CloseFolder {
+  void operator()(DIR* folder) const noexcept { closedir(folder); }
+};
+using Folder = std::unique_ptr<DIR, CloseFolder>;
+
+// No link is followed: where others may write, one to another folder may stand here by now.
+int open_folder(const char* path) noexcept {
+  return ::open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+std::vector<std::string> names_in(DIR* folder) {
+  std::vector<std::string> names;
+  while (const dirent* entry = readdir(folder)) names.emplace_back(entry->d_name);
+  return names;
+}
+
 // By two threads: where files are large their pages take a while to be given back.
-void remove_files_of(const std::string& folder) noexcept try {
-  std::vector<std::string> paths;
-  std::error_code error;
-  fs::directory_iterator at(folder, error);
-  for (const fs::directory_iterator end; !error && at != end; at.increment(error)) {
-    paths.push_back(at->path().string());
+void remove_files_of(const std::string& path) noexcept try {
+  const int descriptor = open_folder(path.c_str());
+  if (descriptor < 0) return;
+  const Folder folder(fdopendir(descriptor));
+  if (folder == nullptr) {
+    ::close(descriptor);
+    return;
   }
+  const std::vector<std::string> names = names_in(folder.get());
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
-    for (std::size_t i = next++; i < paths.size(); i = next++) ::unlink(paths[i].c_str());
+    for (std::size_t i = next++; i < names.size(); i = next++) {
+      unlinkat(descriptor, names[i].c_str(), 0);
+    }
   };
   std::optional<std::thread> second;
-  if (paths.size() > 1) second.emplace(work);
+  if (names.size() > 1) second.emplace(work);
   work();
   if (second) second->join();
 } catch (...) {
@@ -95,7 +116,7 @@ void unlink_files_of(int folder) {
 // Other threads may make files meanwhile; in a folder that is gone they cannot.
 void remove_and_end(int signal_number) {
   for (int tries = 0; is_guarded && tries < 1000; ++tries) {
-    const int folder = ::open(guarded_folder.data(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int folder = open_folder(guarded_folder.data());
     if (folder < 0) break;
     unlink_files_of(folder);
     ::close(folder);

@@ -35,6 +35,20 @@ TEST(ImportFolder, GoesWithAProcessThatASignalEnds) {
   }
 }
 
+// Where others may write to the parent, a link may have taken the folder's name.
+TEST(ImportFolder, RemovesNothingThroughALink) {
+  namespace fs = std::filesystem;
+  const trace::ScratchFolder scratch;
+  const fs::path others = scratch.path() / "others", link = scratch.path() / "link";
+  fs::create_directory(others);
+  for (const char* name : {"one", "two"}) trace::write_whole((others / name).string(), "kept");
+  fs::create_directory_symlink(others, link);
+  remove_import_folder(link.string());
+  EXPECT_FALSE(fs::exists(fs::symlink_status(link)));
+  EXPECT_TRUE(fs::exists(others / "one"));
+  EXPECT_TRUE(fs::exists(others / "two"));
+}
+
 TEST(ImportFolder, LeavesSignalsAsTheyWere) {
   const trace::ScratchFolder scratch;
   const auto before = ::signal(SIGINT, SIG_IGN);
