@@ -79,6 +79,8 @@ void EventTimes::poll(Agent& agent, bool is_wanted) noexcept try {
 }
 
 bool EventTimes::is_settled(const Agent& agent, const ring::Window& window) const noexcept {
+  // Nobody asks the job's events any more: waiting for them would lose the window.
+  if (is_finished_.load(std::memory_order_acquire) != 0) return true;
   const std::uint64_t end_ticks = window.end_ticks.load(std::memory_order_relaxed);
   if (poller_.is_settled(end_ticks)) return true;
   const double waited_ns = static_cast<double>(event::read_ticks() - end_ticks) *

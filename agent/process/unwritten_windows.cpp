@@ -33,6 +33,16 @@ std::uint64_t events_in(const ring::Ring& ring, const ring::Window& window) noex
   return 0;  // out of memory
 }
 
+// Slots are used in turn, and that of a window that waits is not: no cycle would be recorded from
+// there on until it is written or given up.
+bool is_in_the_way(const ring::Header& header) noexcept {
+  const std::uint32_t next = header.window_count.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < ring::window_slots / 4; ++i) {
+    if (has_failed(header.windows[(next + i) % ring::window_slots])) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 ring::Window* UnwrittenWindows::beyond_room() const noexcept {
@@ -46,7 +56,7 @@ ring::Window* UnwrittenWindows::beyond_room() const noexcept {
   }
   const bool has_room =
       header.free_chunks.load(std::memory_order_relaxed) >= header.chunk_count / 2 &&
-      count <= ring::window_slots / 4;
+      count <= ring::window_slots / 4 && !is_in_the_way(header);
   return has_room ? nullptr : oldest;
 }
 
@@ -89,11 +99,12 @@ void UnwrittenWindows::keep_ring() {
   ring::Header& header = agent_.ring.ring.header();
   if (agent_.ring.path.empty()) {  // private memory: it ends with the process
     for (ring::Window& window : header.windows) {
-      if (has_failed(window)) give_up(window);
+      if (ring::is_unwritten(window)) give_up(window);
     }
   }
   say_lost();
-  if (std::none_of(header.windows.begin(), header.windows.end(), has_failed)) return;
+  // Also one that was never tried, because something was still to come for it.
+  if (!ring::has_unwritten_window(agent_.ring.ring)) return;
   agent_.kept_rings.push_back(agent_.ring.path);
   // One for the node: there all of its ranks' lie.
   if (is_spokesman(agent_, "unwritten")) {

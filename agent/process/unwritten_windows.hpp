@@ -16,7 +16,8 @@ class UnwrittenWindows {
   explicit UnwrittenWindows(Agent& agent) noexcept : agent_(agent) {}
 
   // The oldest one, where the ring must have its room back; else null. They may lie in the half of
-  // the ring that nothing else needs, as the startup window does, and in a quarter of the slots.
+  // the ring that nothing else needs, as the startup window does, and in a quarter of the slots,
+  // none of which is soon to be used again.
   ring::Window* beyond_room() const noexcept;
 
   // What could not be written in a second try either is lost, and counted.

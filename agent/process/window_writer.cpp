@@ -267,7 +267,7 @@ void WindowWriter::make_room(std::uint64_t now_ticks) noexcept {
   while (given_up_until_ticks_ + margin_ticks_ <= now_ticks) {
     ring::Window* const oldest = unwritten_.beyond_room();
     if (oldest == nullptr) return;
-    write(*oldest);
+    if (!is_given_up(*oldest)) write(*oldest);
     if (oldest->state.load(std::memory_order_relaxed) == WindowState::failed) {
       given_up_until_ticks_ = oldest->end_ticks.load(std::memory_order_relaxed);
       unwritten_.give_up(*oldest);

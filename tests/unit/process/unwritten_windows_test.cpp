@@ -47,6 +47,7 @@ TEST_F(UnwrittenWindowsTest, StayInTheHalfThatIsFree) {
   window(1, 100, 200, WindowState::failed);
   window(2, 10, 20, WindowState::closed);
   window(3, 5, 9, WindowState::written);
+  header().window_count = 4;
   const std::uint64_t half = header().chunk_count / 2;
   header().free_chunks = half;
   EXPECT_EQ(unwritten_.beyond_room(), nullptr);
@@ -54,7 +55,21 @@ TEST_F(UnwrittenWindowsTest, StayInTheHalfThatIsFree) {
   EXPECT_EQ(unwritten_.beyond_room(), &header().windows[1]) << "the oldest";
 }
 
+TEST_F(UnwrittenWindowsTest, GoWhereTheirSlotIsSoonUsedAgain) {
+  constexpr std::uint32_t slots = ring::window_slots, slot = 5;
+  ring::Window& failed = window(slot, 10, 20, WindowState::failed);
+  header().window_count = slot + 1;
+  EXPECT_EQ(unwritten_.beyond_room(), nullptr) << "just used";
+  header().window_count = slots + slot - slots / 4;
+  EXPECT_EQ(unwritten_.beyond_room(), nullptr);
+  header().window_count = slots + slot - slots / 4 + 1;
+  EXPECT_EQ(unwritten_.beyond_room(), &failed);
+  header().window_count = slots + slot;
+  EXPECT_EQ(unwritten_.beyond_room(), &failed) << "no cycle would find a slot";
+}
+
 TEST_F(UnwrittenWindowsTest, TakeAQuarterOfTheSlots) {
+  header().window_count = ring::window_slots / 4 + 1;
   for (std::size_t i = 0; i < ring::window_slots / 4; ++i) {
     window(i, 1000 - i, 2000, WindowState::failed);
   }
