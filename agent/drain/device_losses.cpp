@@ -49,4 +49,13 @@ void count_late(const ring::Ring& ring, const ring::Window& window, std::uint64_
   own->dropped_at_end[static_cast<std::size_t>(DropCause::device_late)] += late;
 }
 
+void forget_device_losses(const ring::Ring& ring, const ring::Window& window) noexcept {
+  ring::Window* own = window_in(ring, window);
+  if (own == nullptr) return;
+  for (const DropCause cause : told_late) {
+    const auto i = static_cast<std::size_t>(cause);
+    own->dropped_at_end[i] = own->dropped_at_begin[i];
+  }
+}
+
 }  // namespace traceagent::drain

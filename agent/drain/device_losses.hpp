@@ -12,6 +12,8 @@ std::uint64_t device_losses_told(const ring::Ring& ring, const ring::Window& win
 // What the device side lost is known only after the window's end: all that no earlier file told of
 // is this window's. Call before its file is written.
 void settle_device_losses(const ring::Ring& ring, const ring::Window& window) noexcept;
+// Of a window whose file has failed: the next try, or else the next window's file, tells of it.
+void forget_device_losses(const ring::Ring& ring, const ring::Window& window) noexcept;
 // Counts launches whose work had not arrived, in the ring and in the window.
 void count_late(const ring::Ring& ring, const ring::Window& window, std::uint64_t late) noexcept;
 

@@ -296,12 +296,15 @@ trace::OutputOptions output_options(const ring::Ring& ring, std::uint64_t most_b
 // What a file tells of late work is told by nobody where the file fails: the next try begins anew.
 class LateWork {
  public:
-  explicit LateWork(const ring::Ring& ring) noexcept
-      : header_(ring.header()),
+  LateWork(const ring::Ring& ring, const ring::Window& window) noexcept
+      : ring_(ring),
+        window_(window),
+        header_(ring.header()),
         late_(late().load(std::memory_order_relaxed)),
         correlation_(header_.device.written_correlation.load(std::memory_order_relaxed)) {}
   ~LateWork() {
     if (is_told_) return;
+    forget_device_losses(ring_, window_);
     late().store(late_, std::memory_order_relaxed);
     header_.device.written_correlation.store(correlation_, std::memory_order_relaxed);
   }
@@ -315,6 +318,8 @@ class LateWork {
     return header_.dropped[static_cast<std::size_t>(ring::DropCause::device_late)];
   }
 
+  const ring::Ring ring_;
+  const ring::Window& window_;
   ring::Header& header_;
   const std::uint64_t late_;
   const std::uint32_t correlation_;
@@ -340,7 +345,7 @@ RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& windo
     report.problem = file.error();
     return report;
   }
-  LateWork late_work(ring);
+  LateWork late_work(ring, window);
   settle_device_losses(ring, window);
   RankFile(ring, window).write(file, window, report.path, options, report);
   if (!file.finish()) report.problem = file.error();

@@ -78,6 +78,22 @@ TEST_F(DeviceGapsTest, AFileThatFailsTellsNothingOfLateWork) {
   EXPECT_EQ(header.device.written_correlation.load(), 50u);
 }
 
+// It was given up: what came late of it must not be taken off what the next file has to tell.
+TEST_F(DeviceGapsTest, AWindowThatIsGivenUpLeavesTheNextOnesLossesWhole) {
+  crafted.launch(thread, 110 * us, 115 * us).args[3] = 0x10;
+  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 50);
+  crafted.launch(thread, 210 * us, 215 * us).args[3] = 0x20;
+  crafted.api(thread, "cudaLaunchKernel", 211'000, 214'000, 51);
+  ring::Window& first = window(100, 200, 1);
+  ring::Window& second = window(200, 300, 2);
+  RankFileOptions no_room;
+  no_room.most_bytes = 100;
+  ASSERT_NE(write_rank_file(crafted.ring(), first, no_room).problem, "");
+  first.state = ring::WindowState::written;
+  write(second);
+  EXPECT_NE(text.find("\"dropped\": {\"device_late\": 1}"), std::string::npos) << text;
+}
+
 // Else it would be in the merged file, and counted as lost there too.
 
 TEST_F(DeviceGapsTest, WhatWasCountedLateIsInNoLaterFile) {

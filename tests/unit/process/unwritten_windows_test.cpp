@@ -114,6 +114,14 @@ TEST_F(UnwrittenWindowsTest, KeepTheRingThatHasAFile) {
   EXPECT_TRUE(ring::has_unwritten_window(memory_.ring()));
 }
 
+// Something was still to come for it when the process ended, so that it was never tried.
+TEST_F(UnwrittenWindowsTest, KeepTheRingOfOneThatWasNeverTried) {
+  agent_.ring.path = "/nowhere/0-1-0.ring";
+  window(0, 1, 2, WindowState::closed);
+  unwritten_.keep_ring();
+  EXPECT_EQ(agent_.kept_rings, std::vector<std::string>{"/nowhere/0-1-0.ring"});
+}
+
 TEST_F(UnwrittenWindowsTest, AreLostWithPrivateMemory) {
   window(0, 1, 2, WindowState::failed);
   unwritten_.keep_ring();
