@@ -244,22 +244,23 @@ class Watch(threading.Thread):
         for name in files:
             with contextlib.suppress(OSError):
                 os.link(folder / name, self.truth / name)
-        done = {}
+        queued, uploaded = {}, set()
         for journal in folder.glob(".traceagent-upload/*.journal"):
             for line in journal.read_text().splitlines():
                 record = json.loads(line) if line.endswith("}") else {}
                 if "queue" in record:
-                    done[record["queue"]] = record["file"]
-                elif "done" in record:
-                    done.pop(record["done"], None)
-        waiting = set(done.values())
+                    queued[record["queue"]] = record["file"]
+                    uploaded.discard(record["file"])
+                elif record.get("done") in queued:
+                    uploaded.add(queued[record["done"]])
         # Uploads that ended while the journal was read have let their files go.
         files = [name for name in files if (folder / name).exists()]
         for rank in range(RANKS):
             here = {name for name in files if name.endswith(f"-rank{rank}.json")}
-            # One that is written and not queued yet, and one that is uploaded and about to go.
-            if len(here - waiting) > KEEP + 2:
-                self.problems.append(f"rank {rank}: {len(here)} files, {len(here & waiting)} of them wait")
+            # One that is uploaded may be about to go. The others wait, if only to be queued: on a busy machine
+            # the journal is another's for longer than a cycle takes.
+            if len(here & uploaded) > KEEP + 1:
+                self.problems.append(f"rank {rank}: {len(here)} files, {len(here & uploaded)} of them uploaded")
             self.most = max(self.most, len(here))
 
     def run(self):
