@@ -145,8 +145,9 @@ void run(std::size_t calls) {
   pin_all();
   std::printf("%-10s %-5s %7s %10s %8s %8s %8s %10s  (ns)\n", "call", "", "threads", "calls", "p50",
               "p99", "p99.99", "max");
-  for (const Setting& setting : {Setting{"warm", 1, false}, Setting{"warm", 2, false},
-                                 Setting{"warm", 16, false}, Setting{"cold", 1, true}}) {
+  for (const Setting& setting :
+       {Setting{"warm", 1, false}, Setting{"warm", 2, false}, Setting{"warm", 16, false},
+        Setting{"cold", 1, true}, Setting{"cold", 2, true}, Setting{"cold", 16, true}}) {
     const std::size_t count = setting.cold ? calls / 4 : calls;
     const std::uint64_t dropped_before = dropped();
     Ticks without = measure(plain, setting, count), with = measure(hooked, setting, count);

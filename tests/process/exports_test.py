@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 ALLOWED_NEEDED = {"libc.so.6", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+STREAM_OBJECTS = {f"_ZSt{len(name)}{name}" for name in "cin cout cerr clog wcin wcout wcerr wclog".split()}
 # Global-dynamic TLS costs 6-9 ns a call and may call malloc inside a hook.
 DYNAMIC_TLS = re.compile(r"R_X86_64_(DTPMOD64|DTPOFF64|TLSDESC)|R_AARCH64_(TLS_DTPMOD|TLSDESC)")
 
@@ -34,6 +35,9 @@ def problems_of(build):
     library = build / "lib/libtraceagent.so"
     extra = needed(library) - ALLOWED_NEEDED
     yield from (f"NEEDED {name}: a preloaded library must need libc alone" for name in sorted(extra))
+    # They are never set up: agent/linking/no_stream_objects.c.
+    names = {line.split()[-1] for line in lines_of("nm", library)}
+    yield from (f"{name}: std::cout and its like may not be used here" for name in sorted(names & STREAM_OBJECTS))
     if any("TEXTREL" in line for line in lines_of("readelf", "-dW", library)):
         yield "TEXTREL: not all of it is position independent"
     for line in lines_of("readelf", "-rW", library):
