@@ -58,6 +58,16 @@ std::optional<Placed> own_node(const trace::TraceHeader& header) {
                           corrections_of(header));
 }
 
+// Of a file of others' that says its host.
+std::optional<Placed> host_of(const trace::TraceHeader& header) {
+  const auto host = trace::string_member(header.distributed_info, "host");
+  if (!host || own_node(header)) {
+    return std::nullopt;
+  }
+  return with_corrections({"host " + std::string(*host), std::string(*host)},
+                          corrections_of(header));
+}
+
 void find_barrier(ClockNode& node) {
   for (const std::string& path : node.paths) {
     const auto barrier = barrier_of(path);
@@ -65,6 +75,12 @@ void find_barrier(ClockNode& node) {
       node.barrier = barrier;
     }
   }
+}
+
+// Of a file that says nothing of it.
+Placed rank_alone(const trace::TraceHeader& header) {
+  const std::string name = "rank " + std::to_string(header.rank);
+  return with_corrections({name, name}, corrections_of(header));
 }
 
 class Nodes {
@@ -82,18 +98,17 @@ class Nodes {
     node.ranks.merge(ranks_of(input.header));
   }
 
-  // Of a file that does not say it.
-  [[nodiscard]] Placed of_header(const trace::TraceHeader& header) const {
+  // Where files of this rank are; nothing: nobody has said.
+  [[nodiscard]] std::optional<Placed> of_rank(const trace::TraceHeader& header) const {
     const std::string corrections = corrections_of(header);
     for (const auto& [key, index] : by_key_) {
       const ClockNode& node = nodes_[index];
       if (node.is_of_known_node && node.ranks.contains(header.rank) &&
           node.corrections == corrections) {
-        return {key, node.name};
+        return Placed{key, node.name};
       }
     }
-    const std::string name = "rank " + std::to_string(header.rank);
-    return with_corrections({name, name}, corrections);
+    return std::nullopt;
   }
 
   std::vector<ClockNode> take() {
@@ -218,8 +233,13 @@ std::vector<ClockNode> clock_nodes(const std::vector<std::string>& paths) {
     }
   }
   for (const trace::MergeInput& input : inputs) {
-    if (!own_node(input.header) && input.is_used()) {
-      nodes.add(input, nodes.of_header(input.header), false);
+    if (const auto host = host_of(input.header); host && input.is_used()) {
+      nodes.add(input, nodes.of_rank(input.header).value_or(*host), true);
+    }
+  }
+  for (const trace::MergeInput& input : inputs) {
+    if (!own_node(input.header) && !host_of(input.header) && input.is_used()) {
+      nodes.add(input, nodes.of_rank(input.header).value_or(rank_alone(input.header)), false);
     }
   }
   return nodes.take();

@@ -229,13 +229,13 @@ char* EventLines::put_rest(char* to, const Fields& fields, const ScannedObject& 
   return to;
 }
 
-EventLines::Process& EventLines::process_of(std::string_view pid) {
+EventLines::Process& EventLines::process_of(std::string_view pid, std::string_view name) {
   std::int64_t number = 0;
   if (is_string(pid) && whole_number(pid, number)) pid = inside(pid);
   if (latest_ == nullptr || latest_pid_ != pid) {
     const auto found = processes_.find(pid);
     if (found == processes_.end() && !has_room(pid.size())) return crowd();
-    latest_ = found != processes_.end() ? &found->second : &new_process(pid);
+    latest_ = found != processes_.end() ? &found->second : &new_process(pid, name);
     latest_pid_ = pid;
   }
   return *latest_;
@@ -258,13 +258,15 @@ EventLines::Process& EventLines::crowd() {
   return *crowd_;
 }
 
-EventLines::Process& EventLines::new_process(std::string_view pid) {
+EventLines::Process& EventLines::new_process(std::string_view pid, std::string_view name) {
   Process process;
   std::int64_t number = 0;
   const bool is_number = whole_number(pid, number);
   const bool is_rank = is_number && number >= 0 && number < trace::pids_of_claim;
   process.rank = owner_.rank_is_pid && is_rank ? number : owner_.rank;
-  process.pid = pids_.pid(process.rank, owner_.kind, pid);
+  const std::string of_writer =
+      owner_.writer + "/" + std::string(name.empty() ? inside(pid) : name);
+  process.pid = pids_.pid(process.rank, owner_.kind, owner_.writer.empty() ? pid : of_writer);
   process.shown = is_number ? "process " + std::to_string(number) : as_name(pid);
   ranks_.insert(process.rank);
   return processes_.emplace(std::string(pid), std::move(process)).first->second;
@@ -289,12 +291,14 @@ std::int64_t EventLines::tid_of(Process& process, std::string_view tid) {
 
 void EventLines::add_metadata(const Fields& fields, const ScannedObject& event) {
   ++counts_.metadata_events;
-  Process& process = process_of(fields.pid);
   const std::string_view name = inside(fields.name);
   const std::string_view args = trace::member(event.text, "args").value_or("");
-  if (name == "process_name" && &process == crowd_) {
+  const bool is_name = name == "process_name";
+  Process& process = process_of(
+      fields.pid, is_name ? trace::string_member(args, "name").value_or("") : std::string_view());
+  if (is_name && &process == crowd_) {
     // Each of them has another.
-  } else if (name == "process_name") {
+  } else if (is_name) {
     if (metadata_bytes_ + args.size() > most_metadata_bytes) return drop("metadata_full");
     metadata_bytes_ += args.size();
     process.name = trace::string_member(args, "name").value_or(process.name);

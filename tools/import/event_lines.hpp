@@ -21,6 +21,9 @@ struct EventOwner {
   std::int64_t rank = 0;
   // Composer's merged files hold several ranks, each the "pid" of its events.
   bool rank_is_pid = false;
+  // Processes of one number in files of two of these writers are two, and those of one name in two
+  // files of one writer are one, whatever their numbers (SageMakerName). Empty: the numbers count.
+  std::string writer = {};
 };
 
 // How a file's times become those of its lines. From epoch_ns on they count from 1970: no monotonic
@@ -95,8 +98,9 @@ class EventLines {
   struct Fields;
 
   bool has_room(std::size_t bytes);
-  Process& process_of(std::string_view pid);
-  Process& new_process(std::string_view pid);
+  // `name`: what it is called, where that is being told; JSON string without quotes.
+  Process& process_of(std::string_view pid, std::string_view name = {});
+  Process& new_process(std::string_view pid, std::string_view name = {});
   Process& crowd();
   std::int64_t tid_of(Process& process, std::string_view tid);
   void add_metadata(const Fields& fields, const ScannedObject& event);

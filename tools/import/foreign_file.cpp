@@ -36,6 +36,7 @@ const char* cause_of(DocumentScan::Item item) {
 ForeignFile::ForeignFile(std::string path, std::string prefix, std::optional<std::int64_t> rank)
     : path_(std::move(path)),
       prefix_(std::move(prefix)),
+      process_(sagemaker_name(path_)),
       rank_(rank),
       rank_is_given_(rank.has_value()) {
   report_.path = path_;
@@ -71,13 +72,22 @@ void ForeignFile::take_rank(const FileFacts& facts) {
   if (facts.rank()) {
     rank_ = facts.rank();
     report_.rank_from = "content";
-  } else if (const auto rank = rank_in_name(path_)) {
+  } else if (const auto rank = rank_in_name(path_); rank && process() == nullptr) {
     rank_ = rank;
     report_.rank_from = "name";
   }
 }
 
-void ForeignFile::set_free_rank(std::int64_t rank) { rank_ = rank; }
+void ForeignFile::set_rank(std::int64_t rank, const char* from) {
+  rank_ = rank;
+  report_.rank_from = from;
+}
+
+const SageMakerName* ForeignFile::process() const {
+  const bool is_of_such =
+      facts_.kind() == ForeignKind::sagemaker || facts_.kind() == ForeignKind::chrome;
+  return process_ && is_of_such && !facts_.rank() ? &*process_ : nullptr;
+}
 
 const std::string& ForeignFile::content() {
   if (content_.empty()) content_ = content_mark(path_);
@@ -99,8 +109,8 @@ void ForeignFile::read(ForeignPids& pids, const std::function<bool(std::uint64_t
 }
 
 void ForeignFile::read_once(ForeignPids& pids, const std::function<bool(std::uint64_t)>& on_bytes) {
-  EventOwner owner{facts_.kind(), *rank_,
-                   !rank_is_given_ && facts_.kind() == ForeignKind::composer};
+  EventOwner owner{facts_.kind(), *rank_, !rank_is_given_ && facts_.kind() == ForeignKind::composer,
+                   process() != nullptr ? process()->writer : ""};
   SortedRuns runs(prefix_ + "run", RunFile::head_bytes);
   EventLines lines(owner, pids, runs, times_);
   FileFacts facts;
@@ -199,6 +209,7 @@ std::vector<std::string> ForeignFile::write_headers() {
     const std::string content = content_ + "#" + std::to_string(paths.size() + 1);
     RunFile file{run.path, name, base_ns_, report_.ranks, content};
     if (!may_have_collectives_) file.quiet_ns = run.spans_ns;
+    if (process() != nullptr) file.host = process()->host;
     if (const int error = file.complete(); error != 0) {
       report_.problem = trace::file_problem("cannot write what was imported", run.path, error);
       report_.is_trace = false;
@@ -225,6 +236,7 @@ std::string ForeignFile::distributed_info_json() const {
     }
   }
   info.add("content", content_);
+  if (process() != nullptr) info.add("host", process()->host);
   return info.text();
 }
 

@@ -9,6 +9,7 @@
 #include "tools/import/event_lines.hpp"
 #include "tools/import/file_facts.hpp"
 #include "tools/import/import.hpp"
+#include "tools/import/sagemaker_names.hpp"
 #include "tools/import/sorted_runs.hpp"
 
 namespace traceagent::tools {
@@ -24,7 +25,10 @@ class ForeignFile {
   // the user tells it.
   void peek();
   [[nodiscard]] std::optional<std::int64_t> rank() const { return rank_; }
-  void set_free_rank(std::int64_t rank);
+  // `from`: see ImportedFile.
+  void set_rank(std::int64_t rank, const char* from = "none");
+  // Whose it is by its name alone; null where that says nothing, or the content says more.
+  [[nodiscard]] const SageMakerName* process() const;
   // See content_mark.hpp; the file is read for it at the first call.
   [[nodiscard]] const std::string& content();
   [[nodiscard]] std::string trace_name() const;
@@ -55,6 +59,7 @@ class ForeignFile {
 
   std::string path_;
   std::string prefix_;
+  std::optional<SageMakerName> process_;
   std::optional<std::int64_t> rank_;
   bool rank_is_given_ = false;
   bool must_read_again_ = false;

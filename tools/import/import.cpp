@@ -14,6 +14,7 @@
 #include "agent/trace/trace_reader.hpp"
 #include "tools/import/foreign_file.hpp"
 #include "tools/import/import_folder.hpp"
+#include "tools/import/sagemaker_names.hpp"
 
 namespace traceagent::tools {
 
@@ -39,6 +40,11 @@ struct OwnFiles {
       const std::int64_t base = reader.header().base_ns;
       first_ns = std::min(first_ns.value_or(base), base);
     }
+  }
+
+  // A job of one rank alone: what is beside it is that rank's.
+  [[nodiscard]] bool is_of_one_rank() const {
+    return has_job && ranks.size() == 1 && world_size == 1;
   }
 
  private:
@@ -101,22 +107,42 @@ class Import {
       file->peek();
       if (file->rank()) taken.insert(*file->rank());
     }
+    find_ranks_of_processes(taken);
     std::int64_t free = 0;
-    // Beside a job of one rank it is that rank's.
-    const bool is_of_one_rank = own_.has_job && own_.ranks.size() == 1 && own_.world_size == 1;
     for (const auto& file : files_) {
       if (file->rank()) continue;
       if (const auto rank = rank_before(*file)) {
-        file->set_free_rank(*rank);
+        file->set_rank(*rank);
         continue;
       }
-      if (is_of_one_rank) {
-        file->set_free_rank(*own_.ranks.begin());
+      if (own_.is_of_one_rank()) {
+        file->set_rank(*own_.ranks.begin());
         continue;
       }
       while (taken.contains(free)) ++free;
       if (file->report().is_trace) taken.insert(free);
-      file->set_free_rank(free);
+      file->set_rank(free);
+    }
+  }
+
+  // All files of one are of one rank.
+  void find_ranks_of_processes(std::set<std::int64_t>& taken) {
+    SageMakerRanks ranks;
+    for (const auto& file : files_) {
+      if (file->process() == nullptr || !file->report().is_trace) continue;
+      ranks.add(*file->process());
+      if (file->rank()) ranks.add_known(file->process()->process, *file->rank());
+    }
+    for (const auto& [source, rank] : own_.imported) {
+      if (const auto name = sagemaker_name(source.first)) ranks.add_known(name->process, rank);
+    }
+    // Left to who sees that it is beside a job of one rank.
+    if (ranks.count() == 1 && own_.is_of_one_rank()) return;
+    ranks.find(taken);
+    for (const auto& file : files_) {
+      const SageMakerName* const process = file->process();
+      if (process == nullptr || !file->report().is_trace || file->rank()) continue;
+      file->set_rank(ranks.rank(process->process), ranks.is_number(*process) ? "name" : "none");
     }
   }
 

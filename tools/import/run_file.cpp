@@ -24,6 +24,7 @@ std::string header_of(const RunFile& file) {
   if (file.ranks.size() > 1 && file.ranks.size() <= most_ranks) info.add("ranks", file.ranks);
   info.add("content", file.content);
   if (!file.quiet_ns.empty()) info.add("quiet_ns", file.quiet_ns);
+  if (!file.host.empty()) info.add("host", file.host);
   std::string text = "{\n\"schemaVersion\": 1,\n\"distributedInfo\": " + info.text();
   text += ",\n\"baseTimeNanoseconds\": " + trace::JsonValue(file.base_ns).text();
   text += ",\n\"traceName\": " + trace::JsonValue(file.name).text();

@@ -21,6 +21,8 @@ struct RunFile {
   // but that tells of clocks, it need not be read for them (clocks/clock_nodes.cpp). Or empty.
   std::vector<std::int64_t> quiet_ns = {};
 
+  std::string host = {};  // whose clock it is of; or empty
+
   // Writes what stands before and behind the events. An errno; 0: all is well.
   [[nodiscard]] int complete() const;
 };

@@ -1,0 +1,146 @@
+#include "tools/import/sagemaker_names.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "agent/trace/merge.hpp"
+#include "tests/unit/trace/sample_trace.hpp"
+#include "tests/unit/trace/scratch_folder.hpp"
+#include "tools/clocks/clock_nodes.hpp"
+#include "tools/import/import.hpp"
+
+namespace traceagent::tools {
+namespace {
+
+std::string file_of(const std::string& process, const std::string& more = "pythontimeline") {
+  return "/a/1594662624718694_" + process + "_" + more + ".json";
+}
+
+TEST(SageMakerName, IsOfAProcessAndAWriter) {
+  const auto name = sagemaker_name(file_of("4422-algo-1", "horovod_timeline") + ".gz");
+  ASSERT_TRUE(name);
+  EXPECT_EQ(name->process, "4422-algo-1");
+  EXPECT_EQ(name->number, 4422);
+  EXPECT_EQ(name->host, "algo-1");
+  EXPECT_EQ(name->writer, "horovod_timeline");
+  const auto dotted = sagemaker_name("159_88359-8c859046be41.ant.example.com_model_timeline.json");
+  ASSERT_TRUE(dotted);
+  EXPECT_EQ(dotted->host, "8c859046be41.ant.example.com");
+  EXPECT_EQ(dotted->writer, "model_timeline");
+  for (const char* old : {"0001", "4487_0000", "-algo-1", "99999999999999999999-algo-1"}) {
+    const auto unnumbered = sagemaker_name(file_of(old));
+    ASSERT_TRUE(unnumbered) << old;
+    EXPECT_EQ(unnumbered->process, old);
+    EXPECT_FALSE(unnumbered->number) << old;
+    EXPECT_EQ(unnumbered->host, old);
+  }
+  for (const char* name :
+       {"/1_2-algo-1_pythontimeline.json/x.json", "_2-algo-1_pythontimeline.json",
+        "1_pythontimeline.json", "x1_2-algo-1_pythontimeline.json",
+        "1_2-algo-1_merged_timeline.json", "1_2-algo-1_pythontimeline.json.tmp",
+        "1__pythontimeline.json", "algo-1.trace.json.gz", ""}) {
+    EXPECT_FALSE(sagemaker_name(name)) << name;
+  }
+}
+
+std::vector<std::int64_t> ranks_of(const std::vector<std::string>& processes,
+                                   std::set<std::int64_t> taken = {}) {
+  SageMakerRanks ranks;
+  for (const std::string& process : processes) ranks.add(*sagemaker_name(file_of(process)));
+  ranks.find(taken);
+  std::vector<std::int64_t> found;
+  for (const std::string& process : processes) found.push_back(ranks.rank(process));
+  return found;
+}
+
+TEST(SageMakerRanks, AreTheNumbersWhereTheseCanBeNoPids) {
+  using Ranks = std::vector<std::int64_t>;
+  EXPECT_EQ(ranks_of({"1-algo-2", "0-algo-1", "1-algo-2"}), (Ranks{1, 0, 1}));
+  EXPECT_EQ(ranks_of({"2-algo-1", "0-algo-1"}, {0}), (Ranks{2, 0}));
+  // Pids, of which two are the same; none is 0; one is no number.
+  EXPECT_EQ(ranks_of({"0-algo-2", "0-algo-1"}), (Ranks{1, 0}));
+  EXPECT_EQ(ranks_of({"77-algo-10", "90-algo-2", "9-algo-10"}), (Ranks{2, 0, 1}));
+  EXPECT_EQ(ranks_of({"77-algo-2", "4422-algo-1"}, {0, 2}), (Ranks{3, 1}));
+  EXPECT_EQ(ranks_of({"0-algo-1", "0001"}), (Ranks{1, 0}));
+}
+
+TEST(SageMakerRanks, AreThoseThatAreKnown) {
+  SageMakerRanks ranks;
+  for (const char* process : {"5-algo-1", "6-algo-1", "7-algo-1"}) {
+    ranks.add(*sagemaker_name(file_of(process)));
+  }
+  ranks.add_known("6-algo-1", 1);
+  ranks.add_known("6-algo-1", 4);
+  std::set<std::int64_t> taken;
+  ranks.find(taken);
+  EXPECT_EQ(ranks.rank("5-algo-1"), 0);
+  EXPECT_EQ(ranks.rank("6-algo-1"), 1);
+  EXPECT_EQ(ranks.rank("7-algo-1"), 2);
+  EXPECT_EQ(taken, (std::set<std::int64_t>{0, 1, 2}));
+}
+
+class SageMakerImport : public ::testing::Test {
+ protected:
+  std::string file(const std::string& name, int ts) {
+    const std::string text =
+        R"([{"name":"process_name","ph":"M","pid":0,"args":{"start_time_since_epoch_in_micros":)"
+        R"(1594662605425850}},{"name":"process_name","ph":"M","pid":1,"args":{"name":"Step"}},)"
+        R"({"name":"e","ph":"X","pid":1,"dur":1,"ts":)" +
+        std::to_string(ts) + "}]";
+    trace::write_whole(folder_ / name, text);
+    return folder_ / name;
+  }
+  std::vector<std::int64_t> import(const std::vector<std::string>& files,
+                                   ImportOptions options = {}) {
+    options.folder = folder_.path().string();
+    const ImportedTraces imported(files, options);
+    std::vector<std::string> paths = imported.paths();
+    paths.insert(paths.end(), options.own_files.begin(), options.own_files.end());
+    nodes_ = clock_nodes(paths);
+    EXPECT_EQ(trace::merge(paths, folder_ / "merged", {}).problem, "");
+    std::vector<std::int64_t> ranks;
+    for (const ImportedFile& each : imported.files()) ranks.push_back(each.ranks.at(0));
+    return ranks;
+  }
+
+  trace::ScratchFolder folder_;
+  std::vector<ClockNode> nodes_;
+};
+
+TEST_F(SageMakerImport, HasOneRankForEachProcessWheneverItsFilesCome) {
+  const auto first = import({file("30_78-algo-2_pythontimeline.json", 1),
+                             file("31_4422-algo-1_pythontimeline.json", 2),
+                             file("32_77-algo-2_horovod_timeline.json", 3)});
+  EXPECT_EQ(first, (std::vector<std::int64_t>{2, 0, 1}));
+  std::filesystem::rename(folder_ / "merged", folder_ / "before.json");
+  ImportOptions options;
+  options.own_files = {folder_ / "before.json"};
+  // The files beside them do not decide: 5-algo-1 would have been first.
+  const auto again = import(
+      {file("40_78-algo-2_model_timeline.json", 4), file("41_5-algo-1_pythontimeline.json", 5),
+       file("42_77-algo-2_pythontimeline.json", 6)},
+      options);
+  EXPECT_EQ(again, (std::vector<std::int64_t>{2, 3, 1}));
+}
+
+TEST_F(SageMakerImport, ARankThatIsGivenForOneFileIsTheProcessesOwn) {
+  const std::vector<std::string> files = {file("30_4422-algo-1_pythontimeline.json", 1),
+                                          file("31_4422-algo-1_model_timeline.json", 2),
+                                          file("32_77-worker-3_pythontimeline.json", 3)};
+  ImportOptions options;
+  options.ranks[files[1]] = 6;
+  EXPECT_EQ(import(files, options), (std::vector<std::int64_t>{6, 6, 0}));
+}
+
+TEST_F(SageMakerImport, HasOneClockForEachHost) {
+  import({file("30_0-algo-1_pythontimeline.json", 1), file("31_1-algo-1_pythontimeline.json", 2),
+          file("32_2-algo-2_pythontimeline.json", 3), file("rank7.json", 4)});
+  std::vector<std::pair<std::string, std::set<std::int64_t>>> found;
+  for (const ClockNode& node : nodes_) found.emplace_back(node.name, node.ranks);
+  EXPECT_EQ(found, (decltype(found){{"algo-1", {0, 1}}, {"algo-2", {2}}, {"rank 7", {7}}}));
+}
+
+}  // namespace
+}  // namespace traceagent::tools
