@@ -268,10 +268,22 @@ def test_full_and_patience():
         data = here.make("a.json", 10_000)
         here.server.behave("full=5000")
         done = here.run(here.files / "a.json", "--to", "s3://traces/", "--patience", "1s")
-        check(done.code == 1 and "InsufficientStorage: tried again" in done.out, f"full: {done}")
+        check(done.code == 1 and "InsufficientStorage: make room there, or raise the quota: tried again" in done.out, f"full: {done}")
         here.server.behave("")
         done = here.run("--resume", here.files)
         check(done.code == 0 and here.server.objects() == {"a.json": data}, f"room again: {done}")
+
+
+def test_standing_still_ends_with_patience():
+    """A full Ceph answers nothing: no request may take longer than patience is left, nor less than three seconds."""
+    with Here() as here:
+        data = here.make("a.json", 200_000)
+        here.server.behave("still=1")
+        done = here.run(here.files / "a.json", "--to", "s3://traces/", "--patience", "1s")
+        check(done.code == 1 and done.out.count("stood still for 3 s") == 1, f"standing still: {done}")
+        here.server.behave("")
+        done = here.run("--resume", here.files)
+        check(done.code == 0 and here.server.objects() == {"a.json": data}, f"it goes on: {done}")
 
 
 def test_credentials_in_files():

@@ -14,6 +14,7 @@ constexpr auto longest_process = std::chrono::minutes(1);
 
 HttpRequest get(const std::string& url) {
   HttpRequest request;
+  request.standstill_s = 20;
   request.url = url;
   request.connect_timeout_s = 2;
   return request;

@@ -61,6 +61,7 @@ AwsCredentials role_credentials(const AwsRole& role, Http& http) {
     }
   }
   HttpRequest request;
+  request.standstill_s = 20;
   request.method = "POST";
   request.url = service_of(role);
   request.body = form_of(role, token);

@@ -13,7 +13,6 @@ namespace traceagent::tools {
 namespace {
 
 constexpr std::size_t most_body_bytes = 1 << 20;
-constexpr long stands_still_s = 60;
 
 struct Body {
   const HttpRequest& request;
@@ -80,6 +79,15 @@ void set_method(CURL* curl, const HttpRequest& request, Body& body) {
   }
 }
 
+// Ceph answers nothing at all while its disks are full.
+std::string problem_of(CURL* curl, CURLcode code, long standstill_s) {
+  curl_off_t connected_us = 0;
+  curl_easy_getinfo(curl, CURLINFO_PRETRANSFER_TIME_T, &connected_us);
+  if (code != CURLE_OPERATION_TIMEDOUT || connected_us == 0) return curl_easy_strerror(code);
+  return "the server stood still for " + std::to_string(standstill_s) +
+         " s: look whether it is full, or busy";
+}
+
 }  // namespace
 
 Http::Http() : curl_(curl_easy_init(), curl_easy_cleanup) {
@@ -99,9 +107,10 @@ HttpResponse Http::send(const HttpRequest& request) {
   curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, request.connect_timeout_s);
+  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT,
+                   std::min(request.connect_timeout_s, request.standstill_s));
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, stands_still_s);
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, request.standstill_s);
   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &response);
@@ -119,7 +128,7 @@ HttpResponse Http::send(const HttpRequest& request) {
   if (code == CURLE_OK) {
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &response.status);
   } else {
-    response.problem = curl_easy_strerror(code);
+    response.problem = problem_of(curl, code, request.standstill_s);
   }
   return response;
 }

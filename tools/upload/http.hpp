@@ -23,6 +23,7 @@ struct HttpRequest {
   std::string sigv4;
   std::string key_and_secret;
   long connect_timeout_s = 10;
+  long standstill_s = 60;  // a transfer that stands still for so long is given up
 };
 
 struct HttpResponse {
@@ -32,8 +33,7 @@ struct HttpResponse {
   std::string body;                            // its first MiB
 };
 
-// A connection that is kept between requests. Follows no redirection. A transfer that stands still
-// for a minute is given up.
+// A connection that is kept between requests. Follows no redirection.
 class Http {
  public:
   Http();

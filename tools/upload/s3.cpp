@@ -20,6 +20,7 @@ namespace {
 using Outcome = Delivery::Outcome;
 constexpr const char* sum_header = "x-amz-meta-traceagent-sha256";
 constexpr std::uint64_t most_parts = 10'000;
+constexpr long least_standstill_s = 3;
 const std::string empty_sha256 = sha256_of({});
 
 }  // namespace
@@ -49,7 +50,9 @@ HttpRequest S3::request(const std::string& method, const Upload& upload, const s
   return request;
 }
 
-HttpResponse S3::send(const HttpRequest& request) {
+HttpResponse S3::send(HttpRequest request) {
+  const auto left = std::chrono::duration_cast<std::chrono::seconds>(patience_.left());
+  request.standstill_s = std::clamp<long>(left.count(), least_standstill_s, request.standstill_s);
   HttpResponse response = http_.send(request);
   // Temporary credentials are renewed where they came from.
   if (response.status == 403 || response.status == 400) settings_.fresh_until = {};
@@ -120,7 +123,7 @@ std::uint64_t S3::part_bytes(std::uint64_t bytes) const {
 // Of an uploader that was killed before it could note the id.
 void S3::abandon_unknown(Upload& upload) {
   const std::string key = s3_key(upload.target);
-  const HttpResponse list = http_.send([&] {
+  const HttpResponse list = send([&] {
     HttpRequest ask = request("GET", upload, {}, empty_sha256);
     ask.url =
         s3_url(settings_, s3_bucket(upload.target)) + "?prefix=" + encoded_query(key) + "&uploads=";
@@ -177,6 +180,7 @@ Delivery S3::send_parts(Upload& upload, const Source& source, const Note& note) 
     const auto etag = response.headers.find("etag");
     if (etag == response.headers.end()) return {Outcome::later, "a part's answer has no ETag"};
     upload.parts[number] = etag->second;
+    patience_.note_success();
     note(
         trace::JsonObject().add("part", upload.id).add("number", number).add("etag", etag->second));
   }

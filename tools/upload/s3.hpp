@@ -7,6 +7,7 @@
 #include "tools/upload/aws_settings.hpp"
 #include "tools/upload/delivery.hpp"
 #include "tools/upload/http.hpp"
+#include "tools/upload/patience.hpp"
 
 namespace traceagent::tools {
 
@@ -23,7 +24,9 @@ Delivery meaning_of(const HttpResponse& response);
 
 class S3 {
  public:
-  explicit S3(PartSizes sizes) : sizes_(sizes) {}
+  // A request that stands still for longer than patience is left is given up, but for its first
+  // seconds.
+  S3(PartSizes sizes, Patience& patience) : sizes_(sizes), patience_(patience) {}
 
   // `upload` is kept up to date with what is noted. An upload that was begun before is looked for
   // first: what is there whole is not sent again, parts that are there are not either.
@@ -45,7 +48,7 @@ class S3 {
   HttpRequest request(const std::string& method, const Upload& upload, const std::string& query,
                       const std::string& payload_sha256);
   void refresh();
-  HttpResponse send(const HttpRequest& request);
+  HttpResponse send(HttpRequest request);
   bool is_there(const Upload& upload, const Source& source, Delivery& delivery);
   Delivery deliver_whole(const Upload& upload, const Source& source);
   Delivery deliver_in_parts(Upload& upload, const Source& source, const Note& note);
@@ -56,6 +59,7 @@ class S3 {
   std::uint64_t part_bytes(std::uint64_t bytes) const;
 
   const PartSizes sizes_;
+  Patience& patience_;
   Http http_;
   AwsSettings settings_;
 };

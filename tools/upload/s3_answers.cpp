@@ -11,28 +11,77 @@ namespace {
 
 using Outcome = Delivery::Outcome;
 
-struct Remedy {
+struct Answer {
   std::string_view code;
+  Outcome outcome;
   std::string_view remedy;
 };
-constexpr std::array<Remedy, 7> remedies = {
-    {{"AccessDenied", "allow this key s3:PutObject and s3:GetObject"},
-     {"InvalidAccessKeyId", "set AWS_ACCESS_KEY_ID, or AWS_PROFILE"},
-     {"SignatureDoesNotMatch", "set AWS_SECRET_ACCESS_KEY, AWS_REGION"},
-     {"AuthorizationHeaderMalformed", "set AWS_REGION"},
-     {"PermanentRedirect", "set AWS_REGION to the bucket's"},
-     {"NoSuchBucket", "make the bucket, or name another"},
-     {"RequestTimeTooSkewed", "set this machine's clock"}}};
 
-// Codes that pass, though their number says that they are our fault.
-constexpr std::array<std::string_view, 5> passing = {"RequestTimeout", "ExpiredToken", "SlowDown",
-                                                     "XAmzContentSHA256Mismatch", "IncompleteBody"};
+constexpr std::string_view make_room = "make room there, or raise the quota";
+constexpr std::string_view set_region = "set AWS_REGION to the bucket's";
+constexpr std::string_view ask_owner = "ask the owner of the account";
 
-bool passes(long status, std::string_view code) {
-  for (const std::string_view each : passing) {
-    if (code == each) return true;
+// Codes whose HTTP status does not say enough: of S3, and of servers that speak its language. What
+// mends itself, or is mended at the server, is tried again: the job's uploader lives for days.
+constexpr std::array answers = {
+    // No room. Ceph and MinIO tell it as our fault (403 and 400).
+    Answer{"QuotaExceeded", Outcome::later, make_room},
+    Answer{"XMinioAdminBucketQuotaExceeded", Outcome::later, make_room},
+    Answer{"XMinioStorageFull", Outcome::later, make_room},
+    Answer{"InsufficientStorage", Outcome::later, make_room},
+    // Too much at a time.
+    Answer{"RequestTimeout", Outcome::later, ""}, Answer{"SlowDown", Outcome::later, ""},
+    Answer{"Throttling", Outcome::later, ""}, Answer{"ThrottlingException", Outcome::later, ""},
+    Answer{"ThrottledException", Outcome::later, ""},
+    Answer{"RequestThrottled", Outcome::later, ""},
+    Answer{"RequestThrottledException", Outcome::later, ""},
+    Answer{"RequestLimitExceeded", Outcome::later, ""},
+    Answer{"BandwidthLimitExceeded", Outcome::later, ""},
+    Answer{"TooManyRequests", Outcome::later, ""},
+    // Damaged or cut on its way.
+    Answer{"BadDigest", Outcome::later, ""}, Answer{"IncompleteBody", Outcome::later, ""},
+    Answer{"XAmzContentSHA256Mismatch", Outcome::later, ""},
+    // A new bucket's name is not known everywhere yet: we follow no redirection.
+    Answer{"TemporaryRedirect", Outcome::later, ""},
+    // Time servers set clocks; whoever issues temporary keys renews them.
+    Answer{"RequestTimeTooSkewed", Outcome::later, "set this machine's clock"},
+    Answer{"RequestExpired", Outcome::later, "set this machine's clock"},
+    Answer{"ExpiredToken", Outcome::later, "renew the credentials"},
+    Answer{"TokenRefreshRequired", Outcome::later, "renew the credentials"},
+    // Nothing of this changes unless somebody changes it.
+    Answer{"AccessDenied", Outcome::refused, "allow this key s3:PutObject and s3:GetObject"},
+    Answer{"AllAccessDisabled", Outcome::refused, ask_owner},
+    Answer{"AccountProblem", Outcome::refused, ask_owner},
+    Answer{"NotSignedUp", Outcome::refused, ask_owner},
+    Answer{"UserSuspended", Outcome::refused, ask_owner},
+    Answer{"InvalidAccessKeyId", Outcome::refused, "set AWS_ACCESS_KEY_ID, or AWS_PROFILE"},
+    Answer{"InvalidToken", Outcome::refused, "set AWS_SESSION_TOKEN to the key's"},
+    Answer{"SignatureDoesNotMatch", Outcome::refused, "set AWS_SECRET_ACCESS_KEY, AWS_REGION"},
+    Answer{"AuthorizationHeaderMalformed", Outcome::refused, "set AWS_REGION"},
+    Answer{"IllegalLocationConstraintException", Outcome::refused, set_region},
+    Answer{"PermanentRedirect", Outcome::refused, set_region},
+    Answer{"NoSuchBucket", Outcome::refused, "make the bucket, or name another"},
+    Answer{"InvalidBucketName", Outcome::refused, "name a bucket that S3 allows"},
+    Answer{"KeyTooLongError", Outcome::refused, "name a shorter key: 1,024 bytes at most"},
+    Answer{"EntityTooLarge", Outcome::refused, "upload it by hand: a smaller --multipart-from"},
+    Answer{"EntityTooSmall", Outcome::refused, "upload it by hand: a larger --part-size"},
+    Answer{"MethodNotAllowed", Outcome::refused, "set AWS_ENDPOINT_URL to the S3 server's"},
+    Answer{"NotImplemented", Outcome::refused, "the server lacks what an upload takes"}};
+
+// All others, and answers without a code, as those of a proxy before the server.
+Answer by_status(long status) {
+  if (status == 507) return {"", Outcome::later, make_room};
+  const bool is_never = status == 501 || status == 505;
+  const bool passes = status == 307 || status == 408 || status == 409 || status == 423 ||
+                      status == 425 || status == 429 || status >= 500;
+  return {"", passes && !is_never ? Outcome::later : Outcome::refused, ""};
+}
+
+Answer answer_of(long status, std::string_view code) {
+  for (const Answer& each : answers) {
+    if (code == each.code) return each;
   }
-  return status >= 500 || status == 408 || status == 409 || status == 429;
+  return by_status(status);
 }
 
 }  // namespace
@@ -43,11 +92,9 @@ Delivery meaning_of(const HttpResponse& response) {
   const std::string code = element(response.body, "Code");
   std::string what = "HTTP " + std::to_string(response.status);
   if (!code.empty()) what += " " + code;
-  if (passes(response.status, code)) return {Outcome::later, what};
-  for (const Remedy& each : remedies) {
-    if (code == each.code) what += ": " + std::string(each.remedy);
-  }
-  return {Outcome::refused, what};
+  const Answer answer = answer_of(response.status, code);
+  if (!answer.remedy.empty()) what += ": " + std::string(answer.remedy);
+  return {answer.outcome, what};
 }
 
 }  // namespace traceagent::tools

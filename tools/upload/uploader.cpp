@@ -62,7 +62,8 @@ Uploader::Uploader(Journal& journal, std::string folder, std::string problem_pat
       problem_path_(std::move(problem_path)),
       options_(options),
       tell_(std::move(tell)),
-      s3_(options.sizes) {}
+      patience_(options.patience),
+      s3_(options.sizes, patience_) {}
 
 // What was tried least, so that one bad file keeps none of the others.
 Upload* Uploader::next() {
@@ -79,7 +80,8 @@ Upload* Uploader::next() {
 }
 
 bool Uploader::work() {
-  last_success_ = idle_since_ = Clock::now();
+  patience_.note_success();
+  idle_since_ = Clock::now();
   for (;;) {
     journal_.read();
     const bool is_merging = !keep_few();
@@ -93,8 +95,9 @@ bool Uploader::work() {
     handle(*upload);
     idle_since_ = Clock::now();
     if (pause_.count() == 0) continue;
-    if (Clock::now() - last_success_ > options_.patience) break;
-    std::this_thread::sleep_for(with_jitter(pause_));
+    const std::chrono::nanoseconds left = patience_.left();
+    if (left.count() <= 0) break;
+    std::this_thread::sleep_for(std::min(with_jitter(pause_), left));
   }
   keep_few();
   const bool is_done = pending_in(journal_) == 0;
@@ -176,7 +179,7 @@ void Uploader::note(const trace::JsonObject& record) {
 void Uploader::settle(Upload& upload, const Delivery& delivery) {
   const std::string from_to = upload.file + " -> " + upload.where();
   if (delivery.outcome == Outcome::done) {
-    last_success_ = Clock::now();
+    patience_.note_success();
     pause_ = {};
     tell_(from_to);
     return;

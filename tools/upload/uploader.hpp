@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tools/upload/journal.hpp"
+#include "tools/upload/patience.hpp"
 #include "tools/upload/s3.hpp"
 
 namespace traceagent::tools {
@@ -50,9 +51,10 @@ class Uploader {
   const std::string folder_, problem_path_;
   const UploaderOptions options_;
   const Tell tell_;
+  Patience patience_;
   S3 s3_;
   std::chrono::nanoseconds pause_{};
-  std::chrono::steady_clock::time_point last_success_, idle_since_;
+  std::chrono::steady_clock::time_point idle_since_;
 };
 
 // Records that are neither uploaded nor gone, by the journal.

@@ -42,11 +42,40 @@ TEST(S3Answers, TellWhetherToTryAgain) {
   EXPECT_EQ(outcome(200, ""), Outcome::done);
   EXPECT_EQ(outcome(0, ""), Outcome::later);
   EXPECT_EQ(outcome(503, "SlowDown"), Outcome::later);
-  EXPECT_EQ(outcome(507, "InsufficientStorage"), Outcome::later);
-  EXPECT_EQ(outcome(400, "RequestTimeout"), Outcome::later);
-  EXPECT_EQ(outcome(403, "SignatureDoesNotMatch"), Outcome::refused);
-  EXPECT_EQ(outcome(404, "NoSuchBucket"), Outcome::refused);
-  EXPECT_EQ(outcome(411, "MissingContentLength"), Outcome::refused);
+  // Ours by their numbers, but they pass.
+  for (const char* code :
+       {"RequestTimeout", "BadDigest", "IncompleteBody", "XAmzContentSHA256Mismatch",
+        "RequestTimeTooSkewed", "ExpiredToken", "TokenRefreshRequired", "ThrottlingException",
+        "QuotaExceeded", "XMinioAdminBucketQuotaExceeded", "TemporaryRedirect"}) {
+    EXPECT_EQ(outcome(400, code), Outcome::later) << code;
+    EXPECT_EQ(outcome(403, code), Outcome::later) << code;
+  }
+  for (const char* code :
+       {"AccessDenied", "AllAccessDisabled", "AccountProblem", "UserSuspended",
+        "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch", "PermanentRedirect",
+        "AuthorizationHeaderMalformed", "NoSuchBucket", "InvalidBucketName", "KeyTooLongError",
+        "EntityTooLarge", "EntityTooSmall", "MissingContentLength", "InvalidArgument", ""}) {
+    EXPECT_EQ(outcome(403, code), Outcome::refused) << code;
+  }
+  EXPECT_EQ(outcome(501, "NotImplemented"), Outcome::refused);
+  EXPECT_EQ(outcome(503, "ServiceUnavailable"), Outcome::later);
+  EXPECT_EQ(outcome(409, "OperationAborted"), Outcome::later);
+  // Without a code: a proxy's.
+  for (const long status : {307L, 408L, 409L, 423L, 425L, 429L, 500L, 502L, 503L, 504L, 507L, 509L})
+    EXPECT_EQ(outcome(status, ""), Outcome::later) << status;
+  for (const long status : {301L, 400L, 401L, 403L, 404L, 405L, 411L, 412L, 413L, 501L, 505L})
+    EXPECT_EQ(outcome(status, ""), Outcome::refused) << status;
+}
+
+TEST(S3Answers, SayWhatToDo) {
+  HttpResponse response;
+  response.status = 403;
+  response.body = "<Error><Code>QuotaExceeded</Code></Error>";
+  EXPECT_EQ(meaning_of(response).what,
+            "HTTP 403 QuotaExceeded: make room there, or raise the quota");
+  response.status = 507;
+  response.body = "";
+  EXPECT_EQ(meaning_of(response).what, "HTTP 507: make room there, or raise the quota");
 }
 
 TEST(XmlText, FindsElements) {
