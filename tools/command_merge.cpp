@@ -141,6 +141,11 @@ bool MergeCommand::merge_files(const std::vector<std::string>& files, const std:
   bar_.expect(bytes_of(files) * (1 + arguments_.choice.first_readings()));
   const Choice choice = choice_of(arguments_.choice, files, options_.corrections,
                                   [this](std::uint64_t bytes) { bar_.add(bytes); });
+  if (!choice.problem.empty()) {
+    bar_.clear();
+    say(choice.problem);
+    return false;
+  }
   bool ok = true;
   for (const MergeOutput& each : outputs.outputs) {
     ok = merge_into(each, choice) && ok;

@@ -46,10 +46,7 @@ bool needs_end(const std::vector<std::string>& words) {
   });
 }
 
-std::string known_steps(const std::map<std::int64_t, std::int64_t>& steps, std::int64_t first) {
-  if (steps.empty()) {
-    return "the inputs hold no ProfilerStep# at all";
-  }
+std::string known_steps(const TraceRange::Steps& steps, std::int64_t first) {
   const auto behind = steps.lower_bound(first);
   std::string words = "the nearest that the inputs hold:";
   if (behind != steps.begin()) {
@@ -61,17 +58,23 @@ std::string known_steps(const std::map<std::int64_t, std::int64_t>& steps, std::
 void set_steps(const ChoiceOptions& options, const TraceRange& range, Choice& choice) {
   const std::int64_t first = options.steps[0];
   const std::int64_t last = options.steps[1];
+  const TraceRange::Steps& steps = range.steps();
   choice.asked.add("steps", options.steps);
-  const auto from = range.steps.lower_bound(first);
-  if (from == range.steps.end() || from->first >= last) {
+  if (steps.empty()) {
+    choice.problem = "no steps: --steps " + std::to_string(first) + " " + std::to_string(last) +
+                     ": no input marks any, by ProfilerStep#, step_num or batch: give --time";
+    return;
+  }
+  const auto from = steps.lower_bound(first);
+  if (from == steps.end() || from->first >= last) {
     choice.rules.window = no_time;
     choice.nothing = "no step from " + std::to_string(first) + " up to " + std::to_string(last) +
-                     ": " + known_steps(range.steps, first);
+                     ": " + known_steps(steps, first);
     return;
   }
   choice.rules.window.begin_ns = from->second;
-  const auto behind = range.steps.lower_bound(last);
-  if (behind != range.steps.end()) {
+  const auto behind = steps.lower_bound(last);
+  if (behind != steps.end()) {
     choice.rules.window.end_ns = behind->second - 1;
   }
 }
@@ -114,9 +117,11 @@ void add_choice_options(CLI::App& command, ChoiceOptions& options) {
           ->expected(2)
           ->check(time_problem);
   command
-      .add_option("--steps", options.steps,
-                  "Only what overlaps the time from the beginning of step FIRST to just before "
-                  "that of step LAST, each where the first rank begins it")
+      .add_option(
+          "--steps", options.steps,
+          "Only what overlaps the time from the beginning of step FIRST to just before "
+          "that of step LAST, each where the first rank begins it; steps are ProfilerStep#, "
+          "SageMaker Debugger's step_num or Composer's batch")
       ->type_name("FIRST LAST")
       ->expected(2)
       ->excludes(time);
@@ -174,7 +179,7 @@ Choice choice_of(const ChoiceOptions& options, const std::vector<std::string>& f
     question.steps_below = options.steps[1];
   }
   const TraceRange range = range_of(files, question);
-  if (range.begin_ns == TraceRange().begin_ns) {
+  if (range.begin_ns == TraceRange().begin_ns && options.steps.empty()) {
     return choice;  // no event anywhere: nothing to choose from
   }
   options.steps.empty() ? set_time(options, range, choice) : set_steps(options, range, choice);

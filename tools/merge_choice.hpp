@@ -36,6 +36,7 @@ struct Choice {
   EventRules rules = {};
   trace::JsonObject asked = {};  // the window in the user's words
   std::string nothing = {};      // one line: why no event can be in the window; or empty
+  std::string problem = {};      // one line: why it means nothing for these files; or empty
 };
 
 // Looks into the files where the options speak of their beginning, end or steps.

@@ -4,7 +4,7 @@
 Each folder of merge/ is a case: its traces (*.plain is compressed first), perhaps case.json with
 arguments, the exit status and whether clocks are aligned, and what must come out of it:
 expected.json, and expected.txt with what is said. Where all of its traces are JSON with one clock,
-Python's own reading of them agrees.
+Python's own reading of them agrees, unless it is asked for steps alone.
 """
 import difflib
 import gzip
@@ -67,7 +67,7 @@ def problems_of(case):
             problems.append(f"exit status {done.returncode}")
         output = folder / "out/merged.json"
         problems += compare(case / "expected.json", output.read_text() if output.exists() else "")
-        if output.exists() and not wanted.get("aligned"):
+        if output.exists() and not wanted.get("aligned") and "--steps" not in wanted.get("arguments", []):
             problems += truth(folder, names, output)
         left = sorted(path.name for path in (folder / "out").iterdir() if path != output)
         return problems + [f"left behind: {name}" for name in left]

@@ -11,7 +11,6 @@ namespace traceagent::tools {
 namespace {
 
 constexpr std::uint64_t events_between_reports = 1U << 16;
-constexpr std::string_view step_name = "ProfilerStep#";
 
 class RangeReader {
  public:
@@ -50,10 +49,7 @@ class RangeReader {
                                   static_cast<std::uint64_t>(line.ts_ns)));
     range_.begin_ns = std::min(range_.begin_ns, ns);
     const bool wants_steps = question_.steps_below > std::numeric_limits<std::int64_t>::min();
-    bool is_past = !wants_steps;
-    if (wants_steps && line.text.find(step_name) != std::string_view::npos) {
-      is_past = read_step(fields_of(line.after_ts), ns);
-    }
+    const bool is_past = !wants_steps || read_step(line, ns);
     if (question_.end) {
       const EventFields fields = fields_of(line.after_ts);
       range_.end_ns = std::max(range_.end_ns, ns + std::max<std::int64_t>(fields.dur_ns, 0));
@@ -61,17 +57,16 @@ class RangeReader {
     return question_.end || !is_past;
   }
 
-  bool read_step(const EventFields& fields, std::int64_t ns) {
-    if (!fields.name.starts_with(step_name)) {
-      return false;
-    }
-    const auto step = trace::parse_integer(fields.name.substr(step_name.size()));
+  // True: no earlier step of the surest kind follows.
+  bool read_step(const trace::TraceLine& line, std::int64_t ns) {
+    const auto step = marked_step(line.text, line.after_ts);
     if (!step) {
       return false;
     }
-    std::int64_t& begin = range_.steps.try_emplace(*step, ns).first->second;
+    TraceRange::Steps& steps = range_.marked[static_cast<std::size_t>(step->mark)];
+    std::int64_t& begin = steps.try_emplace(step->number, ns).first->second;
     begin = std::min(begin, ns);
-    return *step >= question_.steps_below;
+    return step->mark == StepMark::profiler_step && step->number >= question_.steps_below;
   }
 
   void tell(std::uint64_t bytes) {

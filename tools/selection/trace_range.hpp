@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "agent/trace/clock_correction.hpp"
+#include "tools/selection/step_marks.hpp"
 
 namespace traceagent::tools {
 
@@ -15,12 +17,21 @@ namespace traceagent::tools {
 struct TraceRange {
   std::int64_t begin_ns = std::numeric_limits<std::int64_t>::max();
   std::int64_t end_ns = std::numeric_limits<std::int64_t>::min();
-  std::map<std::int64_t, std::int64_t> steps = {};  // when ProfilerStep#k begins first, by k
+  using Steps = std::map<std::int64_t, std::int64_t>;  // when a step begins first, by its number
+  std::array<Steps, step_marks> marked = {};           // by StepMark
+
+  // Those that are marked in the surest of the ways in which any are.
+  [[nodiscard]] const Steps& steps() const {
+    for (const Steps& steps : marked) {
+      if (!steps.empty()) return steps;
+    }
+    return marked.back();
+  }
 };
 
 struct RangeQuestion {
   bool end = false;  // else end_ns is not looked for, which needs all events
-  // Steps are looked for up to the first that is not below this.
+  // Steps are looked for, in each file up to the first ProfilerStep# that is not below this.
   std::int64_t steps_below = std::numeric_limits<std::int64_t>::min();
   const std::map<std::string, trace::ClockCorrection>* corrections = nullptr;
   std::function<void(std::uint64_t bytes)> on_read = {};  // told as they come

@@ -12,6 +12,7 @@
 #include "tools/selection/event_fields.hpp"
 #include "tools/selection/event_selection.hpp"
 #include "tools/selection/open_slices.hpp"
+#include "tools/selection/step_marks.hpp"
 #include "tools/selection/time_words.hpp"
 
 namespace traceagent::tools {
@@ -87,6 +88,27 @@ TEST(TimeWords, name_a_moment_in_many_ways) {
     EXPECT_FALSE(parse_time(word)) << word;
   }
   EXPECT_EQ(time_in_words(base_ns + 42), "2023-11-14 23:13:20.000000042");
+}
+
+TEST(StepMarks, are_names_or_arguments_and_not_text_that_looks_so) {
+  const auto step = [](const std::string& members) -> std::string {
+    const std::string line = R"({"ts":1.000,)" + members + "}";
+    const auto found = marked_step(line, std::string_view(line).substr(11));
+    if (!found) return "none";
+    return std::to_string(static_cast<int>(found->mark)) + ":" + std::to_string(found->number);
+  };
+  const std::string event = R"("ph":"X","name":"e","pid":1,"tid":1,"args":)";
+  EXPECT_EQ(step(R"("dur":1,"ph":"X","cat":"a","name":"ProfilerStep#17","pid":1,"tid":1)"), "0:17");
+  EXPECT_EQ(step(R"("ph":"X","name":"ProfilerStep#x","pid":1,"args":{"step_num": "4"})"), "1:4");
+  EXPECT_EQ(step(event + R"({"step_num": "0"})"), "1:0");
+  EXPECT_EQ(step(event + R"({"a":{"step_num":3},"step_num":12})"), "1:12");
+  EXPECT_EQ(step(event + R"({"epoch": 1, "batch": 5})"), "2:5");
+  EXPECT_EQ(step(event + R"({"batch": 5})"), "none");
+  EXPECT_EQ(step(event + R"({"step_num": "later", "text": "ProfilerStep#1"})"), "none");
+  EXPECT_EQ(step(event + R"({"a":{"step_num":3}})"), "none");
+  EXPECT_EQ(step(R"("ph":"E","pid":1,"args":{"step_num": 4})"), "none");
+  EXPECT_EQ(step(R"("ph":"X","name":"e","pid":1,"step_num":3)"), "none");
+  EXPECT_EQ(step(R"("ph":"C","name":"\"step_num\"","pid":1)"), "none");
 }
 
 TEST(EventRules, ranks_and_categories_are_lists) {
