@@ -105,20 +105,31 @@ def test_hosts_of_their_own():
         check(len(list(there.iterdir())) == 4, f"hosts: {sorted(there.iterdir())}")
 
 
+def foreign_trace(path, rank):
+    events = [{"ph": "X", "cat": "cpu_op", "name": f"foreign {rank} {i}", "pid": 4037, "tid": 1, "ts": i, "dur": 1}
+              for i in range(10)]
+    path.write_text(json.dumps({"distributedInfo": {"rank": rank}, "baseTimeNanoseconds": time.time_ns(),
+                                "traceEvents": events}))
+
+
 def test_one_after_the_other():
-    """With another profiler's trace, which goes into the node's file once."""
+    """With other profilers' traces, each of which goes into the node's file once and stays where it is: one from
+    before the run, and one that comes into its folder when the first rank has merged, named as our own files are."""
     with Place() as place:
-        foreign = [{"ph": "X", "cat": "cpu_op", "name": f"foreign {i}", "pid": 4037, "tid": 1, "ts": i, "dur": 1}
-                   for i in range(10)]
-        (place.path / "host_0.pt.trace.json").write_text(json.dumps(
-            {"distributedInfo": {"rank": 0}, "baseTimeNanoseconds": time.time_ns(), "traceEvents": foreign}))
-        ends = [place.run([STEADY, 20, 5, 5000], variables) for variables in
-                place.ranks(2, **settings(2, 0, TRACEAGENT_MERGE_INCLUDE=f"{place.path}/*.pt.trace.json"))]
+        zero, one = place.ranks(2, **settings(
+            2, 0, TRACEAGENT_MERGE_INCLUDE=f"{place.path}/early.json, *-rank*.json"))
+        early, dropped = place.path / "early.json", place.path / "out/ep9-ba9-rank1.json"
+        foreign_trace(early, 0)
+        ends = [place.run([STEADY, 20, 5, 5000], zero)]
+        foreign_trace(dropped, 1)
+        ends.append(place.run([STEADY, 20, 5, 5000], one))
         ended_well(ends, "one after the other")
         node = place.trace("out/node0.json")
         check(ranks_in(node) == {0, 1}, f"one after the other: {ranks_in(node)}: {ends}")
-        count = sum(event.get("name", "").startswith("foreign") for event in node["traceEvents"])
-        check(count == 10, f"one after the other: {count} foreign events: {ends}")
+        names = [event["name"] for event in node["traceEvents"] if event["name"].startswith("foreign")]
+        check(sorted(names) == [f"foreign {rank} {i}" for rank in range(2) for i in range(10)],
+              f"one after the other: {names}: {ends}")
+        check(early.exists() and rank_files(place) == [dropped.name], f"one after the other: {rank_files(place)}")
 
 
 def test_recovered():
