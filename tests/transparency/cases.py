@@ -3,6 +3,8 @@ import dataclasses
 import pathlib
 import sys
 
+from states import STATES
+
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -21,6 +23,13 @@ class Case:
     root: bool = False
     # State: why the program sees a difference in it. The difference must be there.
     differs: dict = dataclasses.field(default_factory=dict)
+    # Lines of its output that may come or go with the agent: (pattern, reason).
+    shows: tuple = ()
+    # Why nothing can show that the agent was there, while it is waiting or failing.
+    unseen: str = ""
+    # Why it does not say its state.
+    speechless: str = ""
+    states: tuple = tuple(STATES)
     # What differs by itself from run to run, without the agent too: "err", "files" or "out".
     unwatched: tuple = ()
 
@@ -55,7 +64,7 @@ program("fork_while_tracing", "children", "{forks}", named="fork_while_sampling"
 program("exec_in_thread", "children", leaves="ring")
 program("static_binary", "children", "{programs}/end_return", named="static_binary")
 shell("closed_pipe", "children", "{programs}/end_return | true; {programs}/threads_first_call | head -c 3; exit 4",
-      leaves="any")
+      leaves="any", speechless="its output goes into pipes that others close")
 shell("shell_job", "children", "for i in 1 2 3; do {programs}/end_return > out$i & done; wait; cat out1; "
       "{programs}/end_exit; echo $?")
 
@@ -77,19 +86,29 @@ for name in ("threads_10000", "threads_512", "threads_first_call", "threads_smal
              "throw_in_threads"):
     program(name, "threads")
 
+
+
+def unnamed_threads(program_name, why):
+    return {"shows": ((f"state .*: thread {program_name[:15]} blocks fffffffe7ffbfeff",
+                       f"a thread of ours without its name: {why}"),)}
+
+
 for words in ("0", "1", "2", "012"):
     program("closed_outputs", "limits", words)
 for name in ("started_closed", "all_closed", "limit_descriptors", "limit_stack", "locked_memory", "umask_all",
              "folder_gone", "not_dumpable"):
-    program(name, "limits", leaves="nothing" if name == "limit_descriptors" else "file")
+    more = {"leaves": "nothing", **unnamed_threads(name, "that takes a descriptor")} if name == "limit_descriptors" else {}
+    program(name, "limits", **more)
 IN_NEW_ROOT = dict.fromkeys(("active", "failing"), "the user's output.folder is made within the new root")
 for when in ("before", "after"):
     # What CUPTI takes is the library's affair.
     program("limit_memory", "limits", when, environment={"TRACEAGENT_DOORS_CUPTI": "false",
-                                                         "TRACEAGENT_RING_SIZE": "64MiB"})
+                                                         "TRACEAGENT_RING_SIZE": "64MiB"},
+            shows=((r"state .*: limit 9 \d+ \d+", "the program sets it by what it has mapped"),))
     program("chroot_without_shm", "limits", when, root=True, leaves="any", differs=IN_NEW_ROOT)
     program("setuid", "limits", when, root=True, leaves="any")
-program("limit_file_size", "limits", 0, leaves="nothing")
+program("limit_file_size", "limits", 0, leaves="nothing", unseen="no line can be written",
+        speechless="no line can be written")
 program("limit_file_size", "limits", 1 << 20, leaves="any")
 program("limit_threads", "limits", root=True, leaves="nothing")
 # The simulated GPU lives by that clock too.
@@ -100,12 +119,16 @@ REFUSED = ("memory_files", "make_files", "open_files", "look_at_files", "descrip
 LEAVE_NOTHING = {("make_files", "before"), ("open_files", "before"), ("threads", "before")}
 for name in REFUSED:
     for when in ("before", "after"):
+        more = unnamed_threads("refused_calls", "prctl is refused") if name == "scheduling" else {}
+        if (name, when) == ("look_at_files", "before"):
+            more["unseen"] = "what descriptors are cannot be told: neither our lines nor its own say anything"
         program("refused_calls", "refusals", name, when, named=f"refused_{name}_{when}",
-                leaves="nothing" if (name, when) in LEAVE_NOTHING else "any")
+                leaves="nothing" if (name, when) in LEAVE_NOTHING else "any", **more)
 
 for name in ("constructors", "reopened", "two_majors", "dl_errors", "every_call", "last_error", "nccl_alone",
-             "own_malloc", "own_libraries", "own_wrappers"):
+             "own_malloc", "own_libraries"):
     program(name, "libraries")
+program("own_wrappers", "libraries", **unnamed_threads("own_wrappers", "the program's pthread_setname_np does nothing"))
 program("opened_apart", "libraries", "deepbind")
 program("opened_apart", "libraries", "dlmopen")
 program("nvtx_of_its_own", "libraries")

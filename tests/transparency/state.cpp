@@ -12,6 +12,8 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,12 +37,40 @@ Lines entries_of(const char* folder) {
   return names;
 }
 
+// Signals 32 and 33 are libc's: it handles them as soon as there are threads, whoever made them.
+std::string without_own_of_libc(const std::string& mask) {
+  constexpr unsigned long long own = 3ULL << 31;
+  char text[32];
+  std::snprintf(text, sizeof text, "%016llx", std::stoull(mask, nullptr, 16) & ~own);
+  return text;
+}
+
+// One that was joined is in the list until the kernel has cleared it away.
+bool is_ending(const std::string& thread) {
+  constexpr unsigned long exiting = 4;  // PF_EXITING, in the flags of stat(5)
+  std::ifstream file("/proc/self/task/" + thread + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const std::size_t name_end = line.rfind(')');
+  if (name_end == std::string::npos) return true;
+  std::istringstream fields(line.substr(name_end + 1));
+  std::string skipped;
+  for (int i = 0; i < 6; ++i) fields >> skipped;
+  unsigned long flags = 0;
+  fields >> flags;
+  return (flags & exiting) != 0;
+}
+
 void add_threads(Lines& lines) {
   for (const std::string& thread : entries_of("/proc/self/task")) {
-    std::ifstream file("/proc/self/task/" + thread + "/comm");
-    std::string name;
-    std::getline(file, name);
-    lines.push_back("thread " + name);
+    if (is_ending(thread)) continue;
+    std::ifstream file("/proc/self/task/" + thread + "/status");
+    std::string name, blocked;
+    for (std::string line; std::getline(file, line);) {
+      if (line.substr(0, 6) == "Name:\t") name = line.substr(6);
+      if (line.substr(0, 8) == "SigBlk:\t") blocked = without_own_of_libc(line.substr(8));
+    }
+    if (!name.empty()) lines.push_back("thread " + name + " blocks " + blocked);
   }
 }
 
@@ -55,33 +85,33 @@ void add_descriptors(Lines& lines) {
   }
 }
 
-// Signals 32 and 33 are libc's: it handles them as soon as there are threads, whoever made them.
-std::string without_own_of_libc(const std::string& line) {
-  const std::size_t mask = line.find('\t') + 1;
-  if (line.substr(0, 3) != "Sig" || mask == 0) return line;
-  constexpr unsigned long long own = 3ULL << 31;
-  char text[32];
-  std::snprintf(text, sizeof text, "%016llx", std::stoull(line.substr(mask), nullptr, 16) & ~own);
-  return line.substr(0, mask) + text;
-}
-
 void add_of_status(Lines& lines) {
   std::ifstream file("/proc/thread-self/status");
   for (std::string line; std::getline(file, line);) {
     const std::string_view view(line);
-    for (const char* key : {"Name:", "Umask:", "Uid:", "Gid:", "SigBlk:", "SigIgn:", "SigCgt:",
-                            "SigPnd:", "ShdPnd:", "NoNewPrivs:", "Seccomp:"}) {
-      if (view.substr(0, std::strlen(key)) == key) lines.push_back(without_own_of_libc(line));
+    for (const char* key :
+         {"Name:", "Umask:", "Uid:", "Gid:", "Groups:", "CapPrm:", "CapEff:", "SigBlk:", "SigIgn:",
+          "SigCgt:", "SigPnd:", "ShdPnd:", "NoNewPrivs:", "Seccomp:"}) {
+      if (view.substr(0, std::strlen(key)) != key) continue;
+      const bool is_mask = view.substr(0, 3) == "Sig";
+      lines.push_back(is_mask ? line.substr(0, 8) + without_own_of_libc(line.substr(8)) : line);
     }
   }
 }
 
 void add_limits(Lines& lines) {
-  for (const int which : {RLIMIT_AS, RLIMIT_NOFILE, RLIMIT_FSIZE, RLIMIT_STACK, RLIMIT_CORE}) {
+  for (int which = 0; which < RLIM_NLIMITS; ++which) {
     rlimit limit{};
     getrlimit(static_cast<__rlimit_resource>(which), &limit);
     lines.push_back("limit " + std::to_string(which) + " " + std::to_string(limit.rlim_cur) + " " +
                     std::to_string(limit.rlim_max));
+  }
+}
+
+// What any child is started with.
+void add_environment(Lines& lines) {
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    lines.push_back(std::string("environment ") + *variable);
   }
 }
 
@@ -104,15 +134,30 @@ void add_of_thread(Lines& lines) {
   std::free(folder);
 }
 
+// Of threads and descriptors what two looks have in common: a thread is without its name and mask
+// for a moment, and a file that is read is open for one.
+Lines what_stays() {
+  Lines looks[2];
+  for (Lines& look : looks) {
+    if (&look != looks) usleep(5'000);
+    add_threads(look);
+    add_descriptors(look);
+    std::sort(look.begin(), look.end());
+  }
+  Lines lines;
+  std::set_intersection(looks[0].begin(), looks[0].end(), looks[1].begin(), looks[1].end(),
+                        std::back_inserter(lines));
+  return lines;
+}
+
 }  // namespace
 
 void say_state(const char* when) {
   const int saved_errno = errno;
-  Lines lines;
-  add_threads(lines);
-  add_descriptors(lines);
+  Lines lines = what_stays();
   add_of_status(lines);
   add_limits(lines);
+  add_environment(lines);
   add_of_thread(lines);
   std::sort(lines.begin(), lines.end());
   for (const std::string& line : lines) say("state %s: %s\n", when, line.c_str());

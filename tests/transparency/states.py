@@ -1,10 +1,11 @@
-"""The states that the agent can be in, and what may differ with it, each with its reason."""
+"""The states that the agent can be in, what shows that it was in them, and what may differ with them, each
+with its reason."""
 import re
 
 # From the first synchronization on, which the programs begin with.
 BY_SYNCHRONIZATION = {"TRACEAGENT_STEP_MARK": "call:cudaDeviceSynchronize"}
-# The name of a state: the variables that make it. absent: the program alone.
 _SMALL = {"TRACEAGENT_RING_SIZE": "4MiB"}  # 64 MiB take the kernel longer than the program
+# The name of a state: the variables that make it. absent: the program alone.
 STATES = {
     "absent": None,
     "off": {"TRACEAGENT_ENABLED": "false"},
@@ -16,24 +17,51 @@ STATES = {
                 "TRACEAGENT_RING_FOLDER": "/proc/no-such-folder",
                 "TRACEAGENT_OUTPUT_FOLDER": "/proc/no-such-folder/traces"},
 }
+WITH_AGENT = [state for state in STATES if state != "absent"]
+
+
+def unproved(case, state, said, shown, left):
+    """Why a run does not show that the agent was in the state; "" where it does. said: its own lines; shown:
+    all lines of the program's output and files; left: which of "file", "ring", "any" lie there."""
+    if state == "off":
+        return "it left something, or said something" if left["any"] or said else ""
+    if state == "active":
+        return f"it left no {case.leaves}" if case.leaves != "nothing" and not left[case.leaves] else ""
+    if state == "waiting" and left["file"]:
+        return "it left a file"
+    if state == "failing" and left["any"]:
+        return "it left something"
+    # Only a line, a ring or the ring's descriptor tells a waiting agent from none.
+    if case.unseen or (state == "waiting" and left["ring"]):
+        return ""
+    sign = {"waiting": r"state .*/ring-|state .*\.ring|state .*memfd:traceagent-ring",
+            "failing": r"state .*memfd:traceagent-ring"}[state]
+    said_so = any(state == "waiting" or "/proc/no-such-folder" in line for line in said)
+    return "" if said_so or any(re.match(sign, line) for line in shown) else "nothing shows that it was there"
+
 
 # Lines of a program that may be there with the agent and not without: (pattern, reason).
+_VARIABLE = r"(state .*: environment )?"
 ALLOWED_LINES = [
-    (r"LD_PRELOAD=.*", "the user's own; a child is traced by it"),
-    (r"TRACEAGENT_[A-Z_]+=.*", "the user's own options"),
-    (r"NVTX_INJECTION64_PATH=.*/libtraceagent\.so", "NVTX looks there for us; children keep it"),
-    (r"NCCL_PROFILER_PLUGIN=STATIC_PLUGIN", "NCCL looks there for us; children keep it"),
-    (r"state .*: thread traceagent(-gpu|-cnt|-nvml)?", "the writer's thread, CUPTI's with it, and those that sample counters"),
+    (_VARIABLE + r"LD_PRELOAD=.*", "the user's own; a child is traced by it"),
+    (_VARIABLE + r"TRACEAGENT_[A-Z_]+=.*", "the user's own options"),
+    (_VARIABLE + r"NVTX_INJECTION64_PATH=.*/(copy-of-)?libtraceagent\.so", "NVTX looks there for us; children keep it"),
+    (_VARIABLE + r"NCCL_PROFILER_PLUGIN=STATIC_PLUGIN", "NCCL looks there for us; children keep it"),
+    (r"state .*: thread traceagent(-gpu|-cnt|-nvml)? blocks .*",
+     "the writer's thread, CUPTI's with it, and those that sample counters"),
     (r"state .*: descriptor (5\d\d|[6-9]\d\d) \S*(/ring-\S*|/memfd:traceagent-ring.*|\S*\.ring.*)",
      "the ring, at a number that no program guesses"),
     (r"state .*: descriptor \d+ /proc/\d+/(task|fd|maps|stat)\S*", "the writer's thread looks if it is alone"),
 ]
-_allowed = re.compile("|".join(f"(?:{pattern})" for pattern, _ in ALLOWED_LINES))
 
 
-def without_ours(lines):
-    return [line for line in lines if not _allowed.fullmatch(line)]
-
-
-def explain():
-    return [f"allowed: {pattern}: {reason}" for pattern, reason in ALLOWED_LINES]
+def without_allowed(lines, allowed, used=None):
+    """The lines that are compared. used: a set that the reasons of those left out are put into."""
+    kept = []
+    for line in lines:
+        reason = next((reason for pattern, reason in allowed if re.fullmatch(pattern, line)), None)
+        if reason is None:
+            kept.append(line)
+        elif used is not None:
+            used.add(reason)
+    return kept

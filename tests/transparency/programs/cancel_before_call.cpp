@@ -23,5 +23,6 @@ int main() {
   void* result = nullptr;
   pthread_join(thread, &result);
   say("cancelled %d, then %d\n", result == PTHREAD_CANCELED ? 1 : 0, call_often());
+  say_state("end");
   return 0;
 }

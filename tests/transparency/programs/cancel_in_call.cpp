@@ -31,5 +31,6 @@ int main() {
     say("cancelled %d\n", result == PTHREAD_CANCELED ? 1 : 0);
   }
   say("then %d\n", call_often());
+  say_state("end");
   return 0;
 }

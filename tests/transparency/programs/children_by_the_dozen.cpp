@@ -19,5 +19,6 @@ int main() {
   int sum = 0;
   for (const pid_t child : children) sum += wait_for(child);
   say("sum of codes %d\n", sum);
+  say_state("end");
   return 0;
 }

@@ -12,5 +12,6 @@ int main() {
     usleep(1'000);
   }
   say("sum %d\n", sum);
+  say_state("end");
   return 3;
 }

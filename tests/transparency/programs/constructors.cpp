@@ -17,5 +17,6 @@ const Early early;
 
 int main() {
   say("library %d, static object %d\n", called_in_constructor(), early.calls);
+  say_state("end");
   return 3;
 }

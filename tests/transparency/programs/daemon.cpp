@@ -14,5 +14,6 @@ int main() {
   const int fd = open("log", O_WRONLY | O_CREAT | O_TRUNC, 0644);
   dup2(fd, STDOUT_FILENO);
   say("daemon %d, descriptor %d\n", call_often(), fd);
+  say_state("end");
   return 4;
 }

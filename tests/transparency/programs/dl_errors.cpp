@@ -21,5 +21,6 @@ int main() {
   error = dlerror();
   say("%s\n", error != nullptr && std::strstr(error, "libno-such") != nullptr ? "kept" : "lost");
   say("%d\n", dlsym(handle, "cudaMalloc") != nullptr && dlerror() == nullptr ? 1 : 0);
+  say_state("end");
   return 3;
 }

@@ -23,5 +23,6 @@ int main() {
   say("child %d, grandchild wrote %zd\n", child, got);
   // The end of the file: the grandchild is gone, and nobody else holds the pipe.
   say("then %zd\n", read(ends[0], &byte, 1));
+  say_state("end");
   return 0;
 }

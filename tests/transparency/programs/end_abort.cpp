@@ -7,5 +7,6 @@ using namespace traceagent::transparency;
 
 int main() {
   say("calls %d, device %d\n", call_often(), use_device());
+  say_state("end");
   std::abort();
 }

@@ -8,6 +8,7 @@ using namespace traceagent::transparency;
 
 int main() {
   say("calls %d, device %d\n", call_often(), use_device());
+  say_state("end");
   std::printf("in the buffer");
   std::exit(4);
 }

@@ -13,5 +13,6 @@ int main() {
   say("calls %d\n", call_often());
   std::atexit([] { say("second registered: %d\n", call_often()); });
   on_exit([](int code, void*) { say("on_exit %d: %d\n", code, call_often()); }, nullptr);
+  say_state("end");
   return 3;
 }

@@ -12,6 +12,7 @@ int main() {
   std::thread([] {
     usleep(50'000);
     say("last thread %d\n", call_often());
+    say_state("end");
   }).detach();
   pthread_exit(nullptr);
 }

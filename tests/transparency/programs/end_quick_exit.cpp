@@ -11,6 +11,7 @@ const int registered = std::at_quick_exit([] { say("first: %d\n", call_often());
 
 int main() {
   say("calls %d, device %d\n", call_often(), use_device());
+  say_state("end");
   std::at_quick_exit([] { say("second\n"); });
   std::quick_exit(7);
 }

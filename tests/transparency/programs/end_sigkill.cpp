@@ -8,6 +8,7 @@ using namespace traceagent::transparency;
 
 int main() {
   say("calls %d, device %d\n", call_often(), use_device());
+  say_state("end");
   std::thread([] {
     for (;;) call_often(20);
   }).detach();

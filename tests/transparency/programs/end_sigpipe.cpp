@@ -8,5 +8,6 @@ int main() {
   int ends[2];
   if (pipe(ends) != 0) return 9;
   close(ends[0]);
+  say_state("end");
   return write(ends[1], "x", 1) == 1 ? 8 : 9;
 }

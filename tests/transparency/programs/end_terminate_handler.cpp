@@ -14,5 +14,6 @@ const auto before = std::set_terminate([] {
 
 int main() {
   say("calls %d, device %d\n", call_often(), use_device());
+  say_state("end");
   throw 7;
 }

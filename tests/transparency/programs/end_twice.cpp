@@ -9,6 +9,7 @@ namespace {
 struct Last {
   ~Last() {
     say("destructor %d\n", call_often());
+    say_state("end");
     _exit(12);
   }
 };

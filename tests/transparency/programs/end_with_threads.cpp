@@ -13,5 +13,6 @@ int main() {
     }).detach();
   }
   usleep(30'000);
+  say_state("end");
   return 3;
 }

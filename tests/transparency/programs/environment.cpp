@@ -13,5 +13,6 @@ int main() {
   unsetenv("HOME");
   call_often();
   say_environment_of_child();
+  say_state("end");
   return 0;
 }

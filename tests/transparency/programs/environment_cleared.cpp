@@ -15,5 +15,6 @@ int main() {
   environ = own;
   say("second %d, child %d\n", call_often(), in_child([] { return call_often() == 5 ? 5 : 6; }));
   say_environment_of_child();
+  say_state("end");
   return 0;
 }

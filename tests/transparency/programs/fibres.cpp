@@ -38,10 +38,12 @@ int main() {
   }
   // Uneven turns: the order in which calls end is not the one in which they began.
   for (int turn = 0; turn < 51; ++turn) {
-    for (current = 0; current < fibre_count; ++current) {
-      swapcontext(&scheduler, &fibres[static_cast<std::size_t>((current * 3) % fibre_count)]);
+    for (int i = 0; i < fibre_count; ++i) {
+      current = (i * 3) % fibre_count;
+      swapcontext(&scheduler, &fibres[static_cast<std::size_t>(current)]);
     }
   }
   say("switches %d, then %d\n", switches, call_often());
+  say_state("end");
   return 3;
 }

@@ -12,4 +12,8 @@ int generation(int number) {
 }
 }  // namespace
 
-int main() { return generation(8); }
+int main() {
+  const int code = generation(8);
+  say_state("end");
+  return code;
+}

@@ -15,5 +15,6 @@ int main() {
   std::atexit(at_end);
   say("main %d\n", call_often());
   std::atexit(at_end);
+  say_state("end");
   return 3;
 }

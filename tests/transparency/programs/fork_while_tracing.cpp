@@ -34,5 +34,6 @@ int main(int argc, char** argv) {
   stop.store(true);
   for (std::thread& thread : busy) thread.join();
   say("good children %d of %d\n", good, forks);
+  say_state("end");
   return good == forks ? 0 : 1;
 }

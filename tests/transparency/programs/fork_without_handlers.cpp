@@ -16,5 +16,6 @@ int main() {
   }
   say("child ended with %d\n", wait_for(child));
   say("parent %d\n", call_often());
+  say_state("end");
   return 0;
 }

@@ -36,5 +36,6 @@ int main() {
   }
   const int result = static_cast<int>(cudaDeviceSynchronize());
   say("synchronize %d, count %d\n", result, count);
+  say_state("end");
   return 0;
 }

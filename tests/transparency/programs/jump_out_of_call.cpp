@@ -21,5 +21,6 @@ int main() {
     return 9;
   }
   say("jumps %d, then %d\n", static_cast<int>(jumps), call_often());
+  say_state("end");
   return 3;
 }

@@ -17,5 +17,6 @@ int main() {
   say("device %d\n", use_device());
   say("peek %d, get %d, get again %d\n", static_cast<int>(cudaPeekAtLastError()),
       static_cast<int>(cudaGetLastError()), static_cast<int>(cudaGetLastError()));
+  say_state("end");
   return 3;
 }

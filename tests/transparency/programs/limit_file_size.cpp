@@ -21,6 +21,7 @@ int main(int, char** argv) {
   setrlimit(RLIMIT_FSIZE, &limit);
   // Standard output may be a file too: what is to be said goes into the exit code.
   const int calls = call_often(500) + use_device();
+  if (bytes > 0) say_state("end");
   const int before = static_cast<int>(seen);
   const int fd = open("own-file", O_WRONLY | O_CREAT | O_TRUNC, 0644);
   lseek(fd, static_cast<off_t>(bytes), SEEK_SET);

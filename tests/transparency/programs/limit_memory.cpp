@@ -32,5 +32,6 @@ int main(int, char** argv) {
   void* volatile mine = std::malloc((is_after ? 8 : 16) * 1024 * 1024);
   say("memory %d, calls %d\n", mine != nullptr ? 1 : 0, call_often());
   std::free(mine);
+  say_state("end");
   return 3;
 }

@@ -12,5 +12,6 @@ int main() {
   setrlimit(RLIMIT_STACK, &limit);
   say("calls %d\n", call_often());
   std::thread([] { say("in a thread %d\n", call_often()); }).join();
+  say_state("end");
   return 3;
 }

@@ -13,5 +13,6 @@ int main() {
   setrlimit(RLIMIT_NPROC, &limit);
   say("calls %d\n", call_often());
   say("then %d\n", call_often(500));
+  say_state("end");
   return 3;
 }

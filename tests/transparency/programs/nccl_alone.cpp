@@ -26,5 +26,6 @@ int main() {
   say("state %d %d\n", static_cast<int>(ncclCommGetAsyncError(comm, &state)),
       static_cast<int>(state));
   say("abort %d\n", static_cast<int>(ncclCommAbort(comm)));
+  say_state("end");
   return 3;
 }

@@ -19,5 +19,6 @@ int main() {
   const pid_t found = wait(nullptr);
   say("wait %d errno is ECHILD %d, died %d\n", found, errno == ECHILD ? 1 : 0,
       static_cast<int>(died));
+  say_state("end");
   return 0;
 }

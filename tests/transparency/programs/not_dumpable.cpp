@@ -8,5 +8,6 @@ using namespace traceagent::transparency;
 int main() {
   prctl(PR_SET_DUMPABLE, 0);
   say("calls %d, dumpable %d\n", call_often(), prctl(PR_GET_DUMPABLE));
+  say_state("end");
   return 3;
 }

@@ -12,5 +12,6 @@ int main() {
     say("depth %d %d, calls %d\n", depth, nvtxRangePushA("inner"), call_often());
     say("pop %d %d\n", nvtxRangePop(), nvtxRangePop());
   }
+  say_state("end");
   return 3;
 }

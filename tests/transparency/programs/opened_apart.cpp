@@ -18,5 +18,6 @@ int main(int, char** argv) {
   const auto synchronize = reinterpret_cast<int (*)()>(dlsym(handle, "cudaDeviceSynchronize"));
   const auto set_device = reinterpret_cast<int (*)(int)>(dlsym(handle, "cudaSetDevice"));
   say("there %d %d, here %d\n", synchronize(), set_device(1000), call_often());
+  say_state("end");
   return 3;
 }

@@ -15,9 +15,11 @@ int main() {
     const int fd = open("orphan", O_WRONLY | O_CREAT, 0644);
     dup2(fd, STDOUT_FILENO);
     say("orphan %d %d\n", before, call_often());
+    say_state("orphan's end");
     return 0;
   }
   usleep(50'000);
   close(open("parent-ended", O_WRONLY | O_CREAT, 0644));
+  say_state("end");
   return 3;
 }

@@ -46,5 +46,6 @@ int main() {
   say("calls %d, device %d\n", call_often(), use_device());
   say("own one %d\n", crc32());
   YAML::Load("a: 1");
+  say_state("end");
   return 3;
 }

@@ -43,5 +43,6 @@ int main() {
   say("calls %d, device %d\n", call_often(), use_device());
   for (int i = 0; i < 20; ++i) call_often(20);
   delete new int(3);
+  say_state("end");
   return 3;
 }

@@ -30,5 +30,6 @@ EXPORT int rename(const char*, const char*) {
 
 int main() {
   say("calls %d, device %d\n", call_often(), use_device());
+  say_state("end");
   return 3;
 }

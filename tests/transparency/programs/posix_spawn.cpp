@@ -27,5 +27,6 @@ int main() {
   char missing[] = "/no/such/program";
   say("missing %d\n", posix_spawn(&child, missing, nullptr, nullptr, words, environ));
   say("then %d\n", call_often());
+  say_state("end");
   return 0;
 }

@@ -18,6 +18,7 @@ def call(count=5):
 
 atexit.register(lambda: print("at exit", call(), flush=True))
 print(call(), flush=True)
+ctypes.CDLL("libstate.so").say_state(b"before the end")
 word = sys.argv[1]
 if word == "exit":
     sys.exit(9)

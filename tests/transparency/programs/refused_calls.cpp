@@ -66,6 +66,7 @@ int main(int, char** argv) {
     if (!refuse(group.numbers)) return 77;
     say("calls %d\n", call_often());
     say("then %d\n", call_often(500));
+    say_state("end");
     return 3;
   }
   return 2;

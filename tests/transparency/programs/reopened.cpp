@@ -21,5 +21,6 @@ int main() {
     dlclose(cudart);
   }
   say("sum %d, calls %d\n", sum, call_often());
+  say_state("end");
   return 3;
 }

@@ -23,5 +23,6 @@ int main() {
   const itimerval never{};
   setitimer(ITIMER_REAL, &never, nullptr);
   say("other results %d\n", sum);
+  say_state("end");
   return 0;
 }

@@ -17,6 +17,7 @@ int main(int argc, char**) {
   }
   const int first = open("first", O_WRONLY | O_CREAT, 0644);
   call_often();
+  usleep(100'000);  // what the agent's start opens has the lowest number for a moment
   const int second = open("second", O_WRONLY | O_CREAT, 0644);
   const int third = open("third", O_WRONLY | O_CREAT, 0644);
   char text[100];
@@ -24,5 +25,6 @@ int main(int argc, char**) {
   for (const int fd : {first, second, third}) {
     if (write(fd, text, std::strlen(text)) < 0) return 4;
   }
+  say_state("end");
   return 3;
 }

@@ -16,5 +16,6 @@ int main() {
   const bool got = std::fgets(line, sizeof line, shell) != nullptr;
   say("popen %d %s%d\n", got ? 1 : 0, line, WEXITSTATUS(pclose(shell)));
   say("then %d\n", call_often());
+  say_state("end");
   return 0;
 }

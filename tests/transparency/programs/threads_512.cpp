@@ -22,5 +22,6 @@ int main() {
   }
   for (std::thread& thread : threads) thread.join();
   say("sum %d\n", sum.load());
+  say_state("end");
   return 0;
 }

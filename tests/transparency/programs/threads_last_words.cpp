@@ -32,5 +32,6 @@ int main() {
     }).join();
   }
   say("then %d\n", call_often());
+  say_state("end");
   return 0;
 }

@@ -21,5 +21,6 @@ int main() {
     if (pthread_create(&thread, &attributes, body, nullptr) != 0) return 9;
     pthread_join(thread, nullptr);
   }
+  say_state("end");
   return 0;
 }

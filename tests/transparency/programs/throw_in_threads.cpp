@@ -35,5 +35,6 @@ int main() {
   }
   for (std::thread& thread : threads) thread.join();
   say("caught %d\n", caught.load());
+  say_state("end");
   return 0;
 }

@@ -28,5 +28,6 @@ int main() {
     }
   }
   say("caught %d, then %d\n", caught, call_often());
+  say_state("end");
   return 3;
 }

@@ -20,5 +20,6 @@ int main() {
   say("refused %d: there %d, here %d\n", set_device(1000), last_error(), cudaGetLastError());
   say("refused %d: there %d, here %d\n", cudaSetDevice(1000), last_error(), cudaGetLastError());
   say("calls %d, device %d\n", call_often(), use_device());
+  say_state("end");
   return 3;
 }

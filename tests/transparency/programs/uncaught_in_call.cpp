@@ -9,6 +9,7 @@ using namespace traceagent::transparency;
 
 int main() {
   call_often();
+  say_state("end");
   cudaLaunchHostFunc(
       nullptr, [](void*) { throw std::runtime_error("out of a call"); }, nullptr);
   return 9;

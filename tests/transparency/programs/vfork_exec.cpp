@@ -19,5 +19,6 @@ int main() {
   const int there = vfork_one("/bin/true");
   const int missing = vfork_one("/no/such/program");
   say("vfork %d %d, then %d\n", there, missing, call_often());
+  say_state("end");
   return 0;
 }

@@ -1,0 +1,90 @@
+"""What runs with the agent are compared by, and the table of it."""
+import states
+
+
+def lines_apart(key, wanted, found):
+    lost = [line for line in wanted if line not in found]
+    new = [line for line in found if line not in wanted]
+    return f"{key}: lost {lost[:4]}, new {new[:4]}" if lost or new else f"{key}: other counts or order"
+
+
+def difference(bare, traced):
+    for key, wanted in bare.items():
+        found = traced[key]
+        if found == wanted:
+            continue
+        if key == "files" and found.keys() == wanted.keys():
+            name = next(name for name in wanted if found[name] != wanted[name])
+            if found[name][0] == wanted[name][0]:
+                return lines_apart(name, wanted[name][1], found[name][1])
+        if isinstance(wanted, list):
+            return lines_apart(key, wanted, found)
+        return f"{key}: {found!r}, without the agent {wanted!r}"
+    return ""
+
+
+def verdict(case, bare, ended, used):
+    """What is wrong with a run; "" where nothing is. used: gets the reasons of what was allowed."""
+    wrong = difference(bare.shown(case), ended.shown(case, used))
+    if not wrong:
+        why = states.unproved(case, ended.place.state, ended.said, ended.all_lines(), ended.place.left_of_agent())
+        wrong = f"{why}: {ended.said}" if why else ""
+    if not wrong and any("left out" in line for line in ended.said):
+        wrong = f"the agent lost what it had recorded: {ended.said}"
+    return wrong
+
+
+def wrong_alone(case, bare):
+    if bare.code in ("hangs", "no result", 77, 126, 127):
+        return f"{bare.code} {bare.err}"
+    says_state = any(line.startswith("state ") for line in bare.all_lines())
+    return "" if says_state or case.speechless else "it does not say its state (say_state)"
+
+
+def cell(case, state, wrong):
+    if state in case.differs:
+        return "explained" if wrong else "NO LONGER"
+    return "DIFFERS" if wrong else "same"
+
+
+def compare(wanted, ended):
+    """Prints the problems; the rows of the table, the lines at its foot, and how many are bad."""
+    rows, reasons, used, bad = [], [], set(), 0
+    for case in wanted:
+        bare, cells = ended[case.name, "absent"], []
+        for state in states.WITH_AGENT:
+            if (case.name, state) not in ended:
+                cells.append("-")
+                continue
+            wrong = verdict(case, bare, ended[case.name, state], used)
+            cells.append(cell(case, state, wrong))
+            if cells[-1] not in ("same", "explained"):
+                bad += 1
+                print(f"{case.name}, agent {state}: {wrong or 'no difference any more'}", flush=True)
+        if wrong := wrong_alone(case, bare):
+            bad += 1
+            print(f"{case.name} alone: {wrong}")
+        rows.append((case.name, f"{bare.code}", *cells))
+        reasons += explained(case)
+    return rows, foot(reasons, used), bad
+
+
+def explained(case):
+    """A line for each thing of a row that is not simply the same, and why."""
+    by_reason = {}
+    for state, reason in case.differs.items():
+        by_reason.setdefault(reason, []).append(state)
+    lines = [f"{case.name}, {', '.join(of)}: {reason}" for reason, of in by_reason.items()]
+    lines += [f"{case.name}: {reason}" for reason in dict.fromkeys((case.unseen, case.speechless)) if reason]
+    return lines + [f"{case.name}, {', '.join(case.unwatched)}: not compared"] if case.unwatched else lines
+
+
+def foot(reasons, used):
+    return [f"  {line}" for line in [*reasons, *(f"allowed with the agent: {reason}" for reason in sorted(used))]]
+
+
+def table(rows, reasons):
+    heads = ("program", "absent", *states.WITH_AGENT)
+    widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
+    lines = ["  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in [heads, *rows]]
+    return "\n".join([*lines, *reasons]) + "\n"
