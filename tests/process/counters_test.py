@@ -13,8 +13,8 @@ import re
 import signal
 import sys
 import time
-from collections import defaultdict
 
+from counter_samples import begin_s_of, counters_of, facts, rank_trace, total, window_s
 from jobs import PROGRAMS, STEADY, TIMEOUT, TRACEAGENT, Checks, Place, end_of
 from places import ARGUMENTS, BUILD
 
@@ -36,41 +36,6 @@ def with_gpus(**script):
     words = " ".join(f"{key}={value}" for key, value in script.items())
     return {**ON, "TRACEAGENT_COUNTERS_SOURCES": "process, node,gpu", "SIMGPU_NVML": words,
             "LD_LIBRARY_PATH": f"{BUILD}/sim/lib:{BUILD}/sim/cupti:{BUILD}/sim/nvml"}
-
-
-def counters_of(trace):
-    """pid, name -> [(ts in seconds, args)]"""
-    found = defaultdict(list)
-    for event in trace["traceEvents"]:
-        if event["ph"] == "C":
-            found[event["pid"], event["name"]].append((event["ts"] / 1e6, event["args"]))
-    return found
-
-
-def total(samples, end_s):
-    """What the rates of all series add up to."""
-    times = [ts for ts, _ in samples[1:]] + [end_s]
-    return sum(sum(args.values()) * (until - ts) for (ts, args), until in zip(samples, times))
-
-
-def facts(trace, rank=0):
-    metadata = trace["traceagent"]
-    return metadata if "window" in metadata else metadata["ranks"][rank]
-
-
-def rank_trace(place, rank=0):
-    name = next(name for name in place.files() if re.search(rf"rank{rank}.*\.json$", name))
-    return place.trace(name)
-
-
-def begin_s_of(trace):
-    """On the file's own time line, which begins with its first event: that may be a little before its window."""
-    return (facts(trace)["window"]["begin_ns"] - trace["baseTimeNanoseconds"]) / 1e9
-
-
-def window_s(trace):
-    window = facts(trace)["window"]
-    return (window["end_ns"] - window["begin_ns"]) / 1e9
 
 
 def check_valid(place, trace):
@@ -104,9 +69,7 @@ def test_truth():
         print(f"memory: from {memory[0] / MIB:.0f} to {max(memory) / MIB:.0f} MiB")
         check(190 * MIB < max(memory) - memory[0] < 300 * MIB, "200 MiB were taken")
         if said["written_bytes"] > 0:
-            written = sum(args["written"] * (until - ts) for (ts, args), until in zip(
-                found[0, "process storage bytes/s"],
-                [ts for ts, _ in found[0, "process storage bytes/s"][1:]] + [end_s]))
+            written = total(found[0, "process storage bytes/s"], end_s, "written")
             print(f"written: counters {written:.0f}, program {said['written_bytes']}")
             check(abs(written - said["written_bytes"]) < 0.1 * said["written_bytes"] + MIB, "bytes written")
         for _, args in found[0, "node CPU %"]:

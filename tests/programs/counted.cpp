@@ -1,12 +1,17 @@
 // A window's work with a known cost, told by the program itself: burns a core, takes memory, writes
-// a file, waits. Every cudaDeviceSynchronize begins a step; the work is steps 3 to 6.
+// a file, sends to each address, waits. Every cudaDeviceSynchronize begins a step; the work is
+// steps 3 to 6.
 //
-//   counted BURN_MS MIB WRITE_BYTES WAIT_MS
+//   counted BURN_MS MIB WRITE_BYTES WAIT_MS [SEND_BYTES IPV4 PORT [IPV4 PORT]...]
+#include <arpa/inet.h>
 #include <cuda_runtime_api.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -48,6 +53,27 @@ void write_file(long long bytes) {
   close(file);
 }
 
+// Returns when the other end has them all: it closes the connection then.
+bool send_bytes(long long bytes, const char* address, const char* port) {
+  const int connection = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<std::uint16_t>(std::atoi(port)));
+  inet_pton(AF_INET, address, &to.sin_addr);
+  bool ok = connect(connection, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
+  const std::vector<char> block(1 << 16, 'x');
+  for (long long done = 0; ok && done < bytes;) {
+    const ssize_t sent = send(connection, block.data(), block.size(), MSG_NOSIGNAL);
+    ok = sent > 0;
+    done += sent;
+  }
+  shutdown(connection, SHUT_WR);
+  char end = 0;
+  ok = ok && recv(connection, &end, 1, 0) == 0;
+  close(connection);
+  return ok;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -62,6 +88,8 @@ int main(int argc, char** argv) {
   cudaDeviceSynchronize();
   write_file(number(3));
   cudaDeviceSynchronize();
+  bool ok = true;
+  for (int i = 6; i + 1 < argc; i += 2) ok = send_bytes(number(5), argv[i], argv[i + 1]) && ok;
   usleep(static_cast<useconds_t>(number(4) * 1000));
   const long long cpu_after = cpu_us(), written_after = written_bytes();
   cudaDeviceSynchronize();
@@ -69,5 +97,5 @@ int main(int argc, char** argv) {
               written_after - written_before, taken.size());
   cudaDeviceSynchronize();
   cudaFree(device_memory);
-  return 0;
+  return ok ? 0 : 1;
 }
