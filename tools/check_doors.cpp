@@ -12,12 +12,12 @@ namespace traceagent::tools {
 
 namespace {
 
-enum class VersionForm { thousands, nccl, plain, none };
+enum class VersionForm { thousands, nccl, plain };
 
 struct Probe {
   const char* what;
   const char* soname;
-  const char* version_function;  // int f(int*), or null
+  const char* version_function;  // int f(int*)
   VersionForm form;
   const char* remedy;
 };
@@ -38,8 +38,6 @@ constexpr Probe probes[] = {
     {"CUPTI 11", "libcupti.so.11.8", "cuptiGetVersion", VersionForm::plain, no_device_times},
     {"NVIDIA driver", "libcuda.so.1", "cuDriverGetVersion", VersionForm::thousands,
      "no GPU can be used here; install NVIDIA's driver"},
-    {"libunwind", "libunwind.so.8", nullptr, VersionForm::none,
-     "no call stacks; install libunwind8"},
 };
 
 std::string version_in_words(int version, VersionForm form) {
@@ -51,8 +49,6 @@ std::string version_in_words(int version, VersionForm form) {
              std::to_string(version % 100);
     case VersionForm::plain:
       return "API " + std::to_string(version);
-    case VersionForm::none:
-      break;
   }
   return "";
 }
@@ -67,8 +63,7 @@ void probe(const Probe& wanted) {
   link_map* map = nullptr;
   dlinfo(library, RTLD_DI_LINKMAP, &map);
   std::printf("+%s", map == nullptr ? wanted.soname : map->l_name);
-  void* const symbol =
-      wanted.version_function == nullptr ? nullptr : dlsym(library, wanted.version_function);
+  void* const symbol = dlsym(library, wanted.version_function);
   int version = 0;
   if (symbol != nullptr && reinterpret_cast<int (*)(int*)>(symbol)(&version) == 0) {
     std::printf(": %s", version_in_words(version, wanted.form).c_str());

@@ -35,6 +35,7 @@ class Case:
 
 
 CASES = []
+WITH_OPTION = ("absent", "waiting", "active", "failing")
 
 
 def program(name, group, *arguments, named=None, **more):
@@ -78,7 +79,7 @@ for name in ("exit_group", "abort", "exception", "sigterm", "sigint", "sigsegv",
 for name in ("own_handlers", "own_stack", "signal_in_call", "signal_waited_for", "jump_in_callback", "floats",
              "cancel_before_call"):
     program(name, "signals")
-for name in ("jump_out_of_call", "throw_out_of_call", "fibres", "cancel_in_call"):
+for name in ("jump_out_of_call", "throw_out_of_call", "fibres", "cancel_in_call", "stacks_while_throwing"):
     program(name, "signals", libraries="synchronous")
 program("uncaught_in_call", "signals", libraries="synchronous", leaves="ring")
 
@@ -124,11 +125,20 @@ for name in REFUSED:
             more["unseen"] = "what descriptors are cannot be told: neither our lines nor its own say anything"
         program("refused_calls", "refusals", name, when, named=f"refused_{name}_{when}",
                 leaves="nothing" if (name, when) in LEAVE_NOTHING else "any", **more)
+program("starts_no_process", "refusals")
+program("starts_no_process", "refusals", named="starts_the_keeper", environment={"TRACEAGENT_KEEPER": "true"},
+        states=("absent", "active"), differs={"active": "keeper: true is a process, which the filter sees"})
+program("starts_no_process", "refusals", named="starts_the_upload", environment={
+    "TRACEAGENT_OUTPUT_REMOTE": "exec:true {}"}, states=("absent", "active"), differs={
+    "active": "output.remote has traceagent-upload started, which the filter sees"})
 
 for name in ("constructors", "reopened", "two_majors", "dl_errors", "every_call", "last_error", "nccl_alone",
              "own_malloc", "own_libraries"):
     program(name, "libraries")
+program("own_linked_libraries", "libraries", environment={"TRACEAGENT_OUTPUT_GZIP": "true"})
 program("own_wrappers", "libraries", **unnamed_threads("own_wrappers", "the program's pthread_setname_np does nothing"))
+program("reopened", "libraries", "maps", differs=dict.fromkeys(
+    ("waiting", "active", "failing"), "what our wrappers lead to stays mapped (RTLD_NODELETE)"))
 program("opened_apart", "libraries", "deepbind")
 program("opened_apart", "libraries", "dlmopen")
 program("nvtx_of_its_own", "libraries")
@@ -144,3 +154,15 @@ for word in ("return", "exit", "os_exit", "raise", "in_thread"):
     script("python_ends", "python", word)
 for word in ("abort", "faulthandler", "interrupt"):
     script("python_ends", "python", word, leaves="ring")
+
+# The options that add to the process: signals has handlers, keeper another process.
+HANDLERS = ((r"state .*: SigCgt:.*", "handlers for the option's signals, where the program has none"),)
+for name in ("own_handlers", "own_stack", "signal_in_call", "signal_waited_for", "end_return", "end_in_handler",
+             "end_in_thread", "fork", "vfork_exec", "posix_spawn", "exec_itself", "no_children", "all_closed"):
+    for option, variables, shows in (("signals", {"TRACEAGENT_SIGNALS": "TERM, INT"}, HANDLERS),
+                                     ("keeper", {"TRACEAGENT_KEEPER": "true"}, ())):
+        program(name, "options", named=f"{name}_with_{option}", environment=variables, shows=shows, states=WITH_OPTION)
+for name in ("end_sigterm", "end_sigint", "end_sigkill", "exec_in_thread"):
+    program(name, "options", named=f"{name}_with_signals", environment={"TRACEAGENT_SIGNALS": "TERM, INT"},
+            shows=HANDLERS, states=WITH_OPTION, leaves="file" if name in ("end_sigterm", "end_sigint") else "ring")
+    program(name, "options", named=f"{name}_with_keeper", environment={"TRACEAGENT_KEEPER": "true"}, states=WITH_OPTION)

@@ -29,6 +29,8 @@ def verdict(case, bare, ended, used):
     if not wrong:
         why = states.unproved(case, ended.place.state, ended.said, ended.all_lines(), ended.place.left_of_agent())
         wrong = f"{why}: {ended.said}" if why else ""
+    if not wrong and any(line.startswith(("traceagent: bad value", "traceagent: unknown")) for line in ended.said):
+        wrong = f"its options were not what the row says: {ended.said}"
     if not wrong and any("left out" in line for line in ended.said):
         wrong = f"the agent lost what it had recorded: {ended.said}"
     return wrong

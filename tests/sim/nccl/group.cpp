@@ -21,7 +21,9 @@ struct Group {
   std::vector<CommPtr> establishing;
 };
 
-thread_local Group group;
+// While one is open. No object with a destructor: libc keeps a library loaded for a thread's, and
+// the real NCCL can be unloaded.
+thread_local Group* group = nullptr;
 
 std::unique_ptr<Rendezvous> part_of(const Task& task) {
   if (task.kind == Task::Kind::collective) {
@@ -99,41 +101,44 @@ ncclResult_t launch_group(const std::vector<Task>& tasks) {
 
 }  // namespace
 
-bool in_group() { return group.depth != 0; }
+bool in_group() { return group != nullptr; }
 
-void start_group() { ++group.depth; }
+void start_group() {
+  if (group == nullptr) group = new Group;
+  ++group->depth;
+}
 
 ncclResult_t fail(ncclResult_t error) {
-  if (in_group() && group.error == ncclSuccess) {
-    group.error = error;
+  if (in_group() && group->error == ncclSuccess) {
+    group->error = error;
   }
   return error;
 }
 
 ncclResult_t end_group(bool launches) {
-  if (group.depth == 0) {
+  if (!in_group()) {
     return ncclInvalidUsage;
   }
-  if (--group.depth != 0) {
+  if (--group->depth != 0) {
     return ncclSuccess;
   }
-  const Group done = std::exchange(group, Group{});
-  if (done.error != ncclSuccess || !launches) {
-    return done.error;
+  const std::unique_ptr<Group> done(std::exchange(group, nullptr));
+  if (done->error != ncclSuccess || !launches) {
+    return done->error;
   }
-  for (const CommPtr& comm : done.establishing) {
+  for (const CommPtr& comm : done->establishing) {
     if (comm->blocking) {
       comm->establish();
     }
   }
-  const ncclResult_t result = launch_group(done.tasks);
+  const ncclResult_t result = launch_group(done->tasks);
   plugin::group_ends();
   return result;
 }
 
 ncclResult_t submit(Task task) {
   if (in_group()) {
-    group.tasks.push_back(std::move(task));
+    group->tasks.push_back(std::move(task));
     return ncclSuccess;
   }
   const ncclResult_t result = launch_group({std::move(task)});
@@ -143,7 +148,7 @@ ncclResult_t submit(Task task) {
 
 ncclResult_t establish(const CommPtr& comm) {
   if (in_group()) {
-    group.establishing.push_back(comm);
+    group->establishing.push_back(comm);
     return ncclSuccess;
   }
   if (!comm->blocking) {
