@@ -6,11 +6,11 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import uuid
 
-from fault_places import Names, read_places
 from jobs import STEADY, TRACEAGENT, variables_of
 from places import BUILD, LIBRARY, NO_LIMIT
 from published import Windows
@@ -18,6 +18,7 @@ from trace_file import Trace
 
 FAULTS = BUILD / "programs/libfaults.so"
 TRUTH = BUILD / "bin/simgpu-truth"
+LIVE = "sigpending#1000000=kill"  # counts the calls, and never strikes
 LIMIT_S = 120  # the machine itself may stand still for a while
 WINDOWS = Windows(wait=1, warmup=1, active=3, repeat=3)
 
@@ -35,8 +36,11 @@ class Process:
     def is_over(self):
         return self._process.poll() is not None
 
+    def send(self, number):
+        self._process.send_signal(number)
+
     def kill(self):
-        self._process.send_signal(signal.SIGKILL)
+        self.send(signal.SIGKILL)
 
     def end(self):
         if self.code is not None:
@@ -53,6 +57,12 @@ class Process:
         self.out, self.err = (self._text(file) for file in (self._out, self._err))
         return self
 
+    def wait_until_said(self, words):
+        deadline = time.monotonic() + LIMIT_S
+        while words.encode() not in os.pread(self._out.fileno(), 1 << 16, 0) and not self.is_over() and \
+                time.monotonic() < deadline:
+            time.sleep(0.001)
+
     def __repr__(self):
         return f"exit code {self.code}, stdout {self.out!r}, stderr {self.err!r}"
 
@@ -66,11 +76,14 @@ class Process:
 class KilledJob:
     """Folders, ranks and their truths."""
 
-    def __init__(self, ranks=1):
+    def __init__(self, ranks=1, zipped=False, windows=WINDOWS):
+        self.is_zipped, self.node_file = zipped, "out/node0.json" + (".gz" if zipped else "")
+        self.windows = windows
         self._folders = [tempfile.TemporaryDirectory(prefix="traceagent-kill-"),
                          tempfile.TemporaryDirectory(prefix="traceagent-kill-", dir="/dev/shm")]
         self.path, self.rings = (pathlib.Path(folder.name) for folder in self._folders)
         self.ranks, self._run, self._tools = ranks, uuid.uuid4().hex[:12], 0
+        self.killed_tools = set()  # their numbers
         self.processes = {}
 
     def __enter__(self):
@@ -96,9 +109,9 @@ class KilledJob:
             "GROUP_RANK": 0, "TORCHELASTIC_RUN_ID": self._run}
         return variables_of(**{
             "LD_PRELOAD": preload, "TRACEAGENT_RING_FOLDER": self.rings, "TRACEAGENT_RING_SIZE": "2MiB",
-            "TRACEAGENT_RUN_NAME": "job", "TRACEAGENT_OUTPUT_FOLDER": "out", "TRACEAGENT_SCHEDULE": WINDOWS.text,
+            "TRACEAGENT_RUN_NAME": "job", "TRACEAGENT_OUTPUT_FOLDER": "out", "TRACEAGENT_SCHEDULE": self.windows.text,
             "TRACEAGENT_STEP_MARK": "call:cudaDeviceSynchronize", "FAULTS": faults,
-            **NO_LIMIT,
+            "TRACEAGENT_OUTPUT_GZIP": str(self.is_zipped).lower(), **NO_LIMIT,
             "FAULTS_PLACES": self.path / f"places{rank}", "SIMGPU_TRUTH": self.path / f"{rank}.truth",
             **ranks, **more})
 
@@ -109,6 +122,12 @@ class KilledJob:
 
     def end(self):
         return [self.processes[rank].end() for rank in sorted(self.processes)]
+
+    def kill_all(self):
+        """Who was killed, and had not ended before."""
+        for process in self.processes.values():
+            process.kill()
+        return {number for number, process in enumerate(self.end()) if process.code == -signal.SIGKILL}
 
     def as_generation(self, name):
         """The ranks that ran until now, and their truths; the next ones are of the same key."""
@@ -126,14 +145,19 @@ class KilledJob:
         if faults:
             variables |= {"LD_PRELOAD": str(FAULTS), "FAULTS": faults,
                           "FAULTS_PLACES": str(self.path / f"tool{self._tools}")}
-        return Process([TRACEAGENT, *words], variables, self.path).end()
+        ended = Process([TRACEAGENT, *words], variables, self.path).end()
+        if ended.code == -signal.SIGKILL:
+            self.killed_tools.add(ended.pid)
+        return ended
+
+    def half_written(self, folder="out"):
+        """Hidden files; but what a killed tool has left waits for a day: its writer may live in another container."""
+        tools = tuple(f".tmp-{pid}" for pid in self.killed_tools)
+        return [path.name for path in (self.path / folder).glob(".*")
+                if path.name != ".traceagent-upload" and not path.name.endswith(tools)]
 
     def last_tools_places(self):
         return self.path / f"tool{self._tools}"
-
-    def hit(self, rank=0):
-        """Where the rule struck, as 'function (caller)'; empty where it did not."""
-        return hit_in(self.path / f"places{rank}", LIBRARY)
 
     def has_ring(self, pattern):
         try:
@@ -160,7 +184,7 @@ class KilledJob:
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def rank_files(self):
-        return sorted((self.path / "out").glob("ep*.json"))
+        return sorted((self.path / "out").glob("ep*.json*"))
 
     def trace(self, name):
         path = self.path / name
@@ -180,10 +204,24 @@ class Generation:
         return self._job.truth(f"{self.name}-{rank}")
 
 
-def hit_in(places, binary):
-    if not places.exists():
-        return ""
-    for place in read_places(places):
-        if place.hits:
-            return f"{place.function.name} ({Names(binary).of(place.offset)})"
-    return ""
+def places_of(function, zipped=False, **how):
+    """The agent's calls in a run that is let live; its checks hold as for any other."""
+    with KilledJob(zipped=zipped) as job:
+        job.start(faults=LIVE, **how)
+        ended = job.end()[0]
+        if ended.code != 3:
+            sys.exit(f"the program does not run: {ended}")
+        return function(job.path / "places0")
+
+
+def a_dead_job(job, chance, before=lambda: None, **more):
+    """Two ranks killed in the middle of their run, mostly in the second window or later; `before` that."""
+    for number in range(2):
+        job.start(number, steps=100, **more)
+    for process in job.processes.values():
+        job.wait_for_ring_of(process)
+        if chance.random() < 0.9:
+            process.wait_until_said("step 10")
+    time.sleep(chance.random() * 0.02)
+    before()
+    return job.kill_all()

@@ -1,44 +1,44 @@
 """Where a process is killed: before, after or half way through a call of libc that the agent makes.
 
-The calls are those of a run that was let live. Counted per function: the second renameat2 is that of
-the second rank file, the last one that of the node's file. Calls of a thread that waits for another
-differ from run to run, so a chosen call may not come: then the run ends well, and is no kill."""
+The calls are those of a run that was let live, by place: function and return address. Calls of a thread that waits
+for another differ from run to run, so a chosen call may not come: then the run ends well, and is no kill."""
 
-import collections
+import re
 
 from fault_places import read_places
 
-# What leaves or takes something that outlives the process. In the short form all others are rarer.
-LASTING = ("open", "close", "write", "renameat2", "rename", "unlink", "rmdir", "mkdir", "posix_fallocate", "fcntl",
-           "mmap", "madvise", "ftruncate")
 NEVER = ("__cxa_atexit", "__cxa_at_quick_exit", "__register_atfork", "getpid", "geteuid", "prctl")
+# By who calls: the first that fits. What fits none are waits, looks at the machine, and the agent's threads.
+PHASES = {
+    "folder and ring": r"process::(make_own_folder|make_note|read_note|check_output_folder|ring_path$|run_file)|"
+                       r"ring::(make_ring|map_what_is_granted|within_memory_limit|prepare)",
+    "window and drain": r"process::(DrainThread|WindowWriter|has_room_for)|drain::|ring::first_in_new_chunk",
+    "writing a file": r"trace::OutputFile::(open|write|finish)",
+    "rename": r"trace::OutputFile::publish",
+    "noting the file": r"ring::(add_line|read_list)|trace::(add_to_index|lock|create|write_at|read_at)",
+    "merge": r"trace::(InputFile|merge|scan_inputs)|process::ring_paths",
+    "removing the ring": r"process::remove_",
+    "counters": r"counters::|process::CounterThread",
+}
+REST = "the rest"
 
 
 class Point:
-    def __init__(self, function, call, action):
-        self.function, self.call, self.action = function, call, action
+    def __init__(self, place, call, action, caller):
+        self.phase = next((name for name, who in PHASES.items() if re.match(who, caller)), REST)
+        self.function, self.rule = place.function.name, place.rule(call, action)
+        where = {"kill": "before", "kill_after": "after", "kill_half": "half of"}[action]
+        self.name = f"{self.phase}: {where} {self.function}"
 
     def __repr__(self):
-        return self.rule
-
-    @property
-    def rule(self):
-        return f"{self.function}#{self.call}={self.action}"
-
-    @property
-    def name(self):
-        where = {"kill": "before", "kill_after": "after", "kill_half": "half of"}[self.action]
-        return f"{where} {self.function}"
+        return f"{self.rule} ({self.phase})"
 
 
-def all_points(places):
-    """Of a run: every call of every function, before and after; writes half way too."""
-    calls = collections.Counter()
-    for place in read_places(places):
-        if place.function.name not in NEVER and not place.function.is_memory:
-            calls[place.function.name] += place.calls
-    return [Point(function, call, action) for function, count in sorted(calls.items())
-            for call in range(1, count + 1) for action in actions_of(function)]
+def all_points(places, names):
+    """Of a run: every call of every place, before and after; writes half way too."""
+    return [Point(place, call, action, names.of(place.offset)) for place in read_places(places)
+            if place.function.name not in NEVER and not place.function.is_memory
+            for call in range(1, place.calls + 1) for action in actions_of(place.function.name)]
 
 
 def actions_of(function):
@@ -48,26 +48,14 @@ def actions_of(function):
 
 
 def choose(points, count, chance):
-    """So many of them: every file's change of name, then each function and action in turn, those with
-    lasting effects more often."""
-    vital = [point for point in points if point.function == "renameat2"]
-    chance.shuffle(vital)
-    points = [point for point in points if point.function != "renameat2"]
-    groups = collections.defaultdict(list)
-    for point in points:
-        groups[point.function, point.action].append(point)
-    for group in groups.values():
+    """So many of them, of each phase in turn."""
+    phases = {phase: [point for point in points if point.phase == phase] for phase in [*PHASES, REST]}
+    for group in phases.values():
         chance.shuffle(group)
-    chosen = vital[:count // 2]
-    order = sorted(groups, key=lambda key: (key[0] not in LASTING, key))
-    lasting = [key for key in order if key[0] in LASTING]
-    while len(chosen) < count and any(groups.values()):
-        # Three rounds of the lasting ones for one of all.
-        for keys in (lasting, lasting, lasting, order):
-            for key in keys:
-                if groups[key] and len(chosen) < count:
-                    chosen.append(groups[key].pop())
-    return chosen
+    chosen = []
+    while len(chosen) < count and any(phases.values()):
+        chosen += [group.pop() for group in phases.values() if group]
+    return chosen[:count]
 
 
 def rules_beyond(places, usual, from_the_end):
@@ -83,3 +71,8 @@ def rules_beyond(places, usual, from_the_end):
         rules += [place.rule(call, action) for call in range(first, min(first + most, place.calls + 1))
                   for action in actions_of(place.function.name)]
     return rules
+
+
+def rules_of_tool(calls):
+    """Each call of a tool, in the order in which it makes them, before, half way or after it in turn."""
+    return [f"*#{call}={('kill', 'kill_half', 'kill_after')[call % 3]}" for call in range(1, calls + 1)]

@@ -10,6 +10,7 @@ import collections
 from truth import hooked_functions, shown_name
 
 BEFORE_STEPS = -1
+OLDEST = "the oldest"  # may be dropped, and no others
 HOOKED = hooked_functions()
 
 
@@ -77,6 +78,10 @@ def found_in(trace, rank):
     return found, problems
 
 
+def ends_with(names, last):
+    return names[len(names) - len(last):] == last
+
+
 class Comparison:
     """Of a process: events published and found, and what is wrong."""
 
@@ -95,11 +100,13 @@ class Comparison:
             self.published -= count
             return
         for tid in wanted.keys() | found.keys():
-            true, shown = wanted.get(tid, []), found.get(tid, [])
+            true, shown, more = wanted.get(tid, []), found.get(tid, []), 1 if killed else 0
             if may_drop:
                 self.found += len(shown)
+                if may_drop == OLDEST and shown and not any(ends_with(true, shown[:len(shown) - one])
+                                                            for one in range(more + 1)):
+                    self.problems.append(f"rank {rank}, window of step {first}, thread {tid}: not the newest calls")
                 continue
-            more = 1 if killed else 0
             if shown[:len(true)] != true or len(shown) > len(true) + more:
                 self.problems.append(f"rank {rank}, window of step {first}, thread {tid}: "
                                      f"{len(shown)} of {len(true)} calls: {shown[-2:]} for {true[-2:]}")
