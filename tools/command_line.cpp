@@ -1,5 +1,6 @@
 #include "tools/command_line.hpp"
 
+#include <filesystem>
 #include <iostream>
 #include <new>
 
@@ -35,6 +36,10 @@ int parse_and_run(CLI::App& app, int argc, const char* const* argv, const int& e
     return exit_usage;
   } catch (const std::bad_alloc&) {
     say_out_of_memory();
+    return exit_bad_data;
+  } catch (const std::filesystem::filesystem_error& error) {
+    // Its own words begin with the name of a function, and end with the file's.
+    say("file system: " + one_line(error.path1().string()) + ": " + error.code().message());
     return exit_bad_data;
   } catch (const std::exception& error) {
     say(one_line(error.what()));

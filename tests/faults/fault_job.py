@@ -88,7 +88,7 @@ class Place:
 
     def variables(self, preload, faults="", **more):
         kept = {key: value for key, value in os.environ.items()
-                if not re.match(r"TRACEAGENT_|OMPI_|PMI|SLURM_|FAULTS|(RANK|LOCAL_RANK|WORLD_SIZE|LD_PRELOAD)$",
+                if not re.match(r"TRACEAGENT_|AWS_|OMPI_|PMI|SLURM_|FAULTS|(RANK|LOCAL_RANK|WORLD_SIZE|LD_PRELOAD)$",
                                 key)}
         kept["LD_LIBRARY_PATH"] = f"{BUILD}/sim/lib:{BUILD}/sim/cupti:{BUILD}/programs"
         if preload:
@@ -110,6 +110,11 @@ class Place:
             except ProcessLookupError:
                 pass
         return not left
+
+    def clear(self):
+        for folder in (self.path, self.rings):
+            shutil.rmtree(folder)
+            folder.mkdir(mode=0o700)
 
     def files(self):
         """Name → bytes of all that lies in the working folder."""

@@ -15,6 +15,10 @@ from fault_table import functions
 PLACE = struct.Struct("<4Q")
 PLACE_COUNT = 8192
 CALLS = PLACE_COUNT * PLACE.size + 256 * 8
+# By the number above the offset, as in faults.cpp; 0: the library or the tool itself.
+OBJECT_SHIFT = 40
+LIBRARIES = {1: "libstdc++.so.6", 2: "libcurl.so.4"}
+NO_PLACE = (1 << 48) - 1  # who called it by a jump
 
 
 class Place:
@@ -51,6 +55,10 @@ class Names:
         self._offsets, self._names = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
     def of(self, offset):
+        if offset == NO_PLACE:
+            return "by a jump"
+        if offset >> OBJECT_SHIFT:
+            return f"{LIBRARIES[offset >> OBJECT_SHIFT]} {offset & (1 << OBJECT_SHIFT) - 1:#x}"
         index = bisect.bisect_left(self._offsets, offset) - 1
         return short_name(self._names[index]) if index >= 0 else "?"
 

@@ -3,7 +3,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -16,9 +15,10 @@
 #include "tests/faults/place_table.hpp"
 #include "tests/faults/rules.hpp"
 
-// libc's functions, by whatever type: all take and give integers and pointers alone.
+// The real functions, by whatever type: all take and give integers and pointers alone. Weak:
+// libcurl's are in one tool only.
 extern "C" {
-#define FAULT(name, how, errors) void real_##name() __asm__(#name);
+#define FAULT(name, how, errors) [[gnu::weak]] void real_##name() __asm__(#name);
 #define DONE(name, how, errors) FAULT(name, how, errors)
 #define MEMORY(name, how, errors) FAULT(name, how, errors)
 #define CALL(name, how, errors)
@@ -57,6 +57,7 @@ constexpr Function functions[] = {
 #undef CALL
 };
 constexpr std::size_t function_count = sizeof functions / sizeof functions[0];
+static_assert(function_count <= std::size(PlaceTable{}.calls_of_function));
 
 extern "C" void real_syscall() __asm__("syscall");
 const Any reals[] = {
@@ -71,11 +72,18 @@ const Any reals[] = {
 #undef CALL
 };
 
+// Whose calls fail. A process traces a job or is a tool: these are 0 in the number of a place. The
+// uploader has files and folders by the shared libstdc++ and its network by libcurl: there, and
+// only there, these are part of the tool.
 struct Object {
-  const char* base;
+  const char* file;
+  std::uint64_t number;
+  Extent extent;
 };
-constexpr const char* objects[] = {"libtraceagent.so", "traceagent", "traceagent-upload"};
-Object patched[std::size(objects)];
+Object objects[] = {
+    {"libtraceagent.so", 0, {}}, {"traceagent", 0, {}}, {"traceagent-upload", 0, {}}};
+Object uploaders_libraries[] = {{"libstdc++.so.6", 1, {}}, {"libcurl.so.4", 2, {}}};
+constexpr int object_shift = 40;
 PlaceTable* table = nullptr;
 Rules rules;
 
@@ -84,14 +92,23 @@ Rules rules;
   for (;;) pause();
 }
 
-// Whatever the object: a run traces a job or is a tool, never both at one offset.
-std::uint64_t offset_of(const char* address) noexcept {
-  std::uint64_t offset = UINT64_MAX;
-  for (const Object& object : patched) {
-    if (object.base == nullptr || address < object.base) continue;
-    offset = std::min(offset, static_cast<std::uint64_t>(address - object.base));
+template <std::size_t count>
+const Object* object_of(const Object (&among)[count], const char* address) noexcept {
+  for (const Object& object : among) {
+    const Extent& extent = object.extent;
+    if (extent.base != nullptr && address >= extent.base && address < extent.base + extent.bytes)
+      return &object;
   }
-  return offset & ((std::uint64_t{1} << 48) - 1);
+  return nullptr;
+}
+
+// Number of the object and offset in it. Who jumps to a function returns to another object: that is
+// one of no place.
+std::uint64_t offset_of(const char* address) noexcept {
+  const Object* object = object_of(objects, address);
+  if (object == nullptr) object = object_of(uploaders_libraries, address);
+  if (object == nullptr) return (std::uint64_t{1} << 48) - 1;
+  return object->number << object_shift | static_cast<std::uint64_t>(address - object->extent.base);
 }
 
 // An error in between as it comes from the kernel, and then no more: retrying ends.
@@ -122,8 +139,11 @@ long told(Tells tells, int error) noexcept {
 }
 
 bool moves_bytes(const char* name) noexcept {
-  return std::strstr(name, "read") != nullptr || std::strstr(name, "write") != nullptr ||
-         std::strcmp(name, "sendfile") == 0;
+  if (std::strstr(name, "thread") != nullptr) return false;
+  for (const char* word : {"read", "write", "recv", "send"}) {
+    if (std::strstr(name, word) != nullptr) return true;
+  }
+  return false;
 }
 
 struct Arguments {
@@ -212,6 +232,7 @@ void* replacement(const char* name) noexcept {
   if (std::strcmp(name, "syscall") == 0) return reinterpret_cast<void*>(&wrap_syscall);
   const std::size_t function = find_function(name, std::strlen(name));
   if (function == any_function || functions[function].number >= 0) return nullptr;
+  if (reals[function] == nullptr) return nullptr;
   return reinterpret_cast<void*>(wrappers.of[function]);
 }
 
@@ -219,8 +240,14 @@ void* replacement(const char* name) noexcept {
 [[gnu::constructor]] void load() noexcept {
   rules = read_rules(std::getenv("FAULTS"));
   table = &map_table(std::getenv("FAULTS_PLACES"));
-  for (std::size_t i = 0; i < std::size(objects); ++i)
-    patched[i].base = patch_object(objects[i], replacement);
+  bool is_uploader = false;
+  for (Object& object : objects) {
+    object.extent = patch_object(object.file, replacement);
+    is_uploader = object.extent.base != nullptr && &object == std::end(objects) - 1;
+  }
+  for (Object& object : uploaders_libraries) {
+    if (is_uploader) object.extent = patch_object(object.file, replacement);
+  }
 }
 
 }  // namespace

@@ -70,6 +70,7 @@ def tool_problems(ended):
     is_told = ended.lines() or "NO " in ended.out or re.search(r" -> .*: ", ended.out)
     if ended.code != 0 and not is_told:
         yield f"the tool ends with {ended.code} and says nothing: {ended.out!r}"
+    yield from form_problems(ended.lines())
 
 
 def tool_file_problems(scenario, ended, traces, files, left, cell):
@@ -111,10 +112,14 @@ def line_problems(ended, scenario, is_memory):
     said = [line for line in ended.problem_lines() if not NO_STEP.search(line)]
     # Each process may say what is its own; without memory that windows are lost, and the end's files.
     # And one for the node: where to find what could not be written.
-    most = scenario.processes * 2 + any(KEPT in line for line in said) if is_memory else scenario.processes + 1
+    most = scenario.processes + any(KEPT in line for line in said)
     if len(said) > most or any(count > scenario.processes for count in collections.Counter(said).values()):
         yield f"too many lines: {said}"
-    for line in said:
+    yield from form_problems(said)
+
+
+def form_problems(lines):
+    for line in lines:
         if line.count(": ") < 2:
             yield f"not `what: file or value: remedy`: {line}"
 

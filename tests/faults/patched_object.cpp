@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -14,7 +15,7 @@ namespace {
 struct Search {
   const char* file;
   Replacement replacement;
-  const char* base;
+  Extent found;
 };
 
 bool has_name(const char* path, const char* file) noexcept {
@@ -99,6 +100,15 @@ void patch(const dl_phdr_info& object, const Dynamic& dynamic, Replacement repla
   }
 }
 
+std::size_t end_of(const dl_phdr_info& object) noexcept {
+  std::size_t end = 0;
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object.dlpi_phdr[i];
+    if (segment.p_type == PT_LOAD) end = std::max(end, segment.p_vaddr + segment.p_memsz);
+  }
+  return end;
+}
+
 int look_at(dl_phdr_info* object, std::size_t, void* argument) {
   auto& search = *static_cast<Search*>(argument);
   if (!is_called(*object, search.file)) return 0;
@@ -107,7 +117,7 @@ int look_at(dl_phdr_info* object, std::size_t, void* argument) {
     if (segment.p_type != PT_DYNAMIC) continue;
     const auto* entries = reinterpret_cast<const ElfW(Dyn)*>(object->dlpi_addr + segment.p_vaddr);
     patch(*object, read_dynamic(*object, entries), search.replacement);
-    search.base = reinterpret_cast<const char*>(object->dlpi_addr);
+    search.found = {reinterpret_cast<const char*>(object->dlpi_addr), end_of(*object)};
     return 1;
   }
   return 0;
@@ -115,10 +125,10 @@ int look_at(dl_phdr_info* object, std::size_t, void* argument) {
 
 }  // namespace
 
-const char* patch_object(const char* file, Replacement replacement) noexcept {
-  Search search{file, replacement, nullptr};
+Extent patch_object(const char* file, Replacement replacement) noexcept {
+  Search search{file, replacement, {}};
   dl_iterate_phdr(look_at, &search);
-  return search.base;
+  return search.found;
 }
 
 }  // namespace traceagent::faults

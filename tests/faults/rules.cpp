@@ -28,10 +28,27 @@ struct ErrorName {
   int number;
 };
 constexpr ErrorName errors[] = {
-    {"EACCES", EACCES}, {"EAGAIN", EAGAIN}, {"ECHILD", ECHILD}, {"EFAULT", EFAULT},
-    {"EINTR", EINTR},   {"EINVAL", EINVAL}, {"EIO", EIO},       {"EMFILE", EMFILE},
-    {"EMLINK", EMLINK}, {"ENOENT", ENOENT}, {"ENOLCK", ENOLCK}, {"ENOMEM", ENOMEM},
-    {"ENOSPC", ENOSPC}, {"ENOSYS", ENOSYS}, {"EPERM", EPERM},   {"EROFS", EROFS},
+    {"EACCES", EACCES},
+    {"EAGAIN", EAGAIN},
+    {"ECHILD", ECHILD},
+    {"ECONNREFUSED", ECONNREFUSED},
+    {"ECONNRESET", ECONNRESET},
+    {"EFAULT", EFAULT},
+    {"EINTR", EINTR},
+    {"EINVAL", EINVAL},
+    {"EIO", EIO},
+    {"EMFILE", EMFILE},
+    {"EMLINK", EMLINK},
+    {"ENETUNREACH", ENETUNREACH},
+    {"ENOBUFS", ENOBUFS},
+    {"ENOENT", ENOENT},
+    {"ENOLCK", ENOLCK},
+    {"ENOMEM", ENOMEM},
+    {"ENOSPC", ENOSPC},
+    {"ENOSYS", ENOSYS},
+    {"EPERM", EPERM},
+    {"EPIPE", EPIPE},
+    {"EROFS", EROFS},
     {"ESRCH", ESRCH},
 };
 

@@ -10,13 +10,6 @@ def remote_options(place):
     return {"TRACEAGENT_OUTPUT_REMOTE": there, "TRACEAGENT_OUTPUT_MERGED_REMOTE": there}
 
 
-def upload_the_rest(place, uploader):
-    """What waits is uploaded by hand, without faults; None: the job made no file at all."""
-    if not (place.path / "out").exists():
-        return None
-    return place.run([uploader, "--resume", "out", "--patience", "10s"], preload=())
-
-
 def missing_there(files):
     """Of the whole files here, those that are not there, or others."""
     here = {pathlib.Path(name).name: data for name, data in files.items()
@@ -35,5 +28,7 @@ def upload_problems(ended, after_run, resumed, files, cell):
         yield f"`upload --resume` then ends with {resumed.code}: {resumed.err!r}"
     missing = missing_there(files)
     said = ended.problem_lines() if not cell.scenario.is_tool else ended.lines() + ended.out.splitlines()
+    if cell.scenario.is_tool and ended.code != 0 and ended.lines():
+        return  # who does it by hand is told that it is not done
     if missing and not any(words in line for line in said for words in TOLD):
         yield f"not there, and nobody says so: {missing}; there after the run: {after_run}"
