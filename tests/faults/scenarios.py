@@ -1,13 +1,17 @@
 """What is run with faults: the small job in several settings, and the tool on what a job left."""
 
+import atexit
 import dataclasses
+import functools
 import re
+import shutil
 import signal
 import sys
+import tempfile
 
 import targets
 import true_counters
-from fault_job import FAULTS
+from fault_job import FAULTS, Place
 from places import BUILD, LIBRARY
 from uploads import remote_options
 
@@ -37,13 +41,25 @@ KILLED_AT_THE_END = "renameat2#3=kill"
 PATIENCE = ["--patience", "1s"]
 
 
+@functools.cache
+def traces_of_a_job():
+    """Of one that ended well; the same for all."""
+    kept = tempfile.mkdtemp(prefix="traceagent-faults-")
+    atexit.register(shutil.rmtree, kept, ignore_errors=True)
+    with Place() as place:
+        ended = place.run([JOB], **OPTIONS)
+        if ended.code != 3:
+            sys.exit(f"FAILED: the job without faults: {ended.code} {ended.err}")
+        return shutil.copytree(place.path / "out", f"{kept}/out")
+
+
 @dataclasses.dataclass
 class Scenario:
     name: str
     command: list
     object: object  # whose calls fail
     options: dict = dataclasses.field(default_factory=dict)
-    before: str = None  # faults of a job that is run first, without a recording
+    before: str = None  # of a tool: faults of the job whose traces it finds, or none
     processes: int = 2  # that the agent is in
     has_file: bool = False  # of options
     keeps: bool = False  # a process that is to end after the job
@@ -72,10 +88,13 @@ class Scenario:
         return ended
 
     def leave_traces(self, place):
+        if not self.before:
+            shutil.copytree(traces_of_a_job(), place.path / "out")
+            return
         for _ in range(20):
             ended = place.run([JOB], faults=self.before, **OPTIONS)
             place.table.unlink(missing_ok=True)
-            if (ended.code == -signal.SIGKILL) == bool(self.before):
+            if ended.code == -signal.SIGKILL:
                 return
             place.clear()
         sys.exit(f"FAILED: {self.name}: a job with {self.before!r} always ends with {ended.code}: {ended.err}")

@@ -77,10 +77,12 @@ int Child::start(std::vector<std::string> words, bool wants_output) {
   std::vector<std::string> variables = users_environment();
   const std::vector<char*> arguments = as_argv(words);
   const std::vector<char*> environment = as_argv(variables);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  if (wants_output) posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_t actions{};
+  int error = posix_spawn_file_actions_init(&actions);
+  if (error == 0 && wants_output) {
+    error = posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  }
+  posix_spawnattr_t attributes{};
   posix_spawnattr_init(&attributes);
   sigset_t usual;  // as they were before the uploader ignored them
   sigemptyset(&usual);
@@ -88,8 +90,10 @@ int Child::start(std::vector<std::string> words, bool wants_output) {
   posix_spawnattr_setsigdefault(&attributes, &usual);
   const int group = has_own_group_ ? POSIX_SPAWN_SETPGROUP : 0;
   posix_spawnattr_setflags(&attributes, static_cast<short>(POSIX_SPAWN_SETSIGDEF | group));
-  const int error = posix_spawnp(&pid_, arguments.front(), &actions, &attributes, arguments.data(),
-                                 environment.data());
+  if (error == 0) {
+    error = posix_spawnp(&pid_, arguments.front(), &actions, &attributes, arguments.data(),
+                         environment.data());
+  }
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (ends[1] >= 0) close(ends[1]);
