@@ -2,7 +2,7 @@
 
 import pathlib
 
-TOLD = ("is not queued", "stay queued", "output.remote", "output.merged_remote", "upload", "output: ", "trace: ")
+TOLD = ("is not queued", "stay queued", "output.remote", "output.merged_remote", "upload", "output: ", "trace: ", "cut off")
 
 
 def remote_options(place):
