@@ -112,7 +112,7 @@ def line_problems(ended, scenario, is_memory):
     said = [line for line in ended.problem_lines() if not NO_STEP.search(line)]
     # Each process may say what is its own; without memory that windows are lost, and the end's files.
     # And one for the node: where to find what could not be written.
-    most = scenario.processes + any(KEPT in line for line in said)
+    most = scenario.processes * 2 + any(KEPT in line for line in said) if is_memory else scenario.processes + 1
     if len(said) > most or any(count > scenario.processes for count in collections.Counter(said).values()):
         yield f"too many lines: {said}"
     yield from form_problems(said)
