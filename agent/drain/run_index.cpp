@@ -118,12 +118,24 @@ std::string index_merged(const ring::Ring& ring, const std::string& node_file,
   return out_of_memory();
 }
 
-std::string index_removed(const ring::Ring& ring, const std::string& file, IndexQueue* queue) try {
+namespace {
+
+std::string index_gone(const ring::Ring& ring, const char* how, const std::string& file,
+                       IndexQueue* queue) try {
   trace::JsonObject entry;
-  return add(ring, {entry.add("removed", name_in_folder(ring, file)).add("time_ns", now_ns())},
-             queue);
+  return add(ring, {entry.add(how, name_in_folder(ring, file)).add("time_ns", now_ns())}, queue);
 } catch (...) {
   return out_of_memory();
+}
+
+}  // namespace
+
+std::string index_removed(const ring::Ring& ring, const std::string& file, IndexQueue* queue) {
+  return index_gone(ring, "removed", file, queue);
+}
+
+std::string index_left_out(const ring::Ring& ring, const std::string& file, IndexQueue* queue) {
+  return index_gone(ring, "left_out", file, queue);
 }
 
 std::string index_not_queued(const ring::Ring& ring, const std::vector<std::string>& files,

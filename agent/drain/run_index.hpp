@@ -23,6 +23,9 @@ std::string index_merged(const ring::Ring& ring, const std::string& node_file,
 std::string index_removed(const ring::Ring& ring, const std::string& file,
                           IndexQueue* queue = nullptr);
 
+// It is removed before it was uploaded: upload.queue.
+std::string index_left_out(const ring::Ring& ring, const std::string& file, IndexQueue* queue);
+
 // They wait for no upload: `why` is one line. Ends with the first that finds no room.
 std::string index_not_queued(const ring::Ring& ring, const std::vector<std::string>& files,
                              const std::string& why, bool recovered, IndexQueue* queue = nullptr);

@@ -8,6 +8,7 @@
 #include "agent/trace/json_object.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/upload_journal.hpp"
+#include "agent/trace/waiting_uploads.hpp"
 #include "config/name_template.hpp"
 #include "config/remote_target.hpp"
 
@@ -151,6 +152,26 @@ std::string append_noted(const ring::Ring& ring, const std::string& record) {
 
 std::string file_of_record(const ring::Ring& ring, const std::string& record) {
   return output_folder(ring) + "/" + unescaped(trace::string_member(record, "file").value_or(""));
+}
+
+std::vector<WaitingFile> waiting_files(const ring::Ring& ring) {
+  std::vector<WaitingFile> files;
+  for (trace::WaitingUpload& each : trace::waiting_uploads(upload_journal(ring))) {
+    files.push_back({std::move(each.id), output_folder(ring) + "/" + unescaped(each.file)});
+  }
+  return files;
+}
+
+bool is_waiting(const ring::Ring& ring, const WaitingFile& file) {
+  const std::vector<trace::WaitingUpload> waiting = trace::waiting_uploads(upload_journal(ring));
+  return std::any_of(waiting.begin(), waiting.end(),
+                     [&](const trace::WaitingUpload& each) { return each.id == file.id; });
+}
+
+std::string append_left_out(const ring::Ring& ring, const WaitingFile& file) {
+  trace::JsonObject record;
+  return trace::append_record(upload_journal(ring),
+                              record.add("gone", file.id).add("left_out", true));
 }
 
 namespace {

@@ -3,6 +3,7 @@
 // ring says of the options: the same in the job and in `recover`.
 
 #include <string>
+#include <vector>
 
 #include "agent/ring/ring.hpp"
 #include "agent/trace/json_object.hpp"
@@ -33,6 +34,17 @@ std::string queue_node_file(const ring::Ring& ring, const std::string& path);
 
 // What is to be done about such a problem.
 inline constexpr const char* not_queued = ": it is not queued: upload it by hand";
+
+// A file that waits in this host's queue.
+struct WaitingFile {
+  std::string id;
+  std::string path;
+};
+// Of all processes, oldest first.
+std::vector<WaitingFile> waiting_files(const ring::Ring& ring);
+bool is_waiting(const ring::Ring& ring, const WaitingFile& file);
+// It is removed next, and never uploaded. Returns what went wrong, or "".
+std::string append_left_out(const ring::Ring& ring, const WaitingFile& file);
 
 // output.remote is set.
 bool uploads_rank_files(const ring::Ring& ring);

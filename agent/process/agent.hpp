@@ -14,6 +14,7 @@
 #include "agent/process/device_recording.hpp"
 #include "agent/process/drain_thread.hpp"
 #include "agent/process/event_times.hpp"
+#include "agent/process/full_queue.hpp"
 #include "agent/process/identity.hpp"
 #include "agent/process/run_folder.hpp"
 #include "agent/process/unqueued_files.hpp"
@@ -44,8 +45,9 @@ struct Agent {
   drain::IndexQueue index_queue;
   std::vector<std::string> written_files;  // by the drain thread
   UnqueuedFiles unqueued_files;
+  FullQueue full_queue;
   std::deque<KeptFile> kept_files;         // where output.keep is set: oldest first
-  std::uint64_t files_removed = 0;         // by output.keep
+  std::uint64_t files_removed = 0;         // by output.keep and upload.queue
   std::vector<std::string> workers_files;  // of those whose rings are gone: dead_workers.hpp
   std::vector<std::string> kept_rings;     // of dead peers, and this one's: what is not written
   double cpu_quota = 0;                    // usable_cpus.hpp

@@ -15,6 +15,7 @@
 #include "agent/process/note_file.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/process/tool_process.hpp"
+#include "agent/trace/waiting_uploads.hpp"
 #include "config/units.hpp"
 
 namespace traceagent::process {
@@ -55,35 +56,28 @@ void start_uploader(const Agent& agent, const std::string& host) {
     say_once(agent, "uploader", "output.remote: " + tool + ": " + problem + later);
 }
 
-void note_removed(Agent& agent, const std::string& path, std::uint64_t bytes) {
+void note_gone(Agent& agent, const KeptFile& file, decltype(drain::index_removed) index) {
   ++agent.files_removed;
-  agent.ring.ring.header().governor.disk_bytes.fetch_sub(bytes, std::memory_order_relaxed);
-  const std::string problem = drain::index_removed(agent.ring.ring, path, &agent.index_queue);
+  agent.ring.ring.header().governor.disk_bytes.fetch_sub(file.bytes, std::memory_order_relaxed);
+  const std::string problem = index(agent.ring.ring, file.path, &agent.index_queue);
   if (!problem.empty() && is_spokesman(agent, "index")) say_problem(problem);
 }
 
 // Only in a thread that has the lock: see RankFilesHeld.
-bool remove_file(Agent& agent, const std::string& path, std::uint64_t bytes) {
-  if (unlink(path.c_str()) != 0 && errno != ENOENT) return false;
-  note_removed(agent, path, bytes);
+bool remove_file(Agent& agent, const KeptFile& file) {
+  if (unlink(file.path.c_str()) != 0 && errno != ENOENT) return false;
+  note_gone(agent, file, drain::index_removed);
   return true;
 }
 
-bool lock_for_removal(const Agent& agent, trace::FileLock& lock, bool may_wait) {
-  constexpr auto kind = trace::FileLock::Kind::exclusive;
-  if (may_wait ? lock.lock_soon(kind) : lock.try_lock(kind)) return true;
-  // A file system without locks: then the ranks of the node have the run's folder alone.
-  return lock.is_refused() && !has_been(agent.run_folder, merge_topic);
-}
-
-// What the uploader has removed, oldest first.
+// What the uploader has removed. Not always the oldest: what failed once is tried after the others.
 void forget_uploaded(Agent& agent) {
-  auto& kept = agent.kept_files;
-  while (!kept.empty() && access(kept.front().path.c_str(), F_OK) != 0 && errno == ENOENT) {
-    note_removed(agent, kept.front().path, kept.front().bytes);
-    std::erase(agent.written_files, kept.front().path);
-    kept.pop_front();
-  }
+  std::erase_if(agent.kept_files, [&](const KeptFile& file) {
+    if (access(file.path.c_str(), F_OK) == 0 || errno != ENOENT) return false;
+    note_gone(agent, file, drain::index_removed);
+    std::erase(agent.written_files, file.path);
+    return true;
+  });
 }
 
 // A file that is written again, where the cycles' files have one name, is one file.
@@ -106,13 +100,30 @@ void remove_oldest(Agent& agent, bool may_wait) {
   if (kept.size() <= most) return;
   trace::FileLock lock(trace::keep_lock_path(drain::output_folder(agent.ring.ring)));
   if (!lock_for_removal(agent, lock, may_wait)) return;
-  while (kept.size() > most && remove_file(agent, kept.front().path, kept.front().bytes)) {
+  while (kept.size() > most && remove_file(agent, kept.front())) {
     std::erase(agent.written_files, kept.front().path);
     kept.pop_front();
   }
 }
 
 }  // namespace
+
+bool lock_for_removal(const Agent& agent, trace::FileLock& lock, bool may_wait) {
+  constexpr auto kind = trace::FileLock::Kind::exclusive;
+  if (may_wait ? lock.lock_soon(kind) : lock.try_lock(kind)) return true;
+  // A file system without locks: then the ranks of the node have the run's folder alone.
+  return lock.is_refused() && !has_been(agent.run_folder, merge_topic);
+}
+
+void forget_left_out(Agent& agent, const std::string& path) {
+  auto& kept = agent.kept_files;
+  const auto file =
+      std::find_if(kept.begin(), kept.end(), [&](const auto& each) { return each.path == path; });
+  if (file == kept.end()) return;
+  note_gone(agent, *file, drain::index_left_out);
+  std::erase(agent.written_files, path);
+  kept.erase(file);
+}
 
 void queue_rank_file(Agent& agent, const ring::Window& window,
                      const drain::RankFileReport& report) noexcept try {
@@ -129,6 +140,7 @@ void after_rank_file(Agent& agent, const drain::RankFileReport& report) {
   if (agent.options.output_remote) {
     start_uploader(agent, agent.identity.host);
     if (!keeps_all) forget_uploaded(agent);
+    agent.full_queue.bound(agent, false);
   } else if (!keeps_all) {
     remove_oldest(agent, false);  // while others merge it is put off: the job records meanwhile
   }
@@ -138,6 +150,7 @@ void after_last_rank_file(Agent& agent) {
   // Before this process says that it has finished: who merges then tells the queue of all that is
   // in it that the run has ended.
   if (agent.unqueued_files.try_again(agent)) start_uploader(agent, agent.identity.host);
+  agent.full_queue.bound(agent, true);
   if (agent.options.output_keep >= 0 && !agent.options.output_remote) remove_oldest(agent, true);
 }
 
@@ -157,12 +170,13 @@ void after_node_file(Agent& agent, const std::string& path, const std::vector<st
   });
   if (agent.options.output_remote || !held.hold_alone()) return;
   for (const std::string& file : files) {
-    if (file != path) remove_file(agent, file, 0);
+    if (file != path) remove_file(agent, {file, 0});
   }
 }
 
 void finish_uploads(Agent& agent) {
   if (!uploads_anything(agent.options)) return;
+  agent.full_queue.say(agent);
   if (agent.unqueued_files.finish(agent)) start_uploader(agent, agent.identity.host);
   if (!agent.speaks_for_node()) return;
   const std::string folder = drain::output_folder(agent.ring.ring);

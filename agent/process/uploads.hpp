@@ -1,7 +1,7 @@
 #pragma once
 // What becomes of finished files: the queue of uploads, the process that works it off, and
 // output.keep. The job waits for none of it: if uploads lag behind, files stay on the disk, as far
-// as budget.disk allows.
+// as upload.queue and budget.disk allow.
 
 #include <string>
 
@@ -28,6 +28,11 @@ void after_last_rank_file(Agent& agent);
 // At the end of this process: says what could not be queued, waits for uploads as long as
 // upload.wait says, and tells of their problem.
 void finish_uploads(Agent& agent);
+
+// Who removes a rank file has this. `may_wait`: two seconds for those who merge.
+bool lock_for_removal(const Agent& agent, trace::FileLock& lock, bool may_wait);
+// It is removed, and was not uploaded.
+void forget_left_out(Agent& agent, const std::string& path);
 
 // Held while rank files are read for a merge: nobody removes one meanwhile.
 class RankFilesHeld {

@@ -110,6 +110,9 @@ trace::JsonObject WindowWriter::coverage() const {
       .add("step_tokens_lost", agent_.tracker->dropped())
       .add("cycles_lost", agent_.windows->cycles_lost());
   if (agent_.options.output_keep >= 0) coverage.add("cycles_removed", agent_.files_removed);
+  if (const auto files = agent_.full_queue.left_out(); files != 0) {
+    coverage.add("cycles_left_out", files);
+  }
   add_loaded_libraries(coverage);
   agent_.event_times.describe(coverage);
   agent_.counters.describe(coverage);

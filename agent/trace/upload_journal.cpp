@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -13,7 +12,7 @@
 #include "agent/event/high_descriptor.hpp"
 #include "agent/event/uninterrupted.hpp"
 #include "agent/trace/file_size_limit.hpp"
-#include "agent/trace/line_reader.hpp"
+#include "agent/trace/open_file_lock.hpp"
 
 namespace traceagent::trace {
 namespace {
@@ -53,15 +52,6 @@ bool set_lock(int fd, int command, short type) noexcept {
   return event::uninterrupted([&] { return fcntl(fd, command, &lock); }) == 0;
 }
 
-// Of the open file, not of the process as FileLock's: the journal is opened by several threads, and
-// the first that closes it would give up the lock of all.
-bool lock_open_file(int fd, short type) noexcept {
-  struct flock lock {};
-  lock.l_type = type;
-  lock.l_whence = SEEK_SET;
-  return event::uninterrupted([&] { return fcntl(fd, F_OFD_SETLK, &lock); }) == 0;
-}
-
 // True where there are no locks too: then nobody puts a shorter journal in its place.
 bool hold_shared(int fd) noexcept {
   constexpr int most_attempts = 2000;
@@ -96,12 +86,6 @@ int open_to_append(const std::string& journal) {
   }
   errno = EBUSY;
   return -1;
-}
-
-// Not by close alone: a process that another thread forks meanwhile has the open file too.
-void unlock_and_close(int fd) noexcept {
-  lock_open_file(fd, F_UNLCK);
-  close(fd);
 }
 
 }  // namespace
@@ -147,20 +131,6 @@ std::string append_record(const std::string& journal, std::string_view record) {
 
 bool lock_journal_alone(int fd, const std::string& journal) noexcept {
   return lock_open_file(fd, F_WRLCK) && !is_replaced(fd, journal);
-}
-
-std::size_t pending_uploads(const std::string& journal) {
-  std::size_t queued = 0;
-  std::size_t done = 0;
-  LineReader lines;
-  if (!lines.open(journal)) return 0;
-  std::string_view line;
-  while (lines.next(line) == LineReader::Status::line) {
-    if (!line.ends_with('}')) continue;  // half a record
-    queued += line.starts_with("{\"queue\":") ? 1 : 0;
-    done += line.starts_with("{\"done\":") || line.starts_with("{\"gone\":") ? 1 : 0;
-  }
-  return queued - std::min(queued, done);
 }
 
 std::string new_upload_id() {

@@ -14,7 +14,9 @@
 // of what was queued before it, by who has merged; {"ended": run key, "files": [name, …]} where
 // that was a rank of the same node with another host name, of these files;
 // {"begin": id, …}, {"multipart": …}, {"part": …}, {"done": id, …}, {"gone": id, "why": …},
-// {"removed": id} by the uploader; {"compacted": id, "done": n, "removed": n} where a shorter
+// {"removed": id} by the uploader; {"gone": id, "left_out": true} by a rank of which more than
+// upload.queue waited: it removes the file next, under a lock on it (delivery_lock.hpp);
+// {"compacted": id, "done": n, "removed": n, "left_out": n} where a shorter
 // journal begins: of so many files that are not in it any more. A record that was cut has a line of
 // its own, and is passed over.
 
@@ -41,9 +43,6 @@ std::string append_record(const std::string& journal, std::string_view record);
 // and locks the old one alone for that: at once, or not at all. The lock goes when `fd` is closed.
 // False too where the file has lost the journal's name.
 bool lock_journal_alone(int fd, const std::string& journal) noexcept;
-
-// Files of the queue that are neither uploaded nor gone.
-std::size_t pending_uploads(const std::string& journal);
 
 // An id that no other record of the journal has.
 std::string new_upload_id();

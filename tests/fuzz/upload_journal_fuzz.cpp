@@ -9,6 +9,7 @@
 #include <string>
 
 #include "agent/trace/upload_journal.hpp"
+#include "agent/trace/waiting_uploads.hpp"
 #include "tests/fuzz/input.hpp"
 #include "tests/fuzz/scratch.hpp"
 #include "tools/upload/journal.hpp"

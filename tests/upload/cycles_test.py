@@ -228,6 +228,105 @@ def wait_until(condition):
     return condition()
 
 
+QUEUE_BYTES = 100_000
+
+
+def left_out(place):
+    """By the index: of each rank its files."""
+    entries = json.loads((place.path / "out/index/index.json").read_text())["entries"]
+    return [entry["left_out"] for entry in entries if "left_out" in entry]
+
+
+class Disk(threading.Thread):
+    """The most bytes that a rank's files have taken, the newest aside: it joins before an older one goes."""
+
+    def __init__(self, place):
+        super().__init__(daemon=True)
+        self.place, self.ending, self.most, self.largest = place, threading.Event(), 0, 0
+
+    def look(self):
+        sizes = {}
+        for path in (self.place.path / "out").glob("ep0-ba*-rank*.json"):
+            with contextlib.suppress(OSError):
+                sizes.setdefault(path.stem.split("rank")[1], []).append(path.stat().st_size)
+        for ranks in sizes.values():
+            self.largest = max(self.largest, *ranks)
+            self.most = max(self.most, sum(ranks))
+
+    def run(self):
+        while not self.ending.wait(0.01):
+            self.look()
+
+    def end(self):
+        self.ending.set()
+        self.join()
+
+
+def started_with_a_full_queue(place, server, **more):
+    """Ranks while the server is away, so long that files have gone."""
+    server.kill()
+    variables = place.ranks(2, **schedule(40) | server.variables() | {
+        "TRACEAGENT_OUTPUT_KEEP": 1, "TRACEAGENT_OUTPUT_REMOTE": "s3://traces/", "TRACEAGENT_UPLOAD_QUEUE": QUEUE_BYTES,
+        "TRACEAGENT_UPLOAD_PATIENCE": "200ms"} | more)
+    return [place.start([STEADY, 180, 5, 10_000], each) for each in variables]
+
+
+def check_full_queue(place, disk, ends, what):
+    """What was left out: each is told once, by its rank, by the index and by the journal."""
+    check(all(end.code == 3 and not end.own_err() for end in ends), f"{what}: {ends}")
+    gone = left_out(place)
+    lines = [line for end in ends for line in end.lines() if "upload.queue" in line and "were removed before" in line]
+    told = sum(int(re.search(r": (\d+) files of rank", line)[1]) for line in lines)
+    status = place.run([jobs.TRACEAGENT, "upload", "--status", place.path / "out"], jobs.variables_of())
+    check(len(gone) > 2 and len(gone) == len(set(gone)) == told, f"{what}: {len(gone)} left out, {told} told: {lines}")
+    check(f"{len(gone)} left out (upload.queue)" in status.out, f"{what}: {status}")
+    at_once = [line for end in ends for line in end.lines() if "the oldest are removed, from this one on" in line]
+    check(len(at_once) == 1, f"{what}: said at once: {at_once}")
+    # Those that wait, the newest, and what is kept, which may be one more for a moment.
+    check(disk.most <= QUEUE_BYTES + 3 * disk.largest, f"{what}: {disk.most} bytes on the disk, of {disk.largest} each")
+    return set(gone)
+
+
+def test_a_full_queue():
+    """The server is away until the ranks have ended. The newest are there, and arrive."""
+    with Job() as place, tempfile.TemporaryDirectory() as folder, S3Server(folder) as server:
+        disk = Disk(place)
+        ranks = started_with_a_full_queue(place, server, TRACEAGENT_UPLOAD_WAIT="1s")
+        disk.start()
+        ends = [end_of(rank) for rank in ranks]
+        disk.end()
+        gone = check_full_queue(place, disk, ends, "full queue")
+        here = {name for name in names(place) if NAME.fullmatch(name)}
+        check(sum((place.path / "out" / name).stat().st_size for name in here) <= 2 * QUEUE_BYTES, f"full queue: {here}")
+        batch = lambda name: int(re.search(r"ba(\d+)", name)[1])  # noqa: E731
+        for rank in range(2):
+            of_rank = [{batch(name) for name in files if name.endswith(f"-rank{rank}.json")} for files in (gone, here)]
+            # But for one that was just being tried.
+            check(sum(one < max(of_rank[0]) for one in of_rank[1]) <= 1, f"full queue: the oldest go: {of_rank}")
+        check(len(gone) + len(here) == 80 and not gone & here, f"full queue: {len(gone)} gone, {len(here)} here")
+        server.start()
+        done = place.run([jobs.TRACEAGENT, "upload", "--resume", place.path / "out"],
+                         jobs.variables_of(**server.variables()))
+        check(done.code == 0 and set(server.objects()) == here, f"full queue: resumed: {done}")
+        check(len(server.requests("PUT", 200)) == len(here), "full queue: each is sent once")
+
+
+def test_a_full_queue_empties():
+    """The server comes back while the ranks go on: a file is left out, or arrives once."""
+    with Job() as place, tempfile.TemporaryDirectory() as folder, S3Server(folder) as server:
+        disk = Disk(place)
+        ranks = started_with_a_full_queue(place, server)
+        disk.start()
+        full = wait_until(lambda: (place.path / "out/index/index.json").exists() and len(left_out(place)) > 2)
+        server.start()
+        ends = [end_of(rank) for rank in ranks]
+        disk.end()
+        gone = check_full_queue(place, disk, ends, "emptied queue")
+        there = set(server.objects())
+        check(full and len(gone) + len(there) == 80 and not gone & there, f"emptied queue: {len(gone)} gone, {len(there)} there")
+        check(len(server.requests("PUT", 200)) == len(there), "emptied queue: each is sent once")
+
+
 class Watch(threading.Thread):
     """Kills the server and starts it again; counts the files on the disk and those that wait."""
 

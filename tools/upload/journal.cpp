@@ -85,6 +85,7 @@ void take_progress(Upload& upload, const Record& record, std::string_view what) 
     upload.multipart.clear();
   } else if (what == "gone") {
     upload.is_gone = true;
+    upload.is_left_out |= is_true(record, "left_out");
   } else if (what == "removed") {
     upload.is_removed = true;
   }
@@ -175,6 +176,7 @@ void Journal::take(std::string_view line) {
   if (what == "compacted") {
     earlier_done_ = static_cast<std::uint64_t>(number_of(record, "done", 0));
     earlier_removed_ = static_cast<std::uint64_t>(number_of(record, "removed", 0));
+    earlier_left_out_ = static_cast<std::uint64_t>(number_of(record, "left_out", 0));
   } else if (what == "ended") {
     take_end(uploads_, record, value);
   } else if (what == "queue") {
@@ -200,6 +202,14 @@ void Journal::replace_older(const Upload& upload) {
   Upload& older = uploads_[at->second];
   if (older.words == upload.words) older.is_replaced = older.is_pending();
   at->second = uploads_.size();
+}
+
+// One that arrived all the same is not: where there are no locks, it was on its way.
+std::uint64_t Journal::left_out() const noexcept {
+  const auto here = std::count_if(uploads_.begin(), uploads_.end(), [](const Upload& each) {
+    return each.is_left_out && !each.is_done;
+  });
+  return earlier_left_out_ + static_cast<std::uint64_t>(here);
 }
 
 void Journal::append(const trace::JsonObject& record, bool must_last) {

@@ -29,9 +29,11 @@ class Journal {
   // journal stays as it was. See journal_compaction.cpp.
   void compact(std::uint64_t from_bytes);
 
-  // Uploaded, and removed here, and no more in the journal.
+  // Uploaded, removed here, or left out, and no more in the journal.
   std::uint64_t earlier_done() const noexcept { return earlier_done_; }
   std::uint64_t earlier_removed() const noexcept { return earlier_removed_; }
+  // Of all that was ever queued.
+  std::uint64_t left_out() const noexcept;
 
   std::vector<Upload>& uploads() noexcept { return uploads_; }
   const std::vector<Upload>& uploads() const noexcept { return uploads_; }
@@ -52,7 +54,7 @@ class Journal {
   std::string head_;
   std::uint64_t offset_ = 0;
   std::uint64_t compact_at_ = 0;  // not before it has so many bytes
-  std::uint64_t earlier_done_ = 0, earlier_removed_ = 0;
+  std::uint64_t earlier_done_ = 0, earlier_removed_ = 0, earlier_left_out_ = 0;
   std::vector<Upload> uploads_;
   std::unordered_map<std::string, std::size_t> by_id_;
   std::unordered_map<std::string, std::size_t> latest_;  // of each file and target

@@ -107,6 +107,7 @@ void Journal::forget(const std::vector<bool>& over) {
     if (over[i]) {
       earlier_done_ += upload.is_done ? 1 : 0;
       earlier_removed_ += upload.is_removed ? 1 : 0;
+      earlier_left_out_ += upload.is_left_out && !upload.is_done ? 1 : 0;
       continue;
     }
     by_id_[upload.id] = left.size();
@@ -126,7 +127,10 @@ std::string Journal::shorter_text(const std::vector<bool>& over) const {
   }
   std::string text;
   trace::JsonObject first;
-  first.add("compacted", trace::new_upload_id()).add("done", done).add("removed", removed);
+  first.add("compacted", trace::new_upload_id())
+      .add("done", done)
+      .add("removed", removed)
+      .add("left_out", left_out());
   add_line(text, first);
   return text + records;
 }

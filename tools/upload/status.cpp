@@ -11,6 +11,11 @@ namespace traceagent::tools {
 
 namespace {
 
+std::string left_out_in_words(const Journal& journal) {
+  const std::uint64_t files = journal.left_out();
+  return files == 0 ? "" : ", " + std::to_string(files) + " left out (upload.queue)";
+}
+
 bool print_journal(const std::string& folder, const std::string& path) {
   const Journal journal(folder, path);
   const auto& uploads = journal.uploads();
@@ -23,7 +28,7 @@ bool print_journal(const std::string& folder, const std::string& path) {
   std::cout << path << ": " << std::uint64_t(count(&Upload::is_done)) + journal.earlier_done()
             << " uploaded, " << waiting << " waiting, "
             << std::uint64_t(count(&Upload::is_removed)) + journal.earlier_removed()
-            << " removed here"
+            << " removed here" << left_out_in_words(journal)
             << (trace::is_locked(stem + ".lock") ? "; an uploader is at work" : "") << "\n";
   for (const Upload& upload : uploads) {
     if (!upload.is_pending() || upload.is_replaced) continue;

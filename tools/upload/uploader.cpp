@@ -12,6 +12,7 @@
 #include <random>
 #include <thread>
 
+#include "agent/trace/delivery_lock.hpp"
 #include "agent/trace/upload_journal.hpp"
 #include "tools/upload/kept_files.hpp"
 
@@ -125,6 +126,8 @@ void Uploader::handle(Upload& upload) {
   ++upload.attempts;
   Delivery delivery;
   try {
+    const trace::DeliveryLock lock(journal_.path_of(upload), trace::DeliveryLock::Kind::deliver);
+    if (!lock.is_held()) throw std::runtime_error("its rank is about to remove it");
     if (!upload.delivered) {
       delivery = deliver(upload);
       if (delivery.outcome == Outcome::done) upload.delivered = delivery.what;
@@ -186,8 +189,11 @@ void Uploader::settle(Upload& upload, const Delivery& delivery) {
   }
   if (delivery.outcome == Outcome::gone) return give_up(upload, delivery.what);
   upload.is_refused = delivery.outcome == Outcome::refused;
-  write_problem(from_to + ": " + delivery.what + ": " + std::to_string(pending_in(journal_)) +
-                " files wait: traceagent upload --resume " + folder_);
+  const std::uint64_t left_out = journal_.left_out();
+  write_problem(
+      from_to + ": " + delivery.what + ": " + std::to_string(pending_in(journal_)) + " files wait" +
+      (left_out == 0 ? "" : ", " + std::to_string(left_out) + " were left out (upload.queue)") +
+      ": traceagent upload --resume " + folder_);
   tell_(from_to + ": " + delivery.what + (upload.is_refused ? "" : ": tried again"));
   if (upload.is_refused) return;
   pause_ = std::clamp<std::chrono::nanoseconds>(pause_ * 2, first_pause, longest_pause);

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "agent/trace/upload_journal.hpp"
+#include "agent/trace/waiting_uploads.hpp"
 #include "tools/upload/kept_files.hpp"
 #include "tools/upload/open_file.hpp"
 #include "tools/upload/uploader.hpp"
@@ -201,6 +202,30 @@ TEST_F(JournalTest, CompactionForgetsWhatIsOverAndNothingElse) {
   before.read();
   EXPECT_EQ(before.uploads().back().id, "9");
   EXPECT_FALSE(fs::exists(path_ + ".new"));
+}
+
+TEST_F(JournalTest, CountsWhatRanksLeaveOutOnceEach) {
+  const auto leave_out = [&](const char* id) {
+    append(trace::JsonObject().add("gone", id).add("left_out", true));
+  };
+  for (const char* id : {"1", "2", "3", "4", "5"}) queue(id, id, 1);
+  leave_out("1");
+  append(trace::JsonObject().add("gone", "1").add("why", "the file is not there any more"));
+  leave_out("2");
+  leave_out("3");
+  done("3");  // it was on its way
+  append(trace::JsonObject().add("gone", "4").add("why", "w"));
+  Journal journal(folder_, path_);
+  EXPECT_EQ(journal.left_out(), 2u);
+  EXPECT_EQ(pending_in(journal), 1u);
+  EXPECT_EQ(trace::pending_uploads(path_), 1u);
+  journal.compact(1);
+  EXPECT_LT(journal.uploads().size(), 5u);
+  EXPECT_EQ(journal.left_out(), 2u);
+  leave_out("5");
+  journal.read();
+  EXPECT_EQ(journal.left_out(), 3u);
+  EXPECT_EQ(Journal(folder_, path_).left_out(), 3u);
 }
 
 TEST_F(JournalTest, NothingIsAppendedToAJournalThatIsGone) {
