@@ -1,16 +1,13 @@
 #!/usr/bin/env python3
 """traceagent merge beside Composer's and SageMaker Debugger's own mergers, on the same files.
 
-usage: compare.py BUILD [--events N] [--ranks N] [--runs N]
+usage: compare.py BUILD [--events N] [--ranks N] [--runs N]      without speeds: --events 0
 Installs their wheels from PyPI, without dependencies, into BUILD/compare (once). By hand; what it
 printed is in RESULTS.md.
 """
 import argparse
-import collections
-import gzip
 import itertools
 import json
-import os
 import pathlib
 import resource
 import shutil
@@ -18,110 +15,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-START_US = 1_700_000_000_000_000
-
-
-def install(folder):
-    """The python of a venv that has the two packages."""
-    python = folder / "venv/bin/python"
-    if not (folder / "installed").exists():
-        subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True, timeout=300)
-        subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", "mosaicml==0.32.1", "smdebug==1.0.34"],
-                       check=True, timeout=600)
-        (folder / "installed").touch()
-    return python
-
-
-class Merge:
-    """What a merger made of its files, in what time and memory."""
-
-    def __init__(self, command, output):
-        output.unlink(missing_ok=True)
-        before = time.monotonic()
-        process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   text=True, env=os.environ | {"PYTHONWARNINGS": "ignore"})
-        self.said = process.stdout.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        self.seconds = time.monotonic() - before
-        self.cpu_seconds = usage.ru_utime + usage.ru_stime
-        self.peak_mb = usage.ru_maxrss / 1024
-        self.ok = os.waitstatus_to_exitcode(status) == 0
-        self.output = output
-
-    def events(self):
-        """Absolute times in ns; without metadata, pid and tid, which all three set as they like."""
-        try:
-            document = json.loads(self.output.read_text())
-        except (OSError, ValueError):
-            return None
-        is_list = isinstance(document, list)
-        base = 0 if is_list else document["baseTimeNanoseconds"]
-        return [(base + round(e["ts"] * 1000), e["ph"], e.get("name"), round(e.get("dur", 0) * 1000),
-                 json.dumps(e.get("args"), sort_keys=True), e["pid"])
-                for e in (document if is_list else document["traceEvents"]) if e["ph"] != "M"]
-
-    def failure(self):
-        return self.said.strip().splitlines()[-1][:70] if self.said.strip() else "no output"
-
-
-class Mergers:
-    def __init__(self, build, python, folder):
-        self.tool, self.python, self.folder = build / "bin/traceagent", python, folder
-
-    def ours(self, *files):
-        output = self.folder / "ours.json"
-        return Merge([self.tool, "merge", *files, "-o", output, "--force"], output)
-
-    def cat(self, *files):
-        output = self.folder / "cat.json"
-        return Merge(["sh", "-c", 'cat "$@" > "$0"', output, *files], output)
-
-    def composer(self, *files):
-        output = self.folder / "composer.json"
-        return Merge([self.python, HERE / "theirs.py", "composer", output, *files], output)
-
-    def smdebug(self, folder, end_us=START_US + 10**12):
-        output = self.folder / "smdebug.json"
-        return Merge([self.python, HERE / "theirs.py", "smdebug", output, folder, START_US - 10**9, end_us], output)
-
-
-def metadata(rank, sync_us=START_US):
-    values = {"process_name": {"name": f"Rank {rank} training loop"}, "thread_name": {"name": "Training Loop"},
-              "global_rank": {"value": rank}, "clock_sync_timestamp_us": {"value": sync_us},
-              "clock_sync_error_bound": {"value": 10}}
-    return [{"name": name, "ph": "M", "pid": rank, "tid": 71, "args": args, "ts": START_US} for name, args in values.items()]
-
-
-def slices(rank, count):
-    for i in range(count):
-        yield {"name": f"aten::batch_norm_{i % 50}", "cat": "cpu_op", "ph": "X", "ts": START_US + i * 5 + i * 7919 % 40,
-               "dur": i % 100 + 1, "pid": rank, "tid": 71,
-               "args": {"External id": i, "Record function id": 0, "Sequence number": i, "Fwd thread id": 0,
-                        "Input Dims": [[32, 64, 56, 56], [64], [64]], "Input type": ["float", "float"]}}
-
-
-def write(folder, rank, events, ends="]", name=None):
-    """In the folder, and under the name, in which SageMaker Debugger looks for it."""
-    place = folder / "framework/pevents/2023111422"
-    place.mkdir(parents=True, exist_ok=True)
-    path = place / (name or f"{START_US + 10**9}_{rank}-algo-1_pythontimeline.json")
-    # Not held whole: a process that is started counts what its parent held as its own peak.
-    with path.open("w") as file:
-        for i, event in enumerate(events):
-            file.write((",\n" if i else "[\n") + json.dumps(event))
-        file.write("\n" + ends)
-    return path
-
-
-def counted(events, phases=None):
-    return collections.Counter(event[:5] for event in events if phases is None or event[1] in phases)
-
-
-def is_sorted(events):
-    return all(a[0] <= b[0] for a, b in zip(events, events[1:]))
+from defects import composer_costs, composer_defects, smdebug_defects
+from mergers import START_US, Mergers, counted, install, metadata, slices, write
 
 
 def same_events(mergers, folder):
@@ -137,74 +33,27 @@ def same_events(mergers, folder):
         counted(ours.events()) == counted(composer.events()), None
 
 
-def composer_defects(mergers, folder):
-    whole = [metadata(rank) + list(slices(rank, 100)) for rank in range(2)]
-
-    def outcome(merge):
-        events = merge.events()
-        return f"fails: {merge.failure()}" if events is None or not merge.ok else f"{len(events)} events"
-
-    for what, ends in (("a trailing comma, no `]`", ","), ("half an event at the end", ',\n{"name": "half')):
-        files = [write(folder / ends[:1].replace(",", "c"), rank, whole[rank], ends) for rank in range(2)]
-        yield what, outcome(mergers.composer(*files)), f"{len(mergers.ours(*files).events())} events"
-    files = [write(folder, rank, whole[rank]) for rank in range(2)]
-    zipped = [path.with_suffix(".json.gz") for path in files]
-    for path, target in zip(files, zipped):
-        target.write_bytes(gzip.compress(path.read_bytes()))
-    yield "gzip", outcome(mergers.composer(*zipped)), f"{len(mergers.ours(*zipped).events())} events"
-    theirs, ours = mergers.composer(*files), mergers.ours(*files)
-    yield "order of the output", "sorted" if is_sorted(theirs.events()) else "not sorted", \
-        "sorted" if is_sorted(ours.events()) else "not sorted"
-    yield "the error bound of the clocks", "dropped" if "right within" not in theirs.said else "stated", \
-        "stated" if "right within" in ours.said else "dropped"
-    merged = folder / "merged.json"
-    theirs.output.rename(merged)
-    again = [write(folder / "again", rank, whole[rank]) for rank in range(2)]
-    theirs, ours = mergers.composer(merged, *again), mergers.ours(merged, *again)
-    def ranks(merge):
-        return dict(sorted(collections.Counter(event[5] % 1_000_000 for event in merge.events()).items()))
-    yield "a merged file and a second cycle: events by rank", f"{ranks(theirs)}", f"{ranks(ours)}"
-    kineto = folder / "kineto_rank1.json"
-    document = {"global_rank": 1, "clock_sync_timestamp_us": START_US, "distributedInfo": {"rank": 1, "world_size": 2},
-                "baseTimeNanoseconds": 1_500_000_000 * 10**9,
-                "traceEvents": [{"ph": "X", "name": "op", "cat": "cpu_op", "pid": 4, "tid": 4, "dur": 1,
-                                 "ts": START_US - 1_500_000_000 * 10**6 + 0.125}]}
-    kineto.write_text(json.dumps(document))
-    theirs, ours = mergers.composer(files[0], kineto), mergers.ours(files[0], kineto)
-    def off_by(merge):
-        at = min(event[0] for event in merge.events() if event[2] == "op")
-        return f"{abs(at - START_US * 1000 - 125) / 1e9 / 86400 / 365.25:.1f} years off"
-    yield "PyTorch's file with baseTimeNanoseconds", off_by(theirs), off_by(ours)
+def stepping(rank, steps):
+    """The slices of steps, 10 ms each, a rank's 100 us after the one before, and what is done in them."""
+    for step in range(steps):
+        begin = START_US + step * 10_000 + rank * 100
+        yield {"name": "Step:ModeKeys.TRAIN", "ph": "X", "ts": begin, "dur": 9_000, "pid": rank, "tid": 71,
+               "args": {"step_num": str(step)}}
+        for part in range(10):
+            yield {"name": f"part{part}", "ph": "X", "ts": begin + part * 1000, "dur": 950 + part * 50, "pid": rank, "tid": 72}
 
 
-def smdebug_defects(mergers, folder):
-    def event(phase, at, tid=71, **more):
-        return {"name": f"{phase}{tid}", "ph": phase, "ts": START_US + at, "pid": 0, "tid": tid, **more}
-
-    head = metadata(0)
-    others = head + [event("X", 0, dur=5), event("C", 1, args={"a": 1}), event("i", 2, s="t"), event("s", 3, id=1),
-                     event("f", 4, id=1, bp="e"), event("b", 5, id=2, cat="x"), event("e", 6, id=2, cat="x")]
-    def phases(merge):
-        return "".join(sorted(event[1] for event in merge.events() or []))
-    files = [write(folder / "phases", 0, others)]
-    yield "phases kept of X C i s f b e", phases(mergers.smdebug(folder / "phases")), phases(mergers.ours(*files))
-    nested = head + [event("B", 0, 1), event("B", 10, 2), event("E", 20, 1), event("E", 50, 2)]
-    files = [write(folder / "threads", 0, nested)]
-    theirs = {e[2]: e[3] // 1000 for e in mergers.smdebug(folder / "threads").events()}
-    begun = {}
-    for at, phase, name, *_ in mergers.ours(*files).events():
-        begun[name[1:]] = at - begun.get(name[1:], 0) if phase == "E" else at
-    yield "two threads' B and E that interleave (20 and 40 us)", f"{theirs}", f"{ {k: v // 1000 for k, v in begun.items()} }"
-    files = [write(folder / "cut", 0, head + list(slices(0, 100)), ',\n{"name": "half')]
-    yield "a file cut within an event: events kept of 100", len(mergers.smdebug(folder / "cut").events() or []), \
-        len(mergers.ours(*files).events())
-    (folder / "empty").mkdir()
-    write(folder / "empty", 0, head + list(slices(0, 100)))
-    theirs = mergers.smdebug(folder / "empty", START_US - 10**8)
-    size = theirs.output.stat().st_size if theirs.output.exists() else "no file"
-    ours = Merge([mergers.tool, "merge", *files, "-o", mergers.folder / "ours.json", "--force", "--time",
-                  START_US - 10**9, START_US - 10**8], mergers.folder / "ours.json")
-    yield "a window without events", f"{size} bytes", "a valid trace" if ours.events() == [] else ours.failure()
+def windows(mergers, folder):
+    """The same events in a window of time, both edges of which are touched, and in one of steps."""
+    files = [write(folder, rank, itertools.chain(metadata(rank), stepping(rank, 20))) for rank in range(4)]
+    begin_us, end_us = START_US + 52_200, START_US + 93_100
+    for what, window, options in (
+            ("of time", (begin_us, end_us), ("--time", begin_us, end_us)),
+            ("of the steps 5 to 8", (5, 9, "step"), ("--steps", 5, 9))):
+        theirs, ours = mergers.smdebug(folder, *window), mergers.ours(*files, options=["--align", "none", *options])
+        wanted = counted(ours.events())
+        yield f"slices in a window {what}, of {4 * 20 * 11}", sum(wanted.values()), None, \
+            0 < sum(wanted.values()) and wanted == counted(theirs.events() or [])
 
 
 def table_of(ways, files, runs):
@@ -278,13 +127,15 @@ def main():
         folder = pathlib.Path(scratch)
         mergers = Mergers(build, python, folder)
         ok = True
-        for what, count, *agree in same_events(mergers, folder / "same"):
+        for what, count, *agree in itertools.chain(same_events(mergers, folder / "same"), windows(mergers, folder / "windows")):
             ok = ok and all(each is not False for each in agree)
             print(f"{what}: {count} events, Composer {agree[0]}, SageMaker Debugger {agree[1]}")
-        for name, defects in (("Composer", composer_defects), ("SageMaker Debugger", smdebug_defects)):
+        for name, *defects in (("Composer", composer_defects, composer_costs), ("SageMaker Debugger", smdebug_defects)):
             print(f"\n| {name}'s defect | theirs | ours |\n|---|---|---|")
-            for what, theirs, ours in defects(mergers, folder / name):
-                print(f"| {what} | {theirs} | {ours} |")
+            for what, theirs, ours in itertools.chain(*(each(mergers, folder / name) for each in defects)):
+                print(f"| {what} | {theirs} | {ours} |", flush=True)
+        if not arguments.events:
+            sys.exit(0 if ok else 1)
         speeds(mergers, folder / "speed", arguments)
         shutil.rmtree(folder / "speed")
         (folder / "own").mkdir()

@@ -1,6 +1,8 @@
 """Runs another project's merger from its wheel, without what it needs for other things.
 
-usage: theirs.py composer OUTPUT FILE...   |   theirs.py smdebug OUTPUT FOLDER START_US END_US
+usage: theirs.py composer OUTPUT FILE...
+       theirs.py composer_source    (where its trace handler is, and nothing of it is run)
+       theirs.py smdebug OUTPUT FOLDER START_US END_US   |   theirs.py smdebug OUTPUT FOLDER FIRST_STEP LAST_STEP step
 Modules that are not installed are stood in for by objects that do nothing; the mergers use none of
 them on local files.
 """
@@ -64,16 +66,23 @@ class NoRows:
         return [self]
 
 
+def composer_module(name):
+    """By its file: its package wants torch."""
+    return next(path for path in (pathlib.Path(folder, "composer/profiler", name) for folder in sys.path) if path.exists())
+
+
+def composer_source():
+    print(composer_module("json_trace_handler.py"))
+
+
 def composer(output, *files):
-    # The one module by its file: its package wants torch.
-    folder = next(path for path in map(pathlib.Path, sys.path) if (path / "composer/profiler").is_dir())
-    spec = importlib.util.spec_from_file_location("json_trace_merger", folder / "composer/profiler/json_trace_merger.py")
+    spec = importlib.util.spec_from_file_location("json_trace_merger", composer_module("json_trace_merger.py"))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     module.merge_traces(output, *files)
 
 
-def smdebug(output, folder, start, end):
+def smdebug(output, folder, start, end, unit="time"):
     sys.meta_path.append(StandInFinder())
     from smdebug.profiler.analysis.utils import merge_timelines
 
@@ -82,9 +91,9 @@ def smdebug(output, folder, start, end):
 
     scratch = pathlib.Path(output).with_suffix(".folder")
     merged = merge_timelines.MergedTimeline(folder, output_directory=str(scratch))
-    written = merged.merge_timeline(int(start), int(end))
+    written = merged.merge_timeline(int(start), int(end), unit)
     shutil.move(written, output)
     shutil.rmtree(scratch, ignore_errors=True)
 
 
-{"composer": composer, "smdebug": smdebug}[sys.argv[1]](*sys.argv[2:])
+{"composer": composer, "composer_source": composer_source, "smdebug": smdebug}[sys.argv[1]](*sys.argv[2:])
