@@ -88,7 +88,7 @@ verbose: yes
 quiet: on
 output: {folder: a/b, filename: "r{rank}.json", merged: null, gzip: true, overwrite: 1, keep: 3,
          remote: "s3://bucket/prefix", merged_remote: "/data"}
-upload: {patience: 2h, command_time: 90s, wait: 1s}
+upload: {patience: 2h, queue: null, command_time: 90s, wait: 1s}
 schedule: {skip_first: 10, wait: 5, warmup: 2, active: 3, repeat: 7}
 step: {mark: "nvtx:step", per_epoch: 100, samples: 32, tokens: 4096, patience: 2min}
 ring: {size: 1MiB, full: overwrite, folder: /tmp, keep_dead: 48h}
@@ -111,7 +111,7 @@ identity: {rank: 3, local_rank: 1, world_size: 8, local_world_size: 2, node_rank
       R"("output.folder":"a/b","output.filename":"r{rank}.json","output.merged":null,)"
       R"("output.gzip":true,"output.overwrite":true,"output.keep":3,)"
       R"("output.remote":"s3://bucket/prefix","output.merged_remote":"/data",)"
-      R"("upload.patience":"2h","upload.command_time":"90s","upload.wait":"1s",)"
+      R"("upload.patience":"2h","upload.queue":null,"upload.command_time":"90s","upload.wait":"1s",)"
       R"("schedule.skip_first":10,"schedule.wait":5,)"
       R"("schedule.warmup":2,"schedule.active":3,"schedule.repeat":7,)"
       R"("step.mark":"nvtx:step","step.per_epoch":100,"step.samples":32,)"
