@@ -39,6 +39,10 @@ ForeignFile::ForeignFile(std::string path, std::string prefix, std::optional<std
       process_(sagemaker_name(path_)),
       rank_(rank),
       rank_is_given_(rank.has_value()) {
+  if (const auto profile = sagemaker_profile(path_)) {
+    process_ = profile->name;
+    begin_ns_ = profile->begin_ns;
+  }
   report_.path = path_;
   report_.rank_from = rank_is_given_ ? "--rank" : "none";
 }
@@ -84,9 +88,13 @@ void ForeignFile::set_rank(std::int64_t rank, const char* from) {
 }
 
 const SageMakerName* ForeignFile::process() const {
-  const bool is_of_such =
-      facts_.kind() == ForeignKind::sagemaker || facts_.kind() == ForeignKind::chrome;
-  return process_ && is_of_such && !facts_.rank() ? &*process_ : nullptr;
+  const bool is_anothers =
+      facts_.kind() == ForeignKind::composer || facts_.kind() == ForeignKind::kineto;
+  return process_ && !is_anothers && !facts_.rank() ? &*process_ : nullptr;
+}
+
+std::optional<std::int64_t> ForeignFile::base_ns() const {
+  return facts_.base_ns() ? facts_.base_ns() : begin_ns_;
 }
 
 const std::string& ForeignFile::content() {
@@ -165,15 +173,15 @@ void ForeignFile::finish_report(EventLines& lines) {
   // A file may have both its base and times since 1970; then those are meant.
   must_read_again_ = !take_times(lines);
   const bool is_epoch = lines.first_epoch_ns().has_value();
-  report_.has_clock = is_epoch || facts_.base_ns().has_value();
-  base_ns_ = lines.shift_ns() + (is_epoch ? 0 : facts_.base_ns().value_or(0));
+  report_.has_clock = is_epoch || base_ns().has_value();
+  base_ns_ = lines.shift_ns() + (is_epoch ? 0 : base_ns().value_or(0));
 }
 
 bool ForeignFile::take_times(const EventLines& lines) {
   if (times_ || !lines.first_epoch_ns() || !lines.first_relative_ns()) return true;
   // Without a base they begin where those do that count from 1970.
   const std::int64_t first = *lines.first_epoch_ns();
-  const std::int64_t base = facts_.base_ns().value_or(0);
+  const std::int64_t base = base_ns().value_or(0);
   const bool has_base = base >= EventTimes::epoch_ns;
   times_ = EventTimes{EventLines::shift_before(first),
                       has_base ? base : first - *lines.first_relative_ns()};

@@ -29,6 +29,8 @@ class ForeignFile {
   void set_rank(std::int64_t rank, const char* from = "none");
   // Whose it is by its name alone; null where that says nothing, or the content says more.
   [[nodiscard]] const SageMakerName* process() const;
+  // CLOCK_REALTIME that its times count from, if they are not from 1970 themselves.
+  [[nodiscard]] std::optional<std::int64_t> base_ns() const;
   // See content_mark.hpp; the file is read for it at the first call.
   [[nodiscard]] const std::string& content();
   [[nodiscard]] std::string trace_name() const;
@@ -60,6 +62,7 @@ class ForeignFile {
   std::string path_;
   std::string prefix_;
   std::optional<SageMakerName> process_;
+  std::optional<std::int64_t> begin_ns_;  // SageMakerProfile's
   std::optional<std::int64_t> rank_;
   bool rank_is_given_ = false;
   bool must_read_again_ = false;

@@ -24,6 +24,17 @@ struct SageMakerName {
 // Nothing where the name is another's.
 std::optional<SageMakerName> sagemaker_name(std::string_view path);
 
+// A TensorFlow profile that it has taken, whose times count from the profile's begin: a file
+// FOLDER/plugins/profile/<time>/<host>.trace.json.gz, with an empty one beside it that tells whose
+// it is, FOLDER/<process>_<us of its begin>_<us of its end>.metadata.
+struct SageMakerProfile {
+  SageMakerName name;
+  std::int64_t begin_ns = 0;
+};
+
+// Nothing where the file is another's, or several processes may have written it.
+std::optional<SageMakerProfile> sagemaker_profile(const std::string& path);
+
 // The ranks of such processes: all files of one are of one rank.
 class SageMakerRanks {
  public:

@@ -134,6 +134,31 @@ TEST_F(SageMakerImport, ARankThatIsGivenForOneFileIsTheProcessesOwn) {
   EXPECT_EQ(import(files, options), (std::vector<std::int64_t>{6, 6, 0}));
 }
 
+TEST_F(SageMakerImport, TakesAProfileOfTensorFlowsForItsProcesses) {
+  const std::string folder = folder_ / "hour/000000002";
+  std::filesystem::create_directories(folder + "/plugins/profile/2020_07_13");
+  const std::string path = folder + "/plugins/profile/2020_07_13/ip-10-0-0-7.trace.json.gz";
+  trace::write_whole(path,
+                     R"({"traceEvents":[{"name":"op","ph":"X","pid":7,"tid":1,"dur":1,"ts":5}]})");
+  EXPECT_FALSE(sagemaker_profile(path));
+  for (const char* other : {"a.metadata", "4422-algo-1_x_2.metadata", "_1_2.metadata",
+                            "1_2.metadata", "4422-algo-1_99999999999999999_2.metadata"}) {
+    trace::write_whole(folder + "/" + other, "");
+  }
+  EXPECT_FALSE(sagemaker_profile(path));
+  trace::write_whole(folder + "/4422-algo-1_1594662605425900_1594662605999999.metadata", "");
+  const auto ranks = import({file("30_77-algo-2_pythontimeline.json", 1),
+                             file("31_4422-algo-1_pythontimeline.json", 2), path});
+  EXPECT_EQ(ranks, (std::vector<std::int64_t>{1, 0, 0}));
+  const trace::ReadTrace read = trace::read_trace(folder_ / "merged");
+  EXPECT_EQ(read.times_ns.back(), 1'594'662'605'425'905'000);
+  // Whose is it, of two?
+  trace::write_whole(folder + "/77-algo-2_1594662605425900_1594662605999999.metadata", "");
+  EXPECT_FALSE(sagemaker_profile(path));
+  const std::string of_host = folder + "/plugins/profile/2020_07_13/algo-2.trace.json.gz";
+  EXPECT_EQ(sagemaker_profile(of_host).value().name.process, "77-algo-2");
+}
+
 TEST_F(SageMakerImport, HasOneClockForEachHost) {
   import({file("30_0-algo-1_pythontimeline.json", 1), file("31_1-algo-1_pythontimeline.json", 2),
           file("32_2-algo-2_pythontimeline.json", 3), file("rank7.json", 4)});
