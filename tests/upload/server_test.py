@@ -2,13 +2,18 @@
 """`traceagent upload` against the S3 server that AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
 and AWS_REGION name, with a bucket `traces`. By hand: README.md. Needs curl.
 
+With S3_CEPH_CONF, the ceph.conf of a radosgw, also against its full quota and its full disks.
+
 usage: server_test.py BUILD DEPS [COMMAND]     COMMAND stops the server ("stop") and starts it ("start")"""
+import json
 import os
 import pathlib
 import random
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.parse
 import uuid
@@ -107,7 +112,120 @@ def test_two_nodes():
                 check(stored(f"{PLACE}/job/node{rank}.json") == here, f"{run} run: node {rank}")
 
 
+class Ceph:
+    """The server's own commands: S3_CEPH_CONF names its ceph.conf."""
+
+    def __init__(self):
+        self.conf = os.environ["S3_CEPH_CONF"]
+        user = json.loads(self.run("radosgw-admin", "user", "info", f"--access-key={os.environ['AWS_ACCESS_KEY_ID']}"))
+        self.user = user["user_id"]
+
+    def run(self, command, *words):
+        return subprocess.run([command, "-c", self.conf, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=120, check=True).stdout
+
+    def quota(self, *words):
+        self.run("radosgw-admin", "quota", *words, "--quota-scope=user", f"--uid={self.user}")
+
+    def fill_disks(self, is_full):
+        """By the shares from which on it calls its disks full."""
+        for name, usual in (("nearfull", 0.85), ("backfillfull", 0.9), ("full", 0.95)):
+            self.run("ceph", "osd", f"set-{name}-ratio", f"{usual / 300_000 if is_full else usual:.9f}")
+        deadline = time.monotonic() + 120
+        while ("is full" in self.run("ceph", "health", "detail")) != is_full and time.monotonic() < deadline:
+            time.sleep(0.5)
+
+
+def test_quota_full(folder, ceph):
+    """The uploader that met it goes on when there is room again."""
+    data = random.randbytes(1000)
+    (folder / "quota.json").write_bytes(data)
+    ceph.quota("set", "--max-objects=1")
+    ceph.quota("enable")
+    try:
+        code, out = upload(folder / "quota.json", "--to", f"s3://traces/{PLACE}/", "--patience", "2s")
+        check(code == 1 and "QuotaExceeded: make room there, or raise the quota: tried again" in out, f"quota: {code} {out}")
+        problem = next((folder / ".traceagent-upload").glob("*.problem"))
+        problem.unlink()
+        waits = subprocess.Popen([str(TRACEAGENT), "upload", "--resume", str(folder), "--patience", "120s"],
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        while not problem.exists() and waits.poll() is None:
+            time.sleep(0.05)
+    finally:
+        ceph.quota("disable")
+    check(waits.wait(timeout=120) == 0 and stored(f"{PLACE}/quota.json") == data, "quota: room again, the same uploader")
+
+
+def test_disks_full(folder, ceph):
+    """The gateway answers no PUT at all then. The uploader ends with its patience."""
+    contents = {"full.json": random.randbytes(1000), "full-parts.json": random.randbytes(12 * MIB)}
+    for name, data in contents.items():
+        (folder / name).write_bytes(data)
+    words = ("--multipart-from", "8MiB", "--part-size", "5MiB")
+    ceph.fill_disks(True)
+    try:
+        for name in contents:
+            begin = time.monotonic()
+            code, out = upload(folder / name, "--to", f"s3://traces/{PLACE}/", "--patience", "6s", *words)
+            check(code == 1 and "the server stood still for" in out, f"disks full: {name}: {code} {out}")
+            print(f"disks full: {name}: given up after {time.monotonic() - begin:.1f} s of 6")
+    finally:
+        ceph.fill_disks(False)
+    code, out = upload("--resume", folder, "--patience", "60s", *words)
+    check(code == 0, f"disks full: room again: {code} {out}")
+    for name, data in contents.items():
+        check(stored(f"{PLACE}/{name}") == data, f"disks full: {name}: whole")
+
+
+class SlowLine:
+    """To the server, at so many bytes a second."""
+
+    def __init__(self, bytes_a_second):
+        self.rate, self.listener = bytes_a_second, socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        server = urllib.parse.urlsplit(os.environ["AWS_ENDPOINT_URL"])
+        self.server = (server.hostname, server.port or 80)
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            client, _ = self.listener.accept()
+            server = socket.create_connection(self.server)
+            for one, other, rate in ((client, server, self.rate), (server, client, 1 << 30)):
+                threading.Thread(target=self.carry, args=(one, other, rate), daemon=True).start()
+
+    @staticmethod
+    def carry(one, other, rate):
+        try:
+            while data := one.recv(1 << 14):
+                other.sendall(data)
+                time.sleep(len(data) / rate)
+            other.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+
+def test_slow(folder):
+    """Slower than patience lasts, but not standing still: it arrives, and is sent once."""
+    contents = {"slow.json": random.randbytes(6 * MIB), "slow-parts.json": random.randbytes(12 * MIB)}
+    for name, data in contents.items():
+        (folder / name).write_bytes(data)
+        begin = time.monotonic()
+        code, out = upload(folder / name, "--to", f"s3://traces/{PLACE}/", "--patience", "1s", "--multipart-from", "8MiB",
+                           "--part-size", "5MiB", AWS_ENDPOINT_URL=SlowLine(2 * MIB).url)
+        check(code == 0 and "tried again" not in out, f"slow: {name}: {code} {out}")
+        check(stored(f"{PLACE}/{name}") == data, f"slow: {name}: whole")
+        print(f"slow: {name}: {time.monotonic() - begin:.1f} s, with a patience of 1 s")
+
+
 with tempfile.TemporaryDirectory() as name:
     main(pathlib.Path(name))
 test_two_nodes()
+with tempfile.TemporaryDirectory() as name:
+    test_slow(pathlib.Path(name))
+    if "S3_CEPH_CONF" in os.environ:
+        test_quota_full(pathlib.Path(name), Ceph())
+        test_disks_full(pathlib.Path(name), Ceph())
+    else:
+        print("NOT TESTED: a full quota and full disks: S3_CEPH_CONF does not name the server's ceph.conf")
 sys.exit(checks.end())
