@@ -6,6 +6,7 @@ node's file on our clock, and our own files, whose names match too, are there on
 """
 import sys
 
+import jobs
 from jobs import Checks, Place
 from places import ARGUMENTS, BUILD, SOURCE, VENV, need
 
@@ -15,6 +16,7 @@ KIND = ARGUMENTS[0]
 SETTINGS = {"TRACEAGENT_SCHEDULE": "wait=0,warmup=1,active=3,repeat=2", "TRACEAGENT_OUTPUT_FOLDER": "out",
             "TRACEAGENT_OUTPUT_FILENAME": "rank{rank}.{batch}.pt.trace.json",
             "TRACEAGENT_MERGE_INCLUDE": "*.pt.trace.json*", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+jobs.TIMEOUT = 240  # PyTorch takes long to start on a busy machine
 checks = Checks()
 check = checks.check
 

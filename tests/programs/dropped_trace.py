@@ -4,6 +4,7 @@ into the folder of the run: PyTorch's, or one that is written here.
 usage: dropped_trace.py plain|torch LIBCUDART FOLDER
 """
 import ctypes
+import faulthandler
 import json
 import os
 import pathlib
@@ -14,6 +15,7 @@ STEPS, LOOKED_AT = 10, 6
 # Far more than clocks are apart that are read in one process, far less than a base that is missed.
 APART_S = 0.001
 
+faulthandler.dump_traceback_later(200, exit=True)  # says where it hangs, before it is ended
 kind, cudart, folder = sys.argv[1], ctypes.CDLL(sys.argv[2]), pathlib.Path(sys.argv[3])
 path = folder / f"host_{os.getpid()}.{time.time_ns() // 1_000_000}.pt.trace.json"
 
