@@ -87,19 +87,11 @@ for name in ("threads_10000", "threads_512", "threads_first_call", "threads_smal
              "throw_in_threads"):
     program(name, "threads")
 
-
-
-def unnamed_threads(program_name, why):
-    return {"shows": ((f"state .*: thread {program_name[:15]} blocks fffffffe7ffbfeff",
-                       f"a thread of ours without its name: {why}"),)}
-
-
 for words in ("0", "1", "2", "012"):
     program("closed_outputs", "limits", words)
 for name in ("started_closed", "all_closed", "limit_descriptors", "limit_stack", "locked_memory", "umask_all",
              "folder_gone", "not_dumpable"):
-    more = {"leaves": "nothing", **unnamed_threads(name, "that takes a descriptor")} if name == "limit_descriptors" else {}
-    program(name, "limits", **more)
+    program(name, "limits", leaves="nothing" if name == "limit_descriptors" else "file")
 IN_NEW_ROOT = dict.fromkeys(("active", "failing"), "the user's output.folder is made within the new root")
 for when in ("before", "after"):
     # What CUPTI takes is the library's affair.
@@ -118,13 +110,11 @@ program("clock_jumps", "limits", preload="clock:agent", libraries="synchronous")
 REFUSED = ("memory_files", "make_files", "open_files", "look_at_files", "descriptors", "threads", "identity",
            "scheduling", "signals", "random", "clocks")
 LEAVE_NOTHING = {("make_files", "before"), ("open_files", "before"), ("threads", "before")}
+UNSEEN = {("look_at_files", "before"): "what a descriptor is cannot be told: neither our lines nor its own say anything"}
 for name in REFUSED:
     for when in ("before", "after"):
-        more = unnamed_threads("refused_calls", "prctl is refused") if name == "scheduling" else {}
-        if (name, when) == ("look_at_files", "before"):
-            more["unseen"] = "what descriptors are cannot be told: neither our lines nor its own say anything"
         program("refused_calls", "refusals", name, when, named=f"refused_{name}_{when}",
-                leaves="nothing" if (name, when) in LEAVE_NOTHING else "any", **more)
+                leaves="nothing" if (name, when) in LEAVE_NOTHING else "any", unseen=UNSEEN.get((name, when), ""))
 program("starts_no_process", "refusals")
 program("starts_no_process", "refusals", named="starts_the_keeper", environment={"TRACEAGENT_KEEPER": "true"},
         states=("absent", "active"), differs={"active": "keeper: true is a process, which the filter sees"})
@@ -133,10 +123,9 @@ program("starts_no_process", "refusals", named="starts_the_upload", environment=
     "active": "output.remote has traceagent-upload started, which the filter sees"})
 
 for name in ("constructors", "reopened", "two_majors", "dl_errors", "every_call", "last_error", "nccl_alone",
-             "own_malloc", "own_libraries"):
+             "own_malloc", "own_libraries", "own_wrappers"):
     program(name, "libraries")
 program("own_linked_libraries", "libraries", environment={"TRACEAGENT_OUTPUT_GZIP": "true"})
-program("own_wrappers", "libraries", **unnamed_threads("own_wrappers", "the program's pthread_setname_np does nothing"))
 program("reopened", "libraries", "maps", differs=dict.fromkeys(
     ("waiting", "active", "failing"), "what our wrappers lead to stays mapped (RTLD_NODELETE)"))
 program("opened_apart", "libraries", "deepbind")

@@ -5,9 +5,10 @@ import re
 import shutil
 
 import keeper
+import sanitizers
 import states
 
-LIMIT_S = 45
+LIMIT_S = 45 if not sanitizers.SANITIZED else 180
 PARALLEL = 3
 
 
@@ -66,6 +67,7 @@ class Runner:
         if state is not None:
             kept |= {"TRACEAGENT_RING_FOLDER": str(place.rings), "TRACEAGENT_RUN_NAME": "run",
                      "TRACEAGENT_OUTPUT_FOLDER": str(place.folder / "traces"), **state}
+        kept |= sanitizers.variables(place.folder / "sanitizer-report")
         return kept | {key: value.replace("{programs}", str(self.programs))
                        for key, value in case.environment.items()}
 
@@ -86,6 +88,7 @@ class Ended:
         self.files = json.loads(paths.sub("PLACE", json.dumps(result.get("files", {}))))
         self.out, err = (paths.sub("PLACE", (place.folder / name).read_text(errors="replace")).splitlines()
                          if (place.folder / name).exists() else [] for name in ("out", "err"))
+        self.reports = sanitizers.reports(place.folder)
         self.said = [line for line in err if line.startswith("traceagent: ")]
         self.err = [line for line in err if not line.startswith("traceagent: ")]
 

@@ -49,6 +49,8 @@ ALLOWED_LINES = [
     (_VARIABLE + r"NCCL_PROFILER_PLUGIN=STATIC_PLUGIN", "NCCL looks there for us; children keep it"),
     (r"state .*: thread traceagent(-gpu|-cnt|-nvml)? blocks .*",
      "the writer's thread, CUPTI's with it, and those that sample counters"),
+    (r"state .*: thread .* blocks fffffffe7ffbfeff",
+     "a thread that has every signal blocked and no name (yet, or since it cannot be set): ours, the simulated GPU's"),
     (r"state .*: descriptor (5\d\d|[6-9]\d\d) \S*(/ring-\S*|/memfd:traceagent-ring.*|\S*\.ring.*)",
      "the ring, at a number that no program guesses"),
     (r"state .*: descriptor \d+ (/proc/|/sys/|PLACE/traceagent-\d|PLACE/traces|/etc/ld\.so\.cache|\S*/libcupti\.so)\S*",

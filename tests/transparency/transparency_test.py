@@ -13,13 +13,18 @@ import tempfile
 
 import cases
 import runs
+import sanitizers
 import states
 import verdicts
 
 def chosen(options):
     wanted = [case for case in cases.CASES if (not options.group or case.group == options.group)
               and (not options.case or case.name in options.case)]
-    return [case for case in wanted if not case.root or os.geteuid() == 0]
+    for case in wanted:
+        if reason := sanitizers.reason_left_out(case.name):
+            print(f"{case.name} is left out under the sanitizers: {reason}")
+    return [case for case in wanted if (not case.root or os.geteuid() == 0)
+            and not sanitizers.reason_left_out(case.name)]
 
 
 def show(ended):

@@ -1,11 +1,12 @@
 """What runs with the agent are compared by, and the table of it."""
+from collections import Counter
+
 import states
 
 
 def lines_apart(key, wanted, found):
-    lost = [line for line in wanted if line not in found]
-    new = [line for line in found if line not in wanted]
-    return f"{key}: lost {lost[:4]}, new {new[:4]}" if lost or new else f"{key}: other counts or order"
+    lost, new = ([*(Counter(one) - Counter(other)).elements()] for one, other in ((wanted, found), (found, wanted)))
+    return f"{key}: lost {lost[:4]}, new {new[:4]}" if lost or new else f"{key}: in another order"
 
 
 def difference(bare, traced):
@@ -31,6 +32,8 @@ def verdict(case, bare, ended, used):
         wrong = f"{why}: {ended.said}" if why else ""
     if not wrong and any(line.startswith(("traceagent: bad value", "traceagent: unknown")) for line in ended.said):
         wrong = f"its options were not what the row says: {ended.said}"
+    if not wrong and ended.reports:
+        wrong = f"reports of a sanitizer: {ended.reports}"
     if not wrong and any("left out" in line for line in ended.said):
         wrong = f"the agent lost what it had recorded: {ended.said}"
     return wrong
