@@ -94,4 +94,5 @@ if __name__ == "__main__":
     else:
         {"pool": pool, "loader": loader, "subprocess": run_subprocess, "os_fork": os_fork}[word]()
     print(call(), threading.active_count())
+    time.sleep(0.2)  # a thread that Python has joined may not be gone yet
     ctypes.CDLL("libstate.so").say_state(b"end")
