@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
+#include <new>
 #include <stdexcept>
 
 namespace traceagent::tools {
@@ -40,14 +41,17 @@ int seek_body(void* self, curl_off_t offset, int origin) {
   return CURL_SEEKFUNC_OK;
 }
 
-std::size_t take_body(char* bytes, std::size_t size, std::size_t count, void* self) {
+// No exception passes through libcurl, which is C: 0 ends the request.
+std::size_t take_body(char* bytes, std::size_t size, std::size_t count, void* self) try {
   auto& body = static_cast<HttpResponse*>(self)->body;
   const std::size_t room = most_body_bytes - std::min(most_body_bytes, body.size());
   body.append(bytes, std::min(size * count, room));
   return size * count;
+} catch (const std::bad_alloc&) {
+  return 0;
 }
 
-std::size_t take_header(char* bytes, std::size_t size, std::size_t count, void* self) {
+std::size_t take_header(char* bytes, std::size_t size, std::size_t count, void* self) try {
   std::string line(bytes, size * count);
   while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) line.pop_back();
   const std::size_t colon = line.find(':');
@@ -58,6 +62,22 @@ std::size_t take_header(char* bytes, std::size_t size, std::size_t count, void* 
     static_cast<HttpResponse*>(self)->headers[name] = line.substr(value);
   }
   return size * count;
+} catch (const std::bad_alloc&) {
+  return 0;
+}
+
+using Headers = std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)>;
+
+// All of them: without one the server would refuse for good what lacks memory for a moment.
+Headers list_of(const std::vector<std::string>& lines) {
+  Headers headers(nullptr, curl_slist_free_all);
+  for (const std::string& line : lines) {
+    curl_slist* const longer = curl_slist_append(headers.get(), line.c_str());
+    if (longer == nullptr) throw std::bad_alloc();
+    (void)headers.release();
+    headers.reset(longer);
+  }
+  return headers;
 }
 
 void set_method(CURL* curl, const HttpRequest& request, Body& body) {
@@ -99,10 +119,7 @@ HttpResponse Http::send(const HttpRequest& request) {
   curl_easy_reset(curl);  // connections stay
   HttpResponse response;
   Body body{request};
-  curl_slist* list = nullptr;
-  for (const std::string& header : request.headers) list = curl_slist_append(list, header.c_str());
-  const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(list,
-                                                                            curl_slist_free_all);
+  const Headers headers = list_of(request.headers);
   curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
   curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
+#include <new>
 #include <optional>
 #include <set>
 #include <thread>
@@ -16,6 +17,7 @@
 #include "config/remote_target.hpp"
 #include "config/units.hpp"
 #include "tools/command_line.hpp"
+#include "tools/out_of_memory.hpp"
 #include "tools/plain_output.hpp"
 #include "tools/upload/low_priority.hpp"
 #include "tools/upload/status.hpp"
@@ -301,12 +303,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
       "  traceagent upload node0.json.gz --to 'exec:rclone copy {} store:traces'");
 }
 
-}  // namespace
-
-}  // namespace traceagent::tools
-
-int main(int argc, char** argv) {
-  using namespace traceagent::tools;
+int run_uploader(int argc, char** argv) {
   const PlainOutput output(std::cout);
   const PlainOutput errors(std::cerr);
   std::signal(SIGPIPE, SIG_IGN);
@@ -319,4 +316,16 @@ int main(int argc, char** argv) {
   curl_global_init(CURL_GLOBAL_DEFAULT);
   app.callback([&] { exit_code = upload(arguments); });
   return parse_and_run(app, argc, argv, exit_code);
+}
+
+}  // namespace
+
+}  // namespace traceagent::tools
+
+int main(int argc, char** argv) try {
+  traceagent::tools::end_with_a_line_at_terminate();
+  return traceagent::tools::run_uploader(argc, argv);
+} catch (const std::bad_alloc&) {
+  traceagent::tools::say_out_of_memory();
+  return traceagent::tools::exit_bad_data;
 }
