@@ -39,7 +39,9 @@ int parse_and_run(CLI::App& app, int argc, const char* const* argv, const int& e
     return exit_bad_data;
   } catch (const std::filesystem::filesystem_error& error) {
     // Its own words begin with the name of a function, and end with the file's.
-    say("file system: " + one_line(error.path1().string()) + ": " + error.code().message());
+    const std::string path = one_line(error.path1().string());
+    say("file system: " + (path.empty() ? "a folder is not read whole" : path) + ": " +
+        error.code().message());
     return exit_bad_data;
   } catch (const std::exception& error) {
     say(one_line(error.what()));

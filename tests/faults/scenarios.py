@@ -136,7 +136,7 @@ def scenarios(pattern=""):
                       remote=targets.S3()),
              Scenario("upload in parts", [UPLOADER, "out", *PATIENCE, "--multipart-from", "1KiB"], UPLOADER,
                       before="", uploads=True, remote=targets.KeysOfCommand()),
-             Scenario("upload by a role", [UPLOADER, "out/node0.json", *PATIENCE], UPLOADER, before="", uploads=True,
+             Scenario("upload by a role", [UPLOADER, "out", *PATIENCE], UPLOADER, before="", uploads=True,
                       remote=targets.KeysOfRole()),
              Scenario("upload by a command", [UPLOADER, "out", *PATIENCE], UPLOADER, before="", uploads=True,
                       remote=targets.Command()),

@@ -19,6 +19,7 @@ import s3_server  # noqa: E402
 from servers import S3Server  # noqa: E402
 
 BUCKET = "traces"
+UNJOINED = "unjoined"
 
 
 class Folder:
@@ -70,29 +71,29 @@ class S3(Folder):
         return server().variables() | {"HOME": f"{place.path}/home"}
 
     def fetch(self, place):
-        """Parts that nobody has joined are half a file, hidden."""
+        """Parts that nobody has joined are shown beside."""
         there = place.path / "there"
         there.mkdir(exist_ok=True)
         for path in (server().folder / "objects").glob(f"{BUCKET}%2F{place.path.name}%2F*"):
             name = urllib.parse.unquote(path.name).rpartition("/")[2]
             if not path.name.endswith(".meta") and ".tmp" not in path.name:
                 (there / name).write_bytes(path.read_bytes())
-        for old in there.glob(".parts-*"):
-            old.unlink()
+        shutil.rmtree(place.path / UNJOINED, ignore_errors=True)
+        (place.path / UNJOINED).mkdir()
         for number, path in enumerate((server().folder / "parts").iterdir()):
             if f'"{BUCKET}/{place.path.name}/' in text_of(path / "about"):
-                (there / f".parts-{number}").touch()
+                (place.path / UNJOINED / str(number)).touch()
 
 
 class KeysOfFile(S3):
     """By a profile of a file; what it says is each heir's own."""
 
     def variables(self, place):
-        folder = place.path / "home/.aws"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "config").write_text(f"[profile p]\nregion = {s3_server.REGION}\n{self.profile(place)}\n")
+        config = place.path / "home/config"
+        config.parent.mkdir(exist_ok=True)
+        config.write_text(f"[profile p]\nregion = {s3_server.REGION}\n{self.profile(place)}\n")
         kept = {name: value for name, value in super().variables(place).items() if "KEY" not in name}
-        return kept | {"AWS_PROFILE": "p"}
+        return kept | {"AWS_PROFILE": "p", "AWS_CONFIG_FILE": config}
 
     def profile(self, place):
         raise NotImplementedError

@@ -2,6 +2,8 @@
 
 import pathlib
 
+from targets import UNJOINED
+
 TOLD = ("is not queued", "stay queued", "output.remote", "output.merged_remote", "upload", "output: ", "trace: ", "cut off")
 
 
@@ -21,7 +23,7 @@ def upload_problems(ended, after_run, resumed, files, cell):
     """Under a final name there is a whole file (Traces says what is not); what is not queued is told of; what
     is queued arrives."""
     may_stay = cell.place.function.name in ("unlink", "rename")
-    strays = [name for name in files if name.startswith("there/.")]
+    strays = [name for name in files if name.startswith(("there/.", f"{UNJOINED}/"))]
     if strays and not may_stay:
         yield f"left there: {strays}"
     if resumed is not None and resumed.code not in (0, 1):
