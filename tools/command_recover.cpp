@@ -43,6 +43,10 @@ bool recover_one(const std::string& path, bool any_size) {
     std::cout << file.path << ": rank " << recovered.rank << ", " << in_words(file.events, "event")
               << " recovered\n";
   }
+  if (recovered.queued > 0) {
+    std::cout << path << ": rank " << recovered.rank << ": " << in_words(recovered.queued, "file")
+              << " waited for room in the queue of uploads: queued\n";
+  }
   if (recovered.lost > 0) {
     std::cout << "missing: rank " << recovered.rank << ": " << in_words(recovered.lost, "event")
               << " found no room in the ring: raise ring.size\n";

@@ -40,6 +40,7 @@ struct DeviceMatch {
 struct WindowCoverage {
   DoorCalls calls{};
   DeviceMatch match;
+  std::uint64_t steps_missing = 0;  // of the window: the ring knows of their edges no more
 };
 
 // Causes of a launch without device work.

@@ -6,6 +6,7 @@
 
 #include "agent/drain/correlation_table.hpp"
 #include "agent/drain/device_coverage.hpp"
+#include "agent/drain/device_losses.hpp"
 #include "agent/drain/timed_calls.hpp"
 
 namespace traceagent::drain {
@@ -26,11 +27,6 @@ CorrelationTable table_of(const std::vector<Launch>& launches) {
     table.add(event::api_call_of(*launches[i].api).correlation, i);
   }
   return table;
-}
-
-// CUPTI counts its ids up, and after 2^32 from the start.
-bool is_older(std::uint32_t id, std::uint32_t other) noexcept {
-  return static_cast<std::int32_t>(id - other) < 0;
 }
 
 // The oldest of the window's calls, or the latest; 0: none.
@@ -73,7 +69,7 @@ DeviceEvents::DeviceEvents(const ring::Ring& ring, const ring::Window& window,
   launches_ = match_launches(ring, records, edges, clock, threads);
   works_of_launch_.resize(launches_.size());
   arrows_of_threads_.resize(threads.size());
-  add_work(ring, edges, records);
+  add_work(ring, window, edges, records);
   add_timed(ring, records, clock, threads);
   nccl_kernels_.find_calls(window, clock, threads, plans_, launches_);
   add_nccl_calls(ring, clock, threads);
@@ -126,12 +122,11 @@ class ContextDevices {
 
 }  // namespace
 
-void DeviceEvents::add_work(const ring::Ring& ring, const WindowEdges& edges,
-                            const DeviceRecords& records) {
+void DeviceEvents::add_work(const ring::Ring& ring, const ring::Window& window,
+                            const WindowEdges& edges, const DeviceRecords& records) {
   const CorrelationTable table = table_of(launches_);
   const std::uint32_t first_launch = first_in_window(ring, launches_);
-  const std::uint32_t written =
-      ring.header().device.written_correlation.load(std::memory_order_relaxed);
+  const std::uint32_t told = correlation_told(ring, window);
   const ContextDevices devices(records.work);
   slices_.reserve(records.work.size() + records.timed.size());
   for (const Record* record : records.work) {
@@ -150,7 +145,7 @@ void DeviceEvents::add_work(const ring::Ring& ring, const WindowEdges& edges,
     const bool has_lost_call = launch == no_index && work.correlation != 0;
     slice.launched_before =
         has_lost_call && first_launch != 0 && is_older(work.correlation, first_launch);
-    const bool was_late = has_lost_call && written != 0 && !is_older(written, work.correlation);
+    const bool was_late = has_lost_call && told != 0 && !is_older(told, work.correlation);
     if (!was_late && belongs(edges, work, launch, slice)) {
       slice.correlation = ring::correlation_of(ring, *record);
       if (launch != no_index) tie(ring, launch, slice);

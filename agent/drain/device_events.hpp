@@ -68,7 +68,8 @@ class DeviceEvents {
   std::int64_t earliest_ns() const noexcept;
 
  private:
-  void add_work(const ring::Ring& ring, const WindowEdges& edges, const DeviceRecords& records);
+  void add_work(const ring::Ring& ring, const ring::Window& window, const WindowEdges& edges,
+                const DeviceRecords& records);
   void add_timed(const ring::Ring& ring, const DeviceRecords& records,
                  const event::TickConverter& clock, const std::vector<ThreadEvents>& threads);
   bool belongs(const WindowEdges& edges, const event::DeviceWork& work, std::uint32_t launch,

@@ -42,6 +42,26 @@ void settle_device_losses(const ring::Ring& ring, const ring::Window& window) no
   }
 }
 
+std::uint32_t correlation_told(const ring::Ring& ring, const ring::Window& window) noexcept {
+  const std::uint64_t begin_ticks = window.begin_ticks.load(std::memory_order_relaxed);
+  std::uint32_t told = 0;
+  for (const ring::Window& other : ring.header().windows) {
+    if (other.state.load(std::memory_order_acquire) != ring::WindowState::written) continue;
+    if (other.begin_ticks.load(std::memory_order_relaxed) >= begin_ticks) continue;
+    const std::uint32_t last =
+        ring::last_correlation_of(ring, other).load(std::memory_order_relaxed);
+    if (last != 0 && (told == 0 || is_older(told, last))) told = last;
+  }
+  return told;
+}
+
+void note_last_correlation(const ring::Ring& ring, const ring::Window& window,
+                           std::uint32_t last) noexcept {
+  ring::Window* own = window_in(ring, window);
+  if (own == nullptr) return;
+  ring::last_correlation_of(ring, *own).store(last, std::memory_order_relaxed);
+}
+
 void count_late(const ring::Ring& ring, const ring::Window& window, std::uint64_t late) noexcept {
   ring::Window* own = window_in(ring, window);
   if (own == nullptr || late == 0) return;
@@ -56,6 +76,7 @@ void forget_device_losses(const ring::Ring& ring, const ring::Window& window) no
     const auto i = static_cast<std::size_t>(cause);
     own->dropped_at_end[i] = own->dropped_at_begin[i];
   }
+  ring::last_correlation_of(ring, *own).store(0, std::memory_order_relaxed);
 }
 
 }  // namespace traceagent::drain

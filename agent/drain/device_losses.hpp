@@ -12,6 +12,16 @@ std::uint64_t device_losses_told(const ring::Ring& ring, const ring::Window& win
 // What the device side lost is known only after the window's end: all that no earlier file told of
 // is this window's. Call before its file is written.
 void settle_device_losses(const ring::Ring& ring, const ring::Window& window) noexcept;
+// CUPTI's latest id among the calls that the files of earlier windows hold, written in whatever
+// order; 0: none.
+std::uint32_t correlation_told(const ring::Ring& ring, const ring::Window& window) noexcept;
+// Of a window's own file.
+void note_last_correlation(const ring::Ring& ring, const ring::Window& window,
+                           std::uint32_t last) noexcept;
+// CUPTI counts its ids up, and after 2^32 from the start.
+inline bool is_older(std::uint32_t id, std::uint32_t other) noexcept {
+  return static_cast<std::int32_t>(id - other) < 0;
+}
 // Of a window whose file has failed: the next try, or else the next window's file, tells of it.
 void forget_device_losses(const ring::Ring& ring, const ring::Window& window) noexcept;
 // Counts launches whose work had not arrived, in the ring and in the window.

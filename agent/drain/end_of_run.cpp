@@ -109,7 +109,7 @@ bool removes_uploaded_files(const ring::Ring& ring) {
 
 }  // namespace
 
-EndOfRun queue_end_of_run(const ring::Ring& ring, const std::vector<std::string>& files) {
+EndOfRun queue_end_of_run(const ring::Ring& ring, const std::vector<std::string>& elsewhere) {
   EndOfRun end;
   if (!uploads_rank_files(ring)) return end;
   const auto append = [&](const std::string& journal, const trace::JsonObject& record) {
@@ -121,7 +121,8 @@ EndOfRun queue_end_of_run(const ring::Ring& ring, const std::vector<std::string>
   append(own, end_record(ring));
   if (!removes_uploaded_files(ring)) return end;
   const std::string folder = output_folder(ring);
-  Merged merged = merged_files(ring, files);
+  Merged merged = merged_files(ring, elsewhere);
+  if (merged.files.empty()) return end;
   // Mostly that is all of them. Else each of a thousand nodes would read all the others' journals.
   for (const std::string& file : files_in(own, merged)) merged.files.erase(file);
   if (merged.files.empty()) return end;

@@ -55,7 +55,7 @@ class RankFile {
   trace::DocumentHeader header(const std::string& path) const;
   void write_lane_names(trace::EventWriter& writer);
   void write_events(trace::EventWriter& writer);
-  std::vector<StepSlice> steps_of(const ring::Window& window) const;
+  std::vector<StepSlice> steps_of(const ring::Window& window);
   void write_marks_until(trace::EventWriter& writer, std::int64_t ts_ns);
   void write_step(trace::EventWriter& writer, const StepSlice& step);
   void write_change(trace::EventWriter& writer, const GovernorChange& change);
@@ -68,6 +68,7 @@ class RankFile {
   WindowOrder order_;
   const CounterEvents counters_;
   std::vector<StepSlice> steps_;
+  std::uint64_t steps_missing_ = 0;
   std::vector<GovernorChange> changes_;  // in this window
   std::vector<Mark> marks_;
   std::size_t next_mark_ = 0;
@@ -82,18 +83,23 @@ void RankFile::write_lane_names(trace::EventWriter& writer) {
   order_.write_lane_names(writer);
 }
 
-std::vector<StepSlice> RankFile::steps_of(const ring::Window& window) const {
+std::vector<StepSlice> RankFile::steps_of(const ring::Window& window) {
   std::vector<StepSlice> steps;
   if (window.is_startup != 0) return steps;
   const std::uint64_t last = window.last_step.load(std::memory_order_relaxed);
+  const std::uint64_t wanted = window.first_step.load(std::memory_order_relaxed);
   // Older edges are overwritten; the bound also holds for a damaged ring's numbers.
-  const std::uint64_t first = std::max(window.first_step.load(std::memory_order_relaxed),
-                                       last - std::min<std::uint64_t>(last, ring::step_slots - 1));
+  const std::uint64_t first =
+      std::max(wanted, last - std::min<std::uint64_t>(last, ring::step_slots - 1));
+  steps_missing_ = first - wanted;
   for (std::uint64_t step = first; step - first < ring::step_slots && step <= last; ++step) {
     const ring::StepEdge& edge = ring_.header().steps[step % ring::step_slots];
     const std::uint64_t begin = edge.begin_ticks.load(std::memory_order_relaxed);
     const std::uint64_t end = edge.end_ticks.load(std::memory_order_acquire);
-    if (edge.step.load(std::memory_order_relaxed) != step) continue;
+    const std::uint64_t there = edge.step.load(std::memory_order_relaxed);
+    // A file that was tried again, thousands of steps later. One of another number never began.
+    if (there > step && (there - step) % ring::step_slots == 0) ++steps_missing_;
+    if (there != step) continue;
     if (begin == 0 || begin >= end_ticks_) continue;
     steps.push_back({step, order_.relative_ns(std::max(begin, begin_ticks_)),
                      order_.relative_ns(end != 0 ? std::min(end, end_ticks_) : end_ticks_)});
@@ -217,9 +223,7 @@ void RankFile::write(trace::OutputFile& file, const ring::Window& window, const 
   write_events(writer);
   report.events = writer.events();
   write_footer(file, window, options, report.events);
-  if (const std::uint32_t last = order_.device().last_correlation(); last != 0) {
-    ring_.header().device.written_correlation.store(last, std::memory_order_relaxed);
-  }
+  note_last_correlation(ring_, window, order_.device().last_correlation());
 }
 
 void RankFile::write_footer(trace::OutputFile& file, const ring::Window& window,
@@ -228,6 +232,7 @@ void RankFile::write_footer(trace::OutputFile& file, const ring::Window& window,
   count_calls(order_.threads(), coverage.calls);
   order_.plans().correct(coverage.calls);
   coverage.match = order_.device().match();
+  coverage.steps_missing = steps_missing_;
   coverage.calls[static_cast<std::size_t>(ring::DoorId::cupti)] = coverage.match.work;
   count_late(ring_, window, coverage.match.launches_without_work[cause_late]);
   trace::JsonObject metadata = rank_metadata(ring_, window, events, options, coverage);
@@ -297,16 +302,11 @@ trace::OutputOptions output_options(const ring::Ring& ring, std::uint64_t most_b
 class LateWork {
  public:
   LateWork(const ring::Ring& ring, const ring::Window& window) noexcept
-      : ring_(ring),
-        window_(window),
-        header_(ring.header()),
-        late_(late().load(std::memory_order_relaxed)),
-        correlation_(header_.device.written_correlation.load(std::memory_order_relaxed)) {}
+      : ring_(ring), window_(window), late_(late().load(std::memory_order_relaxed)) {}
   ~LateWork() {
     if (is_told_) return;
     forget_device_losses(ring_, window_);
     late().store(late_, std::memory_order_relaxed);
-    header_.device.written_correlation.store(correlation_, std::memory_order_relaxed);
   }
   LateWork(const LateWork&) = delete;
   LateWork& operator=(const LateWork&) = delete;
@@ -315,14 +315,12 @@ class LateWork {
  private:
   // Counted by who writes files alone.
   std::atomic<std::uint64_t>& late() noexcept {
-    return header_.dropped[static_cast<std::size_t>(ring::DropCause::device_late)];
+    return ring_.header().dropped[static_cast<std::size_t>(ring::DropCause::device_late)];
   }
 
   const ring::Ring ring_;
   const ring::Window& window_;
-  ring::Header& header_;
   const std::uint64_t late_;
-  const std::uint32_t correlation_;
   bool is_told_ = false;
 };
 

@@ -78,17 +78,29 @@ void note_unlisted(const ring::Ring& ring, const ring::Window& window, const std
   ring::note_written_file(path, file);
 }
 
-// Its process was killed while they waited for room in the queue. Those that it had queued after
-// all are there once: by their ids.
+// Of a process that was killed while they waited for room in the queue, or has ended. Those that it
+// had queued after all are there once: by their ids. Returns how many are queued now.
+std::size_t queue_waiting(const ring::Ring& ring, const std::string& path, std::string& problem,
+                          std::vector<std::string>& not_queued_files) {
+  std::size_t queued = 0;
+  for (const std::string& record : ring::waiting_uploads(path)) {
+    if (problem.empty()) problem = append_noted(ring, record);
+    if (problem.empty()) {
+      ++queued;
+    } else {
+      not_queued_files.push_back(file_of_record(ring, record));
+    }
+  }
+  if (queued > 0 && problem.empty()) ring::note_none_waits(path);
+  return queued;
+}
+
 void queue_waiting(const ring::Ring& ring, const std::string& path, Recovered& recovered,
                    IndexQueue* index_queue) {
   std::string problem;
   std::vector<std::string> files;
-  for (const std::string& record : ring::waiting_uploads(path)) {
-    if (problem.empty()) problem = append_noted(ring, record);
-    if (!problem.empty()) files.push_back(file_of_record(ring, record));
-  }
-  if (problem.empty()) return ring::note_none_waits(path);
+  recovered.queued = queue_waiting(ring, path, problem, files);
+  if (problem.empty()) return;
   const std::string more =
       files.size() == 1 ? "" : " and " + std::to_string(files.size() - 1) + " more files";
   note_not_queued(ring, files, problem + ": " + files.front() + more + not_queued, recovered,
@@ -137,6 +149,16 @@ void remove_half_written_files(const ring::Ring& ring) {
   }
 }
 
+// No window is left whose file could tell of them.
+void tell_given_up(const ring::Ring& ring, Recovered& recovered) {
+  const std::uint64_t events = ring.header().given_up_events.load(std::memory_order_relaxed);
+  if (events == 0) return;
+  recovered.notes.push_back("rank " + std::to_string(recovered.rank) + ": " +
+                            std::to_string(events) +
+                            " events are lost: their windows could not be written, and the ring "
+                            "had no room to keep them: make room on the disk, or raise ring.size");
+}
+
 void recover(const ring::Ring& ring, const std::string& path, bool any_size,
              IndexQueue* index_queue, Recovered& recovered) {
   remove_half_written_files(ring);
@@ -157,7 +179,8 @@ void recover(const ring::Ring& ring, const std::string& path, bool any_size,
     ring::note_written_file(path, report.path);
     note_not_queued(ring, {report.path}, report.upload_problem, recovered, index_queue);
   }
-  if (recovered.files.empty() && recovered.problems.empty()) {
+  tell_given_up(ring, recovered);
+  if (recovered.files.empty() && recovered.problems.empty() && recovered.queued == 0) {
     recovered.nothing = "it died outside the schedule's active steps, or all was written";
   }
 }
@@ -168,6 +191,29 @@ std::uint64_t Recovered::events() const noexcept {
   std::uint64_t sum = 0;
   for (const RecoveredFile& file : files) sum += file.events;
   return sum;
+}
+
+namespace {
+
+// What is wrong with its content, or "".
+std::string why_damaged(const ring::Ring& ring) {
+  if (!has_plausible_clock(ring.header())) return "its clock makes no sense";
+  // Its files would go anywhere, and its bytes to the user's terminal.
+  const bool adds_up = ring.header().identity.checksum == ring::identity_checksum(ring);
+  return adds_up ? "" : "its identity does not add up";
+}
+
+}  // namespace
+
+void queue_waiting_uploads(const std::string& ring_path) {
+  if (ring::waiting_uploads(ring_path).empty() || is_of_another_user(ring_path)) return;
+  ring::OpenedRing opened = ring::open_ring(ring_path);
+  std::string problem;
+  std::vector<std::string> files;
+  const bool may_be_read = opened.ring.valid() && why_damaged(opened.ring).empty() &&
+                           opened.ring.header().ready.load(std::memory_order_acquire) != 0;
+  if (may_be_read) queue_waiting(opened.ring, ring_path, problem, files);
+  ring::close_ring(opened);
 }
 
 Recovered recover_ring(const std::string& ring_path, bool any_size, IndexQueue* index_queue) {
@@ -193,13 +239,8 @@ Recovered recover_ring(const std::string& ring_path, bool any_size, IndexQueue* 
                                  " still runs: it writes its files itself");
   } else if (header.ready.load(std::memory_order_acquire) == 0) {
     recovered.nothing = "its process ended before the agent was ready";
-  } else if (!has_plausible_clock(header)) {
-    recovered.problems.push_back("ring: " + ring_path +
-                                 ": its clock makes no sense: the file is damaged");
-  } else if (header.identity.checksum != ring::identity_checksum(opened.ring)) {
-    // Its files would go anywhere, and its bytes to the user's terminal.
-    recovered.problems.push_back("ring: " + ring_path +
-                                 ": its identity does not add up: the file is damaged");
+  } else if (const std::string why = why_damaged(opened.ring); !why.empty()) {
+    recovered.problems.push_back("ring: " + ring_path + ": " + why + ": the file is damaged");
   } else {
     recover(opened.ring, ring_path, any_size, index_queue, recovered);
   }

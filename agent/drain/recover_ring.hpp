@@ -19,6 +19,7 @@ struct Recovered {
   std::vector<std::string> problems;  // one line each
   std::vector<std::string> notes;     // one line each: the files are whole, something else is not
   std::string nothing;                // why there was nothing to write, though nothing is wrong
+  std::size_t queued = 0;             // files that waited for room in the queue of uploads
   std::int64_t rank = -1;             // -1: the ring could not be read
   std::uint64_t lost = 0;             // events that found no room in the ring
   std::uint64_t events() const noexcept;
@@ -30,5 +31,9 @@ struct Recovered {
 // `index_queue` see RankFileOptions.
 Recovered recover_ring(const std::string& ring_path, bool any_size = false,
                        IndexQueue* index_queue = nullptr);
+
+// The files alone that waited, of a process that lives and writes no more: they stand in the queue
+// before who calls this says there that the run has ended. What cannot be queued its owner tells.
+void queue_waiting_uploads(const std::string& ring_path);
 
 }  // namespace traceagent::drain

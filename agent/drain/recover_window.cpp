@@ -29,6 +29,16 @@ std::uint64_t last_tick(const ring::Ring& ring) noexcept {
   return last;
 }
 
+void close_open_window(const ring::Ring& ring, Window& window, std::uint64_t end_ticks) noexcept {
+  if (window.state.load(std::memory_order_relaxed) != WindowState::open) return;
+  if (window.end_ticks.load(std::memory_order_relaxed) == 0) {
+    window.end_ticks.store(std::max(end_ticks, window.begin_ticks.load(std::memory_order_relaxed)),
+                           std::memory_order_relaxed);
+  }
+  ring::note_dropped(ring, window.dropped_at_end);
+  window.state.store(WindowState::closed, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 std::vector<RankFileReport> recover_windows(const ring::Ring& ring, std::uint64_t most_bytes,
@@ -38,15 +48,13 @@ std::vector<RankFileReport> recover_windows(const ring::Ring& ring, std::uint64_
   RankFileOptions options;
   options.recovered = true;
   options.index_queue = index_queue;
-  for (Window& window : ring.header().windows) {
-    if (!ring::is_unwritten(window)) continue;
-    if (window.state.load(std::memory_order_relaxed) == WindowState::open &&
-        window.end_ticks.load(std::memory_order_relaxed) == 0) {
-      window.end_ticks.store(std::max(end, window.begin_ticks.load(std::memory_order_relaxed)),
-                             std::memory_order_relaxed);
-    }
+  // In order: what a file tells of the device's losses, none after it tells of again.
+  for (Window* const window : ring::windows_in_order(ring)) {
+    if (!ring::is_unwritten(*window)) continue;
+    close_open_window(ring, *window, end);
+    ring::charge_given_up(ring, *window);
     options.most_bytes = most_bytes;
-    RankFileReport report = write_rank_file(ring, window, options);
+    RankFileReport report = write_rank_file(ring, *window, options);
     most_bytes -= std::min(most_bytes, report.bytes);
     if (report.is_too_large) {
       report.problem =
@@ -54,7 +62,10 @@ std::vector<RankFileReport> recover_windows(const ring::Ring& ring, std::uint64_
           std::to_string(most_bytes_per_ring_byte) +
           " times the memory of its ring, which may be damaged: traceagent recover --any-size";
     }
-    if (report.problem.empty()) report.upload_problem = queue_rank_file(ring, window, report.path);
+    if (report.problem.empty()) {
+      window->state.store(WindowState::written, std::memory_order_relaxed);
+      report.upload_problem = queue_rank_file(ring, *window, report.path);
+    }
     reports.push_back(std::move(report));
   }
   return reports;

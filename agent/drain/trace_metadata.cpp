@@ -104,7 +104,8 @@ JsonObject identity_object(const ring::Ring& ring) {
   return object;
 }
 
-JsonObject window_object(const ring::Ring& ring, const ring::Window& window) {
+JsonObject window_object(const ring::Ring& ring, const ring::Window& window,
+                         std::uint64_t steps_missing) {
   const event::TickConverter clock = clock_of(ring, window);
   JsonObject object;
   object.add("cycle", window.cycle);
@@ -119,6 +120,8 @@ JsonObject window_object(const ring::Ring& ring, const ring::Window& window) {
   } else {
     object.add("first_step", window.first_step.load(std::memory_order_relaxed))
         .add("last_step", window.last_step.load(std::memory_order_relaxed));
+    // Their calls are there.
+    if (steps_missing != 0) object.add("steps_not_shown", steps_missing);
   }
   object.add("begin_ticks", window.begin_ticks.load(std::memory_order_relaxed))
       .add("begin_ns", clock.realtime_ns(window.begin_ticks.load(std::memory_order_relaxed)))
@@ -193,7 +196,7 @@ JsonObject rank_metadata(const ring::Ring& ring, const ring::Window& window, std
                             std::to_string(header.agent_version & 0xff));
   object.add("identity", identity_object(ring))
       .add("command_line", text_of(ring, header.identity.command_line))
-      .add("window", window_object(ring, window))
+      .add("window", window_object(ring, window, coverage.steps_missing))
       .add("step_detection", text_of(ring, header.identity.step_description))
       .add("events", events)
       .add("dropped", dropped_object(ring, window))

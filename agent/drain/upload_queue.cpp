@@ -151,7 +151,11 @@ std::string append_noted(const ring::Ring& ring, const std::string& record) {
 }
 
 std::string file_of_record(const ring::Ring& ring, const std::string& record) {
-  return output_folder(ring) + "/" + unescaped(trace::string_member(record, "file").value_or(""));
+  std::string file = unescaped(trace::string_member(record, "file").value_or(""));
+  // A damaged list's text goes to the user's terminal.
+  std::replace_if(
+      file.begin(), file.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  return output_folder(ring) + "/" + file;
 }
 
 std::vector<WaitingFile> waiting_files(const ring::Ring& ring) {

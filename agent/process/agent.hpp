@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,8 @@ struct Agent {
   std::vector<std::string> written_files;  // by the drain thread
   UnqueuedFiles unqueued_files;
   FullQueue full_queue;
+  // See queue_end_of_run(): the queue could not be told so far.
+  std::optional<std::vector<std::string>> untold_end;
   std::deque<KeptFile> kept_files;         // where output.keep is set: oldest first
   std::uint64_t files_removed = 0;         // by output.keep and upload.queue
   std::vector<std::string> workers_files;  // of those whose rings are gone: dead_workers.hpp

@@ -26,10 +26,11 @@ bool is_dead_worker(const Peer& peer) { return !peer.alive && peer.trace_pid != 
 
 // False where the ring has to stay.
 bool write_what_is_left(Agent& agent, const Peer& peer) {
-  if (peer.finished && !peer.has_unwritten) return true;
+  if (peer.finished && !peer.has_unwritten && peer.has_queued_all()) return true;
   const drain::Recovered recovered = drain::recover_ring(peer.ring_path, false, &agent.index_queue);
   say_detail("a worker of rank " + std::to_string(peer.rank) + " died: recovered " +
              std::to_string(recovered.events()) + " of its events from memory");
+  for (const std::string& note : recovered.notes) say_problem(note);
   return recovered.problems.empty();
 }
 

@@ -167,7 +167,7 @@ bool merge(Agent& agent, NodeInputs& inputs, const Place& place, RankFilesHeld& 
   say_missing(inputs, report.missing_ranks, place.path);
   include_traces(agent, place.path);
   if (inputs.unfinished.empty() && inputs.kept.empty() && !is_told) {
-    after_node_file(agent, place.path, inputs.files, held);
+    after_node_file(agent, place.path, inputs, held);
   }
   return true;
 }

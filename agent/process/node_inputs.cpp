@@ -12,10 +12,12 @@
 namespace traceagent::process {
 namespace {
 
-void add_files(NodeInputs& inputs, std::int64_t rank, std::vector<std::string> files) {
+void add_files(NodeInputs& inputs, std::int64_t rank, std::vector<std::string> files,
+               bool is_elsewhere) {
   if (!files.empty()) inputs.ranks.insert(rank);
   for (std::string& file : files) {
     if (std::find(inputs.files.begin(), inputs.files.end(), file) == inputs.files.end()) {
+      if (is_elsewhere) inputs.elsewhere.push_back(file);
       inputs.files.push_back(std::move(file));
     }
   }
@@ -27,8 +29,13 @@ bool recover(Agent& agent, const Peer& peer) {
   const drain::Recovered recovered = drain::recover_ring(peer.ring_path);
   for (const std::string& problem : recovered.problems) say_problem(problem);
   for (const std::string& note : recovered.notes) say_problem(note);
-  say_result("rank " + std::to_string(peer.rank) + " died: recovered " +
-             std::to_string(recovered.events()) + " of its events from memory");
+  const std::string died = "rank " + std::to_string(peer.rank) + " died: ";
+  if (!peer.finished) {
+    say_result(died + "recovered " + std::to_string(recovered.events()) +
+               " of its events from memory");
+  } else if (recovered.queued > 0) {
+    say_detail(died + std::to_string(recovered.queued) + " of its files queued for upload");
+  }
   if (recovered.problems.empty()) return true;
   agent.kept_rings.push_back(peer.ring_path);
   say_problem("rank " + std::to_string(peer.rank) +
@@ -44,7 +51,10 @@ std::string keep_or_recover(Agent& agent, const Peer& peer) {
     if (!is_kept(agent, peer.ring_path)) agent.kept_rings.push_back(peer.ring_path);
     return could_not_write;
   }
-  const bool died = !peer.finished && !peer.alive;
+  // What it queues itself from now on may come after the end of the run, of which whoever merges
+  // tells the queue. Each file is there once.
+  if (peer.finished && peer.alive) drain::queue_waiting_uploads(peer.ring_path);
+  const bool died = !peer.alive && !(peer.finished && peer.has_queued_all());
   return died && !recover(agent, peer) ? "was killed: traceagent recover" : "";
 }
 
@@ -67,21 +77,22 @@ void say_unread(const NodeView& node) {
 
 NodeInputs gather_inputs(Agent& agent, const NodeView& node) {
   NodeInputs inputs;
-  const auto add = [&](std::int64_t rank, std::vector<std::string> files) {
+  const auto add = [&](std::int64_t rank, std::vector<std::string> files, bool is_elsewhere) {
     forget_removed(agent, files);
-    add_files(inputs, rank, std::move(files));
+    add_files(inputs, rank, std::move(files), is_elsewhere);
   };
   inputs.may_lack_files = has_been(agent.run_folder, tidied_topic);
-  add(agent.identity.rank, agent.written_files);
+  add(agent.identity.rank, agent.written_files, false);
   // Others' may be gone because a node file holds them.
   inputs.lost_all = !agent.written_files.empty() && inputs.files.empty();
-  add(agent.identity.rank, agent.workers_files);
+  add(agent.identity.rank, agent.workers_files, true);
   if (is_kept(agent, agent.ring.path)) add_kept(inputs, agent.identity.rank, could_not_write);
   for (const Peer& peer : node.peers) {
     add_kept(inputs, peer.rank, keep_or_recover(agent, peer));
     if (!peer.finished && peer.alive) inputs.unfinished.push_back(peer.rank);
     bool is_whole = true;
-    add(peer.rank, ring::written_files(peer.ring_path, &is_whole));
+    add(peer.rank, ring::written_files(peer.ring_path, &is_whole),
+        peer.host != agent.identity.host);
     inputs.may_lack_files |= !is_whole || !peer.lists_all;
   }
   if (!node.problem.empty()) {
@@ -93,7 +104,7 @@ NodeInputs gather_inputs(Agent& agent, const NodeView& node) {
 
 void add_files_of_folder(const Agent& agent, NodeInputs& inputs) {
   NodeRankFiles folder = node_rank_files(agent);
-  for (const RunFile& file : folder.look()) add_files(inputs, file.rank, {file.path});
+  for (const RunFile& file : folder.look()) add_files(inputs, file.rank, {file.path}, true);
 }
 
 std::vector<std::int64_t> missing_ranks(const Agent& agent, const NodeInputs& inputs) {

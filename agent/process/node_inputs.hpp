@@ -15,6 +15,7 @@ struct Agent;
 
 struct NodeInputs {
   std::vector<std::string> files;
+  std::vector<std::string> elsewhere;  // of the files, those that other hosts may have queued
   std::set<std::int64_t> ranks;
   std::vector<std::int64_t> unfinished;  // alive still, or dead with nothing to recover
   bool may_lack_files = false;           // somebody's list is not whole

@@ -70,7 +70,8 @@ Part own_part(const Agent& agent, NodeView& node) {
 }
 
 // What cannot be read stays, for who can.
-void clean_up(const Agent& agent, const NodeView& node) {
+void clean_up(Agent& agent, const NodeView& node) {
+  finish_queue(agent);  // of what waits nobody knows once the lists are gone
   if (!node.problem.empty()) return;
   std::vector<std::string> rings{agent.ring.path};
   for (const Peer& peer : node.peers) rings.push_back(peer.ring_path);
@@ -136,6 +137,7 @@ void finish_node(Agent& agent) {
       agent.options.merge_mode != "off" && agent.options.output_merged.has_value();
   if (!wants_merge) {
     if (agent.speaks_for_node()) say_own_files(agent);
+    finish_queue(agent);
     if (!is_kept(agent, agent.ring.path)) remove_ring(agent);
     return;
   }

@@ -17,6 +17,7 @@
 #include "agent/ring/dead_runs.hpp"
 #include "agent/ring/movers_note.hpp"
 #include "agent/ring/ring_file.hpp"
+#include "agent/ring/written_files.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -34,10 +35,10 @@ Rings look_at_rings(const RunFolder& folder) {
   Rings rings = Rings::none;
   for (const std::string& path : ring_paths(folder)) {
     ring::OpenedRing opened = ring::open_ring(path);
-    // What it could not write waits for `traceagent recover`, as that of a killed one.
+    // What it could not write or queue waits for `traceagent recover`, as that of a killed one.
     const bool finished = opened.ring.valid() && opened.ring.header().finished.load() != 0 &&
                           !ring::has_unwritten_window(opened.ring) &&
-                          !is_of_zero(opened.ring.header());
+                          !is_of_zero(opened.ring.header()) && ring::waiting_uploads(path).empty();
     ring::close_ring(opened);
     if (opened.owner_alive) return Rings::living;
     if (rings != Rings::killed) rings = finished ? Rings::finished : Rings::killed;

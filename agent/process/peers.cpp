@@ -1,6 +1,10 @@
 #include "agent/process/peers.hpp"
 
+#include "agent/ring/written_files.hpp"
+
 namespace traceagent::process {
+
+bool Peer::has_queued_all() const { return ring::waiting_uploads(ring_path).empty(); }
 
 std::vector<Peer> look_at_peers(const RunFolder& folder, const std::string& own_path,
                                 std::string& problem) {
@@ -16,6 +20,7 @@ std::vector<Peer> look_at_peers(const RunFolder& folder, const std::string& own_
     if (header.ready.load(std::memory_order_acquire) != 0) {
       Peer peer;
       peer.ring_path = path;
+      peer.host = opened.ring.name(header.identity.host);
       peer.rank = header.identity.rank;
       peer.local_rank = header.identity.local_rank;
       peer.trace_pid = header.identity.trace_pid;

@@ -12,6 +12,7 @@ namespace traceagent::process {
 
 struct Peer {
   std::string ring_path;
+  std::string host;
   std::int64_t rank = -1;
   std::int64_t local_rank = -1;
   std::int64_t trace_pid = -1;
@@ -21,6 +22,8 @@ struct Peer {
   bool alive = false;
   // It could not write all, and its ring has to stay.
   bool keeps_ring() const noexcept { return finished && has_unwritten; }
+  // None of its files waits for room in the queue of uploads. Reads its list.
+  bool has_queued_all() const;
   bool gone() const noexcept { return finished || !alive; }
 };
 

@@ -35,33 +35,60 @@ void UnqueuedFiles::queue(Agent& agent, drain::UploadRequest request) {
 // As a rule for no time at all.
 void UnqueuedFiles::wait(Agent& agent, drain::UploadRequest request) {
   const bool has_failed_before = !waiting_.empty();
-  waiting_.push_back(std::move(request));
+  waiting_.push_back({std::move(request), false});
   try_again(agent);
   if (waiting_.empty()) return;
-  const drain::UploadRequest& newest = waiting_.back();
   if (!has_failed_before && is_spokesman(agent, "upload")) {
-    say_problem(problem_ + ": " + newest.path +
+    say_problem(problem_ + ": " + waiting_.back().request.path +
                 ": it is not queued: tried again with the next file, and at the end");
   }
-  if (waiting_.size() <= most_waiting) {
-    has_noted_ = true;
-    ring::note_waiting_upload(agent.ring.path, newest.record.text());
-    return;
-  }
-  const std::vector<std::string> oldest{waiting_.front().path};
+  note_newest(agent);
+}
+
+void UnqueuedFiles::note_newest(Agent& agent) {
+  Waiting& newest = waiting_.back();
+  const std::string& ring = agent.ring.path;
+  newest.is_noted = !ring.empty() && ring::note_waiting_upload(ring, newest.request.record.text());
+  has_noted_ |= newest.is_noted;
+  if (waiting_.size() <= most_waiting) return;
+  const Waiting oldest = std::move(waiting_.front());
   waiting_.pop_front();
-  leave_out(oldest);
-  index_not_queued(agent, oldest, problem_);
+  if (oldest.is_noted) {
+    ++noted_alone_;
+  } else {
+    leave_out({oldest.request.path});
+    index_not_queued(agent, {oldest.request.path}, problem_);
+  }
+}
+
+// Oldest first. False: not all.
+bool UnqueuedFiles::queue_noted(const Agent& agent) {
+  const std::vector<std::string> records = ring::waiting_uploads(agent.ring.path);
+  for (; noted_queued_ < records.size(); ++noted_queued_) {
+    problem_ = drain::append_noted(agent.ring.ring, records[noted_queued_]);
+    if (!problem_.empty()) return false;
+  }
+  noted_alone_ = 0;
+  std::erase_if(waiting_, [](const Waiting& each) { return each.is_noted; });
+  return true;
+}
+
+void UnqueuedFiles::forget_noted(const Agent& agent) {
+  noted_alone_ = noted_queued_ = 0;
+  if (std::exchange(has_noted_, false)) ring::note_none_waits(agent.ring.path);
 }
 
 bool UnqueuedFiles::try_again(const Agent& agent) {
-  const std::size_t waited = waiting_.size();
+  const std::size_t waited = waiting_.size() + noted_alone_;
+  const std::size_t queued_before = noted_queued_;
+  if (noted_alone_ > 0 && !queue_noted(agent)) return noted_queued_ > queued_before;
   while (!waiting_.empty()) {
-    problem_ = drain::append_upload(agent.ring.ring, waiting_.front());
+    problem_ = drain::append_upload(agent.ring.ring, waiting_.front().request);
     if (!problem_.empty()) break;
+    if (waiting_.front().is_noted) ++noted_queued_;
     waiting_.pop_front();
   }
-  if (waiting_.empty() && std::exchange(has_noted_, false)) ring::note_none_waits(agent.ring.path);
+  if (waiting_.empty()) forget_noted(agent);
   return waiting_.size() < waited;
 }
 
@@ -75,22 +102,38 @@ void UnqueuedFiles::leave_out(const std::vector<std::string>& paths) {
   left_out_ += paths.size();
 }
 
-// Said before anything that may take time: the process may have none left.
+std::vector<std::string> UnqueuedFiles::paths_of_all(const Agent& agent) const {
+  std::vector<std::string> paths;
+  if (noted_alone_ > 0) {
+    const std::vector<std::string> records = ring::waiting_uploads(agent.ring.path);
+    for (std::size_t i = noted_queued_; i < records.size(); ++i) {
+      paths.push_back(drain::file_of_record(agent.ring.ring, records[i]));
+    }
+  }
+  for (const Waiting& each : waiting_) {
+    if (noted_alone_ == 0 || !each.is_noted) paths.push_back(each.request.path);
+  }
+  return paths;
+}
+
+// Said before anything that may take time: the process may have none left. Once it is told they
+// wait no more: who recovers the ring would tell it again.
 bool UnqueuedFiles::finish(Agent& agent) {
   const bool has_queued = try_again(agent);
-  std::vector<std::string> paths;
-  for (const drain::UploadRequest& request : waiting_) paths.push_back(request.path);
+  const std::vector<std::string> paths = paths_of_all(agent);
   waiting_.clear();
   leave_out(paths);
-  if (left_out_ == 0) return has_queued;
+  const std::size_t left_out = std::exchange(left_out_, 0);
+  if (left_out == 0) return has_queued;
   const std::string more =
-      left_out_ == 1 ? "" : " and " + std::to_string(left_out_ - 1) + " more files";
+      left_out == 1 ? "" : " and " + std::to_string(left_out - 1) + " more files";
   say_problem(first_left_out_ + more + " of rank " + std::to_string(agent.identity.rank) +
               ": not queued: traceagent upload " + drain::output_folder(agent.ring.ring) +
               " --to PLACE");
   index_not_queued(agent, paths, problem_);
   const std::string problem = agent.index_queue.finish();
   if (!problem.empty() && is_spokesman(agent, "index")) say_problem(problem);
+  forget_noted(agent);
   return has_queued;
 }
 

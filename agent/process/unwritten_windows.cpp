@@ -13,15 +13,8 @@ namespace {
 
 using ring::WindowState;
 
-constexpr auto not_written = static_cast<std::size_t>(ring::DropCause::not_written);
-
 bool has_failed(const ring::Window& window) noexcept {
   return window.state.load(std::memory_order_relaxed) == WindowState::failed;
-}
-
-bool began_before(const ring::Window& one, const ring::Window& other) noexcept {
-  return one.begin_ticks.load(std::memory_order_relaxed) <
-         other.begin_ticks.load(std::memory_order_relaxed);
 }
 
 std::uint64_t events_in(const ring::Ring& ring, const ring::Window& window) noexcept try {
@@ -31,6 +24,19 @@ std::uint64_t events_in(const ring::Ring& ring, const ring::Window& window) noex
   return drain::count_events(ring, begin, end, clock.realtime_ns(begin), clock.realtime_ns(end));
 } catch (...) {
   return 0;  // out of memory
+}
+
+// Calls that never got into the ring, and with `not_written` what the window was to tell of others.
+// Of what the device lost the next window's file tells.
+std::uint64_t lost_in(const ring::Ring& ring, const ring::Window& window) noexcept {
+  using enum ring::DropCause;
+  const auto dropped = ring::dropped_in(ring, window);
+  std::uint64_t lost = 0;
+  for (const ring::DropCause cause :
+       {ring_full, overwritten, during_start, ranges_too_deep, range_unmatched, not_written}) {
+    lost += dropped[static_cast<std::size_t>(cause)];
+  }
+  return lost;
 }
 
 // Slots are used in turn, and that of a window that waits is not: no cycle would be recorded from
@@ -46,35 +52,34 @@ bool is_in_the_way(const ring::Header& header) noexcept {
 }  // namespace
 
 ring::Window* UnwrittenWindows::beyond_room() const noexcept {
-  ring::Header& header = agent_.ring.ring.header();
+  const ring::Header& header = agent_.ring.ring.header();
   ring::Window* oldest = nullptr;
+  bool holds_chunks = true;
   std::size_t count = 0;
-  for (ring::Window& window : header.windows) {
-    if (!has_failed(window)) continue;
-    ++count;
-    if (oldest == nullptr || began_before(window, *oldest)) oldest = &window;
+  for (ring::Window* const window : ring::windows_in_order(agent_.ring.ring)) {
+    if (has_failed(*window)) {
+      ++count;
+      if (oldest == nullptr) oldest = window;
+    } else if (oldest == nullptr && ring::is_unwritten(*window)) {
+      holds_chunks = false;
+    }
   }
-  const bool has_room =
-      header.free_chunks.load(std::memory_order_relaxed) >= header.chunk_count / 2 &&
-      count <= ring::window_slots / 4 && !is_in_the_way(header);
-  return has_room ? nullptr : oldest;
+  const bool lacks_chunks =
+      header.free_chunks.load(std::memory_order_relaxed) < header.chunk_count / 2;
+  const bool lacks_slots = count > ring::window_slots / 4 || is_in_the_way(header);
+  return (lacks_chunks && holds_chunks) || lacks_slots ? oldest : nullptr;
 }
 
 void UnwrittenWindows::give_up(ring::Window& window) noexcept {
-  // With what it was to tell of others.
-  const std::uint64_t untold =
-      window.dropped_at_end[not_written] - window.dropped_at_begin[not_written];
-  const std::uint64_t events = events_in(agent_.ring.ring, window);
+  const ring::Ring& ring = agent_.ring.ring;
+  const std::uint64_t recorded = events_in(ring, window);
+  const std::uint64_t lost = lost_in(ring, window);
+  const auto of_others = static_cast<std::size_t>(ring::DropCause::not_written);
   ++windows_lost_;
-  events_lost_ += events;
-  events_untold_ += events + untold;
+  events_lost_ += recorded + lost - ring::dropped_in(ring, window)[of_others];
+  // Not in the header's count of causes, of which an open window tells what came since its begin.
+  ring.header().given_up_events.fetch_add(recorded + lost, std::memory_order_relaxed);
   window.state.store(WindowState::written, std::memory_order_release);
-}
-
-// Not in the header's count too, of which an open window tells what came since its begin.
-void UnwrittenWindows::charge(ring::Window& window) noexcept {
-  window.dropped_at_end[not_written] += events_untold_;
-  events_untold_ = 0;
 }
 
 void UnwrittenWindows::try_again() noexcept {

@@ -17,14 +17,13 @@ class UnwrittenWindows {
 
   // The oldest one, where the ring must have its room back; else null. They may lie in the half of
   // the ring that nothing else needs, as the startup window does, and in a quarter of the slots,
-  // none of which is soon to be used again.
+  // none of which is soon to be used again. No room comes of it where an older window, which is yet
+  // to be written, holds the chunks.
   ring::Window* beyond_room() const noexcept;
 
-  // What could not be written in a second try either is lost, and counted.
+  // What could not be written in a second try either is lost, and counted in the ring, with what
+  // the window had lost itself: the next file tells of it, or who recovers the ring.
   void give_up(ring::Window& window) noexcept;
-
-  // The file of this window, or whoever recovers it, tells of what was given up before.
-  void charge(ring::Window& window) noexcept;
 
   // The end: all of them are written once more. The disk may have been full for a while.
   void try_again() noexcept;
@@ -38,7 +37,6 @@ class UnwrittenWindows {
   Agent& agent_;
   std::uint64_t windows_lost_ = 0;
   std::uint64_t events_lost_ = 0;
-  std::uint64_t events_untold_ = 0;  // of these, in no window yet
 };
 
 }  // namespace traceagent::process

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <utility>
 
 #include "agent/drain/end_of_run.hpp"
 #include "agent/drain/file_names.hpp"
@@ -12,6 +13,7 @@
 #include "agent/drain/upload_queue.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
+#include "agent/process/node_inputs.hpp"
 #include "agent/process/note_file.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/process/tool_process.hpp"
@@ -70,6 +72,11 @@ bool remove_file(Agent& agent, const KeptFile& file) {
   return true;
 }
 
+std::string held_by_other(const Agent& agent) {
+  return "output.keep: " + trace::keep_lock_path(drain::output_folder(agent.ring.ring)) +
+         ": another process has held it for seconds: ";
+}
+
 // What the uploader has removed. Not always the oldest: what failed once is tried after the others.
 void forget_uploaded(Agent& agent) {
   std::erase_if(agent.kept_files, [&](const KeptFile& file) {
@@ -99,7 +106,14 @@ void remove_oldest(Agent& agent, bool may_wait) {
   auto& kept = agent.kept_files;
   if (kept.size() <= most) return;
   trace::FileLock lock(trace::keep_lock_path(drain::output_folder(agent.ring.ring)));
-  if (!lock_for_removal(agent, lock, may_wait)) return;
+  if (!lock_for_removal(agent, lock, may_wait)) {
+    if (may_wait && !lock.is_refused()) {
+      say_once(agent, "keep-lock",
+               held_by_other(agent) + std::to_string(kept.size() - most) +
+                   " files of this rank stay: remove them by hand");
+    }
+    return;
+  }
   while (kept.size() > most && remove_file(agent, kept.front())) {
     std::erase(agent.written_files, kept.front().path);
     kept.pop_front();
@@ -154,15 +168,31 @@ void after_last_rank_file(Agent& agent) {
   if (agent.options.output_keep >= 0 && !agent.options.output_remote) remove_oldest(agent, true);
 }
 
-void after_node_file(Agent& agent, const std::string& path, const std::vector<std::string>& files,
+void finish_queue(Agent& agent) {
+  if (agent.unqueued_files.finish(agent)) start_uploader(agent, agent.identity.host);
+}
+
+namespace {
+
+// "" or what went wrong.
+std::string tell_end_of_run(const Agent& agent, const std::vector<std::string>& elsewhere) {
+  const drain::EndOfRun end = drain::queue_end_of_run(agent.ring.ring, elsewhere);
+  start_uploader(agent, agent.identity.host);
+  // Theirs may have ended before they heard of it.
+  for (const std::string& host : end.hosts) start_uploader(agent, host);
+  return end.problem;
+}
+
+}  // namespace
+
+void after_node_file(Agent& agent, const std::string& path, const NodeInputs& inputs,
                      RankFilesHeld& held) {
+  const std::vector<std::string>& files = inputs.files;
   if (uploads_anything(agent.options)) {
     agent.unqueued_files.queue(agent, drain::node_file_upload(agent.ring.ring, path));
-    const drain::EndOfRun end = drain::queue_end_of_run(agent.ring.ring, files);
-    say_once(agent, "upload", end.problem);
-    start_uploader(agent, agent.identity.host);
-    // Theirs may have ended before they heard of it.
-    for (const std::string& host : end.hosts) start_uploader(agent, host);
+    // What stands in the queue behind the end of its run would wait for another.
+    finish_queue(agent);
+    if (!tell_end_of_run(agent, inputs.elsewhere).empty()) agent.untold_end = inputs.elsewhere;
   }
   if (agent.options.output_keep != 0) return;
   std::erase_if(agent.written_files, [&](const std::string& file) {
@@ -174,10 +204,28 @@ void after_node_file(Agent& agent, const std::string& path, const std::vector<st
   }
 }
 
+namespace {
+
+constexpr const char* untold =
+    ": the uploader does not know that the run has ended: what output.keep "
+    "would have removed last stays: remove it by hand";
+
+// Somebody may have held the queue, or the disk have been full for a moment.
+void say_untold_end(Agent& agent) {
+  if (!agent.untold_end) return;
+  const std::string problem = tell_end_of_run(agent, *std::exchange(agent.untold_end, {}));
+  // Without output.keep nobody waits for it; and that files are not in the queue is said already.
+  if (agent.options.output_keep < 0 || agent.unqueued_files.has_left_out()) return;
+  if (!problem.empty()) say_once(agent, "end-of-run", problem + untold);
+}
+
+}  // namespace
+
 void finish_uploads(Agent& agent) {
   if (!uploads_anything(agent.options)) return;
   agent.full_queue.say(agent);
-  if (agent.unqueued_files.finish(agent)) start_uploader(agent, agent.identity.host);
+  finish_queue(agent);
+  say_untold_end(agent);
   if (!agent.speaks_for_node()) return;
   const std::string folder = drain::output_folder(agent.ring.ring);
   const std::string journal = trace::journal_path(folder, agent.identity.host);
@@ -195,7 +243,10 @@ void finish_uploads(Agent& agent) {
 
 RankFilesHeld::RankFilesHeld(const Agent& agent)
     : lock_(trace::keep_lock_path(drain::output_folder(agent.ring.ring))) {
-  if (agent.options.output_keep >= 0) lock_.lock_soon(trace::FileLock::Kind::shared);
+  if (agent.options.output_keep < 0) return;
+  if (lock_.lock_soon(trace::FileLock::Kind::shared) || lock_.is_refused()) return;
+  say_once(agent, "keep-lock",
+           held_by_other(agent) + "files may go while they are merged: traceagent check FILE");
 }
 
 void forget_removed(const Agent& agent, std::vector<std::string>& files) {

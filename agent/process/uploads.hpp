@@ -11,6 +11,7 @@
 namespace traceagent::process {
 
 struct Agent;
+struct NodeInputs;
 
 // A rank file is written. Before it is noted in the ring's list: what recovery finds there is
 // queued, or noted there as waiting. Memory that runs out costs the upload alone.
@@ -25,8 +26,11 @@ void after_rank_file(Agent& agent, const drain::RankFileReport& report);
 // while others merged goes now.
 void after_last_rank_file(Agent& agent);
 
-// At the end of this process: says what could not be queued, waits for uploads as long as
-// upload.wait says, and tells of their problem.
+// The last try, before the ring or its list may go: what cannot be queued is said.
+void finish_queue(Agent& agent);
+
+// At the end of this process: waits for uploads as long as upload.wait says, and tells of their
+// problem.
 void finish_uploads(Agent& agent);
 
 // Who removes a rank file has this. `may_wait`: two seconds for those who merge.
@@ -49,7 +53,7 @@ class RankFilesHeld {
 // The node's file is made of these files, and nobody will add to it: rank files that output.keep: 0
 // leaves to it go, where there is no output.remote. Those that others read stay: they may gather
 // fewer than this process, and write the node's file after it.
-void after_node_file(Agent& agent, const std::string& path, const std::vector<std::string>& files,
+void after_node_file(Agent& agent, const std::string& path, const NodeInputs& inputs,
                      RankFilesHeld& held);
 
 // Of files that were written, those that output.keep has removed.

@@ -207,7 +207,7 @@ void WindowWriter::write_file(ring::Window& window, std::uint64_t refused_before
   if (agent_.ring.ring.name(header.identity.step_description) != description) {
     header.identity.step_description = agent_.ring.ring.add_name(description);
   }
-  unwritten_.charge(window);
+  ring::charge_given_up(agent_.ring.ring, window);
   drain::RankFileOptions options;
   options.coverage = coverage();
   options.most_bytes = disk_room(agent_);
@@ -319,7 +319,8 @@ bool WindowWriter::is_put_off(ring::Window& window) noexcept {
 }
 
 void WindowWriter::write_closed(std::uint64_t before_ticks, bool may_wait) noexcept {
-  for (ring::Window& window : agent_.ring.ring.header().windows) {
+  for (ring::Window* const each : ring::windows_in_order(agent_.ring.ring)) {
+    ring::Window& window = *each;
     if (window.state.load(std::memory_order_acquire) != WindowState::closed) continue;
     if (window.end_ticks.load(std::memory_order_relaxed) >= before_ticks) continue;
     if (!agent_.device.is_settled(window)) continue;

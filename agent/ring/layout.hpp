@@ -14,7 +14,7 @@
 namespace traceagent::ring {
 
 inline constexpr std::uint64_t magic = 0x474e4952'41525454u;  // "TTRARING"
-inline constexpr std::uint32_t layout_version = 8;
+inline constexpr std::uint32_t layout_version = 9;
 
 inline constexpr std::size_t chunk_bytes = 64 * 1024;
 inline constexpr std::size_t records_per_chunk = chunk_bytes / sizeof(event::Record) - 1;
@@ -48,7 +48,9 @@ enum class DropCause : std::uint32_t {
   device_dropped,    // CUPTI had no buffer, by its own count
   device_late,       // had not arrived when the window was written
   plan_ring_full,    // no free chunk for what NCCL's profiler interface told
-  not_written,       // of windows whose files failed, and for which the ring had no room
+  // Of windows whose files failed, and for which the ring had no room: with what they had lost
+  // themselves.
+  not_written,
   count
 };
 inline constexpr std::size_t drop_cause_count = static_cast<std::size_t>(DropCause::count);
@@ -121,9 +123,6 @@ struct DeviceBlock {
   std::atomic<std::uint32_t> problem;          // one line: why there are no device times
   std::atomic<std::uint32_t> properties_json;  // Kineto's deviceProperties, a JSON array
   std::atomic<std::uint32_t> streams_json;  // {"<device>/<context>/<stream>": {"name", "priority"}}
-  // CUPTI's latest id among the calls of windows that are written: work with an id up to this one
-  // was counted late there, if it came later. 0: none.
-  std::atomic<std::uint32_t> written_correlation;
   // CLOCK_REALTIME ns: recording was on from here, the last time; 0: it never was, or could not be
   // had again.
   std::atomic<std::int64_t> recording_since_ns;
@@ -205,6 +204,8 @@ struct Header {
   // 0: the owner holds its lock; else it could not keep it, and this is the number of its pid
   // namespace (or 1), in which alone its pid says whether it lives. Older rings have 0 here.
   std::uint64_t lockless_in;
+  // Of `not_written`, what no window's file tells of yet: the next one does, or who recovers.
+  std::atomic<std::uint64_t> given_up_events;
   alignas(64) std::array<std::atomic<std::uint64_t>, drop_cause_count> dropped;
   std::array<std::atomic<std::uint64_t>, door_count> door_calls;  // counted by the drain
   std::array<std::atomic<std::uint32_t>, door_count> door_open;
@@ -220,6 +221,9 @@ struct Header {
   std::array<Communicator, communicator_slots> communicators;
   NamedPlaces named_resources;
   GovernorBlock governor;
+  // Of each of `windows`, once it has a file: CUPTI's latest id among its calls. Work with an id up
+  // to this one was counted late there, if it came later. 0: none.
+  std::array<std::atomic<std::uint32_t>, window_slots> last_correlation;
 };
 
 }  // namespace traceagent::ring

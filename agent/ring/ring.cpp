@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 #include <type_traits>
+#include <utility>
 
 #include "agent/event/hash.hpp"
 
@@ -235,6 +236,28 @@ bool free_chunk_before(const Ring& ring, Chunk& chunk, std::uint64_t before_tick
 bool has_unwritten_window(const Ring& ring) noexcept {
   const auto& windows = ring.header().windows;
   return std::any_of(windows.begin(), windows.end(), is_unwritten);
+}
+
+std::array<Window*, window_slots> windows_in_order(const Ring& ring) noexcept {
+  // As they are seen once: the job opens windows meanwhile, and a sort needs one order.
+  std::array<std::pair<std::uint64_t, Window*>, window_slots> keyed;
+  std::array<Window*, window_slots> ordered;
+  std::transform(ring.header().windows.begin(), ring.header().windows.end(), keyed.begin(),
+                 [](Window& window) {
+                   return std::pair(window.begin_ticks.load(std::memory_order_relaxed), &window);
+                 });
+  std::sort(keyed.begin(), keyed.end());
+  std::transform(keyed.begin(), keyed.end(), ordered.begin(),
+                 [](const auto& each) { return each.second; });
+  return ordered;
+}
+
+// The window first: whoever is killed between the two is told of some twice rather than of none.
+void charge_given_up(const Ring& ring, Window& window) noexcept {
+  std::atomic<std::uint64_t>& given_up = ring.header().given_up_events;
+  window.dropped_at_end[static_cast<std::size_t>(DropCause::not_written)] +=
+      given_up.load(std::memory_order_relaxed);
+  given_up.store(0, std::memory_order_relaxed);
 }
 
 void note_dropped(const Ring& ring, std::array<std::uint64_t, drop_cause_count>& at_edge) noexcept {

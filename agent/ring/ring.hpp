@@ -67,11 +67,21 @@ inline bool is_unwritten(const Window& window) noexcept {
   return state == WindowState::open || state == WindowState::closed || state == WindowState::failed;
 }
 bool has_unwritten_window(const Ring& ring) noexcept;
+// `window` is one of the ring's own.
+inline std::atomic<std::uint32_t>& last_correlation_of(const Ring& ring,
+                                                       const Window& window) noexcept {
+  Header& header = ring.header();
+  return header.last_correlation[static_cast<std::size_t>(&window - header.windows.data())];
+}
+// All slots by their window's begin: used in turn, they are not in that order.
+std::array<Window*, window_slots> windows_in_order(const Ring& ring) noexcept;
 
 // What was lost in the window, by cause; for an open one so far. Lost names and communicators count
 // from the ring's start: a window that needs them lacks them whenever they were lost.
 std::array<std::uint64_t, drop_cause_count> dropped_in(const Ring& ring,
                                                        const Window& window) noexcept;
+// What was given up, and nobody has told of, is told by this window's file. It is not open.
+void charge_given_up(const Ring& ring, Window& window) noexcept;
 // The losses so far, as a window keeps them at its edges.
 void note_dropped(const Ring& ring, std::array<std::uint64_t, drop_cause_count>& at_edge) noexcept;
 

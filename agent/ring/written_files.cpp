@@ -1,6 +1,7 @@
 #include "agent/ring/written_files.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +14,8 @@
 namespace traceagent::ring {
 namespace {
 
-constexpr std::size_t longest_list = 1 << 20;
+// A path for each file of a run of days, and the records of those that wait.
+constexpr std::size_t longest_list = 4 << 20;
 
 struct List {
   std::string text;
@@ -110,6 +112,12 @@ std::vector<std::string> written_files(const std::string& ring_path, bool* is_wh
 }
 
 bool note_waiting_upload(const std::string& ring_path, std::string_view record) {
+  struct stat facts {};
+  const bool is_there = stat(written_files_path(ring_path).c_str(), &facts) == 0;
+  // Nobody would read it.
+  if (is_there && static_cast<std::size_t>(facts.st_size) + record.size() + 2 > longest_list) {
+    return false;
+  }
   return add_line(ring_path, record, O_CREAT);
 }
 

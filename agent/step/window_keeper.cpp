@@ -80,6 +80,7 @@ void start(const ring::Ring& ring, ring::Window& window, std::uint32_t cycle, st
   window.cycle = cycle;
   window.file_name = 0;
   window.is_startup = is_startup ? 1 : 0;
+  ring::last_correlation_of(ring, window).store(0, std::memory_order_relaxed);
   window.first_step.store(step, std::memory_order_relaxed);
   window.last_step.store(step, std::memory_order_relaxed);
   window.begin_ticks.store(ticks, std::memory_order_relaxed);

@@ -1,5 +1,6 @@
 // A ring file with any bytes changed, recovered: no crash, no file beside the output folder, and
-// the files that come of it are JSON. The input is a list of changes: where, how many bytes, which.
+// the files that come of it are JSON. The input is what stands in the ring's list, if anything, and
+// a list of changes: where, how many bytes, which.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 
 #include "agent/drain/recover_ring.hpp"
 #include "agent/ring/ring_file.hpp"
+#include "agent/ring/written_files.hpp"
 #include "tests/fuzz/input.hpp"
 #include "tests/fuzz/json_check.hpp"
 #include "tests/fuzz/sample_ring.hpp"
@@ -80,6 +82,17 @@ void RingFile::keep_identity_texts() {
   header.identity.checksum = ring::identity_checksum(ring::Ring(bytes_));
 }
 
+// With a list that has the uploads of files that waited for room in the queue; the input adds
+// lines.
+void write_list(const std::string& ring, std::string_view more) {
+  std::string text;
+  for (const char* file : {"a.json", "b \\\"1\\\".json"}) {
+    text += std::string("{\"queue\": \"1.2-3-4\", \"file\": \"") + file +
+            "\", \"target\": \"/there/a.json\", \"kind\": \"rank\", \"run\": \"r\"}\n";
+  }
+  fuzz::write_file(ring::written_files_path(ring), text + std::string(more));
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -88,11 +101,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   scratch.clear(file.path());
   file.put_back();
   fuzz::Input input(data, size);
-  const bool is_consistent = (input.number<std::uint8_t>() & 1) == 0;
+  const auto kind = input.number<std::uint8_t>();
+  const bool is_consistent = (kind & 1) == 0;
+  constexpr int with_list = 0x4c;  // one that no older seed begins with
+  if ((kind & ~1) == with_list) {
+    write_list(file.path(), input.take(input.number<std::uint8_t>()));
+  }
   file.change(input);
   if (is_consistent) file.keep_identity_texts();
   const drain::Recovered recovered = drain::recover_ring(file.path());
   for (const std::string& problem : recovered.problems) fuzz::expect_one_line(problem);
+  for (const std::string& note : recovered.notes) fuzz::expect_one_line(note);
   for (const drain::RecoveredFile& file : recovered.files) {
     if (!file.path.starts_with(scratch.path("out/"))) fuzz::fail("wrote " + file.path);
     fuzz::expect_json(file.path);

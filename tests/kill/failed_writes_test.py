@@ -47,6 +47,12 @@ def said(process):
     return [line for line in process.err.splitlines() if line.startswith("traceagent: ")]
 
 
+def lost_windows(process):
+    """[(windows, events)]"""
+    told = [re.search(r"(\d+) windows of the schedule with (\d+) events are lost", line) for line in said(process)]
+    return [(int(match[1]), int(match[2])) for match in told if match]
+
+
 def exact(job, what, file, rank=0):
     """The file holds all of the rank's calls, once each."""
     trace = job.trace(file)
@@ -109,8 +115,7 @@ def test_no_room():
     """Windows of a fifth of the ring: half of it holds two, the first is given up and counted."""
     with KilledJob() as job:
         ended = job.start(calls=1900, faults=writing().rule(1, "ENOSPC", lasts=True), **HOST_ALONE).end()
-        lost = [re.search(r"(\d+) windows of the schedule with (\d+) events are lost", line) for line in said(ended)]
-        lost = [(int(match[1]), int(match[2])) for match in lost if match]
+        lost = lost_windows(ended)
         kept_then_recovered(job, "no room")
         trace = job.trace("out/node0.json")
         if not check(trace is not None and len(lost) == 1, f"no room: {ended}"):
@@ -135,6 +140,21 @@ def test_later_file_tells():
         counted = dropped(trace, 0, "not_written")
         check(counted > 0 and compared.found + counted + dropped(trace, 0, "ring_full") == compared.published,
               f"later file: {compared.found} found and {counted} counted of {compared.published}")
+
+
+def test_full():
+    """Windows larger than the ring, which is full of one that cannot be written: what is given up is counted with
+    what it had itself lost."""
+    with KilledJob() as job:
+        ended = job.start(calls=12000, faults=writing().rule(1, "ENOSPC", lasts=True), **HOST_ALONE).end()
+        if any(KEPT in line for line in said(ended)):
+            kept_then_recovered(job, "full")
+        trace = job.trace("out/node0.json")
+        compared = Comparison(job.truth(0), trace, 0, WINDOWS, killed=False, may_drop=True)
+        ring_full = dropped(trace, 0, "ring_full") if trace is not None else 0
+        lost = sum(events for _, events in lost_windows(ended))
+        check(lost > 0 and compared.found + lost + ring_full == compared.published,
+              f"full: {compared.found} found, {lost} said, {ring_full} counted of {compared.published}: {ended}")
 
 
 def test_rank():

@@ -71,11 +71,11 @@ TEST_F(DeviceGapsTest, AFileThatFailsTellsNothingOfLateWork) {
   no_room.most_bytes = 100;
   ASSERT_NE(write_rank_file(crafted.ring(), own, no_room).problem, "");
   const ring::Header& header = crafted.ring().header();
-  EXPECT_EQ(header.device.written_correlation.load(), 0u);
+  EXPECT_EQ(ring::last_correlation_of(crafted.ring(), own).load(), 0u);
   EXPECT_EQ(header.dropped[static_cast<std::size_t>(ring::DropCause::device_late)].load(), 0u);
   write(own);
   EXPECT_NE(text.find("\"dropped\": {\"device_late\": 1}"), std::string::npos) << text;
-  EXPECT_EQ(header.device.written_correlation.load(), 50u);
+  EXPECT_EQ(ring::last_correlation_of(crafted.ring(), own).load(), 50u);
 }
 
 // It was given up: what came late of it must not be taken off what the next file has to tell.
@@ -117,6 +117,27 @@ TEST_F(DeviceGapsTest, WhatWasCountedLateIsInNoLaterFile) {
                       "\"work_without_launch\": {\"launched_before_window\": 1}"),
             std::string::npos)
       << text;
+}
+
+// The first window's file failed, and is written after the second's: each has its own.
+TEST_F(DeviceGapsTest, AFileThatIsWrittenLateHasItsOwnDeviceWork) {
+  crafted.launch(thread, 110 * us, 115 * us).args[3] = 0x10;
+  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 50);
+  crafted.kernel("early", 150'000, 160'000, 50);
+  crafted.kernel("of the warm-up", 116'000, 119'000, 49, 9);  // its call is given back
+  ring::Window& first = window(100, 200, 1);
+  crafted.launch(thread, 210 * us, 215 * us).args[3] = 0x20;
+  Record& told = crafted.api(thread, "cudaLaunchKernel", 211'000, 214'000, 60);
+  ring::Window& second = window(200, 300, 2);
+  ring::Window& third = window(300, 400, 3);
+  write(second);
+  EXPECT_NE(text.find("\"dropped\": {\"device_late\": 1}"), std::string::npos) << text;
+  write(first);
+  EXPECT_EQ(lines({"\"cat\":\"kernel\""}).size(), 2u) << "two that no file tells of: " << text;
+  told.begin_ticks.store(0);  // given back
+  crafted.kernel("told of as late", 310'000, 320'000, 60);
+  write(third);
+  EXPECT_TRUE(lines({"told of as late"}).empty()) << text;
 }
 
 TEST_F(DeviceGapsTest, OverwrittenRecordsExplainWhatDoesNotMatch) {

@@ -93,6 +93,21 @@ TEST_F(RankFileTest, HoldsTheWindowInOrder) {
   EXPECT_TRUE(text.ends_with("\"complete\": true\n}\n"));
 }
 
+// Tried again when the ring knew of newer steps alone: the file says what is not there.
+TEST_F(RankFileTest, SaysHowManyStepsAreOverwritten) {
+  crafted.step(7 + ring::step_slots, 900 * us, 950 * us);
+  crafted.step(8 + ring::step_slots, 950 * us, 990 * us);
+  crafted.step(9, 150 * us, 180 * us);
+  write(crafted.window(100 * us, 200 * us, 7, 9));
+  EXPECT_TRUE(says("\"last_step\": 9, \"steps_not_shown\": 2, "));
+  write(crafted.window(200 * us, 300 * us, 9, 10));
+  EXPECT_FALSE(says("steps_not_shown")) << "one that never began";
+  const std::uint64_t first = 10, last = first + ring::step_slots + 2;
+  for (std::uint64_t step = first; step <= last; ++step) crafted.step(step, 310 * us, 311 * us);
+  write(crafted.window(300 * us, 400 * us, first, last));
+  EXPECT_TRUE(says("\"steps_not_shown\": 3, "));
+}
+
 TEST_F(RankFileTest, NamesEveryLaneThatItUses) {
   ring::Chunk& main = crafted.chunk_of(500, "python");
   crafted.add(main, Function::nvtx_range, Layout::range, 110 * us, 150 * us);

@@ -100,5 +100,90 @@ TEST(RecoverRing, WritesWhatItsOwnerCouldNotWrite) {
   EXPECT_NE(text.find("\"dropped\": {\"not_written\": 5}"), std::string::npos) << text;
 }
 
+ring::Window& failed_window(CraftedRing& crafted, std::uint64_t begin, std::uint64_t end,
+                            std::uint64_t step) {
+  ring::Window& window = crafted.window(begin, end, step, step);
+  window.state = ring::WindowState::failed;
+  return window;
+}
+
+// Its process was killed before another window could tell of it: the oldest that is left does,
+// once.
+TEST(RecoverRing, TellsOfWhatWasGivenUpInTheOldestFile) {
+  trace::ScratchFolder scratch;
+  CraftedRing crafted(scratch / "out");
+  failed_window(crafted, 5000, 6000, 2);
+  failed_window(crafted, 1500, 3000, 1);
+  crafted.ring().header().given_up_events = 7;
+  const Recovered recovered = recover_ring(save(crafted, scratch / "rank3.ring"));
+  ASSERT_EQ(recovered.files.size(), 2u);
+  EXPECT_TRUE(recovered.notes.empty());
+  const std::string older = trace::read_whole(recovered.files[0].path);
+  EXPECT_NE(older.find("\"dropped\": {\"not_written\": 7}"), std::string::npos) << older;
+  EXPECT_NE(older.find("\"begin_ticks\": 1500"), std::string::npos) << older;
+  EXPECT_NE(trace::read_whole(recovered.files[1].path).find("\"dropped\": {}"), std::string::npos);
+}
+
+TEST(RecoverRing, TellsOfWhatWasGivenUpInTheOpenWindowsFile) {
+  trace::ScratchFolder scratch;
+  CraftedRing crafted(scratch / "out");
+  crafted.window(1500, 0, 1, 1);
+  crafted.ring().header().given_up_events = 7;
+  crafted.ring().count_drop(ring::DropCause::ring_full, 2);
+  const Recovered recovered = recover_ring(save(crafted, scratch / "rank3.ring"));
+  ASSERT_EQ(recovered.files.size(), 1u);
+  const std::string text = trace::read_whole(recovered.files[0].path);
+  EXPECT_NE(text.find("\"dropped\": {\"ring_full\": 2, \"not_written\": 7}"), std::string::npos)
+      << text;
+}
+
+TEST(RecoverRing, TellsOfWhatWasGivenUpWhereNoWindowIsLeft) {
+  trace::ScratchFolder scratch;
+  CraftedRing crafted(scratch / "out");
+  crafted.ring().header().given_up_events = 7;
+  const Recovered recovered = recover_ring(save(crafted, scratch / "rank3.ring"));
+  ASSERT_EQ(recovered.notes.size(), 1u);
+  EXPECT_TRUE(recovered.notes[0].starts_with("rank 3: 7 events are lost: ")) << recovered.notes[0];
+}
+
+// Of two windows that are recovered the first tells of what the device lost.
+TEST(RecoverRing, TellsOfTheDevicesLossesOnce) {
+  trace::ScratchFolder scratch;
+  CraftedRing crafted(scratch / "out");
+  crafted.window(1500, 3000, 1, 1);
+  crafted.window(3000, 4000, 2, 2);
+  crafted.ring().count_drop(ring::DropCause::device_dropped, 5);
+  const Recovered recovered = recover_ring(save(crafted, scratch / "rank3.ring"));
+  ASSERT_EQ(recovered.files.size(), 2u);
+  EXPECT_NE(trace::read_whole(recovered.files[0].path).find("{\"device_dropped\": 5}"),
+            std::string::npos);
+  EXPECT_NE(trace::read_whole(recovered.files[1].path).find("\"dropped\": {}"), std::string::npos);
+}
+
+// It had finished, and was killed before it tried them for the last time.
+TEST(RecoverRing, QueuesWhatWaitedOfAProcessThatHadFinished) {
+  trace::ScratchFolder scratch;
+  CraftedRing crafted(scratch / "out");
+  crafted.ring().header().finished = 1;
+  crafted.ring().header().identity.options_json =
+      crafted.ring().add_name(R"({"output.remote":"/there/","merge.mode":"off"})");
+  const ring::Window& window = crafted.window(1500, 3000, 0, 1);
+  crafted.ring().header().windows[0].state = ring::WindowState::written;
+  const std::string path = save(crafted, scratch / "rank3.ring");
+  const std::string record =
+      rank_file_upload(crafted.ring(), window, scratch / "out/a.json").record.text();
+  ring::note_waiting_upload(path, record);
+  std::filesystem::create_directories(scratch / "out");
+  const Recovered recovered = recover_ring(path);
+  EXPECT_EQ(recovered.queued, 1u);
+  EXPECT_EQ(recovered.nothing, "");
+  EXPECT_EQ(queued_in(upload_journal(crafted.ring())), 1u);
+
+  ring::note_waiting_upload(path, record);
+  queue_waiting_uploads(path);
+  EXPECT_EQ(queued_in(upload_journal(crafted.ring())), 2u) << "by who merges while it lives";
+  EXPECT_TRUE(ring::waiting_uploads(path).empty());
+}
+
 }  // namespace
 }  // namespace traceagent::drain

@@ -11,6 +11,8 @@ namespace {
 using ring::WindowState;
 
 constexpr auto not_written = static_cast<std::size_t>(ring::DropCause::not_written);
+constexpr auto ring_full = static_cast<std::size_t>(ring::DropCause::ring_full);
+constexpr auto names_full = static_cast<std::size_t>(ring::DropCause::names_full);
 
 class UnwrittenWindowsTest : public ::testing::Test {
  protected:
@@ -37,6 +39,8 @@ class UnwrittenWindowsTest : public ::testing::Test {
     for (std::size_t i = 0; i < count; ++i) ring::write_record(*chunk, i, from + i, from + i + 1);
   }
 
+  void charge(ring::Window& window) { ring::charge_given_up(memory_.ring(), window); }
+
   ring::MemoryRing memory_{2 << 20};
   Agent agent_;
   UnwrittenWindows unwritten_{agent_};
@@ -45,7 +49,7 @@ class UnwrittenWindowsTest : public ::testing::Test {
 TEST_F(UnwrittenWindowsTest, StayInTheHalfThatIsFree) {
   window(0, 500, 600, WindowState::failed);
   window(1, 100, 200, WindowState::failed);
-  window(2, 10, 20, WindowState::closed);
+  window(2, 700, 800, WindowState::closed);
   window(3, 5, 9, WindowState::written);
   header().window_count = 4;
   const std::uint64_t half = header().chunk_count / 2;
@@ -53,6 +57,20 @@ TEST_F(UnwrittenWindowsTest, StayInTheHalfThatIsFree) {
   EXPECT_EQ(unwritten_.beyond_room(), nullptr);
   header().free_chunks = half - 1;
   EXPECT_EQ(unwritten_.beyond_room(), &header().windows[1]) << "the oldest";
+}
+
+// Something is still to come for it, and its chunks lie before theirs.
+TEST_F(UnwrittenWindowsTest, StayWhereAnOlderWindowHoldsTheChunks) {
+  header().window_count = 3;
+  header().free_chunks = header().chunk_count / 2 - 1;
+  ring::Window& failed = window(0, 100, 200, WindowState::failed);
+  ring::Window& older = window(1, 10, 20, WindowState::closed);
+  EXPECT_EQ(unwritten_.beyond_room(), nullptr);
+  older.state = WindowState::written;
+  EXPECT_EQ(unwritten_.beyond_room(), &failed);
+  older.state = WindowState::closed;
+  header().window_count = ring::window_slots;
+  EXPECT_EQ(unwritten_.beyond_room(), &failed) << "its slot is needed";
 }
 
 TEST_F(UnwrittenWindowsTest, GoWhereTheirSlotIsSoonUsedAgain) {
@@ -84,16 +102,31 @@ TEST_F(UnwrittenWindowsTest, ToldOnceByTheNextWindow) {
   unwritten_.give_up(window(0, 110, 120, WindowState::failed));
   EXPECT_EQ(header().windows[0].state.load(), WindowState::written);
   ring::Window& second = window(1, 300, 400, WindowState::failed);
-  unwritten_.charge(second);
+  charge(second);
   EXPECT_EQ(second.dropped_at_end[not_written], 10u);
   EXPECT_EQ(ring::dropped_in(memory_.ring(), second)[not_written], 10u);
   ring::Window& third = window(2, 500, 600, WindowState::closed);
-  unwritten_.charge(third);
+  charge(third);
   EXPECT_EQ(third.dropped_at_end[not_written], 0u);
   unwritten_.give_up(second);
-  unwritten_.charge(third);
+  charge(third);
   EXPECT_EQ(third.dropped_at_end[not_written], 22u) << "with what the second was to tell";
   EXPECT_EQ(memory_.dropped(ring::DropCause::not_written), 0u) << "an open window tells of that";
+}
+
+TEST_F(UnwrittenWindowsTest, TellOfWhatTheyHadLostThemselves) {
+  record(100, 30);
+  ring::Window& lost = window(0, 110, 120, WindowState::failed);
+  lost.dropped_at_begin[ring_full] = 4;
+  lost.dropped_at_end[ring_full] = 9;
+  lost.dropped_at_end[names_full] = 100;  // no event is lost with a name
+  memory_.ring().count_drop(ring::DropCause::names_full, 100);
+  unwritten_.give_up(lost);
+  EXPECT_EQ(header().given_up_events.load(), 15u);
+  ring::Window& next = window(1, 300, 400, WindowState::closed);
+  charge(next);
+  EXPECT_EQ(next.dropped_at_end[not_written], 15u);
+  EXPECT_EQ(header().given_up_events.load(), 0u);
 }
 
 TEST_F(UnwrittenWindowsTest, AreTriedAgain) {

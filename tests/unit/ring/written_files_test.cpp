@@ -77,6 +77,16 @@ TEST_F(WrittenFilesTest, TellsWhichWaitForTheQueue) {
   EXPECT_EQ(written_files(ring_), (Texts{"/a/first.json", "/a/second.json"}));
 }
 
+// What nobody would read is not noted: its process tells of it.
+TEST_F(WrittenFilesTest, AreNotNotedWhereTheListIsTooLong) {
+  constexpr std::size_t longest = 4 << 20;
+  const std::string record = R"({"queue": "1"})";
+  std::ofstream(written_files_path(ring_)) << std::string(longest - record.size() - 3, 'a') << '\n';
+  EXPECT_TRUE(note_waiting_upload(ring_, record));
+  EXPECT_EQ(waiting_uploads(ring_), std::vector<std::string>{record});
+  EXPECT_FALSE(note_waiting_upload(ring_, record));
+}
+
 TEST_F(WrittenFilesTest, ARingWithoutAPathHasNone) {
   note_written_file("", "/a/first.json");
   EXPECT_EQ(written_files(""), std::vector<std::string>{});
