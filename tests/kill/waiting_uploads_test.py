@@ -56,12 +56,28 @@ def exact(job, what, ranks):
               f"{what}: rank {rank}: {compared.problems[:3]}")
 
 
+@functools.cache
+def place_of(function, caller):
+    """Where it is called most: a folder that has to be made first is another place."""
+    names = Names(LIBRARY)
+    with RemoteJob() as job:
+        job.start(faults="close#99999=EIO").end()
+        found = [place for place in read_places(job.path / "places0") if place.function.name == function
+                 and names.of(place.offset).startswith(caller)]
+    if not found:
+        sys.exit(f"FAILED: {caller} does not call {function}")
+    return max(found, key=lambda place: place.calls)
+
+
+def is_stopped(process):
+    return (pathlib.Path("/proc") / str(process.pid) / "stat").read_text().rsplit(")", 1)[1].split()[0] == "T"
+
+
 def killed_when_finished(job):
     """Rank 0 ends while the queue is shut, waits for rank 1 and is killed. True: so it was."""
     shut(job)
-    one = job.start(rank=1)
-    ready = wait_for(lambda: list((job.path / "out").glob("ep*rank1*.json")))
-    one.send(signal.SIGSTOP)
+    one = job.start(rank=1, faults=place_of("renameat2", "trace::OutputFile").rule(1, "stop"))
+    ready = wait_for(lambda: is_stopped(one))
     zero = job.start(rank=0)
     ready = ready and wait_for(lambda: len(list((job.path / "out").glob("ep*rank0*.json"))) == 3)
     time.sleep(0.5)  # it says that it has finished
@@ -93,19 +109,6 @@ def test_recovered():
                   f"recovered: {done}")
             exact(job, "recovered", (0,))
             all_arrive(job, "recovered", len(job.rank_files()) + 1)
-
-
-@functools.cache
-def place_of(function, caller):
-    """Where it is called most: a folder that has to be made first is another place."""
-    names = Names(LIBRARY)
-    with RemoteJob() as job:
-        job.start(faults="close#99999=EIO").end()
-        found = [place for place in read_places(job.path / "places0") if place.function.name == function
-                 and names.of(place.offset).startswith(caller)]
-    if not found:
-        sys.exit(f"FAILED: {caller} does not call {function}")
-    return max(found, key=lambda place: place.calls)
 
 
 def appending():

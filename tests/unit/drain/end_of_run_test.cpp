@@ -77,6 +77,14 @@ TEST_F(EndOfRunTest, TheOthersAreNotReadWhereAllIsInOnesOwn) {
   EXPECT_EQ(last_line("other").find("ended"), std::string::npos);
 }
 
+// All of the node's file is known to be of this host: what is in no journal was never queued.
+TEST_F(EndOfRunTest, TheOthersAreNotReadWhereNoFileMayBeTheirs) {
+  queue("other", "a.json", "r");
+  EXPECT_TRUE(end(keeps_none, {}).hosts.empty());
+  EXPECT_EQ(last_line("own"), R"({"ended": "r"})");
+  EXPECT_EQ(last_line("other").find("ended"), std::string::npos);
+}
+
 TEST_F(EndOfRunTest, MoreFilesThanALineHoldsAreToldInSeveral) {
   std::vector<std::string> files;
   for (int i = 0; i < 2500; ++i) {
