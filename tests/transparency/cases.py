@@ -146,12 +146,12 @@ for word in ("abort", "faulthandler", "interrupt"):
 
 # The options that add to the process: signals has handlers, keeper another process.
 HANDLERS = ((r"state .*: SigCgt:.*", "handlers for the option's signals, where the program has none"),)
-for name in ("own_handlers", "own_stack", "signal_in_call", "signal_waited_for", "end_return", "end_in_handler",
-             "end_in_thread", "fork", "vfork_exec", "posix_spawn", "exec_itself", "no_children", "all_closed"):
-    for option, variables, shows in (("signals", {"TRACEAGENT_SIGNALS": "TERM, INT"}, HANDLERS),
-                                     ("keeper", {"TRACEAGENT_KEEPER": "true"}, ())):
-        program(name, "options", named=f"{name}_with_{option}", environment=variables, shows=shows, states=WITH_OPTION)
-for name in ("end_sigterm", "end_sigint", "end_sigkill", "exec_in_thread"):
-    program(name, "options", named=f"{name}_with_signals", environment={"TRACEAGENT_SIGNALS": "TERM, INT"},
-            shows=HANDLERS, states=WITH_OPTION, leaves="file" if name in ("end_sigterm", "end_sigint") else "ring")
-    program(name, "options", named=f"{name}_with_keeper", environment={"TRACEAGENT_KEEPER": "true"}, states=WITH_OPTION)
+WITH_SIGNALS = {"environment": {"TRACEAGENT_SIGNALS": "TERM, INT"}, "states": WITH_OPTION, "shows": HANDLERS}
+WITH_KEEPER = {"environment": {"TRACEAGENT_KEEPER": "true"}, "states": WITH_OPTION}
+for name in ("own_handlers", "own_stack", "signal_in_call", "signal_waited_for", "end_return", "end_in_handler", "fork",
+             "exec_itself", "end_sigterm", "end_sigint"):
+    program(name, "options", named=f"{name}_with_signals", **WITH_SIGNALS)
+program("end_sigkill", "options", named="end_sigkill_with_signals", leaves="ring", **WITH_SIGNALS)
+for name in ("end_return", "end_in_thread", "fork", "vfork_exec", "posix_spawn", "exec_itself", "exec_in_thread",
+             "no_children", "all_closed", "end_sigterm", "end_sigkill"):
+    program(name, "options", named=f"{name}_with_keeper", **WITH_KEEPER)

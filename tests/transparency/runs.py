@@ -8,7 +8,7 @@ import keeper
 import sanitizers
 import states
 
-LIMIT_S = 45 if not sanitizers.SANITIZED else 180
+LIMIT_S = 90 if not sanitizers.SANITIZED else 180
 PARALLEL = 3
 
 
