@@ -147,6 +147,7 @@ bool Journal::read() {
   for (std::uint64_t at = offset_;;) {
     const ssize_t got = pread(file.fd(), buffer.data(), buffer.size(), static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
+    if (got == 0) read_bytes_ = at;
     if (got <= 0) return got == 0;
     at += static_cast<std::uint64_t>(got);
     text.append(buffer.data(), static_cast<std::size_t>(got));

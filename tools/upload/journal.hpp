@@ -49,10 +49,13 @@ class Journal {
   std::string shorter_text(const std::vector<bool>& over) const;
   bool is_worth_compacting(const std::vector<bool>& over) const;
   bool try_to_compact();
+  enum class Replaced { yes, no, not_now };
+  Replaced replace_by(const std::string& shorter) const;
 
   const std::string folder_, path_;
   std::string head_;
-  std::uint64_t offset_ = 0;
+  std::uint64_t offset_ = 0;      // of the first line that is not known
+  std::uint64_t read_bytes_ = 0;  // half a line behind it too
   std::uint64_t compact_at_ = 0;  // not before it has so many bytes
   std::uint64_t earlier_done_ = 0, earlier_removed_ = 0, earlier_left_out_ = 0;
   std::vector<Upload> uploads_;

@@ -4,6 +4,7 @@
 // of theirs on it, and look whether it still has the name (agent/trace/upload_journal.cpp). Ranks
 // of a job that began with a library older than that lock do not: see README.md.
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -145,6 +146,17 @@ bool Journal::is_worth_compacting(const std::vector<bool>& over) const {
   return !is_any_replaced && 2 * count >= static_cast<std::ptrdiff_t>(over.size());
 }
 
+// Under the lock no more than this: the ranks' threads wait for it, and the uploader is last in
+// line for CPUs.
+Journal::Replaced Journal::replace_by(const std::string& shorter) const {
+  const OpenFile journal(path_, O_RDWR);
+  if (journal.fd() < 0 || !trace::lock_journal_alone(journal.fd(), path_)) return Replaced::not_now;
+  struct stat facts {};
+  if (fstat(journal.fd(), &facts) != 0) return Replaced::no;
+  if (static_cast<std::uint64_t>(facts.st_size) != read_bytes_) return Replaced::not_now;
+  return rename(shorter.c_str(), path_.c_str()) == 0 ? Replaced::yes : Replaced::no;
+}
+
 // False: something was appended while the shorter one was written. That takes as long as the disk
 // does, so it is done before appenders, which wait for two seconds at most, are kept out.
 bool Journal::try_to_compact() {
@@ -154,13 +166,9 @@ bool Journal::try_to_compact() {
   const std::string text = shorter_text(over);
   const TemporaryFile shorter(path_ + ".new", text);
   if (!shorter.is_on_disk()) return true;
-  const OpenFile journal(path_, O_RDWR);
-  if (journal.fd() < 0 || !trace::lock_journal_alone(journal.fd(), path_)) return false;
-  const std::uint64_t known = offset_;
-  if (!read()) return true;
-  if (offset_ != known) return false;
-  if (rename(shorter.path().c_str(), path_.c_str()) != 0) return true;
-  offset_ = text.size();
+  const Replaced replaced = replace_by(shorter.path());
+  if (replaced != Replaced::yes) return replaced == Replaced::no;
+  offset_ = read_bytes_ = text.size();
   head_ = text.substr(0, head_.size());
   forget(over);
   compact_at_ = 2 * offset_;
