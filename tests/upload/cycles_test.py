@@ -282,8 +282,9 @@ def check_full_queue(place, disk, ends, what):
     check(f"{len(gone)} left out (upload.queue)" in status.out, f"{what}: {status}")
     at_once = [line for end in ends for line in end.lines() if "the oldest are removed, from this one on" in line]
     check(len(at_once) == 1, f"{what}: said at once: {at_once}")
-    # Those that wait, the newest, and what is kept, which may be one more for a moment.
-    check(disk.most <= QUEUE_BYTES + 3 * disk.largest, f"{what}: {disk.most} bytes on the disk, of {disk.largest} each")
+    # Those that wait, the newest, what is kept, which may be one more for a moment, and those that went while they
+    # were counted or go with the next file, because another process was removing some just then.
+    check(disk.most <= QUEUE_BYTES + 6 * disk.largest, f"{what}: {disk.most} bytes on the disk, of {disk.largest} each")
     return set(gone)
 
 
