@@ -58,16 +58,6 @@ class MergeCommand {
   ProgressBar bar_;
 };
 
-std::uint64_t bytes_of(const std::vector<std::string>& files) {
-  std::uint64_t sum = 0;
-  for (const std::string& path : files) {
-    std::error_code error;
-    const std::uint64_t size = std::filesystem::file_size(path, error);
-    sum += error ? 0 : size;
-  }
-  return sum;
-}
-
 // A file with its rank, as in --rank FILE=N.
 std::map<std::string, std::int64_t> ranks_of_files(const std::vector<std::string>& words) {
   std::map<std::string, std::int64_t> ranks;
@@ -161,7 +151,7 @@ bool MergeCommand::merge_into(const MergeOutput& output, const Choice& choice) {
   SideThread writer;
   options.side_work = &writer;
   ReadingThreads readers(output.inputs.size());
-  options.side_reads = &readers;
+  options.side_reads = readers.are_any() ? &readers : nullptr;
   std::optional<EventSelection> selection;
   if (!arguments_.choice.is_everything()) {
     selection.emplace(choice.rules, choice.asked, [this](std::uint64_t bytes) { bar_.add(bytes); });

@@ -23,6 +23,9 @@ class ReadingThreads : public trace::SideReads {
   ReadingThreads(const ReadingThreads&) = delete;
   ReadingThreads& operator=(const ReadingThreads&) = delete;
 
+  // Without any, reading beforehand saves nothing.
+  [[nodiscard]] bool are_any() const { return !threads_.empty(); }
+
   void begin(Read& read) override;
   void finish(Read& read) override;
 

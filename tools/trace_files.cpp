@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "agent/trace/input_file.hpp"
+#include "agent/trace/judged_folder.hpp"
 
 namespace traceagent::tools {
 
@@ -96,6 +97,16 @@ bool is_own_trace(const std::string& path) {
   // A file that cannot be opened is to be reported as what it most likely is; an empty one, or
   // damaged gzip data, as nobody's.
   return !text || (!text->empty() && begin.starts_with(*text));
+}
+
+std::uint64_t bytes_of(const std::vector<std::string>& paths) {
+  std::uint64_t sum = 0;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    const std::uint64_t size = fs::file_size(path, error);
+    sum += (error ? 0 : size) + trace::JudgedFolder::bytes_of_events(path);
+  }
+  return sum;
 }
 
 TraceFiles trace_files(const std::vector<std::string>& files_and_folders,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct FolderOptions {
 // Whether it begins as our traces do; it may be cut, or cut off there,
 // but not empty.
 bool is_own_trace(const std::string& path);
+
+// What there is to read of them; of those that are imported, what their events are made of too.
+std::uint64_t bytes_of(const std::vector<std::string>& paths);
 
 // Files as they are named; of a folder, those that `options` allow.
 TraceFiles trace_files(const std::vector<std::string>& files_and_folders,

@@ -2,6 +2,7 @@
 // How far a text goes on in one kind of bytes. What the machine has for sixteen bytes at once is
 // part of x86-64 itself (SSE2): nothing is asked of the processor at run time.
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -82,40 +83,30 @@ template <typename Hits>
   return at;
 }
 
-// Whether `size` bytes are the same, of texts as short as a key: a call of memcmp would cost as
-// much again.
-[[gnu::always_inline]] inline bool are_same(const char* a, const char* b, std::size_t size) {
-  const auto differ = [&](std::size_t at, auto word) {
-    auto other = word;
-    std::memcpy(&word, a + at, sizeof word);
-    std::memcpy(&other, b + at, sizeof other);
-    return word ^ other;
-  };
-  // The two parts overlap.
-  if (size >= 8 && size <= 16) {
-    return (differ(0, std::uint64_t{}) | differ(size - 8, std::uint64_t{})) == 0;
-  }
+// How many bytes are looked at at once.
+inline constexpr std::size_t scan_bytes = 16;
+
+// How many of the bytes at `a` and `b` are the same: of the first `most`, and of the `room` that
+// there is at `a`. At `b` scan_bytes more than `most` must be readable.
+[[gnu::always_inline]] inline std::size_t same_bytes(const char* a, std::size_t room, const char* b,
+                                                     std::size_t most) {
+  std::size_t same = 0;
 #ifdef __SSE2__
-  if (size > 16 && size <= 32) {
-    const auto equal_16 = [&](std::size_t at) {
-      return _mm_cmpeq_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(a + at)),
-                            _mm_loadu_si128(reinterpret_cast<const __m128i*>(b + at)));
-    };
-    return _mm_movemask_epi8(_mm_and_si128(equal_16(0), equal_16(size - 16))) == 0xFFFF;
-  }
-#endif
-  if (size > 16) {
-    return std::memcmp(a, b, size) == 0;
-  }
-  if (size >= 4) {
-    return (differ(0, std::uint32_t{}) | differ(size - 4, std::uint32_t{})) == 0;
-  }
-  for (std::size_t i = 0; i < size; ++i) {
-    if (a[i] != b[i]) {
-      return false;
+  for (; same < most && room - same >= scan_bytes; same += scan_bytes) {
+    const __m128i equal =
+        _mm_cmpeq_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(a + same)),
+                       _mm_loadu_si128(reinterpret_cast<const __m128i*>(b + same)));
+    const auto differ = ~static_cast<unsigned>(_mm_movemask_epi8(equal)) & 0xFFFFU;
+    if (differ != 0) {
+      return std::min<std::size_t>(same + static_cast<std::size_t>(std::countr_zero(differ)), most);
     }
   }
-  return true;
+#endif
+  const std::size_t all = std::min(most, room);
+  while (same < all && a[same] == b[same]) {
+    ++same;
+  }
+  return std::min(same, all);
 }
 
 }  // namespace traceagent::trace

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "agent/trace/byte_scan.hpp"
 #include "agent/trace/json_syntax.hpp"
 
 namespace traceagent::trace {
@@ -40,10 +41,11 @@ class EventShape {
     std::uint16_t offset;
     std::uint16_t gaps;
   };
+  // No gap lies within a key, or between it and its value.
   struct Member {
     Place key;
-    Place key_end;
-    Place value;
+    std::uint16_t key_bytes;
+    std::uint16_t value_begin;  // behind the key's beginning
     Place value_end;
   };
 
@@ -54,7 +56,11 @@ class EventShape {
     return text + place.offset + moved_[place.gaps];
   }
 
-  std::array<char, most_bytes> text_;
+  static constexpr std::uint8_t no_gap = most_gaps;
+
+  std::array<char, most_bytes + scan_bytes> text_;
+  // By offset in the text: the gap there, or that ends there.
+  std::array<std::uint8_t, most_bytes + 1> gap_at_;
   std::array<Gap, most_gaps> gaps_;
   std::array<Member, most_members> members_;
   // By how many bytes what is behind so many gaps is moved in the text that was asked of last.

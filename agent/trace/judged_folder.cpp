@@ -18,12 +18,35 @@ JudgedFolder::~JudgedFolder() {
   *at = next_;
 }
 
-bool JudgedFolder::holds(std::string_view path) {
+const JudgedFolder* JudgedFolder::folder_of(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   for (const JudgedFolder* each = latest; each != nullptr; each = each->next_) {
-    if (slash == each->folder_.size() && path.starts_with(each->folder_)) return true;
+    if (slash == each->folder_.size() && path.starts_with(each->folder_)) return each;
   }
-  return false;
+  return nullptr;
+}
+
+const JudgedFolder::Made* JudgedFolder::made_of(std::string_view path) {
+  const JudgedFolder* const folder = folder_of(path);
+  if (folder == nullptr) return nullptr;
+  const auto found = folder->made_.find(path);
+  return found == folder->made_.end() ? nullptr : &found->second;
+}
+
+void JudgedFolder::make_events_of(const std::string& path, std::uint64_t bytes, MakeEvents make) {
+  made_.insert_or_assign(path, Made{bytes, std::move(make)});
+}
+
+bool JudgedFolder::holds(std::string_view path) { return folder_of(path) != nullptr; }
+
+std::unique_ptr<MadeEvents> JudgedFolder::events_of(std::string_view path) {
+  const Made* const made = made_of(path);
+  return made == nullptr ? nullptr : made->make();
+}
+
+std::uint64_t JudgedFolder::bytes_of_events(std::string_view path) {
+  const Made* const made = made_of(path);
+  return made == nullptr ? 0 : made->bytes;
 }
 
 }  // namespace traceagent::trace

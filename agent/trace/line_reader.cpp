@@ -1,6 +1,7 @@
 #include "agent/trace/line_reader.hpp"
 
 #include <algorithm>
+#include <new>
 
 namespace traceagent::trace {
 
@@ -24,8 +25,8 @@ void LineReader::read_beside(SideReads& reads) {
     has_no_memory_ = false;
     return;
   }
-  ahead_ = std::make_unique<AheadFile>(file_, reads);
-  if (!ahead_->start()) {
+  ahead_.reset(new (std::nothrow) AheadFile(file_, reads));
+  if (ahead_ && !ahead_->start()) {
     ahead_.reset();
   }
 }

@@ -51,6 +51,7 @@ class Merger {
   void advance(MergeInput& input);
   bool read_event(MergeInput& input);
   void count_event();
+  void note_void(const TraceReader& reader);
   void finish_input(MergeInput& input);
   void look_around();
 
@@ -76,6 +77,9 @@ void Merger::run(const std::string& output) {
     write_events();
     const std::string metadata = merged_metadata(inputs_, options_, report_);
     write_footer(file_, metadata, report_.complete);
+  }
+  if (!report_.problem.empty()) {
+    return;  // said already
   }
   if (given_up_) {
     report_.problem =
@@ -149,6 +153,7 @@ void Merger::write_metadata_events_of(MergeInput& input, std::unordered_set<std:
   if (line.kind == TraceLine::Kind::event) {
     input.first_ns = input.absolute_ns(line.ts_ns);
   }
+  note_void(reader);
   report_.peak_reader_bytes = std::max(report_.peak_reader_bytes, reader.memory_bytes());
 }
 
@@ -272,8 +277,17 @@ void Merger::count_event() {
   }
 }
 
+// What was merged so far is not to be used then.
+void Merger::note_void(const TraceReader& reader) {
+  if (reader.is_void() && report_.problem.empty()) {
+    report_.problem = reader.problem();
+    given_up_ = true;
+  }
+}
+
 void Merger::finish_input(MergeInput& input) {
-  if (input.report.problem.empty()) {
+  note_void(*input.reader);
+  if (input.report.problem.empty() && !input.reader->is_void()) {
     input.report.problem = input.reader->problem();
   }
   input.footer = input.reader->footer();

@@ -2,8 +2,8 @@
 
 namespace traceagent::trace {
 
-// Who reads beside a merge, several things at a time (tools/reading_threads.hpp). The job's own
-// process has none, as with SideWork.
+// Who reads beside a merge, several things at a time (tools/reading_threads.hpp). One thread alone
+// begins and finishes. The job's own process has none, as with SideWork.
 class SideReads {
  public:
   class Read {

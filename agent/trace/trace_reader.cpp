@@ -59,6 +59,9 @@ bool TraceReader::open(const std::string& path) {
   problem_.clear();
   has_events_ = has_base_ = ended_ = false;
   is_judged_ = JudgedFolder::holds(path);
+  maker_ = JudgedFolder::events_of(path);
+  made_ = {};
+  made_at_ = nullptr;
   if (!lines_.open(path)) {
     problem_ = file_problem("cannot read a trace", path, lines_.error_number());
     return false;
@@ -134,7 +137,45 @@ bool TraceReader::read_sources() {
   return false;
 }
 
-TraceLine TraceReader::next() {
+void TraceReader::close() {
+  lines_.close();
+  maker_.reset();
+  made_ = {};
+  made_at_ = nullptr;
+}
+
+void TraceReader::read_beside(SideReads& reads) {
+  if (maker_) {
+    maker_->make_beside(reads);
+  } else {
+    lines_.read_beside(reads);
+  }
+}
+
+TraceLine TraceReader::next_made() {
+  const MadeEvents::Line& line = *made_at_++;
+  const std::string_view text(made_.text + line.offset, line.bytes);
+  return {TraceLine::Kind::event, text, text.substr(line.after_ts), line.ts_ns};
+}
+
+// False: the last was made, or the reading has failed.
+bool TraceReader::make_more() {
+  if (!maker_ || ended_) {
+    return false;
+  }
+  made_ = maker_->next();
+  made_at_ = made_.begin;
+  if (is_void()) {
+    ended_ = true;
+    problem_ = maker_->problem();
+  }
+  return made_at_ != made_.end;
+}
+
+TraceLine TraceReader::next_read() {
+  if (make_more()) {
+    return next_made();
+  }
   if (ended_) {
     return {};
   }

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "agent/trace/event_shapes.hpp"
 #include "agent/trace/line_reader.hpp"
+#include "agent/trace/made_events.hpp"
 
 namespace traceagent::trace {
 
@@ -43,28 +45,37 @@ class TraceReader {
  public:
   // Reads up to the first line of "traceEvents". False: see problem().
   [[nodiscard]] bool open(const std::string& path);
-  void close() { lines_.close(); }
+  void close();
   // After open(): the rest of the file is read by others beforehand.
-  void read_beside(SideReads& reads) { lines_.read_beside(reads); }
+  void read_beside(SideReads& reads);
 
   // The next line; Kind::end at the end of the events, wherever and however that is.
-  TraceLine next();
+  TraceLine next() { return made_at_ != made_.end ? next_made() : next_read(); }
 
   [[nodiscard]] const TraceHeader& header() const { return header_; }
   // Of use after next() gave Kind::end.
   [[nodiscard]] const TraceFooter& footer() const { return footer_; }
   // "<what>: <file>: <remedy>", one line; empty while all is well.
   [[nodiscard]] const std::string& problem() const { return problem_; }
+  // Then what next() has given is of no use (MadeEvents::problem()).
+  [[nodiscard]] bool is_void() const { return maker_ && !maker_->problem().empty(); }
 
-  [[nodiscard]] std::uint64_t file_bytes() const { return lines_.file_bytes(); }
-  [[nodiscard]] std::uint64_t file_bytes_read() const { return lines_.file_bytes_read(); }
+  [[nodiscard]] std::uint64_t file_bytes() const {
+    return lines_.file_bytes() + (maker_ ? maker_->file_bytes() : 0);
+  }
+  [[nodiscard]] std::uint64_t file_bytes_read() const {
+    return lines_.file_bytes_read() + (maker_ ? maker_->file_bytes_read() : 0);
+  }
   [[nodiscard]] std::size_t memory_bytes() const {
-    return lines_.memory_bytes() + shapes_.memory_bytes();
+    return lines_.memory_bytes() + shapes_.memory_bytes() + (maker_ ? maker_->memory_bytes() : 0);
   }
 
  private:
   bool read_header_line(std::string_view line);
   bool read_sources();
+  TraceLine next_read();
+  TraceLine next_made();
+  bool make_more();
   TraceLine end_of_events();
   TraceLine fail(const char* what);
   TraceLine fail_reading(LineReader::Status status);
@@ -73,6 +84,9 @@ class TraceReader {
   std::string path_;
   LineReader lines_;
   EventShapes shapes_;
+  std::unique_ptr<MadeEvents> maker_;  // of the events; null: they stand in the file
+  MadeEvents::Lines made_;
+  const MadeEvents::Line* made_at_ = nullptr;
   TraceHeader header_;
   TraceFooter footer_;
   std::string problem_;

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 
 #include "tools/clocks/clock_nodes.hpp"
 #include "tools/clocks/clock_report.hpp"
 #include "tools/clocks/clock_words.hpp"
 #include "tools/clocks/collective_table.hpp"
+#include "tools/trace_files.hpp"
 
 namespace traceagent::tools {
 
@@ -69,11 +69,7 @@ void Aligner::leave_out_of_reach() {
 void Aligner::read() {
   std::uint64_t bytes = 0;
   for (const ClockNode& node : nodes_) {
-    for (const std::string& path : node.paths) {
-      std::error_code error;
-      const std::uintmax_t size = std::filesystem::file_size(path, error);
-      bytes += error ? 0 : size;
-    }
+    bytes += bytes_of(node.paths);
   }
   bar_.expect(bytes);
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {

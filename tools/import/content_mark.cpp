@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -24,15 +25,16 @@ std::string ContentMark::text() const {
   return text.data();
 }
 
-std::string content_mark(const std::string& path) {
+std::string content_mark(const std::string& path, std::uint64_t most_bytes) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
   if (descriptor < 0) return {};
   std::vector<char> buffer(std::size_t{256} << 10);
   ContentMark mark;
   ssize_t got = 0;
   do {
-    got = ::read(descriptor, buffer.data(), buffer.size());
+    got = ::read(descriptor, buffer.data(), std::min<std::uint64_t>(buffer.size(), most_bytes));
     if (got > 0) mark.add(buffer.data(), static_cast<std::size_t>(got));
+    if (got > 0) most_bytes -= static_cast<std::uint64_t>(got);
   } while (got > 0 || (got < 0 && errno == EINTR));
   ::close(descriptor);
   return got < 0 ? std::string() : mark.text();

@@ -18,7 +18,7 @@ class ContentMark {
   std::uint64_t bytes_ = 0;
 };
 
-// All of the file is read; empty where that fails.
-std::string content_mark(const std::string& path);
+// Of so many bytes of the file, or of all; empty where they cannot be read.
+std::string content_mark(const std::string& path, std::uint64_t most_bytes = UINT64_MAX);
 
 }  // namespace traceagent::tools

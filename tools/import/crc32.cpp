@@ -67,12 +67,54 @@ __attribute__((target("pclmul"))) std::uint32_t folded_crc32(std::uint32_t crc, 
   return zlib_crc32(of_last, at, static_cast<std::size_t>(end - at));
 }
 
+// Likewise, of at least wide_step_bytes, two lanes at a time.
+constexpr std::size_t wide_bytes = 2 * lane_bytes;
+constexpr std::size_t wide_step_bytes = 4 * wide_bytes;
+constexpr long long wide_step_powers[] = {power_of_x(8 * wide_step_bytes + 32),
+                                          power_of_x(8 * wide_step_bytes - 32)};
+
+__attribute__((target("avx2"))) __m256i load_wide(const char* at) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+}
+
+__attribute__((target("avx2,vpclmulqdq"))) std::uint32_t wide_crc32(std::uint32_t crc,
+                                                                    const char* at,
+                                                                    std::size_t size) {
+  const __m256i by_step = _mm256_set_epi64x(wide_step_powers[1], wide_step_powers[0],
+                                            wide_step_powers[1], wide_step_powers[0]);
+  __m256i pairs[4];
+  for (std::size_t i = 0; i < 4; ++i) pairs[i] = load_wide(at + i * wide_bytes);
+  pairs[0] =
+      _mm256_xor_si256(pairs[0], _mm256_set_epi64x(0, 0, 0, static_cast<std::uint32_t>(~crc)));
+  const char* const end = at + size;
+  for (at += wide_step_bytes; static_cast<std::size_t>(end - at) >= wide_step_bytes;
+       at += wide_step_bytes) {
+    for (std::size_t i = 0; i < 4; ++i) {
+      const __m256i moved_pair =
+          _mm256_xor_si256(_mm256_clmulepi64_epi128(pairs[i], by_step, 0x00),
+                           _mm256_clmulepi64_epi128(pairs[i], by_step, 0x11));
+      pairs[i] = _mm256_xor_si256(moved_pair, load_wide(at + i * wide_bytes));
+    }
+  }
+  // What was read is as these, in which the crc before it is already.
+  char lanes[wide_step_bytes];
+  for (std::size_t i = 0; i < 4; ++i) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes + i * wide_bytes), pairs[i]);
+  }
+  const std::uint32_t of_lanes = folded_crc32(0xFFFFFFFFU, lanes, sizeof lanes);
+  return zlib_crc32(of_lanes, at, static_cast<std::size_t>(end - at));
+}
+
 #endif
 
 }  // namespace
 
 std::uint32_t crc32(std::uint32_t crc, const char* bytes, std::size_t size) {
 #ifdef __x86_64__
+  if (size >= wide_step_bytes && __builtin_cpu_supports("avx2") &&
+      __builtin_cpu_supports("vpclmulqdq")) {
+    return wide_crc32(crc, bytes, size);
+  }
   if (size >= step_bytes && __builtin_cpu_supports("pclmul")) {
     return folded_crc32(crc, bytes, size);
   }

@@ -30,10 +30,10 @@ bool is_space_or_comma(char c) { return is_json_space(c) || c == ','; }
 
 }  // namespace
 
-bool DocumentScan::open(const std::string& path, Members members) {
+bool DocumentScan::open(const std::string& path, Members members, std::uint64_t most_file_bytes) {
   path_ = path;
   members_ = std::move(members);
-  if (!window_.open(path)) {
+  if (!window_.open(path, most_file_bytes)) {
     problem_ = trace::file_problem("cannot read a trace", path, window_.error_number());
     place_ = Place::end;
   }

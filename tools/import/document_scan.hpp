@@ -29,10 +29,13 @@ class DocumentScan {
   // Members of the document beside "traceEvents"; a value of more than most_member_bytes is cut.
   using Members = std::function<void(std::string_view key, std::string_view value)>;
 
-  explicit DocumentScan(std::size_t read_bytes = TextWindow::first_bytes) : window_(read_bytes) {}
+  // Without `has_mark` the content is not marked.
+  explicit DocumentScan(std::size_t read_bytes = TextWindow::first_bytes, bool has_mark = true)
+      : window_(read_bytes, has_mark) {}
 
   // False: see problem().
-  [[nodiscard]] bool open(const std::string& path, Members members);
+  [[nodiscard]] bool open(const std::string& path, Members members,
+                          std::uint64_t most_file_bytes = UINT64_MAX);
   Item next();
 
   // JSON that a line of our own files may hold, perhaps over several lines. Valid until next().
@@ -50,6 +53,7 @@ class DocumentScan {
   // See TextWindow.
   [[nodiscard]] std::string content_mark() const { return window_.content_mark(); }
   [[nodiscard]] std::uint64_t file_bytes_read() const { return window_.file_bytes_read(); }
+  [[nodiscard]] bool is_gzip() const { return window_.is_gzip(); }
 
  private:
   enum class Place { start, members, events, behind, end };

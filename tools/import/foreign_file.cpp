@@ -9,7 +9,7 @@
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/output_file.hpp"
 #include "tools/import/content_mark.hpp"
-#include "tools/import/document_scan.hpp"
+#include "tools/import/file_reading.hpp"
 #include "tools/import/run_file.hpp"
 
 namespace traceagent::tools {
@@ -19,17 +19,6 @@ namespace {
 // Where documents tell whose they are, if they do so in front.
 constexpr unsigned peeked_events = 256;
 constexpr std::size_t peeked_bytes = std::size_t{64} << 10;
-
-const char* cause_of(DocumentScan::Item item) {
-  switch (item) {
-    case DocumentScan::Item::not_an_object:
-      return "not_an_object";
-    case DocumentScan::Item::too_long:
-      return "too_long";
-    default:
-      return "not_json";
-  }
-}
 
 }  // namespace
 
@@ -102,7 +91,7 @@ const std::string& ForeignFile::content() {
   return content_;
 }
 
-void ForeignFile::read(ForeignPids& pids, const std::function<bool(std::uint64_t)>& on_bytes) {
+void ForeignFile::read(ForeignPids& pids, const OnBytes& on_bytes) {
   const std::int64_t rank = *rank_;
   const ForeignKind kind = facts_.kind();
   read_once(pids, on_bytes);
@@ -116,50 +105,68 @@ void ForeignFile::read(ForeignPids& pids, const std::function<bool(std::uint64_t
   read_once(pids, on_bytes);
 }
 
-void ForeignFile::read_once(ForeignPids& pids, const std::function<bool(std::uint64_t)>& on_bytes) {
-  EventOwner owner{facts_.kind(), *rank_, !rank_is_given_ && facts_.kind() == ForeignKind::composer,
-                   process() != nullptr ? process()->writer : ""};
+void ForeignFile::read_once(ForeignPids& pids, const OnBytes& on_bytes) {
+  source_.reset();
+  if (!read_in_order(pids, on_bytes)) read_into_runs(pids, on_bytes);
+}
+
+EventOwner ForeignFile::owner() const {
+  const bool rank_is_pid = !rank_is_given_ && facts_.kind() == ForeignKind::composer;
+  return {facts_.kind(), *rank_, rank_is_pid, process() != nullptr ? process()->writer : ""};
+}
+
+// False: it is not in order, damaged (where an event begins in such text may depend on how much of
+// it was read at a time), or cannot be read twice; then nothing was kept.
+bool ForeignFile::read_in_order(ForeignPids& pids, const OnBytes& on_bytes) {
+  const FileState state = state_of(path_);
+  FileReading reading(path_, owner(), pids, times_);
+  if (!state.is_regular || !reading.is_open() || reading.scan.is_gzip()) return false;
+  const auto order = std::make_unique<OrderCheck>();
+  reading.run([&](const ScannedObject& event) { reading.lines.add(event, *order); },
+              [&](std::uint64_t bytes) {
+                return order->is_fine() && !reading.is_damaged && on_bytes(bytes);
+              });
+  const std::string content = reading.scan.content_mark();
+  if (!order->is_fine() || reading.is_damaged || content.empty()) return false;
+  content_ = content;
+  take(reading);
+  runs_.clear();
+  if (order->events() == 0) return true;
+  runs_.push_back(
+      {run_path(), order->events(), order->first_ns(), order->last_ns(), order->spans()});
+  source_ = std::make_shared<EventSource>(
+      EventSource{path_, state, reading.scan.file_bytes_read(), content, reading.lines.lanes(),
+                  reading.lines.times(), order->events(), order->late_bytes()});
+  return true;
+}
+
+void ForeignFile::read_into_runs(ForeignPids& pids, const OnBytes& on_bytes) {
   SortedRuns runs(prefix_ + "run", RunFile::head_bytes);
-  EventLines lines(owner, pids, runs, times_);
-  FileFacts facts;
-  DocumentScan scan;
-  const auto take = [&facts](std::string_view key, std::string_view value) {
-    facts.add_member(key, value);
-  };
-  bool goes_on = scan.open(path_, take);
-  std::uint64_t told = 0;
-  while (goes_on) {
-    const DocumentScan::Item item = scan.next();
-    if (item == DocumentScan::Item::end) break;
-    if (item == DocumentScan::Item::event) {
-      lines.counts().repaired += scan.was_repaired() ? 1 : 0;
-      lines.add(scan.event());
-      if (scan.event().members.size() < 8) facts.add_event(scan.event());
-    } else {
-      lines.drop(cause_of(item));
-    }
-    if (scan.file_bytes_read() != told) {
-      goes_on = runs.error_number() == 0 && on_bytes(scan.file_bytes_read() - told);
-      told = scan.file_bytes_read();
-    }
-  }
+  FileReading reading(path_, owner(), pids, times_);
+  reading.run([&](const ScannedObject& event) { reading.lines.add(event, runs); },
+              [&](std::uint64_t bytes) { return runs.error_number() == 0 && on_bytes(bytes); });
   runs.finish();
-  if (content_.empty()) content_ = scan.content_mark();
-  if (scan.has_cut_event()) lines.drop("cut");
-  report_.is_trace = scan.is_trace();
-  report_.problem = scan.problem();
+  if (content_.empty()) content_ = reading.scan.content_mark();
+  take(reading);
   if (runs.error_number() != 0) {
     report_.problem =
         trace::file_problem("cannot write what was imported", prefix_, runs.error_number());
     report_.is_trace = false;
   }
-  facts_ = std::move(facts);
   runs_ = runs.runs();
-  finish_report(lines);
+}
+
+void ForeignFile::take(FileReading& reading) {
+  if (reading.scan.has_cut_event()) reading.lines.drop("cut");
+  report_.is_trace = reading.scan.is_trace();
+  report_.problem = reading.scan.problem();
+  facts_ = std::move(reading.facts);
+  finish_report(reading.lines);
 }
 
 void ForeignFile::finish_report(EventLines& lines) {
   counts_ = std::move(lines.counts());
+  counts_.crowded = lines.lanes()->crowded();
   metadata_lines_ = lines.metadata_lines();
   described_ = lines.described();
   may_have_collectives_ = lines.may_have_collectives();
@@ -168,7 +175,7 @@ void ForeignFile::finish_report(EventLines& lines) {
   report_.repaired = counts_.repaired;
   report_.crowded = counts_.crowded;
   report_.dropped = counts_.dropped;
-  report_.ranks.assign(lines.ranks().begin(), lines.ranks().end());
+  report_.ranks.assign(lines.lanes()->ranks().begin(), lines.lanes()->ranks().end());
   if (report_.ranks.empty()) report_.ranks.push_back(*rank_);
   // A file may have both its base and times since 1970; then those are meant.
   must_read_again_ = !take_times(lines);
@@ -216,9 +223,9 @@ std::vector<std::string> ForeignFile::write_headers() {
     const std::string name = trace_name() + "#" + std::to_string(paths.size() + 1);
     const std::string content = content_ + "#" + std::to_string(paths.size() + 1);
     RunFile file{run.path, name, base_ns_, report_.ranks, content};
-    if (!may_have_collectives_) file.quiet_ns = run.spans_ns;
+    if (!may_have_collectives_) file.quiet_ns = run.spans.bounds_ns();
     if (process() != nullptr) file.host = process()->host;
-    if (const int error = file.complete(); error != 0) {
+    if (const int error = source_ ? file.write_without_events() : file.complete(); error != 0) {
       report_.problem = trace::file_problem("cannot write what was imported", run.path, error);
       report_.is_trace = false;
       return {};

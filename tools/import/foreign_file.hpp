@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,15 +10,21 @@
 #include "tools/import/event_lines.hpp"
 #include "tools/import/file_facts.hpp"
 #include "tools/import/import.hpp"
+#include "tools/import/imported_events.hpp"
+#include "tools/import/order_check.hpp"
 #include "tools/import/sagemaker_names.hpp"
 #include "tools/import/sorted_runs.hpp"
 
 namespace traceagent::tools {
 
+struct FileReading;
+
 // One foreign file on its way into our own form: a head with all that is no event, and runs of
 // events. Their headers are written last: a document may tell its base and rank behind its events.
 class ForeignFile {
  public:
+  using OnBytes = std::function<bool(std::uint64_t)>;
+
   // `prefix` begins the names of its files, `rank` is what the user says.
   ForeignFile(std::string path, std::string prefix, std::optional<std::int64_t> rank);
 
@@ -35,9 +42,10 @@ class ForeignFile {
   [[nodiscard]] const std::string& content();
   [[nodiscard]] std::string trace_name() const;
 
-  // Reads it all and writes its runs. `on_bytes` is told of the file's bytes as they are read;
-  // false from it gives up.
-  void read(ForeignPids& pids, const std::function<bool(std::uint64_t)>& on_bytes);
+  // Reads it all. Where its events are nearly in order they are to be made of it again when they
+  // are wanted; else it writes them, in runs. `on_bytes` is told of the file's bytes as they are
+  // read; false from it gives up.
+  void read(ForeignPids& pids, const OnBytes& on_bytes);
 
   // After read(), absolute; nothing where it has no clock (see place()) or no events.
   [[nodiscard]] std::optional<std::int64_t> first_ns() const;
@@ -45,11 +53,19 @@ class ForeignFile {
   void place(std::int64_t first_ns);
   // Completes the files. Returns their paths; none where the file is no trace.
   std::vector<std::string> write_headers();
+  // After write_headers(): what the events of run_path() are made of, which that file has not
+  // itself. Null: all files have theirs.
+  [[nodiscard]] const std::shared_ptr<const EventSource>& source() const { return source_; }
+  [[nodiscard]] std::string run_path() const { return prefix_ + "run0"; }
 
   [[nodiscard]] ImportedFile& report() { return report_; }
 
  private:
-  void read_once(ForeignPids& pids, const std::function<bool(std::uint64_t)>& on_bytes);
+  void read_once(ForeignPids& pids, const OnBytes& on_bytes);
+  bool read_in_order(ForeignPids& pids, const OnBytes& on_bytes);
+  void read_into_runs(ForeignPids& pids, const OnBytes& on_bytes);
+  [[nodiscard]] EventOwner owner() const;
+  void take(FileReading& reading);
   void take_rank(const FileFacts& facts);
   // False: they were not what the lines have been written for.
   bool take_times(const EventLines& lines);
@@ -72,6 +88,7 @@ class ForeignFile {
   ImportedFile report_;
   EventCounts counts_;
   std::vector<SortedRuns::Run> runs_;
+  std::shared_ptr<const EventSource> source_;
   std::vector<std::string> metadata_lines_;
   std::map<std::string, std::string> described_;
   std::optional<EventTimes> times_;  // where the first event cannot decide on them

@@ -74,8 +74,8 @@ std::string between_quotes(const std::string& json) { return json.substr(1, json
 class Import {
  public:
   Import(const std::vector<std::string>& paths, const ImportOptions& options,
-         const std::string& folder)
-      : options_(options), own_(options.own_files) {
+         const std::string& folder, trace::JudgedFolder& judged)
+      : options_(options), judged_(judged), own_(options.own_files) {
     for (const std::string& path : paths) {
       const auto given = options.ranks.find(path);
       const auto rank = given == options.ranks.end() ? std::nullopt : std::optional(given->second);
@@ -95,6 +95,10 @@ class Import {
     for (const auto& file : files_) {
       const std::vector<std::string> written = file->write_headers();
       paths.insert(paths.end(), written.begin(), written.end());
+      if (const auto source = file->source(); source && !written.empty()) {
+        judged_.make_events_of(file->run_path(), source->bytes,
+                               [source] { return std::make_unique<ImportedEvents>(source); });
+      }
       reports.push_back(file->report());
     }
     return paths;
@@ -205,6 +209,7 @@ class Import {
   }
 
   const ImportOptions& options_;
+  trace::JudgedFolder& judged_;
   OwnFiles own_;
   std::vector<std::unique_ptr<ForeignFile>> files_;
   std::vector<std::vector<ForeignFile*>> groups_;
@@ -226,7 +231,7 @@ ImportedTraces::ImportedTraces(const std::vector<std::string>& files,
   if (folder_.empty()) return;
   try {
     judged_.emplace(folder_);
-    paths_ = Import(files, options, folder_).run(files_);
+    paths_ = Import(files, options, folder_, *judged_).run(files_);
   } catch (...) {
     remove_import_folder(folder_);
     throw;

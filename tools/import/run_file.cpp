@@ -16,6 +16,9 @@ namespace {
 
 constexpr std::size_t most_runs = 16;
 
+constexpr std::string_view events_begin = ",\n\"traceEvents\": [\n";
+constexpr std::string_view events_end = "],\n\"complete\": true\n}\n";
+
 std::string header_of(const RunFile& file) {
   trace::JsonObject info;
   info.add("rank", file.ranks.front());
@@ -28,10 +31,13 @@ std::string header_of(const RunFile& file) {
   std::string text = "{\n\"schemaVersion\": 1,\n\"distributedInfo\": " + info.text();
   text += ",\n\"baseTimeNanoseconds\": " + trace::JsonValue(file.base_ns).text();
   text += ",\n\"traceName\": " + trace::JsonValue(file.name).text();
-  text += ",\n\"padding\": \"";
-  const std::string_view end = "\",\n\"traceEvents\": [\n";
-  text.append(RunFile::head_bytes - end.size() - text.size(), ' ');
-  return text.append(end);
+  return text;
+}
+
+std::string padded(std::string header) {
+  header += ",\n\"padding\": \"";
+  header.append(RunFile::head_bytes - events_begin.size() - 1 - header.size(), ' ');
+  return header.append("\"").append(events_begin);
 }
 
 int write_at(int descriptor, std::string_view text, off_t offset) {
@@ -51,10 +57,21 @@ int write_at(int descriptor, std::string_view text, off_t offset) {
 int RunFile::complete() const {
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
   if (descriptor < 0) return errno;
-  int error = write_at(descriptor, header_of(*this), 0);
+  int error = write_at(descriptor, padded(header_of(*this)), 0);
   if (error == 0) {
-    error = write_at(descriptor, "\n],\n\"complete\": true\n}\n", ::lseek(descriptor, 0, SEEK_END));
+    error = write_at(descriptor, "\n" + std::string(events_end), ::lseek(descriptor, 0, SEEK_END));
   }
+  ::close(descriptor);
+  return error;
+}
+
+int RunFile::write_without_events() const {
+  const int descriptor =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (descriptor < 0) return errno;
+  std::string text = header_of(*this);
+  text.append(events_begin).append(events_end);
+  const int error = write_at(descriptor, text, 0);
   ::close(descriptor);
   return error;
 }

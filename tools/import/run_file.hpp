@@ -25,6 +25,8 @@ struct RunFile {
 
   // Writes what stands before and behind the events. An errno; 0: all is well.
   [[nodiscard]] int complete() const;
+  // Makes a file of that alone, for events that are made while they are read (EventSource).
+  [[nodiscard]] int write_without_events() const;
 };
 
 // Several runs as one, until there are few: each open file of a merge costs a buffer. Files that

@@ -133,20 +133,6 @@ void SortedRuns::write_lines(std::size_t first, std::size_t last) {
   }
 }
 
-// In order.
-void SortedRuns::note_time(Run& run, std::int64_t ns) {
-  std::vector<std::int64_t>& spans = run.spans_ns;
-  if (!run.has_spans) return;
-  if (!spans.empty() && ns - spans.back() <= pause_ns) {
-    spans.back() = ns;
-  } else if (spans.size() < 2 * most_spans) {
-    spans.insert(spans.end(), {ns, ns});
-  } else {
-    spans.clear();
-    run.has_spans = false;
-  }
-}
-
 // The text of lines that are to stand behind each other: where they do not already they are
 // gathered in the other buffer, which keep_from() uses only then.
 std::string_view SortedRuns::text_of(std::size_t first, std::size_t last) const {
@@ -169,7 +155,7 @@ std::string_view SortedRuns::text_of(std::size_t first, std::size_t last) const 
 void SortedRuns::append(Run& run, std::size_t first, std::size_t last) {
   if (first == last || error_number_ != 0) return;
   const std::string_view text = text_of(first, last);
-  for (std::size_t i = first; i < last; ++i) note_time(run, lines_[i].ts_ns);
+  for (std::size_t i = first; i < last; ++i) run.spans.add(lines_[i].ts_ns);
   AppendedFile file(run.path, run.lines == 0);
   file.seek(head_bytes_);
   // The line before ended without comma and newline: nobody knew then that there would be another.

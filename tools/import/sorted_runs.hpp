@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/import/time_spans.hpp"
+
 namespace traceagent::tools {
 
 // Sorts lines by time in bounded memory: they are held back for some megabytes, and go, in order,
@@ -22,12 +24,8 @@ class SortedRuns {
     std::uint64_t lines = 0;
     std::int64_t first_ns = 0;
     std::int64_t last_ns = 0;
-    // Begin and end of each time without a pause; empty: there are too many.
-    std::vector<std::int64_t> spans_ns = {};
-    bool has_spans = true;
+    TimeSpans spans = {};
   };
-  static constexpr std::int64_t pause_ns = 500'000'000;
-  static constexpr std::size_t most_spans = 200;
 
   // Files `<prefix>0`, `<prefix>1` ...; each begins with `head_bytes` that the caller fills in.
   // Half of `bytes` is written at a time.
@@ -71,7 +69,6 @@ class SortedRuns {
   void write_some(std::size_t least_bytes);
   void keep_from(std::size_t first);
   void write_lines(std::size_t first, std::size_t last);
-  static void note_time(Run& run, std::int64_t ns);
   [[nodiscard]] std::string_view text_of(std::size_t first, std::size_t last) const;
   void append(Run& run, std::size_t first, std::size_t last);
 

@@ -5,7 +5,8 @@
 
 namespace traceagent::tools {
 
-bool TextWindow::open(const std::string& path) {
+bool TextWindow::open(const std::string& path, std::uint64_t most_file_bytes) {
+  most_file_bytes_ = most_file_bytes;
   status_ = trace::InputFile::Status::data;
   capacity_ = read_bytes_ * 2;
   begin_ = end_ = 0;
@@ -37,14 +38,21 @@ bool TextWindow::fill() {
     return false;
   }
   make_room();
-  const std::size_t room = std::min(capacity_ - end_, read_bytes_);
+  std::size_t room = std::min(capacity_ - end_, read_bytes_);
   if (room == 0) {
     return false;
+  }
+  if (!file_.is_gzip()) {
+    room = std::min<std::uint64_t>(room, most_file_bytes_ - file_.file_bytes_read());
+    if (room == 0) {
+      status_ = trace::InputFile::Status::end;
+      return false;
+    }
   }
   std::size_t got = 0;
   status_ = file_.read(buffer_.get() + end_, room, got);
   // While it is in the cache; of gzip the compressed bytes are meant, which are not seen here.
-  if (!file_.is_gzip()) mark_.add(buffer_.get() + end_, got);
+  if (has_mark_ && !file_.is_gzip()) mark_.add(buffer_.get() + end_, got);
   end_ += got;
   std::memset(buffer_.get() + end_, 0, padding_bytes);
   return got > 0;

@@ -19,10 +19,11 @@ class TextWindow {
   // Readable behind end(), and zero: a search may look a word ahead, and stops there.
   static constexpr std::size_t padding_bytes = 16;
 
-  explicit TextWindow(std::size_t read_bytes = first_bytes) : read_bytes_(read_bytes) {}
+  explicit TextWindow(std::size_t read_bytes = first_bytes, bool has_mark = true)
+      : read_bytes_(read_bytes), has_mark_(has_mark) {}
 
-  // False: see error_number().
-  [[nodiscard]] bool open(const std::string& path);
+  // The file ends, for this window, behind most_file_bytes. False: see error_number().
+  [[nodiscard]] bool open(const std::string& path, std::uint64_t most_file_bytes = UINT64_MAX);
 
   [[nodiscard]] const char* begin() const { return buffer_.get() + begin_; }
   [[nodiscard]] const char* end() const { return buffer_.get() + end_; }
@@ -43,10 +44,11 @@ class TextWindow {
   [[nodiscard]] trace::InputFile::Status status() const { return status_; }
   // Of the whole file, where fill() has read it to its end and found no gzip; or empty.
   [[nodiscard]] std::string content_mark() const {
-    const bool is_whole = status_ == trace::InputFile::Status::end && !file_.is_gzip();
+    const bool is_whole = has_mark_ && status_ == trace::InputFile::Status::end && !file_.is_gzip();
     return is_whole ? mark_.text() : std::string();
   }
 
+  [[nodiscard]] bool is_gzip() const { return file_.is_gzip(); }
   [[nodiscard]] int error_number() const { return file_.error_number(); }
   [[nodiscard]] std::uint64_t file_bytes_read() const { return file_.file_bytes_read(); }
 
@@ -57,6 +59,8 @@ class TextWindow {
   ContentMark mark_;
   trace::InputFile::Status status_ = trace::InputFile::Status::data;
   std::size_t read_bytes_;
+  bool has_mark_;
+  std::uint64_t most_file_bytes_ = UINT64_MAX;
   std::unique_ptr<char[]> buffer_;
   std::size_t capacity_ = 0;
   std::size_t begin_ = 0;

@@ -108,16 +108,16 @@ TEST(SortedRuns, NotesWhenThereAreEvents) {
       runs.commit(2, ns);
     }
     runs.finish();
-    return runs.runs().at(0).spans_ns;
+    return runs.runs().at(0).spans.bounds_ns();
   };
-  constexpr std::int64_t pause = SortedRuns::pause_ns;
+  constexpr std::int64_t pause = TimeSpans::pause_ns;
   EXPECT_EQ(spans_of({-5, pause - 5, 7, 3 * pause, 3 * pause}),
             (std::vector<std::int64_t>{-5, pause - 5, 3 * pause, 3 * pause}));
   std::vector<std::int64_t> times;
-  for (std::size_t i = 0; i < SortedRuns::most_spans; ++i) {
+  for (std::size_t i = 0; i < TimeSpans::most_spans; ++i) {
     times.push_back(static_cast<std::int64_t>(i) * (pause + 1));
   }
-  EXPECT_EQ(spans_of(times).size(), 2 * SortedRuns::most_spans);
+  EXPECT_EQ(spans_of(times).size(), 2 * TimeSpans::most_spans);
   times.push_back(times.back() + pause + 1);
   EXPECT_TRUE(spans_of(times).empty());
 }

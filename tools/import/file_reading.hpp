@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "tools/import/document_scan.hpp"
+#include "tools/import/event_lines.hpp"
+#include "tools/import/file_facts.hpp"
+
+namespace traceagent::tools {
+
+// One reading of a foreign file, from its first event to its last.
+struct FileReading {
+  DocumentScan scan;
+  FileFacts facts;
+  EventLines lines;
+  bool is_damaged = false;
+
+  FileReading(const std::string& path, const EventOwner& owner, ForeignPids& pids,
+              const std::optional<EventTimes>& times)
+      : lines(owner, pids, times) {
+    is_open_ = scan.open(path, [this](std::string_view key, std::string_view value) {
+      facts.add_member(key, value);
+    });
+  }
+  FileReading(const FileReading&) = delete;
+  FileReading& operator=(const FileReading&) = delete;
+
+  // False: scan.problem() says why.
+  [[nodiscard]] bool is_open() const { return is_open_; }
+
+  // Gives `add` each event, until `goes_on`, whom the file's bytes are told that were read since,
+  // says false.
+  template <typename Add>
+  void run(const Add& add, const std::function<bool(std::uint64_t)>& goes_on) {
+    std::uint64_t told = 0;
+    for (bool is_wanted = is_open_; is_wanted;) {
+      const DocumentScan::Item item = scan.next();
+      if (item == DocumentScan::Item::end) break;
+      if (item == DocumentScan::Item::event) {
+        lines.counts().repaired += scan.was_repaired() ? 1 : 0;
+        add(scan.event());
+        if (scan.event().members.size() < 8) facts.add_event(scan.event());
+      } else {
+        drop(item);
+      }
+      if (scan.file_bytes_read() != told) {
+        is_wanted = goes_on(scan.file_bytes_read() - told);
+        told = scan.file_bytes_read();
+      }
+    }
+  }
+
+ private:
+  void drop(DocumentScan::Item item) {
+    is_damaged = is_damaged || item != DocumentScan::Item::not_an_object;
+    lines.drop(item == DocumentScan::Item::not_an_object ? "not_an_object"
+               : item == DocumentScan::Item::too_long    ? "too_long"
+                                                         : "not_json");
+  }
+
+  bool is_open_ = false;
+};
+
+}  // namespace traceagent::tools
