@@ -127,8 +127,9 @@ def test_next_run():
         check(killed.code == -signal.SIGKILL, f"next run: {killed}")
         (job.path / "out/.traceagent-upload").unlink()
         job.as_generation("first")
-        for rank in (1, 0):
-            job.start(rank=rank, TRACEAGENT_OUTPUT_FOLDER="second", **alone)
+        # Of the two the first to come may have it set aside: rank 0 has not been there.
+        job.wait_for_ring_of(job.start(rank=1, TRACEAGENT_OUTPUT_FOLDER="second", **alone))
+        job.start(rank=0, TRACEAGENT_OUTPUT_FOLDER="second", **alone)
         aside = [line for process in job.end() for line in process.err.splitlines()
                  if "an earlier run of this name" in line]
         if check(len(aside) == 1, f"next run: {job.processes}"):
