@@ -146,7 +146,8 @@ def test_full():
     """Windows larger than the ring, which is full of one that cannot be written: what is given up is counted with
     what it had itself lost."""
     with KilledJob() as job:
-        ended = job.start(calls=12000, faults=writing().rule(1, "ENOSPC", lasts=True), **HOST_ALONE).end()
+        ended = job.start(calls=2500, faults=writing().rule(1, "ENOSPC", lasts=True), TRACEAGENT_RING_SIZE="512KiB",
+                          **HOST_ALONE).end()
         if any(KEPT in line for line in said(ended)):
             kept_then_recovered(job, "full")
         trace = job.trace("out/node0.json")
