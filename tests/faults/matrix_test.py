@@ -117,7 +117,7 @@ def run_cell(cell, expected):
         is_memory = cell.place.function.is_memory or cell.place.function.name == "mmap"
         cell.problems += outcome.job_problems(expected, ended, files, cell)
         cell.problems += outcome.line_problems(ended, scenario, is_memory)
-        cell.problems += outcome.trace_problems(expected, ended, scenario, traces, cell.action)
+        cell.problems += outcome.trace_problems(expected, ended, traces, cell)
         cell.problems += outcome.counter_problems(expected, ended, traces, cell)
         cell.problems += outcome.left_problems(ended, scenario, left, recovered, left_then)
     if scenario.uploads:
