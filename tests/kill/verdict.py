@@ -59,8 +59,14 @@ def compared(table, job, what, name, killed, threads=1, may_drop=False):
                     f"{name}: rank {rank}: {pairs.found} found and {lost} lost of {pairs.published}")
         delivered, shown, missing = device_work(records, trace, rank, job.windows)
         sums.update(delivered=delivered, shown=shown)
-        table.check(what, shown >= delivered or missing, f"{name}: {shown} of {delivered} works on the device")
+        table.check(what, shown >= delivered or missing,
+                    f"{name}: {shown} of {delivered} works on the device: {device_facts(trace, rank)}")
     return sums
+
+
+def device_facts(trace, rank):
+    return [] if trace is None else [(about["window"], about.get("device"), about["dropped"], about.get("recovered"))
+                                     for about in trace.about if about["identity"]["rank"] == rank]
 
 
 def checked(table, job, what, point, killed, kills=1, threads=1, may_drop=False, by_hand=""):
