@@ -85,6 +85,8 @@ struct Window {
   // Header::dropped as it was at the edges: the difference is this window's own loss.
   std::array<std::uint64_t, drop_cause_count> dropped_at_begin;
   std::array<std::uint64_t, drop_cause_count> dropped_at_end;
+  // Of DropCause::overwritten, which does not happen when the record was made: this window's own.
+  std::atomic<std::uint64_t> overwritten;
 };
 inline constexpr std::size_t window_slots = 64;
 

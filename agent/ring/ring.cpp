@@ -1,8 +1,10 @@
 #include "agent/ring/ring.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -50,23 +52,64 @@ Chunk* oldest_retired(const Ring& ring, std::uint64_t after) noexcept {
   return oldest;
 }
 
-// From when on records are wanted: the begin of the earliest window that has no file yet.
-std::uint64_t wanted_from(const Ring& ring) noexcept {
-  std::uint64_t from = UINT64_MAX;
-  for (const Window& window : ring.header().windows) {
-    if (!is_unwritten(window)) continue;
-    from = std::min(from, window.begin_ticks.load(std::memory_order_relaxed));
-  }
-  return std::max<std::uint64_t>(from, 1);  // begin_ticks 0 is no record
+bool is_of(const Window& window, const event::Record& record, std::uint64_t ticks) noexcept {
+  if (ticks < window.begin_ticks.load(std::memory_order_relaxed)) return false;
+  // What the device did comes later than its window, and before the next one's.
+  if (!event::is_host_call(record.layout)) return true;
+  const std::uint64_t end = window.end_ticks.load(std::memory_order_relaxed);
+  return end == 0 || ticks < end;
 }
 
+// Windows that have no file yet, the one that began last first, and how many of their records go.
+class WantingWindows {
+ public:
+  explicit WantingWindows(const Ring& ring) noexcept {
+    // By their begins as they are seen once: the job moves them meanwhile, and a sort needs one
+    // order.
+    for (Window& window : ring.header().windows) {
+      if (!is_unwritten(window)) continue;
+      each_[count_++] = {window.begin_ticks.load(std::memory_order_relaxed), &window, 0};
+    }
+    std::sort(begin(), end(), [](const Wanting& a, const Wanting& b) { return a.from > b.from; });
+  }
+
+  void count(const event::Record& record) noexcept {
+    const std::uint64_t ticks = record.begin_ticks.load(std::memory_order_relaxed);
+    if (ticks == 0) return;
+    Wanting* const of = std::find_if(
+        begin(), end(), [&](const Wanting& each) { return is_of(*each.window, record, ticks); });
+    if (of != end()) ++of->lost;
+  }
+
+  // How many there were in all.
+  std::uint64_t charge() noexcept {
+    std::uint64_t lost = 0;
+    for (const Wanting& each : std::span(begin(), end())) {
+      if (each.lost == 0) continue;
+      each.window->overwritten.fetch_add(each.lost, std::memory_order_relaxed);
+      lost += each.lost;
+    }
+    return lost;
+  }
+
+ private:
+  struct Wanting {
+    std::uint64_t from;
+    Window* window;
+    std::uint64_t lost;
+  };
+  Wanting* begin() noexcept { return each_.data(); }
+  Wanting* end() noexcept { return each_.data() + count_; }
+
+  std::array<Wanting, window_slots> each_;
+  std::size_t count_ = 0;
+};
+
 // What was recorded in warm-up is no loss.
-std::uint64_t wanted_records(const Ring& ring, const Chunk& chunk) noexcept {
-  const std::uint64_t from = wanted_from(ring);
-  return static_cast<std::uint64_t>(
-      std::count_if(std::begin(chunk.records), std::end(chunk.records), [&](const auto& record) {
-        return record.begin_ticks.load(std::memory_order_relaxed) >= from;
-      }));
+void count_overwritten(const Ring& ring, const Chunk& chunk) noexcept {
+  WantingWindows wanting(ring);
+  for (const event::Record& record : chunk.records) wanting.count(record);
+  ring.count_drop(DropCause::overwritten, wanting.charge());
 }
 
 // A call that still runs, or a range that is open, will patch its end into its place.
@@ -95,7 +138,7 @@ Chunk* take_over_oldest(const Ring& ring) noexcept {
       retire_chunk(*chunk);
       continue;
     }
-    ring.count_drop(DropCause::overwritten, wanted_records(ring, *chunk));
+    count_overwritten(ring, *chunk);
     clear_records(*chunk);
     return chunk;
   }
@@ -277,6 +320,8 @@ std::array<std::uint64_t, drop_cause_count> dropped_in(const Ring& ring,
     if (!is_open) dropped[i] = window.dropped_at_end[i];
     dropped[i] -= std::min(dropped[i], window.dropped_at_begin[i]);
   }
+  dropped[static_cast<std::size_t>(DropCause::overwritten)] =
+      window.overwritten.load(std::memory_order_relaxed);
   return dropped;
 }
 

@@ -85,6 +85,7 @@ void start(const ring::Ring& ring, ring::Window& window, std::uint32_t cycle, st
   window.last_step.store(step, std::memory_order_relaxed);
   window.begin_ticks.store(ticks, std::memory_order_relaxed);
   window.end_ticks.store(0, std::memory_order_relaxed);
+  window.overwritten.store(0, std::memory_order_relaxed);
   ring::note_dropped(ring, window.dropped_at_begin);
   window.state.store(WindowState::open, std::memory_order_release);
 }
@@ -163,6 +164,7 @@ void WindowKeeper::open_window(std::uint64_t step, std::uint64_t ticks) noexcept
   } else if (window_->first_step.load(std::memory_order_relaxed) == step) {
     // The first step was retracted and begins anew.
     window_->begin_ticks.store(ticks, std::memory_order_relaxed);
+    window_->overwritten.store(0, std::memory_order_relaxed);
     ring::note_dropped(ring_, window_->dropped_at_begin);
   }
   window_->last_step.store(step, std::memory_order_relaxed);

@@ -145,7 +145,7 @@ TEST_F(DeviceGapsTest, OverwrittenRecordsExplainWhatDoesNotMatch) {
   crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 1);
   crafted.kernel("whose call is gone", 120'000, 130'000, 9);
   ring::Window& own = window();
-  own.dropped_at_end[static_cast<std::size_t>(ring::DropCause::overwritten)] = 1023;
+  own.overwritten = 1023;
   crafted.ring().count_drop(ring::DropCause::overwritten, 1023);
   write(own);
   EXPECT_NE(text.find("\"launches_without_work\": {\"lost\": 1}"), std::string::npos) << text;

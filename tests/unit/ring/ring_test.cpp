@@ -173,6 +173,38 @@ TEST(Overwrite, TakesTheOldestRetiredChunkAndCountsItsRecords) {
   EXPECT_EQ(ring.header().dropped[static_cast<std::size_t>(DropCause::overwritten)].load(), 2u);
 }
 
+// Each window tells of its own: what lay between two of them is no loss, and what the device did,
+// which comes after its window, is that window's.
+TEST(Overwrite, IsCountedForTheWindowThatARecordIsOf) {
+  MemoryRing memory(1 << 20);
+  const Ring& ring = memory.ring();
+  std::vector<Chunk*> chunks;
+  for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {
+    chunks.push_back(claim_chunk(ring, 1, no_name, false));
+  }
+  Window& early = ring.header().windows[3];
+  early.begin_ticks = 100, early.end_ticks = 200, early.state = WindowState::closed;
+  Window& late = ring.header().windows[1];
+  late.begin_ticks = 300, late.state = WindowState::open;
+  Window& has_file = ring.header().windows[2];
+  has_file.begin_ticks = 50, has_file.end_ticks = 100, has_file.state = WindowState::written;
+  std::size_t slot = 0;
+  for (const std::uint64_t ticks : {60, 99, 100, 150, 199, 200, 250, 299, 300, 301}) {
+    write_record(*chunks[0], slot++, ticks, ticks + 1);
+  }
+  for (const std::uint64_t ticks : {70, 210, 299, 300}) {
+    write_record(*chunks[0], slot, ticks, ticks);
+    chunks[0]->records[slot++].layout = event::Layout::device_work;
+  }
+  retire_chunk(*chunks[0]);
+  EXPECT_EQ(claim_chunk(ring, 2, no_name, true), chunks[0]);
+  constexpr auto overwritten = static_cast<std::size_t>(DropCause::overwritten);
+  EXPECT_EQ(dropped_in(ring, early)[overwritten], 3u + 2u);
+  EXPECT_EQ(dropped_in(ring, late)[overwritten], 2u + 1u);
+  EXPECT_EQ(dropped_in(ring, has_file)[overwritten], 0u);
+  EXPECT_EQ(ring.header().dropped[overwritten].load(), 8u);
+}
+
 // A call that still runs will patch its end into its place: had another thread's record moved in,
 // it would get that end.
 TEST(Overwrite, LeavesChunksWithCallsInFlightAlone) {
