@@ -82,6 +82,23 @@ bool is_idle() noexcept {
   return step::mode_of(Call::call_class) == step::Mode::pass;
 }
 
+// Whether step detection may know of such a call before it is made.
+template <class Call>
+inline constexpr bool can_be_expected = requires(const Call& call, step::Tracker& steps) {
+  call.passes(steps);
+};
+
+// Whether it knew of this one, so that nothing is left to be done: it is not recorded.
+template <class Call>
+[[gnu::always_inline]] inline bool is_expected(const Call& call) noexcept {
+  if constexpr (can_be_expected<Call>) {
+    if (step::mode_of(Call::call_class) != step::Mode::observe) return false;
+    step::Tracker* steps = tracker.load(std::memory_order_acquire);
+    return steps != nullptr && call.passes(*steps);
+  }
+  return false;
+}
+
 // A call whose arguments are wanted before it is made, recorded or not.
 template <class Describe>
 void tell_watcher(const Describe& describe) noexcept {
@@ -107,6 +124,14 @@ class CudaFrame {
  private:
   const std::uintptr_t outer_;
 };
+
+// The way between: a call that is_expected(). False where it is to go the long way. In line,
+// because the call's description would be made in memory for a function of its own.
+template <class Call>
+[[gnu::always_inline]] inline bool takes_short_way(const Call& call) noexcept {
+  return ring::writer.nested_in_start == 0 && cudart_is_open.load(std::memory_order_relaxed) &&
+         is_expected(call);
+}
 
 // Whether step detection has heard of what a call does from the call that it is within.
 enum class Told : bool { now, already };

@@ -3,6 +3,7 @@
 // api/cuda_runtime.def ends with one of these, built from the call's parameters. Each says
 //   call_class   which mode governs it
 //   fill()       how it lies in the record (event::Layout)
+//   passes()     whether step detection knows of the call without being told, if it can be known
 //   observe()    what step detection is told, if anything
 //   finish()     what is known only after the call, if anything
 // Nothing here may dereference a pointer of the job that the real function would not.
@@ -52,6 +53,9 @@ struct LaunchCall : CallBase {
     record.args[1] = grid.z | std::uint64_t{block.x} << 32;
     record.args[2] = block.y | std::uint64_t{block.z} << 32;
     record.args[3] = bits(stream);
+  }
+  bool passes(step::Tracker& tracker) const noexcept {
+    return tracker.passes_launch(bits(function));
   }
   void observe(step::Tracker& tracker, std::uint64_t ticks) const noexcept {
     if ((tracker.interest() & step::interest_launches) != 0) {
@@ -375,6 +379,7 @@ struct GraphLaunchCall : CallBase {
     record.args[0] = bits(exec);
     record.args[3] = bits(stream);
   }
+  bool passes(step::Tracker& tracker) const noexcept { return tracker.passes_launch(bits(exec)); }
   void observe(step::Tracker& tracker, std::uint64_t ticks) const noexcept {
     if ((tracker.interest() & step::interest_launches) != 0) tracker.launch(bits(exec), ticks);
   }

@@ -28,10 +28,18 @@ CUresult take_part_driver(api::Function function, const Describe& describe, cons
   return observe_and_record(function, describe(), real, told);
 }
 
+template <class Call>
+[[gnu::always_inline]] inline bool takes_short_way_driver(const Call& call,
+                                                          std::uintptr_t frame) noexcept {
+  return ring::writer.nested_in_start == 0 && driver_is_open.load(std::memory_order_relaxed) &&
+         !is_inside(ring::writer.cuda_frame, frame) && !is_inside(ring::writer.nccl_frame, frame) &&
+         is_expected(call);
+}
+
 }  // namespace
 }  // namespace traceagent::door
 
-// Two functions, for the reason given in cudart.inc.
+// Two functions or three, for the reason given in cudart.inc.
 #define DRIVER_WRAPPER(id, symbol, parameters, arguments, ...)                                   \
   [[gnu::noinline]] static CUresult slow_##id parameters {                                       \
     using traceagent::api::Function;                                                             \
@@ -42,6 +50,18 @@ CUresult take_part_driver(api::Function function, const Describe& describe, cons
     const auto describe = [&]() noexcept { return __VA_ARGS__; };                                \
     return take_part_driver(Function::id, describe, [&] { return real arguments; });             \
   }                                                                                              \
+  [[maybe_unused, gnu::noinline]] static CUresult short_##id parameters {                        \
+    using namespace traceagent::door;                                                            \
+    using Real = CUresult(*) parameters;                                                         \
+    const auto real = reinterpret_cast<Real>(                                                    \
+        target(Library::cuda, traceagent::api::Function::id).load(std::memory_order_relaxed));   \
+    const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));             \
+    if (real != nullptr && takes_short_way_driver(__VA_ARGS__, frame)) [[likely]] {              \
+      const CudaFrame outermost(frame);                                                          \
+      return real arguments;                                                                     \
+    }                                                                                            \
+    return slow_##id arguments;                                                                  \
+  }                                                                                              \
   extern "C" [[gnu::visibility("default")]] CUresult traceagent_##id parameters __asm__(symbol); \
   CUresult traceagent_##id parameters {                                                          \
     using namespace traceagent::door;                                                            \
@@ -51,6 +71,7 @@ CUresult take_part_driver(api::Function function, const Describe& describe, cons
     if (is_idle<decltype(__VA_ARGS__)>() && real != nullptr) [[likely]] {                        \
       return real arguments;                                                                     \
     }                                                                                            \
+    if constexpr (can_be_expected<decltype(__VA_ARGS__)>) return short_##id arguments;           \
     return slow_##id arguments;                                                                  \
   }
 

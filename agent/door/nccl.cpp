@@ -98,6 +98,14 @@ bool count_alone(Call& call) noexcept {
   return call.count_idle();
 }
 
+// The same of one that step detection knew beforehand.
+template <class Call>
+[[gnu::always_inline]] inline bool is_expected_alone(Call& call) noexcept {
+  if constexpr (Call::calls_another) return false;
+  step::Tracker* steps = tracker.load(std::memory_order_acquire);
+  return steps != nullptr && call.count_expected(*steps);
+}
+
 }  // namespace
 }  // namespace traceagent::door
 
@@ -109,6 +117,17 @@ bool count_alone(Call& call) noexcept {
     const auto real = reinterpret_cast<Real>(real_function(Library::nccl, Function::name));      \
     if (real == nullptr) return ncclSystemError;                                                 \
     return take_part_nccl(Function::name, __VA_ARGS__, [&] { return real arguments; });          \
+  }                                                                                              \
+  [[gnu::noinline]] static ncclResult_t short_##name parameters {                                \
+    using namespace traceagent::door;                                                            \
+    using Real = ncclResult_t(*) parameters;                                                     \
+    const auto real = reinterpret_cast<Real>(                                                    \
+        target(Library::nccl, traceagent::api::Function::name).load(std::memory_order_relaxed)); \
+    auto call = __VA_ARGS__;                                                                     \
+    if (is_expected_alone(call)) [[likely]] {                                                    \
+      return call.after_idle(real arguments);                                                    \
+    }                                                                                            \
+    return slow_##name arguments;                                                                \
   }                                                                                              \
   extern "C"                                                                                     \
       [[gnu::visibility("default")]] ncclResult_t traceagent_##name parameters __asm__(#name);   \
@@ -127,6 +146,8 @@ bool count_alone(Call& call) noexcept {
         }                                                                                        \
       } else if (mode == traceagent::step::Mode::pass) {                                         \
         return real arguments;                                                                   \
+      } else if (mode == traceagent::step::Mode::observe) {                                      \
+        return short_##name arguments;                                                           \
       }                                                                                          \
     }                                                                                            \
     return slow_##name arguments;                                                                \

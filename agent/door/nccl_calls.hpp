@@ -28,6 +28,8 @@ struct NcclCallBase : CallBase {
   void after(int) noexcept {}
   // All that before() does for an idle call; false where it takes more than counting.
   bool count_idle() noexcept { return false; }
+  // The same, for a call that step detection knew beforehand; false where it did not.
+  bool count_expected(step::Tracker&) noexcept { return false; }
   // What after() does where that was all.
   ncclResult_t after_idle(ncclResult_t result) noexcept { return result; }
   // Once the outermost call has returned: so that the next one can be counted the short way.
@@ -80,6 +82,16 @@ struct CollectiveCall : NcclCallBase {
     return false;
   }
 
+  bool count_expected(step::Tracker& tracker) noexcept {
+    state = latest_communicator;
+    if (state->handle.load(std::memory_order_relaxed) != comm) return false;
+    if (!tracker.passes_collective([&]() noexcept { return hashes(); })) return false;
+    if (!count_sequence(*state, kind, peer)) [[unlikely]] {
+      next_sequence(*state, kind, peer);
+    }
+    return true;
+  }
+
   void after(int result) const noexcept {
     if (result != ncclSuccess) [[unlikely]] {
       take_back_unless_accepted(static_cast<ncclResult_t>(result), state, kind, peer);
@@ -105,17 +117,26 @@ struct CollectiveCall : NcclCallBase {
     return result;
   }
 
-  void observe(step::Tracker& tracker, std::uint64_t ticks) const noexcept {
-    if ((tracker.interest() & step::interest_collectives) == 0) return;
+  // For step detection; equal on all ranks.
+  struct Hashes {
+    std::uint64_t exact, shape;
+  };
+  Hashes hashes() const noexcept {
     const std::uint64_t identity =
         state != nullptr ? state->hash.load(std::memory_order_relaxed) : bits(comm);
     std::uint64_t shape = event::combine(
         identity, static_cast<std::uint64_t>(kind) << 8 | static_cast<std::uint64_t>(datatype));
     if (event::is_point_to_point(kind)) {
       shape = event::combine(shape, static_cast<std::uint64_t>(peer));
-      return tracker.point_to_point(event::combine(shape, count), shape, ticks);
     }
-    tracker.collective(event::combine(shape, count), shape, ticks);
+    return {event::combine(shape, count), shape};
+  }
+
+  void observe(step::Tracker& tracker, std::uint64_t ticks) const noexcept {
+    if ((tracker.interest() & step::interest_collectives) == 0) return;
+    const auto [exact, shape] = hashes();
+    if (event::is_point_to_point(kind)) return tracker.point_to_point(exact, shape, ticks);
+    tracker.collective(exact, shape, ticks);
   }
 
   void fill(Record& record) const noexcept {
@@ -165,6 +186,7 @@ struct GroupCall : NcclCallBase {
   int delta;
   explicit GroupCall(int change) : delta(change) {}
   bool count_idle() noexcept { return true; }
+  bool count_expected(step::Tracker& tracker) noexcept { return tracker.expects_collectives(); }
   ncclResult_t after_idle(ncclResult_t result) noexcept {
     after(result);
     return result;

@@ -13,6 +13,7 @@
 #include "agent/process/memory_budget.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/process/usable_cpus.hpp"
+#include "config/step_mark.hpp"
 #include "config/units.hpp"
 
 namespace traceagent::process {
@@ -25,9 +26,9 @@ using step::mask_of;
 namespace {
 
 // What a level of the door's budget leaves out of the record, and what step detection no longer
-// hears. Ranges and collectives it always hears: it would lose count, and its steps are those of
-// other ranks, which may leave out nothing. Where launches were the steps, it makes slices of time,
-// and says so.
+// hears. Where that was the steps, it makes slices of time, and says so. Ranges it always hears,
+// and collectives nearly so: steps by these are those of other ranks, which may leave out nothing.
+// Only a job whose collectives alone cost more than the budget loses them.
 struct DoorLevel {
   ClassMask left_out;
   ClassMask unheard;
@@ -36,12 +37,15 @@ constexpr ClassMask bookkeeping = mask_of(CallClass::stream) | mask_of(CallClass
 constexpr ClassMask waits_and_copies =
     mask_of(CallClass::synchronise) | mask_of(CallClass::copy) | bookkeeping;
 constexpr ClassMask launches = mask_of(CallClass::launch) | waits_and_copies;
-constexpr std::array<DoorLevel, 6> door_levels = {{{0, 0},
-                                                   {bookkeeping, 0},
-                                                   {waits_and_copies, 0},
-                                                   {launches, launches},
-                                                   {launches | step::range_classes, launches},
-                                                   {step::all_classes, launches}}};
+constexpr DoorLevel nothing_recorded = {step::all_classes, launches};
+constexpr std::array<DoorLevel, 7> door_levels = {
+    {{0, 0},
+     {bookkeeping, 0},
+     {waits_and_copies, 0},
+     {launches, launches},
+     {launches | step::range_classes, launches},
+     nothing_recorded,
+     {step::all_classes, launches | mask_of(CallClass::collective)}}};
 static_assert(step::call_class_count == 8, "the bits of ring::LeftOut follow these");
 constexpr std::uint32_t cpu_levels = 2;
 
@@ -50,12 +54,17 @@ constexpr std::uint32_t cpu_levels = 2;
 constexpr double calls_to_floor = 1.5;
 // A call that is only heard of by step detection, until there is a sample.
 constexpr double usual_ns_per_heard_call = 50;
+// One that it knew beforehand (tests/bench/follow_bench.cpp).
+constexpr double ns_per_passed_call = 4;
 constexpr double millionth = 1e-6;
 
-step::BudgetRules door_rules(const config::Options& options) noexcept {
+step::BudgetRules door_rules(const config::Options& options) {
   step::BudgetRules rules;
   rules.share = static_cast<double>(options.budget_overhead) * millionth;
-  rules.levels = door_levels.size() - 1;
+  // Other marks' calls are heard to the end: what the user has named makes the steps.
+  using Kind = config::StepMark::Kind;
+  const bool finds_steps = config::parse_step_mark(options.step_mark).mark.kind == Kind::automatic;
+  rules.levels = door_levels.size() - (finds_steps ? 1 : 2);
   rules.settle_ns = 1e8;  // some looks: the cost of a call that is only heard is sampled
   return rules;
 }
@@ -66,6 +75,13 @@ step::BudgetRules cpu_rules(const config::Options& options) noexcept {
   rules.levels = cpu_levels;
   rules.settle_ns = 2e9;  // what is left out of the next windows shows when they are written
   return rules;
+}
+
+step::Interest interest_in(ClassMask unheard) noexcept {
+  step::Interest interest = 0;
+  if ((unheard & mask_of(CallClass::launch)) != 0) interest |= step::interest_launches;
+  if ((unheard & mask_of(CallClass::collective)) != 0) interest |= step::interest_collectives;
+  return interest;
 }
 
 bool is_recording(step::State state) noexcept {
@@ -119,7 +135,8 @@ Governor::Governor(Agent& agent)
 double Governor::door_cost_ns() noexcept {
   const step::Tracker::Heard heard = agent_.tracker->heard_since_last();
   if (heard.ticks_per_call > 0) ns_per_heard_call_ = heard.ticks_per_call * ns_per_tick_;
-  double cost_ns = static_cast<double>(heard.busiest) * ns_per_heard_call_;
+  double cost_ns = static_cast<double>(heard.busiest) * ns_per_heard_call_ +
+                   static_cast<double>(heard.passed) * ns_per_passed_call;
   const bool is_on = is_recording(agent_.windows->state());
   // Once more after it has ended. Looking at a ring that nobody writes would be a cost of its own.
   if (is_on || was_recording_) {
@@ -168,12 +185,11 @@ void Governor::note_window_left_out() noexcept {
 }
 
 void Governor::apply(BudgetKind kind) noexcept {
-  DoorLevel door = door_levels[door_.level()];
-  if (is_stopped_) door = door_levels.back();
+  const DoorLevel door = is_stopped_ ? nothing_recorded : door_levels[door_.level()];
   left_out_ = door.left_out;
   if (is_stopped_ || cpu_.level() >= 1) left_out_ |= ring::left_out_device;
   if (is_stopped_ || cpu_.level() >= 2) left_out_ |= ring::left_out_windows;
-  agent_.tracker->leave_out_launches((door.unheard & mask_of(CallClass::launch)) != 0);
+  agent_.tracker->leave_out(interest_in(door.unheard));
   agent_.windows->leave_out(door.left_out, door.unheard);
   agent_.device.leave_out((left_out_ & ring::left_out_device) != 0,
                           (left_out_ & ring::left_out_windows) != 0);

@@ -95,6 +95,18 @@ bool Detector::State::follows_collectives() noexcept {
   return true;
 }
 
+Detector::Ahead Detector::ahead() const noexcept {
+  const bool by_collectives = state_->by_collectives;
+  const Follower* follower = (by_collectives ? state_->collectives : state_->launches).ahead();
+  if (follower == nullptr) return {};
+  const std::uint32_t thread = by_collectives ? 0 : state_->threads.leader();
+  return {&follower->pattern(), follower->matched(), thread};
+}
+
+void Detector::glide(std::uint64_t count) noexcept {
+  (state_->by_collectives ? state_->collectives : state_->launches).glide(count);
+}
+
 bool Detector::wants_launches() const noexcept {
   return !state_->by_collectives || state_->collectives.learning();
 }

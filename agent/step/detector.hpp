@@ -7,6 +7,8 @@
 
 namespace traceagent::step {
 
+class Pattern;
+
 /// Finds the optimizer steps of a job in the sequence of its calls.
 ///
 /// A pure function of the sequence of tokens: it never looks at a clock, so that all ranks that
@@ -20,6 +22,16 @@ class Detector {
   Detector& operator=(const Detector&) = delete;
 
   void feed(const Token& token) noexcept;
+
+  /// What comes next if the job goes on as it did, and is of no interest but for its number. Then
+  /// glide(), with no more than what is left of the block, stands for feeding it.
+  struct Ahead {
+    const Pattern* pattern = nullptr;  ///< null: every token is to be fed
+    std::uint64_t matched = 0;         ///< tokens of the pattern's that were fed
+    std::uint32_t thread = 0;          ///< launches: whose alone are the sequence; 0: collectives
+  };
+  Ahead ahead() const noexcept;
+  void glide(std::uint64_t count) noexcept;
 
   /// Which kinds of token still make a difference.
   bool wants_launches() const noexcept;

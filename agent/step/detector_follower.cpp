@@ -11,6 +11,7 @@ Pattern::Pattern()
 void Pattern::learn(const History& history, Track track, std::uint64_t period) noexcept {
   length_ = period;
   track_ = track;
+  ++version_;
   const std::uint64_t begin = history.size() - 1 - period;
   for (std::uint64_t i = 0; i < period; ++i) symbols_[i] = history.symbol(track, begin + i);
   borders_[0] = 0;
@@ -86,6 +87,12 @@ bool Follower::follow_pattern(std::uint64_t symbol, std::uint64_t ticks,
   return true;
 }
 
+void Follower::glide(std::uint64_t count) noexcept {
+  tokens_since_step_ += count;
+  matched_ += count;
+  if (matched_ == pattern_.length()) finish_block();
+}
+
 void Follower::finish_block() noexcept {
   matched_ = 0;
   block_ = (block_ + 1) % blocks_per_step_;
@@ -116,8 +123,8 @@ void Follower::retract(StepListener& listener) noexcept {
   listener.on_step_retracted(step_);
 }
 
-bool Follower::watch(const History& history, bool may_adopt) noexcept {
-  matched_ = pattern_.advance(matched_, history.symbol(pattern_.track(), history.size() - 1));
+bool Follower::watch(std::uint64_t symbol, bool may_adopt) noexcept {
+  matched_ = pattern_.advance(matched_, symbol);
   if (matched_ < pattern_.length()) return false;
   if (!may_adopt) matched_ = 0;
   return may_adopt;

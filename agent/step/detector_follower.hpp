@@ -16,6 +16,9 @@ class Pattern {
   void learn(const History& history, Track track, std::uint64_t period) noexcept;
 
   std::uint64_t length() const noexcept { return length_; }
+  std::uint64_t symbol(std::uint64_t place) const noexcept { return symbols_[place]; }
+  /// Another one with each learn().
+  std::uint64_t version() const noexcept { return version_; }
   Track track() const noexcept { return track_; }
   bool matches(std::uint64_t matched, std::uint64_t symbol) const noexcept {
     return symbols_[matched] == symbol;
@@ -31,6 +34,7 @@ class Pattern {
   std::unique_ptr<std::uint64_t[]> symbols_;
   std::unique_ptr<std::uint32_t[]> borders_;
   std::uint64_t length_ = 0;
+  std::uint64_t version_ = 0;
   Track track_ = Track::exact;
 };
 
@@ -50,9 +54,13 @@ class Follower {
   /// Takes the newest token of the history in.
   void follow(const History& history, StepListener& listener) noexcept;
 
-  /// As follow, announcing nothing; true if the whole pattern was just seen and `may_adopt`. Then
-  /// adopt() goes on from there.
-  bool watch(const History& history, bool may_adopt) noexcept;
+  /// The next `count` tokens were those of the pattern, within the block that has begun: as
+  /// follow() for each of them, which would announce nothing.
+  void glide(std::uint64_t count) noexcept;
+
+  /// As follow, announcing nothing, of a token's symbol on the pattern's track; true if the whole
+  /// pattern was just seen and `may_adopt`. Then adopt() goes on from there.
+  bool watch(std::uint64_t symbol, bool may_adopt) noexcept;
   void adopt(const History& history, std::uint64_t step, StepListener& listener) noexcept;
   /// Takes an open step back and goes on by watch().
   void retire(StepListener& listener) noexcept;
@@ -62,6 +70,8 @@ class Follower {
   std::uint64_t tokens_per_step() const noexcept { return pattern_.length() * blocks_per_step_; }
   std::uint64_t steps_done() const noexcept { return steps_done_; }
   bool on_pattern() const noexcept { return on_pattern_; }
+  /// How many tokens of the block are there; 0: the next begins one.
+  std::uint64_t matched() const noexcept { return matched_; }
   std::uint64_t tokens_since_step() const noexcept { return tokens_since_step_; }
 
  private:

@@ -31,8 +31,18 @@ void History::append(const Token& token, const CallCounts& before) noexcept {
     entry.prefix[track] = so_far * base + symbols[track];
   }
   entry.ticks = token.ticks;
+  entry.position = size_;
   entry.before = before;
   ++size_;
+}
+
+void History::pass_over(std::uint64_t count) noexcept {
+  if (count == 0) return;
+  size_ += count;
+  // The hashes of what is appended next begin here.
+  Entry& last = entries_[(size_ - 1) % capacity];
+  for (std::uint64_t& prefix : last.prefix) prefix = 0;
+  last.position = UINT64_MAX;
 }
 
 bool History::repeats(Track track, std::uint64_t period, std::uint64_t length) const noexcept {

@@ -41,6 +41,14 @@ inline std::uint64_t mixed(std::uint64_t value) noexcept {
   return (value ^ (value >> 31)) + 0x632be59bd9b4e019ULL;
 }
 
+/// What mixed() makes `value` of: its steps back, with the factors' inverses modulo 2^64.
+inline std::uint64_t unmixed(std::uint64_t value) noexcept {
+  value -= 0x632be59bd9b4e019ULL;
+  value = (value ^ (value >> 31) ^ (value >> 62)) * 0x319642b2d24d8ec3ULL;
+  value = (value ^ (value >> 27) ^ (value >> 54)) * 0x96de1b173f119089ULL;
+  return value ^ (value >> 30) ^ (value >> 60);
+}
+
 /// Which of a token's two hashes is compared.
 enum class Track : std::uint8_t { exact, shape };
 inline constexpr int track_count = 2;
@@ -57,11 +65,18 @@ class History {
 
   /// `before`: what the job had done before this token.
   void append(const Token& token, const CallCounts& before) noexcept;
+  /// `count` tokens take their positions and leave nothing else. What begins before the next token
+  /// that is appended is neither to be hashed nor to be read, but for its ticks.
+  void pass_over(std::uint64_t count) noexcept;
 
   std::uint64_t size() const noexcept { return size_; }
   /// The first position that is still held.
   std::uint64_t oldest() const noexcept { return size_ < capacity ? 0 : size_ - capacity + 1; }
-  std::uint64_t ticks(std::uint64_t position) const noexcept { return at(position).ticks; }
+  /// Of a token that was passed over: those of the last one before it that was not.
+  std::uint64_t ticks(std::uint64_t position) const noexcept {
+    while (position > oldest() && at(position).position != position) --position;
+    return at(position).ticks;
+  }
   const CallCounts& counts(std::uint64_t position) const noexcept { return at(position).before; }
 
   std::uint64_t symbol(Track track, std::uint64_t position) const noexcept {
@@ -89,6 +104,7 @@ class History {
     std::uint64_t symbol[track_count];
     std::uint64_t prefix[track_count];  ///< of all tokens up to and with this one
     std::uint64_t ticks;
+    std::uint64_t position = UINT64_MAX;  ///< whose entry this is
     CallCounts before;
   };
 

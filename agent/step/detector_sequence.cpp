@@ -74,15 +74,39 @@ void SequenceDetector::lock(const Candidate& candidate, std::uint32_t blocks_per
 
 void SequenceDetector::follow() noexcept {
   active().follow(history_, listener_);
-  if (has_old_pattern_ && followers_[1 - active_].watch(history_, !active().on_pattern())) {
-    return return_to_old_pattern();
-  }
+  if (sees_old_pattern()) return return_to_old_pattern();
   if (probation_) end_probation();
   if (probation_ || !active().on_pattern()) {
     search_beside();
   } else {
     searching_beside_ = false;
   }
+}
+
+bool SequenceDetector::sees_old_pattern() noexcept {
+  if (!has_old_pattern_) return false;
+  Follower& old = followers_[1 - active_];
+  const std::uint64_t symbol = history_.symbol(old.pattern().track(), history_.size() - 1);
+  return old.watch(symbol, !active().on_pattern());
+}
+
+const Follower* SequenceDetector::ahead() const noexcept {
+  if (learning() || active().matched() == 0) return nullptr;
+  const Track track = active().pattern().track();
+  const bool can_watch = !has_old_pattern_ || followers_[1 - active_].pattern().track() == track;
+  return can_watch ? &active() : nullptr;
+}
+
+// As follow() for each of them.
+void SequenceDetector::glide(std::uint64_t count) noexcept {
+  if (count == 0) return;
+  Follower& old = followers_[1 - active_];
+  for (std::uint64_t i = 0; has_old_pattern_ && i < count; ++i) {
+    old.watch(active().pattern().symbol(active().matched() + i), false);
+  }
+  history_.pass_over(count);
+  active().glide(count);
+  searching_beside_ = false;
 }
 
 void SequenceDetector::end_probation() noexcept {

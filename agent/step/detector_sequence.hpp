@@ -23,6 +23,11 @@ class SequenceDetector {
   /// `before`: what the job had done before this token.
   void feed(const Token& token, const CallCounts& before) noexcept;
 
+  /// The follower whose pattern says which tokens come next, while these make no difference but by
+  /// their number until the block ends; null otherwise. Then glide() stands for feeding them.
+  const Follower* ahead() const noexcept;
+  void glide(std::uint64_t count) noexcept;
+
   /// Forgets all that was learned; the next token is the first, steps count on from `step`.
   void restart(std::uint64_t step) noexcept;
   /// Takes an open step back: another sequence takes over.
@@ -45,6 +50,7 @@ class SequenceDetector {
 
   void learn() noexcept;
   void follow() noexcept;
+  bool sees_old_pattern() noexcept;
   void search_beside() noexcept;
   void end_probation() noexcept;
   bool correct() noexcept;

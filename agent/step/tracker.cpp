@@ -1,20 +1,14 @@
 #include "agent/step/tracker.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "agent/event/ticks.hpp"
 
 namespace traceagent::step {
 namespace {
 
-constinit std::atomic<std::uint32_t> next_thread{1};
-[[gnu::tls_model("initial-exec")]] constinit thread_local std::uint32_t this_thread = 0;
 [[gnu::tls_model("initial-exec")]] constinit thread_local std::uint32_t calls_of_this_thread = 0;
-
-std::uint32_t thread_number() noexcept {
-  if (this_thread == 0) this_thread = next_thread.fetch_add(1, std::memory_order_relaxed);
-  return this_thread;
-}
 
 }  // namespace
 
@@ -24,6 +18,7 @@ Tracker::Tracker(const MarkSpecification& mark, StepListener& listener, std::uin
   if (mark_.kind == Kind::automatic) {
     lock_notes_ = std::make_unique<LockNotes>(listener);
     detector_ = std::make_unique<Detector>(*lock_notes_);
+    strides_.reserve();
   }
   if (mark_.kind == Kind::nvtx) source_ = Source::ranges;
   if (mark_.kind == Kind::call) source_ = Source::calls;
@@ -35,20 +30,21 @@ Tracker::~Tracker() = default;
 
 void Tracker::collective(std::uint64_t exact_hash, std::uint64_t shape_hash,
                          std::uint64_t ticks) noexcept {
-  if (interest() & interest_collectives) {
-    push(Token::Kind::collective, exact_hash, shape_hash, ticks);
-  }
+  if (!(interest() & interest_collectives)) return;
+  if (passes_collective([&] { return std::pair(exact_hash, shape_hash); })) return;
+  push(Token::Kind::collective, exact_hash, shape_hash, ticks);
 }
 
 void Tracker::point_to_point(std::uint64_t exact_hash, std::uint64_t shape_hash,
                              std::uint64_t ticks) noexcept {
-  if (interest() & interest_collectives) {
-    push(Token::Kind::point_to_point, exact_hash, shape_hash, ticks);
-  }
+  if (!(interest() & interest_collectives)) return;
+  if (passes_collective([&] { return std::pair(exact_hash, shape_hash); })) return;
+  push(Token::Kind::point_to_point, exact_hash, shape_hash, ticks);
 }
 
 void Tracker::launch(std::uint64_t kernel_hash, std::uint64_t ticks) noexcept {
-  if (interest() & interest_launches) push(Token::Kind::launch, kernel_hash, kernel_hash, ticks);
+  if (!(interest() & interest_launches) || passes_launch(kernel_hash)) return;
+  push(Token::Kind::launch, kernel_hash, kernel_hash, ticks);
 }
 
 void Tracker::synchronise(std::uint64_t ticks) noexcept {
@@ -99,7 +95,8 @@ std::string_view Tracker::called_function() const noexcept {
 
 void Tracker::push(Token::Kind kind, std::uint64_t exact, std::uint64_t shape,
                    std::uint64_t ticks) noexcept {
-  append_and_consume({{exact, shape, ticks, thread_number(), kind}, LogEntry::Kind::sequence});
+  const Token token{exact, shape, ticks, thread_number(), kind};
+  append_and_consume({token, LogEntry::Kind::sequence, strides_.stop_this_thread()});
 }
 
 void Tracker::push(LogEntry::Kind kind, std::uint64_t name, std::uint64_t ticks) noexcept {
@@ -107,8 +104,8 @@ void Tracker::push(LogEntry::Kind kind, std::uint64_t name, std::uint64_t ticks)
 }
 
 void Tracker::append_and_consume(const LogEntry& entry) noexcept {
-  log_.append(entry);
-  consume_published();
+  const std::uint64_t number = log_.append(entry);
+  consume_published(entry.kind == LogEntry::Kind::sequence ? number : 0);
   constexpr std::uint32_t calls_per_sample = 64;
   if (++calls_of_this_thread % calls_per_sample == 0) [[unlikely]] {
     sample(entry.token.ticks);
@@ -140,13 +137,15 @@ Tracker::Heard Tracker::heard_since_last() noexcept {
   const std::uint64_t all_dropped = dropped();
   heard.busiest += all_dropped - dropped_before_;
   dropped_before_ = all_dropped;
+  const std::uint64_t all_passed = strides_.passed();
+  heard.passed = all_passed - std::exchange(passed_before_, all_passed);
   const auto calls = static_cast<double>(sampled_calls_.exchange(0, std::memory_order_relaxed));
   const auto ticks = static_cast<double>(sampled_ticks_.exchange(0, std::memory_order_relaxed));
   if (calls > 0) heard.ticks_per_call = ticks / calls;
   return heard;
 }
 
-void Tracker::consume_published() noexcept {
+void Tracker::consume_published(std::uint64_t own_entry) noexcept {
   // Nobody waits: who finds the turn taken leaves its entry to the holder. The entry cannot be
   // left lying: both sides change turn_ by exchange with acquire and release, so if our exchange
   // reads true, the holder's giving back comes later in turn_'s order, reads from it (or from a
@@ -162,6 +161,9 @@ void Tracker::consume_published() noexcept {
       consume(entry);
       ++taken;
     }
+    if (own_entry != 0 && log_.taken() >= own_entry && source() == Source::sequence) {
+      strides_.open(*detector_);
+    }
     turn_.exchange(false, std::memory_order_acq_rel);
   } while (taken < most_entries && log_.has_published());
 }
@@ -170,7 +172,7 @@ void Tracker::consume(const LogEntry& entry) noexcept {
   count(entry);
   switch (entry.kind) {
     case LogEntry::Kind::sequence:
-      return consume_sequence(entry.token);
+      return consume_sequence(entry);
     case LogEntry::Kind::call:
       return consume_call(entry.token.ticks);
     default:
@@ -196,10 +198,11 @@ void Tracker::consume_range(const LogEntry& entry) noexcept {
   }
 }
 
-void Tracker::consume_sequence(const Token& token) noexcept {
+void Tracker::consume_sequence(const LogEntry& entry) noexcept {
   if (source() != Source::undecided && source() != Source::sequence) return;
   sequence_seen_ = true;
-  detector_->feed(token);
+  strides_.catch_up(entry, *detector_);
+  detector_->feed(entry.token);
   if (lock_notes_->locked()) source_.store(Source::sequence, std::memory_order_relaxed);
   update_interest();
 }
@@ -241,7 +244,7 @@ void Tracker::poll(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept {
   const Source source = this->source();
   if (source == Source::ranges || source == Source::calls) return;
   if (turn_.exchange(true, std::memory_order_acq_rel)) return;  // the next poll will do
-  if (lost_its_launches()) fall_back(now_ticks, now_ns);
+  if (lost_its_calls()) fall_back(now_ticks, now_ns);
   if (source == Source::undecided) poll_patience(now_ticks, now_ns);
   if (source == Source::slices || source == Source::fallback) poll_slices(now_ticks, now_ns);
   turn_.exchange(false, std::memory_order_acq_rel);
@@ -269,17 +272,22 @@ void Tracker::poll_slices(std::uint64_t now_ticks, std::uint64_t now_ns) noexcep
   listener_.on_step_begin(step_, now_ticks);
 }
 
-void Tracker::leave_out_launches(bool is_left_out) noexcept {
-  launches_left_out_.store(is_left_out, std::memory_order_relaxed);
+void Tracker::leave_out(Interest left_out) noexcept {
+  left_out_.store(left_out, std::memory_order_relaxed);
 }
 
-bool Tracker::lost_its_launches() const noexcept {
-  return source() == Source::sequence && launches_left_out_.load(std::memory_order_relaxed) &&
-         lock_notes_->follows_launches();
+bool Tracker::lost_its_calls() const noexcept {
+  const Interest left_out = left_out_.load(std::memory_order_relaxed);
+  if (source() == Source::undecided) return (left_out & interest_collectives) != 0;
+  if (source() != Source::sequence) return false;
+  return (left_out &
+          (lock_notes_->follows_launches() ? interest_launches : interest_collectives)) != 0;
 }
 
-// For good: launches that come back later would be counted from somewhere in the middle.
+// For good: calls that come back later would be counted from somewhere in the middle.
 void Tracker::fall_back(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept {
+  strides_.close();
+  if (!lock_notes_->locked()) listener_.on_no_step_found(now_ticks);
   if (lock_notes_->step_is_open()) listener_.on_step_end(lock_notes_->latest_step(), now_ticks);
   first_slice_ = lock_notes_->steps_begun();
   fell_back_for_budget_.store(true, std::memory_order_relaxed);
@@ -294,7 +302,7 @@ void Tracker::poll_patience(std::uint64_t now_ticks, std::uint64_t now_ns) noexc
   if (now_ns < patience_start_ns_) return;
   const std::uint64_t waited_ns = now_ns - patience_start_ns_;
   // Very slow steps: while a period is being verified the answer is near.
-  const bool is_near = detector_->has_candidate() && !launches_left_out_.load();
+  const bool is_near = detector_->has_candidate() && left_out_.load() == 0;
   const std::uint64_t patience_ns = is_near ? 10 * patience_ns_ : patience_ns_;
   if (waited_ns < patience_ns) return;
   listener_.on_no_step_found(now_ticks);

@@ -9,6 +9,7 @@
 
 #include "agent/step/detector.hpp"
 #include "agent/step/marks.hpp"
+#include "agent/step/stride.hpp"
 #include "agent/step/tracker_lock.hpp"
 #include "agent/step/tracker_log.hpp"
 #include "agent/step/tracker_ranges.hpp"
@@ -45,6 +46,26 @@ class Tracker {
   void point_to_point(std::uint64_t exact_hash, std::uint64_t shape_hash,
                       std::uint64_t ticks) noexcept;
   void launch(std::uint64_t kernel_hash, std::uint64_t ticks) noexcept;
+
+  /// Whether the call is known beforehand: then it need not be told, nor its ticks be read. True
+  /// counts it.
+  bool passes_launch(std::uint64_t kernel_hash) noexcept {
+    return strides_.pass_launch(kernel_hash);
+  }
+  /// The same of a collective or point-to-point call; `hashes` gives its exact and its shape hash,
+  /// and is asked only where they matter.
+  template <class Hashes>
+  bool passes_collective(const Hashes& hashes) noexcept {
+    Stride* stride = strides_.of_collectives();
+    if (stride == nullptr) [[unlikely]] {
+      return false;
+    }
+    const auto [exact, shape] = hashes();
+    return stride->pass(stride->goes_by_shape() ? shape : exact);
+  }
+  /// Whether collectives of this thread are known beforehand.
+  bool expects_collectives() noexcept { return strides_.of_collectives() != nullptr; }
+
   /// The host waited: stream, event or device synchronisation, or a blocking copy to the host.
   void synchronise(std::uint64_t ticks) noexcept;
   void copy_to_device(std::uint64_t ticks) noexcept;
@@ -60,14 +81,15 @@ class Tracker {
   /// empty for other marks.
   std::string_view called_function() const noexcept;
 
-  /// From the drain thread: the doors report no launches (synchronisations, copies) any more, for
-  /// the budget's sake, or do again. Steps that were found by launches are slices of a second from
-  /// then on, with numbers that go on.
-  void leave_out_launches(bool is_left_out) noexcept;
+  /// From the drain thread: what the doors do not report any more, for the budget's sake. Without
+  /// the calls that the steps are found by they are slices of a second, for good, with numbers that
+  /// go on.
+  void leave_out(Interest left_out) noexcept;
 
   /// What the reported calls cost the job's threads, by samples; from the drain thread.
   struct Heard {
     std::uint64_t busiest = 0;  ///< calls since the last look, of the thread that made most
+    std::uint64_t passed = 0;   ///< those that were known beforehand
     double ticks_per_call = 0;  ///< 0: no sample
   };
   Heard heard_since_last() noexcept;
@@ -95,15 +117,16 @@ class Tracker {
             std::uint64_t ticks) noexcept;
   void push(LogEntry::Kind kind, std::uint64_t name, std::uint64_t ticks) noexcept;
   void append_and_consume(const LogEntry& entry) noexcept;
-  void consume_published() noexcept;
+  /// `own_entry`: the number of the calling thread's last entry in the log, if it has one.
+  void consume_published(std::uint64_t own_entry = 0) noexcept;
   void consume(const LogEntry& entry) noexcept;
   void consume_range(const LogEntry& entry) noexcept;
-  void consume_sequence(const Token& token) noexcept;
+  void consume_sequence(const LogEntry& entry) noexcept;
   void consume_call(std::uint64_t ticks) noexcept;
   void update_interest() noexcept;
   void count(const LogEntry& entry) noexcept;
   void sample(std::uint64_t begin_ticks) noexcept;
-  bool lost_its_launches() const noexcept;
+  bool lost_its_calls() const noexcept;
   void fall_back(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept;
   Interest wanted() const noexcept;
   bool range_name(std::string_view name, std::uint64_t& key) const noexcept;
@@ -118,10 +141,11 @@ class Tracker {
   std::atomic<Interest> interest_{0};
   std::atomic<Source> source_{Source::undecided};
   std::atomic<std::uint64_t> followed_name_{0};
-  std::atomic<bool> launches_left_out_{false};
+  std::atomic<Interest> left_out_{0};
   std::atomic<bool> fell_back_for_budget_{false};
   std::atomic<std::uint64_t> sampled_calls_{0}, sampled_ticks_{0};
   TrackerLog log_;
+  Strides strides_;
   /// Held by the one thread that consumes; see consume_published for the pairing.
   alignas(64) std::atomic<bool> turn_{false};
 
@@ -143,6 +167,7 @@ class Tracker {
   // The drain thread's.
   std::array<std::uint32_t, heard_places> heard_before_{};
   std::uint64_t dropped_before_ = 0;
+  std::uint64_t passed_before_ = 0;
 };
 
 }  // namespace traceagent::step

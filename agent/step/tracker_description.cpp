@@ -69,8 +69,10 @@ std::string Tracker::describe_auto() const {
       return "auto: " + lock_notes_->description();
     case Source::fallback:
       if (fell_back_for_budget_.load(std::memory_order_relaxed)) {
-        return "auto: " + lock_notes_->description() +
-               "; every 1 s since budget.overhead left out the launches";
+        const bool is_locked = lock_notes_->locked();
+        return "auto: " + (is_locked ? lock_notes_->description() + "; " : "") +
+               "every 1 s since budget.overhead left out the " +
+               (lock_notes_->follows_launches() ? "launches" : "collectives");
       }
       return "auto: fell back to every 1 s, since no step range and no period of calls was found "
              "within " +

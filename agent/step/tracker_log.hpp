@@ -14,6 +14,7 @@ struct LogEntry {
 
   Token token;  ///< for ranges and marks, `exact` tells apart the names
   Kind kind = Kind::sequence;
+  std::uint64_t passed = 0;  ///< how many calls of its thread the thread's Stride had let pass
 };
 
 /// A bounded queue: many threads append, one at a time takes. Appending to a full log drops the
@@ -29,7 +30,8 @@ class TrackerLog {
 
   TrackerLog() : slots_(std::make_unique<Slot[]>(capacity)) {}
 
-  bool append(const LogEntry& entry) noexcept {
+  /// The entry's number, from 1; 0: dropped.
+  std::uint64_t append(const LogEntry& entry) noexcept {
     // Claiming by compare-and-swap rather than fetch_add: a claim that finds the log full can be
     // given up, where a fetched number would leave a hole that the consumer waits for.
     std::uint64_t position = tail_.load(std::memory_order_relaxed);
@@ -41,11 +43,11 @@ class TrackerLog {
         if (tail_.compare_exchange_weak(position, position + 1, std::memory_order_relaxed)) {
           slot.entry = entry;
           slot.turn.store(free_turn + 1, std::memory_order_release);
-          return true;
+          return position + 1;
         }
       } else if (turn < free_turn) {  // the entry of the lap before is still there
         dropped_.fetch_add(1, std::memory_order_relaxed);
-        return false;
+        return 0;
       } else {
         position = tail_.load(std::memory_order_relaxed);
       }
@@ -63,6 +65,9 @@ class TrackerLog {
     head_.store(position + 1, std::memory_order_relaxed);
     return true;
   }
+
+  /// The number of the last entry that was taken; exact for the thread whose turn it is.
+  std::uint64_t taken() const noexcept { return head_.load(std::memory_order_relaxed); }
 
   /// Whether the next entry is published; a hint for a thread whose turn it is not.
   bool has_published() const noexcept {

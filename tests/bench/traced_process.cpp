@@ -21,7 +21,7 @@ constexpr const char* step_name = "bench_step";
 
 void set(const char* variable, const std::string& value) { setenv(variable, value.c_str(), 1); }
 
-void choose_options(const fs::path& scratch) {
+void choose_options(const fs::path& scratch, const Variables& variables) {
   set(scratch_variable, scratch);
   set("LD_PRELOAD", fs::read_symlink("/proc/self/exe").parent_path() / "../lib/libtraceagent.so");
   set("TRACEAGENT_STEP_MARK", std::string("nvtx:") + step_name);
@@ -33,6 +33,7 @@ void choose_options(const fs::path& scratch) {
   set("TRACEAGENT_QUIET", "true");
   set("TRACEAGENT_BUDGET_OVERHEAD", "0");  // what is measured here must not be left out
   set("TRACEAGENT_DOORS_CUPTI", "false");  // the libraries do nothing: no work, no times of it
+  for (const auto& [name, value] : variables) set(name, value);
 }
 
 fs::path own_ring() {
@@ -44,13 +45,13 @@ fs::path own_ring() {
 
 }  // namespace
 
-int run_traced(char** arguments) {
+int run_traced(char** arguments, const Variables& variables) {
   if (std::getenv(scratch_variable) != nullptr) return -1;
   const fs::path scratch = "/dev/shm/traceagent-bench-" + std::to_string(getpid());
   fs::create_directory(scratch);
   const pid_t child = fork();
   if (child == 0) {
-    choose_options(scratch);
+    choose_options(scratch, variables);
     execv("/proc/self/exe", arguments);
     _exit(127);
   }
@@ -73,6 +74,14 @@ void enter(Step step) {
   // The drain keeps 100 ms of records and looks every 20 to 100 ms.
   const bool records = step != Step::idle;
   std::this_thread::sleep_for(std::chrono::milliseconds(records ? 300 : 20));
+}
+
+std::uint64_t steps_begun() {
+  ring::OpenedRing opened = ring::open_ring(own_ring());
+  if (!opened.ring.valid()) return 0;
+  const std::uint64_t steps = opened.ring.header().step_count.load();
+  ring::close_ring(opened);
+  return steps;
 }
 
 std::uint64_t dropped() {

@@ -3,12 +3,17 @@
 // user would, and chooses what the agent does by its step marks.
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace traceagent::bench {
 
+// Environment variables of the traced process, beside those that every one has.
+using Variables = std::vector<std::pair<const char*, const char*>>;
+
 // In a process without the agent: runs this program again with it, in a scratch folder of tmpfs
 // that is removed afterwards, and returns its exit code. In the traced process: -1.
-int run_traced(char** arguments);
+int run_traced(char** arguments, const Variables& variables = {});
 
 // The schedule of the traced process is wait 1, warmup 1, active 1 for ever: each state comes
 // round.
@@ -21,6 +26,9 @@ void begin(Step step);
 // The same, then waits until the drain thread has nothing left to do. While recording for nothing,
 // the drain thread frees the ring's chunks as they fill.
 void enter(Step step);
+
+// Steps that the traced process has begun so far, by its ring.
+std::uint64_t steps_begun();
 
 // Events that the ring of this process had no room for, so far.
 std::uint64_t dropped();

@@ -178,6 +178,37 @@ TEST(Tracker, FallsBackToSlicesAndSaysSo) {
   EXPECT_NE(tracker.description().find("fell back to every 1 s"), std::string::npos);
 }
 
+TEST(Tracker, MakesSlicesWhereTheBudgetLeavesTheCollectivesOut) {
+  Seen seen;
+  Tracker tracker(mark_of("auto"), seen);
+  const std::uint64_t ticks = train(tracker, 20, 0);
+  tracker.leave_out(interest_launches);
+  tracker.poll(ticks, 1'000'000'000);
+  EXPECT_NE(tracker.interest(), 0U) << "the launches are not what the steps are found by";
+  tracker.leave_out(interest_launches | interest_collectives);
+  tracker.poll(ticks + 1, 2'000'000'000);
+  tracker.poll(ticks + 2, 3'000'000'000);
+  EXPECT_EQ(tracker.interest(), 0U);
+  ASSERT_GE(seen.steps.size(), 3U);
+  EXPECT_EQ(seen.steps[seen.steps.size() - 2], (Seen::Step{20, ticks + 1, ticks + 2}))
+      << "the numbers go on";
+  EXPECT_EQ(tracker.description(),
+            "auto: period of 4 collectives; locked at step 8 after 33 calls; every 1 s since "
+            "budget.overhead left out the collectives");
+}
+
+TEST(Tracker, GivesTheSearchUpWhereTheBudgetLeavesTheCollectivesOut) {
+  Seen seen;
+  Tracker tracker(mark_of("auto"), seen);
+  tracker.collective(1, 1, 5);
+  tracker.leave_out(interest_launches | interest_collectives);
+  tracker.poll(6, 1'000'000'000);
+  EXPECT_EQ(seen.gave_up, 6U);
+  EXPECT_EQ(seen.steps, (Steps{{0, 6, 0}}));
+  EXPECT_EQ(tracker.description(),
+            "auto: every 1 s since budget.overhead left out the collectives");
+}
+
 TEST(Tracker, LosesNoStepWhenOtherThreadsCallAtTheSameTime) {
   Seen seen;
   Tracker tracker(mark_of("auto"), seen);

@@ -1,0 +1,78 @@
+#include "agent/step/stride.hpp"
+
+#include "agent/step/detector_follower.hpp"
+
+namespace traceagent::step {
+
+constinit std::atomic<std::uint32_t> next_thread_number{1};
+constinit thread_local std::uint32_t this_thread_number = 0;
+
+void Stride::reserve() {
+  symbols_ = std::make_unique_for_overwrite<std::uint64_t[]>(History::longest_period);
+}
+
+void Stride::copy(const Pattern& pattern) noexcept {
+  pattern_ = &pattern;
+  version_ = pattern.version();
+  goes_by_shape_ = pattern.track() == Track::shape;
+  // As the doors say it: they do not spread the bits.
+  for (std::uint64_t i = 0; i < pattern.length(); ++i) symbols_[i] = unmixed(pattern.symbol(i));
+}
+
+void Stride::begin(const Detector::Ahead& ahead) noexcept {
+  if (pattern_ != ahead.pattern || version_ != ahead.pattern->version()) copy(*ahead.pattern);
+  base_ = passed() - ahead.matched;
+  length_ = ahead.pattern->length();
+  is_of_launches_.store(ahead.thread != 0, std::memory_order_relaxed);
+}
+
+Stride* Strides::find(std::uint32_t thread) noexcept {
+  for (Stride& stride : strides_) {
+    if (stride.owner() == thread) return &stride;
+  }
+  return nullptr;
+}
+
+std::uint64_t Strides::stop_this_thread() noexcept {
+  Stride* own = find(this_thread_number);
+  if (own == nullptr) return 0;
+  own->stop();
+  return own->passed();
+}
+
+std::uint64_t Strides::passed() const noexcept {
+  std::uint64_t sum = 0;
+  for (const Stride& stride : strides_) sum += stride.passed();
+  return sum;
+}
+
+void Strides::catch_up(const LogEntry& entry, Detector& detector) noexcept {
+  Stride* own = find(entry.token.thread);
+  Stride* open = open_.load(std::memory_order_relaxed);
+  if (open != nullptr) {
+    // Of another thread: what it has let pass before this entry is seen, if it is known to be
+    // before. What it lets pass until it sees that it is closed comes with its own next entry.
+    detector.glide(open->take(open == own ? entry.passed : open->passed()));
+    close();
+  }
+  if (own == nullptr || own == open) return;
+  for (std::uint64_t back = own->take(entry.passed); back > 0; --back) {
+    Token late = entry.token;
+    late.exact = late.shape = own->symbol_taken(back);
+    detector.feed(late);
+  }
+}
+
+void Strides::open(const Detector& detector) noexcept {
+  const Detector::Ahead ahead = detector.ahead();
+  if (ahead.pattern == nullptr) return;
+  const std::uint32_t thread = thread_number();
+  if (ahead.thread != 0 && ahead.thread != thread) return;
+  Stride* own = find(thread);
+  if (own == nullptr && (own = find(0)) != nullptr) own->become_owned(thread);
+  if (own == nullptr) return;
+  own->begin(ahead);
+  open_.store(own, std::memory_order_release);
+}
+
+}  // namespace traceagent::step
