@@ -283,7 +283,9 @@ TEST(Stride, LosesNoCallWhenThreadsCommunicateAtTheSameTime) {
   bool is_open = false;
   for (const Told::Event& event : told.events) {
     EXPECT_EQ(event.what == 'b', !is_open);
-    if (event.what != 'b') EXPECT_EQ(event.step, expected);
+    if (event.what != 'b') {
+      EXPECT_EQ(event.step, expected);
+    }
     expected = event.step;
     is_open = event.what == 'b';
   }
