@@ -115,10 +115,10 @@ def is_whole(data):
 
 def line_problems(ended, scenario, is_memory):
     said = [line for line in ended.problem_lines() if not NO_STEP.search(line)]
-    # One of each process: what went wrong. Without memory two, the kernels' times and the file; of uploads one more,
-    # what is not queued in the end. What follows of it for others is told beside that.
+    # One of each process: what went wrong. Without memory one has three, the kernels' times, the file and the ring that
+    # stays; of uploads there is one more, what is not queued in the end. What follows of it for others is told beside.
     causes = [line for line in said if not FOLLOWS.search(line)]
-    most = scenario.processes + (is_memory or scenario.uploads)
+    most = scenario.processes + max(2 * is_memory, scenario.uploads)
     if len(causes) > most or any(count > scenario.processes for count in collections.Counter(said).values()):
         yield f"too many lines: {said}"
     yield from form_problems(said)

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <new>
 #include <set>
 #include <stdexcept>
 
@@ -169,7 +170,14 @@ void Journal::take_lines(std::string_view text) {
 void Journal::take(std::string_view line) {
   thread_local simdjson::dom::parser parser;
   Record record;
-  if (parser.parse(line.data(), line.size()).get(record) != simdjson::SUCCESS) return;
+  const simdjson::error_code error = parser.parse(line.data(), line.size()).get(record);
+  if (error == simdjson::MEMALLOC) {
+    // Such a parser may crash with the next line (3.1), and a line passed over would be a file not
+    // sent.
+    parser = simdjson::dom::parser();
+    throw std::bad_alloc();
+  }
+  if (error != simdjson::SUCCESS) return;
   const auto first = record.begin();
   std::string_view value;
   if (first == record.end() || first.value().get(value) != simdjson::SUCCESS) return;
