@@ -7,6 +7,7 @@
 #include "config/nearest.hpp"
 #include "tools/command_line.hpp"
 #include "tools/exit_line.hpp"
+#include "tools/open_files.hpp"
 #include "tools/out_of_memory.hpp"
 #include "tools/plain_output.hpp"
 
@@ -34,6 +35,7 @@ int run_tool(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "upload") {
     return traceagent::tools::become_uploader(argv);
   }
+  traceagent::tools::allow_many_open_files();
   CLI::App app("Traces multi-GPU training jobs that stay as they are.", "traceagent");
   app.set_version_flag("--version", "traceagent " TRACEAGENT_VERSION);
   app.require_subcommand(1);

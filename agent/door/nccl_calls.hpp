@@ -186,7 +186,11 @@ struct GroupCall : NcclCallBase {
   int delta;
   explicit GroupCall(int change) : delta(change) {}
   bool count_idle() noexcept { return true; }
-  bool count_expected(step::Tracker& tracker) noexcept { return tracker.expects_collectives(); }
+  // One within a call of NCCL is not the job's: its other end may go the long way, which knows
+  // that.
+  bool count_expected(step::Tracker& tracker) noexcept {
+    return ring::writer.nccl_frame == 0 && tracker.expects_collectives();
+  }
   ncclResult_t after_idle(ncclResult_t result) noexcept {
     after(result);
     return result;

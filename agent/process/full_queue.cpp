@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -77,9 +78,9 @@ void FullQueue::bound(Agent& agent, bool may_wait) {
   if (!lock_for_removal(agent, lock, may_wait)) return;
   for (const Waiting& each : waiting) {
     if (fits(bytes, files) || each.file.path == agent.kept_files.back().path) return;
-    const std::uint64_t known = left_out_;
-    leave_out(agent, each.file, each.bytes);
-    if (left_out_ == known) continue;  // it is on its way just now
+    const LeftOut result = leave_out(agent, each.file, each.bytes);
+    if (result == LeftOut::failed) return;  // tried with the next file
+    if (result == LeftOut::on_its_way) continue;
     bytes -= each.bytes;
     --files;
   }
@@ -87,11 +88,12 @@ void FullQueue::bound(Agent& agent, bool may_wait) {
 
 // In the journal before it goes: whoever is killed in between has lost no file that nobody knows
 // of.
-void FullQueue::leave_out(Agent& agent, const drain::WaitingFile& file, std::uint64_t bytes) {
+FullQueue::LeftOut FullQueue::leave_out(Agent& agent, const drain::WaitingFile& file,
+                                        std::uint64_t bytes) {
   const trace::DeliveryLock lock(file.path, trace::DeliveryLock::Kind::leave_out);
-  if (!lock.is_held() || !drain::is_waiting(agent.ring.ring, file)) return;
-  if (!drain::append_left_out(agent.ring.ring, file).empty()) return;  // tried with the next file
-  unlink(file.path.c_str());
+  if (!lock.is_held() || !drain::is_waiting(agent.ring.ring, file)) return LeftOut::on_its_way;
+  if (!drain::append_left_out(agent.ring.ring, file).empty()) return LeftOut::failed;
+  if (unlink(file.path.c_str()) != 0 && errno != ENOENT) return LeftOut::failed;
   if (left_out_++ == 0) {
     first_ = file.path;
     if (is_spokesman(agent, "queue")) {
@@ -104,6 +106,7 @@ void FullQueue::leave_out(Agent& agent, const drain::WaitingFile& file, std::uin
   }
   left_out_bytes_ += bytes;
   forget_left_out(agent, file.path);
+  return LeftOut::done;
 }
 
 void FullQueue::say(const Agent& agent) const {

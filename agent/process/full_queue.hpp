@@ -25,7 +25,8 @@ class FullQueue {
   std::uint64_t left_out() const noexcept { return left_out_; }
 
  private:
-  void leave_out(Agent& agent, const drain::WaitingFile& file, std::uint64_t bytes);
+  enum class LeftOut { done, on_its_way, failed };
+  LeftOut leave_out(Agent& agent, const drain::WaitingFile& file, std::uint64_t bytes);
 
   std::uint64_t left_out_ = 0;
   std::uint64_t left_out_bytes_ = 0;

@@ -7,7 +7,10 @@ namespace traceagent::step {
 bool Budget::may_go_down(double cost_ns, double passed_ns) const noexcept {
   if (level_ == rules_.levels || room_ns_ >= 0 || since_change_ns_ < rules_.settle_ns) return false;
   // A debt that is being paid off is no reason to leave out more.
-  return cost_ns > rules_.share * passed_ns;
+  if (cost_ns <= rules_.share * passed_ns) return false;
+  if (level_ + 1 < rules_.levels || rules_.last_settle_ns == 0) return true;
+  return since_change_ns_ >= rules_.last_settle_ns &&
+         spent_since_change_ns_ > rules_.share * since_change_ns_;
 }
 
 bool Budget::may_go_up() const noexcept {
@@ -29,6 +32,7 @@ bool Budget::look(std::uint64_t now_ns, double cost_ns) noexcept {
   has_looked_ = true;
   last_look_ns_ = now_ns;
   since_change_ns_ += passed_ns;
+  spent_since_change_ns_ += cost_ns;
   measure(cost_ns, passed_ns);
   if (!is_limited()) return false;
   // A debt that would take longer than the longest pause is forgiven: the cost of what nobody could
@@ -52,7 +56,7 @@ bool Budget::look(std::uint64_t now_ns, double cost_ns) noexcept {
     return false;
   }
   is_on_trial_ = room_ns_ >= capacity_ns();
-  since_change_ns_ = 0;
+  since_change_ns_ = spent_since_change_ns_ = 0;
   return true;
 }
 

@@ -14,6 +14,9 @@ struct BudgetRules {
   double window_ns = 10e9;
   /// Between two steps down: how long a step needs to show in the cost.
   double settle_ns = 0;
+  /// Before the last step down, which costs more than it looks: over that time the cost must have
+  /// been above the share. 0: it is a step like the others.
+  double last_settle_ns = 0;
   /// Until a full bucket is let go up again, at first and at most.
   double first_pause_ns = 1e9;
   double longest_pause_ns = 300e9;
@@ -61,6 +64,7 @@ class Budget {
   double recent_spent_ns_ = 0;  // what is long ago fades
   double recent_elapsed_ns_ = 0;
   double since_change_ns_ = 0;
+  double spent_since_change_ns_ = 0;
   std::uint64_t last_look_ns_ = 0;
   std::uint32_t level_ = 0;
   bool has_looked_ = false;

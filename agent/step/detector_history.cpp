@@ -1,5 +1,7 @@
 #include "agent/step/detector_history.hpp"
 
+#include <new>
+
 namespace traceagent::step {
 namespace {
 
@@ -7,8 +9,9 @@ constexpr std::uint64_t base = 0x9e3779b97f4a7c15ULL | 1;
 
 }  // namespace
 
-// Not initialised: pages that a short job never reaches are never touched.
-History::History() : entries_(std::make_unique_for_overwrite<Entry[]>(capacity)) {
+// Zero as the system gives it: pages that a short job never reaches are never touched.
+History::History() : entries_(static_cast<Entry*>(std::calloc(capacity, sizeof(Entry)))) {
+  if (entries_ == nullptr) throw std::bad_alloc();
   std::uint64_t power = 1;
   for (std::uint64_t& each : low_powers_) {
     each = power;
@@ -31,7 +34,7 @@ void History::append(const Token& token, const CallCounts& before) noexcept {
     entry.prefix[track] = so_far * base + symbols[track];
   }
   entry.ticks = token.ticks;
-  entry.position = size_;
+  entry.number = size_ + 1;
   entry.before = before;
   ++size_;
 }
@@ -42,7 +45,7 @@ void History::pass_over(std::uint64_t count) noexcept {
   // The hashes of what is appended next begin here.
   Entry& last = entries_[(size_ - 1) % capacity];
   for (std::uint64_t& prefix : last.prefix) prefix = 0;
-  last.position = UINT64_MAX;
+  last.number = 0;
 }
 
 bool History::repeats(Track track, std::uint64_t period, std::uint64_t length) const noexcept {

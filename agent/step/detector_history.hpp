@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 
 #include "agent/step/detector_token.hpp"
@@ -74,7 +75,7 @@ class History {
   std::uint64_t oldest() const noexcept { return size_ < capacity ? 0 : size_ - capacity + 1; }
   /// Of a token that was passed over: those of the last one before it that was not.
   std::uint64_t ticks(std::uint64_t position) const noexcept {
-    while (position > oldest() && at(position).position != position) --position;
+    while (position > oldest() && at(position).number != position + 1) --position;
     return at(position).ticks;
   }
   const CallCounts& counts(std::uint64_t position) const noexcept { return at(position).before; }
@@ -104,7 +105,7 @@ class History {
     std::uint64_t symbol[track_count];
     std::uint64_t prefix[track_count];  ///< of all tokens up to and with this one
     std::uint64_t ticks;
-    std::uint64_t position = UINT64_MAX;  ///< whose entry this is
+    std::uint64_t number;  ///< 1 + the position whose entry this is; 0: none
     CallCounts before;
   };
 
@@ -113,7 +114,11 @@ class History {
     return length == 0 ? 0 : at(length - 1).prefix[static_cast<int>(track)];
   }
 
-  std::unique_ptr<Entry[]> entries_;
+  struct Free {
+    void operator()(Entry* entries) const noexcept { std::free(entries); }
+  };
+
+  std::unique_ptr<Entry[], Free> entries_;
   std::array<std::uint64_t, power_step> low_powers_;
   std::array<std::uint64_t, capacity / power_step> high_powers_;
   std::uint64_t size_ = 0;

@@ -59,6 +59,7 @@ void Strides::catch_up(const LogEntry& entry, Detector& detector) noexcept {
   for (std::uint64_t back = own->take(entry.passed); back > 0; --back) {
     Token late = entry.token;
     late.exact = late.shape = own->symbol_taken(back);
+    late.kind = own->is_of_launches() ? Token::Kind::launch : Token::Kind::collective;
     detector.feed(late);
   }
 }

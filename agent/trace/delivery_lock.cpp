@@ -12,8 +12,11 @@ DeliveryLock::DeliveryLock(const std::string& path, Kind kind) noexcept {
   // A lock for reading wants the file open to read, one for writing open to write.
   const int access = is_alone ? O_RDWR : O_RDONLY;
   fd_ = event::open_high(path.c_str(), access | O_NOFOLLOW | O_NONBLOCK);
-  if (fd_ < 0 || lock_open_file(fd_, is_alone ? F_WRLCK : F_RDLCK)) return;
-  is_held_ = errno != EAGAIN && errno != EACCES;
+  if (fd_ < 0) {
+    is_held_ = errno == ENOENT || errno == ELOOP;  // nothing to be locked; else we do not know
+  } else if (!lock_open_file(fd_, is_alone ? F_WRLCK : F_RDLCK)) {
+    is_held_ = errno != EAGAIN && errno != EACCES;
+  }
 }
 
 DeliveryLock::~DeliveryLock() {

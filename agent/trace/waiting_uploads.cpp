@@ -1,5 +1,7 @@
 #include "agent/trace/waiting_uploads.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -52,6 +54,9 @@ class Waiting {
 }  // namespace
 
 std::vector<WaitingUpload> waiting_uploads(const std::string& journal) {
+  // The folder may be another user's: a pipe there would hold the job.
+  struct stat facts {};
+  if (lstat(journal.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
   Waiting waiting;
   LineReader lines;
   if (!lines.open(journal)) return {};

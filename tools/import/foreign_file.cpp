@@ -65,7 +65,7 @@ void ForeignFile::take_rank(const FileFacts& facts) {
   if (facts.rank()) {
     rank_ = facts.rank();
     report_.rank_from = "content";
-  } else if (const auto rank = rank_in_name(path_); rank && process() == nullptr) {
+  } else if (const auto rank = rank_in_name(path_); rank && !has_numbered_process()) {
     rank_ = rank;
     report_.rank_from = "name";
   }
@@ -80,6 +80,12 @@ const SageMakerName* ForeignFile::process() const {
   const bool is_anothers =
       facts_.kind() == ForeignKind::composer || facts_.kind() == ForeignKind::kineto;
   return process_ && !is_anothers && !facts_.rank() ? &*process_ : nullptr;
+}
+
+// A name that only looks like SageMaker's has its rank where others have it.
+bool ForeignFile::has_numbered_process() const {
+  const SageMakerName* const name = process();
+  return name != nullptr && name->number;
 }
 
 std::optional<std::int64_t> ForeignFile::base_ns() const {

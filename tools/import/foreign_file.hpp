@@ -36,6 +36,7 @@ class ForeignFile {
   void set_rank(std::int64_t rank, const char* from = "none");
   // Whose it is by its name alone; null where that says nothing, or the content says more.
   [[nodiscard]] const SageMakerName* process() const;
+  [[nodiscard]] bool has_numbered_process() const;
   // CLOCK_REALTIME that its times count from, if they are not from 1970 themselves.
   [[nodiscard]] std::optional<std::int64_t> base_ns() const;
   // See content_mark.hpp; the file is read for it at the first call.

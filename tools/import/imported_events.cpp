@@ -63,6 +63,10 @@ trace::MadeEvents::Lines ImportedEvents::next() {
     run();
   }
   if (failure_) std::rethrow_exception(failure_);
+  if (!why_unread_.empty()) {
+    problem_ = why_unread_;
+    return {};
+  }
   if (is_changed_) {
     problem_ = "a trace that changed while it was read: " + source_->path +
                ": merge again when nobody writes to it";
@@ -100,8 +104,12 @@ void ImportedEvents::keep_late_lines() {
 void ImportedEvents::make() {
   if (!is_open_) {
     is_open_ = true;
-    is_changed_ = !scan_.open(
-        source_->path, [](auto, auto) {}, source_->bytes);
+    if (!scan_.open(
+            source_->path, [](auto, auto) {}, source_->bytes)) {
+      // It is still there, but too many files are open, say.
+      if (is_unchanged(source_->state, state_of(source_->path))) why_unread_ = scan_.problem();
+      is_changed_ = true;
+    }
   }
   constexpr std::size_t most_of_usual_event = 2048;
   while (making_.ready == 0 && !making_.is_last && !is_changed_) {

@@ -83,6 +83,7 @@ class ImportedEvents : public trace::MadeEvents, private trace::SideReads::Read 
   DocumentScan scan_;
   bool is_open_ = false;
   bool is_changed_ = false;
+  std::string why_unread_;
   std::size_t wanted_bytes_ = first_block_bytes;
   std::uint64_t source_offset_ = 0;
   std::uint64_t events_ = 0;

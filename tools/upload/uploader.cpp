@@ -70,6 +70,7 @@ Uploader::Uploader(Journal& journal, std::string folder, std::string problem_pat
 Upload* Uploader::next() {
   Upload* best = nullptr;
   for (Upload& upload : journal_.uploads()) {
+    if (upload.is_left_out) abandon_parts(upload);
     if (!upload.is_pending() || upload.is_refused) continue;
     if (upload.is_replaced) {
       give_up(upload, "queued again");
@@ -78,6 +79,16 @@ Upload* Uploader::next() {
     }
   }
   return best;
+}
+
+// Nobody else would: they are not seen in a bucket, and are paid for.
+void Uploader::abandon_parts(Upload& upload) {
+  if (upload.multipart.empty()) return;
+  try {
+    s3_.abandon(upload);
+  } catch (const std::exception& error) {
+    tell_(upload.file + ": its parts on the server: " + error.what());
+  }
 }
 
 bool Uploader::work() {

@@ -33,6 +33,7 @@ class Uploader {
 
  private:
   Upload* next();
+  void abandon_parts(Upload& upload);
   void handle(Upload& upload);
   Delivery deliver(Upload& upload);
   void settle(Upload& upload, const Delivery& delivery);

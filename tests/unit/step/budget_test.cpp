@@ -138,6 +138,28 @@ TEST(Budget, WithoutALimitIsMeasuredToo) {
   EXPECT_NEAR(budget.recent_share(), 0.03, 1e-4);
 }
 
+// One look that finds too much is no reason for a step that is not taken back.
+TEST(Budget, GoesDownForTheLastTimeWhereTheCostHasBeenTooMuchForLong) {
+  BudgetRules rules = rules_of(0.01);
+  rules.last_settle_ns = 10e9;
+  Budget calm(rules);
+  Job job{{0.9, 0.9, 0.9, 0.9, 0.002, 0}};
+  job.run(calm, 0.2);
+  ASSERT_EQ(calm.level(), 4U);
+  for (int second = 0; second < 40; ++second) {
+    job.run(calm, 0.98);
+    job.now_ns += static_cast<std::uint64_t>(look_ns);
+    EXPECT_FALSE(calm.look(job.now_ns, 0.1 * look_ns)) << "a sample that was far off";
+  }
+  EXPECT_EQ(job.deepest, 4U);
+  Budget busy(rules);
+  Job dear{{0.9, 0.9, 0.9, 0.9, 0.05, 0}};
+  dear.run(busy, 9);
+  EXPECT_EQ(busy.level(), 4U);
+  dear.run(busy, 2);
+  EXPECT_EQ(dear.deepest, 5U);
+}
+
 TEST(Budget, BearsAClockThatStands) {
   Budget budget(rules_of(0.01));
   for (int i = 0; i < 100; ++i) budget.look(7, 1e9);
