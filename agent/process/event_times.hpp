@@ -31,12 +31,13 @@ class EventTimes {
   void describe(trace::JsonObject& coverage) const;
 
  protected:
-  device::EventPoller poller_;  // tests give it a device
+  device::EventPoller& poller() noexcept { return poller_; }  // tests give it a device
 
  private:
   bool turn_on(Agent& agent);
   void follow(Agent& agent, bool is_wanted);
 
+  device::EventPoller poller_;
   bool is_refused_ = false;  // there is no CUDA to ask: said once
   bool watches_exit_ = false;
   std::atomic<std::uint32_t> is_ending_{0};

@@ -21,10 +21,10 @@ using device::FakeGpu;
 class FakeTimes : public EventTimes {
  public:
   void turn_on(const device::EventApi& api) {
-    poller_.turn_on(api, false);
-    poller_.poll();
+    poller().turn_on(api, false);
+    poller().poll();
   }
-  void poll() { poller_.poll(); }
+  void poll() { poller().poll(); }
 };
 
 class EventTimesTest : public ::testing::Test {
