@@ -2,13 +2,13 @@
 
 import collections
 import os
-import pathlib
 import signal
 import sys
 import time
 
 import true_counters
 from fault_places import Names, count_of_calls, read_places
+from jobs import processes_naming
 from killed_job import LIMIT_S, LIVE, WINDOWS, KilledJob, a_dead_job, places_of
 from places import LIBRARY
 from points import all_points, choose, rules_beyond, rules_of_tool
@@ -189,16 +189,7 @@ def counters(table, plan):
 
 
 def keepers(job):
-    """Processes whose command line names the job's rings: they are nobody's children."""
-    found = []
-    for folder in pathlib.Path("/proc").iterdir():
-        try:
-            words = (folder / "cmdline").read_bytes().split(b"\0") if folder.name.isdigit() else []
-        except OSError:
-            continue
-        if any(word.startswith(str(job.rings).encode()) for word in words):
-            found.append(int(folder.name))
-    return found
+    return processes_naming(job.rings)
 
 
 def kill_keepers(job):

@@ -27,6 +27,19 @@ def variables_of(**more):
     return kept | {key: str(value) for key, value in more.items()}
 
 
+def processes_naming(folder):
+    """Their pids: those with a word of their command line that begins with this folder, whosever children they are."""
+    found = []
+    for process in pathlib.Path("/proc").iterdir():
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0") if process.name.isdigit() else []
+        except OSError:
+            continue
+        if any(word.startswith(str(folder).encode()) for word in words):
+            found.append(int(process.name))
+    return found
+
+
 class Place:
     """A working folder, and a folder for rings that must be empty again at the end."""
 

@@ -2,12 +2,11 @@
 """Option `keeper`: ranks that are all killed leave the node's file, made by a process that is no child
 of theirs and that ends with its work."""
 import os
-import pathlib
 import signal
 import sys
 import time
 
-from jobs import PROGRAMS, TIMEOUT, Checks, Place, bare_run, calls_in, end_of, wait_until_said
+from jobs import PROGRAMS, TIMEOUT, Checks, Place, bare_run, calls_in, end_of, processes_naming, wait_until_said
 
 checks = Checks()
 check = checks.check
@@ -17,16 +16,7 @@ ALL = {"TRACEAGENT_SCHEDULE": "warmup=0,active=100000,repeat=1", "TRACEAGENT_OUT
 
 
 def keepers(place):
-    """Processes that watch this place's rings: by their command lines."""
-    found = []
-    for folder in pathlib.Path("/proc").iterdir():
-        try:
-            words = (folder / "cmdline").read_bytes().split(b"\0") if folder.name.isdigit() else []
-        except OSError:
-            continue
-        if any(word.startswith(str(place.rings).encode()) for word in words):
-            found.append(int(folder.name))
-    return found
+    return processes_naming(place.rings)
 
 
 def wait_until(condition):

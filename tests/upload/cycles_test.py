@@ -36,13 +36,9 @@ class Job(Place):
     """A place whose uploaders, which are no children of ours, end with it."""
 
     def __exit__(self, *error):
-        for folder in pathlib.Path("/proc").iterdir():
-            try:
-                words = (folder / "cmdline").read_bytes().split(b"\0") if folder.name.isdigit() else []
-            except OSError:
-                continue
-            if any(word.startswith(str(self.path).encode()) for word in words):
-                os.kill(int(folder.name), signal.SIGKILL)
+        for pid in jobs.processes_naming(self.path):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         super().__exit__(*error)
 
 
