@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from trace_file import Trace
 FAULTS = BUILD / "programs/libfaults.so"
 TRUTH = BUILD / "bin/simgpu-truth"
 LIVE = "sigpending#1000000=kill"  # counts the calls, and never strikes
+FINISHED = 84  # where ring::Header::finished stands
 LIMIT_S = 120  # the machine itself may stand still for a while
 WINDOWS = Windows(wait=1, warmup=1, active=3, repeat=3)
 
@@ -175,6 +177,12 @@ class KilledJob:
         while not self.has_ring(f"*-{process.pid}-*.ring") and not process.is_over() and \
                 time.monotonic() < deadline:
             time.sleep(0.001)
+
+    def has_finished(self, process):
+        """It has said so in its ring, and waits for others."""
+        for ring in self.rings.rglob(f"*-{process.pid}-*.ring"):
+            return struct.unpack_from("<I", ring.read_bytes(), FINISHED)[0] != 0
+        return False
 
     def truth(self, rank):
         path = self.path / f"{rank}.truth"  # or of a generation: its name and the rank
