@@ -64,7 +64,7 @@ step::BudgetRules door_rules(const config::Options& options) {
   // Other marks' calls are heard to the end: what the user has named makes the steps.
   using Kind = config::StepMark::Kind;
   const bool finds_steps = config::parse_step_mark(options.step_mark).mark.kind == Kind::automatic;
-  rules.levels = door_levels.size() - (finds_steps ? 1 : 2);
+  rules.levels = static_cast<uint32_t>(door_levels.size()) - (finds_steps ? 1 : 2);
   rules.settle_ns = 1e8;  // some looks: the cost of a call that is only heard is sampled
   // Steps that are given up never come back, and one sample may be far off.
   if (finds_steps) rules.last_settle_ns = rules.window_ns;
