@@ -13,8 +13,8 @@ class Case:
     name: str
     group: str
     command: list
-    # What the agent leaves in the active state: a rank's "file", a "ring" to recover, "any" of them,
-    # or "nothing", since it cannot.
+    # What the agent leaves in the active state: a rank's "file", "packed" ones that are whole, a "ring" to recover,
+    # "any" of them, or "nothing", since it cannot.
     leaves: str = "file"
     # Libraries preloaded too: ":" separated, "agent" for ours, "copy" for a copy of it.
     preload: str = "agent"
@@ -30,6 +30,10 @@ class Case:
     # Why it does not say its state.
     speechless: str = ""
     states: tuple = tuple(STATES)
+    # Folders whose libraries come before all others, in LD_LIBRARY_PATH.
+    folders: tuple = ()
+    # What it must say, alone too, or it is not what the row says: patterns of lines.
+    says: list = dataclasses.field(default_factory=list)
     # What differs by itself from run to run, without the agent too: "err", "files" or "out".
     unwatched: tuple = ()
 
@@ -122,10 +126,14 @@ program("starts_no_process", "refusals", named="starts_the_upload", environment=
     "TRACEAGENT_OUTPUT_REMOTE": "exec:true {}"}, states=("absent", "active"), differs={
     "active": "output.remote has traceagent-upload started, which the filter sees"})
 
+# With these the agent uses its yaml-cpp at the start and its zlib at each window's end.
+OWN_AND_OURS = {"environment": {"TRACEAGENT_CONFIG": str(HERE / "own_libraries.yaml")}, "leaves": "packed"}
 for name in ("constructors", "reopened", "two_majors", "dl_errors", "every_call", "last_error", "nccl_alone",
              "own_malloc", "own_libraries", "own_wrappers"):
     program(name, "libraries")
-program("own_linked_libraries", "libraries", environment={"TRACEAGENT_OUTPUT_GZIP": "true"})
+program("own_linked_libraries", "libraries", **OWN_AND_OURS)
+program("own_opened_libraries", "libraries", "{programs}/libraries/libown_work.so", named="own_opened_libraries",
+        **OWN_AND_OURS)
 program("reopened", "libraries", "maps", differs=dict.fromkeys(
     ("waiting", "active", "failing"), "what our wrappers lead to stays mapped (RTLD_NODELETE)"))
 program("opened_apart", "libraries", "deepbind")
@@ -155,3 +163,32 @@ program("end_sigkill", "options", named="end_sigkill_with_signals", leaves="ring
 for name in ("end_return", "end_in_thread", "fork", "vfork_exec", "posix_spawn", "exec_itself", "exec_in_thread",
              "no_children", "all_closed", "end_sigterm", "end_sigkill"):
     program(name, "options", named=f"{name}_with_keeper", **WITH_KEEPER)
+
+# Debian's releases whose libraries are fetched (packaging/other_libraries.txt), and the versions.
+RELEASES = {"bullseye": {"zlib": "1.2.11", "yaml-cpp": "0.6.3", "libunwind": "1.3"},
+            "trixie": {"zlib": "1.3.1", "libunwind": "1.8"}}
+MANY_WINDOWS = {"TRACEAGENT_SCHEDULE": "warmup=0,active=30,repeat=15"}
+
+
+def with_libraries_of(release, versions):
+    """Linked to them, opened, and in place of those that a program was linked to."""
+    theirs = f"{{deps}}/other_libraries/{release}"
+    folders = (f"{theirs}/lib", f"{theirs}/yaml-cpp")
+    replaced = [rf"zlib {versions['zlib']} of .*/{release}/lib/libz\.so\.{versions['zlib']}",
+                rf"libunwind .* of .*/{release}/lib/libunwind\.so\.8.*"]
+    opened = [*replaced, rf"libunwind {versions['libunwind']} of .*"]
+    linked = list(opened)
+    if "yaml-cpp" in versions:
+        linked.append(rf"yaml-cpp of .*/{release}/yaml-cpp/libyaml-cpp\.so\.{versions['yaml-cpp']}")
+    name = f"own_linked_libraries_{release}"
+    program(name, release, folders=folders, says=linked, **OWN_AND_OURS)
+    program(name, release, named=f"{name}_and_windows", states=("absent", "active"), folders=folders, says=linked,
+            **OWN_AND_OURS | {"environment": OWN_AND_OURS["environment"] | MANY_WINDOWS})
+    program("own_linked_libraries", release, named=f"own_linked_libraries_on_{release}", folders=folders, says=replaced,
+            **OWN_AND_OURS)
+    program("own_opened_libraries", release, f"{{programs}}/libraries_{release}/libown_work.so",
+            named=f"own_opened_libraries_{release}", says=opened, **OWN_AND_OURS)
+
+
+for release, versions in RELEASES.items():
+    with_libraries_of(release, versions)

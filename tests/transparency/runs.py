@@ -1,8 +1,10 @@
 """Runs of the programs: where each happens, with which variables, and what it showed."""
+import gzip
 import json
 import os
 import re
 import shutil
+import zlib
 
 import keeper
 import sanitizers
@@ -10,6 +12,13 @@ import states
 
 LIMIT_S = 90 if not sanitizers.SANITIZED else 180
 PARALLEL = 3
+
+
+def is_packed_trace(path):
+    try:
+        return bool(json.loads(gzip.decompress(path.read_bytes()))["traceEvents"])
+    except (OSError, EOFError, ValueError, zlib.error):
+        return False
 
 
 class Place:
@@ -30,7 +39,8 @@ class Place:
     def left_of_agent(self):
         files = [path for path in (self.folder / "traces").rglob("*") if "rank" in path.name]
         rings = [path for path in self.rings.rglob("*") if path.is_file()]
-        return {"file": bool(files), "ring": bool(rings), "any": bool(files or rings)}
+        return {"file": bool(files), "packed": bool(files) and all(map(is_packed_trace, files)), "ring": bool(rings),
+                "any": bool(files or rings)}
 
 
 class Runner:
@@ -41,9 +51,13 @@ class Runner:
         self.copy = base / "copy-of-libtraceagent.so"
         shutil.copy(self.agent, self.copy)
 
+    def filled(self, text):
+        for name, value in (("programs", self.programs), ("deps", self.build / "deps"), ("forks", self.forks)):
+            text = text.replace(f"{{{name}}}", str(value))
+        return text
+
     def command(self, case):
-        words = [word.replace("{programs}", str(self.programs)).replace("{forks}", str(self.forks))
-                 for word in case.command]
+        words = [self.filled(word) for word in case.command]
         return words if words[0].startswith("/") else [str(self.programs / words[0]), *words[1:]]
 
     def preload(self, case, with_agent):
@@ -56,7 +70,8 @@ class Runner:
         kept = {key: value for key, value in os.environ.items()
                 if not re.match(r"TRACEAGENT_|SIMGPU_|OMPI_|PMI|SLURM_|NCCL_|NVTX_|CUDA_|(RANK|LOCAL_RANK|WORLD_SIZE)$|"
                                 r"LD_PRELOAD$", key)}
-        libraries = [self.build / "sim/lib", self.build / "sim/cupti", self.programs / "libraries"]
+        libraries = [*map(self.filled, case.folders), self.build / "sim/lib", self.build / "sim/cupti",
+                     self.programs / "libraries"]
         if case.libraries == "synchronous":
             libraries.insert(0, self.programs / "synchronous")
         kept["LD_LIBRARY_PATH"] = ":".join(map(str, libraries))
@@ -68,8 +83,7 @@ class Runner:
             kept |= {"TRACEAGENT_RING_FOLDER": str(place.rings), "TRACEAGENT_RUN_NAME": "run",
                      "TRACEAGENT_OUTPUT_FOLDER": str(place.folder / "traces"), **state}
         kept |= sanitizers.variables(place.folder / "sanitizer-report")
-        return kept | {key: value.replace("{programs}", str(self.programs))
-                       for key, value in case.environment.items()}
+        return kept | {key: self.filled(value) for key, value in case.environment.items()}
 
     def start(self, place):
         return keeper.start(place.folder / "result", self.command(place.case), self.variables(place), place.work,

@@ -22,7 +22,7 @@ WITH_AGENT = [state for state in STATES if state != "absent"]
 
 def unproved(case, state, said, shown, left):
     """Why a run does not show that the agent was in the state; "" where it does. said: its own lines; shown:
-    all lines of the program's output and files; left: which of "file", "ring", "any" lie there."""
+    all lines of the program's output and files; left: which of "file", "packed", "ring", "any" lie there."""
     if state == "off":
         return "it left something, or said something" if left["any"] or said else ""
     if state == "active":

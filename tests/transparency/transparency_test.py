@@ -17,14 +17,21 @@ import sanitizers
 import states
 import verdicts
 
-def chosen(options):
+def reason_left_out(case, build):
+    release = case.group
+    if release in cases.RELEASES and not (build / f"deps/other_libraries/{release}/.setup_libraries_of_{release}").exists():
+        return f"no libraries of Debian {release}: packaging/setup --tests fetches them"
+    reason = sanitizers.reason_left_out(case.name)
+    return reason and f"under the sanitizers: {reason}"
+
+
+def chosen(options, build):
+    """The cases to run, and a line for each that is left out."""
     wanted = [case for case in cases.CASES if (not options.group or case.group == options.group)
-              and (not options.case or case.name in options.case)]
-    for case in wanted:
-        if reason := sanitizers.reason_left_out(case.name):
-            print(f"{case.name} is left out under the sanitizers: {reason}")
-    return [case for case in wanted if (not case.root or os.geteuid() == 0)
-            and not sanitizers.reason_left_out(case.name)]
+              and (not options.case or case.name in options.case) and (not case.root or os.geteuid() == 0)]
+    reasons = {case.name: reason_left_out(case, build) for case in wanted}
+    return ([case for case in wanted if not reasons[case.name]],
+            [f"{name} is left out: {reason}" for name, reason in reasons.items() if reason])
 
 
 def show(ended):
@@ -65,10 +72,11 @@ def main():
     if not (build / "lib/libtraceagent.so").exists():
         print("skipped: the library is not built")
         return 77
-    wanted, all_bad, text, count, slow = chosen(options), 0, "", 0, []
-    for _ in range(options.repeat):
+    (wanted, left_out), all_bad, text, count, slow = chosen(options, build), 0, "", 0, []
+    for _ in range(options.repeat if wanted else 0):
         text, count, bad, slow = run_once(options, build, wanted)
         all_bad += bad
+    text += "".join(f"{line}\n" for line in left_out)
     print(text, end="")
     print(*(f"slow: {line}" for line in slow), sep="\n", end="\n" if slow else "")
     if options.group and not options.case and not options.state:
@@ -76,7 +84,7 @@ def main():
         tables.mkdir(parents=True, exist_ok=True)
         (tables / f"transparency-{options.group}.txt").write_text(text)
     print(f"{len(wanted)} programs, {count} runs with the agent, {all_bad} differ")
-    return 1 if all_bad or not wanted else 0
+    return 77 if left_out and not wanted else 1 if all_bad or not wanted else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 """What runs with the agent are compared by, and the table of it."""
+import re
 from collections import Counter
 
 import states
@@ -42,6 +43,9 @@ def verdict(case, bare, ended, used):
 def wrong_alone(case, bare):
     if bare.code in ("hangs", "no result", 77, 126, 127):
         return f"{bare.code} {bare.err}"
+    for pattern in case.says:
+        if not any(re.fullmatch(pattern, line) for line in bare.all_lines()):
+            return f"it does not say {pattern!r}: {bare.out[:4]}"
     says_state = any(line.startswith("state ") for line in bare.all_lines())
     return "" if says_state or case.speechless else "it does not say its state (say_state)"
 
