@@ -37,6 +37,7 @@ class EventTimesTest : public ::testing::Test {
     ring::target.ring = memory_.ring();
     ring::target.generation.fetch_add(1, std::memory_order_release);
     FakeGpu::now_in_use = std::make_unique<FakeGpu>();
+    api_ = FakeGpu::get().api();
     device::want_device(0);
   }
   ~EventTimesTest() override {
@@ -62,13 +63,14 @@ class EventTimesTest : public ::testing::Test {
 
   ring::MemoryRing memory_{2 << 20};
   Agent agent_;
+  device::EventApi api_;  // the doors keep its address
   FakeTimes times_;
 };
 
 // A window that has failed is written once more at the very end, when nobody asks the job's events
 // any more: it must not wait for what was still running then.
 TEST_F(EventTimesTest, AWindowIsSettledWhenNobodyAsksTheEventsAnyMore) {
-  times_.turn_on(FakeGpu::get().api());
+  times_.turn_on(api_);
   ring::Window& window = memory_.ring().header().windows[0];
   begin_endless_call();
   times_.poll();
@@ -79,7 +81,7 @@ TEST_F(EventTimesTest, AWindowIsSettledWhenNobodyAsksTheEventsAnyMore) {
 }
 
 TEST_F(EventTimesTest, AWindowIsSettledWhenItHasWaitedLongEnough) {
-  times_.turn_on(FakeGpu::get().api());
+  times_.turn_on(api_);
   ring::Window& window = memory_.ring().header().windows[0];
   begin_endless_call();
   times_.poll();
