@@ -185,11 +185,11 @@ struct GroupCall : NcclCallBase {
   static constexpr CallClass call_class = CallClass::collective;  // idle when they are
   int delta;
   explicit GroupCall(int change) : delta(change) {}
-  bool count_idle() noexcept { return true; }
   // One within a call of NCCL is not the job's: its other end may go the long way, which knows
   // that.
+  bool count_idle() noexcept { return ring::writer.nccl_frame == 0; }
   bool count_expected(step::Tracker& tracker) noexcept {
-    return ring::writer.nccl_frame == 0 && tracker.expects_collectives();
+    return count_idle() && tracker.expects_collectives();
   }
   ncclResult_t after_idle(ncclResult_t result) noexcept {
     after(result);

@@ -86,15 +86,18 @@ class Strides {
     for (Stride& stride : strides_) stride.reserve();
   }
 
+  /// That of the thread whose calls are expected; null: nobody's are. Acquire: whose it is is told
+  /// before it is opened.
+  Stride* opened() const noexcept { return open_.load(std::memory_order_acquire); }
   /// Of this thread, or of another that launches beside the one whose launches are the steps.
   bool pass_launch(std::uint64_t kernel) noexcept {
-    Stride* open = open_stride();
+    Stride* open = opened();
     if (open == nullptr || !open->is_of_launches()) return false;
     return open->owner() != this_thread_number || open->pass(kernel);
   }
   /// Of this thread; null where its collectives are to be told.
   Stride* of_collectives() noexcept {
-    Stride* open = open_stride();
+    Stride* open = opened();
     const bool is_own = open != nullptr && open->owner() == this_thread_number;
     return is_own && !open->is_of_launches() ? open : nullptr;
   }
@@ -115,8 +118,6 @@ class Strides {
   // The forward pass and the backward pass of PyTorch communicate from two threads.
   static constexpr std::size_t most_threads = 2;
 
-  // Acquire: whose the stride is is told before it is opened.
-  Stride* open_stride() const noexcept { return open_.load(std::memory_order_acquire); }
   /// 0: one that is free. Null: there is none.
   Stride* find(std::uint32_t thread) noexcept;
 

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <functional>
 #include <random>
-#include <semaphore>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "agent/step/detector_history.hpp"
@@ -36,35 +35,6 @@ struct Told final : DetectorListener {
 
   std::vector<Event> events;
   int locks = 0;
-};
-
-/// A thread that does one thing after another, while who asks it to waits.
-class Actor {
- public:
-  Actor() : thread_([this] { work(); }) {}
-  ~Actor() {
-    run(nullptr);
-    thread_.join();
-  }
-  void run(const std::function<void()>& task) {
-    task_ = task;
-    wanted_.release();
-    done_.acquire();
-  }
-
- private:
-  void work() {
-    for (;;) {
-      wanted_.acquire();
-      const bool is_last = task_ == nullptr;
-      if (!is_last) task_();
-      done_.release();
-      if (is_last) return;
-    }
-  }
-  std::function<void()> task_;
-  std::binary_semaphore wanted_{0}, done_{0};
-  std::thread thread_;
 };
 
 void call(Tracker& tracker, const Token& token) {
@@ -105,22 +75,27 @@ struct Seen {
   std::uint64_t heard = 0, passed = 0;
 };
 
+/// Of what follows, in this thread: as if another made it.
+class InThread {
+ public:
+  explicit InThread(std::uint32_t number) : own_(std::exchange(this_thread_number, number)) {}
+  ~InThread() { this_thread_number = own_; }
+  InThread(const InThread&) = delete;
+  InThread& operator=(const InThread&) = delete;
+
+ private:
+  const std::uint32_t own_;
+};
+
 /// The job as its threads would run it, each when the one before has done.
 Seen run_threads(const Job& job) {
-  constexpr std::size_t threads = 4;
   Told told;
   Tracker tracker(config::parse_step_mark("auto").mark, told);
-  Actor actors[threads];
-  std::vector<std::uint32_t> numbers(threads);
-  for (std::size_t i = 0; i < threads; ++i) {
-    actors[i].run([&] { numbers[i] = thread_number(); });
-  }
-  for (std::size_t begin = 0, end = 0; begin < job.tokens.size(); begin = end) {
-    const std::uint32_t thread = job.tokens[begin].thread;
-    while (end < job.tokens.size() && job.tokens[end].thread == thread) ++end;
-    actors[thread].run([&] {
-      for (std::size_t i = begin; i < end; ++i) call(tracker, job.tokens[i]);
-    });
+  std::vector<std::uint32_t> numbers(4);
+  for (std::uint32_t& number : numbers) number = next_thread_number++;
+  for (const Token& token : job.tokens) {
+    const InThread thread(numbers[token.thread]);
+    call(tracker, token);
   }
   const Tracker::Heard heard = tracker.heard_since_last();
   return {told.events, numbers, heard.busiest, heard.passed};
