@@ -27,16 +27,18 @@ const browser_flags = ['--no-sandbox', '--disable-quic', '--no-first-run',
                        '--disable-background-networking', '--disable-component-update',
                        '--disable-sync', '--use-angle=swiftshader', '--enable-unsafe-swiftshader'];
 
-// Calls use(page, origin, problems) with a blank page; origin serves `folder` and /trace.json.
+// Calls use(page, origin, problems) with a blank page; origin serves `folder` and /trace.json. Nothing
+// here has a deadline: on a busy machine any is too short, and who runs the test has one.
 // What the page complains of is appended to `problems`. viewer_folder is where npm put
 // playwright-core.
 export async function with_page(viewer_folder, folder, trace, use, {width = 1600, height = 900} = {}) {
   const {chromium} = createRequire(path.resolve(viewer_folder, 'package.json'))('playwright-core');
   const server = await serve(folder, trace);
   const browser = await chromium.launch(
-      {executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: browser_flags});
+      {executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: browser_flags, timeout: 0});
   try {
     const page = await browser.newPage({viewport: {width, height}});
+    page.setDefaultTimeout(0);
     const problems = [];
     page.on('pageerror', (error) => problems.push(String(error)));
     page.on('dialog', (dialog) => { problems.push(dialog.message()); dialog.dismiss(); });

@@ -27,7 +27,7 @@ export function inspect(viewer_folder, trace) {
   const version = readdirSync(perfetto).find((name) => /^v\d/.test(name));
   return with_page(viewer_folder, perfetto, trace, async (page, origin, problems) => {
     await page.goto(`${origin}/${version}/assets/catapult_trace_viewer.html`);
-    await page.waitForFunction(() => window.tr?.importer?.Import, null, {timeout: 60_000});
+    await page.waitForFunction(() => window.tr?.importer?.Import);
     const seen = await page.evaluate(import_in_page);
     return {...seen, problems: [...problems, ...seen.problems]};
   });

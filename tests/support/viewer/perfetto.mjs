@@ -20,8 +20,7 @@ export function with_trace(viewer_folder, trace, use) {
   return with_page(viewer_folder, path.join(viewer_folder, 'perfetto'), trace,
       async (page, origin, problems) => {
     await page.goto(`${origin}/index.html#!/?url=${encodeURIComponent(`${origin}/trace.json`)}`);
-    await page.waitForFunction(() => window.app?.trace?.engine,
-                               null, {timeout: 90_000});
+    await page.waitForFunction(() => window.app?.trace?.engine);
     return use(page, problems);
   });
 }

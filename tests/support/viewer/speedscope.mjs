@@ -9,7 +9,7 @@ export function with_trace(viewer_folder, trace, use) {
     await page.goto(`${origin}/index.html#profileURL=${encodeURIComponent(`${origin}/trace.json`)}`);
     const drawn = page.getByText('Left Heavy').first();
     const failed = page.getByText(/Something went wrong/).first();
-    await drawn.or(failed).waitFor({timeout: 90_000});
+    await drawn.or(failed).waitFor();
     if (await failed.isVisible()) problems.push(await failed.innerText());
     return use(page, problems);
   });
