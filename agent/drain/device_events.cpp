@@ -6,7 +6,7 @@
 
 #include "agent/drain/correlation_table.hpp"
 #include "agent/drain/device_coverage.hpp"
-#include "agent/drain/device_losses.hpp"
+#include "agent/drain/late_losses.hpp"
 #include "agent/drain/timed_calls.hpp"
 
 namespace traceagent::drain {

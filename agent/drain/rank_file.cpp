@@ -7,13 +7,13 @@
 
 #include "agent/drain/counter_events.hpp"
 #include "agent/drain/coverage.hpp"
-#include "agent/drain/device_losses.hpp"
 #include "agent/drain/device_text.hpp"
 #include "agent/drain/event_text.hpp"
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/folders.hpp"
 #include "agent/drain/governor_changes.hpp"
 #include "agent/drain/lanes.hpp"
+#include "agent/drain/late_losses.hpp"
 #include "agent/drain/run_index.hpp"
 #include "agent/drain/trace_metadata.hpp"
 #include "agent/drain/window_order.hpp"
@@ -298,14 +298,15 @@ trace::OutputOptions output_options(const ring::Ring& ring, std::uint64_t most_b
   return output;
 }
 
-// What a file tells of late work is told by nobody where the file fails: the next try begins anew.
+// What a file tells of late losses is told by nobody where the file fails: the next try begins
+// anew.
 class LateWork {
  public:
   LateWork(const ring::Ring& ring, const ring::Window& window) noexcept
       : ring_(ring), window_(window), late_(late().load(std::memory_order_relaxed)) {}
   ~LateWork() {
     if (is_told_) return;
-    forget_device_losses(ring_, window_);
+    forget_late_losses(ring_, window_);
     late().store(late_, std::memory_order_relaxed);
   }
   LateWork(const LateWork&) = delete;
@@ -344,7 +345,7 @@ RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& windo
     return report;
   }
   LateWork late_work(ring, window);
-  settle_device_losses(ring, window);
+  settle_late_losses(ring, window);
   RankFile(ring, window).write(file, window, report.path, options, report);
   if (!file.finish()) report.problem = file.error();
   // Within it stands the name that it was to have.

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "agent/drain/file_names.hpp"
+#include "agent/drain/late_losses.hpp"
 #include "agent/drain/recover_window.hpp"
 #include "agent/drain/run_index.hpp"
 #include "agent/drain/upload_queue.hpp"
@@ -130,6 +131,8 @@ void skip_written_windows(const ring::Ring& ring, const std::string& path, Recov
       const bool is_listed = std::find(listed.begin(), listed.end(), file) != listed.end();
       if (!is_listed && !holds_window(file, ring, window)) continue;
       if (!is_listed) note_unlisted(ring, window, path, file, recovered, index_queue);
+      // Its owner noted in the ring what its file tells, and a recovery does not write there.
+      if (!is_of_owner(file)) note_all_told(ring, window);
       window.state.store(ring::WindowState::written, std::memory_order_relaxed);
       break;
     }
@@ -151,7 +154,7 @@ void remove_half_written_files(const ring::Ring& ring) {
 
 // No window is left whose file could tell of them.
 void tell_given_up(const ring::Ring& ring, Recovered& recovered) {
-  const std::uint64_t events = ring.header().given_up_events.load(std::memory_order_relaxed);
+  const std::uint64_t events = untold_events(ring);
   if (events == 0) return;
   recovered.notes.push_back("rank " + std::to_string(recovered.rank) + ": " +
                             std::to_string(events) +

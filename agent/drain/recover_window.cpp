@@ -52,7 +52,6 @@ std::vector<RankFileReport> recover_windows(const ring::Ring& ring, std::uint64_
   for (Window* const window : ring::windows_in_order(ring)) {
     if (!ring::is_unwritten(*window)) continue;
     close_open_window(ring, *window, end);
-    ring::charge_given_up(ring, *window);
     options.most_bytes = most_bytes;
     RankFileReport report = write_rank_file(ring, *window, options);
     most_bytes -= std::min(most_bytes, report.bytes);

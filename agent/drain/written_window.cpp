@@ -13,6 +13,15 @@ bool is_regular_file(const std::string& path) {
   return lstat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
+bool open(trace::TraceReader& reader, const std::string& file) {
+  return is_regular_file(file) && reader.open(file);
+}
+
+void pass_events(trace::TraceReader& reader) {
+  while (reader.next().kind != trace::TraceLine::Kind::end) {
+  }
+}
+
 bool is_of_run(const trace::TraceHeader& header, const ring::Ring& ring) {
   const ring::IdentityBlock& identity = ring.header().identity;
   const auto key = trace::string_member(header.distributed_info, "run_key").value_or("");
@@ -23,11 +32,9 @@ bool is_of_run(const trace::TraceHeader& header, const ring::Ring& ring) {
 }  // namespace
 
 bool holds_window(const std::string& file, const ring::Ring& ring, const ring::Window& window) {
-  if (!is_regular_file(file)) return false;
   trace::TraceReader reader;
-  if (!reader.open(file) || !is_of_run(reader.header(), ring)) return false;
-  while (reader.next().kind != trace::TraceLine::Kind::end) {
-  }
+  if (!open(reader, file) || !is_of_run(reader.header(), ring)) return false;
+  pass_events(reader);
   const std::string& about = reader.footer().metadata;
   const auto number = [&](const char* object, const char* key) {
     const std::string_view text = trace::member(about, object).value_or("");
@@ -39,6 +46,13 @@ bool holds_window(const std::string& file, const ring::Ring& ring, const ring::W
   return reader.footer().closed && number("identity", "pid") == ring.header().owner_pid &&
          number("window", "cycle") == window.cycle &&
          number("window", "begin_ticks") == begin_ticks;
+}
+
+bool is_of_owner(const std::string& file) {
+  trace::TraceReader reader;
+  if (!open(reader, file)) return false;
+  pass_events(reader);
+  return reader.footer().complete;
 }
 
 }  // namespace traceagent::drain

@@ -11,5 +11,7 @@ namespace traceagent::drain {
 // True if the file, whole, was written from this ring's window: by its process, or by who recovered
 // it. Reads the file.
 bool holds_window(const std::string& file, const ring::Ring& ring, const ring::Window& window);
+// Of a window's file: true if its process wrote it, and nobody who recovered it. Reads the file.
+bool is_of_owner(const std::string& file);
 
 }  // namespace traceagent::drain

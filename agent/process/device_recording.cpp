@@ -12,7 +12,7 @@
 #include "agent/device/outstanding.hpp"
 #include "agent/door/loaded_objects.hpp"
 #include "agent/drain/clock.hpp"
-#include "agent/drain/device_losses.hpp"
+#include "agent/drain/late_losses.hpp"
 #include "agent/event/no_cancellation.hpp"
 #include "agent/event/thread_cpu.hpp"
 #include "agent/event/ticks.hpp"
@@ -278,7 +278,7 @@ std::uint64_t DeviceRecording::lost(const ring::Window& window) const noexcept {
        {ring::DropCause::device_ring_full, ring::DropCause::device_dropped}) {
     const auto index = static_cast<std::size_t>(cause);
     const std::uint64_t all = ring.header().dropped[index].load(std::memory_order_relaxed);
-    lost += all - std::min(all, drain::device_losses_told(ring, window, cause));
+    lost += all - std::min(all, drain::losses_told(ring, window, cause));
   }
   return lost;
 }

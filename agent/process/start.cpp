@@ -37,6 +37,7 @@
 #include "agent/process/own_thread.hpp"
 #include "agent/process/ring_identity.hpp"
 #include "agent/process/usable_cpus.hpp"
+#include "agent/ring/overwriting.hpp"
 #include "agent/ring/written_files.hpp"
 #include "agent/trace/file_size_limit.hpp"
 #include "agent/trace/process_ids.hpp"
@@ -328,6 +329,7 @@ void forget_after_fork() noexcept {
   device::forget_event_timing();
   ring::target.ring = ring::Ring();
   ring::target.generation.fetch_add(1, std::memory_order_release);
+  ring::forget_overwriting();
   step::set_all_modes(step::Mode::unstarted);
   phase.store(Phase::unstarted, std::memory_order_release);
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "agent/drain/clock.hpp"
+#include "agent/drain/late_losses.hpp"
 #include "agent/drain/window_events.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/notices.hpp"
@@ -26,14 +27,13 @@ std::uint64_t events_in(const ring::Ring& ring, const ring::Window& window) noex
   return 0;  // out of memory
 }
 
-// Calls that never got into the ring, and with `not_written` what the window was to tell of others.
-// Of what the device lost the next window's file tells.
+// Calls that never got into the ring. Of what the device lost the next window's file tells.
 std::uint64_t lost_in(const ring::Ring& ring, const ring::Window& window) noexcept {
   using enum ring::DropCause;
   const auto dropped = ring::dropped_in(ring, window);
   std::uint64_t lost = 0;
   for (const ring::DropCause cause :
-       {ring_full, overwritten, during_start, ranges_too_deep, range_unmatched, not_written}) {
+       {ring_full, overwritten, during_start, ranges_too_deep, range_unmatched}) {
     lost += dropped[static_cast<std::size_t>(cause)];
   }
   return lost;
@@ -72,13 +72,11 @@ ring::Window* UnwrittenWindows::beyond_room() const noexcept {
 
 void UnwrittenWindows::give_up(ring::Window& window) noexcept {
   const ring::Ring& ring = agent_.ring.ring;
-  const std::uint64_t recorded = events_in(ring, window);
-  const std::uint64_t lost = lost_in(ring, window);
-  const auto of_others = static_cast<std::size_t>(ring::DropCause::not_written);
+  const std::uint64_t lost = events_in(ring, window) + lost_in(ring, window);
   ++windows_lost_;
-  events_lost_ += recorded + lost - ring::dropped_in(ring, window)[of_others];
-  // Not in the header's count of causes, of which an open window tells what came since its begin.
-  ring.header().given_up_events.fetch_add(recorded + lost, std::memory_order_relaxed);
+  events_lost_ += lost;
+  ring.count_drop(ring::DropCause::not_written, lost);
+  drain::forget_late_losses(ring, window);
   window.state.store(WindowState::written, std::memory_order_release);
 }
 

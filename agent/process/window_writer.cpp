@@ -8,6 +8,7 @@
 #include "agent/door/dlsym.hpp"
 #include "agent/door/nccl_plugin.hpp"
 #include "agent/door/nvtx.hpp"
+#include "agent/drain/late_losses.hpp"
 #include "agent/drain/window_events.hpp"
 #include "agent/event/clock_anchor.hpp"
 #include "agent/event/own_heap.hpp"
@@ -16,7 +17,7 @@
 #include "agent/process/loaded_libraries.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/process/uploads.hpp"
-#include "agent/ring/writer.hpp"
+#include "agent/ring/overwriting.hpp"
 #include "agent/ring/written_files.hpp"
 #include "config/units.hpp"
 
@@ -121,26 +122,9 @@ trace::JsonObject WindowWriter::coverage() const {
 
 namespace {
 
-// Overwriting would take chunks from under the writer.
-class OverwritingPaused {
- public:
-  OverwritingPaused() noexcept
-      : was_on_(ring::target.overwrite.exchange(false, std::memory_order_seq_cst)) {
-    // A thread that still saw it set is done with its chunk by then: it takes microseconds.
-    const timespec pause{0, 1'000'000};
-    if (was_on_) nanosleep(&pause, nullptr);
-  }
-  ~OverwritingPaused() { ring::target.overwrite.store(was_on_, std::memory_order_relaxed); }
-  OverwritingPaused(const OverwritingPaused&) = delete;
-  OverwritingPaused& operator=(const OverwritingPaused&) = delete;
-
- private:
-  const bool was_on_;
-};
-
 drain::RankFileReport write_bounded(const ring::Ring& ring, const ring::Window& window,
                                     const drain::RankFileOptions& options) {
-  const OverwritingPaused paused;
+  const ring::OverwritingPaused paused;
   const event::BoundedHeap bounded;
   return drain::write_rank_file(ring, window, options);
 }
@@ -185,42 +169,43 @@ bool WindowWriter::is_over_memory_budget(std::uint64_t refused_before) noexcept 
 
 void WindowWriter::write(ring::Window& window) noexcept {
   const std::uint64_t refused_before = event::own_heap.refused.load(std::memory_order_relaxed);
-  WindowState result = WindowState::failed;
+  Outcome outcome = Outcome::failed;
   try {
-    write_file(window, refused_before, result);
+    write_file(window, refused_before, outcome);
   } catch (...) {
-    if (is_over_memory_budget(refused_before)) {
-      result = WindowState::written;
-    } else {
+    if (outcome != Outcome::failed || !is_over_memory_budget(refused_before)) {
       say_out_of_memory();
+    } else {
+      outcome = Outcome::left_out;
     }
   }
-  window.state.store(result, std::memory_order_release);
+  if (outcome != Outcome::has_file) drain::forget_late_losses(agent_.ring.ring, window);
+  window.state.store(outcome == Outcome::failed ? WindowState::failed : WindowState::written,
+                     std::memory_order_release);
 }
 
-// `result`: `failed` until it has a file, or must not have one.
+// `outcome`: `failed` until it has a file, or must not have one.
 void WindowWriter::write_file(ring::Window& window, std::uint64_t refused_before,
-                              WindowState& result) {
+                              Outcome& outcome) {
   ring::Header& header = agent_.ring.ring.header();
   // Once for each text: a run of days has more windows than the names have room for.
   const std::string description = agent_.tracker->description();
   if (agent_.ring.ring.name(header.identity.step_description) != description) {
     header.identity.step_description = agent_.ring.ring.add_name(description);
   }
-  ring::charge_given_up(agent_.ring.ring, window);
   drain::RankFileOptions options;
   options.coverage = coverage();
   options.most_bytes = disk_room(agent_);
   options.index_queue = &agent_.index_queue;
   const drain::RankFileReport report = write_bounded(agent_.ring.ring, window, options);
   if (report.is_too_large) {
-    result = WindowState::written;
+    outcome = Outcome::left_out;
     give_up_files(report.path);
   } else if (report.problem.empty()) {
-    result = WindowState::written;
+    outcome = Outcome::has_file;
     note_file(window, report);
   } else if (is_over_memory_budget(refused_before)) {
-    result = WindowState::written;
+    outcome = Outcome::left_out;
   } else {
     say_failed(report.problem);
   }
@@ -289,11 +274,16 @@ void WindowWriter::write_last() noexcept {
   }
 }
 
+void WindowWriter::leave_out(ring::Window& window) noexcept {
+  governor_->note_window_left_out();
+  drain::forget_late_losses(agent_.ring.ring, window);
+  window.state.store(WindowState::written, std::memory_order_release);
+}
+
 // What closes when no file may be written any more.
 bool WindowWriter::is_given_up(ring::Window& window) noexcept {
   if (governor_ == nullptr || !governor_->is_stopped()) return false;
-  governor_->note_window_left_out();
-  window.state.store(WindowState::written, std::memory_order_release);
+  leave_out(window);
   return true;
 }
 
@@ -313,8 +303,7 @@ bool WindowWriter::is_put_off(ring::Window& window) noexcept {
       static_cast<std::size_t>(waiting) <= most_waiting;
   if (has_room) return true;
   if (!governor_->may_leave_out_windows()) return false;
-  governor_->note_window_left_out();
-  window.state.store(WindowState::written, std::memory_order_release);
+  leave_out(window);
   return true;
 }
 

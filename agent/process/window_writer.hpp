@@ -39,11 +39,13 @@ class WindowWriter {
   void free_chunks(std::uint64_t now_ticks) noexcept;
   void write_closed(std::uint64_t before_ticks, bool may_wait) noexcept;
   bool is_given_up(ring::Window& window) noexcept;
+  void leave_out(ring::Window& window) noexcept;
   void give_up_files(const std::string& path);
   bool is_put_off(ring::Window& window) noexcept;
   void make_room(std::uint64_t now_ticks) noexcept;
   void write(ring::Window& window) noexcept;
-  void write_file(ring::Window& window, std::uint64_t refused_before, ring::WindowState& result);
+  enum class Outcome { failed, has_file, left_out };
+  void write_file(ring::Window& window, std::uint64_t refused_before, Outcome& outcome);
   void note_file(ring::Window& window, const drain::RankFileReport& report);
   void say_failed(const std::string& problem);
   bool is_over_memory_budget(std::uint64_t refused_before) noexcept;

@@ -14,7 +14,7 @@
 namespace traceagent::ring {
 
 inline constexpr std::uint64_t magic = 0x474e4952'41525454u;  // "TTRARING"
-inline constexpr std::uint32_t layout_version = 9;
+inline constexpr std::uint32_t layout_version = 10;
 
 inline constexpr std::size_t chunk_bytes = 64 * 1024;
 inline constexpr std::size_t records_per_chunk = chunk_bytes / sizeof(event::Record) - 1;
@@ -49,7 +49,7 @@ enum class DropCause : std::uint32_t {
   device_late,       // had not arrived when the window was written
   plan_ring_full,    // no free chunk for what NCCL's profiler interface told
   // Of windows whose files failed, and for which the ring had no room: with what they had lost
-  // themselves.
+  // themselves. The next file tells of it, or who recovers.
   not_written,
   count
 };
@@ -206,8 +206,6 @@ struct Header {
   // 0: the owner holds its lock; else it could not keep it, and this is the number of its pid
   // namespace (or 1), in which alone its pid says whether it lives. Older rings have 0 here.
   std::uint64_t lockless_in;
-  // Of `not_written`, what no window's file tells of yet: the next one does, or who recovers.
-  std::atomic<std::uint64_t> given_up_events;
   alignas(64) std::array<std::atomic<std::uint64_t>, drop_cause_count> dropped;
   std::array<std::atomic<std::uint64_t>, door_count> door_calls;  // counted by the drain
   std::array<std::atomic<std::uint32_t>, door_count> door_open;

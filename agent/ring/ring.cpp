@@ -52,23 +52,27 @@ Chunk* oldest_retired(const Ring& ring, std::uint64_t after) noexcept {
   return oldest;
 }
 
-bool is_of(const Window& window, const event::Record& record, std::uint64_t ticks) noexcept {
-  if (ticks < window.begin_ticks.load(std::memory_order_relaxed)) return false;
-  // What the device did comes later than its window, and before the next one's.
-  if (!event::is_host_call(record.layout)) return true;
-  const std::uint64_t end = window.end_ticks.load(std::memory_order_relaxed);
-  return end == 0 || ticks < end;
+// What arrived later than it was: its times stand in args[0] and args[1].
+bool is_told_of_device(event::Layout layout) noexcept {
+  return layout == event::Layout::device_work || layout == event::Layout::api_call ||
+         layout == event::Layout::timed_by_event;
 }
 
 // Windows that have no file yet, the one that began last first, and how many of their records go.
 class WantingWindows {
  public:
   explicit WantingWindows(const Ring& ring) noexcept {
+    const Header& header = ring.header();
+    const std::uint32_t anchors = header.anchor_count.load(std::memory_order_acquire);
+    const event::TickConverter clock(header.anchors.data(),
+                                     std::min<std::size_t>(anchors, anchor_slots),
+                                     header.nominal_ns_per_tick);
     // By their begins as they are seen once: the job moves them meanwhile, and a sort needs one
     // order.
     for (Window& window : ring.header().windows) {
       if (!is_unwritten(window)) continue;
-      each_[count_++] = {window.begin_ticks.load(std::memory_order_relaxed), &window, 0};
+      const std::uint64_t from = window.begin_ticks.load(std::memory_order_relaxed);
+      each_[count_++] = {from, clock.realtime_ns(from), &window, 0};
     }
     std::sort(begin(), end(), [](const Wanting& a, const Wanting& b) { return a.from > b.from; });
   }
@@ -77,7 +81,7 @@ class WantingWindows {
     const std::uint64_t ticks = record.begin_ticks.load(std::memory_order_relaxed);
     if (ticks == 0) return;
     Wanting* const of = std::find_if(
-        begin(), end(), [&](const Wanting& each) { return is_of(*each.window, record, ticks); });
+        begin(), end(), [&](const Wanting& each) { return is_of(each, record, ticks); });
     if (of != end()) ++of->lost;
   }
 
@@ -95,9 +99,24 @@ class WantingWindows {
  private:
   struct Wanting {
     std::uint64_t from;
+    std::int64_t from_ns;
     Window* window;
     std::uint64_t lost;
   };
+
+  static bool is_of(const Wanting& each, const event::Record& record,
+                    std::uint64_t ticks) noexcept {
+    // The device may be at a window's work when that is over, and is before it begins the next
+    // one's.
+    if (is_told_of_device(record.layout)) {
+      return static_cast<std::int64_t>(record.args[0]) >= each.from_ns;
+    }
+    if (ticks < each.from) return false;
+    if (!event::is_host_call(record.layout)) return true;
+    const std::uint64_t end = each.window->end_ticks.load(std::memory_order_relaxed);
+    return end == 0 || ticks < end;
+  }
+
   Wanting* begin() noexcept { return each_.data(); }
   Wanting* end() noexcept { return each_.data() + count_; }
 
@@ -293,14 +312,6 @@ std::array<Window*, window_slots> windows_in_order(const Ring& ring) noexcept {
   std::transform(keyed.begin(), keyed.end(), ordered.begin(),
                  [](const auto& each) { return each.second; });
   return ordered;
-}
-
-// The window first: whoever is killed between the two is told of some twice rather than of none.
-void charge_given_up(const Ring& ring, Window& window) noexcept {
-  std::atomic<std::uint64_t>& given_up = ring.header().given_up_events;
-  window.dropped_at_end[static_cast<std::size_t>(DropCause::not_written)] +=
-      given_up.load(std::memory_order_relaxed);
-  given_up.store(0, std::memory_order_relaxed);
 }
 
 void note_dropped(const Ring& ring, std::array<std::uint64_t, drop_cause_count>& at_edge) noexcept {

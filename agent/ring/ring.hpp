@@ -80,8 +80,6 @@ std::array<Window*, window_slots> windows_in_order(const Ring& ring) noexcept;
 // from the ring's start: a window that needs them lacks them whenever they were lost.
 std::array<std::uint64_t, drop_cause_count> dropped_in(const Ring& ring,
                                                        const Window& window) noexcept;
-// What was given up, and nobody has told of, is told by this window's file. It is not open.
-void charge_given_up(const Ring& ring, Window& window) noexcept;
 // The losses so far, as a window keeps them at its edges.
 void note_dropped(const Ring& ring, std::array<std::uint64_t, drop_cause_count>& at_edge) noexcept;
 

@@ -7,6 +7,8 @@
 
 #include <cerrno>
 
+#include "agent/ring/overwriting.hpp"
+
 namespace traceagent::ring {
 
 constinit Target target;
@@ -88,14 +90,14 @@ event::Record* first_in_new_chunk(Writer& self) noexcept {
 
   const Ring& ring = target.ring;
   if (!ring.valid()) return nullptr;
-  const bool overwrite = target.overwrite.load(std::memory_order_relaxed);
   // A full ring must cost a load for each event, not two system calls.
-  if (!overwrite && ring.header().free_chunks.load(std::memory_order_relaxed) == 0) {
+  if (!target.overwrite.load(std::memory_order_relaxed) &&
+      ring.header().free_chunks.load(std::memory_order_relaxed) == 0) {
     ring.count_drop(self.full_cause);
     return nullptr;
   }
   look_at_thread(self);
-  Chunk* chunk = claim_chunk(ring, self.thread_id, self.thread_name, overwrite);
+  Chunk* chunk = claim_or_overwrite(ring, self.thread_id, self.thread_name);
   if (chunk == nullptr) {
     ring.count_drop(self.full_cause);
     return nullptr;

@@ -8,10 +8,11 @@ from fault_places import Names, read_places
 from killed_job import LIVE, WINDOWS, KilledJob, places_of
 from places import LIBRARY
 from points import PHASES, REST, all_points, choose, rules_beyond
-from published import OLDEST, Windows
+from published import ANY_OVERWRITTEN, OLDEST, Windows
 from verdict import checked, recovered
 
 FLIGHT = Windows(wait=1, warmup=1, active=1000, repeat=1)
+GAPLESS = Windows(wait=0, warmup=0, active=2, repeat=100)
 HOST_ALONE = {"TRACEAGENT_DOORS_CUPTI": "false", "TRACEAGENT_COUNTERS_SOURCES": "none"}
 
 
@@ -108,6 +109,14 @@ def overwrite(table, plan):
     killed_in_life(table, plan, "at any moment, oldest overwritten", may_drop=OLDEST, windows=FLIGHT, steps=16,
                    calls=1000, pause_us=0, threads=2, TRACEAGENT_RING_SIZE="1MiB", TRACEAGENT_RING_FULL="overwrite",
                    **HOST_ALONE)
+
+
+def overwrite_gapless(table, plan):
+    """Windows that follow each other without a gap in a ring for less than one: of each it is counted what was
+    overwritten of it, by its process or by who recovers it."""
+    killed_in_life(table, plan, "at any moment, gapless, overwritten", may_drop=ANY_OVERWRITTEN, windows=GAPLESS,
+                   steps=16, calls=3000, pause_us=0, threads=2, TRACEAGENT_RING_SIZE="1MiB",
+                   TRACEAGENT_RING_FULL="overwrite", **HOST_ALONE)
 
 
 def terminated(job, delay_s=0.0, faults=LIVE):

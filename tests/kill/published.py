@@ -11,6 +11,7 @@ from truth import hooked_functions, shown_name
 
 BEFORE_STEPS = -1
 OLDEST = "the oldest"  # may be dropped, and no others
+ANY_OVERWRITTEN = "overwritten or, while a file is written, not kept"
 HOOKED = hooked_functions()
 
 
@@ -61,12 +62,15 @@ def found_in(trace, rank):
     # A call in flight is the last thing that is known: it may begin in the window's last nanosecond.
     calls = {tid: events for (pid, tid), events in trace.calls().items() if pid == rank}
     left = sum(len(events) for events in calls.values())
-    for begin, end, first, _ in trace.windows(rank):
+    windows = trace.windows(rank)
+    for (begin, end, first, _), following in zip(windows, [*windows[1:], None]):
+        # The next one may follow without a gap, and its call is the first of its own.
+        until = end + 1 if following is None else min(end + 1, following[0])
         first = BEFORE_STEPS if first is None else first
         if first in found:
             problems.append(f"rank {rank}: the window of step {first} is there twice")
             continue
-        inside = {tid: [event["name"] for event in events if begin <= trace.begin_ns(event) <= end]
+        inside = {tid: [event["name"] for event in events if begin <= trace.begin_ns(event) < until]
                   for tid, events in calls.items()}
         found[first] = {tid: names for tid, names in inside.items() if names}
         left -= sum(len(names) for names in inside.values())
@@ -89,8 +93,11 @@ class Comparison:
         wanted = published(records, windows)
         found, self.problems = found_in(trace, rank) if trace is not None else ({}, [])
         self.published = self.found = 0
+        self.windows = {}  # {first step: (published, found)}
         for first in sorted(wanted.keys() | found.keys()):
+            before = self.published, self.found
             self._compare(rank, first, wanted.get(first, {}), found.get(first, {}), killed, may_drop)
+            self.windows[first] = self.published - before[0], self.found - before[1]
 
     def _compare(self, rank, first, wanted, found, killed, may_drop):
         count = sum(map(len, wanted.values()))
@@ -115,7 +122,7 @@ class Comparison:
 
 def device_work(records, trace, rank, windows):
     """Of the windows' work on the device: how much CUPTI had handed over, how much is shown, and how much is
-    said to be missing. What CUPTI still held dies with the process."""
+    said to be missing, by whatever cause. What CUPTI still held dies with the process."""
     active = {number: windows.first_of(step) not in (None, BEFORE_STEPS)
               for step, _, _, number in calls_by_step(records)}
     states = [r.get("cupti") for r in records if r["kind"] == "device" and active.get(r["number"], False)]
@@ -123,10 +130,16 @@ def device_work(records, trace, rank, windows):
     if trace is not None:
         shown = sum(event["pid"] == rank and event["ph"] == "X" and event["cat"].startswith("gpu_")
                     for event in trace.events)
-        missing = dropped(trace, rank, "device_late", "device_ring_full")
+        missing = dropped(trace, rank, "device_ring_full") + launches_without_work(trace, rank)
     return states.count("delivered"), shown, missing
 
 
-def dropped(trace, rank, *causes):
+def launches_without_work(trace, rank):
+    return sum(sum(about.get("device", {}).get("launches_without_work", {}).values()) for about in trace.about
+               if about["identity"]["rank"] == rank)
+
+
+def dropped(trace, rank, *causes, first=None):
+    """Of all of its windows, or of the one that begins with this step."""
     return sum(about["dropped"].get(cause, 0) for about in trace.about if about["identity"]["rank"] == rank
-               for cause in causes)
+               and first in (None, about["window"].get("first_step", BEFORE_STEPS)) for cause in causes)

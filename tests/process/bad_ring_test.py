@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Rings that are too small, overwrite, or cannot lie where they should: losses are counted exactly."""
+import collections
 import json
 import os
 
@@ -80,6 +81,34 @@ def overwriting_ring(bare):
         clean(place, "overwriting ring")
 
 
+def overwriting_ring_in_cycles(bare):
+    """Windows that follow each other without a gap: each tells of what was overwritten of it, and of no other's."""
+    for threads in (1, 3):
+        with Place() as place:
+            command = [STEADY, 12, 4000, 0, threads]
+            variables = place.agent(TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_RING_SIZE="768KiB", **CALLS_ALONE,
+                                    TRACEAGENT_COUNTERS_SOURCES="none", TRACEAGENT_RING_FULL="overwrite",
+                                    TRACEAGENT_SCHEDULE="wait=0,warmup=0,active=2,repeat=5",
+                                    SIMGPU_TRUTH=place.path / "t.truth")
+            result = place.run(command, variables)
+            same_as(bare_run(command), result, "overwriting cycles")
+            records, causes, all_found = truth_of(place.path / "t.truth"), collections.Counter(), 0
+            for cycle, first in enumerate(range(0, 10, 2)):
+                trace = whole(place, f"out/ep0-ba{first + 2}-rank0.json", (first, first + 1), "overwriting cycles")
+                if trace is None:
+                    return
+                dropped, found = trace["traceagent"]["dropped"], len(calls_in(trace))
+                wanted = len(truth_of_steps(records, first, first + 1))
+                check(found + sum(dropped.values()) == wanted,
+                      f"overwriting cycle {cycle}, {threads} threads: {found} events + {dropped}, the truth is {wanted}")
+                causes.update(dropped)
+                all_found += found
+            check(causes["overwritten"] > 0 and all_found > 0, f"overwriting cycles: {causes}")
+            check(f" {sum(causes.values())} lost" in result.lines()[-1], f"overwriting cycles: {result.lines()}")
+            print(f"overwriting cycles, {threads} threads: {all_found} events, {dict(causes)}")
+            clean(place, "overwriting cycles")
+
+
 def foreign_ring_folder(bare):
     with Place() as place:
         target = place.path / "elsewhere"
@@ -127,5 +156,6 @@ def unwritable_dev_shm(bare):
         four_ranks_in_node_file(place, "out/node0.json", "read-only /dev/shm")
 
 
-run_cases([small_ring, small_ring_in_cycles, overwriting_ring, foreign_ring_folder, no_dev_shm],
+run_cases([small_ring, small_ring_in_cycles, overwriting_ring, overwriting_ring_in_cycles, foreign_ring_folder,
+           no_dev_shm],
            [small_dev_shm, unwritable_dev_shm])

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "agent/drain/file_names.hpp"
 #include "agent/drain/rank_file.hpp"
 #include "agent/drain/upload_queue.hpp"
 #include "agent/ring/written_files.hpp"
@@ -90,7 +91,7 @@ TEST(RecoverRing, WritesWhatItsOwnerCouldNotWrite) {
               2000, 2050);
   ring::Window& window = crafted.window(1500, 3000, 0, 1);
   window.state = ring::WindowState::failed;
-  window.dropped_at_end[static_cast<std::size_t>(ring::DropCause::not_written)] = 5;
+  crafted.ring().count_drop(ring::DropCause::not_written, 5);
   crafted.ring().header().finished = 1;
 
   const Recovered recovered = recover_ring(save(crafted, scratch / "rank3.ring"));
@@ -114,7 +115,7 @@ TEST(RecoverRing, TellsOfWhatWasGivenUpInTheOldestFile) {
   CraftedRing crafted(scratch / "out");
   failed_window(crafted, 5000, 6000, 2);
   failed_window(crafted, 1500, 3000, 1);
-  crafted.ring().header().given_up_events = 7;
+  crafted.ring().count_drop(ring::DropCause::not_written, 7);
   const Recovered recovered = recover_ring(save(crafted, scratch / "rank3.ring"));
   ASSERT_EQ(recovered.files.size(), 2u);
   EXPECT_TRUE(recovered.notes.empty());
@@ -124,11 +125,59 @@ TEST(RecoverRing, TellsOfWhatWasGivenUpInTheOldestFile) {
   EXPECT_NE(trace::read_whole(recovered.files[1].path).find("\"dropped\": {}"), std::string::npos);
 }
 
+// A ring that is kept: each loss stands in one file, whatever recovery wrote that.
+TEST(RecoverRing, TellsOfEachLossOnceHoweverOftenItIsRecovered) {
+  trace::ScratchFolder scratch;
+  CraftedRing crafted(scratch / "out");
+  crafted.add(crafted.chunk_of(100, "main"), api::Function::cudaLaunchKernel, event::Layout::launch,
+              2000, 2050);
+  failed_window(crafted, 1500, 3000, 1);
+  failed_window(crafted, 5000, 6000, 2);
+  crafted.ring().count_drop(ring::DropCause::not_written, 7);
+  crafted.ring().count_drop(ring::DropCause::device_dropped, 5);
+  crafted.ring().header().identity.overwrite_files = 1;  // no other name is tried
+  const std::string path = save(crafted, scratch / "rank3.ring");
+  const std::string in_the_way =
+      rank_file_name(crafted.ring(), crafted.ring().header().windows[1]).path;
+  std::filesystem::create_directories(in_the_way + "/x");
+
+  const Recovered first = recover_ring(path);
+  ASSERT_EQ(first.files.size(), 1u);
+  EXPECT_EQ(first.problems.size(), 1u);
+  const std::string older = trace::read_whole(first.files[0].path);
+  EXPECT_NE(older.find("\"dropped\": {\"device_dropped\": 5, \"not_written\": 7}"),
+            std::string::npos)
+      << older;
+  const Recovered again = recover_ring(path);
+  EXPECT_TRUE(again.files.empty() && again.notes.empty()) << again.notes.front();
+
+  std::filesystem::remove_all(in_the_way);
+  const Recovered second = recover_ring(path);
+  ASSERT_EQ(second.files.size(), 1u);
+  EXPECT_TRUE(second.notes.empty());
+  EXPECT_NE(trace::read_whole(second.files[0].path).find("\"dropped\": {}"), std::string::npos);
+  EXPECT_TRUE(recover_ring(path).notes.empty());
+}
+
+// What its owner's last file tells stands in the ring; what was lost after that, it does not tell.
+TEST(RecoverRing, TellsOfWhatWasLostAfterItsOwnersFile) {
+  trace::ScratchFolder scratch;
+  CraftedRing crafted(scratch / "out");
+  crafted.ring().count_drop(ring::DropCause::not_written, 7);
+  const ring::Window& window = crafted.window(1500, 3000, 0, 1);
+  ASSERT_EQ(write_rank_file(crafted.ring(), window, {}).problem, "");
+  crafted.ring().count_drop(ring::DropCause::not_written, 4);
+  const Recovered recovered = recover_ring(save(crafted, scratch / "rank3.ring"));
+  EXPECT_TRUE(recovered.files.empty());
+  ASSERT_EQ(recovered.notes.size(), 1u);
+  EXPECT_TRUE(recovered.notes[0].starts_with("rank 3: 4 events are lost: ")) << recovered.notes[0];
+}
+
 TEST(RecoverRing, TellsOfWhatWasGivenUpInTheOpenWindowsFile) {
   trace::ScratchFolder scratch;
   CraftedRing crafted(scratch / "out");
   crafted.window(1500, 0, 1, 1);
-  crafted.ring().header().given_up_events = 7;
+  crafted.ring().count_drop(ring::DropCause::not_written, 7);
   crafted.ring().count_drop(ring::DropCause::ring_full, 2);
   const Recovered recovered = recover_ring(save(crafted, scratch / "rank3.ring"));
   ASSERT_EQ(recovered.files.size(), 1u);
@@ -140,7 +189,7 @@ TEST(RecoverRing, TellsOfWhatWasGivenUpInTheOpenWindowsFile) {
 TEST(RecoverRing, TellsOfWhatWasGivenUpWhereNoWindowIsLeft) {
   trace::ScratchFolder scratch;
   CraftedRing crafted(scratch / "out");
-  crafted.ring().header().given_up_events = 7;
+  crafted.ring().count_drop(ring::DropCause::not_written, 7);
   const Recovered recovered = recover_ring(save(crafted, scratch / "rank3.ring"));
   ASSERT_EQ(recovered.notes.size(), 1u);
   EXPECT_TRUE(recovered.notes[0].starts_with("rank 3: 7 events are lost: ")) << recovered.notes[0];

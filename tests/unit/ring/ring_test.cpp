@@ -173,8 +173,8 @@ TEST(Overwrite, TakesTheOldestRetiredChunkAndCountsItsRecords) {
   EXPECT_EQ(ring.header().dropped[static_cast<std::size_t>(DropCause::overwritten)].load(), 2u);
 }
 
-// Each window tells of its own: what lay between two of them is no loss, and what the device did,
-// which comes after its window, is that window's.
+// Each window tells of its own: what lay between two of them is no loss, and what the device did
+// is the window's in which it began, whatever window it arrived in.
 TEST(Overwrite, IsCountedForTheWindowThatARecordIsOf) {
   MemoryRing memory(1 << 20);
   const Ring& ring = memory.ring();
@@ -182,6 +182,9 @@ TEST(Overwrite, IsCountedForTheWindowThatARecordIsOf) {
   for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {
     chunks.push_back(claim_chunk(ring, 1, no_name, false));
   }
+  constexpr std::uint64_t epoch_ns = 1'700'000'000'000'000'000;
+  ring.header().nominal_ns_per_tick = 10;
+  add_anchor(ring, {50, epoch_ns + 500, 1});
   Window& early = ring.header().windows[3];
   early.begin_ticks = 100, early.end_ticks = 200, early.state = WindowState::closed;
   Window& late = ring.header().windows[1];
@@ -192,17 +195,25 @@ TEST(Overwrite, IsCountedForTheWindowThatARecordIsOf) {
   for (const std::uint64_t ticks : {60, 99, 100, 150, 199, 200, 250, 299, 300, 301}) {
     write_record(*chunks[0], slot++, ticks, ticks + 1);
   }
-  for (const std::uint64_t ticks : {70, 210, 299, 300}) {
-    write_record(*chunks[0], slot, ticks, ticks);
-    chunks[0]->records[slot++].layout = event::Layout::device_work;
+  const auto arrived = [&](event::Layout layout, std::uint64_t began, std::uint64_t ticks) {
+    chunks[0]->records[slot].layout = layout;
+    chunks[0]->records[slot].args[0] = epoch_ns + 10 * began;
+    write_record(*chunks[0], slot++, ticks, ticks);
+  };
+  for (const std::uint64_t began : {70, 99}) arrived(event::Layout::device_work, began, 310);
+  for (const std::uint64_t began : {100, 199, 210}) {
+    arrived(event::Layout::device_work, began, 310);
+    arrived(event::Layout::api_call, began, 290);
   }
+  arrived(event::Layout::timed_by_event, 299, 400);
+  arrived(event::Layout::device_work, 300, 400);
   retire_chunk(*chunks[0]);
   EXPECT_EQ(claim_chunk(ring, 2, no_name, true), chunks[0]);
   constexpr auto overwritten = static_cast<std::size_t>(DropCause::overwritten);
-  EXPECT_EQ(dropped_in(ring, early)[overwritten], 3u + 2u);
+  EXPECT_EQ(dropped_in(ring, early)[overwritten], 3u + 6u + 1u);
   EXPECT_EQ(dropped_in(ring, late)[overwritten], 2u + 1u);
   EXPECT_EQ(dropped_in(ring, has_file)[overwritten], 0u);
-  EXPECT_EQ(ring.header().dropped[overwritten].load(), 8u);
+  EXPECT_EQ(ring.header().dropped[overwritten].load(), 13u);
 }
 
 // A call that still runs will patch its end into its place: had another thread's record moved in,

@@ -1,4 +1,4 @@
-#include "agent/drain/device_losses.hpp"
+#include "agent/drain/late_losses.hpp"
 
 #include <algorithm>
 
@@ -9,7 +9,8 @@ using ring::DropCause;
 namespace {
 
 constexpr DropCause told_late[] = {DropCause::device_ring_full, DropCause::device_dropped,
-                                   DropCause::device_late, DropCause::plan_ring_full};
+                                   DropCause::device_late, DropCause::plan_ring_full,
+                                   DropCause::not_written};
 
 // The window as the ring holds it; null for one that is not the ring's.
 ring::Window* window_in(const ring::Ring& ring, const ring::Window& window) noexcept {
@@ -19,26 +20,37 @@ ring::Window* window_in(const ring::Ring& ring, const ring::Window& window) noex
   return found != windows.end() ? &*found : nullptr;
 }
 
-}  // namespace
+std::uint64_t counted(const ring::Ring& ring, DropCause cause) noexcept {
+  return ring.header().dropped[static_cast<std::size_t>(cause)].load(std::memory_order_relaxed);
+}
 
-std::uint64_t device_losses_told(const ring::Ring& ring, const ring::Window& window,
-                                 DropCause cause) noexcept {
+std::uint64_t told_by_files(const ring::Ring& ring, DropCause cause) noexcept {
   const auto i = static_cast<std::size_t>(cause);
-  std::uint64_t told = window.dropped_at_begin[i];
-  for (const ring::Window& other : ring.header().windows) {
-    if (other.state.load(std::memory_order_acquire) != ring::WindowState::written) continue;
-    told = std::max(told, other.dropped_at_end[i]);
+  std::uint64_t told = 0;
+  for (const ring::Window& window : ring.header().windows) {
+    if (window.state.load(std::memory_order_acquire) != ring::WindowState::written) continue;
+    told = std::max(told, window.dropped_at_end[i]);
   }
   return told;
 }
 
-void settle_device_losses(const ring::Ring& ring, const ring::Window& window) noexcept {
+}  // namespace
+
+std::uint64_t losses_told(const ring::Ring& ring, const ring::Window& window,
+                          DropCause cause) noexcept {
+  const std::uint64_t told = told_by_files(ring, cause);
+  // What was given up before this window began is of earlier ones.
+  if (cause == DropCause::not_written) return told;
+  return std::max(told, window.dropped_at_begin[static_cast<std::size_t>(cause)]);
+}
+
+void settle_late_losses(const ring::Ring& ring, const ring::Window& window) noexcept {
   ring::Window* own = window_in(ring, window);
   if (own == nullptr) return;
   for (const DropCause cause : told_late) {
     const auto i = static_cast<std::size_t>(cause);
-    own->dropped_at_begin[i] = device_losses_told(ring, *own, cause);
-    own->dropped_at_end[i] = ring.header().dropped[i].load(std::memory_order_relaxed);
+    own->dropped_at_begin[i] = losses_told(ring, *own, cause);
+    own->dropped_at_end[i] = counted(ring, cause);
   }
 }
 
@@ -69,14 +81,25 @@ void count_late(const ring::Ring& ring, const ring::Window& window, std::uint64_
   own->dropped_at_end[static_cast<std::size_t>(DropCause::device_late)] += late;
 }
 
-void forget_device_losses(const ring::Ring& ring, const ring::Window& window) noexcept {
+void forget_late_losses(const ring::Ring& ring, const ring::Window& window) noexcept {
   ring::Window* own = window_in(ring, window);
   if (own == nullptr) return;
   for (const DropCause cause : told_late) {
     const auto i = static_cast<std::size_t>(cause);
-    own->dropped_at_end[i] = own->dropped_at_begin[i];
+    own->dropped_at_begin[i] = own->dropped_at_end[i] = losses_told(ring, *own, cause);
   }
   ring::last_correlation_of(ring, *own).store(0, std::memory_order_relaxed);
+}
+
+void note_all_told(const ring::Ring& ring, ring::Window& window) noexcept {
+  for (const DropCause cause : told_late) {
+    window.dropped_at_end[static_cast<std::size_t>(cause)] = counted(ring, cause);
+  }
+}
+
+std::uint64_t untold_events(const ring::Ring& ring) noexcept {
+  const std::uint64_t given_up = counted(ring, DropCause::not_written);
+  return given_up - std::min(given_up, told_by_files(ring, DropCause::not_written));
 }
 
 }  // namespace traceagent::drain

@@ -1,0 +1,38 @@
+#pragma once
+// Losses that are known only after the windows they are of, or with none: what the device side
+// lost, and what was given up. Each is told by one file, the next that is written.
+
+#include <cstdint>
+
+#include "agent/ring/ring.hpp"
+
+namespace traceagent::drain {
+
+// How much of the losses so far the files before this window's have told of, or (of the device's)
+// is before it.
+std::uint64_t losses_told(const ring::Ring& ring, const ring::Window& window,
+                          ring::DropCause cause) noexcept;
+// All that no earlier file told of is this window's. Call before its file is written.
+void settle_late_losses(const ring::Ring& ring, const ring::Window& window) noexcept;
+// Of a window whose file has failed, or that gets none: the next try, or else the next window's
+// file, tells of it.
+void forget_late_losses(const ring::Ring& ring, const ring::Window& window) noexcept;
+// Of a dead process's window, whose file another recovery of this ring has written: it told of all.
+void note_all_told(const ring::Ring& ring, ring::Window& window) noexcept;
+// Events of windows that were given up, of which no file tells.
+std::uint64_t untold_events(const ring::Ring& ring) noexcept;
+
+// CUPTI's latest id among the calls that the files of earlier windows hold, written in whatever
+// order; 0: none.
+std::uint32_t correlation_told(const ring::Ring& ring, const ring::Window& window) noexcept;
+// Of a window's own file.
+void note_last_correlation(const ring::Ring& ring, const ring::Window& window,
+                           std::uint32_t last) noexcept;
+// CUPTI counts its ids up, and after 2^32 from the start.
+inline bool is_older(std::uint32_t id, std::uint32_t other) noexcept {
+  return static_cast<std::int32_t>(id - other) < 0;
+}
+// Counts launches whose work had not arrived, in the ring and in the window.
+void count_late(const ring::Ring& ring, const ring::Window& window, std::uint64_t late) noexcept;
+
+}  // namespace traceagent::drain
