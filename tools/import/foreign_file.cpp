@@ -100,15 +100,16 @@ const std::string& ForeignFile::content() {
 void ForeignFile::read(ForeignPids& pids, const OnBytes& on_bytes) {
   const std::int64_t rank = *rank_;
   const ForeignKind kind = facts_.kind();
+  if (is_read_) {
+    for (const SortedRuns::Run& run : runs_) std::remove(run.path.c_str());
+    prefix_ += "again-";
+  }
   read_once(pids, on_bytes);
   static_cast<void>(content());
-  // It told them behind its events, which are written for another process by now.
   take_rank(facts_);
   const bool is_another = *rank_ != rank || facts_.kind() != kind || must_read_again_;
-  if (!is_another || !report_.is_trace) return;
-  for (const SortedRuns::Run& run : runs_) std::remove(run.path.c_str());
-  prefix_ += "again-";
-  read_once(pids, on_bytes);
+  is_due_ = !is_read_ && is_another && report_.is_trace;
+  is_read_ = true;
 }
 
 void ForeignFile::read_once(ForeignPids& pids, const OnBytes& on_bytes) {

@@ -47,6 +47,9 @@ class ForeignFile {
   // are wanted; else it writes them, in runs. `on_bytes` is told of the file's bytes as they are
   // read; false from it gives up.
   void read(ForeignPids& pids, const OnBytes& on_bytes);
+  // It is to be read, or once more: it told behind its events, which are written for another
+  // process by now, whose they are.
+  [[nodiscard]] bool is_due() const { return is_due_; }
 
   // After read(), absolute; nothing where it has no clock (see place()) or no events.
   [[nodiscard]] std::optional<std::int64_t> first_ns() const;
@@ -82,6 +85,8 @@ class ForeignFile {
   std::optional<std::int64_t> begin_ns_;  // SageMakerProfile's
   std::optional<std::int64_t> rank_;
   bool rank_is_given_ = false;
+  bool is_due_ = true;
+  bool is_read_ = false;
   bool must_read_again_ = false;
   bool may_have_collectives_ = false;
   FileFacts facts_;

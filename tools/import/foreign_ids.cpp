@@ -44,6 +44,10 @@ bool whole_number(std::string_view json, std::int64_t& number) {
   return error == std::errc() && at == end && !text.empty();
 }
 
+std::int64_t ForeignPids::pid_of_rank(std::int64_t rank) {
+  return trace::trace_pid(rank, claim_of_rank);
+}
+
 std::int64_t ForeignPids::pid(std::int64_t rank, ForeignKind kind, std::string_view process) {
   std::string name(without_quotes(process));
   std::int64_t number = 0;

@@ -25,8 +25,13 @@ std::string_view name_of(ForeignKind kind);
 class ForeignPids {
  public:
   static constexpr std::int64_t first_claim = 1000;
-  static constexpr std::int64_t claims =
-      1000;  // pids stay below 2^31, which is where Perfetto's end
+  static constexpr std::int64_t claims = 1000;
+  // Behind them; pids stay below 2^31, which is where Perfetto's end.
+  static constexpr std::int64_t claim_of_rank = first_claim + claims;
+
+  // Of a rank's own process in a file whose pids are ranks: such a file is read beside others of
+  // its ranks, and which of them is first must not decide.
+  static std::int64_t pid_of_rank(std::int64_t rank);
 
   // `process` as the file has it: 4037, "Spans"; one number and one text of the same digits are
   // one.

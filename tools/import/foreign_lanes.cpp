@@ -78,11 +78,14 @@ ForeignLanes::Process& ForeignLanes::new_process(std::string_view pid, std::stri
   Process process;
   std::int64_t number = 0;
   const bool is_number = whole_number(pid, number);
-  const bool is_rank = is_number && number >= 0 && number < trace::pids_of_claim;
-  process.rank = owner_.rank_is_pid && is_rank ? number : owner_.rank;
+  const bool is_rank =
+      owner_.rank_is_pid && is_number && number >= 0 && number < trace::pids_of_claim;
+  process.rank = is_rank ? number : owner_.rank;
   const std::string of_writer =
       owner_.writer + "/" + std::string(name.empty() ? inside_quotes(pid) : name);
-  process.pid = pids_.pid(process.rank, owner_.kind, owner_.writer.empty() ? pid : of_writer);
+  process.pid = is_rank
+                    ? ForeignPids::pid_of_rank(number)
+                    : pids_.pid(process.rank, owner_.kind, owner_.writer.empty() ? pid : of_writer);
   process.shown = is_number ? "process " + std::to_string(number) : as_name(pid);
   ranks_.insert(process.rank);
   return processes_.emplace(std::string(pid), std::move(process)).first->second;

@@ -160,13 +160,26 @@ class Import {
   }
 
   // Files of a rank are read one after the other: the numbers of its processes must not depend on
-  // who is first.
+  // who is first. So those that turn out to be another rank's are read once more behind all.
   void read_all() {
+    do {
+      groups_ = due_by_rank();
+      read_groups();
+    } while (!groups_.empty() && goes_on_);
+  }
+
+  [[nodiscard]] std::vector<std::vector<ForeignFile*>> due_by_rank() const {
     std::map<std::int64_t, std::vector<ForeignFile*>> by_rank;
     for (const auto& file : files_) {
-      if (file->report().is_trace) by_rank[*file->rank()].push_back(file.get());
+      if (file->report().is_trace && file->is_due()) by_rank[*file->rank()].push_back(file.get());
     }
-    for (auto& [rank, files] : by_rank) groups_.push_back(std::move(files));
+    std::vector<std::vector<ForeignFile*>> groups;
+    for (auto& [rank, files] : by_rank) groups.push_back(std::move(files));
+    return groups;
+  }
+
+  void read_groups() {
+    next_group_ = 0;
     const unsigned wanted = options_.threads != 0
                                 ? options_.threads
                                 : std::min(most_threads, std::thread::hardware_concurrency());

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <limits>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "agent/trace/process_ids.hpp"
@@ -13,6 +14,10 @@ namespace traceagent::tools {
 
 namespace {
 
+namespace fs = std::filesystem;
+
+constexpr std::string_view profile_end = ".trace.json.gz";
+
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::size_t digits_in_front(std::string_view text) {
@@ -20,14 +25,27 @@ std::size_t digits_in_front(std::string_view text) {
   return static_cast<std::size_t>(end - text.begin());
 }
 
-// By the number at the end: algo-2 before algo-10.
-auto place_of(const SageMakerName& name) {
-  const std::string& host = name.host;
+// Its name up to the number at the end, and that; -1: it has none.
+std::pair<std::string_view, std::int64_t> parts_of_host(std::string_view host) {
   std::size_t digits = host.size();
   while (digits > 0 && is_digit(host[digits - 1])) --digits;
   std::int64_t number = -1;
-  whole_number(std::string_view(host).substr(digits), number);
-  return std::tuple(host.substr(0, digits), number, name.number.value_or(-1), name.process);
+  whole_number(host.substr(digits), number);
+  return {host.substr(0, digits), number};
+}
+
+// By the number at the end: algo-2 before algo-10.
+auto place_of(const SageMakerName& name) {
+  return std::tuple(parts_of_host(name.host), name.number.value_or(-1), name.process);
+}
+
+bool may_be_rank(const SageMakerName& name) {
+  return name.number && *name.number < trace::pids_of_claim;
+}
+
+// algo-1 and algo-2, and not what the same machine calls itself elsewhere.
+bool are_neighbours(const std::string& a, const std::string& b) {
+  return a != b && parts_of_host(a).first == parts_of_host(b).first;
 }
 
 SageMakerName name_of_process(std::string_view process, std::string_view writer) {
@@ -58,20 +76,30 @@ std::optional<SageMakerProfile> profile_of(std::string_view name) {
   return SageMakerProfile{name_of_process(name.substr(0, first), "trace"), begin_us * 1000};
 }
 
+// Those that have a profile in FOLDER/plugins/profile.
+std::set<std::string> hosts_of_profiles(const fs::path& folder) {
+  std::set<std::string> hosts;
+  std::error_code error;
+  fs::recursive_directory_iterator at(folder, error);
+  for (const fs::recursive_directory_iterator last; !error && at != last; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name.ends_with(profile_end)) hosts.insert(name.substr(0, name.size() - profile_end.size()));
+  }
+  return hosts;
+}
+
 }  // namespace
 
 std::optional<SageMakerProfile> sagemaker_profile(const std::string& path) {
-  namespace fs = std::filesystem;
-  constexpr std::string_view end = ".trace.json.gz";
   std::error_code error;
   const fs::path file = fs::absolute(path, error);
   const fs::path profile = file.parent_path().parent_path();
   const std::string name = file.filename().string();
-  if (error || !name.ends_with(end) || profile.filename() != "profile" ||
+  if (error || !name.ends_with(profile_end) || profile.filename() != "profile" ||
       profile.parent_path().filename() != "plugins") {
     return std::nullopt;
   }
-  const std::string host = name.substr(0, name.size() - end.size());
+  const std::string host = name.substr(0, name.size() - profile_end.size());
   std::vector<SageMakerProfile> all, of_host;
   fs::directory_iterator at(profile.parent_path().parent_path(), error);
   for (const fs::directory_iterator last; !error && at != last; at.increment(error)) {
@@ -80,8 +108,12 @@ std::optional<SageMakerProfile> sagemaker_profile(const std::string& path) {
     all.push_back(*found);
     if (found->name.host == host) of_host.push_back(*found);
   }
-  if (all.size() == 1) return all.front();
-  return of_host.size() == 1 ? std::optional(of_host.front()) : std::nullopt;
+  if (of_host.size() == 1) return of_host.front();
+  // TensorFlow and SageMaker may call the host by two names: where there is one of each.
+  const bool is_only = of_host.empty() && all.size() == 1 &&
+                       !are_neighbours(all.front().name.host, host) &&
+                       hosts_of_profiles(profile).size() <= 1;
+  return is_only ? std::optional(all.front()) : std::nullopt;
 }
 
 std::optional<SageMakerName> sagemaker_name(std::string_view path) {
@@ -103,11 +135,14 @@ bool SageMakerRanks::numbers_are_ranks() const {
   std::set<std::int64_t> numbers;
   return std::all_of(names_.begin(), names_.end(),
                      [&numbers](const auto& each) {
-                       const auto& number = each.second.number;
-                       return number && *number < trace::pids_of_claim &&
-                              numbers.insert(*number).second;
+                       return !may_be_rank(each.second) ||
+                              numbers.insert(*each.second.number).second;
                      }) &&
          numbers.contains(0);
+}
+
+bool SageMakerRanks::has_rank_in_name(const SageMakerName& name) const {
+  return numbers_are_ranks_ && may_be_rank(name);
 }
 
 void SageMakerRanks::find(std::set<std::int64_t>& taken) {
@@ -120,14 +155,18 @@ void SageMakerRanks::find(std::set<std::int64_t>& taken) {
   std::sort(unknown.begin(), unknown.end(), [](const SageMakerName* a, const SageMakerName* b) {
     return place_of(*a) < place_of(*b);
   });
+  const auto set = [&](const SageMakerName& name, std::int64_t rank) {
+    taken.insert(rank);
+    ranks_.emplace(name.process, rank);
+  };
+  for (const SageMakerName* const name : unknown) {
+    if (has_rank_in_name(*name)) set(*name, *name->number);
+  }
   std::int64_t free = 0;
   for (const SageMakerName* const name : unknown) {
-    if (!numbers_are_ranks_) {
-      while (taken.contains(free)) ++free;
-    }
-    const std::int64_t rank = numbers_are_ranks_ ? *name->number : free;
-    taken.insert(rank);
-    ranks_.emplace(name->process, rank);
+    if (has_rank_in_name(*name)) continue;
+    while (taken.contains(free)) ++free;
+    set(*name, free);
   }
 }
 

@@ -43,20 +43,22 @@ class SageMakerRanks {
   void add_known(const std::string& process, std::int64_t rank) {
     ranks_.try_emplace(process, rank);
   }
-  // For each that is not known. Where all their numbers differ, and 0 is among them, they are the
-  // ranks, since no process has 0 for a pid. Else the next that are not in `taken`, in the order of
-  // hosts and numbers, algo-2 before algo-10. Those go into `taken`.
+  // For each that is not known. Where the numbers that can be ranks differ, and 0 is among them,
+  // they are the ranks, since no process has 0 for a pid. The others, and all where they are not,
+  // have the next that are not in `taken`, in the order of hosts and numbers, algo-2 before
+  // algo-10. Those go into `taken`.
   void find(std::set<std::int64_t>& taken);
 
   [[nodiscard]] std::size_t count() const { return names_.size(); }
   // After find().
   [[nodiscard]] std::int64_t rank(const std::string& process) const { return ranks_.at(process); }
   [[nodiscard]] bool is_number(const SageMakerName& name) const {
-    return numbers_are_ranks_ && name.number == rank(name.process);
+    return has_rank_in_name(name) && name.number == rank(name.process);
   }
 
  private:
   [[nodiscard]] bool numbers_are_ranks() const;
+  [[nodiscard]] bool has_rank_in_name(const SageMakerName& name) const;
 
   std::map<std::string, SageMakerName> names_;
   std::map<std::string, std::int64_t> ranks_;

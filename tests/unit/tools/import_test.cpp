@@ -13,6 +13,7 @@
 #include "tools/import/event_lines.hpp"
 #include "tools/import/file_facts.hpp"
 #include "tools/import/foreign_ids.hpp"
+#include "tools/import/foreign_lanes.hpp"
 
 namespace traceagent::tools {
 namespace {
@@ -85,6 +86,29 @@ TEST_F(ImportTest, BelievesARankThatStandsBehindTheEvents) {
   EXPECT_EQ(reports[0].events, 1001U);
   EXPECT_EQ(merged_.events, 1001U);
   for (const std::string& line : read_.events) EXPECT_NE(line.find("000006,\"tid\":1"), line.npos);
+}
+
+// Which of the files of its rank are read before it must not hang on what its name said.
+TEST_F(ImportTest, AFileThatTellsItsRankLateIsReadBehindTheOthersOfIt) {
+  std::string late = "{\"traceEvents\": [";
+  for (int i = 0; i < 300; ++i) late += event(i) + ",";
+  late += R"({"ph":"i","pid":"late","tid":1,"ts":400}], "distributedInfo": {"rank": 6}})";
+  std::string crowd = R"({"distributedInfo": {"rank": 6}, "traceEvents": [)";
+  for (int i = 0; i < 990; ++i) {
+    crowd += (i == 0 ? "" : ",") + std::string(R"({"ph":"i","tid":1,"ts":1,"pid":"p)") +
+             std::to_string(i) + "\"}";
+  }
+  const std::string others = file("others_rank6.json", crowd + "]}");
+  ImportOptions options;
+  options.threads = 1;
+  std::set<std::string> last_lines;
+  for (const char* name : {"a.rank2.json", "a.rank7.json"}) {
+    const auto reports = import({file(name, late), others}, options);
+    EXPECT_EQ(reports[0].ranks, std::vector<std::int64_t>{6});
+    EXPECT_EQ(merged_.events, 1291U);
+    last_lines.insert(read_.events.back());
+  }
+  EXPECT_EQ(last_lines.size(), 1U) << *last_lines.begin() << *last_lines.rbegin();
 }
 
 TEST_F(ImportTest, PutsFilesWithoutClockWhereTheOthersBegin) {
@@ -264,6 +288,25 @@ TEST(ForeignPids, TellTheRankAndStayTheSame) {
     EXPECT_TRUE(all.insert(pid).second);
     EXPECT_LT(pid, std::int64_t{1} << 31);
   }
+}
+
+TEST(ForeignPids, AFileWhosePidsAreRanksIsTheSameWhoeverIsReadFirst) {
+  std::set<std::int64_t> found;
+  for (const bool is_first : {true, false}) {
+    ForeignPids pids;
+    ForeignLanes merged({ForeignKind::composer, 0, true}, pids);
+    const auto pid_of_rank_1 = [&] { return merged.process_of("1").pid; };
+    if (is_first) found.insert(pid_of_rank_1());
+    for (int i = 0; i < ForeignPids::claims; ++i) {
+      const std::int64_t pid = pids.pid(1, ForeignKind::kineto, "\"p" + std::to_string(i) + "\"");
+      EXPECT_FALSE(found.contains(pid));
+    }
+    found.insert(pid_of_rank_1());
+  }
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(trace::rank_of_pid(*found.begin()), 1);
+  EXPECT_LT(trace::trace_pid(trace::pids_of_claim - 1, ForeignPids::claim_of_rank),
+            std::int64_t{1} << 31);
 }
 
 TEST(ForeignIds, AreOneForWhatIsWrittenInManyWays) {

@@ -59,11 +59,26 @@ TEST(SageMakerRanks, AreTheNumbersWhereTheseCanBeNoPids) {
   using Ranks = std::vector<std::int64_t>;
   EXPECT_EQ(ranks_of({"1-algo-2", "0-algo-1", "1-algo-2"}), (Ranks{1, 0, 1}));
   EXPECT_EQ(ranks_of({"2-algo-1", "0-algo-1"}, {0}), (Ranks{2, 0}));
-  // Pids, of which two are the same; none is 0; one is no number.
+  // Pids, of which two are the same; none is 0.
   EXPECT_EQ(ranks_of({"0-algo-2", "0-algo-1"}), (Ranks{1, 0}));
   EXPECT_EQ(ranks_of({"77-algo-10", "90-algo-2", "9-algo-10"}), (Ranks{2, 0, 1}));
   EXPECT_EQ(ranks_of({"77-algo-2", "4422-algo-1"}, {0, 2}), (Ranks{3, 1}));
-  EXPECT_EQ(ranks_of({"0-algo-1", "0001"}), (Ranks{1, 0}));
+  EXPECT_EQ(ranks_of({"0-algo-1", "1-algo-2", "0-algo-2"}), (Ranks{0, 2, 1}));
+}
+
+// A name that only looks like the others has no say in what theirs mean.
+TEST(SageMakerRanks, AreTheNumbersOfThoseThatCanBeRanks) {
+  using Ranks = std::vector<std::int64_t>;
+  EXPECT_EQ(ranks_of({"0001", "0-algo-1"}), (Ranks{1, 0}));
+  EXPECT_EQ(ranks_of({"5-algo-3", "run2", "0-algo-1", "2000000-algo-1"}, {1}), (Ranks{5, 3, 0, 2}));
+  SageMakerRanks ranks;
+  for (const char* process : {"0-algo-1", "1-algo-1", "my_own"}) {
+    ranks.add(*sagemaker_name(file_of(process)));
+  }
+  std::set<std::int64_t> taken;
+  ranks.find(taken);
+  EXPECT_TRUE(ranks.is_number(*sagemaker_name(file_of("1-algo-1"))));
+  EXPECT_FALSE(ranks.is_number(*sagemaker_name(file_of("my_own"))));
 }
 
 TEST(SageMakerRanks, AreThoseThatAreKnown) {
@@ -83,12 +98,13 @@ TEST(SageMakerRanks, AreThoseThatAreKnown) {
 
 class SageMakerImport : public ::testing::Test {
  protected:
-  std::string file(const std::string& name, int ts) {
+  static constexpr std::int64_t start_ns = 1'594'662'605'425'850'000;
+  std::string file(const std::string& name, int ts, const std::string& phase = "X") {
     const std::string text =
         R"([{"name":"process_name","ph":"M","pid":0,"args":{"start_time_since_epoch_in_micros":)"
         R"(1594662605425850}},{"name":"process_name","ph":"M","pid":1,"args":{"name":"Step"}},)"
-        R"({"name":"e","ph":"X","pid":1,"dur":1,"ts":)" +
-        std::to_string(ts) + "}]";
+        R"({"name":"e","ph":")" +
+        phase + R"(","pid":1,"dur":1,"ts":)" + std::to_string(ts) + "}]";
     trace::write_whole(folder_ / name, text);
     return folder_ / name;
   }
@@ -152,6 +168,14 @@ TEST_F(SageMakerImport, TakesAProfileOfTensorFlowsForItsProcesses) {
   EXPECT_EQ(ranks, (std::vector<std::int64_t>{1, 0, 0}));
   const trace::ReadTrace read = trace::read_trace(folder_ / "merged");
   EXPECT_EQ(read.times_ns.back(), 1'594'662'605'425'905'000);
+  // Another host's, whose own mark is not here; and one of two hosts' that are called otherwise.
+  EXPECT_FALSE(sagemaker_profile(folder + "/plugins/profile/2020_07_13/algo-2.trace.json.gz"));
+  const std::string second = folder + "/plugins/profile/2020_07_14/ip-10-0-0-8.trace.json.gz";
+  std::filesystem::create_directories(folder + "/plugins/profile/2020_07_14");
+  trace::write_whole(second, "");
+  EXPECT_FALSE(sagemaker_profile(path));
+  std::filesystem::remove(second);
+  EXPECT_TRUE(sagemaker_profile(path));
   // Whose is it, of two?
   trace::write_whole(folder + "/77-algo-2_1594662605425900_1594662605999999.metadata", "");
   EXPECT_FALSE(sagemaker_profile(path));
