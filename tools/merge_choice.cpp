@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <iterator>
 
 #include "agent/trace/json_text.hpp"
 #include "agent/trace/process_ids.hpp"
@@ -46,36 +45,33 @@ bool needs_end(const std::vector<std::string>& words) {
   });
 }
 
-std::string known_steps(const TraceRange::Steps& steps, std::int64_t first) {
-  const auto behind = steps.lower_bound(first);
+std::string known_steps(const StepEdges& steps) {
   std::string words = "the nearest that the inputs hold:";
-  if (behind != steps.begin()) {
-    words += " " + std::to_string(std::prev(behind)->first);
+  if (steps.before) {
+    words += " " + std::to_string(*steps.before);
   }
-  return words + (behind != steps.end() ? " " + std::to_string(behind->first) : "");
+  return words + (steps.from ? " " + std::to_string(steps.from->number) : "");
 }
 
 void set_steps(const ChoiceOptions& options, const TraceRange& range, Choice& choice) {
   const std::int64_t first = options.steps[0];
   const std::int64_t last = options.steps[1];
-  const TraceRange::Steps& steps = range.steps();
+  const StepEdges& steps = range.steps();
   choice.asked.add("steps", options.steps);
-  if (steps.empty()) {
+  if (!steps.are_any()) {
     choice.problem = "no steps: --steps " + std::to_string(first) + " " + std::to_string(last) +
                      ": no input marks any, by ProfilerStep#, step_num or batch: give --time";
     return;
   }
-  const auto from = steps.lower_bound(first);
-  if (from == steps.end() || from->first >= last) {
+  if (!steps.from || steps.from->number >= last) {
     choice.rules.window = no_time;
     choice.nothing = "no step from " + std::to_string(first) + " up to " + std::to_string(last) +
-                     ": " + known_steps(steps, first);
+                     ": " + known_steps(steps);
     return;
   }
-  choice.rules.window.begin_ns = from->second;
-  const auto behind = steps.lower_bound(last);
-  if (behind != steps.end()) {
-    choice.rules.window.end_ns = behind->second - 1;
+  choice.rules.window.begin_ns = steps.from->begin_ns;
+  if (steps.behind) {
+    choice.rules.window.end_ns = steps.behind->begin_ns - 1;
   }
 }
 
@@ -176,7 +172,7 @@ Choice choice_of(const ChoiceOptions& options, const std::vector<std::string>& f
   question.on_read = on_read;
   question.end = needs_end(options.time);
   if (!options.steps.empty()) {
-    question.steps_below = options.steps[1];
+    question.steps = WantedSteps{options.steps[0], options.steps[1]};
   }
   const TraceRange range = range_of(files, question);
   if (range.begin_ns == TraceRange().begin_ns && options.steps.empty()) {

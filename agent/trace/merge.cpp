@@ -165,6 +165,9 @@ void Merger::write_events() {
     }
   }
   std::make_heap(due_.begin(), due_.end(), std::greater<>());
+  if (options_.selection != nullptr) {
+    options_.selection->see(inputs_);
+  }
   while (!due_.empty() && !given_up_ && !file_.failed()) {
     const std::size_t index = due_.front().second;
     MergeInput& input = inputs_[index];

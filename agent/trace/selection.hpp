@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "agent/trace/json_object.hpp"
 #include "agent/trace/trace_reader.hpp"
@@ -29,6 +30,8 @@ class Selection {
   virtual ~Selection() = default;
   [[nodiscard]] virtual bool has_rank(std::int64_t rank) const = 0;
   [[nodiscard]] virtual bool has_all_ranks() const = 0;
+  // All inputs of the merge, before the first filter is asked for. They outlive the filters.
+  virtual void see(const std::vector<MergeInput>& inputs) = 0;
   // Null: all events of the input are wanted. The input may be read for it.
   virtual std::unique_ptr<EventFilter> filter_of(const MergeInput& input) = 0;
   // What is left out whatever the rank, for the merged file's header: {"time": ...}; empty: nothing

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/json_text.hpp"
 #include "agent/trace/merge_input.hpp"
 #include "agent/trace/process_ids.hpp"
+#include "tools/import/sagemaker_names.hpp"
 #include "tools/selection/event_fields.hpp"
+#include "tools/selection/first_reading.hpp"
 #include "tools/selection/paired_events.hpp"
 
 namespace traceagent::tools {
@@ -19,8 +22,8 @@ constexpr std::array<const char*, 5> names_of_verdicts{"", "time", "category", "
 
 class RuledEvents : public trace::EventFilter {
  public:
-  RuledEvents(const EventRules& rules, SelectionCounts& counts, Verdicts verdicts)
-      : rules_(rules), counts_(counts), verdicts_(std::move(verdicts)) {}
+  RuledEvents(const EventRules& rules, SelectionCounts& counts, JudgedInput judged)
+      : rules_(rules), counts_(counts), judged_(std::move(judged)) {}
 
   bool keeps(trace::TraceLine& line, std::int64_t& absolute_ns) override {
     const EventFields fields = fields_of(line.after_ts);
@@ -36,7 +39,7 @@ class RuledEvents : public trace::EventFilter {
   }
 
   [[nodiscard]] std::size_t memory_bytes() const override {
-    return verdicts_.memory_bytes() + clipped_.capacity();
+    return judged_.memory_bytes() + clipped_.capacity();
   }
 
  private:
@@ -50,7 +53,7 @@ class RuledEvents : public trace::EventFilter {
       return Verdict::keep;
     }
     if (PairedEvents::is_one(fields.phase, ns, rules_)) {
-      return verdicts_.at(next_++);
+      return judged_.verdicts->at(next_++, judged_.index);
     }
     if (!rules_.has_category(fields.category)) {
       return Verdict::category;
@@ -84,42 +87,17 @@ class RuledEvents : public trace::EventFilter {
 
   const EventRules& rules_;
   SelectionCounts& counts_;
-  const Verdicts verdicts_;
+  const JudgedInput judged_;
   std::size_t next_ = 0;
   std::string clipped_;
 };
 
-// The first reading.
-Verdicts verdicts_of(const trace::MergeInput& input, const EventRules& rules,
-                     const std::function<void(std::uint64_t)>& on_read) {
-  constexpr std::uint64_t events_between_reports = 1U << 16;
-  PairedEvents pairs(rules);
-  trace::TraceReader reader;
-  if (!reader.open(input.report.path)) {
-    return {};  // the second reading says why
-  }
-  std::uint64_t events = 0;
-  std::uint64_t told_bytes = 0;
-  const auto tell = [&] {
-    if (on_read) {
-      on_read(reader.file_bytes_read() - told_bytes);
-      told_bytes = reader.file_bytes_read();
-    }
-  };
-  trace::TraceLine line;
-  while ((line = reader.next()).kind != trace::TraceLine::Kind::end) {
-    if (line.kind == trace::TraceLine::Kind::event) {
-      const EventFields fields = fields_of(line.after_ts);
-      if (rules.has_rank(trace::rank_of_pid(fields.pid))) {
-        pairs.read(fields, input.absolute_ns(line.ts_ns));
-      }
-    }
-    if (++events % events_between_reports == 0) {
-      tell();
-    }
-  }
-  tell();
-  return pairs.finish();
+// The inputs that a slice may go on in: files of SageMaker Debugger's that one process wrote one
+// after the other with one writer. Empty: in this one alone.
+std::string chain_of(const trace::MergeInput& input) {
+  const std::string& trace = input.header.trace_name;  // of what was imported "<file>#1"
+  const auto name = sagemaker_name(std::string_view(trace).substr(0, trace.rfind('#')));
+  return name ? std::to_string(input.header.rank) + "/" + name->process + "/" + name->writer : "";
 }
 
 bool has_other_ranks(const trace::MergeInput& input, const EventRules& rules) {
@@ -152,11 +130,33 @@ EventSelection::EventSelection(EventRules rules, trace::JsonObject asked,
 
 std::unique_ptr<trace::EventFilter> EventSelection::filter_of(const trace::MergeInput& input) {
   if (rules_.looks_into_ranks()) {
-    return std::make_unique<RuledEvents>(rules_, counts_, verdicts_of(input, rules_, on_read_));
+    return std::make_unique<RuledEvents>(rules_, counts_, judged(input));
   }
   // Arrows and slices are within a rank: none loses one of its ends.
-  return has_other_ranks(input, rules_) ? std::make_unique<RuledEvents>(rules_, counts_, Verdicts())
-                                        : nullptr;
+  return has_other_ranks(input, rules_)
+             ? std::make_unique<RuledEvents>(rules_, counts_, JudgedInput())
+             : nullptr;
+}
+
+// With those that it makes a chain with, of which each finds its verdicts when its turn comes.
+JudgedInput EventSelection::judged(const trace::MergeInput& input) {
+  const auto known = judged_.find(input.report.path);
+  if (known != judged_.end()) {
+    JudgedInput found = std::move(known->second);
+    judged_.erase(known);
+    return found;
+  }
+  std::vector<const trace::MergeInput*> inputs{&input};
+  const std::string chain = chain_of(input);
+  for (const trace::MergeInput& other : *inputs_) {
+    const bool is_of_chain = !chain.empty() && other.is_used() && chain_of(other) == chain;
+    if (is_of_chain && &other != &input) inputs.push_back(&other);
+  }
+  const auto verdicts = std::make_shared<const Verdicts>(first_reading(inputs, rules_, on_read_));
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    judged_.emplace(inputs[i]->report.path, JudgedInput{verdicts, i});
+  }
+  return {verdicts, 0};
 }
 
 trace::JsonObject EventSelection::description() const {

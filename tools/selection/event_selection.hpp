@@ -4,11 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "agent/trace/selection.hpp"
 #include "tools/selection/event_rules.hpp"
+#include "tools/selection/verdicts.hpp"
 
 namespace traceagent::tools {
 
@@ -24,6 +27,16 @@ struct SelectionCounts {
   [[nodiscard]] std::uint64_t left_out() const;
 };
 
+// An input's own among the verdicts of those that were read with it; null: none is asked for.
+struct JudgedInput {
+  std::shared_ptr<const Verdicts> verdicts;
+  std::size_t index = 0;
+
+  [[nodiscard]] std::size_t memory_bytes() const {
+    return verdicts ? verdicts->memory_bytes(index) : 0;
+  }
+};
+
 // What EventRules say, as a merge asks for it. An input is read twice where it is not enough to
 // look at each event alone.
 class EventSelection : public trace::Selection {
@@ -35,6 +48,7 @@ class EventSelection : public trace::Selection {
 
   [[nodiscard]] bool has_rank(std::int64_t rank) const override { return rules_.has_rank(rank); }
   [[nodiscard]] bool has_all_ranks() const override { return rules_.ranks.empty(); }
+  void see(const std::vector<trace::MergeInput>& inputs) override { inputs_ = &inputs; }
   std::unique_ptr<trace::EventFilter> filter_of(const trace::MergeInput& input) override;
   [[nodiscard]] trace::JsonObject description() const override;
   [[nodiscard]] trace::JsonObject left_out() const override;
@@ -42,10 +56,14 @@ class EventSelection : public trace::Selection {
   [[nodiscard]] const SelectionCounts& counts() const { return counts_; }
 
  private:
+  JudgedInput judged(const trace::MergeInput& input);
+
   const EventRules rules_;
   const trace::JsonObject asked_;
   const std::function<void(std::uint64_t)> on_read_;
   SelectionCounts counts_;
+  const std::vector<trace::MergeInput>* inputs_ = nullptr;
+  std::map<std::string, JudgedInput> judged_;  // by path: those that were read with another
 };
 
 // "time 12, category 3", of what was left out; or empty.

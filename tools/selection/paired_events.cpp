@@ -49,7 +49,8 @@ Verdict PairedEvents::span_verdict(Verdict category, std::int64_t from_ns,
   return is_dropped || rules_.window.overlaps(from_ns, to_ns) ? category : Verdict::time;
 }
 
-void PairedEvents::read(const EventFields& fields, std::int64_t ns) {
+void PairedEvents::read(const EventFields& fields, std::int64_t ns, std::size_t input) {
+  input_ = input;
   if (ns != points_ns_ || points_.size() == most_points_of_a_time) {
     judge_points();
     points_ns_ = ns;
@@ -66,8 +67,8 @@ void PairedEvents::read(const EventFields& fields, std::int64_t ns) {
       return read_point(fields, ns);
     case 'C':
       if (is_one('C', ns, rules_)) {
-        const std::size_t index = verdicts_.add(
-            category_verdict(fields) == Verdict::keep ? Verdict::time : Verdict::category);
+        const std::size_t index =
+            add(category_verdict(fields) == Verdict::keep ? Verdict::time : Verdict::category);
         if (category_verdict(fields) == Verdict::keep) {
           counters_.insert_or_assign(hash_of({fields.name, fields.id}, fields.pid), index);
         }
@@ -86,7 +87,7 @@ void PairedEvents::read_slice(const EventFields& fields, std::int64_t ns) {
   slice.verdict = category_verdict(fields);
   if (fields.phase == 'B') {
     slice.end_ns = std::numeric_limits<std::int64_t>::max();
-    slice.index = verdicts_.add(Verdict::unpaired);
+    slice.index = add(Verdict::unpaired);
   } else {
     slice.end_ns = ns + std::max<std::int64_t>(fields.dur_ns, 0);
     slice.verdict = span_verdict(slice.verdict, ns, slice.end_ns);
@@ -101,7 +102,7 @@ void PairedEvents::read_end(const EventFields& fields, std::int64_t ns) {
       settle(point);
     }
   }
-  const std::size_t index = verdicts_.add(Verdict::unpaired);
+  const std::size_t index = add(Verdict::unpaired);
   OpenSlices::Slice slice;
   if (slices_.close({fields.pid, fields.tid}, slice)) {
     const Verdict verdict = span_verdict(slice.verdict, slice.begin_ns, ns);
@@ -111,7 +112,7 @@ void PairedEvents::read_end(const EventFields& fields, std::int64_t ns) {
 }
 
 void PairedEvents::read_async(const EventFields& fields, std::int64_t ns) {
-  const std::size_t index = verdicts_.add(Verdict::unpaired);
+  const std::size_t index = add(Verdict::unpaired);
   if (fields.phase == 'b' || fields.phase == 'S') {
     async_[async_key(fields)].push_back({ns, index, category_verdict(fields)});
     return;
@@ -136,7 +137,7 @@ void PairedEvents::read_point(const EventFields& fields, std::int64_t ns) {
   Point point{};
   point.phase = fields.phase;
   point.id = hash_of({fields.category, fields.name, fields.id}, 0);
-  point.index = verdicts_.add(Verdict::unpaired);
+  point.index = add(Verdict::unpaired);
   point.lane = {fields.pid, fields.tid};
   point.is_in_time = rules_.window.overlaps(ns, ns);
   point.own = span_verdict(category_verdict(fields), ns, ns);

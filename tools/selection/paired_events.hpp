@@ -13,7 +13,8 @@
 
 namespace traceagent::tools {
 
-// Events that cannot be judged alone are judged here, in a first reading of the input:
+// Events that cannot be judged alone are judged here, in a first reading of the input, or of
+// several in which one goes on where the other ends:
 // - "B" and "E", "b" and "e", "S" and "F" are one slice, which overlaps the window or does not; its
 //   category is that of its beginning. A beginning without an end lasts to the end of the trace; an
 //   end without a beginning is unpaired.
@@ -23,13 +24,14 @@ namespace traceagent::tools {
 // - Where the window cuts, the last value of each counter before it.
 class PairedEvents {
  public:
-  explicit PairedEvents(const EventRules& rules) : rules_(rules) {}
+  explicit PairedEvents(const EventRules& rules, std::size_t inputs = 1)
+      : rules_(rules), verdicts_(inputs) {}
 
   static bool is_one(char phase, std::int64_t ns, const EventRules& rules);
 
-  // Each event of the input whose rank is wanted, in the order of the file.
-  void read(const EventFields& fields, std::int64_t ns);
-  // One verdict for each of those for which is_one() is true.
+  // Each event of the inputs whose rank is wanted, in the order of time and of its file.
+  void read(const EventFields& fields, std::int64_t ns, std::size_t input = 0);
+  // One verdict for each of those for which is_one() is true, by input.
   Verdicts finish();
 
  private:
@@ -58,9 +60,11 @@ class PairedEvents {
   void read_point(const EventFields& fields, std::int64_t ns);
   void settle(Point& point);
   void judge_points();
+  std::size_t add(Verdict verdict) { return verdicts_.add(verdict, input_); }
 
   const EventRules& rules_;
   Verdicts verdicts_;
+  std::size_t input_ = 0;  // whose event is being read
   OpenSlices slices_;
   Arrows arrows_{verdicts_};
   std::unordered_map<std::uint64_t, std::vector<Began>> async_;

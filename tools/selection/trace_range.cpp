@@ -1,6 +1,7 @@
 #include "tools/selection/trace_range.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/trace_reader.hpp"
@@ -48,8 +49,7 @@ class RangeReader {
         static_cast<std::int64_t>(static_cast<std::uint64_t>(reader_.header().base_ns) +
                                   static_cast<std::uint64_t>(line.ts_ns)));
     range_.begin_ns = std::min(range_.begin_ns, ns);
-    const bool wants_steps = question_.steps_below > std::numeric_limits<std::int64_t>::min();
-    const bool is_past = !wants_steps || read_step(line, ns);
+    const bool is_past = !question_.steps || read_step(line, ns, *question_.steps);
     if (question_.end) {
       const EventFields fields = fields_of(line.after_ts);
       range_.end_ns = std::max(range_.end_ns, ns + std::max<std::int64_t>(fields.dur_ns, 0));
@@ -58,15 +58,13 @@ class RangeReader {
   }
 
   // True: no earlier step of the surest kind follows.
-  bool read_step(const trace::TraceLine& line, std::int64_t ns) {
+  bool read_step(const trace::TraceLine& line, std::int64_t ns, const WantedSteps& wanted) {
     const auto step = marked_step(line.text, line.after_ts);
     if (!step) {
       return false;
     }
-    TraceRange::Steps& steps = range_.marked[static_cast<std::size_t>(step->mark)];
-    std::int64_t& begin = steps.try_emplace(step->number, ns).first->second;
-    begin = std::min(begin, ns);
-    return step->mark == StepMark::profiler_step && step->number >= question_.steps_below;
+    range_.marked[static_cast<std::size_t>(step->mark)].add({step->number, ns}, wanted);
+    return step->mark == StepMark::profiler_step && step->number >= wanted.last;
   }
 
   void tell(std::uint64_t bytes) {
@@ -83,7 +81,20 @@ class RangeReader {
   std::uint64_t told_bytes_ = 0;
 };
 
+void take_lower(std::optional<StepEdges::Step>& lowest, const StepEdges::Step& step) {
+  const auto in_order = [](const StepEdges::Step& each) {
+    return std::pair(each.number, each.begin_ns);
+  };
+  if (!lowest || in_order(step) < in_order(*lowest)) lowest = step;
+}
+
 }  // namespace
+
+void StepEdges::add(const Step& step, const WantedSteps& wanted) {
+  if (step.number < wanted.first) before = std::max(before.value_or(step.number), step.number);
+  if (step.number >= wanted.first) take_lower(from, step);
+  if (step.number >= wanted.last) take_lower(behind, step);
+}
 
 TraceRange range_of(const std::vector<std::string>& files, const RangeQuestion& question) {
   TraceRange range;

@@ -10,6 +10,7 @@
 #include "tests/unit/trace/scratch_folder.hpp"
 #include "tools/clocks/clock_nodes.hpp"
 #include "tools/import/import.hpp"
+#include "tools/selection/event_selection.hpp"
 
 namespace traceagent::tools {
 namespace {
@@ -115,7 +116,7 @@ class SageMakerImport : public ::testing::Test {
     std::vector<std::string> paths = imported.paths();
     paths.insert(paths.end(), options.own_files.begin(), options.own_files.end());
     nodes_ = clock_nodes(paths);
-    EXPECT_EQ(trace::merge(paths, folder_ / "merged", {}).problem, "");
+    EXPECT_EQ(trace::merge(paths, folder_ / "merged", merging_).problem, "");
     std::vector<std::int64_t> ranks;
     for (const ImportedFile& each : imported.files()) ranks.push_back(each.ranks.at(0));
     return ranks;
@@ -123,7 +124,36 @@ class SageMakerImport : public ::testing::Test {
 
   trace::ScratchFolder folder_;
   std::vector<ClockNode> nodes_;
+  trace::MergeOptions merging_;
 };
+
+// From 10 us to 30 us, begun in one file and ended in the next but one.
+TEST_F(SageMakerImport, ASliceThatEndsInALaterFileIsOneInAnyWindow) {
+  const std::vector<std::string> files = {file("1_0-algo-1_pythontimeline.json", 10, "B"),
+                                          file("2_0-algo-1_pythontimeline.json", 20),
+                                          file("3_0-algo-1_pythontimeline.json", 30, "E"),
+                                          // Another process's, and another writer's.
+                                          file("2_1-algo-1_pythontimeline.json", 15, "E"),
+                                          file("2_0-algo-1_model_timeline.json", 16, "E")};
+  const auto times_in = [&](std::int64_t from_us, std::int64_t to_us) {
+    EventRules rules;
+    rules.window = {start_ns + from_us * 1000, start_ns + to_us * 1000};
+    EventSelection selection(rules, {});
+    merging_.selection = &selection;
+    import(files);
+    std::vector<std::int64_t> times_us;
+    for (const std::int64_t ns : trace::read_trace(folder_ / "merged").times_ns) {
+      times_us.push_back((ns - start_ns) / 1000);
+    }
+    EXPECT_EQ(selection.counts().events[static_cast<std::size_t>(Verdict::unpaired)], 2U);
+    return times_us;
+  };
+  using Times = std::vector<std::int64_t>;
+  EXPECT_EQ(times_in(25, 28), (Times{10, 30}));
+  EXPECT_EQ(times_in(0, 20), (Times{10, 20, 30}));
+  EXPECT_EQ(times_in(31, 40), Times{});
+  EXPECT_EQ(times_in(0, 9), Times{});
+}
 
 TEST_F(SageMakerImport, HasOneRankForEachProcessWheneverItsFilesCome) {
   const auto first = import({file("30_78-algo-2_pythontimeline.json", 1),

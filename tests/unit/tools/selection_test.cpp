@@ -1,7 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
+#include <map>
+#include <random>
+#include <type_traits>
 
 #include "agent/trace/line_reader.hpp"
 #include "agent/trace/merge.hpp"
@@ -14,6 +18,7 @@
 #include "tools/selection/open_slices.hpp"
 #include "tools/selection/step_marks.hpp"
 #include "tools/selection/time_words.hpp"
+#include "tools/selection/trace_range.hpp"
 
 namespace traceagent::tools {
 namespace {
@@ -109,6 +114,41 @@ TEST(StepMarks, are_names_or_arguments_and_not_text_that_looks_so) {
   EXPECT_EQ(step(R"("ph":"E","pid":1,"args":{"step_num": 4})"), "none");
   EXPECT_EQ(step(R"("ph":"X","name":"e","pid":1,"step_num":3)"), "none");
   EXPECT_EQ(step(R"("ph":"C","name":"\"step_num\"","pid":1)"), "none");
+}
+
+// A file may have as many steps as events: what is kept of them does not grow.
+static_assert(std::is_trivially_copyable_v<StepEdges>);
+
+TEST(StepEdges, are_those_that_an_ordered_list_of_all_steps_gives) {
+  std::mt19937 random(1);
+  std::uniform_int_distribution<std::int64_t> any(-20, 20);
+  for (int round = 0; round < 2000; ++round) {
+    const WantedSteps wanted{any(random), any(random)};
+    std::map<std::int64_t, std::int64_t> all;
+    StepEdges edges;
+    EXPECT_FALSE(edges.are_any());
+    for (std::int64_t i = any(random); i < 5; ++i) {
+      const StepEdges::Step step{any(random), any(random)};
+      const auto known = all.try_emplace(step.number, step.begin_ns).first;
+      known->second = std::min(known->second, step.begin_ns);
+      edges.add(step, wanted);
+    }
+    const auto check = [&](const std::optional<StepEdges::Step>& edge, std::int64_t at_least) {
+      const auto expected = all.lower_bound(at_least);
+      ASSERT_EQ(edge.has_value(), expected != all.end());
+      if (!edge) return;
+      EXPECT_EQ(std::pair(edge->number, edge->begin_ns),
+                std::pair(expected->first, expected->second));
+    };
+    check(edges.from, wanted.first);
+    check(edges.behind, wanted.last);
+    const auto from = all.lower_bound(wanted.first);
+    ASSERT_EQ(edges.before.has_value(), from != all.begin());
+    if (edges.before) {
+      EXPECT_EQ(*edges.before, std::prev(from)->first);
+    }
+    EXPECT_EQ(edges.are_any(), !all.empty());
+  }
 }
 
 TEST(EventRules, ranks_and_categories_are_lists) {
