@@ -166,7 +166,7 @@ CuptiState CuptiSession::enable() noexcept {
   describe_devices();
   device.problem.store(0, std::memory_order_relaxed);
   device.recording_until_ns.store(0, std::memory_order_relaxed);
-  device.recording_since_ns.store(realtime_ns(), std::memory_order_relaxed);
+  device.recording_since_ns.store(kinds_since_ns_, std::memory_order_relaxed);
   const auto door = static_cast<std::size_t>(ring::DoorId::cupti);
   ring_.header().door_open[door].store(1, std::memory_order_relaxed);
   state_.store(CuptiState::recording, std::memory_order_release);
@@ -191,6 +191,7 @@ CuptiResult CuptiSession::start() noexcept {
   if (job_complete.load(std::memory_order_acquire) != nullptr) cupti.flush_all(flush_forced);
   CuptiResult result = cupti.register_callbacks(on_request, on_complete);
   if (result == cupti_result::success) result = enable_kinds();
+  kinds_since_ns_ = realtime_ns();
   if (result != cupti_result::success) {
     stop();
     return result;

@@ -91,6 +91,7 @@ class CuptiSession {
   std::atomic<CuptiState> state_{CuptiState::off};
   std::atomic<CuptiResult> problem_result_{0};
   std::atomic<std::uint64_t> callback_cpu_ns_{0};
+  std::int64_t kinds_since_ns_ = 0;  // CLOCK_REALTIME: all kinds were on, the last time
   std::uint64_t described_devices_ = 0;
   std::string described_streams_;
   // Between our thread and a thread of the job that yields. No callback takes it, and whoever

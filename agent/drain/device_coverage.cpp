@@ -115,7 +115,7 @@ class Counter {
   std::uint64_t lost_;
   const std::int64_t since_ns_;      // 0: CUPTI could not be had
   const std::int64_t until_ns_;      // 0: CUPTI is on
-  const std::int64_t delivered_ns_;  // what ended later may not have been told yet; 0: unknown
+  const std::int64_t delivered_ns_;  // what ended later may not have been told yet; 0: all
   AskingNames asks_;
   Captures captures_;
   DeviceMatch match_;
@@ -193,7 +193,7 @@ void Counter::count_unseen_calls() {
       const std::int64_t end_ns =
           clock_.realtime_ns(record.end_ticks.load(std::memory_order_relaxed));
       // A process that was killed took with it what CUPTI had not handed over.
-      const bool is_late = delivered_ns_ != 0 && end_ns > delivered_ns_;
+      const bool is_late = end_ns > delivered_ns_;
       ++match_.launches_without_work[is_early                       ? cause_before_recording
                                      : is_after_recording(begin_ns) ? cause_after_recording
                                      : is_empty(&record) ||

@@ -203,7 +203,9 @@ void DeviceRecording::try_enable() noexcept try {
   driver.look(door::true_dlsym());
   if (driver.is_loaded() && !driver.is_initialised()) return;
   const std::uint64_t cpu_before_ns = event::thread_cpu_ns();
+  is_enabling_.store(true, std::memory_order_release);
   const device::CuptiState got = session_->enable();
+  is_enabling_.store(false, std::memory_order_release);
   // CUPTI's own start, once: what it costs from then on is what can be left out.
   if (start_cpu_ns_ == 0) start_cpu_ns_ = event::thread_cpu_since_ns(cpu_before_ns);
   note_tried();
@@ -283,8 +285,15 @@ std::uint64_t DeviceRecording::lost(const ring::Window& window) const noexcept {
   return lost;
 }
 
+// From the first kind that is switched on work comes, and its thread may be kept from its core
+// before it has said so.
+bool DeviceRecording::may_deliver() const noexcept {
+  if (!is_running_.load(std::memory_order_acquire)) return false;
+  return is_enabling_.load(std::memory_order_acquire) || session_->is_recording();
+}
+
 bool DeviceRecording::is_settled(const ring::Window& window) noexcept {
-  if (!is_running_.load(std::memory_order_acquire) || !session_->is_recording()) return true;
+  if (!may_deliver()) return true;
   if (is_finished_.load(std::memory_order_acquire)) return true;
   const auto& windows = agent_->ring.ring.header().windows;
   const auto slot = static_cast<std::size_t>(&window - windows.data());
@@ -350,7 +359,7 @@ void DeviceRecording::deliver_last(std::uint64_t deadline_ns) noexcept {
   const timespec pause{0, 5'000'000};
   std::uint64_t fewest = UINT64_MAX;
   std::uint64_t progress_ns = now_ns();
-  while (session_->is_recording() && wait_for(ask(false), deadline_ns)) {
+  while (may_deliver() && wait_for(ask(false), deadline_ns)) {
     const std::uint64_t missing = outstanding_anywhere();
     const std::uint64_t now = now_ns();
     if (missing == 0 || now >= deadline_ns) return;

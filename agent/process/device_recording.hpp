@@ -74,6 +74,7 @@ class DeviceRecording {
   bool serves_older_window() const noexcept;
   bool look_if_settled(const ring::Window& window, std::size_t slot) noexcept;
   bool may_be_wanted_soon() const noexcept;
+  bool may_deliver() const noexcept;
   bool start_thread() noexcept;
 
   std::uint32_t ask(bool forced) noexcept;
@@ -89,6 +90,7 @@ class DeviceRecording {
   std::atomic<bool> is_started_{false};
   std::atomic<bool> is_running_{false};
   std::atomic<bool> is_refused_{false};
+  std::atomic<bool> is_enabling_{false};  // our thread is within CUPTI's start
 
   // The device thread's own.
   bool was_refused_ = false;

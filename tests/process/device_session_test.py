@@ -202,6 +202,30 @@ def test_end_while_cupti_starts():
                 check(left == [], f"{function}, {slow}: left {left}: {ended}")
 
 
+def test_windows_while_cupti_starts():
+    """All kinds of records are on, and the agent's thread does not come on, as it may be kept from its core: windows
+    that are over by then wait for what the device did in them. The job waits half a second at most for that start."""
+    with Place() as place:
+        script = place.path / "script.yaml"
+        script.write_text("faults: [{cupti_slow_callbacks: {time: 900ms}}]\n")
+        environment = variables(place, SIMGPU_SCRIPT=script, TRACEAGENT_EXIT_TIMEOUT="60s",
+                                TRACEAGENT_DEVICE_SETTLE="20s",
+                                TRACEAGENT_SCHEDULE="wait=1,warmup=1,active=3,repeat=3")
+        ended = place.run([STEADY, 17, 10, 2000], place.agent(**environment))
+        check(ended.code == 3, f"{ended}")
+        trace = place.trace("out/node0.json")
+        ranks = trace["traceagent"]["merged"]
+        windows = [(rank["window"]["begin_ns"], rank["window"]["end_ns"]) for rank in ranks]
+        launched = [work for work in told(place)["device"] if work["work"] == "set" and
+                    any(begin <= work["launch_begin_ns"] < end for begin, end in windows)]
+        found = slices(trace, "gpu_memset")
+        print(f"while CUPTI starts: {len(found)} sets, truth {len(launched)}")
+        check(len(windows) == 3 and len(launched) == len(found) == 90, f"{len(found)} sets, truth {len(launched)}")
+        check(all(work["cupti"] == "delivered" for work in launched), f"{launched[-1]}")
+        about = [(rank["device"]["launches_without_work"], rank["dropped"]) for rank in ranks]
+        check(about == [({}, {})] * 3, f"missing: {about}")
+
+
 def test_forked_child():
     """CUPTI is its parent's: the child records its own calls and never touches it."""
     job = PYTHON_JOB.replace("os._exit(3)", """

@@ -1,9 +1,13 @@
 #include <cupti.h>
 
+#include <chrono>
+#include <thread>
+
 #include "tests/sim/cupti/cbids.hpp"
 #include "tests/sim/cupti/collector.hpp"
 #include "tests/sim/cupti/export.hpp"
 #include "tests/sim/cupti/subscriber.hpp"
+#include "tests/sim/engine/script.hpp"
 
 using namespace simgpu::cupti;  // NOLINT: this file is the exports
 
@@ -30,6 +34,9 @@ SIMGPU_CUPTI(cuptiUnsubscribe)(CUpti_SubscriberHandle handle) {
 SIMGPU_CUPTI(cuptiEnableCallback)
 (std::uint32_t on, CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain,
  CUpti_CallbackId id) {
+  if (on != 0) {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(simgpu::script().cupti.callbacks_take_ns));
+  }
   return failed(subscriber::enable(handle, domain, id, on != 0));
 }
 

@@ -224,6 +224,15 @@ TEST_F(DeviceGapsTest, LaunchesBeforeCuptiWasOn) {
             std::string::npos);
 }
 
+// Killed, or at the end of its patience, before the first flush had returned.
+TEST_F(DeviceGapsTest, CallsAreLateWhereNothingWasHandedOverYet) {
+  crafted.launch(thread, 110 * us, 115 * us);
+  crafted.launch(thread, 150 * us, 155 * us);
+  write(window());
+  EXPECT_NE(text.find("\"launches_without_work\": {\"late\": 2}"), std::string::npos) << text;
+  EXPECT_NE(text.find("\"dropped\": {\"device_late\": 2}"), std::string::npos) << text;
+}
+
 // Nothing was lost on the way: it was never recorded.
 
 TEST_F(DeviceGapsTest, LaunchesWhileCuptiIsOffAgainAreNotLate) {
