@@ -88,11 +88,18 @@ inline constexpr bool can_be_expected = requires(const Call& call, step::Tracker
   call.passes(steps);
 };
 
-// Whether it knew of this one, so that nothing is left to be done: it is not recorded.
+// Whether such a call is now told to step detection and not recorded.
+template <class Call>
+[[gnu::always_inline]] inline bool is_observed() noexcept {
+  if constexpr (can_be_expected<Call>)
+    return step::mode_of(Call::call_class) == step::Mode::observe;
+  return false;
+}
+
+// Whether step detection knew of this one, so that nothing is left to be done.
 template <class Call>
 [[gnu::always_inline]] inline bool is_expected(const Call& call) noexcept {
   if constexpr (can_be_expected<Call>) {
-    if (step::mode_of(Call::call_class) != step::Mode::observe) return false;
     step::Tracker* steps = tracker.load(std::memory_order_acquire);
     return steps != nullptr && call.passes(*steps);
   }
@@ -125,13 +132,23 @@ class CudaFrame {
   const std::uintptr_t outer_;
 };
 
-// The way between: a call that is_expected(). False where it is to go the long way. In line,
-// because the call's description would be made in memory for a function of its own.
+// The way between: an observed call that is_expected(), within no other. False where it is to go
+// the long way. In line, because the call's description would be made in memory for a function of
+// its own.
 template <class Call>
 [[gnu::always_inline]] inline bool takes_short_way(const Call& call) noexcept {
-  return ring::writer.nested_in_start == 0 && cudart_is_open.load(std::memory_order_relaxed) &&
-         is_expected(call);
+  return (ring::writer.cuda_frame | ring::writer.nested_in_start) == 0 &&
+         cudart_is_open.load(std::memory_order_relaxed) && is_expected(call);
 }
+
+// CudaFrame of a call on the short way: within no other.
+class OutermostCudaFrame {
+ public:
+  explicit OutermostCudaFrame(std::uintptr_t frame) noexcept { ring::writer.cuda_frame = frame; }
+  ~OutermostCudaFrame() { ring::writer.cuda_frame = 0; }
+  OutermostCudaFrame(const OutermostCudaFrame&) = delete;
+  OutermostCudaFrame& operator=(const OutermostCudaFrame&) = delete;
+};
 
 // Whether step detection has heard of what a call does from the call that it is within.
 enum class Told : bool { now, already };

@@ -31,9 +31,9 @@ CUresult take_part_driver(api::Function function, const Describe& describe, cons
 template <class Call>
 [[gnu::always_inline]] inline bool takes_short_way_driver(const Call& call,
                                                           std::uintptr_t frame) noexcept {
-  return ring::writer.nested_in_start == 0 && driver_is_open.load(std::memory_order_relaxed) &&
-         !is_inside(ring::writer.cuda_frame, frame) && !is_inside(ring::writer.nccl_frame, frame) &&
-         is_expected(call);
+  return (ring::writer.cuda_frame | ring::writer.nested_in_start) == 0 &&
+         driver_is_open.load(std::memory_order_relaxed) &&
+         !is_inside(ring::writer.nccl_frame, frame) && is_expected(call);
 }
 
 }  // namespace
@@ -56,8 +56,9 @@ template <class Call>
     const auto real = reinterpret_cast<Real>(                                                    \
         target(Library::cuda, traceagent::api::Function::id).load(std::memory_order_relaxed));   \
     const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));             \
-    if (real != nullptr && takes_short_way_driver(__VA_ARGS__, frame)) [[likely]] {              \
-      const CudaFrame outermost(frame);                                                          \
+    if (is_inside(traceagent::ring::writer.cuda_frame, frame)) return real arguments;            \
+    if (takes_short_way_driver(__VA_ARGS__, frame)) [[likely]] {                                 \
+      const OutermostCudaFrame outermost(frame);                                                 \
       return real arguments;                                                                     \
     }                                                                                            \
     return slow_##id arguments;                                                                  \
@@ -71,7 +72,7 @@ template <class Call>
     if (is_idle<decltype(__VA_ARGS__)>() && real != nullptr) [[likely]] {                        \
       return real arguments;                                                                     \
     }                                                                                            \
-    if constexpr (can_be_expected<decltype(__VA_ARGS__)>) return short_##id arguments;           \
+    if (is_observed<decltype(__VA_ARGS__)>() && real != nullptr) return short_##id arguments;    \
     return slow_##id arguments;                                                                  \
   }
 
