@@ -8,27 +8,16 @@
 #include "agent/trace/json_object.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/upload_journal.hpp"
-#include "agent/trace/waiting_uploads.hpp"
 #include "config/name_template.hpp"
 #include "config/remote_target.hpp"
 
 namespace traceagent::drain {
 namespace {
 
-// Text without control characters: only quotes and backslashes are escaped.
-std::string unescaped(std::string_view escaped) {
-  std::string text;
-  for (std::size_t i = 0; i < escaped.size(); ++i) {
-    if (escaped[i] == '\\' && i + 1 < escaped.size()) ++i;
-    text += escaped[i];
-  }
-  return text;
-}
-
 std::optional<std::string> text_option(const ring::Ring& ring, std::string_view key) {
   const std::string_view options = ring.name(ring.header().identity.options_json);
   const auto escaped = trace::string_member(options, key);
-  return escaped ? std::optional(unescaped(*escaped)) : std::nullopt;
+  return escaped ? std::optional(trace::unescaped(*escaped)) : std::nullopt;
 }
 
 bool wants_merge(const ring::Ring& ring) {
@@ -151,31 +140,24 @@ std::string append_noted(const ring::Ring& ring, const std::string& record) {
 }
 
 std::string file_of_record(const ring::Ring& ring, const std::string& record) {
-  std::string file = unescaped(trace::string_member(record, "file").value_or(""));
+  std::string file = trace::unescaped(trace::string_member(record, "file").value_or(""));
   // A damaged list's text goes to the user's terminal.
   std::replace_if(
       file.begin(), file.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
   return output_folder(ring) + "/" + file;
 }
 
-std::vector<WaitingFile> waiting_files(const ring::Ring& ring) {
-  std::vector<WaitingFile> files;
-  for (trace::WaitingUpload& each : trace::waiting_uploads(upload_journal(ring))) {
-    files.push_back({std::move(each.id), output_folder(ring) + "/" + unescaped(each.file)});
-  }
-  return files;
+trace::QueuedFiles queued_files(const ring::Ring& ring) {
+  return trace::QueuedFiles(upload_journal(ring), ring.header().identity.trace_pid);
 }
 
-bool is_waiting(const ring::Ring& ring, const WaitingFile& file) {
-  const std::vector<trace::WaitingUpload> waiting = trace::waiting_uploads(upload_journal(ring));
-  return std::any_of(waiting.begin(), waiting.end(),
-                     [&](const trace::WaitingUpload& each) { return each.id == file.id; });
-}
-
-std::string append_left_out(const ring::Ring& ring, const WaitingFile& file) {
+std::string append_left_out(const ring::Ring& ring, const std::string& id) {
   trace::JsonObject record;
-  return trace::append_record(upload_journal(ring),
-                              record.add("gone", file.id).add("left_out", true));
+  return trace::append_record(upload_journal(ring), record.add("gone", id).add("left_out", true));
+}
+
+std::string append_removed(const ring::Ring& ring, const std::string& id) {
+  return trace::append_record(upload_journal(ring), trace::JsonObject().add("removed", id));
 }
 
 namespace {

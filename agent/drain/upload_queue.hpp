@@ -7,6 +7,7 @@
 
 #include "agent/ring/ring.hpp"
 #include "agent/trace/json_object.hpp"
+#include "agent/trace/queued_files.hpp"
 
 namespace traceagent::drain {
 
@@ -35,16 +36,12 @@ std::string queue_node_file(const ring::Ring& ring, const std::string& path);
 // What is to be done about such a problem.
 inline constexpr const char* not_queued = ": it is not queued: upload it by hand";
 
-// A file that waits in this host's queue.
-struct WaitingFile {
-  std::string id;
-  std::string path;
-};
-// Of all processes, oldest first.
-std::vector<WaitingFile> waiting_files(const ring::Ring& ring);
-bool is_waiting(const ring::Ring& ring, const WaitingFile& file);
-// It is removed next, and never uploaded. Returns what went wrong, or "".
-std::string append_left_out(const ring::Ring& ring, const WaitingFile& file);
+// This process's files in this host's queue, before the first look at it.
+trace::QueuedFiles queued_files(const ring::Ring& ring);
+// A file that waits is removed next, and never uploaded. Returns what went wrong, or "".
+std::string append_left_out(const ring::Ring& ring, const std::string& id);
+// One that is uploaded is removed.
+std::string append_removed(const ring::Ring& ring, const std::string& id);
 
 // output.remote is set.
 bool uploads_rank_files(const ring::Ring& ring);

@@ -4,9 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <string_view>
-#include <unordered_map>
-#include <utility>
 
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/run_index.hpp"
@@ -19,7 +16,7 @@
 namespace traceagent::process {
 namespace {
 
-// Small files would make a long journal, which is read for each file that is too much.
+// Small files would make a long journal, and a long list of what is here.
 constexpr std::size_t most_files = 10'000;
 
 bool is_bounded(const config::Options& options) {
@@ -32,29 +29,6 @@ std::uint64_t most_bytes(const config::Options& options) {
   return std::min(options.upload_queue, options.budget_disk / 2);
 }
 
-struct Waiting {
-  drain::WaitingFile file;
-  std::uint64_t bytes;
-};
-
-std::uint64_t bytes_of(const std::deque<KeptFile>& files) {
-  std::uint64_t bytes = 0;
-  for (const KeptFile& file : files) bytes += file.bytes;
-  return bytes;
-}
-
-// This process's, oldest first.
-std::vector<Waiting> waiting_of(const Agent& agent) {
-  std::unordered_map<std::string_view, std::uint64_t> bytes_of_file;
-  for (const KeptFile& file : agent.kept_files) bytes_of_file[file.path] = file.bytes;
-  std::vector<Waiting> waiting;
-  for (drain::WaitingFile& file : drain::waiting_files(agent.ring.ring)) {
-    const auto kept = bytes_of_file.find(file.path);
-    if (kept != bytes_of_file.end()) waiting.push_back({std::move(file), kept->second});
-  }
-  return waiting;
-}
-
 std::string limit_in_words(const config::Options& options) {
   return config::show_bytes(most_bytes(options)) + " or " + std::to_string(most_files) + " files";
 }
@@ -62,51 +36,83 @@ std::string limit_in_words(const config::Options& options) {
 }  // namespace
 
 void FullQueue::bound(Agent& agent, bool may_wait) {
-  const std::uint64_t most = most_bytes(agent.options);
-  const auto fits = [&](std::uint64_t bytes, std::size_t files) {
-    return bytes <= most && files <= most_files;
-  };
-  if (!is_bounded(agent.options) || fits(bytes_of(agent.kept_files), agent.kept_files.size())) {
-    return;  // as a rule, without a look at the journal
-  }
-  const std::vector<Waiting> waiting = waiting_of(agent);
-  std::uint64_t bytes = 0;
-  for (const Waiting& each : waiting) bytes += each.bytes;
-  std::size_t files = waiting.size();
-  if (fits(bytes, files)) return;
+  if (!is_bounded(agent.options)) return;
+  here_bytes_ = 0;
+  for (const KeptFile& file : agent.kept_files) here_bytes_ += file.bytes;
+  if (!is_too_much(agent)) return;  // as a rule, without a look at the journal
   trace::FileLock lock(trace::keep_lock_path(drain::output_folder(agent.ring.ring)));
-  if (!lock_for_removal(agent, lock, may_wait)) return;
-  for (const Waiting& each : waiting) {
-    if (fits(bytes, files) || each.file.path == agent.kept_files.back().path) return;
-    const LeftOut result = leave_out(agent, each.file, each.bytes);
-    if (result == LeftOut::failed) return;  // tried with the next file
-    if (result == LeftOut::on_its_way) continue;
-    bytes -= each.bytes;
-    --files;
+  if (!lock_for_removal(agent, lock, may_wait) || !read_journal(agent)) return;
+  if (queued_->uploaded() > 0 && !remove_oldest(agent, true)) return;
+  remove_oldest(agent, false);
+}
+
+bool FullQueue::is_too_much(const Agent& agent) const {
+  return here_bytes_ > most_bytes(agent.options) || agent.kept_files.size() > most_files;
+}
+
+bool FullQueue::read_journal(const Agent& agent) {
+  if (!queued_) queued_.emplace(drain::queued_files(agent.ring.ring));
+  return queued_->read();
+}
+
+// Null: it found no room in the queue so far.
+const trace::QueuedFile* FullQueue::find(const Agent& agent, const KeptFile& file) const {
+  const std::size_t folder_bytes = drain::output_folder(agent.ring.ring).size() + 1;
+  return file.path.size() <= folder_bytes ? nullptr : queued_->find(file.path.substr(folder_bytes));
+}
+
+// Until there is room. False: it failed, and is tried with the next file.
+bool FullQueue::remove_oldest(Agent& agent, bool is_uploaded) {
+  for (std::size_t i = 0; i + 1 < agent.kept_files.size() && is_too_much(agent);) {
+    const trace::QueuedFile* const queued = find(agent, agent.kept_files[i]);
+    Result result = Result::stays;
+    if (queued != nullptr && queued->is_uploaded == is_uploaded) {
+      const KeptFile file = agent.kept_files[i];
+      result = is_uploaded ? remove_uploaded(agent, file, queued->id) : leave_out(agent, file);
+      if (result == Result::gone) here_bytes_ -= file.bytes;
+    }
+    if (result == Result::failed) return false;
+    if (result == Result::stays) ++i;
   }
+  return true;
+}
+
+// The journal is told after it: where that fails the uploader finds it gone.
+FullQueue::Result FullQueue::remove_uploaded(Agent& agent, const KeptFile& file,
+                                             const std::string& id) {
+  if (unlink(file.path.c_str()) != 0 && errno != ENOENT) return Result::failed;
+  static_cast<void>(drain::append_removed(agent.ring.ring, id));
+  forget_file(agent, file.path, true);
+  return Result::gone;
 }
 
 // In the journal before it goes: whoever is killed in between has lost no file that nobody knows
 // of.
-FullQueue::LeftOut FullQueue::leave_out(Agent& agent, const drain::WaitingFile& file,
-                                        std::uint64_t bytes) {
+FullQueue::Result FullQueue::leave_out(Agent& agent, const KeptFile& file) {
   const trace::DeliveryLock lock(file.path, trace::DeliveryLock::Kind::leave_out);
-  if (!lock.is_held() || !drain::is_waiting(agent.ring.ring, file)) return LeftOut::on_its_way;
-  if (!drain::append_left_out(agent.ring.ring, file).empty()) return LeftOut::failed;
-  if (unlink(file.path.c_str()) != 0 && errno != ENOENT) return LeftOut::failed;
+  if (!lock.is_held()) return Result::stays;  // on its way
+  if (!read_journal(agent)) return Result::failed;
+  const trace::QueuedFile* const queued = find(agent, file);
+  if (queued == nullptr) return Result::stays;
+  if (queued->is_uploaded) return remove_uploaded(agent, file, queued->id);
+  if (!drain::append_left_out(agent.ring.ring, queued->id).empty()) return Result::failed;
+  if (unlink(file.path.c_str()) != 0 && errno != ENOENT) return Result::failed;
   if (left_out_++ == 0) {
     first_ = file.path;
-    if (is_spokesman(agent, "queue")) {
-      say_problem("upload.queue: " + file.path + ": more than " + limit_in_words(agent.options) +
-                  " of rank " + std::to_string(agent.identity.rank) +
-                  "'s files wait for their upload: the oldest are removed, from this one on: see "
-                  "traceagent upload --status " +
-                  drain::output_folder(agent.ring.ring));
-    }
+    say_first(agent);
   }
-  left_out_bytes_ += bytes;
-  forget_left_out(agent, file.path);
-  return LeftOut::done;
+  left_out_bytes_ += file.bytes;
+  forget_file(agent, file.path, false);
+  return Result::gone;
+}
+
+void FullQueue::say_first(const Agent& agent) const {
+  if (!is_spokesman(agent, "queue")) return;
+  say_problem("upload.queue: " + first_ + ": more than " + limit_in_words(agent.options) +
+              " of rank " + std::to_string(agent.identity.rank) +
+              "'s files wait for their upload: the oldest are removed, from this one on: see "
+              "traceagent upload --status " +
+              drain::output_folder(agent.ring.ring));
 }
 
 void FullQueue::say(const Agent& agent) const {

@@ -17,7 +17,7 @@
 #include "agent/process/note_file.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/process/tool_process.hpp"
-#include "agent/trace/waiting_uploads.hpp"
+#include "agent/trace/queued_files.hpp"
 #include "config/units.hpp"
 
 namespace traceagent::process {
@@ -129,12 +129,12 @@ bool lock_for_removal(const Agent& agent, trace::FileLock& lock, bool may_wait) 
   return lock.is_refused() && !has_been(agent.run_folder, merge_topic);
 }
 
-void forget_left_out(Agent& agent, const std::string& path) {
+void forget_file(Agent& agent, const std::string& path, bool is_uploaded) {
   auto& kept = agent.kept_files;
   const auto file =
       std::find_if(kept.begin(), kept.end(), [&](const auto& each) { return each.path == path; });
   if (file == kept.end()) return;
-  note_gone(agent, *file, drain::index_left_out);
+  note_gone(agent, *file, is_uploaded ? drain::index_removed : drain::index_left_out);
   std::erase(agent.written_files, path);
   kept.erase(file);
 }
@@ -233,7 +233,8 @@ void finish_uploads(Agent& agent) {
   if (agent.options.upload_wait > 0) {
     agent.drain.allow(agent.options.upload_wait + agent.options.exit_timeout);
     const std::uint64_t until_ns = event::clock_ns(CLOCK_MONOTONIC) + agent.options.upload_wait;
-    while (trace::pending_uploads(journal) > 0 && event::clock_ns(CLOCK_MONOTONIC) < until_ns) {
+    trace::QueuedFiles queued(journal);
+    while (queued.read() && queued.waiting() > 0 && event::clock_ns(CLOCK_MONOTONIC) < until_ns) {
       pause(50 * ms);
     }
   }

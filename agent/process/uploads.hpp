@@ -35,8 +35,8 @@ void finish_uploads(Agent& agent);
 
 // Who removes a rank file has this. `may_wait`: two seconds for those who merge.
 bool lock_for_removal(const Agent& agent, trace::FileLock& lock, bool may_wait);
-// It is removed, and was not uploaded.
-void forget_left_out(Agent& agent, const std::string& path);
+// It is removed; also without having been uploaded.
+void forget_file(Agent& agent, const std::string& path, bool is_uploaded);
 
 // Held while rank files are read for a merge: nobody removes one meanwhile.
 class RankFilesHeld {

@@ -138,6 +138,15 @@ std::optional<std::string_view> string_member(std::string_view object, std::stri
   return value->substr(1, value->size() - 2);
 }
 
+std::string unescaped(std::string_view escaped) {
+  std::string text;
+  for (std::size_t i = 0; i < escaped.size(); ++i) {
+    if (escaped[i] == '\\' && i + 1 < escaped.size()) ++i;
+    text += escaped[i];
+  }
+  return text;
+}
+
 std::optional<std::int64_t> parse_integer(std::string_view text) {
   std::int64_t number = 0;
   const char* end = text.data() + text.size();

@@ -20,6 +20,9 @@ std::optional<std::int64_t> integer_member(std::string_view object, std::string_
 // The text between the quotes, escapes as they stand; nothing when the member is no string.
 std::optional<std::string_view> string_member(std::string_view object, std::string_view key);
 
+// Of text without control characters: only quotes and backslashes are escaped.
+std::string unescaped(std::string_view escaped);
+
 std::optional<std::int64_t> parse_integer(std::string_view text);
 
 }  // namespace traceagent::trace

@@ -8,8 +8,8 @@
 #include <set>
 #include <string>
 
+#include "agent/trace/queued_files.hpp"
 #include "agent/trace/upload_journal.hpp"
-#include "agent/trace/waiting_uploads.hpp"
 #include "tests/fuzz/input.hpp"
 #include "tests/fuzz/scratch.hpp"
 #include "tools/upload/journal.hpp"

@@ -28,6 +28,7 @@ KEEP, STEPS_PER_CYCLE, STEP_US = 3, 4, 5000
 CYCLES = int(sys.argv[3]) if len(sys.argv) > 3 else 30
 RANKS = int(sys.argv[4]) if len(sys.argv) > 4 else 2
 MOST_KILLS = max(5, CYCLES // 20)
+KILL_PERIOD_S = 0.4 if CYCLES < 100 else 1
 jobs.TIMEOUT = 150 + CYCLES
 NAME = re.compile(r"ep0-ba\d+-rank(\d+)\.json")
 
@@ -278,9 +279,9 @@ def check_full_queue(place, disk, ends, what):
     check(f"{len(gone)} left out (upload.queue)" in status.out, f"{what}: {status}")
     at_once = [line for end in ends for line in end.lines() if "the oldest are removed, from this one on" in line]
     check(len(at_once) == 1, f"{what}: said at once: {at_once}")
-    # Those that wait, the newest, what is kept, which may be one more for a moment, and those that went while they
-    # were counted or go with the next file, because another process was removing some just then.
-    check(disk.most <= QUEUE_BYTES + 6 * disk.largest, f"{what}: {disk.most} bytes on the disk, of {disk.largest} each")
+    # What is kept and what waits; the newest; and those that went while they were counted, or stay until the next
+    # file, because another process was removing some just then.
+    check(disk.most <= QUEUE_BYTES + 4 * disk.largest, f"{what}: {disk.most} bytes on the disk, of {disk.largest} each")
     return set(gone)
 
 
@@ -334,18 +335,19 @@ class Watch(threading.Thread):
     def __init__(self, place, server, period_s):
         super().__init__(daemon=True)
         self.place, self.server, self.period_s = place, server, period_s
-        self.ending, self.problems, self.kills, self.most = threading.Event(), [], 0, 0
+        self.ending, self.problems, self.kills, self.looks, self.most = threading.Event(), [], 0, 0, 0
+        self.may_merge = threading.Event()  # no file goes while a merge reads it
         self.truth = place.path / "truth"  # all files that were seen, by a second name
         self.truth.mkdir()
 
-    def look(self):
+    def files(self):
         folder = self.place.path / "out"
-        files = [name.name for name in folder.glob("*-rank*.json")] if folder.exists() else []
-        for name in files:
-            with contextlib.suppress(OSError):
-                os.link(folder / name, self.truth / name)
+        return {name.name for name in folder.glob("*-rank*.json")} if folder.exists() else set()
+
+    def uploaded(self):
+        """By the journals. The uploader's latest, of which it has not let go one by now, may be among them."""
         queued, uploaded = {}, set()
-        for journal in folder.glob(".traceagent-upload/*.journal"):
+        for journal in (self.place.path / "out").glob(".traceagent-upload/*.journal"):
             for line in journal.read_text().splitlines():
                 record = json.loads(line) if line.endswith("}") else {}
                 if "queue" in record:
@@ -353,15 +355,24 @@ class Watch(threading.Thread):
                     uploaded.discard(record["file"])
                 elif record.get("done") in queued:
                     uploaded.add(queued[record["done"]])
-        # Uploads that ended while the journal was read have let their files go.
-        files = [name for name in files if (folder / name).exists()]
+        return uploaded
+
+    def look(self):
+        for name in self.files():
+            with contextlib.suppress(OSError):
+                os.link(self.place.path / "out" / name, self.truth / name)
+        # First what is uploaded, then what is here: what was let go of between the two is not counted.
+        uploaded = self.uploaded()
+        files = self.files()
+        is_merged = self.may_merge.is_set()
         for rank in range(RANKS):
             here = {name for name in files if name.endswith(f"-rank{rank}.json")}
             # One that is uploaded may be about to go. The others wait, if only to be queued: on a busy machine
             # the journal is another's for longer than a cycle takes.
-            if len(here & uploaded) > KEEP + 1:
+            if len(here & uploaded) > KEEP + 1 and not is_merged:
                 self.problems.append(f"rank {rank}: {len(here)} files, {len(here & uploaded)} of them uploaded")
             self.most = max(self.most, len(here))
+        self.looks += not is_merged
 
     def run(self):
         next_kill = time.monotonic() + self.period_s
@@ -380,7 +391,7 @@ class Watch(threading.Thread):
         self.join()
 
 
-def timed_ranks(place, steps, **more):
+def timed_ranks(place, steps, watch=None, **more):
     """How each ended, and the median time of ten steps, in milliseconds. The steps work: those that sleep would
     not feel what else runs."""
     ranks = [place.start([STEADY, steps, 5, -STEP_US], variables) for variables in place.ranks(RANKS, **more)]
@@ -390,6 +401,8 @@ def timed_ranks(place, steps, **more):
         if line.startswith("step "):
             times += [] if last is None else [(now - last) * 1000]
             last = now
+            if watch and int(line.split()[1]) >= steps - 10:
+                watch.may_merge.set()
     return [end_of(rank) for rank in ranks], statistics.median(times)
 
 
@@ -399,19 +412,25 @@ def test_server_killed_and_restarted():
         ends, usual_ms = timed_ranks(place, steps, **schedule(CYCLES))
         check(all(end.code == 3 for end in ends), f"without uploads: {ends}")
     with Job() as place, tempfile.TemporaryDirectory() as folder, any_server(folder) as server:
-        watch = Watch(place, server, 0.4 if CYCLES < 100 else 3)
+        watch = Watch(place, server, KILL_PERIOD_S)
         watch.start()
-        ends, ms = timed_ranks(place, steps, **schedule(CYCLES) | server.variables() | {
+        ends, ms = timed_ranks(place, steps, watch, **schedule(CYCLES) | server.variables() | {
             "TRACEAGENT_RUN_NAME": run, "TRACEAGENT_OUTPUT_KEEP": KEEP, "TRACEAGENT_OUTPUT_REMOTE": "s3://traces/{run_name}/",
             "TRACEAGENT_OUTPUT_MERGED_REMOTE": "s3://traces/{run_name}/"})
         watch.end()
         check(all(end.code == 3 and not end.own_err() for end in ends), f"uploads: {ends}")
         if server.process is None:
             server.start()
+        # On a busy machine they may take longer than upload.wait.
+        done = place.run([jobs.TRACEAGENT, "upload", "--resume", place.path / "out"],
+                         jobs.variables_of(**server.variables()))
+        check(done.code == 0, f"resumed: {done}")
         objects = server.objects(run)
         expected = {f"{run}/ep0-ba{STEPS_PER_CYCLE * cycle + 4}-rank{rank}.json"
                     for cycle in range(CYCLES) for rank in range(RANKS)} | {f"{run}/node0.json"}
-        check(set(objects) == expected, f"missing {sorted(expected - set(objects))[:5]}, "
+        # On a busy machine cycles come faster than they can be written, and no file is made of them: each rank tells.
+        lost = sum(int(number) for end in ends for number in re.findall(r"(\d+) cycles of the schedule were lost", end.err))
+        check(not set(objects) - expected and len(expected - set(objects)) == lost, f"{lost} lost, missing {sorted(expected - set(objects))[:5]}, "
               f"more {sorted(set(objects) - expected)[:5]}: {[end.lines() for end in ends]}")
         bad = [key for key, data in objects.items() if b'"complete": true' not in data[-400:] or not json.loads(data)]
         check(not bad, f"not whole: {bad[:5]}")
@@ -427,10 +446,12 @@ def test_server_killed_and_restarted():
         check(all((place.path / "out" / name).read_bytes() == objects.get(f"{run}/{name}") for name in names(place)),
               "what is here is what is there")
         check(not watch.problems, f"on the disk: {watch.problems[:3]}")
-        check(watch.kills >= 1, "the server was killed")
-        print(f"{CYCLES} cycles of {RANKS} ranks, server killed {watch.kills} times: {len(objects)} files there, "
+        # The short run may be over before that.
+        check(watch.kills == MOST_KILLS or CYCLES < 1000 and watch.kills > 0, f"the server was killed {watch.kills} times")
+        check(watch.looks > 0, "the disk was looked at")
+        print(f"{CYCLES} cycles of {RANKS} ranks, server killed {watch.kills} times: {len(objects)} files there, {lost} cycles lost before that, "
               f"{len(truth)} compared with what was here, "
-              f"at most {watch.most} of a rank here; ten steps {ms:.2f} ms, without uploads {usual_ms:.2f} ms, "
+              f"at most {watch.most} of a rank here in {watch.looks} looks; ten steps {ms:.2f} ms, without uploads {usual_ms:.2f} ms, "
               f"ratio {ms / usual_ms:.3f}")
 
 

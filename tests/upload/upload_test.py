@@ -118,24 +118,46 @@ def test_in_parts():
         check(not here.server.unjoined(), "in parts: nothing is left")
 
 
+PARTS = ("--multipart-from", "8MiB", "--part-size", "5MiB")
+
+
+def killed_between_parts(here):
+    """An uploader, of which the server has some parts of a file. The file's contents."""
+    data = here.make("large.json", 40 * MIB)
+    here.server.behave("slow=30000000")
+    first = here.start(here.files / "large.json", "--to", "s3://traces/x/", *PARTS)
+    check(wait_until(lambda: len(here.server.requests("PUT", 200)) >= 3), "parts arrive")
+    first.kill()
+    first.communicate()
+    here.server.behave("")
+    here.server.kill()  # and the server starts again
+    here.server.start()
+    return data
+
+
 def test_killed_between_parts():
     with Here() as here:
-        data = here.make("large.json", 40 * MIB)
-        here.server.behave("slow=30000000")
-        words = (here.files / "large.json", "--to", "s3://traces/x/", "--multipart-from", "8MiB",
-                 "--part-size", "5MiB")
-        first = here.start(*words)
-        check(wait_until(lambda: len(here.server.requests("PUT", 200)) >= 3), "parts arrive")
-        first.kill()
-        first.communicate()
-        here.server.behave("")
-        here.server.kill()  # and the server starts again
-        here.server.start()
-        done = here.run("--resume", here.files, "--multipart-from", "8MiB", "--part-size", "5MiB")
+        data = killed_between_parts(here)
+        done = here.run("--resume", here.files, *PARTS)
         check(done.code == 0 and here.server.objects() == {"x/large.json": data}, f"killed: {done}")
         sent = len(here.server.requests("PUT", 200))
         check(sent <= 10, f"killed: parts that were there are not sent again: {sent} for 8")
         check(not here.server.unjoined(), "killed: nothing is left")
+
+
+def test_parts_of_a_file_that_is_left_out():
+    """Its rank removes it, because the queue is full: nobody sees the parts in the bucket, and all pay for them."""
+    with Here() as here:
+        killed_between_parts(here)
+        journal, = here.files.glob(".traceagent-upload/*.journal")
+        queued = next(json.loads(line) for line in journal.read_text().splitlines() if '"queue"' in line)
+        with open(journal, "a") as file:
+            file.write("\n" + json.dumps({"gone": queued["queue"], "left_out": True}) + "\n")
+        (here.files / "large.json").unlink()
+        check(here.server.unjoined(), "left out: parts are there")
+        done = here.run("--resume", here.files)
+        check(done.code == 0 and not here.server.unjoined(), f"left out: {here.server.unjoined()}: {done}")
+        check(not here.server.objects(), f"left out: {here.server.objects().keys()}")
 
 
 def test_killed_at_any_time():

@@ -12,9 +12,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "agent/event/uninterrupted.hpp"
 #include "agent/trace/upload_journal.hpp"
-#include "tools/upload/open_file.hpp"
 
 namespace traceagent::tools {
 
@@ -22,7 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Record = simdjson::dom::object;
-constexpr std::size_t most_head_bytes = 64;
 
 std::string text_of(const Record& record, const char* name) {
   std::string_view value;
@@ -122,7 +119,9 @@ std::string Upload::where() const {
 }
 
 Journal::Journal(std::string folder, std::string path)
-    : folder_(std::move(folder)), path_(std::move(path)) {
+    : folder_(std::move(folder)),
+      path_(std::move(path)),
+      reader_(path_, trace::JournalReader::no_limit) {
   if (!is_safe(path_)) {
     throw std::runtime_error("upload: " + path_ +
                              ": others may write it, or it is not yours: see what it names, then "
@@ -131,43 +130,13 @@ Journal::Journal(std::string folder, std::string path)
   read();
 }
 
+// What a shorter one lacks is known from before.
 bool Journal::read() {
-  const OpenFile file(path_, O_RDONLY);
-  if (file.fd() < 0) return errno == ENOENT;
-  // A shorter one in its place: what it lacks is known from before. Told by its first bytes, which
-  // have an id: an inode's number is soon another file's.
-  std::string head(most_head_bytes, '\0');
-  const ssize_t head_bytes =
-      event::uninterrupted([&] { return pread(file.fd(), head.data(), head.size(), 0); });
-  if (head_bytes < 0) return false;
-  head.resize(static_cast<std::size_t>(head_bytes));
-  if (!head.starts_with(head_)) offset_ = 0;
-  head_ = std::move(head);
-  std::string text;
-  std::vector<char> buffer(std::size_t{64} << 10);
-  for (std::uint64_t at = offset_;;) {
-    const ssize_t got = pread(file.fd(), buffer.data(), buffer.size(), static_cast<off_t>(at));
-    if (got < 0 && errno == EINTR) continue;
-    if (got == 0) read_bytes_ = at;
-    if (got <= 0) return got == 0;
-    at += static_cast<std::uint64_t>(got);
-    text.append(buffer.data(), static_cast<std::size_t>(got));
-    const std::size_t end = text.rfind('\n');
-    if (end == std::string::npos) continue;
-    take_lines(std::string_view(text).substr(0, end + 1));
-    offset_ += end + 1;
-    text.erase(0, end + 1);
-  }
-}
-
-void Journal::take_lines(std::string_view text) {
-  for (std::size_t end = 0; !text.empty(); text.remove_prefix(end + 1)) {
-    end = text.find('\n');
-    if (text.front() == '{') take(text.substr(0, end));
-  }
+  return reader_.read([this](std::string_view line) { take(line); }, [] {});
 }
 
 void Journal::take(std::string_view line) {
+  if (line.front() != '{') return;
   thread_local simdjson::dom::parser parser;
   Record record;
   const simdjson::error_code error = parser.parse(line.data(), line.size()).get(record);

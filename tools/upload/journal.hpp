@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "agent/trace/journal_reader.hpp"
 #include "tools/upload/delivery.hpp"
 
 namespace traceagent::tools {
@@ -41,7 +42,6 @@ class Journal {
   const std::string& path() const noexcept { return path_; }
 
  private:
-  void take_lines(std::string_view text);
   void take(std::string_view line);
   void replace_older(const Upload& upload);
   std::vector<bool> which_are_over() const;
@@ -53,9 +53,7 @@ class Journal {
   Replaced replace_by(const std::string& shorter) const;
 
   const std::string folder_, path_;
-  std::string head_;
-  std::uint64_t offset_ = 0;      // of the first line that is not known
-  std::uint64_t read_bytes_ = 0;  // half a line behind it too
+  trace::JournalReader reader_;
   std::uint64_t compact_at_ = 0;  // not before it has so many bytes
   std::uint64_t earlier_done_ = 0, earlier_removed_ = 0, earlier_left_out_ = 0;
   std::vector<Upload> uploads_;

@@ -153,7 +153,7 @@ Journal::Replaced Journal::replace_by(const std::string& shorter) const {
   if (journal.fd() < 0 || !trace::lock_journal_alone(journal.fd(), path_)) return Replaced::not_now;
   struct stat facts {};
   if (fstat(journal.fd(), &facts) != 0) return Replaced::no;
-  if (static_cast<std::uint64_t>(facts.st_size) != read_bytes_) return Replaced::not_now;
+  if (static_cast<std::uint64_t>(facts.st_size) != reader_.end()) return Replaced::not_now;
   return rename(shorter.c_str(), path_.c_str()) == 0 ? Replaced::yes : Replaced::no;
 }
 
@@ -168,16 +168,17 @@ bool Journal::try_to_compact() {
   if (!shorter.is_on_disk()) return true;
   const Replaced replaced = replace_by(shorter.path());
   if (replaced != Replaced::yes) return replaced == Replaced::no;
-  offset_ = read_bytes_ = text.size();
-  head_ = text.substr(0, head_.size());
+  reader_.replace_by(text);
   forget(over);
-  compact_at_ = 2 * offset_;
+  compact_at_ = 2 * text.size();
   return true;
 }
 
 void Journal::compact(std::uint64_t from_bytes) {
-  if (offset_ < std::max(from_bytes, compact_at_)) return;
-  compact_at_ = offset_ + offset_ / 8;  // where there is nothing to gain it is not tried each time
+  const std::uint64_t known_bytes = reader_.offset();
+  if (known_bytes < std::max(from_bytes, compact_at_)) return;
+  compact_at_ =
+      known_bytes + known_bytes / 8;  // where there is nothing to gain it is not tried each time
   if (!is_worth_compacting(which_are_over())) return;
   constexpr int most_attempts = 3;
   int attempts = 0;

@@ -104,12 +104,12 @@ bool Uploader::work() {
       std::this_thread::sleep_for(look_period);
       continue;
     }
-    handle(*upload);
+    const bool is_tried = handle(*upload);
     idle_since_ = Clock::now();
-    if (pause_.count() == 0) continue;
+    if (is_tried && pause_.count() == 0) continue;
     const std::chrono::nanoseconds left = patience_.left();
     if (left.count() <= 0) break;
-    std::this_thread::sleep_for(std::min(with_jitter(pause_), left));
+    std::this_thread::sleep_for(std::min(is_tried ? with_jitter(pause_) : look_period, left));
   }
   keep_few();
   const bool is_done = pending_in(journal_) == 0;
@@ -133,12 +133,13 @@ bool Uploader::all_runs_ended() const {
                      [](const Upload& each) { return each.has_ended; });
 }
 
-void Uploader::handle(Upload& upload) {
+// False where its rank is about to remove it, and has it locked: nothing failed.
+bool Uploader::handle(Upload& upload) {
   ++upload.attempts;
   Delivery delivery;
   try {
     const trace::DeliveryLock lock(journal_.path_of(upload), trace::DeliveryLock::Kind::deliver);
-    if (!lock.is_held()) throw std::runtime_error("its rank is about to remove it");
+    if (!lock.is_held()) return false;
     if (!upload.delivered) {
       delivery = deliver(upload);
       if (delivery.outcome == Outcome::done) upload.delivered = delivery.what;
@@ -148,6 +149,7 @@ void Uploader::handle(Upload& upload) {
     delivery = {Outcome::later, error.what()};
   }
   settle(upload, delivery);
+  return true;
 }
 
 Delivery Uploader::deliver(Upload& upload) {

@@ -34,7 +34,7 @@ class Uploader {
  private:
   Upload* next();
   void abandon_parts(Upload& upload);
-  void handle(Upload& upload);
+  bool handle(Upload& upload);
   Delivery deliver(Upload& upload);
   void settle(Upload& upload, const Delivery& delivery);
   void note_done(Upload& upload);

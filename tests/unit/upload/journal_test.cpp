@@ -9,8 +9,8 @@
 #include <functional>
 #include <thread>
 
+#include "agent/trace/queued_files.hpp"
 #include "agent/trace/upload_journal.hpp"
-#include "agent/trace/waiting_uploads.hpp"
 #include "tools/upload/kept_files.hpp"
 #include "tools/upload/open_file.hpp"
 #include "tools/upload/uploader.hpp"
