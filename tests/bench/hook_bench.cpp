@@ -1,14 +1,17 @@
 // What a hook costs the job: a call through the PLT, the wrapper, a function that does nothing.
 // "plain" has no wrapper, "forwarded" one that does nothing (do_nothing/interposer.cpp).
-// All cases run in one traced process, interleaved, so that they meet the same machine.
+// "by dlsym": a program that looks its functions up, as ctypes and CuPy do. The same with 2 and 16
+// threads. All cases run in one traced process, interleaved, so that they meet the same machine.
 #include <benchmark/benchmark.h>
 #include <cuda.h>
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 #include <nccl.h>
 #include <nvtx3/nvToolsExt.h>
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <vector>
 
 #include "agent/event/record.hpp"
@@ -60,6 +63,23 @@ void launch_forwarded() {
 void launch_hooked() {
   benchmark::DoNotOptimize(cudaLaunchKernel(&kernel_stub, {64}, {256}, nullptr, 0, nullptr));
 }
+// As found by name, once; none where that fails, so that the process ends at the first call.
+using Launch = cudaError_t (*)(const void*, dim3, dim3, void**, size_t, cudaStream_t);
+Launch found(const char* library, const char* name) {
+  return reinterpret_cast<Launch>(dlsym(dlopen(library, RTLD_LAZY), name));
+}
+void found_launch_plain() {
+  static const Launch launch = found("libcudart.so.13", "plainLaunchKernel");
+  benchmark::DoNotOptimize(launch(&kernel_stub, {64}, {256}, nullptr, 0, nullptr));
+}
+void found_launch_forwarded() {
+  static const Launch launch = found("libdo_nothing.so", "forwardedLaunchKernel");
+  benchmark::DoNotOptimize(launch(&kernel_stub, {64}, {256}, nullptr, 0, nullptr));
+}
+void found_launch_hooked() {
+  static const Launch launch = found("libcudart.so.13", "cudaLaunchKernel");
+  benchmark::DoNotOptimize(launch(&kernel_stub, {64}, {256}, nullptr, 0, nullptr));
+}
 void driver_launch_plain() {
   benchmark::DoNotOptimize(
       plainDriverLaunch(kernel, 64, 1, 1, 256, 1, 1, 0, nullptr, nullptr, nullptr));
@@ -89,16 +109,20 @@ void nvtx_range() {
   nvtxRangePop();
 }
 
-// The least that any recording can cost: both ticks and the record, in a mapped ring of 64 MiB.
+constexpr std::size_t floor_records = std::size_t{1} << 20;
+
+// The ring's size, and mapped as the ring is.
+event::Record* map_floor() {
+  void* memory = mmap(nullptr, floor_records * sizeof(event::Record), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  return static_cast<event::Record*>(memory);
+}
+
+// The least that any recording can cost: both ticks and the record. Each thread begins elsewhere.
 class Floor {
  public:
-  Floor() {
-    void* memory = mmap(nullptr, count * sizeof(event::Record), PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    records_ = static_cast<event::Record*>(memory);
-  }
   void record() noexcept {
-    event::Record& record = records_[next_++ % count];
+    event::Record& record = records_[next_++ % floor_records];
     const std::uint64_t begin = event::read_ticks();
     record.function = 1;
     record.layout = event::Layout::launch;
@@ -112,13 +136,13 @@ class Floor {
   }
 
  private:
-  static constexpr std::size_t count = std::size_t{1} << 20;
-  event::Record* records_;
-  std::size_t next_ = 0;
+  static inline event::Record* const records_ = map_floor();
+  static inline std::atomic<std::size_t> threads_{0};
+  std::size_t next_ = threads_++ * (floor_records / 16);
 };
 
 void floor_record() {
-  static Floor floor;
+  static thread_local Floor floor;
   floor.record();
 }
 
@@ -148,10 +172,11 @@ double minimum(const std::vector<double>& values) {
 }
 
 void add(const char* name, void (*run)(benchmark::State&), void (*set_up)(const benchmark::State&),
-         int calls) {
+         int calls, int threads = 1) {
   benchmark::RegisterBenchmark(name, run)
       ->Setup(set_up)
-      ->Iterations(calls)
+      ->Threads(threads)
+      ->Iterations(calls / threads)
       ->Repetitions(31)
       ->ComputeStatistics("min", minimum)
       ->ReportAggregatesOnly();
@@ -180,6 +205,22 @@ void add_all() {
   add("active/nvtx_push_pop", repeat_recording<nvtx_range>, enter_recording, recorded_calls);
 }
 
+void add_looked_up() {
+  add("plain/launch by dlsym", repeat<found_launch_plain>, enter_idle, plain_calls);
+  add("forwarded/launch by dlsym", repeat<found_launch_forwarded>, enter_idle, plain_calls);
+  add("idle/launch by dlsym", repeat<found_launch_hooked>, enter_idle, plain_calls);
+  add("active/launch by dlsym", repeat_recording<found_launch_hooked>, enter_recording,
+      recorded_calls);
+}
+
+void add_threads(int threads) {
+  add("plain/launch", repeat<launch_plain>, enter_idle, plain_calls, threads);
+  add("forwarded/launch", repeat<launch_forwarded>, enter_idle, plain_calls, threads);
+  add("idle/launch", repeat<launch_hooked>, enter_idle, plain_calls, threads);
+  add("active/floor", repeat<floor_record>, enter_recording, recorded_calls, threads);
+  add("active/launch", repeat_recording<launch_hooked>, enter_recording, recorded_calls, threads);
+}
+
 }  // namespace
 }  // namespace traceagent::bench
 
@@ -196,6 +237,8 @@ int main(int argc, char** argv) {
   __cudaRegisterFunction(nullptr, reinterpret_cast<const char*>(&traceagent::bench::kernel_stub),
                          name, name, -1, nullptr, nullptr, nullptr, nullptr, nullptr);
   traceagent::bench::add_all();
+  traceagent::bench::add_looked_up();
+  for (const int threads : {2, 16}) traceagent::bench::add_threads(threads);
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }
