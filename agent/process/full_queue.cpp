@@ -24,30 +24,54 @@ bool is_bounded(const config::Options& options) {
 }
 
 // A dead server is no reason for budget.disk to end the recording.
-std::uint64_t most_bytes(const config::Options& options) {
-  if (options.budget_disk == 0) return options.upload_queue;
-  return std::min(options.upload_queue, options.budget_disk / 2);
+std::uint64_t most_here_bytes(const config::Options& options) {
+  return options.budget_disk == 0 ? UINT64_MAX : options.budget_disk / 2;
+}
+
+std::uint64_t most_waiting_bytes(const config::Options& options) {
+  return std::min(options.upload_queue, most_here_bytes(options));
 }
 
 std::string limit_in_words(const config::Options& options) {
-  return config::show_bytes(most_bytes(options)) + " or " + std::to_string(most_files) + " files";
+  return config::show_bytes(most_waiting_bytes(options)) + " or " + std::to_string(most_files) +
+         " files";
 }
 
 }  // namespace
 
 void FullQueue::bound(Agent& agent, bool may_wait) {
   if (!is_bounded(agent.options)) return;
-  here_bytes_ = 0;
-  for (const KeptFile& file : agent.kept_files) here_bytes_ += file.bytes;
-  if (!is_too_much(agent)) return;  // as a rule, without a look at the journal
+  held_ = {};
+  for (const KeptFile& file : agent.kept_files) held_.here_bytes += file.bytes;
+  if (held_.here_bytes <= most_waiting_bytes(agent.options) &&
+      agent.kept_files.size() <= most_files) {
+    return;  // as a rule, without a look at the journal
+  }
+  if (!read_journal(agent)) return;
+  count_waiting(agent);
+  if (!is_full(agent.options)) return;
   trace::FileLock lock(trace::keep_lock_path(drain::output_folder(agent.ring.ring)));
-  if (!lock_for_removal(agent, lock, may_wait) || !read_journal(agent)) return;
-  if (queued_->uploaded() > 0 && !remove_oldest(agent, true)) return;
-  remove_oldest(agent, false);
+  if (!lock_for_removal(agent, lock, may_wait)) return;
+  if (remove_uploaded_ones(agent)) leave_out_oldest(agent);
 }
 
-bool FullQueue::is_too_much(const Agent& agent) const {
-  return here_bytes_ > most_bytes(agent.options) || agent.kept_files.size() > most_files;
+void FullQueue::count_waiting(const Agent& agent) {
+  for (const KeptFile& file : agent.kept_files) {
+    const trace::QueuedFile* const queued = find(agent, file);
+    if (queued == nullptr || queued->is_uploaded) continue;
+    held_.waiting_bytes += file.bytes;
+    ++held_.waiting_files;
+  }
+}
+
+// What is kept is output.keep's alone, as long as nothing waits but the newest.
+bool FullQueue::fills_disk(const config::Options& options) const {
+  return held_.waiting_files > 1 && held_.here_bytes > most_here_bytes(options);
+}
+
+bool FullQueue::is_full(const config::Options& options) const {
+  return held_.waiting_bytes > most_waiting_bytes(options) || held_.waiting_files > most_files ||
+         fills_disk(options);
 }
 
 bool FullQueue::read_journal(const Agent& agent) {
@@ -61,20 +85,37 @@ const trace::QueuedFile* FullQueue::find(const Agent& agent, const KeptFile& fil
   return file.path.size() <= folder_bytes ? nullptr : queued_->find(file.path.substr(folder_bytes));
 }
 
-// Until there is room. False: it failed, and is tried with the next file.
-bool FullQueue::remove_oldest(Agent& agent, bool is_uploaded) {
-  for (std::size_t i = 0; i + 1 < agent.kept_files.size() && is_too_much(agent);) {
-    const trace::QueuedFile* const queued = find(agent, agent.kept_files[i]);
-    Result result = Result::stays;
-    if (queued != nullptr && queued->is_uploaded == is_uploaded) {
-      const KeptFile file = agent.kept_files[i];
-      result = is_uploaded ? remove_uploaded(agent, file, queued->id) : leave_out(agent, file);
-      if (result == Result::gone) here_bytes_ -= file.bytes;
+// False: one could not be removed; it is tried with the next file. The newest of all stays.
+bool FullQueue::remove_uploaded_ones(Agent& agent) {
+  for (std::size_t i = 0; i + 1 < agent.kept_files.size() && fills_disk(agent.options);) {
+    const KeptFile file = agent.kept_files[i];
+    const trace::QueuedFile* const queued = find(agent, file);
+    if (queued == nullptr || !queued->is_uploaded) {
+      ++i;
+    } else if (remove_uploaded(agent, file, queued->id) == Result::gone) {
+      held_.here_bytes -= file.bytes;
+    } else {
+      return false;
     }
-    if (result == Result::failed) return false;
-    if (result == Result::stays) ++i;
   }
   return true;
+}
+
+void FullQueue::leave_out_oldest(Agent& agent) {
+  for (std::size_t i = 0; i + 1 < agent.kept_files.size() && is_full(agent.options);) {
+    const KeptFile file = agent.kept_files[i];
+    const trace::QueuedFile* const queued = find(agent, file);
+    const bool is_waiting = queued != nullptr && !queued->is_uploaded;
+    const Result result = is_waiting ? leave_out(agent, file) : Result::stays;
+    if (result == Result::failed) return;  // tried with the next file
+    if (result == Result::stays) {
+      ++i;
+      continue;
+    }
+    held_.here_bytes -= file.bytes;
+    held_.waiting_bytes -= file.bytes;
+    --held_.waiting_files;
+  }
 }
 
 // The journal is told after it: where that fails the uploader finds it gone.

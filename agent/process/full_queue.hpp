@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include "agent/trace/queued_files.hpp"
+#include "config/options.hpp"
 
 namespace traceagent::process {
 
@@ -12,11 +14,11 @@ struct Agent;
 struct KeptFile;
 
 // upload.queue: where output.keep lets uploaded files go, those that cannot be uploaded would fill
-// the disk. It is the most of this process's rank files that are here, kept or waiting: uploaded
-// ones go first, then of those that wait the oldest; the newest of all never does. What goes
-// without having been uploaded is lost, so it is counted exactly, said, and noted in the journal
-// and in the run's index. Bounded by the rank, with each file that it adds: an uploader may hang,
-// or be missing.
+// the disk. Of this process's files that wait the oldest go; the newest never does. And kept and
+// waiting ones together are no more than half of budget.disk while any waits: there uploaded ones
+// go first. What goes without having been uploaded is lost, so it is counted exactly, said, and
+// noted in the journal and in the run's index. Bounded by the rank, with each file that it adds: an
+// uploader may hang, or be missing.
 class FullQueue {
  public:
   // While others merge it is put off. `may_wait`: not before they had two seconds.
@@ -29,16 +31,25 @@ class FullQueue {
  private:
   enum class Result { gone, stays, failed };
 
-  bool is_too_much(const Agent& agent) const;
+  struct Held {
+    std::uint64_t here_bytes = 0;  // kept_files
+    std::uint64_t waiting_bytes = 0;
+    std::size_t waiting_files = 0;
+  };
+
+  void count_waiting(const Agent& agent);
+  bool fills_disk(const config::Options& options) const;
+  bool is_full(const config::Options& options) const;
   bool read_journal(const Agent& agent);
   const trace::QueuedFile* find(const Agent& agent, const KeptFile& file) const;
-  bool remove_oldest(Agent& agent, bool is_uploaded);
+  bool remove_uploaded_ones(Agent& agent);
+  void leave_out_oldest(Agent& agent);
   Result remove_uploaded(Agent& agent, const KeptFile& file, const std::string& id);
   Result leave_out(Agent& agent, const KeptFile& file);
   void say_first(const Agent& agent) const;
 
   std::optional<trace::QueuedFiles> queued_;  // once it was full
-  std::uint64_t here_bytes_ = 0;              // those of kept_files
+  Held held_;
   std::uint64_t left_out_ = 0;
   std::uint64_t left_out_bytes_ = 0;
   std::string first_;

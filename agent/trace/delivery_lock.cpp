@@ -14,6 +14,7 @@ DeliveryLock::DeliveryLock(const std::string& path, Kind kind) noexcept {
   fd_ = event::open_high(path.c_str(), access | O_NOFOLLOW | O_NONBLOCK);
   if (fd_ < 0) {
     is_held_ = errno == ENOENT || errno == ELOOP;  // nothing to be locked; else we do not know
+    problem_ = is_held_ ? 0 : errno;
   } else if (!lock_open_file(fd_, is_alone ? F_WRLCK : F_RDLCK)) {
     is_held_ = errno != EAGAIN && errno != EACCES;
   }

@@ -15,12 +15,15 @@ class DeliveryLock {
   DeliveryLock(const DeliveryLock&) = delete;
   DeliveryLock& operator=(const DeliveryLock&) = delete;
 
-  // False: another process has it now. True too where there are no locks, or no such file: then a
-  // file on its way may be left out too.
+  // False: another process has it now, or nobody knows. True too where there are no locks, or no
+  // such file: then a file on its way may be left out too.
   bool is_held() const noexcept { return is_held_; }
+  // The errno for which nobody knows; 0: there is none.
+  int problem() const noexcept { return problem_; }
 
  private:
   int fd_ = -1;
+  int problem_ = 0;
   bool is_held_ = true;
 };
 

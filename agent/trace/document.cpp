@@ -50,7 +50,9 @@ std::string distributed_info(const DocumentHeader& header) {
 void write_header(OutputFile& file, const DocumentHeader& header) {
   std::string text = "{\n\"schemaVersion\": 1,\n\"distributedInfo\": ";
   text += distributed_info(header);
-  text += ",\n\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": ";
+  // "ms": chrome://tracing takes times as whole microseconds then when it nests slices, so that a
+  // call within the same microsecond as the one before lies within it, and its arrow is lost.
+  text += ",\n\"displayTimeUnit\": \"ns\",\n\"baseTimeNanoseconds\": ";
   text += JsonValue(header.base_ns).text();
   text += ",\n\"traceName\": ";
   text += JsonValue(header.trace_name).text();

@@ -30,6 +30,13 @@ def step_slices(rank, step):
                    {"correlation": correlation + 2})
     yield slice_of(start + 30, 10.0, "cuda_runtime", "cudaMemcpyAsync", rank, 2000 + rank,
                    {"correlation": correlation + 3})
+    # Two calls in one microsecond, and the arrow of the second.
+    flow = {"id": correlation + 4, "cat": "ac2g", "name": "ac2g", "pid": rank}
+    yield slice_of(start + 81.314, 0.331, "cuda_runtime", "cudaEventRecord", rank, 1000 + rank, {})
+    yield slice_of(start + 81.735, 0.141, "cuda_runtime", "cudaEventQuery", rank, 1000 + rank, {})
+    yield flow | {"ts": start + 81.735, "ph": "s", "tid": 1000 + rank}
+    yield slice_of(start + 82, 5.0, "cuda_runtime", "cudaEventSynchronize", rank, 2000 + rank, {})
+    yield flow | {"ts": start + 82, "ph": "f", "bp": "e", "tid": 2000 + rank}
     yield {"ts": start + 60, "ph": "i", "s": "t", "cat": "user_annotation", "name": "mark",
            "pid": rank, "tid": 1000 + rank, "args": {}}
 
@@ -44,7 +51,7 @@ def write(path, ranks, steps=4):
     events.sort(key=lambda event: event["ts"])
     rows = [json.dumps(row, separators=(",", ":")) for row in metadata + events]
     head = {"schemaVersion": 1, "distributedInfo": {"rank": min(ranks), "world_size": 4},
-            "displayTimeUnit": "ms", "baseTimeNanoseconds": 1700000000000000000,
+            "displayTimeUnit": "ns", "baseTimeNanoseconds": 1700000000000000000,
             "traceName": path.name, "deviceProperties": []}
     lines = [f"{json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
     path.write_text("\n".join(["{", *lines, '"traceEvents": [', ",\n".join(rows), "],",

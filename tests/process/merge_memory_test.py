@@ -13,7 +13,7 @@ TRACEAGENT = need(BUILD / "bin/traceagent", "the tool")
 FILES, EVENTS = 64, 6000
 BASE_NS = 1_700_000_000_000_000_000
 HEAD = ('{{\n"schemaVersion": 1,\n"distributedInfo": {{"rank": {rank}, "world_size": 64, "run_key": "r"}},\n'
-        f'"displayTimeUnit": "ms",\n"baseTimeNanoseconds": {BASE_NS},\n"traceName": "r{{rank}}.json",\n'
+        f'"displayTimeUnit": "ns",\n"baseTimeNanoseconds": {BASE_NS},\n"traceName": "r{{rank}}.json",\n'
         '"deviceProperties": [],\n"traceEvents": [\n')
 TAIL = '\n],\n"traceagent": {{"identity": {{"rank": {rank}}}, "dropped": {{}}}},\n"complete": true\n}}\n'
 OUTPUT = '"Input Dims": [[32, 64, 56, 56], [64], [64], [64], [64], [], [], []], "Input type": ["float", "float"]'

@@ -25,7 +25,7 @@ class File:
         rows = [{"ph": "M", "name": "process_name", "pid": rank, "tid": 0, "args": {"name": f"rank {rank}"}}
                 for rank in self.ranks or [self.rank]]
         rows = [json.dumps(row, separators=(",", ":")) for row in rows] + [line_of(e) for e in self.events]
-        text = (f'{{\n"schemaVersion": 1,\n"distributedInfo": {json.dumps(info)},\n"displayTimeUnit": "ms",\n'
+        text = (f'{{\n"schemaVersion": 1,\n"distributedInfo": {json.dumps(info)},\n"displayTimeUnit": "ns",\n'
                 f'"baseTimeNanoseconds": {self.base_ns},\n"traceName": "{self.path.name}",\n'
                 '"deviceProperties": [],\n"traceEvents": [\n' + ",\n".join(rows) +
                 f'\n],\n"traceagent": {{"identity": {{"rank": {self.rank}}}, "dropped": {{}}}},\n'

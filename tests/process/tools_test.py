@@ -38,7 +38,7 @@ def rank_file(path, rank, base_ns, times_ns, cut=False, run="slurm7"):
     rows += [f'{{"ts":{ns // 1000}.{ns % 1000:03d},"dur":1.000,"ph":"X","cat":"c","name":"e","pid":{rank},'
              f'"tid":1,"args":{{}}}}' for ns in times_ns]
     text = (f'{{\n"schemaVersion": 1,\n"distributedInfo": {{"rank": {rank}, "world_size": 2, "node_rank": 0, "run_key": "{run}"}},\n'
-            f'"displayTimeUnit": "ms",\n"baseTimeNanoseconds": {base_ns},\n"traceName": "{path.name}",\n'
+            f'"displayTimeUnit": "ns",\n"baseTimeNanoseconds": {base_ns},\n"traceName": "{path.name}",\n'
             '"deviceProperties": [],\n"traceEvents": [\n' + ",\n".join(rows) +
             f'\n],\n"traceagent": {{"rank": {rank}, "dropped": {{"ring_full": {rank}}}}},\n"complete": true\n}}\n')
     path.write_text(text[:text.rindex("],")] if cut else text)

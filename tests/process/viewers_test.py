@@ -19,7 +19,7 @@ from places import ARGUMENTS, SOURCE, VIEWER, need, skip
 FAULTS = {
     "speedscope": ('"pid":3', '"pid":"three"'),
     "perfetto": ('"dur":20.0', '"dur":60.0'),  # runs out of the slice around it
-    "catapult": ('"ph":"i"', '"ph":"E"'),
+    "catapult": ('"displayTimeUnit": "ns"', '"displayTimeUnit": "ms"'),  # the short calls are nested
 }
 
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <new>
 #include <set>
@@ -127,7 +128,12 @@ Journal::Journal(std::string folder, std::string path)
                              ": others may write it, or it is not yours: see what it names, then "
                              "upload by hand: traceagent upload FILE --to TARGET");
   }
-  read();
+  if (!read()) throw std::runtime_error(unreadable());
+}
+
+std::string Journal::unreadable() const {
+  return "upload: " + path_ + ": cannot be read: " + std::strerror(errno) +
+         ": traceagent upload --resume " + folder_;
 }
 
 // What a shorter one lacks is known from before.

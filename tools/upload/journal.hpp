@@ -14,13 +14,15 @@ namespace traceagent::tools {
 // A host's journal in a folder, read as it grows.
 class Journal {
  public:
-  // Throws std::runtime_error for a journal that another user could have written: what it names
-  // would be uploaded, and run.
+  // Throws std::runtime_error for a journal that cannot be read, or that another user could have
+  // written: what it names would be uploaded, and run.
   Journal(std::string folder, std::string path);
 
   // What has been appended since. False: it cannot be read; there may be more. That there is no
   // such file is none.
   bool read();
+  // Why not, by errno, and the remedy.
+  std::string unreadable() const;
   // `must_last`: on the disk before it returns. Throws std::runtime_error where it cannot be
   // written.
   void append(const trace::JsonObject& record, bool must_last);

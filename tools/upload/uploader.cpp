@@ -10,6 +10,7 @@
 #include <fstream>
 #include <map>
 #include <random>
+#include <stdexcept>
 #include <thread>
 
 #include "agent/trace/delivery_lock.hpp"
@@ -95,11 +96,13 @@ bool Uploader::work() {
   patience_.note_success();
   idle_since_ = Clock::now();
   for (;;) {
-    journal_.read();
+    // What is known already can go on; where nothing is left of it, nobody knows what else waits.
+    const std::string unread = journal_.read() ? "" : journal_.unreadable();
     const bool is_merging = !keep_few();
     journal_.compact(options_.compact_from);
     Upload* const upload = next();
     if (upload == nullptr) {
+      if (!unread.empty()) throw std::runtime_error(unread);
       if (!may_wait_for_more() && !(is_merging && may_wait_for_merge())) break;
       std::this_thread::sleep_for(look_period);
       continue;
@@ -139,6 +142,7 @@ bool Uploader::handle(Upload& upload) {
   Delivery delivery;
   try {
     const trace::DeliveryLock lock(journal_.path_of(upload), trace::DeliveryLock::Kind::deliver);
+    if (lock.problem() != 0) throw std::runtime_error(std::strerror(lock.problem()));
     if (!lock.is_held()) return false;
     if (!upload.delivered) {
       delivery = deliver(upload);

@@ -97,7 +97,30 @@ TEST_F(FullQueueTest, WhileThereIsRoomAllStay) {
   EXPECT_EQ(queue_.left_out(), 0u);
 }
 
-TEST_F(FullQueueTest, UploadedFilesGoBeforeAnyThatWaits) {
+TEST_F(FullQueueTest, WhatIsKeptTakesNoRoomInTheQueue) {
+  agent_.options.output_keep = 5;
+  have("uuuuuwww");
+  EXPECT_EQ(here_when_bounded(), "12345678");
+  EXPECT_EQ(queue_.left_out(), 0u);
+}
+
+TEST_F(FullQueueTest, TheOldestThatWaitGo) {
+  have("uwwwwwu");
+  EXPECT_EQ(here_when_bounded(), "14567");
+  EXPECT_EQ(queue_.left_out(), 2u);
+  EXPECT_EQ(trace::count_of(journal(), "left_out"), 2u);
+}
+
+class FullDiskTest : public FullQueueTest {
+ protected:
+  // For three files.
+  FullDiskTest() {
+    agent_.options.upload_queue = 1 << 30;
+    agent_.options.budget_disk = 2 * (3 * file_bytes + file_bytes / 2);
+  }
+};
+
+TEST_F(FullDiskTest, UploadedFilesGoBeforeAnyThatWaits) {
   have("wuwuw");
   EXPECT_EQ(here_when_bounded(), "135");
   EXPECT_EQ(queue_.left_out(), 0u);
@@ -108,23 +131,15 @@ TEST_F(FullQueueTest, UploadedFilesGoBeforeAnyThatWaits) {
   EXPECT_EQ(trace::count_of(trace::read_whole(folder_ + "/index/index-node1.json"), "removed"), 2u);
 }
 
-TEST_F(FullQueueTest, ThenTheOldestThatWait) {
+TEST_F(FullDiskTest, ThenTheOldestThatWait) {
   have("uwwwwu");
   EXPECT_EQ(here_when_bounded(), "456") << "the newest stays, also where it is uploaded";
   EXPECT_EQ(queue_.left_out(), 2u);
-  EXPECT_EQ(trace::count_of(journal(), "left_out"), 2u);
 }
 
-// Kept files and waiting ones together: output.keep says how many at most.
-TEST_F(FullQueueTest, HalfOfTheDisksBudgetIsTheWholeBound) {
-  agent_.options.upload_queue = 1 << 30;
-  agent_.options.output_keep = 4;
-  agent_.options.budget_disk = 2 * agent_.options.upload_queue;
-  have("uuuuw");
-  EXPECT_EQ(here_when_bounded(), "12345");
-  agent_.options.budget_disk = 6 * file_bytes;
-  EXPECT_EQ(here_when_bounded(), "345");
-  EXPECT_EQ(queue_.left_out(), 0u);
+TEST_F(FullDiskTest, WhatIsKeptStaysWhereNothingWaits) {
+  have("uuuuuw");
+  EXPECT_EQ(here_when_bounded(), "123456");
 }
 
 TEST_F(FullQueueTest, TheNewestNeverGoes) {
@@ -134,8 +149,8 @@ TEST_F(FullQueueTest, TheNewestNeverGoes) {
 }
 
 TEST_F(FullQueueTest, WhatFoundNoRoomInTheQueueStays) {
-  have("nwwnw");
-  EXPECT_EQ(here_when_bounded(), "145");
+  have("nwwwnw");
+  EXPECT_EQ(here_when_bounded(), "13456");
 }
 
 TEST_F(FullQueueTest, WhatIsOnItsWayStays) {

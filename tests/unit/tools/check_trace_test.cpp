@@ -131,7 +131,7 @@ TEST(CheckTrace, libraries_that_went_round) {
 
 std::string file_with(const std::string& metadata, bool complete = true) {
   return "{\n\"schemaVersion\": 1,\n\"distributedInfo\": {\"rank\": 3, \"world_size\": 4},\n"
-         "\"displayTimeUnit\": \"ms\",\n\"baseTimeNanoseconds\": 5,\n\"traceName\": \"x\",\n"
+         "\"displayTimeUnit\": \"ns\",\n\"baseTimeNanoseconds\": 5,\n\"traceName\": \"x\",\n"
          "\"deviceProperties\": [],\n\"traceEvents\": [\n"
          "{\"ts\":1.000,\"dur\":1.000,\"ph\":\"X\",\"cat\":\"c\",\"name\":\"e\",\"pid\":3,\"tid\":"
          "1,"

@@ -147,7 +147,7 @@ TEST(Document, exact_layout) {
 "distributedInfo": {"rank": 1, "world_size": 2, "backend": "nccl", "pg_count": 1, )"
       R"("pg_config": [{"pg_name": "0", "pg_desc": "default_pg", "backend_config": "cuda:nccl", )"
       R"("pg_size": 2, "ranks": [0, 1]}], "nccl_version": "2.21.5"},
-"displayTimeUnit": "ms",
+"displayTimeUnit": "ns",
 "baseTimeNanoseconds": 1700000000000000000,
 "traceName": "run/ep0-ba4-rank1.json",
 "deviceProperties": [],

@@ -33,7 +33,7 @@ TEST(Merge, exact_bytes_of_two_ranks) {
   EXPECT_EQ(text, R"({
 "schemaVersion": 1,
 "distributedInfo": {"rank": 0, "world_size": 4, "ranks": [0, 1], "backend": "nccl"},
-"displayTimeUnit": "ms",
+"displayTimeUnit": "ns",
 "baseTimeNanoseconds": 1700000000000000000,
 "traceName": "node0.json",
 "deviceProperties": [],
