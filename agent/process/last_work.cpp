@@ -31,12 +31,14 @@ void say_no_step(const Agent& agent) {
 }
 
 void say_cycles_lost(const Agent& agent) {
-  const std::uint64_t cycles = agent.windows->cycles_lost();
-  if (cycles == 0) return;
-  say_result(
-      "rank " + std::to_string(agent.identity.rank) + ": " + std::to_string(cycles) +
-      " cycles of the schedule were lost: they came faster than they could be written: raise "
-      "schedule.wait or schedule.active");
+  const std::uint64_t lost = agent.windows->cycles_lost();
+  const std::uint64_t late = agent.windows->cycles_begun_late();
+  if (lost + late == 0) return;
+  say_result("rank " + std::to_string(agent.identity.rank) + ": " + std::to_string(lost) +
+             " cycles of the schedule were lost" +
+             (late == 0 ? "" : ", and of " + std::to_string(late) + " more the first steps") +
+             ": they came faster than they could be written: raise schedule.wait or "
+             "schedule.active");
 }
 
 // What others kept from the run's index until now.

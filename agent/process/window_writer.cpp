@@ -109,7 +109,8 @@ trace::JsonObject WindowWriter::coverage() const {
       .add("nvtx_clients", door::nvtx_clients())
       .add("schedule_shift_steps", agent_.windows->schedule_shift())
       .add("step_tokens_lost", agent_.tracker->dropped())
-      .add("cycles_lost", agent_.windows->cycles_lost());
+      .add("cycles_lost", agent_.windows->cycles_lost())
+      .add("cycles_begun_late", agent_.windows->cycles_begun_late());
   if (agent_.options.output_keep >= 0) coverage.add("cycles_removed", agent_.files_removed);
   if (const auto files = agent_.full_queue.left_out(); files != 0) {
     coverage.add("cycles_left_out", files);

@@ -246,8 +246,9 @@ void WindowKeeper::on_step_end(std::uint64_t step, std::uint64_t heard_ticks) no
   edge_of(ring_, step).end_ticks.store(ticks, std::memory_order_release);
   if (action_of(step) != Action::active_and_save) return;
   if (lacked_slot_) {
-    cycles_lost_.fetch_add(1, std::memory_order_relaxed);
-    if (window_ == nullptr) ++cycle_;  // its number is missing too: a gap shows in the files
+    const bool is_begun = window_ != nullptr;
+    (is_begun ? cycles_begun_late_ : cycles_lost_).fetch_add(1, std::memory_order_relaxed);
+    if (!is_begun) ++cycle_;  // its number is missing too: a gap shows in the files
     lacked_slot_ = false;
   }
   close_window(step, ticks);

@@ -48,9 +48,13 @@ class WindowKeeper final : public StepListener {
 
   // Steps by which the schedule was moved, because detection locked after its first step.
   std::uint64_t schedule_shift() const noexcept { return shift_; }
-  // Cycles not recorded, or not from their first step, because 64 windows waited to be written.
+  // Cycles not recorded because 64 windows waited to be written.
   std::uint64_t cycles_lost() const noexcept {
     return cycles_lost_.load(std::memory_order_relaxed);
+  }
+  // Those that were recorded, but not from their first step, for the same reason.
+  std::uint64_t cycles_begun_late() const noexcept {
+    return cycles_begun_late_.load(std::memory_order_relaxed);
   }
 
  private:
@@ -87,6 +91,7 @@ class WindowKeeper final : public StepListener {
   bool has_opened_ = false;   // a window, which is to be told
   bool lacked_slot_ = false;  // in this cycle
   std::atomic<std::uint64_t> cycles_lost_{0};
+  std::atomic<std::uint64_t> cycles_begun_late_{0};
   std::uint32_t cycle_ = 0;
   std::uint64_t retracted_step_ = no_step;  // until it begins again
   bool any_step_ = false;

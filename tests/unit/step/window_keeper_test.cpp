@@ -116,6 +116,16 @@ TEST_F(WindowKeeperTest, SkipsACycleWhenNoWindowWasWritten) {
   EXPECT_EQ(header().windows[0].cycle, 100u) << "lost cycles keep their numbers";
 }
 
+TEST_F(WindowKeeperTest, BeginsACycleLateWhenAWindowWasWrittenMeanwhile) {
+  keeper({.wait = 0, .warmup = 0, .active = 2, .repeat = 0});
+  run_steps(0, 2 * ring::window_slots);  // the first step of the next cycle, too
+  ASSERT_EQ(closed().size(), ring::window_slots);
+  run_steps(2 * ring::window_slots + 1, 2 * ring::window_slots + 1);
+  EXPECT_EQ(closed().size(), 1u);
+  EXPECT_EQ(keeper_->cycles_begun_late(), 1u);
+  EXPECT_EQ(keeper_->cycles_lost(), 0u) << "there is a file of it";
+}
+
 TEST_F(WindowKeeperTest, KeepsTheEdgesOfTheLatestSteps) {
   keeper({.active = 1, .repeat = 1});
   run_steps(0, ring::step_slots + 4);

@@ -84,6 +84,13 @@ TEST(CheckTrace, cycles_that_were_not_recorded_are_a_loss) {
       << page.text();
 }
 
+TEST(CheckTrace, cycles_that_were_begun_late_are_a_loss) {
+  const CheckReport page =
+      page_of(rank_with(complete_device, "{}", R"(, "coverage": {"cycles_begun_late": 2})"));
+  EXPECT_EQ(page.problems(), 1) << page.text();
+  EXPECT_TRUE(says(page, "2 cycles until here lack their first steps")) << page.text();
+}
+
 TEST(CheckTrace, what_cupti_saw_alone_went_round_only_where_the_ring_had_room) {
   EXPECT_TRUE(says(page_of(rank_with(complete_device)), "yes  went round            in the trace"));
   const CheckReport full = page_of(rank_with(complete_device, R"({"ring_full": 5})"));
