@@ -152,8 +152,9 @@ void remove_half_written_files(const ring::Ring& ring) {
   }
 }
 
-// No window is left whose file could tell of them.
+// Where a window is left its file tells of them, sooner or later.
 void tell_given_up(const ring::Ring& ring, Recovered& recovered) {
+  if (ring::has_unwritten_window(ring)) return;
   const std::uint64_t events = untold_events(ring);
   if (events == 0) return;
   recovered.notes.push_back("rank " + std::to_string(recovered.rank) + ": " +

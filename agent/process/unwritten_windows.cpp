@@ -8,6 +8,7 @@
 #include "agent/drain/window_events.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/notices.hpp"
+#include "agent/ring/overwriting.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -72,6 +73,8 @@ ring::Window* UnwrittenWindows::beyond_room() const noexcept {
 
 void UnwrittenWindows::give_up(ring::Window& window) noexcept {
   const ring::Ring& ring = agent_.ring.ring;
+  // What is overwritten between the two looks would be in both.
+  const ring::OverwritingPaused paused;
   const std::uint64_t lost = events_in(ring, window) + lost_in(ring, window);
   ++windows_lost_;
   events_lost_ += lost;

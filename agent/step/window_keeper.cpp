@@ -156,6 +156,7 @@ void WindowKeeper::open_window(std::uint64_t step, std::uint64_t ticks) noexcept
   if (window_ == nullptr) {
     window_ = take_window_slot(ring_);
     if (window_ == nullptr) {  // 64 windows wait to be written
+      if (!lacked_slot_) lacked_from_ = step;
       lacked_slot_ = true;
       return;
     }
@@ -201,6 +202,9 @@ void WindowKeeper::on_step_begin(std::uint64_t step, std::uint64_t heard_ticks) 
   if (step < latest_step_) latest_edge_ticks_ = 0;  // counted anew: what was before is of no step
   const std::uint64_t ticks = in_order(heard_ticks);
   if (!keeps_startup_) discard_startup(ticks);
+  if (step < latest_step_) lacked_slot_ = false;
+  // The last step of the cycle was passed over.
+  if (lacked_slot_ && step - lacked_from_ >= schedule_.active) count_lacking();
   if (passed_over_end(step)) close_window(latest_step_, ticks);
   // Detection found a longer period (micro batches were no steps) and counts anew from the start:
   // what was recorded under the old numbers is of no step.
@@ -226,6 +230,14 @@ void WindowKeeper::on_step_begin(std::uint64_t step, std::uint64_t heard_ticks) 
   }
 }
 
+// A cycle that had no slot when it began.
+void WindowKeeper::count_lacking() noexcept {
+  const bool is_begun = window_ != nullptr;
+  (is_begun ? cycles_begun_late_ : cycles_lost_).fetch_add(1, std::memory_order_relaxed);
+  if (!is_begun) ++cycle_;  // its number is missing too: a gap shows in the files
+  lacked_slot_ = false;
+}
+
 void WindowKeeper::discard_window(std::uint64_t ticks) noexcept {
   if (window_ == nullptr) return;
   window_->end_ticks.store(ticks, std::memory_order_relaxed);
@@ -245,12 +257,7 @@ void WindowKeeper::on_step_end(std::uint64_t step, std::uint64_t heard_ticks) no
   const std::uint64_t ticks = in_order(heard_ticks);
   edge_of(ring_, step).end_ticks.store(ticks, std::memory_order_release);
   if (action_of(step) != Action::active_and_save) return;
-  if (lacked_slot_) {
-    const bool is_begun = window_ != nullptr;
-    (is_begun ? cycles_begun_late_ : cycles_lost_).fetch_add(1, std::memory_order_relaxed);
-    if (!is_begun) ++cycle_;  // its number is missing too: a gap shows in the files
-    lacked_slot_ = false;
-  }
+  if (lacked_slot_) count_lacking();
   close_window(step, ticks);
   if (finished_after(step)) return enter(State::off);
   // Where the next cycle follows at once, recording goes on without a gap.
@@ -268,6 +275,7 @@ void WindowKeeper::on_step_retracted(std::uint64_t step) noexcept {
 }
 
 void WindowKeeper::finish(std::uint64_t ticks) noexcept {
+  if (lacked_slot_) count_lacking();
   if (window_ != nullptr &&
       window_->first_step.load(std::memory_order_relaxed) == retracted_step_) {
     discard_window(ticks);

@@ -69,6 +69,7 @@ class WindowKeeper final : public StepListener {
   void first_step(std::uint64_t step) noexcept;
   void open_window(std::uint64_t step, std::uint64_t ticks) noexcept;
   void close_window(std::uint64_t step, std::uint64_t ticks) noexcept;
+  void count_lacking() noexcept;
   void end_kept_startup(std::uint64_t ticks, std::uint32_t why) noexcept;
   void discard_startup(std::uint64_t ticks) noexcept;
   void discard_window(std::uint64_t ticks) noexcept;
@@ -89,7 +90,8 @@ class WindowKeeper final : public StepListener {
   std::uint64_t latest_step_ = 0;
   std::uint64_t latest_edge_ticks_ = 0;
   bool has_opened_ = false;   // a window, which is to be told
-  bool lacked_slot_ = false;  // in this cycle
+  bool lacked_slot_ = false;  // in this cycle, from lacked_from_ on
+  std::uint64_t lacked_from_ = 0;
   std::atomic<std::uint64_t> cycles_lost_{0};
   std::atomic<std::uint64_t> cycles_begun_late_{0};
   std::uint32_t cycle_ = 0;

@@ -159,6 +159,28 @@ TEST(RecoverRing, TellsOfEachLossOnceHoweverOftenItIsRecovered) {
   EXPECT_TRUE(recover_ring(path).notes.empty());
 }
 
+// A line that says so beside a file that tells of them later would be two losses.
+TEST(RecoverRing, SaysNothingOfWhatAFileWillTell) {
+  trace::ScratchFolder scratch;
+  CraftedRing crafted(scratch / "out");
+  failed_window(crafted, 5000, 6000, 2);
+  crafted.ring().count_drop(ring::DropCause::not_written, 7);
+  crafted.ring().header().identity.overwrite_files = 1;  // no other name is tried
+  const std::string path = save(crafted, scratch / "rank3.ring");
+  const std::string in_the_way =
+      rank_file_name(crafted.ring(), crafted.ring().header().windows[0]).path;
+  std::filesystem::create_directories(in_the_way + "/x");
+  for (int times = 0; times < 2; ++times) {
+    const Recovered refused = recover_ring(path);
+    EXPECT_EQ(refused.problems.size(), 1u);
+    EXPECT_TRUE(refused.notes.empty()) << refused.notes.front();
+  }
+  std::filesystem::remove_all(in_the_way);
+  const Recovered there = recover_ring(path);
+  ASSERT_EQ(there.files.size(), 1u);
+  EXPECT_NE(trace::read_whole(there.files[0].path).find("\"not_written\": 7"), std::string::npos);
+}
+
 // What its owner's last file tells stands in the ring; what was lost after that, it does not tell.
 TEST(RecoverRing, TellsOfWhatWasLostAfterItsOwnersFile) {
   trace::ScratchFolder scratch;

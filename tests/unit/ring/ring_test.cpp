@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cfenv>
 #include <string>
 
 #include "tests/unit/ring/memory_ring.hpp"
@@ -214,6 +215,24 @@ TEST(Overwrite, IsCountedForTheWindowThatARecordIsOf) {
   EXPECT_EQ(dropped_in(ring, late)[overwritten], 2u + 1u);
   EXPECT_EQ(dropped_in(ring, has_file)[overwritten], 0u);
   EXPECT_EQ(ring.header().dropped[overwritten].load(), 13u);
+}
+
+// A job may have them trap: a quotient that is not exact would end it.
+TEST(Ring, OverwritingLeavesTheJobsFloatsAlone) {
+  MemoryRing memory(1 << 20);
+  const Ring& ring = memory.ring();
+  ring.header().nominal_ns_per_tick = 0.3;
+  add_anchor(ring, {50, 500, 1});
+  Window& window = ring.header().windows[0];
+  window.begin_ticks = 101, window.state = WindowState::open;
+  Chunk* last = nullptr;
+  for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {
+    last = claim_chunk(ring, 1, no_name, false);
+  }
+  retire_chunk(*last);
+  std::feclearexcept(FE_ALL_EXCEPT);
+  EXPECT_EQ(claim_chunk(ring, 2, no_name, true), last);
+  EXPECT_EQ(std::fetestexcept(FE_ALL_EXCEPT), 0);
 }
 
 // A call that still runs will patch its end into its place: had another thread's record moved in,

@@ -126,6 +126,26 @@ TEST_F(WindowKeeperTest, BeginsACycleLateWhenAWindowWasWrittenMeanwhile) {
   EXPECT_EQ(keeper_->cycles_lost(), 0u) << "there is a file of it";
 }
 
+TEST_F(WindowKeeperTest, CountsACycleThatIsPassedOverWithoutAWindow) {
+  constexpr std::uint64_t next = 2 * ring::window_slots;
+  keeper({.wait = 0, .warmup = 0, .active = 2, .repeat = 0});
+  run_steps(0, next);
+  ASSERT_EQ(closed().size(), ring::window_slots);
+  run_steps(next + 2, next + 3);
+  EXPECT_EQ(closed(),
+            (std::vector<Seen>{{next + 2, next + 3, 100 * (next + 2), 100 * (next + 3) + 90}}));
+  EXPECT_EQ(keeper_->cycles_lost(), 1u);
+  EXPECT_EQ(keeper_->cycles_begun_late(), 0u) << "the one behind it is whole";
+  EXPECT_EQ(header().windows[0].cycle, ring::window_slots + 1);
+}
+
+TEST_F(WindowKeeperTest, CountsACycleWithoutAWindowInWhichTheJobEnds) {
+  keeper({.wait = 0, .warmup = 0, .active = 2, .repeat = 0});
+  run_steps(0, 2 * ring::window_slots);
+  keeper_->finish(1'000'000);
+  EXPECT_EQ(keeper_->cycles_lost(), 1u);
+}
+
 TEST_F(WindowKeeperTest, KeepsTheEdgesOfTheLatestSteps) {
   keeper({.active = 1, .repeat = 1});
   run_steps(0, ring::step_slots + 4);
