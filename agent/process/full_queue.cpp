@@ -32,6 +32,11 @@ std::uint64_t most_waiting_bytes(const config::Options& options) {
   return std::min(options.upload_queue, most_here_bytes(options));
 }
 
+// The option that says how much may wait.
+std::string limiting_option(const config::Options& options) {
+  return most_waiting_bytes(options) < options.upload_queue ? "budget.disk" : "upload.queue";
+}
+
 std::string limit_in_words(const config::Options& options) {
   return config::show_bytes(most_waiting_bytes(options)) + " or " + std::to_string(most_files) +
          " files";
@@ -41,27 +46,30 @@ std::string limit_in_words(const config::Options& options) {
 
 void FullQueue::bound(Agent& agent, bool may_wait) {
   if (!is_bounded(agent.options)) return;
-  held_ = {};
-  for (const KeptFile& file : agent.kept_files) held_.here_bytes += file.bytes;
-  if (held_.here_bytes <= most_waiting_bytes(agent.options) &&
-      agent.kept_files.size() <= most_files) {
+  std::uint64_t here_bytes = 0;
+  for (const KeptFile& file : agent.kept_files) here_bytes += file.bytes;
+  if (here_bytes <= most_waiting_bytes(agent.options) && agent.kept_files.size() <= most_files) {
     return;  // as a rule, without a look at the journal
   }
-  if (!read_journal(agent)) return;
-  count_waiting(agent);
-  if (!is_full(agent.options)) return;
+  if (!look(agent) || !is_full(agent.options)) return;
   trace::FileLock lock(trace::keep_lock_path(drain::output_folder(agent.ring.ring)));
-  if (!lock_for_removal(agent, lock, may_wait)) return;
+  // The uploader may have been at work while we waited.
+  if (!lock_for_removal(agent, lock, may_wait) || !look(agent)) return;
   if (remove_uploaded_ones(agent)) leave_out_oldest(agent);
 }
 
-void FullQueue::count_waiting(const Agent& agent) {
+// Reads the journal, and counts anew.
+bool FullQueue::look(const Agent& agent) {
+  if (!read_journal(agent)) return false;
+  held_ = {};
   for (const KeptFile& file : agent.kept_files) {
+    held_.here_bytes += file.bytes;
     const trace::QueuedFile* const queued = find(agent, file);
     if (queued == nullptr || queued->is_uploaded) continue;
     held_.waiting_bytes += file.bytes;
     ++held_.waiting_files;
   }
+  return true;
 }
 
 // What is kept is output.keep's alone, as long as nothing waits but the newest.
@@ -132,12 +140,11 @@ FullQueue::Result FullQueue::remove_uploaded(Agent& agent, const KeptFile& file,
 FullQueue::Result FullQueue::leave_out(Agent& agent, const KeptFile& file) {
   const trace::DeliveryLock lock(file.path, trace::DeliveryLock::Kind::leave_out);
   if (!lock.is_held()) return Result::stays;  // on its way
-  if (!read_journal(agent)) return Result::failed;
+  if (!look(agent)) return Result::failed;  // it may have arrived, or others, so that there is room
   const trace::QueuedFile* const queued = find(agent, file);
-  if (queued == nullptr) return Result::stays;
-  if (queued->is_uploaded) return remove_uploaded(agent, file, queued->id);
+  if (queued == nullptr || queued->is_uploaded || !is_full(agent.options)) return Result::stays;
   if (!drain::append_left_out(agent.ring.ring, queued->id).empty()) return Result::failed;
-  if (unlink(file.path.c_str()) != 0 && errno != ENOENT) return Result::failed;
+  unlink(file.path.c_str());  // nobody uploads it any more, whether it goes or not
   if (left_out_++ == 0) {
     first_ = file.path;
     say_first(agent);
@@ -158,12 +165,12 @@ void FullQueue::say_first(const Agent& agent) const {
 
 void FullQueue::say(const Agent& agent) const {
   if (left_out_ == 0) return;
-  say_problem("upload.queue: " + first_ + (left_out_ == 1 ? "" : " and others") + ": " +
-              std::to_string(left_out_) + " files of rank " + std::to_string(agent.identity.rank) +
-              ", " + config::show_bytes(left_out_bytes_) +
-              ", were removed before they could be uploaded: more than " +
-              limit_in_words(agent.options) +
-              " waited: they stand in the index as left_out: raise upload.queue");
+  say_problem(
+      "upload.queue: " + first_ + (left_out_ == 1 ? "" : " and others") + ": " +
+      std::to_string(left_out_) + " files of rank " + std::to_string(agent.identity.rank) + ", " +
+      config::show_bytes(left_out_bytes_) +
+      ", were removed before they could be uploaded: more than " + limit_in_words(agent.options) +
+      " waited: they stand in the index as left_out: raise " + limiting_option(agent.options));
 }
 
 }  // namespace traceagent::process

@@ -37,7 +37,7 @@ class FullQueue {
     std::size_t waiting_files = 0;
   };
 
-  void count_waiting(const Agent& agent);
+  bool look(const Agent& agent);
   bool fills_disk(const config::Options& options) const;
   bool is_full(const config::Options& options) const;
   bool read_journal(const Agent& agent);

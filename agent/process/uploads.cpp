@@ -164,6 +164,7 @@ void after_last_rank_file(Agent& agent) {
   // Before this process says that it has finished: who merges then tells the queue of all that is
   // in it that the run has ended.
   if (agent.unqueued_files.try_again(agent)) start_uploader(agent, agent.identity.host);
+  if (agent.options.output_remote && agent.options.output_keep >= 0) forget_uploaded(agent);
   agent.full_queue.bound(agent, true);
   if (agent.options.output_keep >= 0 && !agent.options.output_remote) remove_oldest(agent, true);
 }

@@ -118,7 +118,7 @@ bool work_off(const std::string& folder, const std::string& journal_path,
     is_done = uploader.work();
     seen = journal.uploads().size();
     lock.unlock();
-    journal.read();
+    if (!journal.read()) throw std::runtime_error(journal.unreadable());
     if (journal.uploads().size() == seen) return is_done;
   }
 }

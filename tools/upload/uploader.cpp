@@ -102,7 +102,10 @@ bool Uploader::work() {
     journal_.compact(options_.compact_from);
     Upload* const upload = next();
     if (upload == nullptr) {
-      if (!unread.empty()) throw std::runtime_error(unread);
+      if (!unread.empty()) {
+        write_problem(unread);
+        throw std::runtime_error(unread);
+      }
       if (!may_wait_for_more() && !(is_merging && may_wait_for_merge())) break;
       std::this_thread::sleep_for(look_period);
       continue;

@@ -7,8 +7,10 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "agent/process/agent.hpp"
 #include "agent/trace/delivery_lock.hpp"
@@ -19,6 +21,7 @@
 namespace {
 bool is_disk_full = false;
 int refused_records = 0;
+std::function<void()> after_first_left_out;
 }  // namespace
 
 // In the place of the C library's.
@@ -29,7 +32,11 @@ extern "C" ssize_t write(int fd, const void* data, size_t size) {
     errno = ENOSPC;
     return -1;
   }
-  return syscall(SYS_write, fd, data, size);
+  const ssize_t written = syscall(SYS_write, fd, data, size);
+  if (text.starts_with("\n{\"gone\"") && after_first_left_out) {
+    std::exchange(after_first_left_out, nullptr)();
+  }
+  return written;
 }
 
 namespace traceagent::process {
@@ -140,6 +147,18 @@ TEST_F(FullDiskTest, ThenTheOldestThatWait) {
 TEST_F(FullDiskTest, WhatIsKeptStaysWhereNothingWaits) {
   have("uuuuuw");
   EXPECT_EQ(here_when_bounded(), "123456");
+}
+
+// The server is back: what it has by now makes room.
+TEST_F(FullQueueTest, FilesThatArriveMeanwhileMakeRoom) {
+  have("wwwwwwwwww");
+  after_first_left_out = [this] {
+    for (const char* file : {"2", "3", "4", "5", "6", "7"}) {
+      append(trace::JsonObject().add("done", file));
+    }
+  };
+  EXPECT_EQ(here_when_bounded(), "2345678910");
+  EXPECT_EQ(queue_.left_out(), 1u);
 }
 
 TEST_F(FullQueueTest, TheNewestNeverGoes) {
