@@ -28,6 +28,8 @@ namespace traceagent::bench {
 namespace {
 
 constexpr int most_calls_per_step = 1000;
+// Well within the ring's million records.
+constexpr int recorded_calls = 400'000;
 constexpr int steps_to_learn = 200;
 constexpr char stubs[most_calls_per_step] = {};
 int calls_per_step = most_calls_per_step;
@@ -58,6 +60,8 @@ void all_reduce(int place) {
 
 template <void (*call)()>
 void repeat(benchmark::State& state) {
+  // Repetitions that follow each other at once would be over before the drain has its turn.
+  wait_for_room(recorded_calls);
   const std::uint64_t dropped_before = dropped();
   const std::uint64_t steps_before = steps_begun();
   for (auto _ : state) call();
@@ -84,8 +88,7 @@ bool add_all(const std::string& what, const std::string& state) {
     for (int i = 0; i < calls_per_step; ++i) next<followed>();
   }
   if (steps_begun() != steps_to_learn) return false;
-  // Recorded ones: well within the ring's million records.
-  const int calls = state == "recording" ? 400'000 : 4'000'000;
+  const int calls = state == "recording" ? recorded_calls : 4'000'000;
   add("plain/" + what, repeat<next<plain>>, calls);
   add("forwarded/" + what, repeat<next<forwarded>>, calls);
   add("followed, " + state + "/" + what, repeat<next<followed>>, calls);

@@ -84,6 +84,17 @@ std::uint64_t steps_begun() {
   return steps;
 }
 
+void wait_for_room(std::uint64_t records) {
+  ring::OpenedRing opened = ring::open_ring(own_ring());
+  if (!opened.ring.valid()) return;
+  constexpr int most_looks = 2000;
+  const std::uint64_t chunks = records / ring::records_per_chunk + 1;
+  for (int i = 0; i < most_looks && opened.ring.header().free_chunks.load() < chunks; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  ring::close_ring(opened);
+}
+
 std::uint64_t dropped() {
   ring::OpenedRing opened = ring::open_ring(own_ring());
   if (!opened.ring.valid()) return UINT64_MAX;

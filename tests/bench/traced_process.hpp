@@ -33,4 +33,7 @@ std::uint64_t steps_begun();
 // Events that the ring of this process had no room for, so far.
 std::uint64_t dropped();
 
+// Until the drain has freed so much of the agent's ring, two seconds at most.
+void wait_for_room(std::uint64_t records);
+
 }  // namespace traceagent::bench
