@@ -15,7 +15,9 @@ std::uint64_t losses_told(const ring::Ring& ring, const ring::Window& window,
 // All that no earlier file told of is this window's. Call before its file is written.
 void settle_late_losses(const ring::Ring& ring, const ring::Window& window) noexcept;
 // Of a window whose file has failed, or that gets none: the next try, or else the next window's
-// file, tells of it.
+// file, tells of it. Not of what the device lost before that window began, where another's file
+// comes between. What was told stands in the slots of windows that have files: once each of the 64
+// was used again without one, it is told anew.
 void forget_late_losses(const ring::Ring& ring, const ring::Window& window) noexcept;
 // Of a dead process's window, whose file another recovery of this ring has written: it told of all.
 void note_all_told(const ring::Ring& ring, ring::Window& window) noexcept;

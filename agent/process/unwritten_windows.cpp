@@ -28,7 +28,8 @@ std::uint64_t events_in(const ring::Ring& ring, const ring::Window& window) noex
   return 0;  // out of memory
 }
 
-// Calls that never got into the ring. Of what the device lost the next window's file tells.
+// Calls that never got into the ring. Of what the device lost the next window's file tells, but
+// for what it lost before that window began.
 std::uint64_t lost_in(const ring::Ring& ring, const ring::Window& window) noexcept {
   using enum ring::DropCause;
   const auto dropped = ring::dropped_in(ring, window);
