@@ -263,9 +263,33 @@ std::string rank_title(std::string_view metadata) {
   return title + ": " + std::to_string(number_of(metadata, "events")) + " events";
 }
 
+// Of another program's file: what was read of it. What that program missed is not known.
+void check_import(std::string_view metadata, std::string_view imported, CheckReport& report) {
+  const std::string_view identity = member(metadata, "identity").value_or("");
+  report.section("Rank " + std::to_string(number_of(identity, "rank")) + ", imported from " +
+                 text_of(imported, "file") + " (" + text_of(imported, "kind") +
+                 "): " + std::to_string(number_of(imported, "events")) + " events");
+  const std::string problem = text_of(imported, "problem");
+  if (problem.empty()) {
+    report.yes("file", "read whole");
+  } else {
+    report.no("file", problem, "");
+  }
+  trace::for_each_member(member(metadata, "dropped").value_or(""),
+                         [&](std::string_view cause, std::string_view count) {
+                           report.no("losses", std::string(count) + ": " + std::string(cause), "");
+                         });
+  if (const std::int64_t crowded = number_of(imported, "crowded"); crowded != 0) {
+    report.no("lanes", std::to_string(crowded) + " events are in lanes that they share", "");
+  }
+}
+
 }  // namespace
 
 void check_rank(std::string_view metadata, CheckReport& report) {
+  if (const auto imported = member(metadata, "imported")) {
+    return check_import(metadata, *imported, report);
+  }
   report.section(rank_title(metadata));
   check_doors(metadata, report);
   check_libraries(metadata, report);

@@ -13,6 +13,7 @@
 #include "tools/merge_choice.hpp"
 #include "tools/merge_outputs.hpp"
 #include "tools/merge_report.hpp"
+#include "tools/open_files.hpp"
 #include "tools/progress_bar.hpp"
 #include "tools/reading_threads.hpp"
 #include "tools/side_thread.hpp"
@@ -148,6 +149,7 @@ bool MergeCommand::merge_into(const MergeOutput& output, const Choice& choice) {
   options.gzip = arguments_.gzip || output.path.ends_with(".gz");
   options.unfinished = unfinished_ranks(output.inputs);
   options.progress = progress();
+  make_room_for_open_files(2 * output.inputs.size());
   SideThread writer;
   options.side_work = &writer;
   ReadingThreads readers(output.inputs.size());

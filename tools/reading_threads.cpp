@@ -8,7 +8,7 @@ namespace traceagent::tools {
 ReadingThreads::ReadingThreads(std::size_t inputs) {
   const std::size_t others = std::max(1U, std::thread::hardware_concurrency()) - 1;
   const std::size_t wanted = std::min({others, inputs, std::size_t{most_threads}});
-  running_.reserve(wanted);
+  running_.reserve(wanted + 1);
   threads_.reserve(wanted);
   try {
     while (threads_.size() < wanted) threads_.emplace_back([this] { work(); });
@@ -43,8 +43,24 @@ void ReadingThreads::finish(Read& read) {
     read.run();
     return;
   }
-  has_done_.wait(
-      lock, [&] { return std::find(running_.begin(), running_.end(), &read) == running_.end(); });
+  while (std::find(running_.begin(), running_.end(), &read) != running_.end()) {
+    // What else is to be read is wanted soon.
+    if (waiting_.empty()) {
+      has_done_.wait(lock);
+    } else {
+      run_first(lock);
+    }
+  }
+}
+
+void ReadingThreads::run_first(std::unique_lock<std::mutex>& lock) {
+  Read* const read = waiting_.front();
+  waiting_.pop_front();
+  running_.push_back(read);
+  lock.unlock();
+  read->run();
+  lock.lock();
+  std::erase(running_, read);
 }
 
 void ReadingThreads::work() {
@@ -52,13 +68,7 @@ void ReadingThreads::work() {
   while (true) {
     has_work_.wait(lock, [this] { return is_over_ || !waiting_.empty(); });
     if (waiting_.empty()) return;
-    Read* const read = waiting_.front();
-    waiting_.pop_front();
-    running_.push_back(read);
-    lock.unlock();
-    read->run();
-    lock.lock();
-    std::erase(running_, read);
+    run_first(lock);
     has_done_.notify_one();
   }
 }

@@ -31,6 +31,7 @@ class ReadingThreads : public trace::SideReads {
 
  private:
   void work();
+  void run_first(std::unique_lock<std::mutex>& lock);
 
   std::mutex mutex_;
   std::condition_variable has_work_;

@@ -1,9 +1,11 @@
 #include "tools/unfinished_ranks.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
 #include "agent/ring/ring_file.hpp"
+#include "agent/ring/run_folder_name.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/trace_reader.hpp"
 #include "config/options.hpp"
@@ -21,12 +23,25 @@ std::set<std::string> run_keys(const std::vector<std::string>& trace_files) {
     trace::TraceReader reader;
     if (!reader.open(path)) continue;
     const auto key = trace::string_member(reader.header().distributed_info, "run_key").value_or("");
-    // A file may say anything: only a name within the folder is one.
-    if (!key.empty() && key.front() != '.' && key.find('/') == std::string_view::npos) {
-      keys.emplace(key);
-    }
+    if (!key.empty()) keys.emplace(key);
   }
   return keys;
+}
+
+std::set<fs::path> paths_in(const fs::path& folder) {
+  std::error_code error;
+  std::set<fs::path> paths;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    paths.insert(at->path());
+  }
+  return paths;
+}
+
+// Of whatever node: several may be on this machine.
+bool is_folder_of_any(const fs::path& run, const std::set<std::string>& keys) {
+  const std::string name = run.filename().string();
+  return std::any_of(keys.begin(), keys.end(),
+                     [&](const std::string& key) { return ring::is_run_folder_name(name, key); });
 }
 
 void add(const fs::path& path, std::vector<trace::Unfinished>& found) {
@@ -48,16 +63,13 @@ void add(const fs::path& path, std::vector<trace::Unfinished>& found) {
 
 std::vector<trace::Unfinished> unfinished_ranks(const std::vector<std::string>& trace_files) {
   const config::Loaded loaded = config::load(config::Environment::of_process());
-  const fs::path users = users_ring_folder(loaded.options.ring_folder);
+  const std::set<std::string> keys = run_keys(trace_files);
   std::vector<trace::Unfinished> found;
-  for (const std::string& key : run_keys(trace_files)) {
-    std::error_code error;
-    std::set<fs::path> rings;
-    for (fs::directory_iterator at(users / key, error), end; !error && at != end;
-         at.increment(error)) {
-      if (at->path().extension() == ".ring") rings.insert(at->path());
+  for (const fs::path& run : paths_in(users_ring_folder(loaded.options.ring_folder))) {
+    if (!is_folder_of_any(run, keys)) continue;
+    for (const fs::path& ring : paths_in(run)) {
+      if (ring.extension() == ".ring") add(ring, found);
     }
-    for (const fs::path& ring : rings) add(ring, found);
   }
   return found;
 }

@@ -5,10 +5,7 @@
 
 #include <nvtx3/nvToolsExt.h>
 
-#include <array>
 #include <atomic>
-#include <cstring>
-#include <string_view>
 
 #include "agent/door/call.hpp"
 #include "agent/door/interned_text.hpp"
@@ -21,44 +18,6 @@ namespace {
 
 constinit std::atomic<bool> door_open{false};
 constinit std::atomic<std::uint64_t> clients{0};
-
-// Not copyable: `text` may lie in `storage`.
-struct RangeText {
-  explicit RangeText(const char* message) noexcept {
-    if (message != nullptr) text = message;
-  }
-  explicit RangeText(const wchar_t* message) noexcept : text(narrow(message, storage)) {}
-  // Fields beyond `size` do not exist in the attributes of an older NVTX; all read here are in v2.
-  explicit RangeText(const nvtxEventAttributes_t* attributes) noexcept;
-  RangeText(const RangeText&) = delete;
-  RangeText& operator=(const RangeText&) = delete;
-
-  std::string_view text;
-  std::uint32_t payload_type = NVTX_PAYLOAD_UNKNOWN;
-  std::uint64_t payload = 0;
-  std::uint64_t colour_and_category = 0;
-  char storage[256];
-};
-
-RangeText::RangeText(const nvtxEventAttributes_t* attributes) noexcept {
-  if (attributes == nullptr) return;
-  colour_and_category = attributes->color | std::uint64_t{attributes->category} << 32;
-  payload_type = static_cast<std::uint32_t>(attributes->payloadType);
-  std::memcpy(&payload, &attributes->payload, sizeof payload);
-  switch (attributes->messageType) {
-    case NVTX_MESSAGE_TYPE_ASCII:
-      if (attributes->message.ascii != nullptr) text = attributes->message.ascii;
-      break;
-    case NVTX_MESSAGE_TYPE_UNICODE:
-      text = narrow(attributes->message.unicode, storage);
-      break;
-    case NVTX_MESSAGE_TYPE_REGISTERED:
-      text = registered_text(attributes->message.registered);
-      break;
-    default:
-      break;
-  }
-}
 
 step::Mode mode_now() noexcept {
   step::Mode mode = step::mode_of(step::CallClass::range);
@@ -92,35 +51,84 @@ Record* record_range(api::Function function, event::Layout layout, const void* d
   return record;
 }
 
-void begin(OpenRange& open, const RangeText& range, std::uint8_t flags) noexcept {
-  const step::Mode mode = mode_now();
-  if (mode <= step::Mode::pass) return;
-  const std::uint64_t ticks = event::read_ticks();
-  open.set_name(range.text);
-  if (step::Tracker* steps = interested_tracker()) steps->range_begin(range.text, ticks);
-  if (step::mode_of(step::CallClass::range) != step::Mode::record) return;
-  open.set_record(record_range(api::Function::nvtx_range, event::Layout::range, open.domain, range,
-                               ticks, flags),
-                  ticks);
+// Most names are known for none of a step's before their length is.
+bool may_be_step(const step::Tracker& steps, const char* message) noexcept {
+  return message != nullptr && steps.may_begin_step_name(*message);
+}
+template <class Message>
+bool may_be_step(const step::Tracker&, Message) noexcept {
+  return true;
 }
 
-void end(const OpenRange& open) noexcept {
+// What nobody asks for is not read. `tell_steps` is for a range that may be a step, `record` for
+// one that is recorded.
+template <class Message, class TellSteps, class RecordRange>
+void hear(Message message, const TellSteps& tell_steps, const RecordRange& record) noexcept {
+  const step::Mode mode = mode_now();
+  if (mode <= step::Mode::pass) return;
+  step::Tracker* steps = interested_tracker();
+  if (mode != step::Mode::record && (steps == nullptr || !may_be_step(*steps, message))) return;
+  const RangeText range(message);
+  const step::StepName name = steps != nullptr ? steps->step_name(range.text) : step::no_step_name;
+  if (name == step::no_step_name && mode != step::Mode::record) return;
+  const std::uint64_t ticks = event::read_ticks();
+  if (name != step::no_step_name) tell_steps(*steps, name, ticks);
+  // Read only now: this very range may have begun the step that opens a window.
+  if (step::mode_of(step::CallClass::range) == step::Mode::record) record(range, ticks);
+}
+
+// This and its like are out of line: what passes saves no register for it.
+template <class Message>
+[[gnu::noinline]] void begin_heard(OpenRange& open, Message message, std::uint8_t flags) noexcept {
+  hear(
+      message,
+      [&open](step::Tracker& steps, step::StepName name, std::uint64_t ticks) {
+        open.step_name = name;
+        steps.range_begin(name, ticks);
+      },
+      [&open, flags](const RangeText& range, std::uint64_t ticks) {
+        open.set_record(record_range(api::Function::nvtx_range, event::Layout::range, open.domain,
+                                     range, ticks, flags),
+                        ticks);
+      });
+}
+
+template <class Message>
+void begin(OpenRange& open, Message message, std::uint8_t flags) noexcept {
+  if (step::mode_of(step::CallClass::range) == step::Mode::pass) [[likely]] {
+    return;
+  }
+  begin_heard(open, message, flags);
+}
+
+[[gnu::noinline]] void end_heard(const OpenRange& open) noexcept {
   Record* record = open.own_record();
   if (record == nullptr && mode_now() <= step::Mode::pass) return;
   const std::uint64_t ticks = event::read_ticks();
   // The end first: the window that this pop may close must find the range ended.
   if (record != nullptr) record->end_ticks.store(ticks, std::memory_order_release);
-  if (open.name_length == 0) return;
-  if (step::Tracker* steps = interested_tracker()) steps->range_end(open.name_text(), ticks);
+  if (open.step_name == step::no_step_name) return;
+  if (step::Tracker* steps = interested_tracker()) steps->range_end(open.step_name, ticks);
 }
 
-int push(const void* domain, const RangeText& range) noexcept {
+void end(const OpenRange& open) noexcept {
+  if (!open.is_unheard()) end_heard(open);
+}
+
+[[gnu::noinline]] void count_too_deep() noexcept {
+  if (ring::target.ring.valid()) {
+    ring::target.ring.count_drop(ring::DropCause::ranges_too_deep);
+  }
+}
+
+template <class Message>
+int push(const void* domain, Message message) noexcept {
   RangeStack* stack = RangeStack::of_this_thread();
   OpenRange* open = stack != nullptr ? stack->push(domain) : nullptr;
-  if (open != nullptr) {
-    begin(*open, range, 0);
-  } else if (ring::target.ring.valid()) {
-    ring::target.ring.count_drop(ring::DropCause::ranges_too_deep);
+  if (open != nullptr) [[likely]] {
+    begin(*open, message, 0);
+  } else if (step::mode_of(step::CallClass::range) != step::Mode::pass) {
+    count_too_deep();
   }
   // What NVTX itself answers where no tool is attached: the job sees no difference.
   return NVTX_NO_PUSH_POP_TRACKING;
@@ -132,8 +140,7 @@ void count_unmatched() noexcept {
   ring::target.ring.count_drop(ring::DropCause::range_unmatched);
 }
 
-int pop(const void* domain) noexcept {
-  RangeStack* stack = RangeStack::of_this_thread();
+[[gnu::noinline]] void pop_heard(RangeStack* stack, const void* domain) noexcept {
   const bool is_too_deep = stack == nullptr || stack->is_too_deep();
   OpenRange open;
   if (stack != nullptr && stack->pop(domain, open)) {
@@ -141,14 +148,22 @@ int pop(const void* domain) noexcept {
   } else if (!is_too_deep) {
     count_unmatched();
   }
+}
+
+int pop(const void* domain) noexcept {
+  RangeStack* stack = RangeStack::of_this_thread();
+  if (stack == nullptr || !stack->pop_unheard(domain)) [[unlikely]] {
+    pop_heard(stack, domain);
+  }
   return NVTX_NO_PUSH_POP_TRACKING;
 }
 
-nvtxRangeId_t start(const void* domain, const RangeText& range) noexcept {
+template <class Message>
+nvtxRangeId_t start(const void* domain, Message message) noexcept {
   OpenRange open{};
   open.domain = domain;
-  begin(open, range, event::flag_process_range);
-  if (open.name_length == 0 && open.record == nullptr) return 0;
+  begin(open, message, event::flag_process_range);
+  if (open.is_unheard()) return 0;
   const nvtxRangeId_t id = start_range(open);
   if (id == 0 && open.record != nullptr) {
     // More open ranges than we follow: it stays in the trace as an instant, and is counted.
@@ -168,41 +183,48 @@ void finish(nvtxRangeId_t id) noexcept {
   }
 }
 
-void mark(const void* domain, const RangeText& range) noexcept {
-  if (mode_now() <= step::Mode::pass) return;
-  const std::uint64_t ticks = event::read_ticks();
-  if (step::Tracker* steps = interested_tracker()) steps->mark(range.text, ticks);
-  if (step::mode_of(step::CallClass::range) != step::Mode::record) return;
-  Record* record =
-      record_range(api::Function::nvtx_mark, event::Layout::mark, domain, range, ticks, 0);
-  if (record != nullptr) record->end_ticks.store(ticks, std::memory_order_release);
+template <class Message>
+[[gnu::noinline]] void mark_heard(const void* domain, Message message) noexcept {
+  hear(
+      message,
+      [](step::Tracker& steps, step::StepName name, std::uint64_t ticks) {
+        steps.mark(name, ticks);
+      },
+      [domain](const RangeText& range, std::uint64_t ticks) {
+        Record* record =
+            record_range(api::Function::nvtx_mark, event::Layout::mark, domain, range, ticks, 0);
+        if (record != nullptr) record->end_ticks.store(ticks, std::memory_order_release);
+      });
+}
+
+template <class Message>
+void mark(const void* domain, Message message) noexcept {
+  if (step::mode_of(step::CallClass::range) != step::Mode::pass) mark_heard(domain, message);
 }
 
 // One function per NVTX callback, with NVTX's own signature.
-void mark_ex(const nvtxEventAttributes_t* attributes) { mark(nullptr, RangeText(attributes)); }
-void mark_a(const char* message) { mark(nullptr, RangeText(message)); }
-void mark_w(const wchar_t* message) { mark(nullptr, RangeText(message)); }
+void mark_ex(const nvtxEventAttributes_t* attributes) { mark(nullptr, attributes); }
+void mark_a(const char* message) { mark(nullptr, message); }
+void mark_w(const wchar_t* message) { mark(nullptr, message); }
 nvtxRangeId_t start_ex(const nvtxEventAttributes_t* attributes) {
-  return start(nullptr, RangeText(attributes));
+  return start(nullptr, attributes);
 }
-nvtxRangeId_t start_a(const char* message) { return start(nullptr, RangeText(message)); }
-nvtxRangeId_t start_w(const wchar_t* message) { return start(nullptr, RangeText(message)); }
-int push_ex(const nvtxEventAttributes_t* attributes) {
-  return push(nullptr, RangeText(attributes));
-}
-int push_a(const char* message) { return push(nullptr, RangeText(message)); }
-int push_w(const wchar_t* message) { return push(nullptr, RangeText(message)); }
+nvtxRangeId_t start_a(const char* message) { return start(nullptr, message); }
+nvtxRangeId_t start_w(const wchar_t* message) { return start(nullptr, message); }
+int push_ex(const nvtxEventAttributes_t* attributes) { return push(nullptr, attributes); }
+int push_a(const char* message) { return push(nullptr, message); }
+int push_w(const wchar_t* message) { return push(nullptr, message); }
 int pop_default() { return pop(nullptr); }
 
 void domain_mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* attributes) {
-  mark(domain, RangeText(attributes));
+  mark(domain, attributes);
 }
 nvtxRangeId_t domain_start(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* attributes) {
-  return start(domain, RangeText(attributes));
+  return start(domain, attributes);
 }
 void domain_finish(nvtxDomainHandle_t, nvtxRangeId_t id) { finish(id); }
 int domain_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* attributes) {
-  return push(domain, RangeText(attributes));
+  return push(domain, attributes);
 }
 int domain_pop(nvtxDomainHandle_t domain) { return pop(domain); }
 nvtxStringHandle_t register_ascii(nvtxDomainHandle_t, const char* text) {

@@ -75,4 +75,24 @@ std::string_view narrow(const wchar_t* text, char (&storage)[256]) noexcept {
   return {storage, used_bytes};
 }
 
+RangeText::RangeText(const nvtxEventAttributes_t* attributes) noexcept {
+  if (attributes == nullptr) return;
+  colour_and_category = attributes->color | std::uint64_t{attributes->category} << 32;
+  payload_type = static_cast<std::uint32_t>(attributes->payloadType);
+  std::memcpy(&payload, &attributes->payload, sizeof payload);
+  switch (attributes->messageType) {
+    case NVTX_MESSAGE_TYPE_ASCII:
+      if (attributes->message.ascii != nullptr) text = attributes->message.ascii;
+      break;
+    case NVTX_MESSAGE_TYPE_UNICODE:
+      text = narrow(attributes->message.unicode, storage);
+      break;
+    case NVTX_MESSAGE_TYPE_REGISTERED:
+      text = registered_text(attributes->message.registered);
+      break;
+    default:
+      break;
+  }
+}
+
 }  // namespace traceagent::door

@@ -7,22 +7,20 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 
 #include "agent/ring/writer.hpp"
 
 namespace traceagent::door {
 namespace {
 
-constexpr std::size_t stack_bytes = 8192;
-constinit thread_local RangeStack* own_stack __attribute__((tls_model("initial-exec"))) = nullptr;
+constexpr std::size_t stack_bytes = 4096;
 
 pthread_key_t exit_key;
 pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 bool exit_key_made = false;
 
 void free_stack(void* stack) noexcept {
-  own_stack = nullptr;
+  own_range_stack = nullptr;
   munmap(stack, stack_bytes);
 }
 
@@ -39,10 +37,7 @@ constinit std::atomic<std::uint64_t> next_start{1};
 
 }  // namespace
 
-void OpenRange::set_name(std::string_view text) noexcept {
-  name_length = static_cast<std::uint32_t>(std::min(text.size(), sizeof name));
-  std::copy_n(text.data(), name_length, name);
-}
+constinit thread_local RangeStack* own_range_stack = nullptr;
 
 void OpenRange::set_record(event::Record* claimed, std::uint64_t ticks) noexcept {
   record = claimed;
@@ -56,29 +51,16 @@ event::Record* OpenRange::own_record() const noexcept {
   return record->begin_ticks.load(std::memory_order_relaxed) == begin_ticks ? record : nullptr;
 }
 
-RangeStack* RangeStack::of_this_thread() noexcept {
-  if (own_stack != nullptr) return own_stack;
+RangeStack* RangeStack::make_own() noexcept {
   const int saved_errno = errno;
   pthread_once(&exit_key_once, make_exit_key);
   void* memory =
       mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   errno = saved_errno;
   if (memory == MAP_FAILED) return nullptr;
-  own_stack = static_cast<RangeStack*>(memory);  // zeroed pages are an empty stack
-  if (exit_key_made) pthread_setspecific(exit_key, own_stack);
-  return own_stack;
-}
-
-OpenRange* RangeStack::push(const void* domain) noexcept {
-  if (depth_ == deepest) {
-    ++unfollowed_;
-    return nullptr;
-  }
-  OpenRange& range = ranges_[depth_++];
-  range.record = nullptr;
-  range.domain = domain;
-  range.name_length = 0;
-  return &range;
+  own_range_stack = static_cast<RangeStack*>(memory);  // zeroed pages are an empty stack
+  if (exit_key_made) pthread_setspecific(exit_key, own_range_stack);
+  return own_range_stack;
 }
 
 bool RangeStack::pop(const void* domain, OpenRange& popped) noexcept {

@@ -142,8 +142,8 @@ NamedFile rank_file_name(const ring::Ring& ring, const ring::Window& window) {
   const ring::IdentityBlock& identity = ring.header().identity;
   NamedFile file = in_folder(ring, identity.file_template, variables);
   // Who may replace files must not replace other ranks'; else a name that is taken is evaded.
-  if (file.problem.empty() && identity.overwrite_files != 0 &&
-      !tells_ranks_apart(ring, variables, file.path)) {
+  file.is_of_several_ranks = file.problem.empty() && !tells_ranks_apart(ring, variables, file.path);
+  if (file.is_of_several_ranks && identity.overwrite_files != 0) {
     file.path = with_suffix(file.path, "-rank" + std::to_string(identity.rank));
   }
   if (file.problem.empty() && identity.trace_pid != identity.rank) {

@@ -12,6 +12,7 @@ namespace traceagent::drain {
 struct NamedFile {
   std::string path;
   std::string problem;
+  bool is_of_several_ranks = false;  // by its template: another rank's has the name too
 };
 
 // The variables that name folders and node files.

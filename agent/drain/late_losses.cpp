@@ -8,9 +8,11 @@ using ring::DropCause;
 
 namespace {
 
-constexpr DropCause told_late[] = {DropCause::device_ring_full, DropCause::device_dropped,
-                                   DropCause::device_late, DropCause::plan_ring_full,
-                                   DropCause::not_written};
+// Counted while windows are open.
+constexpr DropCause device_causes[] = {DropCause::device_ring_full, DropCause::device_dropped,
+                                       DropCause::plan_ring_full};
+// Counted by who writes files.
+constexpr DropCause drain_causes[] = {DropCause::device_late, DropCause::not_written};
 
 // The window as the ring holds it; null for one that is not the ring's.
 ring::Window* window_in(const ring::Ring& ring, const ring::Window& window) noexcept {
@@ -20,38 +22,110 @@ ring::Window* window_in(const ring::Ring& ring, const ring::Window& window) noex
   return found != windows.end() ? &*found : nullptr;
 }
 
-std::uint64_t counted(const ring::Ring& ring, DropCause cause) noexcept {
-  return ring.header().dropped[static_cast<std::size_t>(cause)].load(std::memory_order_relaxed);
+std::atomic<std::uint64_t>& counter_of(const ring::Ring& ring, DropCause cause) noexcept {
+  return ring.header().dropped[static_cast<std::size_t>(cause)];
 }
 
-std::uint64_t told_by_files(const ring::Ring& ring, DropCause cause) noexcept {
-  const auto i = static_cast<std::size_t>(cause);
-  std::uint64_t told = 0;
-  for (const ring::Window& window : ring.header().windows) {
-    if (window.state.load(std::memory_order_acquire) != ring::WindowState::written) continue;
-    told = std::max(told, window.dropped_at_end[i]);
+std::uint64_t counted(const ring::Ring& ring, DropCause cause) noexcept {
+  return counter_of(ring, cause).load(std::memory_order_relaxed);
+}
+
+std::uint64_t told(const ring::Ring& ring, DropCause cause) noexcept {
+  return ring.header().told[static_cast<std::size_t>(cause)].load(std::memory_order_relaxed);
+}
+
+void raise_told(const ring::Ring& ring, DropCause cause, std::uint64_t until) noexcept {
+  const std::uint64_t raised = std::max(told(ring, cause), until);
+  ring.header().told[static_cast<std::size_t>(cause)].store(raised, std::memory_order_relaxed);
+}
+
+// Its file could not be written yet. Not an open one: the job writes into it.
+bool is_waiting(const ring::Window& window) noexcept {
+  const ring::WindowState state = window.state.load(std::memory_order_acquire);
+  return state == ring::WindowState::closed || state == ring::WindowState::failed;
+}
+
+bool is_drains(DropCause cause) noexcept {
+  return std::find(std::begin(drain_causes), std::end(drain_causes), cause) !=
+         std::end(drain_causes);
+}
+
+bool began_before(const ring::Window& window, const ring::Window& other) noexcept {
+  return window.begin_ticks.load(std::memory_order_relaxed) <
+         other.begin_ticks.load(std::memory_order_relaxed);
+}
+
+// What had been lost when the next window began that has no file; so far, where there is none. An
+// open one too: its begin does not change.
+std::uint64_t lost_until_next(const ring::Ring& ring, const ring::Window& window,
+                              DropCause cause) noexcept {
+  std::uint64_t until = counted(ring, cause);
+  for (const ring::Window& other : ring.header().windows) {
+    const bool is_open = other.state.load(std::memory_order_acquire) == ring::WindowState::open;
+    if (!(is_open || is_waiting(other)) || !began_before(window, other)) continue;
+    until = std::min(until, other.dropped_at_begin[static_cast<std::size_t>(cause)]);
   }
-  return told;
+  return until;
 }
 
 }  // namespace
 
 std::uint64_t losses_told(const ring::Ring& ring, const ring::Window& window,
                           DropCause cause) noexcept {
-  const std::uint64_t told = told_by_files(ring, cause);
-  // What was given up before this window began is of earlier ones.
-  if (cause == DropCause::not_written) return told;
-  return std::max(told, window.dropped_at_begin[static_cast<std::size_t>(cause)]);
+  if (is_drains(cause)) return told(ring, cause);
+  const auto i = static_cast<std::size_t>(cause);
+  std::uint64_t before = window.dropped_at_begin[i];
+  for (const ring::Window& other : ring.header().windows) {
+    if (!is_waiting(other) || !began_before(other, window)) continue;
+    before = std::min(before, other.dropped_at_begin[i]);
+  }
+  return std::max(before, told(ring, cause));
 }
 
 void settle_late_losses(const ring::Ring& ring, const ring::Window& window) noexcept {
   ring::Window* own = window_in(ring, window);
   if (own == nullptr) return;
-  for (const DropCause cause : told_late) {
+  // What is above was counted for a file that failed, or that its process was killed over.
+  counter_of(ring, DropCause::device_late)
+      .store(told(ring, DropCause::device_late), std::memory_order_relaxed);
+  const auto settle = [&](DropCause cause) {
     const auto i = static_cast<std::size_t>(cause);
     own->dropped_at_begin[i] = losses_told(ring, *own, cause);
     own->dropped_at_end[i] = counted(ring, cause);
+  };
+  std::for_each(std::begin(device_causes), std::end(device_causes), settle);
+  std::for_each(std::begin(drain_causes), std::end(drain_causes), settle);
+}
+
+void note_told(const ring::Ring& ring, const ring::Window& window) noexcept {
+  if (window_in(ring, window) == nullptr) return;
+  const auto note = [&](DropCause cause) {
+    raise_told(ring, cause, window.dropped_at_end[static_cast<std::size_t>(cause)]);
+  };
+  std::for_each(std::begin(device_causes), std::end(device_causes), note);
+  std::for_each(std::begin(drain_causes), std::end(drain_causes), note);
+}
+
+void note_all_told(const ring::Ring& ring, const ring::Window& window) noexcept {
+  settle_late_losses(ring, window);
+  note_told(ring, window);
+}
+
+std::uint64_t take_device_losses(const ring::Ring& ring, const ring::Window& window) noexcept {
+  std::uint64_t lost = 0;
+  for (const DropCause cause : device_causes) {
+    const std::uint64_t from = losses_told(ring, window, cause);
+    const std::uint64_t until = lost_until_next(ring, window, cause);
+    if (until <= from) continue;
+    lost += until - from;
+    raise_told(ring, cause, until);
   }
+  return lost;
+}
+
+std::uint64_t untold_events(const ring::Ring& ring) noexcept {
+  const std::uint64_t given_up = counted(ring, DropCause::not_written);
+  return given_up - std::min(given_up, told(ring, DropCause::not_written));
 }
 
 std::uint32_t correlation_told(const ring::Ring& ring, const ring::Window& window) noexcept {
@@ -79,27 +153,6 @@ void count_late(const ring::Ring& ring, const ring::Window& window, std::uint64_
   if (own == nullptr || late == 0) return;
   ring.count_drop(DropCause::device_late, late);
   own->dropped_at_end[static_cast<std::size_t>(DropCause::device_late)] += late;
-}
-
-void forget_late_losses(const ring::Ring& ring, const ring::Window& window) noexcept {
-  ring::Window* own = window_in(ring, window);
-  if (own == nullptr) return;
-  for (const DropCause cause : told_late) {
-    const auto i = static_cast<std::size_t>(cause);
-    own->dropped_at_begin[i] = own->dropped_at_end[i] = losses_told(ring, *own, cause);
-  }
-  ring::last_correlation_of(ring, *own).store(0, std::memory_order_relaxed);
-}
-
-void note_all_told(const ring::Ring& ring, ring::Window& window) noexcept {
-  for (const DropCause cause : told_late) {
-    window.dropped_at_end[static_cast<std::size_t>(cause)] = counted(ring, cause);
-  }
-}
-
-std::uint64_t untold_events(const ring::Ring& ring) noexcept {
-  const std::uint64_t given_up = counted(ring, DropCause::not_written);
-  return given_up - std::min(given_up, told_by_files(ring, DropCause::not_written));
 }
 
 }  // namespace traceagent::drain

@@ -8,26 +8,26 @@
 
 namespace traceagent::drain {
 
-// How much of the losses so far the files before this window's have told of, or (of the device's)
-// is before it.
+// How much of the losses so far this window's file has not to tell of: that of files written
+// before, and what the device lost before this window and all older ones that still lack a file.
 std::uint64_t losses_told(const ring::Ring& ring, const ring::Window& window,
                           ring::DropCause cause) noexcept;
-// All that no earlier file told of is this window's. Call before its file is written.
+// All that no file tells of is this window's. Call before its file is written, at each try.
 void settle_late_losses(const ring::Ring& ring, const ring::Window& window) noexcept;
-// Of a window whose file has failed, or that gets none: the next try, or else the next window's
-// file, tells of it. Not of what the device lost before that window began, where another's file
-// comes between. What was told stands in the slots of windows that have files: once each of the 64
-// was used again without one, it is told anew.
-void forget_late_losses(const ring::Ring& ring, const ring::Window& window) noexcept;
+// Its file is complete, and tells of what was settled.
+void note_told(const ring::Ring& ring, const ring::Window& window) noexcept;
 // Of a dead process's window, whose file another recovery of this ring has written: it told of all.
-void note_all_told(const ring::Ring& ring, ring::Window& window) noexcept;
+void note_all_told(const ring::Ring& ring, const ring::Window& window) noexcept;
+// What the device lost of a window that is given up: no file tells of it by its cause any more. The
+// caller counts it.
+std::uint64_t take_device_losses(const ring::Ring& ring, const ring::Window& window) noexcept;
 // Events of windows that were given up, of which no file tells.
 std::uint64_t untold_events(const ring::Ring& ring) noexcept;
 
 // CUPTI's latest id among the calls that the files of earlier windows hold, written in whatever
 // order; 0: none.
 std::uint32_t correlation_told(const ring::Ring& ring, const ring::Window& window) noexcept;
-// Of a window's own file.
+// Of a window's own file; 0 where it has none after all.
 void note_last_correlation(const ring::Ring& ring, const ring::Window& window,
                            std::uint32_t last) noexcept;
 // CUPTI counts its ids up, and after 2^32 from the start.

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "agent/drain/counter_events.hpp"
 #include "agent/drain/coverage.hpp"
@@ -298,33 +297,6 @@ trace::OutputOptions output_options(const ring::Ring& ring, std::uint64_t most_b
   return output;
 }
 
-// What a file tells of late losses is told by nobody where the file fails: the next try begins
-// anew.
-class LateWork {
- public:
-  LateWork(const ring::Ring& ring, const ring::Window& window) noexcept
-      : ring_(ring), window_(window), late_(late().load(std::memory_order_relaxed)) {}
-  ~LateWork() {
-    if (is_told_) return;
-    forget_late_losses(ring_, window_);
-    late().store(late_, std::memory_order_relaxed);
-  }
-  LateWork(const LateWork&) = delete;
-  LateWork& operator=(const LateWork&) = delete;
-  void told() noexcept { is_told_ = true; }
-
- private:
-  // Counted by who writes files alone.
-  std::atomic<std::uint64_t>& late() noexcept {
-    return ring_.header().dropped[static_cast<std::size_t>(ring::DropCause::device_late)];
-  }
-
-  const ring::Ring ring_;
-  const ring::Window& window_;
-  const std::uint64_t late_;
-  bool is_told_ = false;
-};
-
 }  // namespace
 
 RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& window,
@@ -336,6 +308,8 @@ RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& windo
   if (!report.problem.empty()) return report;
   FileNames names(ring, named.path);
   report.path = names.first();
+  report.is_of_several_ranks = named.is_of_several_ranks;
+  if (named.is_of_several_ranks && report.path != named.path) report.evaded = named.path;
   report.problem = make_parent_folders(report.path);
   if (!report.problem.empty()) return report;
 
@@ -344,18 +318,18 @@ RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& windo
     report.problem = file.error();
     return report;
   }
-  LateWork late_work(ring, window);
   settle_late_losses(ring, window);
   RankFile(ring, window).write(file, window, report.path, options, report);
   if (!file.finish()) report.problem = file.error();
   // Within it stands the name that it was to have.
   if (report.problem.empty() && file.path() != report.path) {
-    report.evaded = std::exchange(report.path, file.path());
+    report.evaded = named.path;
+    report.path = file.path();
   }
   report.bytes = file.file_bytes();
   report.is_too_large = file.is_too_large();
   if (report.problem.empty()) {
-    late_work.told();
+    note_told(ring, window);
     report.index_problem =
         index_saved(ring, window, report, options.recovered, options.index_queue);
   }

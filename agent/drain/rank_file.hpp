@@ -13,9 +13,10 @@ class IndexQueue;
 
 struct RankFileReport {
   std::string path;
-  std::string problem;         // one line; empty: the file is there, whole
-  std::string evaded;          // the name that others took while it was written; or empty
-  std::string upload_problem;  // of a recovered file: it could not be queued
+  std::string problem;  // one line; empty: the file is there, whole
+  std::string evaded;   // the name that others have taken, see is_of_several_ranks; or empty
+  bool is_of_several_ranks = false;  // so is the name by its template; else who took it came later
+  std::string upload_problem;        // of a recovered file: it could not be queued
   std::uint64_t events = 0;
   std::uint64_t bytes = 0;    // of the finished file
   bool is_too_large = false;  // given up for most_bytes

@@ -119,6 +119,15 @@ void index_written_windows(const ring::Ring& ring, IndexQueue* index_queue) {
   }
 }
 
+// Its owner noted in the ring what its file is to tell, and a recovery does not write there.
+void note_told_by(const std::string& file, const ring::Ring& ring, const ring::Window& window) {
+  if (is_of_owner(file, ring)) {
+    note_told(ring, window);
+  } else {
+    note_all_told(ring, window);
+  }
+}
+
 // A ring that is recovered twice (kept, or merged again) has its files in its list. Who was killed
 // between a file's last byte and that note, its owner or an earlier recovery, left a file that says
 // itself whose it is.
@@ -131,8 +140,7 @@ void skip_written_windows(const ring::Ring& ring, const std::string& path, Recov
       const bool is_listed = std::find(listed.begin(), listed.end(), file) != listed.end();
       if (!is_listed && !holds_window(file, ring, window)) continue;
       if (!is_listed) note_unlisted(ring, window, path, file, recovered, index_queue);
-      // Its owner noted in the ring what its file tells, and a recovery does not write there.
-      if (!is_of_owner(file)) note_all_told(ring, window);
+      note_told_by(file, ring, window);
       window.state.store(ring::WindowState::written, std::memory_order_relaxed);
       break;
     }

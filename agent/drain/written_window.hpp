@@ -11,7 +11,8 @@ namespace traceagent::drain {
 // True if the file, whole, was written from this ring's window: by its process, or by who recovered
 // it. Reads the file.
 bool holds_window(const std::string& file, const ring::Ring& ring, const ring::Window& window);
-// Of a window's file: true if its process wrote it, and nobody who recovered it. Reads the file.
-bool is_of_owner(const std::string& file);
+// Of a file with a window's name: true if the ring's process wrote it, and nobody who recovered it,
+// or another run that took its place. Reads the file.
+bool is_of_owner(const std::string& file, const ring::Ring& ring);
 
 }  // namespace traceagent::drain

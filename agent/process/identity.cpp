@@ -82,6 +82,7 @@ void make_local_consistent(Placement& p) {
 struct Resolved {
   Placement placement;
   RunFacts run;
+  std::int64_t stated_node_rank = 0;
 };
 
 Resolved resolve(const Placements& placements, const config::Environment& environment,
@@ -112,6 +113,7 @@ Resolved resolve(const Placements& placements, const config::Environment& enviro
   make_consistent(p, problems);
   guess_local(p, environment);
   make_local_consistent(p);
+  result.stated_node_rank = p.node_rank.value_or(0);
   if (!p.node_rank) p.node_rank = guess_node(p);
   result.run.is_one_node = *p.local_world_size >= *p.world_size;
   // A world of one needs nobody to agree with, and its launcher may outlive many runs: the shell of
@@ -134,6 +136,7 @@ Identity identify(const config::Options& options, const config::Environment& env
   identity.world_size = *p.world_size;
   identity.local_world_size = *p.local_world_size;
   identity.node_rank = *p.node_rank;
+  identity.stated_node_rank = resolved.stated_node_rank;
   identity.source = p.source;
   identity.host = facts.host;
   identity.pid = facts.chain[0].pid;

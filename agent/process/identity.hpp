@@ -17,6 +17,9 @@ struct Identity {
   std::int64_t world_size = 1;
   std::int64_t local_world_size = 1;
   std::int64_t node_rank = 0;
+  // node_rank where a launcher or an option states it, else 0: the ranks of one node may guess
+  // differently.
+  std::int64_t stated_node_rank = 0;
   std::string run_name;  // the same on all ranks; the option's, or made from program and start
   std::string run_key;   // names the run for machines: the same on all ranks of a node at least,
                          // another for each run; letters, digits and ._- only

@@ -17,21 +17,10 @@
 #include "agent/process/older_run.hpp"
 #include "agent/process/spared.hpp"
 #include "agent/ring/owner.hpp"
+#include "agent/ring/run_folder_name.hpp"
 
 namespace traceagent::process {
 namespace {
-
-// A run key may hold anything a scheduler puts into its variables.
-std::string as_file_name(const std::string& key) {
-  std::string name = key.substr(0, 120);
-  for (char& c : name) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                       c == '-' || c == '_' || c == '.';
-    if (!plain) c = '_';
-  }
-  if (name.empty() || name.front() == '.') name.insert(0, "run-");
-  return name;
-}
 
 std::string make_own_folder(const std::string& path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
@@ -122,10 +111,11 @@ std::string make_both_folders(const std::string& path) {
 
 }  // namespace
 
-RunFolder make_run_folder(const std::string& ring_folder, const std::string& run_key) {
+RunFolder make_run_folder(const std::string& ring_folder, const std::string& run_key,
+                          std::int64_t node_rank) {
   RunFolder folder;
-  folder.path =
-      ring_folder + "/traceagent-" + std::to_string(geteuid()) + "/" + as_file_name(run_key);
+  folder.path = ring_folder + "/traceagent-" + std::to_string(geteuid()) + "/" +
+                ring::run_folder_name(run_key, node_rank);
   folder.problem = make_both_folders(folder.path);
   if (!folder.problem.empty()) {
     folder.problem =

@@ -1,13 +1,15 @@
 #pragma once
 // Where the ranks of a node meet without talking: a folder in shared memory with their rings.
 //
-//   <ring.folder>/traceagent-<uid>/<run key>/claim-rank<R>         pid and start of the process
-//   that is R
-//                                           <R>-<pid>-<n>.ring     a process's ring
-//                                           <R>-<pid>-<n>.files    the trace files it has written
-//                                           output                 verdict on the output folder
-//                                           merge, …               see be_first()
-//                                           aside, older           see claim_rank()
+//   <ring.folder>/traceagent-<uid>/<run>/claim-rank<R>     pid and start of the process that is R
+//                                        <R>-<pid>-<n>.ring     a process's ring
+//                                        <R>-<pid>-<n>.files    the trace files it has written
+//                                        output                 verdict on the output folder
+//                                        merge, …               see be_first()
+//                                        aside, older           see claim_rank()
+//
+// <run> is the run key, and names the node too where it is another than the first: nodes of a run
+// may be on one machine (agent/ring/run_folder_name.hpp).
 
 #include <cstdint>
 #include <string>
@@ -21,13 +23,15 @@ struct RunFolder {
 };
 
 // Makes the user's folder (0700, refused if it belongs to someone else) and the run's within it.
-RunFolder make_run_folder(const std::string& ring_folder, const std::string& run_key);
+// `node_rank` is the same on all ranks of the node.
+RunFolder make_run_folder(const std::string& ring_folder, const std::string& run_key,
+                          std::int64_t node_rank = 0);
 
 // 0 for the process that is the rank; for a later one that claims it too its number, 1, 2, ….
 //
 // Runs that have no id of their job may share a key with an older one that was killed. Where the
 // rank is claimed by a process that is dead, and so are all others of the folder, and some did not
-// end in good order, it is that one's: it is set aside as <run key>.dead-<pid>, for `traceagent
+// end in good order, it is that one's: it is set aside as <run>.dead-<pid>, for `traceagent
 // recover`, and the run gets a new one. The notes `aside` there and `older` here hold the time
 // (CLOCK_REALTIME ns) between the two runs' files.
 std::int64_t claim_rank(const RunFolder& folder, std::int64_t rank, int pid);

@@ -74,7 +74,8 @@ std::string absolute(const std::string& path) {
 }
 
 bool make_ring(Agent& made) {
-  made.run_folder = make_run_folder(made.options.ring_folder, made.identity.run_key);
+  made.run_folder = make_run_folder(made.options.ring_folder, made.identity.run_key,
+                                    made.identity.stated_node_rank);
   if (!made.run_folder.problem.empty() && is_spokesman(made, "ring")) {
     say_problem(made.run_folder.problem);
   }

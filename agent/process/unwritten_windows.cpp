@@ -28,8 +28,7 @@ std::uint64_t events_in(const ring::Ring& ring, const ring::Window& window) noex
   return 0;  // out of memory
 }
 
-// Calls that never got into the ring. Of what the device lost the next window's file tells, but
-// for what it lost before that window began.
+// Calls that never got into the ring.
 std::uint64_t lost_in(const ring::Ring& ring, const ring::Window& window) noexcept {
   using enum ring::DropCause;
   const auto dropped = ring::dropped_in(ring, window);
@@ -76,11 +75,12 @@ void UnwrittenWindows::give_up(ring::Window& window) noexcept {
   const ring::Ring& ring = agent_.ring.ring;
   // What is overwritten between the two looks would be in both.
   const ring::OverwritingPaused paused;
-  const std::uint64_t lost = events_in(ring, window) + lost_in(ring, window);
+  const std::uint64_t lost =
+      events_in(ring, window) + lost_in(ring, window) + drain::take_device_losses(ring, window);
   ++windows_lost_;
   events_lost_ += lost;
   ring.count_drop(ring::DropCause::not_written, lost);
-  drain::forget_late_losses(ring, window);
+  drain::note_last_correlation(ring, window, 0);
   window.state.store(WindowState::written, std::memory_order_release);
 }
 

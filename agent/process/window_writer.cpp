@@ -180,7 +180,7 @@ void WindowWriter::write(ring::Window& window) noexcept {
       outcome = Outcome::left_out;
     }
   }
-  if (outcome != Outcome::has_file) drain::forget_late_losses(agent_.ring.ring, window);
+  if (outcome != Outcome::has_file) drain::note_last_correlation(agent_.ring.ring, window, 0);
   window.state.store(outcome == Outcome::failed ? WindowState::failed : WindowState::written,
                      std::memory_order_release);
 }
@@ -221,16 +221,27 @@ void WindowWriter::say_failed(const std::string& problem) {
   }
 }
 
+namespace {
+
+void say_evaded(const drain::RankFileReport& report) {
+  const bool is_of_several = report.is_of_several_ranks;
+  say_result(report.evaded +
+             (is_of_several ? ": several ranks' files have this name: written as "
+                            : ": others have taken the name: written as ") +
+             report.path +
+             (is_of_several ? ": put {rank} into output.filename"
+                            : ": give each run an output.folder of its own"));
+}
+
+}  // namespace
+
 void WindowWriter::note_file(ring::Window& window, const drain::RankFileReport& report) {
   window.file_name = agent_.ring.ring.add_name(report.path);
   queue_rank_file(agent_, window, report);
   lists_all_ = ring::note_written_file(agent_.ring.path, report.path) && lists_all_;
   std::erase(agent_.written_files, report.path);
   agent_.written_files.push_back(report.path);
-  if (!report.evaded.empty() && is_spokesman(agent_, "evaded")) {
-    say_result(report.evaded + ": others have taken the name: written as " + report.path +
-               ": give each run an output.folder of its own");
-  }
+  if (!report.evaded.empty() && is_spokesman(agent_, "evaded")) say_evaded(report);
   say_detail("wrote " + report.path + ": " + std::to_string(report.events) + " events");
   ++files_;
   events_ += report.events;
@@ -277,7 +288,7 @@ void WindowWriter::write_last() noexcept {
 
 void WindowWriter::leave_out(ring::Window& window) noexcept {
   governor_->note_window_left_out();
-  drain::forget_late_losses(agent_.ring.ring, window);
+  drain::note_last_correlation(agent_.ring.ring, window, 0);
   window.state.store(WindowState::written, std::memory_order_release);
 }
 

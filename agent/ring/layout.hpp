@@ -14,7 +14,7 @@
 namespace traceagent::ring {
 
 inline constexpr std::uint64_t magic = 0x474e4952'41525454u;  // "TTRARING"
-inline constexpr std::uint32_t layout_version = 10;
+inline constexpr std::uint32_t layout_version = 11;
 
 inline constexpr std::size_t chunk_bytes = 64 * 1024;
 inline constexpr std::size_t records_per_chunk = chunk_bytes / sizeof(event::Record) - 1;
@@ -224,6 +224,8 @@ struct Header {
   // Of each of `windows`, once it has a file: CUPTI's latest id among its calls. Work with an id up
   // to this one was counted late there, if it came later. 0: none.
   std::array<std::atomic<std::uint32_t>, window_slots> last_correlation;
+  // How much of `dropped` the files tell of, or none has to: of losses that are known late alone.
+  std::array<std::atomic<std::uint64_t>, drop_cause_count> told;
 };
 
 }  // namespace traceagent::ring

@@ -20,20 +20,44 @@ bool equals_ignoring_case(std::string_view name, std::string_view lower_case) no
                     [](char a, char b) { return lower(a) == b; });
 }
 
-std::string_view without_trailing(std::string_view name, std::string_view characters) noexcept {
-  const auto last = name.find_last_not_of(characters);
-  return last == std::string_view::npos ? std::string_view{} : name.substr(0, last + 1);
+// By hand: asked of each range that a job opens while its steps are searched for.
+template <class Matches>
+std::string_view without_trailing(std::string_view name, const Matches& matches) noexcept {
+  while (!name.empty() && matches(name.back())) name.remove_suffix(1);
+  return name;
+}
+
+bool is_in_number(char letter) noexcept {
+  return (letter >= '0' && letter <= '9') || letter == ' ';
+}
+
+bool is_separator(char letter) noexcept {
+  return letter == '#' || letter == ':' || letter == '_' || letter == ' ';
 }
 
 }  // namespace
 
 std::string_view without_number(std::string_view name) noexcept {
-  return without_trailing(without_trailing(name, "0123456789 "), "#:_ ");
+  return without_trailing(without_trailing(name, is_in_number), is_separator);
 }
 
 bool matches_mark(const MarkSpecification& mark, std::string_view name) noexcept {
   if (mark.is_prefix) return name.starts_with(mark.name);
   return name == mark.name || without_number(name) == mark.name;
+}
+
+FirstLetters first_letters(const MarkSpecification& mark) noexcept {
+  FirstLetters letters{};
+  if (mark.kind == MarkSpecification::Kind::nvtx) {
+    letters[static_cast<unsigned char>(mark.name[0])] = true;
+  }
+  if (mark.kind == MarkSpecification::Kind::automatic) {
+    for (const std::string_view name : known_step_names) {
+      letters[static_cast<unsigned char>(name.front())] = true;
+      letters[static_cast<unsigned char>(name.front() - 'a' + 'A')] = true;
+    }
+  }
+  return letters;
 }
 
 int known_step_index(std::string_view name) noexcept {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -13,6 +14,11 @@ using MarkSpecification = config::StepMark;
 /// Whether an NVTX name is the one asked for. A trailing number is tolerated (`step 12`,
 /// `ProfilerStep#12`), since loops number their ranges. Allocation-free: called in the job.
 bool matches_mark(const MarkSpecification& mark, std::string_view name) noexcept;
+
+/// By their first letters ('\0': of an empty one), the names that may be a step's under `auto` or
+/// `nvtx:`. For a quick no to all the others.
+using FirstLetters = std::array<bool, 256>;
+FirstLetters first_letters(const MarkSpecification& mark) noexcept;
 
 /// The place of an NVTX range name in the list of names that training loops commonly give to a
 /// whole step (`step`, `train_step 3`, `Iteration: 7`, `ProfilerStep#12`, …), counted from 0;

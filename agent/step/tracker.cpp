@@ -13,7 +13,11 @@ namespace {
 }  // namespace
 
 Tracker::Tracker(const MarkSpecification& mark, StepListener& listener, std::uint64_t patience_ns)
-    : mark_(mark), listener_(listener), patience_ns_(patience_ns), ranges_(listener) {
+    : mark_(mark),
+      first_letters_(first_letters(mark)),
+      listener_(listener),
+      patience_ns_(patience_ns),
+      ranges_(listener) {
   using Kind = MarkSpecification::Kind;
   if (mark_.kind == Kind::automatic) {
     lock_notes_ = std::make_unique<LockNotes>(listener);
@@ -55,32 +59,28 @@ void Tracker::copy_to_device(std::uint64_t ticks) noexcept {
   if (interest() & interest_copies) push(Token::Kind::copy_to_device, 0, 0, ticks);
 }
 
-bool Tracker::range_name(std::string_view name, std::uint64_t& key) const noexcept {
-  if (mark_.kind == MarkSpecification::Kind::nvtx) {
-    key = 0;
-    return matches_mark(mark_, name);
-  }
-  const int index = known_step_index(name);
-  key = static_cast<std::uint64_t>(index);
-  return index >= 0;
+StepName Tracker::step_name(std::string_view name) const noexcept {
+  if (!(interest() & interest_ranges)) return no_step_name;
+  if (!may_begin_step_name(name.empty() ? '\0' : name.front())) return no_step_name;
+  if (mark_.kind == MarkSpecification::Kind::nvtx) return matches_mark(mark_, name) ? 1 : 0;
+  return static_cast<StepName>(known_step_index(name) + 1);
 }
 
-void Tracker::range_begin(std::string_view name, std::uint64_t ticks) noexcept {
-  std::uint64_t key = 0;
-  if (!(interest() & interest_ranges) || !range_name(name, key)) return;
-  push(LogEntry::Kind::range_begin, key, ticks);
+void Tracker::range_begin(StepName name, std::uint64_t ticks) noexcept {
+  if (name == no_step_name || !(interest() & interest_ranges)) return;
+  push(LogEntry::Kind::range_begin, name, ticks);
 }
 
-void Tracker::range_end(std::string_view name, std::uint64_t ticks) noexcept {
-  std::uint64_t key = 0;
-  if (!(interest() & interest_ranges) || !range_name(name, key)) return;
-  push(LogEntry::Kind::range_end, key, ticks);
+void Tracker::range_end(StepName name, std::uint64_t ticks) noexcept {
+  if (name == no_step_name || !(interest() & interest_ranges)) return;
+  push(LogEntry::Kind::range_end, name, ticks);
 }
 
-void Tracker::mark(std::string_view name, std::uint64_t ticks) noexcept {
+void Tracker::mark(StepName name, std::uint64_t ticks) noexcept {
   // With `auto` a mark is not enough: "step" as a mark is as often the optimizer's as the loop's.
-  if (!(interest() & interest_ranges) || mark_.kind != MarkSpecification::Kind::nvtx) return;
-  if (matches_mark(mark_, name)) push(LogEntry::Kind::mark, 0, ticks);
+  if (mark_.kind != MarkSpecification::Kind::nvtx) return;
+  if (name == no_step_name || !(interest() & interest_ranges)) return;
+  push(LogEntry::Kind::mark, name, ticks);
 }
 
 void Tracker::call(std::string_view function, std::uint64_t ticks) noexcept {

@@ -25,6 +25,10 @@ inline constexpr Interest interest_copies = 8;
 inline constexpr Interest interest_ranges = 16;  ///< range_begin, range_end and mark
 inline constexpr Interest interest_calls = 32;   ///< call, of the function called_function()
 
+/// Which name of a step a range has; 0: none.
+using StepName = std::uint32_t;
+inline constexpr StepName no_step_name = 0;
+
 /// Finds where steps begin from the calls that the doors report. Any thread may call anything at
 /// any time; nothing blocks, allocates or throws. Calls that are not of interest() are harmless.
 class Tracker {
@@ -70,10 +74,16 @@ class Tracker {
   void synchronise(std::uint64_t ticks) noexcept;
   void copy_to_device(std::uint64_t ticks) noexcept;
 
-  /// A range of NVTX, pushed and popped or started and ended, by its full name.
-  void range_begin(std::string_view name, std::uint64_t ticks) noexcept;
-  void range_end(std::string_view name, std::uint64_t ticks) noexcept;
-  void mark(std::string_view name, std::uint64_t ticks) noexcept;
+  /// Whether a range's name may be a step's, by its first letter; '\0': it is empty.
+  bool may_begin_step_name(char first) const noexcept {
+    return first_letters_[static_cast<unsigned char>(first)];
+  }
+  /// What a range or mark of NVTX is to step detection; none where ranges are not of interest().
+  StepName step_name(std::string_view name) const noexcept;
+  /// A range that has a step_name(), pushed and popped or started and ended.
+  void range_begin(StepName name, std::uint64_t ticks) noexcept;
+  void range_end(StepName name, std::uint64_t ticks) noexcept;
+  void mark(StepName name, std::uint64_t ticks) noexcept;
 
   /// A hooked function was called (for `call:FUNCTION`).
   void call(std::string_view function, std::uint64_t ticks) noexcept;
@@ -129,13 +139,13 @@ class Tracker {
   bool lost_its_calls() const noexcept;
   void fall_back(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept;
   Interest wanted() const noexcept;
-  bool range_name(std::string_view name, std::uint64_t& key) const noexcept;
   void poll_slices(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept;
   void poll_patience(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept;
   Source source() const noexcept { return source_.load(std::memory_order_relaxed); }
   std::string describe_auto() const;
 
   const MarkSpecification mark_;
+  const FirstLetters first_letters_;
   StepListener& listener_;
   const std::uint64_t patience_ns_;
   std::atomic<Interest> interest_{0};

@@ -63,7 +63,7 @@ std::string Tracker::describe_auto() const {
   switch (source()) {
     case Source::ranges: {
       const auto name = followed_name_.load(std::memory_order_relaxed);
-      return "auto: nvtx range " + std::string(known_step_name(static_cast<int>(name)));
+      return "auto: nvtx range " + std::string(known_step_name(static_cast<int>(name) - 1));
     }
     case Source::sequence:
       return "auto: " + lock_notes_->description();

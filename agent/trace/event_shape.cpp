@@ -104,6 +104,8 @@ bool EventShape::learn(std::string_view object, const JsonMembers& members) {
   size_ = gap_count_ = member_count_ = 0;
   gap_at_.fill(no_gap);
   std::memcpy(text_.data(), object.data(), object.size());
+  // same_bytes() looks at what lies behind, whatever it is: at something that was set.
+  std::memset(text_.data() + object.size(), 0, scan_bytes);
   if (!find_gaps(object)) {
     gap_count_ = 0;
     return false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
@@ -44,6 +45,7 @@ class Merger {
   [[nodiscard]] std::optional<std::string> corrected(const MergeInput& input,
                                                      std::string_view metadata_event) const;
   void write_events();
+  void note_ranks_read();
   [[nodiscard]] Due second_due() const;
   void put_first_in_order();
   void write_run(std::size_t index, Due limit);
@@ -75,6 +77,7 @@ void Merger::run(const std::string& output) {
     write_head(output);
     write_metadata_events();
     write_events();
+    note_ranks_read();
     const std::string metadata = merged_metadata(inputs_, options_, report_);
     write_footer(file_, metadata, report_.complete);
   }
@@ -185,6 +188,13 @@ void Merger::write_events() {
   }
 }
 
+// The file's header has those that were to be read; for more files than may be open at once there
+// are fewer.
+void Merger::note_ranks_read() {
+  const std::set<std::int64_t> ranks = ranks_in(inputs_, options_.selection);
+  report_.ranks.assign(ranks.begin(), ranks.end());
+}
+
 // The earliest of the others.
 Merger::Due Merger::second_due() const {
   Due second(std::numeric_limits<std::int64_t>::max(), inputs_.size());
@@ -227,6 +237,7 @@ void Merger::write_run(std::size_t index, Due limit) {
 void Merger::start(MergeInput& input) {
   input.reader = std::make_unique<TraceReader>();
   if (!input.reader->open(input.report.path)) {
+    input.usable = false;
     finish_input(input);
     return;
   }

@@ -297,11 +297,18 @@ std::string selections_of(const std::vector<MergeInput>& inputs, const Selection
 
 }  // namespace
 
+std::set<std::int64_t> ranks_in(const std::vector<MergeInput>& inputs, const Selection* selection) {
+  std::set<std::int64_t> ranks;
+  for (const MergeInput& input : inputs) {
+    if (input.is_used()) add_ranks(input.header, selection, ranks);
+  }
+  return ranks;
+}
+
 MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selection* selection) {
   MergedHeader merged;
   merged.base_ns = std::numeric_limits<std::int64_t>::max();
   std::int64_t world_size = 1;
-  std::set<std::int64_t> ranks;
   std::vector<std::string> groups;
   std::vector<std::string> devices;
   std::vector<std::string> corrections;
@@ -312,7 +319,6 @@ MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selectio
     }
     merged.base_ns = std::min(merged.base_ns, input.absolute_ns(0));
     world_size = std::max(world_size, input.header.world_size);
-    add_ranks(input.header, selection, ranks);
     add_missing_elements(member(input.header.distributed_info, "pg_config").value_or(""), groups);
     add_missing_elements(input.header.device_properties, devices);
     add_nodes(input.header, nodes);
@@ -321,6 +327,7 @@ MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selectio
       merged.sources.push_back(std::move(source));
     }
   }
+  const std::set<std::int64_t> ranks = ranks_in(inputs, selection);
   merged.ranks.assign(ranks.begin(), ranks.end());
   JsonObject info;
   info.add("rank", *ranks.begin()).add("world_size", world_size).add("ranks", merged.ranks);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,7 @@ struct MergeInput {
         static_cast<std::uint64_t>(header.base_ns) + static_cast<std::uint64_t>(ts_ns)));
   }
   [[nodiscard]] bool is_used() const { return report.left_out.empty() && usable; }
-  bool usable = true;  // false: its header could not be read
+  bool usable = true;  // false: it could not be read, from the beginning or when its turn came
 };
 
 // Reads the headers. The result is ordered by rank, base and path; files given twice, files that
@@ -48,6 +49,9 @@ std::vector<MergeInput> scan_inputs(const std::vector<std::string>& paths,
 
 // Why they are not of one run, in words; empty: they may be. Of those in use.
 std::string different_runs(const std::vector<MergeInput>& inputs);
+
+// Of those in use, in order; with the selection's (or null: all).
+std::set<std::int64_t> ranks_in(const std::vector<MergeInput>& inputs, const Selection* selection);
 
 // The header of the merged file: of its ranks, their process groups, and where they came from.
 struct MergedHeader {

@@ -27,6 +27,8 @@ class Collector {
     }
     if (!input.report.problem.empty()) {
       add_incomplete(input.report.path, input.report.problem);
+    } else if (const auto imported = member(metadata, "imported"); imported) {
+      add_fault_of_import(*imported);
     } else if (!merged && !input.report.complete) {
       add_incomplete(input.report.path, "its writer says that something is missing");
     }
@@ -92,6 +94,18 @@ class Collector {
     for_each_element(member(metadata, "incomplete").value_or(""), [this](std::string_view fault) {
       incomplete_.add(JsonValue::raw(std::string(fault)));
     });
+  }
+
+  // The file that it was imported from: the input's own name is the import's.
+  void add_fault_of_import(std::string_view imported) {
+    const auto problem = member(imported, "problem");
+    if (!problem) {
+      return;
+    }
+    incomplete_.add(
+        JsonObject()
+            .add("file", JsonValue::raw(std::string(member(imported, "file").value_or("null"))))
+            .add("problem", JsonValue::raw(std::string(*problem))));
   }
 
   void add_incomplete(const std::string& path, const std::string& problem) {

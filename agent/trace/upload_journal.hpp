@@ -13,10 +13,12 @@
 // journal was made shorter} by ranks; {"ended": run key},
 // of what was queued before it, by who has merged; {"ended": run key, "files": [name, …]} where
 // that was a rank of the same node with another host name, of these files;
-// {"begin": id, …}, {"multipart": …}, {"part": …}, {"done": id, …}, {"gone": id, "why": …},
-// {"removed": id} by the uploader; by a rank whose files fill the disk {"removed": id} too, of
-// which more than upload.queue waits {"gone": id, "left_out": true}: it removes the file next,
-// under a lock on it (delivery_lock.hpp);
+// {"begin": id, …}, {"multipart": …}, {"part": …}, {"done": id, …, "modified": the
+// file's time in ns}, {"gone": id, "why": …},
+// {"abandon": id, "upload": multipart's} before the server is told, {"abandoned": …} when it has no
+// part of it any more, {"removed": id} by the uploader; by a rank whose files fill the disk
+// {"removed": id} too, of which more than upload.queue waits {"gone": id, "left_out": true}: it
+// removes the file next, under a lock on it (delivery_lock.hpp);
 // {"compacted": id, "done": n, "removed": n, "left_out": n} where a shorter
 // journal begins: of so many files that are not in it any more. A record that was cut has a line of
 // its own, and is passed over.

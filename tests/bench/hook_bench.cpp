@@ -1,5 +1,6 @@
 // What a hook costs the job: a call through the PLT, the wrapper, a function that does nothing.
-// "plain" has no wrapper, "forwarded" one that does nothing (do_nothing/interposer.cpp).
+// "plain" has no wrapper, "forwarded" one that does nothing (do_nothing/interposer.cpp); of NVTX it
+// is a tool that does nothing.
 // "by dlsym": a program that looks its functions up, as ctypes and CuPy do. The same with 2 and 16
 // threads. All cases run in one traced process, interleaved, so that they meet the same machine.
 #include <benchmark/benchmark.h>
@@ -16,6 +17,7 @@
 
 #include "agent/event/record.hpp"
 #include "agent/event/ticks.hpp"
+#include "tests/bench/empty_nvtx_tool.hpp"
 #include "tests/bench/traced_process.hpp"
 
 extern "C" {
@@ -104,6 +106,10 @@ void all_reduce_hooked() {
   benchmark::DoNotOptimize(
       ncclAllReduce(nullptr, nullptr, 4096, ncclFloat, ncclSum, comm, nullptr));
 }
+void nvtx_range_empty() {
+  call_empty_tool<&emptyRangePush>("forward");
+  call_empty_tool<&emptyRangePop>();
+}
 void nvtx_range() {
   nvtxRangePushA("forward");
   nvtxRangePop();
@@ -191,6 +197,7 @@ void add_all() {
   add("forwarded/launch", repeat<launch_forwarded>, enter_idle, plain_calls);
   add("forwarded/driver_launch", repeat<driver_launch_forwarded>, enter_idle, plain_calls);
   add("forwarded/all_reduce", repeat<all_reduce_forwarded>, enter_idle, plain_calls);
+  add("forwarded/nvtx_push_pop", repeat<nvtx_range_empty>, enter_idle, plain_calls);
   add("idle/malloc", repeat<malloc_hooked>, enter_idle, plain_calls);
   add("idle/launch", repeat<launch_hooked>, enter_idle, plain_calls);
   add("idle/driver_launch", repeat<driver_launch_hooked>, enter_idle, plain_calls);

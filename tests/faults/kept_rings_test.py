@@ -9,12 +9,11 @@ import os
 import re
 import signal
 import sys
-import time
 
 import context  # noqa: F401
 from fault_job import FAULTS
 from fault_places import Names, read_places
-from jobs import PROGRAMS, STEADY, TIMEOUT, TRACEAGENT, Checks, Place, calls_in, end_of
+from jobs import PROGRAMS, STEADY, TRACEAGENT, Checks, Place, calls_in, end_of, wait_until
 from places import LIBRARY, need
 
 LONG_NAMES = PROGRAMS / "long_names"
@@ -27,10 +26,7 @@ check = checks.check
 
 
 def until(condition, what):
-    deadline = time.monotonic() + TIMEOUT
-    while not (is_so := condition()) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    check(is_so, what)
+    check(wait_until(condition), what)
 
 
 def recover(place, *words):

@@ -10,11 +10,10 @@ usage: newcomers_test.py BUILD_FOLDER DEPS_FOLDER"""
 import os
 import signal
 import sys
-import time
 
 import context  # noqa: F401
 from fault_job import FAULTS
-from jobs import STEADY, TIMEOUT, Checks, Place, calls_in, end_of, truth_of
+from jobs import STEADY, Checks, Place, calls_in, end_of, truth_of, wait_until
 from places import LIBRARY, need
 
 RECORDING = {"TRACEAGENT_SCHEDULE": "wait=2,warmup=1,active=1000,repeat=1", "TRACEAGENT_OUTPUT_FOLDER": "out",
@@ -27,10 +26,7 @@ check = checks.check
 
 
 def until(condition, what):
-    deadline = time.monotonic() + TIMEOUT
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return check(condition(), what)
+    return check(wait_until(condition), what)
 
 
 def is_stopped(process):

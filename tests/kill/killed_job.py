@@ -113,6 +113,8 @@ class KilledJob:
             "TRACEAGENT_RUN_NAME": "job", "TRACEAGENT_OUTPUT_FOLDER": "out", "TRACEAGENT_SCHEDULE": self.windows.text,
             "TRACEAGENT_STEP_MARK": "call:cudaDeviceSynchronize", "FAULTS": faults,
             "TRACEAGENT_OUTPUT_GZIP": str(self.is_zipped).lower(), **NO_LIMIT,
+            # What is handed over later than a file is written would be neither shown nor lost.
+            "TRACEAGENT_DEVICE_SETTLE": f"{LIMIT_S}s",
             "FAULTS_PLACES": self.path / f"places{rank}", "SIMGPU_TRUTH": self.path / f"{rank}.truth",
             **ranks, **more})
 

@@ -120,20 +120,6 @@ class Comparison:
             self.found += min(len(shown), len(true))
 
 
-def device_work(records, trace, rank, windows):
-    """Of the windows' work on the device: how much CUPTI had handed over, how much is shown, and how much is
-    said to be missing, by whatever cause. What CUPTI still held dies with the process."""
-    active = {number: windows.first_of(step) not in (None, BEFORE_STEPS)
-              for step, _, _, number in calls_by_step(records)}
-    states = [r.get("cupti") for r in records if r["kind"] == "device" and active.get(r["number"], False)]
-    shown = missing = 0
-    if trace is not None:
-        shown = sum(event["pid"] == rank and event["ph"] == "X" and event["cat"].startswith("gpu_")
-                    for event in trace.events)
-        missing = dropped(trace, rank, "device_ring_full") + launches_without_work(trace, rank)
-    return states.count("delivered"), shown, missing
-
-
 def launches_without_work(trace, rank):
     return sum(sum(about.get("device", {}).get("launches_without_work", {}).values()) for about in trace.about
                if about["identity"]["rank"] == rank)

@@ -5,7 +5,8 @@ import os
 import time
 
 import true_counters
-from published import ANY_OVERWRITTEN, OLDEST, Comparison, device_work, dropped
+from handed_over import HandedOver
+from published import ANY_OVERWRITTEN, OLDEST, Comparison, dropped
 
 CHUNK_RECORDS = 1023
 
@@ -58,10 +59,10 @@ def compared(table, job, what, name, killed, threads=1, may_drop=False):
             lost = 0 if trace is None else dropped(trace, rank, "ring_full", "overwritten", first=first)
             table.check(what, 0 <= found + lost - published <= more, f"{name}: rank {rank}: window of step {first}: "
                                                                      f"{found} found and {lost} lost of {published}")
-        delivered, shown, missing = device_work(records, trace, rank, job.windows)
-        sums.update(delivered=delivered, shown=shown)
-        table.check(what, shown + missing >= delivered,
-                    f"{name}: {shown} of {delivered} works on the device: {device_facts(trace, rank)}")
+        works = HandedOver(records, trace, rank, job.windows, in_flight=threads if rank in killed else 0)
+        sums.update(delivered=works.delivered, shown=works.shown)
+        for problem in works.problems[:3]:
+            table.check(what, False, f"{name}: rank {rank}: {problem}: {device_facts(trace, rank)}")
     return sums
 
 

@@ -5,9 +5,8 @@ import fcntl
 import json
 import signal
 import sys
-import time
 
-from jobs import STEADY, TIMEOUT, TRACEAGENT, Checks, Place, end_of
+from jobs import STEADY, TRACEAGENT, Checks, Place, end_of, wait_until
 from places import LIBRARY, need
 
 checks = Checks()
@@ -16,10 +15,7 @@ CYCLES = {"TRACEAGENT_SCHEDULE": "wait=0,warmup=1,active=2,repeat=0", "TRACEAGEN
 
 
 def until(condition, what):
-    deadline = time.monotonic() + TIMEOUT
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return check(condition(), what)
+    return check(wait_until(condition), what)
 
 
 def rank_files(place):

@@ -25,6 +25,8 @@ ALL_CALLS_AGAIN = r"busiest thread's time.*(it leaves out device work(, windows)
 # In the order in which they go, by the names of the trace.
 LEVELS = [["memory", "streams"], ["copies", "memory", "synchronisations", "streams"],
           ["launches", "copies", "memory", "synchronisations", "streams"]]
+# The budget is averaged over ten seconds.
+BUCKET_NS = 10_000_000_000
 # One window until the program ends: what is in it does not depend on the machine's speed.
 ONE_WINDOW = {"TRACEAGENT_STEP_MARK": "every:100ms",
               "TRACEAGENT_SCHEDULE": "wait=0,warmup=0,active=1000000,repeat=1",
@@ -123,6 +125,32 @@ def check_level_three(checks, trace, at, counts):
     checks.check(recorded < counts["launches"], "every launch was recorded")
 
 
+def spent_ns(change, trace):
+    """Of the busiest thread's time until then, as the agent measured it: the bucket was full at the window's begin."""
+    return change["measured_percent"] / 100 * (change["at_ns"] - trace["traceagent"]["window"]["begin_ns"])
+
+
+def budget_ns(trace, since_ns, until_ns):
+    return trace["traceagent"]["governor"]["budget_overhead_percent"] / 100 * (until_ns - since_ns + BUCKET_NS)
+
+
+def check_spending_ends(checks, trace, last):
+    """After the last change no more is spent than the budget and one bucket."""
+    window = trace["traceagent"]["window"]
+    spent = trace["traceagent"]["governor"]["busiest_thread_percent"] / 100 * (window["end_ns"] - window["begin_ns"])
+    most = 1.5 * (spent_ns(last, trace) + budget_ns(trace, last["at_ns"], window["end_ns"]))
+    checks.check(0 < spent <= most, f"{spent} ns of the thread's time, {most} would be within the budget")
+
+
+def check_spending(checks, trace, changes):
+    """Of a program that spends little between two looks, no more than the budget and one bucket."""
+    for change in changes:
+        spent = spent_ns(change, trace)
+        within = budget_ns(trace, trace["traceagent"]["window"]["begin_ns"], change["at_ns"])
+        # Room for a look that a busy machine delays.
+        checks.check(0 < spent <= 2 * within, f"{spent} ns of the thread's time until {change}: budget {within}")
+
+
 def test_door(checks):
     """Kept by a program that never rests."""
     with Place() as place, Noisy(place, **ONE_WINDOW) as noisy:
@@ -142,6 +170,7 @@ def test_door(checks):
         checks.check([change["level"] for change in door[:3]] == [1, 2, 3], f"levels: {door}")
         checks.check(door[0]["measured_percent"] > 0.05, f"measured less than the budget: {door[0]}")
         checks.check(governor["budget_overhead_percent"] == 0.05, f"budget: {governor}")
+        check_spending_ends(checks, trace, door[-1])
         check_level_three(checks, trace, [change["at_ns"] for change in door[:3]], counts)
         left_out = [name for name in instants(trace) if name.startswith("TraceAgent leaves out: ")]
         checks.check(len(left_out) >= 3, f"instants: {instants(trace)}")
@@ -166,6 +195,7 @@ def test_comes_back(checks):
             return
         changes = [change for change in trace["traceagent"]["governor"]["changes"]
                    if change["because"] == "busiest thread"]
+        check_spending(checks, trace, changes)
         checks.check(set(changes[-1]["left_out"]) <= OF_THREADS, f"the last change: {changes[-1]}")
         for name in ("cudaStreamQuery", "cudaMemsetAsync", "cudaLaunchKernel"):
             again = [moment for moment in begins_ns(trace, name) if moment > changes[-1]["at_ns"]]

@@ -109,6 +109,13 @@ def end_of(process):
     return Ended(process.returncode, out, err)
 
 
+def wait_until(condition):
+    deadline = time.monotonic() + TIMEOUT
+    while not (is_so := condition()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return is_so
+
+
 def wait_until_said(process, words):
     """On its standard output: that it has come so far. False: it has ended, or does not come so far."""
     os.set_blocking(process.stdout.fileno(), False)

@@ -4,9 +4,8 @@ of theirs and that ends with its work."""
 import os
 import signal
 import sys
-import time
 
-from jobs import PROGRAMS, TIMEOUT, Checks, Place, bare_run, calls_in, end_of, processes_naming, wait_until_said
+from jobs import PROGRAMS, Checks, Place, bare_run, calls_in, end_of, processes_naming, wait_until, wait_until_said
 
 checks = Checks()
 check = checks.check
@@ -17,13 +16,6 @@ ALL = {"TRACEAGENT_SCHEDULE": "warmup=0,active=100000,repeat=1", "TRACEAGENT_OUT
 
 def keepers(place):
     return processes_naming(place.rings)
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + TIMEOUT
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return condition()
 
 
 def end_keepers(place):

@@ -8,6 +8,7 @@ import os
 import pathlib
 import pty
 import select
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -182,6 +183,22 @@ def test_chosen_files_join_again(folder):
     check("3 events" in result.stdout, f"so does a merged file: {result.stdout}")
 
 
+def test_more_than_may_be_open(folder):
+    """Each that cannot be read is named, and what is said of the output is true of it."""
+    files, most_open = 60, 40
+    for rank in range(files):
+        rank_file(folder / f"many/r{rank}.json", rank, times=(rank, 1000 + rank))
+    out = folder / "many.json"
+    command = [TRACEAGENT, "merge", "--mix-runs", "--align", "none", "-o", out, folder / "many"]
+    result = subprocess.run(["sh", "-c", f"ulimit -n {most_open}; exec " + shlex.join(map(str, command))],
+                            capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
+    ranks = {event["pid"] for event in document_of(out)["traceEvents"] if event["ph"] == "X"}
+    refused = [line for line in result.stderr.splitlines() if f"{folder}/many/r" in line]
+    check(result.returncode == 1 and 0 < len(ranks) < most_open, f"open files: {len(ranks)} ranks, {result}")
+    check(len(refused) == files - len(ranks), f"open files: {len(ranks)} ranks, {result}")
+    check(f"many.json: {len(ranks)} ranks, {2 * len(ranks)} events" in result.stdout, f"open files: {result.stdout}")
+
+
 def test_terminal(folder):
     path = rank_file(folder / "t.json", 0, times=range(0, 600_000, 10))
     leader, follower = pty.openpty()
@@ -210,8 +227,9 @@ def main():
     faulthandler.dump_traceback_later(100, exit=True)  # says where it hangs, before ctest ends it
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for test in (test_folders, test_nodes, test_output_among_inputs,
-                     test_corrected_once, test_others_files_by_node, test_chosen_files_join_again, test_terminal):
+        for test in (test_folders, test_nodes, test_output_among_inputs, test_corrected_once,
+                     test_others_files_by_node, test_more_than_may_be_open, test_chosen_files_join_again,
+                     test_terminal):
             test(folder)
     print("ok" if not failures else f"{len(failures)} failed")
     return 1 if failures else 0

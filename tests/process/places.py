@@ -4,6 +4,21 @@ import os
 import pathlib
 import sys
 
+
+def usage():
+    """What the script that runs says of itself."""
+    text = sys.modules["__main__"].__doc__ or ""
+    if "usage:" not in text:
+        text += f"\n\nusage: {pathlib.Path(sys.argv[0]).name} BUILD_FOLDER DEPS_FOLDER [ARGUMENT ...]"
+    return text.strip()
+
+
+if {"-h", "--help"} & set(sys.argv[1:]):
+    print(usage())
+    sys.exit()
+if len(sys.argv) < 3:
+    sys.exit(usage())
+
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 DEPS = pathlib.Path(sys.argv[2]).resolve()

@@ -4,12 +4,13 @@ are the owner's alone, planted links are not followed, names leave no folder and
 import json
 import os
 import shutil
+import socket
 import stat
 import subprocess
 import sys
 import unicodedata
 
-from jobs import PROGRAMS, Checks, Place, bare_run
+from jobs import PROGRAMS, Checks, Place, bare_run, wait_until
 from places import BUILD, LIBRARY
 
 checks = Checks()
@@ -151,6 +152,22 @@ def test_planted_output():
         check(place.trace("out/node0.json")["traceEvents"], "planted temporary names: no node file")
 
 
+def test_planted_upload():
+    """The uploader says what is wrong in a file of the output folder, which others may be able to write."""
+    with Place() as place:
+        folder = place.path / "out/.traceagent-upload"
+        folder.mkdir(parents=True)
+        victim = place.path / "victim"
+        victim.write_text("untouched")
+        planted = folder / f"{socket.gethostname()}.problem.new"
+        planted.symlink_to(victim)
+        run(place, "planted upload", TRACEAGENT_OUTPUT_REMOTE="/proc/nowhere/", TRACEAGENT_UPLOAD_PATIENCE="1s")
+        problem = planted.with_suffix("")
+        said = wait_until(lambda: problem.exists() and problem.read_text())
+        check(said and "/proc/nowhere/" in said, f"planted upload: the problem's file says {said!r}")
+        check(victim.read_text() == "untouched", "planted upload: the link's aim was written to")
+
+
 def test_functions():
     """No network, no shell. What can start a program is named here: the library's two start the keeper and
     traceagent-upload, for who asks for them (that a job else starts nothing: tests/transparency/programs/
@@ -172,6 +189,6 @@ def test_functions():
 
 
 for test in (test_names, test_run_names, test_modes, test_planted_ring_folders, test_planted_output,
-             test_functions):
+             test_planted_upload, test_functions):
     test()
 sys.exit(checks.end())

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Two nodes that share the folder of the traces and nothing else: one index of both, and names that collide."""
+"""Two nodes that share the folder of the traces: one index of both, and names that collide. What they may share
+besides, on one machine: the folder of the rings."""
 import json
 import signal
 import sys
 import time
 import uuid
 
-from jobs import STEADY, Checks, Place, end_of
+from jobs import STEADY, TRACEAGENT, Checks, Place, end_of
 
 checks = Checks()
 check = checks.check
@@ -16,21 +17,23 @@ RANKS = NODES * PER_NODE
 IS_DULL = "no times of kernels and copies"  # the simulated CUPTI of a program that is not nvcc's
 
 
-def ranks_of_nodes(place, **more):
-    """Each node has rings of its own, as it would have memory of its own."""
+def ranks_of_nodes(place, one_memory, **more):
+    """Each node has rings of its own, as it would have memory of its own; or one machine is both."""
     run = uuid.uuid4().hex[:12]
     for node in range(NODES):
-        rings = place.rings / f"{run}-{node}"
-        rings.mkdir()
+        rings = place.rings if one_memory else place.rings / f"{run}-{node}"
+        rings.mkdir(exist_ok=True)
         for local in range(PER_NODE):
             yield place.agent(RANK=node * PER_NODE + local, LOCAL_RANK=local, WORLD_SIZE=RANKS,
                               LOCAL_WORLD_SIZE=PER_NODE, GROUP_RANK=node, TORCHELASTIC_RUN_ID=run,
                               TRACEAGENT_RING_FOLDER=rings, TRACEAGENT_OUTPUT_FOLDER="out", **more)
 
 
-def run_nodes(place, what, runs=1, command=COMMAND, **more):
-    running = [place.start(command, variables) for _ in range(runs) for variables in ranks_of_nodes(place, **more)]
+def run_nodes(place, what, one_memory=False, runs=1, **more):
+    running = [place.start(COMMAND, variables) for _ in range(runs)
+               for variables in ranks_of_nodes(place, one_memory, **more)]
     ended = [end_of(process) for process in running]
+    check(not any(path.is_file() for path in place.rings.rglob("*")), f"{what}: left {place.left_in_memory()}")
     check(all(result.code == 3 and not result.own_err() for result in ended), f"{what}: {ended}")
     return [line for result in ended for line in result.lines() if IS_DULL not in line]
 
@@ -44,14 +47,24 @@ def rank_files(place):
             and "ranks" not in trace["distributedInfo"]}
 
 
+def check_node_file(place, what, node):
+    name = f"out/node{node}.json"
+    if not check(name in place.files(), f"{what}: no {name}"):
+        return
+    info = place.trace(name)["distributedInfo"]
+    check(info["node_rank"] == node and info["ranks"] == [2 * node, 2 * node + 1], f"{what}: {info}")
+
+
 def entries_in(place, name="index.json"):
     return json.loads((place.path / "out/index" / name).read_text())["entries"]
 
 
-def one_index():
+def one_index(one_memory):
     with Place() as place:
-        lines = run_nodes(place, "index")
+        lines = run_nodes(place, "index", one_memory)
         check(len(lines) == 2 and all(": 2 ranks, " in line for line in lines), f"index: {lines}")
+        for node in range(NODES):
+            check_node_file(place, "index", node)
         entries = entries_in(place)
         saved = sorted(entry["saved"] for entry in entries if "saved" in entry)
         merged = sorted(entry["merged"] for entry in entries if "merged" in entry)
@@ -62,43 +75,55 @@ def one_index():
         check(entries == parts, "index: not what the nodes' have")
 
 
-def killed_while_indexing():
-    """Cycle upon cycle on both nodes, which are killed: the index is whole at any time and names what is there."""
+def killed_while_indexing(one_memory):
+    """Cycle upon cycle on both nodes, which are killed: the index is whole at any time and names what is there, and
+    each node is recovered by itself."""
     with Place() as place:
         more = {"TRACEAGENT_SCHEDULE": "wait=0,warmup=1,active=1,repeat=0"}
-        running = [place.start([STEADY, 100_000, 2], variables) for variables in ranks_of_nodes(place, **more)]
+        running = [place.start([STEADY, 100_000, 2], variables) for variables in ranks_of_nodes(place, one_memory, **more)]
         try:
-            index, seen, nodes, deadline = place.path / "out/index/index.json", 0, set(), time.monotonic() + 40
-            while (seen < 60 or nodes != {0, 1}) and time.monotonic() < deadline:
+            index, seen, ranks, deadline = place.path / "out/index/index.json", 0, set(), time.monotonic() + 40
+            while (seen < 60 or len(ranks) < RANKS) and time.monotonic() < deadline:
                 if index.exists():
                     entries = entries_in(place)
-                    nodes = {entry["node_rank"] for entry in entries}
+                    ranks = {entry["rank"] for entry in entries}
                     seen = len(entries)
                 time.sleep(0.01)
-            check(seen >= 60 and nodes == {0, 1}, f"killed: only {seen} entries of {nodes}")
+            check(seen >= 60 and len(ranks) == RANKS, f"killed: only {seen} entries of {ranks}")
+            if one_memory:
+                merged = place.run([TRACEAGENT, "merge", "-o", "all.json", "out"])
+                check(all(f"rank {rank} still runs" in merged.out for rank in range(RANKS)), f"killed: {merged}")
         finally:
             for process in running:
                 process.send_signal(signal.SIGKILL)
             for process in running:
                 end_of(process)
         check(all((place.path / "out" / entry["saved"]).exists() for entry in entries_in(place)), "killed: files")
+        recovered = place.run([TRACEAGENT, "recover", *place.rings.iterdir()])
+        for node in range(NODES):
+            check_node_file(place, f"killed: {recovered}", node)
 
 
-def one_name_for_all_ranks(overwrite):
-    what = f"x.json, overwrite {overwrite}"
+def one_name_for_ranks(name, overwrite):
+    """No rank's file is replaced by another's, and where one had to take another name a line says what to do."""
+    what = f"{name}, overwrite {overwrite}"
     with Place() as place:
-        run_nodes(place, what, TRACEAGENT_OUTPUT_FILENAME="x.json", TRACEAGENT_OUTPUT_OVERWRITE=str(overwrite).lower())
+        lines = run_nodes(place, what, TRACEAGENT_OUTPUT_FILENAME=name,
+                          TRACEAGENT_OUTPUT_OVERWRITE=str(overwrite).lower())
+        told = [line for line in lines if line.endswith(": put {rank} into output.filename")]
+        # Of each node at most one; to overwrite them all, each is named by its rank from the start.
+        check(len(told) == 0 if overwrite else 1 <= len(told) <= NODES, f"{what}: {lines}")
+        check(len(lines) == len(told) + NODES, f"{what}: {lines}")
         ranks = sorted(trace["distributedInfo"]["rank"] for trace in rank_files(place).values())
         check(ranks == list(range(RANKS)), f"{what}: files of ranks {ranks}: {place.files()}")
         for node in range(NODES):
-            info = place.trace(f"out/node{node}.json")["distributedInfo"]
-            check(info["ranks"] == [2 * node, 2 * node + 1], f"{what}: {info}")
+            check_node_file(place, what, node)
 
 
-def one_name_for_all_nodes():
+def one_name_for_all_nodes(one_memory):
     """The second is refused, in one line that says what to do, and the first node's file stays."""
     with Place() as place:
-        lines = run_nodes(place, "all.json", TRACEAGENT_OUTPUT_MERGED="all.json")
+        lines = run_nodes(place, "all.json", one_memory, TRACEAGENT_OUTPUT_MERGED="all.json")
         results = [line for line in lines if ": 2 ranks, " in line]
         refused = [line for line in lines if line not in results]
         check(len(results) == 1 and len(refused) == 1, f"all.json: {lines}")
@@ -120,18 +145,20 @@ def two_runs_at_once():
         off = sum("tracing is off" in line for line in lines)
         check(len(set(keys)) == len(keys), f"two runs: {keys}, {lines}")
         check(len(keys) == 2 * RANKS - off * PER_NODE, f"two runs: {keys}, {lines}")
-        lines = [line for line in lines if "others have taken the name" not in line]
+        lines = [line for line in lines if ": written as " not in line]
         results = [line for line in lines if " ranks, " in line or " rank, " in line]
         check(len(results) == 1, f"two runs: {lines}")
         check(all(str(place.path / "out") in line for line in lines), f"two runs: {lines}")
 
 
 def main():
-    one_index()
-    killed_while_indexing()
-    one_name_for_all_ranks(False)
-    one_name_for_all_ranks(True)
-    one_name_for_all_nodes()
+    for one_memory in (False, True):
+        one_index(one_memory)
+        killed_while_indexing(one_memory)
+        one_name_for_all_nodes(one_memory)
+    for name in ("x.json", "ba{batch}-l{local_rank}.json"):
+        one_name_for_ranks(name, False)
+        one_name_for_ranks(name, True)
     two_runs_at_once()
     sys.exit(checks.end())
 

@@ -1,14 +1,16 @@
 // Steps of the same calls, as many and as fast as told; each step ends in a cudaDeviceSynchronize.
 // No collectives: a rank can be killed while the others go on.
 //
-//   steady STEPS CALLS_PER_STEP PAUSE_US [THREADS]      PAUSE_US below 0: so many microseconds of
-//   work,
-//                                                       on an idle machine of 2 GHz or so
+//   steady STEPS CALLS_PER_STEP PAUSE_US [THREADS ["times"]]
+//
+// PAUSE_US below 0: so many microseconds of work, on an idle machine of 2 GHz or so. With "times"
+// each step is told, with the clock and the CPU times of its thread and of the process in ns.
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <thread>
 #include <vector>
 
@@ -43,6 +45,24 @@ void one_step(void* memory, int calls, int pause_us, int threads) {
   cudaDeviceSynchronize();
 }
 
+long long now_ns(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
+void tell_step(int step, bool with_times) {
+  if (with_times) {
+    std::printf("step %d %lld %lld %lld\n", step, now_ns(CLOCK_MONOTONIC),
+                now_ns(CLOCK_THREAD_CPUTIME_ID), now_ns(CLOCK_PROCESS_CPUTIME_ID));
+  } else if (step % 10 == 0) {
+    std::printf("step %d\n", step);
+  } else {
+    return;
+  }
+  std::fflush(stdout);
+}
+
 int number(int argc, char** argv, int index, int otherwise) {
   return argc > index ? std::atoi(argv[index]) : otherwise;
 }
@@ -59,10 +79,7 @@ int main(int argc, char** argv) {
   cudaDeviceSynchronize();
   for (int step = 0; step < steps; ++step) {
     one_step(memory, calls, pause_us, threads);
-    if (step % 10 == 9) {
-      std::printf("step %d\n", step + 1);
-      std::fflush(stdout);
-    }
+    tell_step(step + 1, argc > 5);
   }
   std::printf("free %d\n", static_cast<int>(cudaFree(memory)));
   return 3;  // what a wrapper or a hook could lose

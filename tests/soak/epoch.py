@@ -32,7 +32,7 @@ class Epoch:
         self.kills = self.most_bytes = self.most_shm_kib = self.most_shm_after_kib = 0
         self.flatness = []
         # Memory is watched where one rank at least lives to the end.
-        self._survivor = chance.randrange(load.ranks)
+        self._spared = chance.randrange(load.ranks)
 
     def name(self):
         return f"{self.number} {'merged' if self.merges else 'alone'}, {self.end}"
@@ -55,12 +55,18 @@ class Epoch:
         self._bare = Process(0, self._load, self._folder, variables, traced=False)
         self._courses[self._bare.pid] = Course(self._bare, self._load.cycle_s())
 
+    def _age_s(self):
+        return time.monotonic() - self._started
+
+    def _goes_on(self):
+        return self._age_s() < self._seconds
+
     def run(self, tell):
         """`tell(epoch)` is called often, for whoever wants to say something meanwhile."""
         try:
             self._start_all()
-            while (now_s := time.monotonic() - self._started) < self._seconds:
-                if self._kills and now_s >= self._kills[0]:
+            while self._goes_on():
+                if self._kills and self._age_s() >= self._kills[0]:
                     self._kills.pop(0)
                     self._kill_one()
                 self._look()
@@ -91,7 +97,7 @@ class Epoch:
         return [path for path in self._rings.rglob("*") if path.is_file()]
 
     def _kill_one(self):
-        victims = [rank for rank in range(self._load.ranks) if rank != self._survivor or self.merges]
+        victims = [rank for rank in range(self._load.ranks) if rank != self._spared or self.merges]
         process = self._living[self._chance.choice(victims)]
         process.kill()
         self.kills += 1
@@ -198,5 +204,5 @@ class Epoch:
                 continue
             flat = Flatness(rows, bare)
             self.flatness.append((process.rank, flat))
-            for words in flat.problems(self._load.flat):
+            for words in flat.problems(self._load.flat, self._load.flat_outside_kib):
                 self._problem(f"rank {process.rank}: {words}")

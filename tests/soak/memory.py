@@ -23,9 +23,17 @@ def _ring_pss_kib(pid):
     return sum(_number(mapping, "Pss") for mapping in mappings if ".ring" in mapping.partition("\n")[0])
 
 
+def _outside_kib(pid):
+    """Resident memory that is no file's: neither the ring's, which lies in /dev/shm, nor the libraries'. Of
+    smaps_rollup, which walks the pages: RssAnon of status is a sum of counters that may lag by processor.
+    `Anonymous` and not `Pss_Anon`: that one falls where a child shares the pages."""
+    return _number(_read(f"/proc/{pid}/smaps_rollup"), "Anonymous")
+
+
 class Sample:
     def __init__(self, pid):
         status = _read(f"/proc/{pid}/status")
+        self.outside_kib = _outside_kib(pid)
         self.rss_kib, self.peak_kib = _number(status, "VmRSS"), _number(status, "VmHWM")
         self.threads = _number(status, "Threads")
         try:
@@ -34,7 +42,7 @@ class Sample:
             self.descriptors = 0
 
     def is_good(self):
-        return self.rss_kib and self.threads and self.descriptors
+        return self.rss_kib and self.outside_kib and self.threads and self.descriptors
 
 
 class Course:
@@ -59,15 +67,16 @@ class Course:
         self._turns[turn].append(sample)
 
     def turns(self, after_s):
-        """[(memory while nothing is written, peak, the ring's, descriptors, threads)] of whole turns, from an
-        age on. Descriptors and threads too are those at rest: a file is open while it is written."""
+        """[(memory while nothing is written, that outside the ring, peak, the ring's, descriptors, threads)] of
+        whole turns, from an age on. Descriptors and threads too are those at rest: a file is open while it is written."""
         whole = [turn for turn in sorted(self._turns) if turn * self._turn_s >= after_s][:-1]
         rows = []
         for turn in whole:
             samples = self._turns[turn][1:]  # the first shows the peak of the turn before
             if samples:
-                rows.append((min(sample.rss_kib for sample in samples), max(sample.peak_kib for sample in samples),
-                             self._rings[turn], min(sample.descriptors for sample in samples),
+                rows.append((min(sample.rss_kib for sample in samples), min(sample.outside_kib for sample in samples),
+                             max(sample.peak_kib for sample in samples), self._rings[turn],
+                             min(sample.descriptors for sample in samples),
                              min(sample.threads for sample in samples)))
         return rows
 
@@ -76,12 +85,18 @@ class Flatness:
     """Of one traced process, less what the same program alone grew by meanwhile."""
 
     def __init__(self, rows, bare_rows):
-        growth = [row[0] - bare_rows[0][0] for row in bare_rows] if bare_rows else []
-        growth += [growth[-1] if growth else 0] * (len(rows) - len(growth))
+        growth, growth_outside = (self._growth(bare_rows, i, len(rows)) for i in (0, 1))
         self.base = [row[0] - more for row, more in zip(rows, growth)]
-        self.peaks = [row[1] - more for row, more in zip(rows, growth)]
-        self.rings, self.descriptors, self.threads = ([row[i] for row in rows] for i in (2, 3, 4))
-        self.bare_growth_kib = growth[-1] if growth else 0
+        self.outside = [row[1] - more for row, more in zip(rows, growth_outside)]
+        self.peaks = [row[2] - more for row, more in zip(rows, growth)]
+        self.rings, self.descriptors, self.threads = ([row[i] for row in rows] for i in (3, 4, 5))
+        self.bare_growth_kib = growth[-1]
+
+    @staticmethod
+    def _growth(rows, column, count):
+        """In each of so many turns, from the first one on; the last one's where there are fewer rows."""
+        growth = [row[column] - rows[0][column] for row in rows] or [0]
+        return growth + [growth[-1]] * (count - len(growth))
 
     @staticmethod
     def _away(values):
@@ -91,15 +106,20 @@ class Flatness:
     def base_away(self):
         return self._away(self.base)
 
+    def outside_away(self):
+        return self._away(self.outside)
+
     def peak_growth(self):
         """Of any turn over the first one in which a window was written: the others, whose peaks are no higher
         than what is held at rest, would be too low a measure."""
         writing = [peak for peak, base in zip(self.peaks, self.base) if peak > 1.05 * base]
         return max(writing) / writing[0] - 1 if writing else 0
 
-    def problems(self, allowed):
+    def problems(self, allowed, allowed_outside_kib):
         if self.base_away() > allowed:
             yield f"memory is not flat: {self.base} KiB"
+        if self.outside_away() > max(allowed, allowed_outside_kib / self.outside[0]):
+            yield f"memory outside the ring is not flat: {self.outside} KiB"
         if self.peak_growth() > allowed:
             yield f"its peak grows: {self.peaks} KiB"
         if self._away(self.rings) > 0:

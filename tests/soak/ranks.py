@@ -15,7 +15,7 @@ THREADS = 2
 LIMIT_S = 120  # the machine itself may stand still for a while
 # Offsets of shared_page.hpp.
 _STOP, _STEPS_BEGUN, _STEPS_MARKED, _BEGUN, _DONE, _BEFORE_STEP = 0, 8, 16, 24, 40, 56
-_BYTES = _BEFORE_STEP + (1 << 16) * THREADS * 8
+_BYTES = _BEFORE_STEP + (1 << 18) * THREADS * 8
 
 
 class Page:
@@ -57,7 +57,7 @@ class Process:
         name = f"{'rank' if traced else 'bare'}{rank}-{time.monotonic_ns()}"
         self._page_path = folder / f"{name}.page"
         self.page, self._errors = Page(self._page_path), folder / f"{name}.err"
-        command = [PROGRAM, self._page_path, load.events_per_s, load.step_ms]
+        command = [PROGRAM, self._page_path, load.events_per_s, load.step_ms, load.leak_bytes if traced else 0]
         with open(self._errors, "wb") as errors:
             self._process = subprocess.Popen(
                 [str(word) for word in command], env=variables, cwd=folder, stdin=subprocess.DEVNULL,

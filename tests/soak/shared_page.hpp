@@ -9,7 +9,7 @@
 namespace traceagent::soak {
 
 inline constexpr std::size_t rank_threads = 2;
-inline constexpr std::size_t most_steps = 1 << 16;
+inline constexpr std::size_t most_steps = 1 << 18;  // 3.6 hours of the long form
 
 using Counts = std::array<std::atomic<std::uint64_t>, rank_threads>;
 

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Four ranks under load for as long as told, killed and started again; every event is accounted for.
 
-usage: soak.py BUILD DEPS [--minutes N | --short] [--rate EVENTS_PER_SECOND] [--seed S]"""
+usage: soak.py BUILD DEPS [--minutes N | --short] [--rate EVENTS_PER_SECOND] [--seed S] [--leak BYTES]
 
+--leak: every rank loses so many bytes in every step: shows that the soak finds it."""
+
+import concurrent.futures
 import dataclasses
 import pathlib
 import random
@@ -20,6 +23,7 @@ from epoch import Epoch  # noqa: E402
 from jobs import TRACEAGENT, variables_of  # noqa: E402
 from places import ARGUMENTS, LIBRARY, need  # noqa: E402
 from ranks import PROGRAM  # noqa: E402
+from survivor import Survivor  # noqa: E402
 
 MIB = 1 << 20
 
@@ -33,9 +37,11 @@ class Load:
     ranks: int = 4
     settle_s: float = 60  # from then on memory is flat
     flat: float = 0.05
+    flat_outside_kib: int = 1024  # outside the ring a 20th is less than the allocator's arenas breathe
     look_s: float = 1
     ring: str = "64MiB"
     small_ring: str = "8MiB"  # too small for a window: what finds no room is counted
+    leak_bytes: int = 0  # of every rank, per step
     budget: dict = dataclasses.field(default_factory=dict)
 
     def cycle_steps(self):
@@ -110,13 +116,13 @@ def print_events(epochs, total):
     print("lost: of those that had been published. merged: numbered events in the node's files, as in the ranks'.")
 
 
-def print_memory(epochs, load):
-    print(f"\nafter {load.settle_s:g} s   {'turns':>6} {'MiB at rest':>12} {'away':>7} {'peak MiB':>9} {'grows':>7} "
+def print_memory(epochs, survivor, load):
+    print(f"\nafter {load.settle_s:g} s   {'turns':>6} {'MiB at rest':>12} {'away':>7} {'less ring':>10} {'away':>7} {'peak MiB':>9} {'grows':>7} "
           f"{'ring':>6} {'fds':>5} {'threads':>8}   bare grew")
-    for epoch in epochs:
+    for epoch in (*epochs, survivor):
         for rank, flat in epoch.flatness:
             print(f"epoch {epoch.number} rank {rank} {len(flat.base):>6} {flat.base[0] / 1024:>12.1f} "
-                  f"{flat.base_away():>7.1%} {max(flat.peaks) / 1024:>9.1f} {flat.peak_growth():>7.1%} "
+                  f"{flat.base_away():>7.1%} {flat.outside[0] / 1024:>10.1f} {flat.outside_away():>7.1%} {max(flat.peaks) / 1024:>9.1f} {flat.peak_growth():>7.1%} "
                   f"{flat.rings[-1] / 1024:>6.1f} {max(flat.descriptors):>5} {max(flat.threads):>8}   "
                   f"{flat.bare_growth_kib} KiB")
     alone = [epoch.most_shm_kib for epoch in epochs if not epoch.merges]
@@ -131,6 +137,36 @@ def budget_off():
     return {"TRACEAGENT_BUDGET_OVERHEAD": "0"} if "TRACEAGENT_BUDGET_OVERHEAD" in shown.stdout else {}
 
 
+def run_all(minutes, short, seed, load, folder, rings):
+    """Epochs one after the other, and beside them all the survivor: (epochs, survivor, sums of all)."""
+    total, epochs, progress = Account(), [], Progress(5 if short else 60)
+    planned = list(plan(minutes, short, random.Random(seed), load, *own_places("epochs", folder, rings)))
+    survivor = Survivor(len(planned), random.Random(seed), load, *own_places("survivor", folder, rings))
+
+    def add(epoch):
+        total.add(epoch.account)
+        print(*epoch.account.problems[:10], sep="\n", end="\n" if epoch.account.problems else "", flush=True)
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        living = pool.submit(survivor.run, lambda _: None)
+        try:
+            for epoch in planned:
+                epochs.append(epoch.run(progress))
+                add(epoch)
+        finally:
+            survivor.may_end()
+        add(living.result())
+    return epochs, survivor, total
+
+
+def own_places(name, *folders):
+    """What is left in memory is asked of each run: rings lie apart."""
+    places = [folder / name for folder in folders]
+    for place in places:
+        place.mkdir()
+    return places
+
+
 def main():
     need(LIBRARY, "the library")
     need(PROGRAM, "the program")
@@ -139,26 +175,23 @@ def main():
     minutes, seed = float(words.get("--minutes", 30)), int(words.get("--seed", random.randrange(10**6)))
     load = Load(**(SHORT if short else {}), budget=budget_off())
     load.events_per_s = int(words.get("--rate", load.events_per_s))
-    print(f"seed {seed}: {load.ranks} ranks, {load.events_per_s:,} events/s each, a cycle every {load.cycle_s():g} s",
-          flush=True)
-    total, epochs, progress = Account(), [], Progress(5 if short else 60)
+    load.leak_bytes = int(words.get("--leak", 0))
+    print(f"seed {seed}: {load.ranks} ranks and a survivor, {load.events_per_s:,} events/s each, a cycle every "
+          f"{load.cycle_s():g} s", flush=True)
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="traceagent-soak-") as folder, \
             tempfile.TemporaryDirectory(prefix="traceagent-soak-", dir="/dev/shm") as rings:
-        for epoch in plan(minutes, short, random.Random(seed), load, pathlib.Path(folder), pathlib.Path(rings)):
-            epochs.append(epoch.run(progress))
-            total.add(epoch.account)
-            print(*epoch.account.problems[:10], sep="\n", end="\n" if epoch.account.problems else "", flush=True)
-    print_events(epochs, total)
-    alone = print_memory(epochs, load)
+        epochs, survivor, total = run_all(minutes, short, seed, load, pathlib.Path(folder), pathlib.Path(rings))
+    print_events([*epochs, survivor], total)
+    alone = print_memory(epochs, survivor, load)
     seconds = time.monotonic() - started
     if max(alone) > (1 + load.flat) * min(alone):
         total.problems.append(f"the rings' memory differs from epoch to epoch: {alone} KiB")
-    if not short and not any(epoch.flatness for epoch in epochs):
-        total.problems.append("no rank lived long enough to show that memory is flat")
+    if not short and not survivor.flatness:
+        total.problems.append("the survivor did not live long enough to show that memory is flat")
     if row_of(total.sums)["lost"]:
         total.problems.append("events are lost")
-    rate = total.sums["made"] / seconds / load.ranks
+    rate = total.sums["made"] / seconds / (load.ranks + 1)
     print(f"{total.sums['made']:,} events, {sum(epoch.kills for epoch in epochs)} kills, {seconds:.0f} s, "
           f"{rate:,.0f} events/s a rank: {len(total.problems)} problems")
     sys.exit(1 if total.problems else 0)

@@ -1,7 +1,8 @@
 // One rank of the soak: two threads that make numbered events at a steady pace until they are told
 // to stop or killed. Every step begins with a cudaDeviceSynchronize, while the other thread waits.
 //
-//   soak_rank PAGE EVENTS_PER_SECOND STEP_MS
+//   soak_rank PAGE EVENTS_PER_SECOND STEP_MS LEAK_BYTES
+// LEAK_BYTES: lost in every step, as by an agent that leaks.
 #include <cuda_runtime_api.h>
 #include <fcntl.h>
 #include <nvtx3/nvToolsExt.h>
@@ -14,6 +15,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <thread>
 
 #include "tests/soak/shared_page.hpp"
@@ -28,6 +30,7 @@ constexpr std::uint64_t memset_bytes = 4096;
 
 struct Job {
   SharedPage* page = nullptr;
+  std::size_t leak_bytes = 0;  // in every step
   std::uint64_t bursts_per_step = 1;
   std::uint64_t events_per_burst = 1;  // of one thread
   void* memory = nullptr;
@@ -89,6 +92,14 @@ void begin_step(SharedPage& page, std::uint64_t step) {
   page.steps_marked.store(step + 1);
 }
 
+void leak(std::size_t bytes) {
+  static std::atomic<void*> last = nullptr;  // the compiler would leave out what nobody sees
+  if (bytes == 0) return;
+  void* memory = std::malloc(bytes);
+  if (memory != nullptr) std::memset(memory, 1, bytes);
+  last.store(memory);
+}
+
 void run(const Job& job) {
   bool is_over = false;
   std::uint64_t step = 0;
@@ -104,7 +115,10 @@ void run(const Job& job) {
   Clock::time_point next = Clock::now();
   while (!is_over) {
     is_over = job.page->stop.load() != 0 || step == traceagent::soak::most_steps;
-    if (!is_over) begin_step(*job.page, step++);
+    if (!is_over) {
+      leak(job.leak_bytes);
+      begin_step(*job.page, step++);
+    }
     step_edge.arrive_and_wait();
     if (is_over) break;
     make_step(job, 0, next);
@@ -126,13 +140,14 @@ SharedPage* map_page(const char* path) {
 int main(int argc, char** argv) {
   // Should the harness be killed, its ranks are too.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (argc != 4 || getppid() == 1) return 2;
+  if (argc != 5 || getppid() == 1) return 2;
   Job job;
   job.page = map_page(argv[1]);
   if (job.page == nullptr) return 2;
   const auto events_per_s = static_cast<std::uint64_t>(std::atoll(argv[2]));
   const auto step_ms = static_cast<std::uint64_t>(std::atoll(argv[3]));
   constexpr std::uint64_t burst_ms = burst_period / std::chrono::milliseconds(1);
+  job.leak_bytes = static_cast<std::size_t>(std::atoll(argv[4]));
   job.bursts_per_step = step_ms / burst_ms;
   job.events_per_burst = events_per_s * burst_ms / 1000 / traceagent::soak::rank_threads;
   cudaMalloc(&job.memory, memset_bytes);

@@ -39,7 +39,6 @@ class Case:
 
 
 CASES = []
-WITH_OPTION = ("absent", "waiting", "active", "failing")
 
 
 def program(name, group, *arguments, named=None, **more):
@@ -154,8 +153,8 @@ for word in ("abort", "faulthandler", "interrupt"):
 
 # The options that add to the process: signals has handlers, keeper another process.
 HANDLERS = ((r"state .*: SigCgt:.*", "handlers for the option's signals, where the program has none"),)
-WITH_SIGNALS = {"environment": {"TRACEAGENT_SIGNALS": "TERM, INT"}, "states": WITH_OPTION, "shows": HANDLERS}
-WITH_KEEPER = {"environment": {"TRACEAGENT_KEEPER": "true"}, "states": WITH_OPTION}
+WITH_SIGNALS = {"environment": {"TRACEAGENT_SIGNALS": "TERM, INT"}, "shows": HANDLERS}
+WITH_KEEPER = {"environment": {"TRACEAGENT_KEEPER": "true"}}
 for name in ("own_handlers", "own_stack", "signal_in_call", "signal_waited_for", "end_return", "end_in_handler", "fork",
              "exec_itself", "end_sigterm", "end_sigint"):
     program(name, "options", named=f"{name}_with_signals", **WITH_SIGNALS)

@@ -84,6 +84,8 @@ def explained(case):
     for state, reason in case.differs.items():
         by_reason.setdefault(reason, []).append(state)
     lines = [f"{case.name}, {', '.join(of)}: {reason}" for reason, of in by_reason.items()]
+    if missing := [state for state in states.WITH_AGENT if state not in case.states]:
+        lines.append(f"{case.name}, {', '.join(missing)}: not run, the row is of what the active agent is asked for")
     lines += [f"{case.name}: {reason}" for reason in dict.fromkeys((case.unseen, case.speechless)) if reason]
     return lines + [f"{case.name}, {', '.join(case.unwatched)}: not compared"] if case.unwatched else lines
 

@@ -102,9 +102,9 @@ class Here:
         check(code == 0 and list(self.s3.objects()) == ["a.json"], f"{what}: {code} {out}")
         check(s3_server.SECRET not in out, f"{what}: no secret is shown")
 
-    def is_refused(self, what, why, **variables):
+    def is_refused(self, what, why, secret=s3_server.SECRET, **variables):
         code, out = self.upload("--patience", "0s", **variables)
-        check(code == 1 and why in out and s3_server.SECRET not in out, f"{what}: {code} {out}")
+        check(code == 1 and why in out and secret not in out, f"{what}: {code} {out}")
 
 
 def test_process():
@@ -112,10 +112,13 @@ def test_process():
         (here.path / "keys.json").write_text(json.dumps(KEYS | {"Version": 1}))
         here.config(f"[profile p]\ncredential_process = cat '{here.path}/keys.json'\n"
                     f"[profile bad]\ncredential_process = cat '{here.path}/keys.json'; exit 4\n"
-                    "[profile none]\ncredential_process = echo {}\n")
+                    "[profile none]\ncredential_process = echo {}\n"
+                    "[profile sets]\ncredential_process = TOKEN=hunter2 false\n")
         here.arrives("process", AWS_PROFILE="p")
-        here.is_refused("process", "exit code 4: run it by hand", AWS_PROFILE="bad")
+        # A word of it may be a password.
+        here.is_refused("process", "credential_process: cat: exit code 4: run it by hand", "keys.json", AWS_PROFILE="bad")
         here.is_refused("process", "has no AccessKeyId", AWS_PROFILE="none")
+        here.is_refused("process", "credential_process: exit code 1", "hunter2", AWS_PROFILE="sets")
 
 
 def test_roles():

@@ -9,6 +9,7 @@ FOLDER/parts/<upload id>/                   parts that are not joined yet
 FOLDER/requests.log                         a line for each request: status, method, path, query
 FOLDER/behaviour                            words: slow=BYTES_PER_SECOND full=MOST_BYTES busy=PERCENT
                                             lose_answers=PERCENT (the work is done, the client hears nothing)
+                                            write_only=1, no_abort=1, no_join=1 (what is refused)
                                             still=1 (of a body 64 KiB are read, then FOLDER/standing is made)
 """
 import hashlib
@@ -171,6 +172,10 @@ class Handler(BaseHTTPRequestHandler):
         if self.command in ("GET", "HEAD") and self.behaviour().get("write_only"):
             raise Refused(403, "AccessDenied")
         upload = self.query.get("uploadId")
+        if self.command == "DELETE" and self.behaviour().get("no_abort"):
+            raise Refused(403, "AccessDenied")
+        if self.command == "POST" and upload and self.behaviour().get("no_join"):
+            raise Refused(400, "InvalidPart")
         if self.command == "PUT" and upload:
             return self.put_part(upload, body)
         if self.command == "PUT":

@@ -69,13 +69,18 @@ def told(found, key):
     return "\n".join([f"  {what}", *lines])
 
 
-def run(command, variables, folder):
+def command(logs):
+    """What a program's command line is put behind; each process writes a log."""
+    return [shutil.which("valgrind"), *OPTIONS, f"--xml-file={logs}/%p.xml"]
+
+
+def run(program, variables, folder):
     """Everything that it starts ends with it."""
     work, logs = folder / "work", folder / "logs"
     for each in (work, logs):
         each.mkdir(parents=True)
         each.chmod(0o777)
-    words = [shutil.which("valgrind"), *OPTIONS, f"--xml-file={logs}/%p.xml", *map(str, command)]
+    words = [*command(logs), *map(str, program)]
     pid = keeper.start(folder / "result", words, variables, work, folder / "out", folder / "err", LIMIT_S)
     os.waitpid(pid, 0)
     result = json.loads((folder / "result").read_text()) if (folder / "result").exists() else {}

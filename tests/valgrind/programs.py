@@ -1,5 +1,5 @@
-"""What is run under valgrind: tests/programs in their ways, and the programs of tests/transparency. And
-what cannot be."""
+"""What is run under valgrind: tests/programs in their ways, the programs of tests/transparency, and the tools in
+their own tests. And what cannot be."""
 
 import re
 
@@ -16,15 +16,27 @@ CLIENTS = ("first", "second", "default", "per_thread", "symbols", "future", "unk
 STEPS = ("step_data_parallel", "step_grad_accumulation", "step_single_gpu", "step_eval_every_50",
          "cupti_user --own", "cupti_user --own --dlsym", "cupti_user --own --once",
          "cupti_user --capture")
+# A libcupti that does not come back.
+HANGS = "LD_LIBRARY_PATH={build}/programs/hanging_cupti:{build}/sim/lib:{build}/programs TRACEAGENT_EXIT_TIMEOUT=2s"
+# A line may begin with variables, NAME=VALUE.
 PROGRAMS = (
     "all_calls", "all_calls_per_thread", "around_main", "busy_threads --steps 4", "driver_linked", "forks_and_loads",
     "hostile_names a\"b <c>", "named_streams all", "named_streams names_only", "noisy 0 2000", "odd_work 4 3", "steady 12 20 500 3", "two_majors",
+    "counted 5 4 4096 20", "first_calls 8 50 500", "lowest_number 8 20 2000", "small_job", "small_job child_killed",
+    "SIMGPU_SCRIPT={source}/tests/process/refused_collectives.yaml refused_collectives 40",
+    f"{HANGS} steady 12 20 500 3", f"HANGING_CUPTI=cuptiActivityEnable {HANGS} steady 12 20 500 3",
     *(f"{words} --steps 8" for words in STEPS), *(f"process_life {word}" for word in WORDS_OF_LIFE),
     *(f"ways_in {word}" for word in WAYS_IN), *(f"driver_client {word}" for word in CLIENTS))
 
 # Of four ranks, all under valgrind.
 RANKED = ("nccl_plans", "nccl_plans blocking", "nccl_plans_static blocking", "step_data_parallel --steps 6",
           "step_tensor_pipeline --steps 6", "cupti_user --own --steps 8")
+
+# They say something and wait to be told to end.
+WAITING = ("long_names 200",)
+
+# Tests of the command line's tools, whose `traceagent` then runs under valgrind: recover, check, merge, upload.
+TOOL_TESTS = ("process/recover_test.py", "process/check_trace_test.py", "golden/merge_test.py", "upload/credentials_test.py", "upload/parts_test.py")
 
 # Name of a case, or its beginning → why valgrind says nothing of it.
 CANNOT = {
@@ -35,6 +47,17 @@ CANNOT = {
     "transparency threads_512": "valgrind allows 500 threads",
     "transparency threads_10000": "10,000 threads, of which valgrind lets one run at a time: more than four minutes",
 }
+
+
+def parts_of(line):
+    """Of a line of the table: (its variables, the program's name, its words)."""
+    words = line.split()
+    count = next(i for i, word in enumerate(words) if "=" not in word)
+    return dict(word.split("=", 1) for word in words[:count]), words[count], words[count + 1:]
+
+
+def lines():
+    return (*PROGRAMS, *RANKED, *WAITING)
 
 
 def transparency_cases():

@@ -28,10 +28,12 @@ class Aligner {
   ClockAlignment run();
 
  private:
-  [[nodiscard]] bool uses_collectives(const ClockNode& node) const;
+  [[nodiscard]] bool uses_collectives() const { return options_.align != Align::barrier; }
   [[nodiscard]] bool uses_barrier(const ClockNode& node) const;
-  void leave_out_of_reach();
-  void read();
+  void leave_out_unmarked();
+  bool read(ClockNode& node);
+  void read_all();
+  [[nodiscard]] bool are_doubtful(std::uint32_t own_node, std::uint32_t other_node) const;
   void add_barrier_edges();
   void add_collective_edges(const std::vector<ClockSpans>& spans);
   void refuse(const CollectiveTable::Solved& solved);
@@ -47,42 +49,56 @@ class Aligner {
   std::string reason_;
 };
 
-bool Aligner::uses_collectives(const ClockNode& node) const {
-  // Nobody says whether the files of unknown nodes are of one, with one exact clock: then they
-  // would be moved for nothing.
-  return options_.align == Align::collectives ||
-         (options_.align == Align::automatic && node.is_of_known_node);
-}
-
 bool Aligner::uses_barrier(const ClockNode& node) const {
   return node.barrier && options_.align != Align::collectives;
 }
 
-void Aligner::leave_out_of_reach() {
+void Aligner::leave_out_unmarked() {
   const auto first_other = std::stable_partition(
       nodes_.begin(), nodes_.end(),
-      [this](const ClockNode& node) { return uses_collectives(node) || uses_barrier(node); });
+      [this](const ClockNode& node) { return uses_collectives() || uses_barrier(node); });
   others_.assign(std::make_move_iterator(first_other), std::make_move_iterator(nodes_.end()));
   nodes_.erase(first_other, nodes_.end());
 }
 
-void Aligner::read() {
+// False: it holds nothing to align it by.
+bool Aligner::read(ClockNode& node) {
+  bool has_any = uses_barrier(node);
+  const auto visit = [&](const CollectiveKey& key, const CollectiveTimes& times) {
+    if (uses_collectives()) {
+      table_.add(key, times);
+      has_any = true;
+    }
+  };
+  read_events(node, visit, [this](std::uint64_t more) { bar_.add(more); });
+  return has_any;
+}
+
+void Aligner::read_all() {
   std::uint64_t bytes = 0;
   for (const ClockNode& node : nodes_) {
     bytes += bytes_of(node.paths);
   }
   bar_.expect(bytes);
-  for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
-    const bool is_wanted = uses_collectives(nodes_[i]);
-    const auto visit = [&](const CollectiveKey& key, const CollectiveTimes& times) {
-      if (is_wanted) {
-        table_.add(key, times);
-      }
-    };
-    read_events(nodes_[i], visit, [this](std::uint64_t more) { bar_.add(more); });
-    table_.finish_node(i);
+  std::vector<ClockNode> found;
+  for (ClockNode& node : nodes_) {
+    if (read(node)) {
+      table_.finish_node(static_cast<std::uint32_t>(found.size()));
+      found.push_back(std::move(node));
+    } else {
+      others_.push_back(std::move(node));
+    }
   }
+  nodes_ = std::move(found);
   bar_.clear();
+}
+
+// Nobody says whether the files of unknown nodes are of one, or of one run. Where they are of one,
+// with one exact clock, they would be moved apart by some microseconds for nothing; and those of
+// another run must not take away what nodes know of each other.
+bool Aligner::are_doubtful(std::uint32_t own_node, std::uint32_t other_node) const {
+  return options_.align == Align::automatic &&
+         !(nodes_[own_node].is_of_known_node && nodes_[other_node].is_of_known_node);
 }
 
 // Both marks come at most their bound after the same moment, so their difference is at most the
@@ -111,14 +127,22 @@ void Aligner::add_barrier_edges() {
 }
 
 void Aligner::add_collective_edges(const std::vector<ClockSpans>& spans) {
-  const CollectiveTable::Solved solved = table_.solve(spans);
+  const CollectiveTable::Solved solved = table_.solve(
+      spans, [this](std::uint32_t own, std::uint32_t other) { return are_doubtful(own, other); });
   if (solved.is_contradictory) {
     refuse(solved);
-    return;
   }
-  edges_.insert(edges_.end(), solved.edges.begin(), solved.edges.end());
-  for (const std::uint64_t count : solved.collectives) {
-    facts_.push_back({.method = "collectives", .collectives = count});
+  for (std::size_t i = 0; i < solved.edges.size(); ++i) {
+    ClockEdge edge = solved.edges[i];
+    const bool is_doubtful = are_doubtful(edge.from, edge.to);
+    if (is_doubtful && solved.is_contradictory) {
+      continue;
+    }
+    if (is_doubtful && solved.allow_equal_clocks[i]) {
+      edge.difference = edge.difference.uncorrected();
+    }
+    edges_.push_back(std::move(edge));
+    facts_.push_back({.method = "collectives", .collectives = solved.collectives[i]});
   }
 }
 
@@ -138,10 +162,12 @@ void Aligner::refuse(const CollectiveTable::Solved& solved) {
 }
 
 ClockAlignment Aligner::run() {
-  leave_out_of_reach();
+  leave_out_unmarked();
   std::vector<ClockSpans> spans;
   if (nodes_.size() >= 2) {
-    read();
+    read_all();
+  }
+  if (nodes_.size() >= 2) {
     for (const ClockNode& node : nodes_) {
       spans.push_back(node.spans);
     }
@@ -172,15 +198,27 @@ ClockAlignment Aligner::run() {
   return alignment;
 }
 
+ClockAlignment left_as_they_are(const std::vector<ClockNode>& nodes) {
+  const std::vector<ClockNode> none;
+  ClockReport report;
+  report.nodes = &none;
+  report.others = &nodes;
+  report.reason = "as they are, as --align none asks: how far off is not known";
+  ClockAlignment alignment = aligned(report);
+  alignment.summary = {"clocks: " + report.reason};
+  return alignment;
+}
+
 }  // namespace
 
 ClockAlignment align_clocks(const std::vector<std::string>& paths, const AlignOptions& options,
                             ProgressBar& bar) {
-  if (options.align == Align::none) {
+  std::vector<ClockNode> nodes = clock_nodes(paths);
+  if (nodes.size() < 2) {
     return {};
   }
-  std::vector<ClockNode> nodes = clock_nodes(paths);
-  return nodes.size() < 2 ? ClockAlignment() : Aligner(std::move(nodes), options, bar).run();
+  return options.align == Align::none ? left_as_they_are(nodes)
+                                      : Aligner(std::move(nodes), options, bar).run();
 }
 
 }  // namespace traceagent::tools

@@ -30,8 +30,10 @@ struct ClockAlignment {
 // The nodes' clocks on that of the one with the lowest rank: by the marks of Composer's barrier, or
 // by the collectives that nodes have in common (clock_pair.hpp). Where neither can be had the
 // system clocks stay as they are, with a bound that is said to be unknown; as problem only where
-// it was asked for by name. Files of one node are not read beyond their heads. `bar` shows how far
-// the reading is.
+// it was asked for by name. So do, unless collectives are asked for by name, those of files that
+// say no node where all collectives allow it: they may be of one; and where any of theirs
+// contradict each other: they may be of different runs. Files of one node are not read
+// beyond their heads. `bar` shows how far the reading is.
 ClockAlignment align_clocks(const std::vector<std::string>& paths, const AlignOptions& options,
                             ProgressBar& bar);
 

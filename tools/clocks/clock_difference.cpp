@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 namespace traceagent::tools {
 
@@ -55,6 +56,15 @@ ClockDifference ClockDifference::inverse() const {
                              .by_ns = each.by_ns / (1.0 - limits_.drift) + 1.0});
   }
   return turned;
+}
+
+ClockDifference ClockDifference::uncorrected() const {
+  ClockDifference left = *this;
+  for (Knot& knot : left.knots_) {
+    knot.bound_ns += std::abs(std::exchange(knot.offset_ns, 0.0));
+  }
+  left.correction_ = trace::ClockCorrection();
+  return left;
 }
 
 // Between this knot and the next. The least of what is known: it wanders, or it drifts from the

@@ -47,6 +47,9 @@ class ClockDifference {
   // The other way round.
   [[nodiscard]] ClockDifference inverse() const;
 
+  // With nothing corrected: what was taken away is part of what may be wrong.
+  [[nodiscard]] ClockDifference uncorrected() const;
+
   [[nodiscard]] const ClockLimits& limits() const { return limits_; }
   [[nodiscard]] const trace::ClockCorrection& correction() const { return correction_; }
   // The largest error of any time in the span; what lies in a step is left out. Between two knots

@@ -1,6 +1,7 @@
 #include "tools/clocks/clock_hideouts.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "tools/clocks/clock_knots.hpp"
@@ -32,19 +33,24 @@ class Hideouts {
   [[nodiscard]] bool could_hide(double pause_ns) const {
     return pause_ns >= hiding_pause_ns(limits_);
   }
+  [[nodiscard]] bool is_candidate(std::size_t i) const {
+    return i > 0 && !segments_[i].set_after_ns && could_hide(pause_before_ns(i));
+  }
   // Between the segment and the one before it.
   [[nodiscard]] double pause_before_ns(std::size_t i) const {
     return seen_from_ns(segments_[i]) - seen_until_ns(segments_[i - 1]);
   }
   [[nodiscard]] bool goes_on(std::size_t i) const {
-    return !segments_[i].begins_run && !could_hide(pause_before_ns(i));
+    return !segments_[i].begins_run && hidden_ns_[i] < least_step_ns;
   }
   [[nodiscard]] double most_hidden_ns(std::size_t i) const;
+  void find_hidden();
   void add_before(std::size_t i);
   void add_within(std::size_t i);
 
   std::vector<ClockSegment>& segments_;
   const ClockLimits& limits_;
+  std::vector<double> hidden_ns_;  // before each segment
   std::vector<ClockHideout> all_;
 };
 
@@ -66,15 +72,33 @@ double Hideouts::most_hidden_ns(std::size_t i) const {
   return std::min(hidden_ns.value_or(by_drift_ns), by_drift_ns);
 }
 
+// A pause that hides none joins what is known on its two sides, which says more of the next ones.
+void Hideouts::find_hidden() {
+  hidden_ns_.assign(segments_.size(), 0);
+  std::vector<std::size_t> left;
+  for (std::size_t i = 0; i < segments_.size(); ++i) {
+    if (is_candidate(i)) {
+      hidden_ns_[i] = std::numeric_limits<double>::infinity();
+      left.push_back(i);
+    }
+  }
+  for (std::size_t before = left.size() + 1; left.size() < before;) {
+    before = left.size();
+    // Both ways: what is known goes on through all of them in one round.
+    for (const std::size_t i : left) {
+      hidden_ns_[i] = most_hidden_ns(i);
+    }
+    std::for_each(left.rbegin(), left.rend(),
+                  [this](std::size_t i) { hidden_ns_[i] = most_hidden_ns(i); });
+    std::erase_if(left, [this](std::size_t i) { return hidden_ns_[i] < least_step_ns; });
+  }
+}
+
 // In the pause before the segment.
 void Hideouts::add_before(std::size_t i) {
-  if (i == 0 || segments_[i].set_after_ns || !could_hide(pause_before_ns(i))) {
-    return;
-  }
-  const double by_ns = most_hidden_ns(i);
-  if (by_ns >= least_step_ns) {
+  if (hidden_ns_[i] >= least_step_ns) {
     all_.push_back({i, ClockHideout::Place::before, seen_until_ns(segments_[i - 1]),
-                    seen_from_ns(segments_[i]), by_ns});
+                    seen_from_ns(segments_[i]), hidden_ns_[i]});
   }
 }
 
@@ -102,6 +126,7 @@ void Hideouts::add_within(std::size_t i) {
 }
 
 void Hideouts::find() {
+  find_hidden();
   for (std::size_t i = 0; i < segments_.size(); ++i) {
     add_before(i);
     add_within(i);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "tools/clocks/clock_runs.hpp"
+
 namespace traceagent::tools {
 
 namespace {
@@ -53,6 +55,10 @@ void ClockPair::add(const CollectiveKey& key, const CollectiveTimes& own,
     base_y_ns_ = less(says_least ? other.start_ns : other.end_ns, base_t_ns_);
   }
   ++collectives_;
+  // What is unknown of them never says so.
+  if (other.start_ns > own.end_ns || own.start_ns > other.end_ns) {
+    allows_equal_clocks_ = false;
+  }
   ClockPoint least{.from = key};
   ClockPoint most{.from = key};
   const auto set = [this](ClockPoint& point, std::int64_t theirs_ns, std::int64_t own_ns) {
@@ -77,10 +83,15 @@ ClockPair::Solution ClockPair::solution(const ClockSpan& span) {
       found = find(faster);
     }
   }
-  Solution made{.limits = limits, .found = std::move(found), .knots = {}};
-  made.knots = absolute_knots(made.found);
-  made.is_in_order = keep_order(made.knots);
+  Solution made{.limits = limits, .found = std::move(found), .relative = {}, .knots = {}};
+  set_knots(made, made.found.all());
   return made;
+}
+
+void ClockPair::set_knots(Solution& solution, std::vector<ClockKnots::Knot> relative) const {
+  solution.relative = std::move(relative);
+  solution.knots = absolute_knots(solution.relative);
+  solution.is_in_order = keep_order(solution.knots);
 }
 
 bool ClockPair::is_accepted(const Solution& solution) const {
@@ -90,7 +101,7 @@ bool ClockPair::is_accepted(const Solution& solution) const {
 }
 
 // What lies on the two sides of a hideout says nothing of the other's.
-ClockPair::Solution ClockPair::apart(Solution together, const std::vector<ClockHideout>& hideouts,
+ClockPair::Solution ClockPair::apart(Solution together, std::vector<ClockHideout>& hideouts,
                                      const ClockSpan& span) {
   std::vector<ClockSegment*> changed;
   for (const ClockHideout& hideout : hideouts) {
@@ -111,15 +122,48 @@ ClockPair::Solution ClockPair::apart(Solution together, const std::vector<ClockH
       (is_accepted(made) && bound_ns(made) <= bound_ns(together))) {
     return made;
   }
+  if (is_accepted(made) && made.limits.wander_per_second == together.limits.wander_per_second &&
+      mix(together, made, hideouts, span)) {
+    return together;
+  }
   for (ClockSegment* segment : changed) {
     segment->begins_run = false;
   }
   return together;
 }
 
-std::vector<ClockDifference::Knot> ClockPair::absolute_knots(const ClockKnots& found) const {
+// Runs that know nearly as much without the others get the knots that were found without; the
+// others become unsure. False: there is none of the first kind.
+bool ClockPair::mix(Solution& together, const Solution& made, std::vector<ClockHideout>& hideouts,
+                    const ClockSpan& span) {
+  constexpr double nearly = 1.25;
+  const double most_ns = nearly * ClockDifference(together.knots, together.limits).bound_ns(span);
+  std::vector<ClockKnots::Knot> mixed;
+  std::vector<ClockHideout> unsure;
+  const auto runs = clock_runs(segments_.all(), relative(span.from_ns), relative(span.until_ns));
+  for (const ClockRun& run : runs) {
+    std::vector<ClockKnots::Knot> knots = knots_of(run, made.relative);
+    const ClockSpan own{absolute(run.from_ns), absolute(run.until_ns)};
+    if (knots.empty() ||
+        ClockDifference(absolute_knots(knots), made.limits).bound_ns(own) > most_ns) {
+      knots = knots_of(run, together.relative);
+      unsure.push_back({run.first, ClockHideout::Place::at_end, run.from_ns, run.until_ns,
+                        hidden_around_ns(run, hideouts)});
+    }
+    mixed.insert(mixed.end(), knots.begin(), knots.end());
+  }
+  if (unsure.size() == runs.size()) {
+    return false;
+  }
+  set_knots(together, std::move(mixed));
+  hideouts.insert(hideouts.end(), unsure.begin(), unsure.end());
+  return true;
+}
+
+std::vector<ClockDifference::Knot> ClockPair::absolute_knots(
+    const std::vector<ClockKnots::Knot>& relative) const {
   std::vector<ClockDifference::Knot> knots;
-  for (const ClockKnots::Knot& knot : found.all()) {
+  for (const ClockKnots::Knot& knot : relative) {
     const double offset_ns = static_cast<double>(base_y_ns_) + knot.y_ns;
     // The correction is rounded to a nanosecond twice, and a clock that is decades off (it shows
     // 1970) to what a double can tell.
@@ -193,7 +237,7 @@ ClockPair::Answer ClockPair::solve(const ClockSpan& span) {
     return refused(segments_.contradiction());
   }
   Solution solved = solution(span);
-  const auto hideouts = clock_hideouts(segments_.all(), solved.limits);
+  auto hideouts = clock_hideouts(segments_.all(), solved.limits);
   solved = apart(std::move(solved), hideouts, span);
   const ClockKnots& found = solved.found;
   if (found.contradiction()) {
@@ -209,7 +253,7 @@ ClockPair::Answer ClockPair::solve(const ClockSpan& span) {
   difference_ = ClockDifference(solved.knots, limits_);
   for (std::size_t i = 1; i < solved.knots.size(); ++i) {
     if (solved.knots[i].after_step) {
-      add_step(found.all()[i], solved.knots[i - 1], solved.knots[i]);
+      add_step(solved.relative[i], solved.knots[i - 1], solved.knots[i]);
     }
   }
   add_unsure(hideouts, span);

@@ -41,7 +41,8 @@ struct CollectiveTimes {
 //
 // In a pause a clock may have been set so that both sides still fit (clock_hideouts.hpp): that time
 // is told as unsure. What lies on its two sides is then taken apart if the bound suffers nothing by
-// it, or if together they contradict each other. Else the whole run is unsure.
+// it, or if together they contradict each other. Else the sides that know enough by themselves are
+// taken alone, and the others with all, and as unsure.
 //
 // Only the hulls' corners of each segment are kept: memory does not grow with the collectives.
 class ClockPair {
@@ -51,6 +52,8 @@ class ClockPair {
   // More or less in the order of time.
   void add(const CollectiveKey& key, const CollectiveTimes& own, const CollectiveTimes& other);
   [[nodiscard]] std::uint64_t collectives() const { return collectives_; }
+  // None of them says that the two clocks differ.
+  [[nodiscard]] bool allows_equal_clocks() const { return allows_equal_clocks_; }
 
   enum class Answer { solved, one_sided, contradictory };
   // One-sided: what is known bounds the difference from below or from above only. Contradictory:
@@ -68,15 +71,20 @@ class ClockPair {
   struct Solution {
     ClockLimits limits;  // at which they were found
     ClockKnots found;
-    std::vector<ClockDifference::Knot> knots;  // in order, if is_in_order
+    std::vector<ClockKnots::Knot> relative;
+    std::vector<ClockDifference::Knot> knots;  // the same, in order if is_in_order
     bool is_in_order = false;
   };
   [[nodiscard]] Solution solution(const ClockSpan& span);
-  [[nodiscard]] Solution apart(Solution together, const std::vector<ClockHideout>& hideouts,
+  void set_knots(Solution& solution, std::vector<ClockKnots::Knot> relative) const;
+  [[nodiscard]] Solution apart(Solution together, std::vector<ClockHideout>& hideouts,
                                const ClockSpan& span);
+  bool mix(Solution& together, const Solution& made, std::vector<ClockHideout>& hideouts,
+           const ClockSpan& span);
   [[nodiscard]] bool is_accepted(const Solution& solution) const;
   [[nodiscard]] ClockSpan unsure_span(const ClockHideout& hideout, const ClockSpan& whole);
-  [[nodiscard]] std::vector<ClockDifference::Knot> absolute_knots(const ClockKnots& found) const;
+  [[nodiscard]] std::vector<ClockDifference::Knot> absolute_knots(
+      const std::vector<ClockKnots::Knot>& relative) const;
   void add_step(const ClockKnots::Knot& knot, const ClockDifference::Knot& before,
                 const ClockDifference::Knot& behind);
   void add_unsure(const std::vector<ClockHideout>& hideouts, const ClockSpan& whole);
@@ -89,6 +97,7 @@ class ClockPair {
   std::int64_t base_y_ns_ = 0;
   bool has_base_ = false;
   std::uint64_t collectives_ = 0;
+  bool allows_equal_clocks_ = true;
   Contradiction contradiction_;
   ClockDifference difference_;
 };

@@ -199,12 +199,17 @@ std::string in_words(const Told& told) {
   const ClockKnot first = correction.is_none() ? ClockKnot() : correction.knots().front();
   const auto offset_ns = static_cast<double>(first.offset_ns);
   const Drifts drifts = drifts_of(*told.route);
-  std::string text = name + (offset_ns < 0 ? "-" : "+") + duration_in_words(std::abs(offset_ns)) +
-                     ", " + number_in_words(drifts.least * 1e6) +
-                     (correction.knots().size() > 2 ? " to " + number_in_words(drifts.most * 1e6)
-                                                    : std::string()) +
-                     " ppm, right within " +
-                     duration_in_words(static_cast<double>(told.bound_ns())) + ", by ";
+  std::string text = name;
+  if (correction.is_none()) {
+    text += "as it is";
+  } else {
+    text += (offset_ns < 0 ? "-" : "+") + duration_in_words(std::abs(offset_ns)) + ", " +
+            number_in_words(drifts.least * 1e6) +
+            (correction.knots().size() > 2 ? " to " + number_in_words(drifts.most * 1e6)
+                                           : std::string()) +
+            " ppm";
+  }
+  text += ", right within " + duration_in_words(static_cast<double>(told.bound_ns())) + ", by ";
   text += (told.collectives > 0 ? std::to_string(told.collectives) + " " : "") + told.method;
   for (const ClockStep& step : told.route->steps) {
     text += step_in_words(step, first);
@@ -238,7 +243,8 @@ void add_node(const Told& told, ClockAlignment& alignment) {
 std::string assumption_in_words(const ClockLimits& limits) {
   return "clocks run at most " + number_in_words(limits.drift * 1e6) +
          " ppm apart, which changes by at most wander_ppm_per_minute; where one was set by a "
-         "millisecond or more that is in steps, or the time is unsure";
+         "millisecond or more that is in steps, or the time is unsure, unless it was set more than "
+         "once within seconds";
 }
 
 JsonObject metadata_of(const ClockReport& report, const std::vector<Told>& all) {

@@ -71,7 +71,8 @@ void CollectiveTable::compare(std::size_t index, std::uint32_t node) {
   }
 }
 
-CollectiveTable::Solved CollectiveTable::solve(const std::vector<ClockSpans>& spans) {
+CollectiveTable::Solved CollectiveTable::solve(const std::vector<ClockSpans>& spans,
+                                               const AreDoubtful& are_doubtful) {
   Solved solved;
   for (auto& each : pairs_) {
     const auto& who = each.first;
@@ -81,17 +82,26 @@ CollectiveTable::Solved CollectiveTable::solve(const std::vector<ClockSpans>& sp
         parts.empty() ? ClockSpan() : ClockSpan{parts.front().from_ns, parts.back().until_ns};
     const ClockPair::Answer answer = pair.solve(whole);
     if (answer == ClockPair::Answer::contradictory) {
-      return {.edges = {},
-              .collectives = {},
-              .is_contradictory = true,
-              .own_node = who.first,
-              .other_node = who.second,
-              .contradiction = pair.contradiction()};
+      Solved refused{.edges = {},
+                     .collectives = {},
+                     .allow_equal_clocks = {},
+                     .is_contradictory = true,
+                     .own_node = who.first,
+                     .other_node = who.second,
+                     .contradiction = pair.contradiction()};
+      if (!are_doubtful(who.first, who.second)) {
+        return refused;
+      }
+      refused.edges = std::move(solved.edges);
+      refused.collectives = std::move(solved.collectives);
+      refused.allow_equal_clocks = std::move(solved.allow_equal_clocks);
+      solved = std::move(refused);
     }
     if (answer == ClockPair::Answer::solved) {
       solved.edges.push_back(
           {.from = who.first, .to = who.second, .difference = pair.difference()});
       solved.collectives.push_back(pair.collectives());
+      solved.allow_equal_clocks.push_back(pair.allows_equal_clocks());
     }
   }
   return solved;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <unordered_map>
@@ -35,14 +36,19 @@ class CollectiveTable {
   struct Solved {
     std::vector<ClockEdge> edges;
     std::vector<std::uint64_t> collectives;  // of each edge
-    // No edges then: if one pair is impossible none is to be trusted.
+    std::vector<bool> allow_equal_clocks;    // likewise
+    // If one pair is impossible none is to be trusted: no edges then. Where it is a doubtful one,
+    // no doubtful one is, and the edges are not all there.
     bool is_contradictory = false;
     std::uint32_t own_node = 0;
     std::uint32_t other_node = 0;
     ClockPair::Contradiction contradiction;
   };
-  // `spans` by node.
-  Solved solve(const std::vector<ClockSpans>& spans);
+  // `spans` by node. Pairs of nodes that may be of different runs are doubtful.
+  using AreDoubtful = std::function<bool(std::uint32_t own_node, std::uint32_t other_node)>;
+  Solved solve(
+      const std::vector<ClockSpans>& spans,
+      const AreDoubtful& are_doubtful = [](auto, auto) { return false; });
   [[nodiscard]] std::size_t collectives() const { return lines_.size(); }
   // Left out: on one node, by one clock, one of its ranks ended before another had started. So it
   // was not one collective: NCCL's numbers were counted in another way than we think.

@@ -1,6 +1,9 @@
 // Keys that others than files give: a command, a container's service, a machine's.
 #include <simdjson.h>
 
+#include <algorithm>
+#include <cctype>
+#include <cstring>
 #include <fstream>
 
 #include "tools/upload/aws_credentials.hpp"
@@ -56,14 +59,28 @@ AwsCredentials credentials_in(const std::string& json) {
   return found;
 }
 
+namespace {
+
+// ": NAME", or nothing where the shell would take the first word for more than a program: it may
+// set a variable, which may be a secret.
+std::string program_in(const std::string& command) {
+  const std::string word = command.substr(0, command.find_first_of(" \t"));
+  const bool is_name = std::all_of(word.begin(), word.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::strchr("_./+-", c) != nullptr;
+  });
+  return is_name && !word.empty() ? ": " + word : "";
+}
+
+}  // namespace
+
 AwsCredentials process_credentials(const std::string& command) {
   const ChildEnd end = run_child({"/bin/sh", "-c", command}, longest_process, true);
   AwsCredentials found = end.is_success() ? credentials_in(end.said) : AwsCredentials();
   if (found.is_complete()) return found;
-  // What it said stays out: it may be half a secret.
+  // What it said stays out: it may be half a secret. So do its words but for a program's name.
   found = {};
   found.problem =
-      "credential_process: " + command + ": " +
+      "credential_process" + program_in(command) + ": " +
       (end.is_success() ? "its output has no AccessKeyId and SecretAccessKey" : end.problem()) +
       ": run it by hand";
   found.may_pass = true;

@@ -59,13 +59,22 @@ bool copy_bytes(int from, int to) {
   }
 }
 
+// Where there are no locks another uploader may be at work, and have put its own half in the place.
+bool is_named(const struct stat& file, const std::string& path) {
+  struct stat named {};
+  if (lstat(path.c_str(), &named) != 0) return false;
+  errno = EBUSY;
+  return named.st_ino == file.st_ino && named.st_dev == file.st_dev;
+}
+
 // Under a name that nobody takes for a trace, until all of it is on the disk.
 bool copy_under_another_name(int from, const std::string& temporary) {
   unlink(temporary.c_str());  // of an uploader that was killed: we have its lock
   Descriptor to(
       open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  struct stat facts {};
   return to.get() >= 0 && copy_bytes(from, to.get()) && fsync(to.get()) == 0 &&
-         to.release_and_close() == 0;
+         fstat(to.get(), &facts) == 0 && to.release_and_close() == 0 && is_named(facts, temporary);
 }
 
 }  // namespace
@@ -82,7 +91,7 @@ Delivery copy_to_folder(const Upload& upload, const std::string& path) {
   if (ok) ok = rename(temporary.c_str(), target.c_str()) == 0;
   if (!ok) {
     const std::string why = error ? error.message() : std::strerror(errno);
-    unlink(temporary.c_str());
+    if (errno != EBUSY) unlink(temporary.c_str());  // else it is another's
     return {Delivery::Outcome::later, why};
   }
   // The name too must outlive a machine that stops: the file here may be removed next.

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,19 +36,29 @@ struct Upload {
   std::string sha256;
   std::string multipart;             // S3's id of an upload in parts
   std::map<int, std::string> parts;  // number → ETag
+  // Such ids of which nobody will join the parts, and the server may have some still.
+  std::set<std::string> to_abandon;
 
-  std::uint64_t attempts = 0;  // of this uploader
-  bool is_refused = false;     // this uploader will not try again
+  std::int64_t modified_ns = 0;  // the file that was delivered; 0: not known
+  std::uint64_t attempts = 0;    // of this uploader
+  std::size_t most_parts = 0;    // that it had there at a time
+  bool is_refused = false;       // this uploader will not try again
   // It is there, but the journal could not be told: its ETag, or "".
   std::optional<std::string> delivered;
+  std::optional<std::chrono::steady_clock::time_point> locked_since;  // by another process
+  bool is_lock_told = false;
 
   bool is_pending() const noexcept { return !is_done && !is_gone; }
+  bool has_unwanted_parts() const {
+    return target.starts_with("s3://") && (!to_abandon.empty() || (is_gone && !multipart.empty()));
+  }
   std::string where() const;  // for people
 };
 
 struct Delivery {
-  // later: the same may go well another time. refused: it needs somebody to repair it.
-  enum class Outcome { done, later, refused, gone };
+  // later: the same may go well another time. refused: it needs somebody to repair it. locked: by
+  // another process, which may be its rank, about to remove it: nothing has failed.
+  enum class Outcome { done, later, refused, gone, locked };
   Outcome outcome = Outcome::done;
   std::string what;  // why; or, where it is done, the ETag
 };

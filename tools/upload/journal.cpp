@@ -79,11 +79,21 @@ void take_progress(Upload& upload, const Record& record, std::string_view what) 
     upload.parts.clear();
   } else if (what == "part") {
     upload.parts[static_cast<int>(number_of(record, "number", 0))] = text_of(record, "etag");
+  } else if (what == "abandon") {
+    upload.to_abandon.insert(text_of(record, "upload"));
+    if (upload.multipart == text_of(record, "upload")) {
+      upload.multipart.clear();
+      upload.parts.clear();
+    }
+  } else if (what == "abandoned") {
+    upload.to_abandon.erase(text_of(record, "upload"));
   } else if (what == "done") {
     upload.is_done = true;
+    upload.modified_ns = number_of(record, "modified", 0);
     upload.multipart.clear();
   } else if (what == "gone") {
     upload.is_gone = true;
+    upload.is_refused = false;  // the file was; its parts are asked for by themselves
     upload.is_left_out |= is_true(record, "left_out");
   } else if (what == "removed") {
     upload.is_removed = true;

@@ -12,6 +12,7 @@
 
 #include "agent/trace/upload_journal.hpp"
 #include "tools/upload/journal.hpp"
+#include "tools/upload/new_file.hpp"
 #include "tools/upload/open_file.hpp"
 
 namespace traceagent::tools {
@@ -49,38 +50,13 @@ void add_records(std::string& text, const Upload& upload) {
   for (const auto& [number, etag] : upload.parts) {
     add_line(text, of("part").add("number", number).add("etag", etag));
   }
-  if (upload.is_done) add_line(text, of("done"));
-}
-
-bool write_all(int fd, const std::string& text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const ssize_t written = write(fd, text.data() + at, text.size() - at);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    at += static_cast<std::size_t>(written);
+  for (const std::string& id : upload.to_abandon) {
+    add_line(text, of("abandon").add("upload", id));
   }
-  return true;
+  if (upload.is_done) add_line(text, of("done").add("modified", upload.modified_ns));
+  if (upload.is_removed) add_line(text, of("removed"));
+  if (upload.is_gone) add_line(text, of("gone").add("left_out", upload.is_left_out));
 }
-
-// Gone with its object, unless it has another name by then.
-class TemporaryFile {
- public:
-  TemporaryFile(std::string path, const std::string& text) : path_(std::move(path)) {
-    unlink(path_.c_str());  // of an uploader that was killed
-    const OpenFile file(path_, O_WRONLY | O_CREAT | O_EXCL);
-    is_on_disk_ = file.fd() >= 0 && write_all(file.fd(), text) && fsync(file.fd()) == 0;
-  }
-  ~TemporaryFile() { unlink(path_.c_str()); }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-
-  bool is_on_disk() const noexcept { return is_on_disk_; }
-  const std::string& path() const noexcept { return path_; }
-
- private:
-  const std::string path_;
-  bool is_on_disk_ = false;
-};
 
 }  // namespace
 
@@ -94,7 +70,8 @@ std::vector<bool> Journal::which_are_over() const {
   for (const Upload& upload : uploads_) {
     const bool may_be_removed = upload.kind == "rank" && upload.keep >= 0 && !upload.is_removed &&
                                 latest[upload.file] == &upload;
-    over.push_back(upload.is_gone || (upload.is_done && !may_be_removed));
+    const bool is_over = upload.is_gone || (upload.is_done && !may_be_removed);
+    over.push_back(is_over && !upload.has_unwanted_parts());
   }
   return over;
 }
@@ -119,19 +96,20 @@ void Journal::forget(const std::vector<bool>& over) {
 }
 
 std::string Journal::shorter_text(const std::vector<bool>& over) const {
-  std::uint64_t done = earlier_done_, removed = earlier_removed_;
+  std::uint64_t done = earlier_done_, removed = earlier_removed_, left_out = earlier_left_out_;
   std::string records;
   for (std::size_t i = 0; i < over.size(); ++i) {
     if (!over[i]) add_records(records, uploads_[i]);
     done += over[i] && uploads_[i].is_done ? 1 : 0;
     removed += over[i] && uploads_[i].is_removed ? 1 : 0;
+    left_out += over[i] && uploads_[i].is_left_out && !uploads_[i].is_done ? 1 : 0;
   }
   std::string text;
   trace::JsonObject first;
   first.add("compacted", trace::new_upload_id())
       .add("done", done)
       .add("removed", removed)
-      .add("left_out", left_out());
+      .add("left_out", left_out);
   add_line(text, first);
   return text + records;
 }
@@ -164,7 +142,7 @@ bool Journal::try_to_compact() {
   const std::vector<bool> over = which_are_over();
   if (!is_worth_compacting(over)) return true;
   const std::string text = shorter_text(over);
-  const TemporaryFile shorter(path_ + ".new", text);
+  const NewFile shorter(path_, text);
   if (!shorter.is_on_disk()) return true;
   const Replaced replaced = replace_by(shorter.path());
   if (replaced != Replaced::yes) return replaced == Replaced::no;

@@ -1,3 +1,5 @@
+#include <sys/wait.h>
+
 #include "tools/upload/child_process.hpp"
 #include "tools/upload/delivery.hpp"
 
@@ -27,7 +29,10 @@ Delivery run_command(const Upload& upload, const std::string& path,
   const std::vector<std::string> words = with_file(upload.words, path);
   const ChildEnd end = run_child(words, limit);
   if (end.is_success()) return {};
-  if (end.error_number != 0) {
+  // So says a shell, or a command that starts another, of what is not there: no try again helps.
+  constexpr int not_found = 127;
+  const bool is_not_found = WIFEXITED(end.status) && WEXITSTATUS(end.status) == not_found;
+  if (end.error_number != 0 || (end.in_time && is_not_found)) {
     return {Delivery::Outcome::refused,
             words.front() + ": " + end.problem() + ": name a command that is in PATH"};
   }

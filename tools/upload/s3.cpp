@@ -11,7 +11,6 @@
 #include "tools/upload/digest.hpp"
 #include "tools/upload/open_file.hpp"
 #include "tools/upload/s3_url.hpp"
-#include "tools/upload/xml_text.hpp"
 
 namespace traceagent::tools {
 
@@ -19,11 +18,7 @@ namespace {
 
 using Outcome = Delivery::Outcome;
 constexpr const char* sum_header = "x-amz-meta-traceagent-sha256";
-constexpr std::uint64_t most_parts = 10'000;
 constexpr long least_standstill_s = 3;
-// No object that libcrypto or memory fails to make before main, where nobody catches.
-constexpr const char* empty_sha256 =
-    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 }  // namespace
 
@@ -34,6 +29,12 @@ void S3::refresh() {
   if (!may_keep(settings_, fresh)) settings_ = std::move(fresh);
   constexpr auto pause = std::chrono::seconds(5);
   if (has_failed) settings_.fresh_until = std::chrono::steady_clock::now() + pause;
+}
+
+Delivery S3::ready() {
+  refresh();
+  if (settings_.problem.empty()) return {};
+  return {settings_.may_pass ? Outcome::later : Outcome::refused, settings_.problem};
 }
 
 HttpRequest S3::request(const std::string& method, const Upload& upload, const std::string& query,
@@ -118,124 +119,18 @@ Delivery S3::deliver_whole(const Upload& upload, const Source& source) {
   return meaning_of(put(upload, {}, source, 0, source.bytes, source.sha256));
 }
 
-std::uint64_t S3::part_bytes(std::uint64_t bytes) const {
-  return std::max(sizes_.part, bytes / most_parts + 1);
-}
-
-// Of an uploader that was killed before it could note the id.
-void S3::abandon_unknown(Upload& upload) {
-  const std::string key = s3_key(upload.target);
-  const HttpResponse list = send([&] {
-    HttpRequest ask = request("GET", upload, {}, empty_sha256);
-    ask.url =
-        s3_url(settings_, s3_bucket(upload.target)) + "?prefix=" + encoded_query(key) + "&uploads=";
-    return ask;
-  }());
-  if (list.status != 200) return;  // it may be forbidden
-  for (const std::string& entry : elements(list.body, "Upload")) {
-    if (element(entry, "Key") != key) continue;
-    upload.multipart = element(entry, "UploadId");
-    abandon(upload);
-  }
-}
-
-void S3::abandon(Upload& upload) {
-  if (upload.multipart.empty()) return;
-  ask("DELETE", upload, "uploadId=" + encoded_query(upload.multipart));
-  upload.multipart.clear();
-  upload.parts.clear();
-}
-
-Delivery S3::begin_parts(Upload& upload, const Note& note) {
-  if (upload.is_begun) abandon_unknown(upload);
-  const HttpResponse response = ask("POST", upload, "uploads=");
-  Delivery delivery = meaning_of(response);
-  if (delivery.outcome != Outcome::done) return delivery;
-  upload.multipart = element(response.body, "UploadId");
-  upload.parts.clear();
-  if (upload.multipart.empty()) return {Outcome::later, "the answer has no UploadId"};
-  upload.part_bytes = part_bytes(upload.bytes);
-  note(trace::JsonObject()
-           .add("multipart", upload.id)
-           .add("upload", upload.multipart)
-           .add("part_bytes", upload.part_bytes));
-  return {};
-}
-
-Delivery S3::send_parts(Upload& upload, const Source& source, const Note& note) {
-  const std::uint64_t part = upload.part_bytes;
-  int number = 1;
-  for (std::uint64_t offset = 0; offset < source.bytes; offset += part, ++number) {
-    if (upload.parts.count(number) != 0) continue;
-    const std::uint64_t size = std::min(part, source.bytes - offset);
-    const HttpResponse response =
-        put(upload,
-            "partNumber=" + std::to_string(number) + "&uploadId=" + encoded_query(upload.multipart),
-            source, offset, size, sha256_of_file(source.fd, offset, size));
-    Delivery delivery = meaning_of(response);
-    if (response.status == 404 && element(response.body, "Code") == "NoSuchUpload") {
-      upload.multipart.clear();
-      upload.parts.clear();
-      return {Outcome::later, "the server has forgotten the parts"};
-    }
-    if (delivery.outcome != Outcome::done) return delivery;
-    const auto etag = response.headers.find("etag");
-    if (etag == response.headers.end()) return {Outcome::later, "a part's answer has no ETag"};
-    upload.parts[number] = etag->second;
-    patience_.note_success();
-    note(
-        trace::JsonObject().add("part", upload.id).add("number", number).add("etag", etag->second));
-  }
-  return {};
-}
-
-Delivery S3::join_parts(Upload& upload) {
-  std::string list = "<CompleteMultipartUpload>";
-  for (const auto& [number, etag] : upload.parts) {
-    list += "<Part><PartNumber>" + std::to_string(number) + "</PartNumber><ETag>" + as_xml(etag) +
-            "</ETag></Part>";
-  }
-  list += "</CompleteMultipartUpload>";
-  const HttpResponse response =
-      ask("POST", upload, "uploadId=" + encoded_query(upload.multipart), list);
-  Delivery delivery = meaning_of(response);
-  const std::string code = element(response.body, "Code");
-  // 200 was sent before it was known; and where parts are refused, all of them are sent again.
-  if (delivery.outcome == Outcome::done && !code.empty()) delivery = {Outcome::later, code};
-  if (delivery.outcome == Outcome::refused || code == "NoSuchUpload") {
-    abandon(upload);
-    upload.multipart.clear();
-    delivery.outcome = Outcome::later;
-  }
-  return delivery;
-}
-
-Delivery S3::deliver_in_parts(Upload& upload, const Source& source, const Note& note) {
-  Delivery delivery;
-  // Parts of another size would not fit behind each other.
-  if (upload.part_bytes == 0) abandon(upload);
-  if (upload.multipart.empty()) delivery = begin_parts(upload, note);
-  if (delivery.outcome == Outcome::done) delivery = send_parts(upload, source, note);
-  if (delivery.outcome == Outcome::done) delivery = join_parts(upload);
-  if (delivery.outcome == Outcome::done) upload.multipart.clear();
-  return delivery;
-}
-
 Delivery S3::deliver(Upload& upload, const std::string& path, const Note& note) {
   const OpenFile file(path, O_RDONLY);
   struct stat facts {};
   if (file.fd() < 0 || fstat(file.fd(), &facts) != 0) return {Outcome::later, std::strerror(errno)};
-  refresh();
-  if (!settings_.problem.empty()) {
-    return {settings_.may_pass ? Outcome::later : Outcome::refused, settings_.problem};
-  }
+  if (Delivery delivery = ready(); delivery.outcome != Outcome::done) return delivery;
   Source source{file.fd(), static_cast<std::uint64_t>(facts.st_size), {}};
   source.sha256 = sha256_of_file(source.fd, 0, source.bytes);
   Delivery delivery;
   const bool is_same = upload.sha256 == source.sha256 && upload.bytes == source.bytes;
-  if (upload.is_begun && !is_same) abandon(upload);
+  if (upload.is_begun && !is_same) abandon(upload, note);
   if (upload.is_begun && is_same && is_there(upload, source, delivery)) {
-    abandon(upload);
+    abandon(upload, note);
     return delivery;
   }
   upload.bytes = source.bytes;

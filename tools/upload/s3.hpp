@@ -31,8 +31,9 @@ class S3 {
   // `upload` is kept up to date with what is noted. An upload that was begun before is looked for
   // first: what is there whole is not sent again, parts that are there are not either.
   Delivery deliver(Upload& upload, const std::string& path, const Note& note);
-  // Parts that nobody will join cost storage.
-  void abandon(Upload& upload);
+  // Parts that nobody will join are not seen in a bucket, and are paid for. Those that the server
+  // cannot be told of now are noted for another time.
+  Delivery abandon(Upload& upload, const Note& note);
 
  private:
   struct Source {
@@ -48,14 +49,17 @@ class S3 {
   HttpRequest request(const std::string& method, const Upload& upload, const std::string& query,
                       const std::string& payload_sha256);
   void refresh();
+  // Keys are there.
+  Delivery ready();
   HttpResponse send(HttpRequest request);
   bool is_there(const Upload& upload, const Source& source, Delivery& delivery);
   Delivery deliver_whole(const Upload& upload, const Source& source);
   Delivery deliver_in_parts(Upload& upload, const Source& source, const Note& note);
   Delivery begin_parts(Upload& upload, const Note& note);
   Delivery send_parts(Upload& upload, const Source& source, const Note& note);
-  Delivery join_parts(Upload& upload);
-  void abandon_unknown(Upload& upload);
+  Delivery join_parts(Upload& upload, const Note& note);
+  Delivery ask_to_abandon(const Upload& upload, const std::string& id);
+  void abandon_unknown(Upload& upload, const Note& note);
   std::uint64_t part_bytes(std::uint64_t bytes) const;
 
   const PartSizes sizes_;

@@ -23,7 +23,7 @@ bool print_journal(const std::string& folder, const std::string& path) {
     return std::count_if(uploads.begin(), uploads.end(),
                          [&](const Upload& each) { return each.*what && !each.is_replaced; });
   };
-  const std::size_t waiting = pending_in(journal);
+  const std::size_t waiting = pending_in(journal), unwanted = unwanted_in(journal);
   const std::string stem = path.substr(0, path.rfind('.'));
   std::cout << path << ": " << std::uint64_t(count(&Upload::is_done)) + journal.earlier_done()
             << " uploaded, " << waiting << " waiting, "
@@ -36,9 +36,13 @@ bool print_journal(const std::string& folder, const std::string& path) {
     if (!upload.parts.empty()) std::cout << ", " << upload.parts.size() << " parts are there";
     std::cout << "\n";
   }
+  for (const Upload& upload : uploads) {
+    if (!upload.has_unwanted_parts()) continue;
+    std::cout << "waiting: parts that nobody will join: " << upload.where() << "\n";
+  }
   std::ifstream problem(stem + ".problem");
   for (std::string line; std::getline(problem, line);) std::cout << "problem: " << line << "\n";
-  return waiting == 0;
+  return waiting == 0 && unwanted == 0;
 }
 
 }  // namespace

@@ -1,14 +1,11 @@
 #include "tools/upload/uploader.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <map>
 #include <random>
 #include <stdexcept>
 #include <thread>
@@ -16,6 +13,8 @@
 #include "agent/trace/delivery_lock.hpp"
 #include "agent/trace/upload_journal.hpp"
 #include "tools/upload/kept_files.hpp"
+#include "tools/upload/local_file.hpp"
+#include "tools/upload/new_file.hpp"
 
 namespace traceagent::tools {
 
@@ -37,16 +36,7 @@ std::chrono::nanoseconds with_jitter(std::chrono::nanoseconds pause) {
   return std::chrono::nanoseconds(choose(random));
 }
 
-// Why it cannot be uploaded before somebody changes it; empty: it can. Links are not followed: by
-// one in a folder that others may write to, anything of this user's could be uploaded.
-std::string unfit(const std::string& path, const struct stat& facts) {
-  if (S_ISLNK(facts.st_mode)) return "a symbolic link: give the file that it leads to";
-  if (!S_ISREG(facts.st_mode)) return "not a file: give files, or a folder of them";
-  if (faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) != 0 && errno == EACCES) {
-    return "this user may not read it: chmod it, or upload as its owner";
-  }
-  return {};
-}
+std::string from_to(const Upload& upload) { return upload.file + " -> " + upload.where(); }
 
 }  // namespace
 
@@ -57,6 +47,12 @@ std::size_t pending_in(const Journal& journal) {
                     [](const auto& each) { return each.is_pending() && !each.is_replaced; }));
 }
 
+std::size_t unwanted_in(const Journal& journal) {
+  const auto& uploads = journal.uploads();
+  return static_cast<std::size_t>(std::count_if(
+      uploads.begin(), uploads.end(), [](const auto& each) { return each.has_unwanted_parts(); }));
+}
+
 Uploader::Uploader(Journal& journal, std::string folder, std::string problem_path,
                    const UploaderOptions& options, Tell tell)
     : journal_(journal),
@@ -65,31 +61,19 @@ Uploader::Uploader(Journal& journal, std::string folder, std::string problem_pat
       options_(options),
       tell_(std::move(tell)),
       patience_(options.patience),
-      s3_(options.sizes, patience_) {}
+      s3_(options.sizes, patience_),
+      note_([this](const trace::JsonObject& record) { journal_.append(record, true); }) {}
 
 // What was tried least, so that one bad file keeps none of the others.
 Upload* Uploader::next() {
   Upload* best = nullptr;
   for (Upload& upload : journal_.uploads()) {
-    if (upload.is_left_out) abandon_parts(upload);
-    if (!upload.is_pending() || upload.is_refused) continue;
-    if (upload.is_replaced) {
-      give_up(upload, "queued again");
-    } else if (best == nullptr || upload.attempts < best->attempts) {
-      best = &upload;
-    }
+    if (upload.is_pending() && upload.is_replaced) give_up(upload, "queued again");
+    const bool is_to_do = upload.is_pending() || upload.has_unwanted_parts();
+    if (!is_to_do || upload.is_refused) continue;
+    if (best == nullptr || upload.attempts < best->attempts) best = &upload;
   }
   return best;
-}
-
-// Nobody else would: they are not seen in a bucket, and are paid for.
-void Uploader::abandon_parts(Upload& upload) {
-  if (upload.multipart.empty()) return;
-  try {
-    s3_.abandon(upload);
-  } catch (const std::exception& error) {
-    tell_(upload.file + ": its parts on the server: " + error.what());
-  }
 }
 
 bool Uploader::work() {
@@ -118,7 +102,8 @@ bool Uploader::work() {
     std::this_thread::sleep_for(std::min(is_tried ? with_jitter(pause_) : look_period, left));
   }
   keep_few();
-  const bool is_done = pending_in(journal_) == 0;
+  tell_still_locked();
+  const bool is_done = pending_in(journal_) == 0 && unwanted_in(journal_) == 0;
   if (is_done) write_problem({});
   return is_done;
 }
@@ -139,24 +124,39 @@ bool Uploader::all_runs_ended() const {
                      [](const Upload& each) { return each.has_ended; });
 }
 
-// False where its rank is about to remove it, and has it locked: nothing failed.
+// False where it could not be tried.
 bool Uploader::handle(Upload& upload) {
   ++upload.attempts;
+  const bool is_file = upload.is_pending();
+  std::string subject = from_to(upload) + (is_file ? "" : ": parts that nobody will join");
   Delivery delivery;
   try {
-    const trace::DeliveryLock lock(journal_.path_of(upload), trace::DeliveryLock::Kind::deliver);
-    if (lock.problem() != 0) throw std::runtime_error(std::strerror(lock.problem()));
-    if (!lock.is_held()) return false;
-    if (!upload.delivered) {
-      delivery = deliver(upload);
-      if (delivery.outcome == Outcome::done) upload.delivered = delivery.what;
-    }
-    if (upload.delivered) note_done(upload);
+    delivery = is_file ? deliver_alone(upload) : s3_.abandon(upload, note_);
+    if (!is_file && delivery.outcome == Outcome::done) subject += ": removed";
   } catch (const std::exception& error) {
     delivery = {Outcome::later, error.what()};
   }
-  settle(upload, delivery);
+  if (delivery.outcome == Outcome::locked) {
+    note_locked(upload);
+    return false;
+  }
+  upload.locked_since.reset();
+  settle(upload, delivery, subject);
   return true;
+}
+
+Delivery Uploader::deliver_alone(Upload& upload) {
+  const trace::DeliveryLock lock(journal_.path_of(upload), trace::DeliveryLock::Kind::deliver);
+  if (lock.problem() == EACCES) return {Outcome::refused, unreadable};
+  if (lock.problem() != 0) return {Outcome::later, std::strerror(lock.problem())};
+  if (!lock.is_held()) return {Outcome::locked, {}};
+  if (!upload.delivered) {
+    const Delivery delivery = deliver(upload);
+    if (delivery.outcome != Outcome::done) return delivery;
+    upload.delivered = delivery.what;
+  }
+  note_done(upload);
+  return {};
 }
 
 Delivery Uploader::deliver(Upload& upload) {
@@ -164,27 +164,32 @@ Delivery Uploader::deliver(Upload& upload) {
   struct stat facts {};
   if (lstat(path.c_str(), &facts) != 0) {
     if (errno != ENOENT) return {Outcome::later, std::strerror(errno)};
-    if (upload.target.starts_with("s3://")) s3_.abandon(upload);
     return {Outcome::gone, "the file is not there any more"};
   }
   if (std::string why = unfit(path, facts); !why.empty()) return {Outcome::refused, why};
+  upload.modified_ns = modified_ns(facts);
+  const Delivery delivery = deliver(upload, path, static_cast<std::uint64_t>(facts.st_size));
+  if (delivery.outcome != Outcome::done || !was_written_to(path, facts)) return delivery;
+  return {Outcome::later, "it was changed while it was uploaded"};
+}
+
+Delivery Uploader::deliver(Upload& upload, const std::string& path, std::uint64_t bytes) {
   if (!upload.words.empty()) {
     if (options_.allow_commands) {
-      return run_command(upload, path,
-                         options_.command_time + std::chrono::seconds(facts.st_size >> 20));
+      return run_command(upload, path, options_.command_time + std::chrono::seconds(bytes >> 20));
     }
     return {Outcome::refused,
             "a command: see it in " + journal_.path() + ", then add --allow-commands"};
   }
   if (!upload.target.starts_with("s3://")) return copy_to_folder(upload, path);
-  return s3_.deliver(upload, path,
-                     [this](const trace::JsonObject& record) { journal_.append(record, true); });
+  return s3_.deliver(upload, path, note_);
 }
 
 // Throws where the journal cannot be told: then it is not done, and not sent again.
 void Uploader::note_done(Upload& upload) {
   trace::JsonObject record;
   record.add("done", upload.id).add("bytes", upload.bytes).add("sha256", upload.sha256);
+  record.add("modified", upload.modified_ns);
   if (!upload.delivered->empty()) record.add("etag", *upload.delivered);
   journal_.append(record, true);  // the file may be removed next
   upload.is_done = true;
@@ -199,29 +204,58 @@ void Uploader::note(const trace::JsonObject& record) {
   }
 }
 
-void Uploader::settle(Upload& upload, const Delivery& delivery) {
-  const std::string from_to = upload.file + " -> " + upload.where();
+void Uploader::settle(Upload& upload, const Delivery& delivery, const std::string& subject) {
   if (delivery.outcome == Outcome::done) {
     patience_.note_success();
     pause_ = {};
-    tell_(from_to);
+    tell_(subject);
     return;
   }
   if (delivery.outcome == Outcome::gone) return give_up(upload, delivery.what);
   upload.is_refused = delivery.outcome == Outcome::refused;
-  const std::uint64_t left_out = journal_.left_out();
-  write_problem(
-      from_to + ": " + delivery.what + ": " + std::to_string(pending_in(journal_)) + " files wait" +
-      (left_out == 0 ? "" : ", " + std::to_string(left_out) + " were left out (upload.queue)") +
-      ": traceagent upload --resume " + folder_);
-  tell_(from_to + ": " + delivery.what + (upload.is_refused ? "" : ": tried again"));
+  tell_problem(subject + ": " + delivery.what, upload.is_refused ? "" : ": tried again");
   if (upload.is_refused) return;
   pause_ = std::clamp<std::chrono::nanoseconds>(pause_ * 2, first_pause, longest_pause);
+}
+
+// Its rank has it for a moment before it removes it: nothing failed.
+void Uploader::note_locked(Upload& upload) {
+  const Clock::time_point now = Clock::now();
+  if (!upload.locked_since) upload.locked_since = now;
+  if (upload.is_lock_told || now - *upload.locked_since < options_.longest_lock) return;
+  upload.is_lock_told = true;
+  tell_problem(from_to(upload) + ": another process has it locked: see lsof " +
+                   journal_.path_of(upload) + ", and end that one",
+               ": tried again");
+}
+
+// Where it was locked when it was last tried, which may be long ago. What else was wrong since then
+// stays the problem: who asks for the lock at the end knows of nothing else.
+void Uploader::tell_still_locked() {
+  for (const Upload& upload : journal_.uploads()) {
+    if (!upload.locked_since || !upload.is_pending()) continue;
+    const trace::DeliveryLock lock(journal_.path_of(upload), trace::DeliveryLock::Kind::deliver);
+    if (lock.is_held() || lock.problem() != 0 || pause_.count() != 0) continue;
+    tell_problem(from_to(upload) + ": another process still has it locked: see lsof " +
+                     journal_.path_of(upload),
+                 ": not uploaded: traceagent upload --resume " + folder_);
+  }
+}
+
+void Uploader::tell_problem(const std::string& problem, const std::string& what_next) {
+  const std::uint64_t left_out = journal_.left_out();
+  const std::size_t files = pending_in(journal_);
+  write_problem(
+      problem + (files == 0 ? "" : ": " + std::to_string(files) + " files wait") +
+      (left_out == 0 ? "" : ", " + std::to_string(left_out) + " were left out (upload.queue)") +
+      ": traceagent upload --resume " + folder_);
+  tell_(problem + what_next);
 }
 
 void Uploader::give_up(Upload& upload, const std::string& why) {
   note(trace::JsonObject().add("gone", upload.id).add("why", why));
   upload.is_gone = true;
+  upload.is_refused = false;
   if (!upload.is_replaced) tell_(upload.file + ": " + why);
 }
 
@@ -231,9 +265,8 @@ void Uploader::write_problem(const std::string& line) {
     unlink(problem_path_.c_str());
     return;
   }
-  const std::string temporary = problem_path_ + ".new";
-  std::ofstream(temporary) << line << "\n";
-  if (rename(temporary.c_str(), problem_path_.c_str()) != 0) unlink(temporary.c_str());
+  const NewFile problem(problem_path_, line + "\n");
+  if (problem.is_on_disk()) rename(problem.path().c_str(), problem_path_.c_str());
 }
 
 bool Uploader::keep_few() {
@@ -249,6 +282,8 @@ bool Uploader::keep_few() {
 }
 
 void Uploader::remove(Upload& upload) {
+  // Its rank may have written the next of that name, and not queued it yet.
+  if (!is_still(journal_.path_of(upload), upload.modified_ns)) return;
   if (unlink(journal_.path_of(upload).c_str()) != 0 && errno != ENOENT) return;
   note(trace::JsonObject().add("removed", upload.id));
   upload.is_removed = true;

@@ -13,6 +13,8 @@ struct UploaderOptions {
   std::chrono::nanoseconds patience = std::chrono::hours(1);  // while nothing succeeds
   // Of a command for a file, and a second more for each MiB of it.
   std::chrono::nanoseconds command_time = std::chrono::minutes(10);
+  // A file that its rank removes is locked for a moment; what lasts is told.
+  std::chrono::nanoseconds longest_lock = std::chrono::seconds(5);
   std::uint64_t compact_from = 256 << 10;  // a journal of so many bytes
   PartSizes sizes;
   bool beside_job = false;      // waits a little for more to do; says nothing
@@ -33,10 +35,14 @@ class Uploader {
 
  private:
   Upload* next();
-  void abandon_parts(Upload& upload);
   bool handle(Upload& upload);
+  Delivery deliver_alone(Upload& upload);
   Delivery deliver(Upload& upload);
-  void settle(Upload& upload, const Delivery& delivery);
+  Delivery deliver(Upload& upload, const std::string& path, std::uint64_t bytes);
+  void settle(Upload& upload, const Delivery& delivery, const std::string& subject);
+  void note_locked(Upload& upload);
+  void tell_still_locked();
+  void tell_problem(const std::string& problem, const std::string& what_next);
   void note_done(Upload& upload);
   void note(const trace::JsonObject& record);
   void give_up(Upload& upload, const std::string& why);
@@ -54,11 +60,14 @@ class Uploader {
   const Tell tell_;
   Patience patience_;
   S3 s3_;
+  const Note note_;
   std::chrono::nanoseconds pause_{};
   std::chrono::steady_clock::time_point idle_since_;
 };
 
 // Records that are neither uploaded nor gone, by the journal.
 std::size_t pending_in(const Journal& journal);
+// Those of which the server has parts that nobody will join.
+std::size_t unwanted_in(const Journal& journal);
 
 }  // namespace traceagent::tools

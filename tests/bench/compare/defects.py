@@ -38,15 +38,17 @@ def reads_per_byte(merge, small, large):
 
 
 def of_its_handler(mergers):
-    """(the default of the merged file's name, whether it writes anything but at the end of a batch)"""
+    """(the default of the merged file's name, whether it writes anything but at the end of a batch, whether it knows a
+    lock)"""
     said = subprocess.run([mergers.python, HERE / "theirs.py", "composer_source"], capture_output=True, text=True,
                           check=True, timeout=60).stdout.strip()
     handler = next(node for node in ast.parse(pathlib.Path(said).read_text()).body if isinstance(node, ast.ClassDef))
     methods = {node.name: node for node in handler.body if isinstance(node, ast.FunctionDef)}
     arguments = methods["__init__"].args
     names = [argument.arg for argument in arguments.args][-len(arguments.defaults):]
+    said = {node.attr for node in ast.walk(handler) if isinstance(node, ast.Attribute)}
     return ast.literal_eval(arguments.defaults[names.index("merged_trace_filename")]), \
-        bool({"close", "post_close", "fit_end"} & set(methods))
+        bool({"close", "post_close", "fit_end"} & set(methods)), any("lock" in name for name in said)
 
 
 def composer_costs(mergers, folder):
@@ -61,12 +63,13 @@ def composer_costs(mergers, folder):
     yield "clocks that are 50 ppm apart, after 100 s", *(
         f"{farthest_ends_us(merge):.1f} us off" for merge in (
             mergers.composer(*files), mergers.ours(*files, options=["--align", "collectives"])))
-    name, writes_at_the_end = of_its_handler(mergers)
+    name, writes_at_the_end, locks = of_its_handler(mergers)
     own = subprocess.run([mergers.tool, "options"], capture_output=True, text=True, check=True, timeout=60).stdout
     yield "the merged file's name on each node", name, re.search(r"output\.merged .*default (\S+)", own)[1]
     yield "a run that ends within a window", "written" if writes_at_the_end else "nothing is written", \
-        "written (tests/process/calls_test.py)"
-    yield "files that keep removes while they are merged", "no lock, no barrier", "locked (tests/upload/keep_test.py)"
+        "not asked here: tests/process/calls_test.py"
+    yield "files that keep removes while they are merged", "locked" if locks else "no lock", \
+        "not asked here: tests/upload/keep_test.py"
 
 
 def composer_defects(mergers, folder):

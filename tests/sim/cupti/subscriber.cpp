@@ -19,13 +19,14 @@ constexpr std::size_t most_ids = 2048;
 struct Subscriber {
   CUpti_CallbackFunc callback = nullptr;
   void* data = nullptr;
-  std::atomic<bool> wanted[CUPTI_CB_DOMAIN_SIZE][most_ids]{};
-  std::atomic<int> count{0};
 };
 
 struct State {
   std::mutex mutex;
   std::atomic<Subscriber*> now{nullptr};  // never freed: a callback may be under way
+  // What the subscriber wants; of the one that is now, so that those before leave little behind.
+  std::atomic<bool> wanted[CUPTI_CB_DOMAIN_SIZE][most_ids]{};
+  std::atomic<int> count{0};
   std::uint64_t attempts = 0;
 };
 
@@ -40,21 +41,29 @@ bool within(const Taken& taken, std::uint64_t attempt) {
          (taken.attempts == 0 || attempt <= taken.attempts);
 }
 
-Subscriber* checked(CUpti_SubscriberHandle handle, const char* function) {
-  auto* subscriber = reinterpret_cast<Subscriber*>(handle);
+void check(CUpti_SubscriberHandle handle, const char* function) {
+  const auto* subscriber = reinterpret_cast<Subscriber*>(handle);
   if (subscriber == nullptr || subscriber != state().now.load()) {
     misuse(function, "not the subscriber, or one that has unsubscribed");
   }
-  return subscriber;
 }
 
 bool valid(CUpti_CallbackDomain domain, std::uint32_t id) {
   return domain > CUPTI_CB_DOMAIN_INVALID && domain < CUPTI_CB_DOMAIN_SIZE && id < most_ids;
 }
 
-void set(Subscriber& subscriber, CUpti_CallbackDomain domain, std::uint32_t id, bool on) {
-  if (subscriber.wanted[domain][id].exchange(on) != on) {
-    subscriber.count.fetch_add(on ? 1 : -1);
+void set(CUpti_CallbackDomain domain, std::uint32_t id, bool on) {
+  State& all = state();
+  if (all.wanted[domain][id].exchange(on) != on) {
+    all.count.fetch_add(on ? 1 : -1);
+  }
+}
+
+void want_nothing() {
+  for (int domain = 0; domain < CUPTI_CB_DOMAIN_SIZE; ++domain) {
+    for (std::uint32_t id = 0; id < most_ids; ++id) {
+      set(static_cast<CUpti_CallbackDomain>(domain), id, false);
+    }
   }
 }
 
@@ -98,6 +107,7 @@ CUptiResult subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc callbac
   auto* made = new Subscriber;
   made->callback = callback;
   made->data = data;
+  want_nothing();
   all.now.store(made);
   account().subscriptions.fetch_add(1);
   *handle = reinterpret_cast<CUpti_SubscriberHandle>(made);
@@ -105,7 +115,7 @@ CUptiResult subscribe(CUpti_SubscriberHandle* handle, CUpti_CallbackFunc callbac
 }
 
 CUptiResult unsubscribe(CUpti_SubscriberHandle handle) {
-  checked(handle, "cuptiUnsubscribe");
+  check(handle, "cuptiUnsubscribe");
   state().now.store(nullptr);
   activity::profiler().store(nullptr);
   return CUPTI_SUCCESS;
@@ -113,35 +123,33 @@ CUptiResult unsubscribe(CUpti_SubscriberHandle handle) {
 
 CUptiResult enable(CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain, std::uint32_t id,
                    bool on) {
-  Subscriber* subscriber = checked(handle, "cuptiEnableCallback");
+  check(handle, "cuptiEnableCallback");
   if (!valid(domain, id)) {
     return CUPTI_ERROR_INVALID_PARAMETER;
   }
-  set(*subscriber, domain, id, on);
+  set(domain, id, on);
   return CUPTI_SUCCESS;
 }
 
 CUptiResult enable_domain(CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain, bool on) {
-  Subscriber* subscriber = checked(handle, "cuptiEnableDomain");
+  check(handle, "cuptiEnableDomain");
   if (!valid(domain, 1)) {
     return CUPTI_ERROR_INVALID_PARAMETER;
   }
   for (std::uint32_t id = 1; id < most_ids; ++id) {
-    set(*subscriber, domain, id, on);
+    set(domain, id, on);
   }
   return CUPTI_SUCCESS;
 }
 
 bool enabled(CUpti_CallbackDomain domain, std::uint32_t id) {
-  const Subscriber* subscriber = state().now.load();
-  return subscriber != nullptr && valid(domain, id) && subscriber->wanted[domain][id].load();
+  return state().now.load() != nullptr && valid(domain, id) && state().wanted[domain][id].load();
 }
 
 void api_callback(const activity::Api& api, std::uint32_t cbid, CUpti_ApiCallbackSite site) {
   const Subscriber* subscriber = state().now.load();
   const CUpti_CallbackDomain domain = domain_of(api);
-  if (subscriber == nullptr || subscriber->count.load() == 0 || cbid == 0 ||
-      !enabled(domain, cbid)) {
+  if (subscriber == nullptr || state().count.load() == 0 || cbid == 0 || !enabled(domain, cbid)) {
     return;
   }
   static thread_local std::uint64_t correlation_data = 0;

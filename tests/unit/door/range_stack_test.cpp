@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <set>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -15,35 +14,38 @@ namespace {
 constexpr std::size_t deepest = 63;
 const int domain_a = 0;
 const int domain_b = 0;
+// They stand for the names of steps, to tell the ranges apart.
+constexpr step::StepName outer = 1, inner = 2;
+constexpr step::StepName a1 = 3, a2 = 4, b1 = 5, default_range = 6, request = 7;
 
 TEST(RangeStack, PopsTheInnermost) {
   RangeStack stack{};
-  stack.push(nullptr)->set_name("outer");
-  stack.push(nullptr)->set_name("inner");
+  stack.push(nullptr)->step_name = outer;
+  stack.push(nullptr)->step_name = inner;
   OpenRange popped;
   ASSERT_TRUE(stack.pop(nullptr, popped));
-  EXPECT_EQ(popped.name_text(), "inner");
+  EXPECT_EQ(popped.step_name, inner);
   ASSERT_TRUE(stack.pop(nullptr, popped));
-  EXPECT_EQ(popped.name_text(), "outer");
+  EXPECT_EQ(popped.step_name, outer);
   EXPECT_FALSE(stack.pop(nullptr, popped)) << "it began before us";
 }
 
 TEST(RangeStack, DomainsHaveStacksOfTheirOwn) {
   RangeStack stack{};
-  stack.push(&domain_a)->set_name("a1");
-  stack.push(&domain_b)->set_name("b1");
-  stack.push(&domain_a)->set_name("a2");
-  stack.push(nullptr)->set_name("default");
+  stack.push(&domain_a)->step_name = a1;
+  stack.push(&domain_b)->step_name = b1;
+  stack.push(&domain_a)->step_name = a2;
+  stack.push(nullptr)->step_name = default_range;
   OpenRange popped;
   ASSERT_TRUE(stack.pop(&domain_b, popped));
-  EXPECT_EQ(popped.name_text(), "b1");
+  EXPECT_EQ(popped.step_name, b1);
   EXPECT_FALSE(stack.pop(&domain_b, popped));
   ASSERT_TRUE(stack.pop(&domain_a, popped));
-  EXPECT_EQ(popped.name_text(), "a2");
+  EXPECT_EQ(popped.step_name, a2);
   ASSERT_TRUE(stack.pop(nullptr, popped));
-  EXPECT_EQ(popped.name_text(), "default");
+  EXPECT_EQ(popped.step_name, default_range);
   ASSERT_TRUE(stack.pop(&domain_a, popped));
-  EXPECT_EQ(popped.name_text(), "a1");
+  EXPECT_EQ(popped.step_name, a1);
 }
 
 TEST(RangeStack, TooDeepOnesArePoppedUnfollowed) {
@@ -51,14 +53,14 @@ TEST(RangeStack, TooDeepOnesArePoppedUnfollowed) {
   for (std::size_t i = 0; i < deepest; ++i) {
     OpenRange* range = stack.push(nullptr);
     ASSERT_NE(range, nullptr);
-    range->set_name(std::to_string(i));
+    range->step_name = static_cast<step::StepName>(i);
   }
   for (int i = 0; i < 10; ++i) EXPECT_EQ(stack.push(nullptr), nullptr);
   OpenRange popped;
   for (int i = 0; i < 10; ++i) EXPECT_FALSE(stack.pop(nullptr, popped));
   for (std::size_t i = deepest; i-- > 0;) {
     ASSERT_TRUE(stack.pop(nullptr, popped));
-    EXPECT_EQ(popped.name_text(), std::to_string(i));
+    EXPECT_EQ(popped.step_name, i);
   }
 }
 
@@ -76,11 +78,26 @@ TEST(RangeStack, EachThreadHasItsOwn) {
   EXPECT_FALSE(mine->pop(nullptr, popped));
 }
 
-TEST(RangeStack, LongNamesAreCut) {
-  OpenRange range{};
-  const std::string name(500, 'n');
-  range.set_name(name);
-  EXPECT_EQ(range.name_text(), name.substr(0, sizeof range.name));
+TEST(RangeStack, PopsAtOnceOnlyTheLastIfNobodyAsksForIt) {
+  RangeStack stack{};
+  EXPECT_FALSE(stack.pop_unheard(nullptr)) << "there is none";
+  stack.push(&domain_a);
+  stack.push(nullptr)->step_name = 1;
+  stack.push(nullptr);
+  EXPECT_FALSE(stack.pop_unheard(&domain_a)) << "not the last";
+  EXPECT_TRUE(stack.pop_unheard(nullptr));
+  EXPECT_FALSE(stack.pop_unheard(nullptr)) << "it is a step";
+  event::Record record{};
+  stack.push(nullptr)->record = &record;
+  EXPECT_FALSE(stack.pop_unheard(nullptr)) << "it is recorded";
+  for (std::size_t i = 3; i < deepest; ++i) stack.push(nullptr);
+  EXPECT_EQ(stack.push(nullptr), nullptr);
+  EXPECT_FALSE(stack.pop_unheard(nullptr)) << "the pop of one that is too deep";
+  OpenRange popped;
+  EXPECT_FALSE(stack.pop(nullptr, popped));
+  for (std::size_t i = 3; i < deepest; ++i) EXPECT_TRUE(stack.pop_unheard(nullptr)) << i;
+  ASSERT_TRUE(stack.pop(nullptr, popped));
+  EXPECT_EQ(popped.record, &record);
 }
 
 TEST(OpenRange, KeepsItsRecordWhileItIsItsOwn) {
@@ -108,14 +125,14 @@ TEST(OpenRange, TouchesNoRecordOfTheParentsRingAfterFork) {
 
 TEST(StartedRanges, AreEndedOnceByTheirId) {
   OpenRange range{};
-  range.set_name("request");
+  range.step_name = request;
   const std::uint64_t id = start_range(range);
   ASSERT_NE(id, 0u);
   OpenRange ended{};
   EXPECT_FALSE(end_range(0, ended));
   EXPECT_FALSE(end_range(id + 256, ended)) << "an id of nobody";
   ASSERT_TRUE(end_range(id, ended));
-  EXPECT_EQ(ended.name_text(), "request");
+  EXPECT_EQ(ended.step_name, request);
   EXPECT_FALSE(end_range(id, ended)) << "ended twice";
 }
 
@@ -123,7 +140,7 @@ TEST(StartedRanges, MayOverlapAndEndInAnyOrder) {
   std::vector<std::uint64_t> ids;
   for (int i = 0; i < 200; ++i) {
     OpenRange range{};
-    range.set_name(std::to_string(i));
+    range.step_name = static_cast<step::StepName>(i);
     ids.push_back(start_range(range));
     ASSERT_NE(ids.back(), 0u) << i;
   }
@@ -131,7 +148,7 @@ TEST(StartedRanges, MayOverlapAndEndInAnyOrder) {
   for (std::size_t i = 0; i < ids.size(); i += 2) {
     OpenRange ended{};
     ASSERT_TRUE(end_range(ids[i], ended));
-    EXPECT_EQ(ended.name_text(), std::to_string(i));
+    EXPECT_EQ(ended.step_name, i);
   }
   for (std::size_t i = ids.size(); i-- > 0;) {
     OpenRange ended{};

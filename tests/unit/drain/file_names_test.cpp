@@ -89,6 +89,18 @@ TEST(RankFileName, ABadTemplateIsAProblem) {
   EXPECT_NE(named.problem, "");
 }
 
+TEST(RankFileName, OneThatOtherRanksHaveTooIsKnown) {
+  CraftedRing crafted("/out");
+  const ring::Window& window = crafted.window(1000, 2000, 0, 0);
+  for (const auto& [name_template, is_of_several] :
+       {std::pair("{rank}", false), std::pair("{node_rank}-{local_rank}", false),
+        std::pair("{local_rank}", true), std::pair("{node_rank}", true), std::pair("x", true)}) {
+    crafted.ring().header().identity.file_template = crafted.ring().add_name(name_template);
+    EXPECT_EQ(rank_file_name(crafted.ring(), window).is_of_several_ranks, is_of_several)
+        << name_template;
+  }
+}
+
 TEST(NodeFileName, IsOfTheNode) {
   CraftedRing crafted("/out/{run_name}");
   EXPECT_EQ(node_file_name(crafted.ring()).path, "/out/a run/node1.json");

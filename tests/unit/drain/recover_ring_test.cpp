@@ -29,6 +29,12 @@ std::size_t queued_in(const std::string& journal) {
   return count;
 }
 
+// Of the one window that is recovered; "" where it is not.
+std::string text_of_its_file(const CraftedRing& crafted, const trace::ScratchFolder& scratch) {
+  const Recovered recovered = recover_ring(save(crafted, scratch / "rank3.ring"));
+  return recovered.files.size() == 1 ? trace::read_whole(recovered.files[0].path) : "";
+}
+
 // Killed when the file had its name, before it was queued or noted: it was never uploaded.
 TEST(RecoverRing, QueuesAFileThatItsOwnerDidNotNote) {
   trace::ScratchFolder scratch;
@@ -94,9 +100,7 @@ TEST(RecoverRing, WritesWhatItsOwnerCouldNotWrite) {
   crafted.ring().count_drop(ring::DropCause::not_written, 5);
   crafted.ring().header().finished = 1;
 
-  const Recovered recovered = recover_ring(save(crafted, scratch / "rank3.ring"));
-  ASSERT_EQ(recovered.files.size(), 1u);
-  const std::string text = trace::read_whole(recovered.files[0].path);
+  const std::string text = text_of_its_file(crafted, scratch);
   EXPECT_NE(text.find("cudaLaunchKernel"), std::string::npos);
   EXPECT_NE(text.find("\"dropped\": {\"not_written\": 5}"), std::string::npos) << text;
 }
@@ -106,6 +110,26 @@ ring::Window& failed_window(CraftedRing& crafted, std::uint64_t begin, std::uint
   ring::Window& window = crafted.window(begin, end, step, step);
   window.state = ring::WindowState::failed;
   return window;
+}
+
+// Of the window's file. To be called before the ring is saved: no other name is tried.
+std::string put_in_the_way(CraftedRing& crafted, std::size_t window) {
+  crafted.ring().header().identity.overwrite_files = 1;
+  const std::string path =
+      rank_file_name(crafted.ring(), crafted.ring().header().windows[window]).path;
+  std::filesystem::create_directories(path + "/x");
+  return path;
+}
+
+// Out of the way: what is left is one file, which says this.
+void expect_next_file_says(const std::string& path, const std::string& in_the_way,
+                           const std::string& words) {
+  std::filesystem::remove_all(in_the_way);
+  const Recovered recovered = recover_ring(path);
+  ASSERT_EQ(recovered.files.size(), 1u);
+  EXPECT_TRUE(recovered.notes.empty());
+  const std::string text = trace::read_whole(recovered.files[0].path);
+  EXPECT_NE(text.find(words), std::string::npos) << text;
 }
 
 // Its process was killed before another window could tell of it: the oldest that is left does,
@@ -135,11 +159,8 @@ TEST(RecoverRing, TellsOfEachLossOnceHoweverOftenItIsRecovered) {
   failed_window(crafted, 5000, 6000, 2);
   crafted.ring().count_drop(ring::DropCause::not_written, 7);
   crafted.ring().count_drop(ring::DropCause::device_dropped, 5);
-  crafted.ring().header().identity.overwrite_files = 1;  // no other name is tried
+  const std::string in_the_way = put_in_the_way(crafted, 1);
   const std::string path = save(crafted, scratch / "rank3.ring");
-  const std::string in_the_way =
-      rank_file_name(crafted.ring(), crafted.ring().header().windows[1]).path;
-  std::filesystem::create_directories(in_the_way + "/x");
 
   const Recovered first = recover_ring(path);
   ASSERT_EQ(first.files.size(), 1u);
@@ -151,12 +172,41 @@ TEST(RecoverRing, TellsOfEachLossOnceHoweverOftenItIsRecovered) {
   const Recovered again = recover_ring(path);
   EXPECT_TRUE(again.files.empty() && again.notes.empty()) << again.notes.front();
 
-  std::filesystem::remove_all(in_the_way);
-  const Recovered second = recover_ring(path);
-  ASSERT_EQ(second.files.size(), 1u);
-  EXPECT_TRUE(second.notes.empty());
-  EXPECT_NE(trace::read_whole(second.files[0].path).find("\"dropped\": {}"), std::string::npos);
+  expect_next_file_says(path, in_the_way, "\"dropped\": {}");
   EXPECT_TRUE(recover_ring(path).notes.empty());
+}
+
+// Under the name of a file that a recovery has written, and told of all, another run's lies by now.
+TEST(RecoverRing, TakesNoOtherRunsFileForItsOwners) {
+  trace::ScratchFolder scratch;
+  CraftedRing crafted(scratch / "out");
+  crafted.ring().header().identity.run_key = crafted.ring().add_name("of a week ago");
+  crafted.ring().count_drop(ring::DropCause::not_written, 7);
+  failed_window(crafted, 5000, 6000, 2);
+  failed_window(crafted, 1500, 3000, 1);
+  const std::string in_the_way = put_in_the_way(crafted, 0);
+  const std::string path = save(crafted, scratch / "rank3.ring");
+  ASSERT_EQ(recover_ring(path).files.size(), 1u);
+
+  CraftedRing other(scratch / "out");
+  other.ring().header().identity.overwrite_files = 1;
+  other.ring().header().identity.run_key = other.ring().add_name("of today");
+  const RankFileReport report =
+      write_rank_file(other.ring(), failed_window(other, 1500, 3000, 1), {});
+  ASSERT_EQ(report.problem, "");
+  ASSERT_EQ(report.path, rank_file_name(crafted.ring(), crafted.ring().header().windows[1]).path);
+
+  expect_next_file_says(path, in_the_way, "\"dropped\": {}");
+}
+
+// Killed while a file was written that counts what came late: its next one counts that anew.
+TEST(RecoverRing, CountsWhatCameLateOnce) {
+  trace::ScratchFolder scratch;
+  CraftedRing crafted(scratch / "out");
+  failed_window(crafted, 1500, 3000, 1);
+  crafted.ring().count_drop(ring::DropCause::device_late, 5);
+  const std::string text = text_of_its_file(crafted, scratch);
+  EXPECT_NE(text.find("\"dropped\": {}"), std::string::npos) << text;
 }
 
 // A line that says so beside a file that tells of them later would be two losses.
@@ -165,20 +215,14 @@ TEST(RecoverRing, SaysNothingOfWhatAFileWillTell) {
   CraftedRing crafted(scratch / "out");
   failed_window(crafted, 5000, 6000, 2);
   crafted.ring().count_drop(ring::DropCause::not_written, 7);
-  crafted.ring().header().identity.overwrite_files = 1;  // no other name is tried
+  const std::string in_the_way = put_in_the_way(crafted, 0);
   const std::string path = save(crafted, scratch / "rank3.ring");
-  const std::string in_the_way =
-      rank_file_name(crafted.ring(), crafted.ring().header().windows[0]).path;
-  std::filesystem::create_directories(in_the_way + "/x");
   for (int times = 0; times < 2; ++times) {
     const Recovered refused = recover_ring(path);
     EXPECT_EQ(refused.problems.size(), 1u);
     EXPECT_TRUE(refused.notes.empty()) << refused.notes.front();
   }
-  std::filesystem::remove_all(in_the_way);
-  const Recovered there = recover_ring(path);
-  ASSERT_EQ(there.files.size(), 1u);
-  EXPECT_NE(trace::read_whole(there.files[0].path).find("\"not_written\": 7"), std::string::npos);
+  expect_next_file_says(path, in_the_way, "\"not_written\": 7");
 }
 
 // What its owner's last file tells stands in the ring; what was lost after that, it does not tell.
@@ -201,9 +245,7 @@ TEST(RecoverRing, TellsOfWhatWasGivenUpInTheOpenWindowsFile) {
   crafted.window(1500, 0, 1, 1);
   crafted.ring().count_drop(ring::DropCause::not_written, 7);
   crafted.ring().count_drop(ring::DropCause::ring_full, 2);
-  const Recovered recovered = recover_ring(save(crafted, scratch / "rank3.ring"));
-  ASSERT_EQ(recovered.files.size(), 1u);
-  const std::string text = trace::read_whole(recovered.files[0].path);
+  const std::string text = text_of_its_file(crafted, scratch);
   EXPECT_NE(text.find("\"dropped\": {\"ring_full\": 2, \"not_written\": 7}"), std::string::npos)
       << text;
 }

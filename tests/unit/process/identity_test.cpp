@@ -333,6 +333,16 @@ TEST(Identity, OpenMpiOnTwoNodes) {
   EXPECT_EQ(keys[0].find("launcher"), std::string::npos);
 }
 
+TEST(Identity, OnlyAStatedNodeIsSureToBeTheSameOnAllRanksOfIt) {
+  // Dealt round to three nodes: the guesses of the last node's ranks differ.
+  const Identity a = identity_of(open_mpi(2, 0, 6, 2), plain);
+  const Identity b = identity_of(open_mpi(5, 1, 6, 2), plain);
+  EXPECT_NE(a.node_rank, b.node_rank);
+  EXPECT_EQ(a.stated_node_rank, 0);
+  EXPECT_EQ(b.stated_node_rank, 0);
+  EXPECT_EQ(identity_of(torchrun(3, 1, 4, 2, 1), plain).stated_node_rank, 1);
+}
+
 TEST(Identity, OpenMpiDealtRound) {
   // mpirun --map-by node on two nodes: rank r is on node r % 2.
   for (int rank = 0; rank < 8; ++rank) {

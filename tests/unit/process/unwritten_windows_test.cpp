@@ -13,6 +13,7 @@ using ring::WindowState;
 
 constexpr auto not_written = static_cast<std::size_t>(ring::DropCause::not_written);
 constexpr auto ring_full = static_cast<std::size_t>(ring::DropCause::ring_full);
+constexpr auto device_dropped = static_cast<std::size_t>(ring::DropCause::device_dropped);
 constexpr auto names_full = static_cast<std::size_t>(ring::DropCause::names_full);
 
 class UnwrittenWindowsTest : public ::testing::Test {
@@ -40,10 +41,42 @@ class UnwrittenWindowsTest : public ::testing::Test {
     for (std::size_t i = 0; i < count; ++i) ring::write_record(*chunk, i, from + i, from + i + 1);
   }
 
-  // What its file says was given up.
-  std::uint64_t told_by(ring::Window& window) {
+  // What its file says was given up, or was lost by another cause.
+  std::uint64_t told_by(ring::Window& window, std::size_t cause = not_written) {
     drain::settle_late_losses(memory_.ring(), window);
-    return ring::dropped_in(memory_.ring(), window)[not_written];
+    return ring::dropped_in(memory_.ring(), window)[cause];
+  }
+
+  // After told_by().
+  void write(ring::Window& window) {
+    drain::note_told(memory_.ring(), window);
+    window.state = WindowState::written;
+  }
+
+  // In the slot that is used next, as the job opens and closes one.
+  ring::Window& next_window() {
+    const std::uint32_t number = header().window_count++;
+    const std::uint64_t begin = 1000 * (number + 1);
+    ring::Window& next = window(number % ring::window_slots, begin, 0, WindowState::open);
+    ring::note_dropped(memory_.ring(), next.dropped_at_begin);
+    return next;
+  }
+
+  void close(ring::Window& window) {
+    window.end_ticks = window.begin_ticks + 500;
+    ring::note_dropped(memory_.ring(), window.dropped_at_end);
+    window.state = WindowState::closed;
+  }
+
+  ring::Window& failed_window() {
+    ring::Window& failed = next_window();
+    close(failed);
+    failed.state = WindowState::failed;
+    return failed;
+  }
+
+  void lose_on_device(std::uint64_t records) {
+    memory_.ring().count_drop(ring::DropCause::device_dropped, records);
   }
 
   ring::MemoryRing memory_{2 << 20};
@@ -104,15 +137,17 @@ TEST_F(UnwrittenWindowsTest, TakeAQuarterOfTheSlots) {
 TEST_F(UnwrittenWindowsTest, ToldOnceByTheNextFile) {
   record(100, 30);
   record(300, 12);
+  header().last_correlation[0] = 50;
   unwritten_.give_up(window(0, 110, 120, WindowState::failed));
   EXPECT_EQ(header().windows[0].state.load(), WindowState::written);
+  EXPECT_EQ(header().last_correlation[0].load(), 0u) << "no file has its calls";
   ring::Window& second = window(1, 300, 400, WindowState::closed);
   EXPECT_EQ(told_by(second), 10u);
   second.state = WindowState::failed;
   ring::Window& third = window(2, 500, 600, WindowState::closed);
   unwritten_.give_up(second);
   EXPECT_EQ(told_by(third), 22u) << "with what the second was to tell";
-  third.state = WindowState::written;
+  write(third);
   EXPECT_EQ(told_by(window(3, 700, 800, WindowState::closed)), 0u);
 }
 
@@ -135,13 +170,88 @@ TEST_F(UnwrittenWindowsTest, ToldByTheFileAfterAWindowThatIsLeftOut) {
   ring::Window& left_out = window(1, 300, 400, WindowState::closed);
   ring::note_dropped(memory_.ring(), left_out.dropped_at_end);
   EXPECT_EQ(told_by(left_out), 10u);
-  drain::forget_late_losses(memory_.ring(), left_out);
   left_out.state = WindowState::written;
   EXPECT_EQ(drain::untold_events(memory_.ring()), 10u);
   ring::Window& next = window(2, 500, 600, WindowState::closed);
   EXPECT_EQ(told_by(next), 10u);
-  next.state = WindowState::written;
+  write(next);
   EXPECT_EQ(drain::untold_events(memory_.ring()), 0u);
+}
+
+TEST_F(UnwrittenWindowsTest, TheirDevicesLossesAreToldByALaterFileThatComesFirst) {
+  ring::Window& failed = next_window();
+  lose_on_device(5);
+  close(failed);
+  lose_on_device(3);  // its own, told by CUPTI a moment later
+  EXPECT_EQ(told_by(failed, device_dropped), 8u);
+  failed.state = WindowState::failed;
+  ring::Window& later = next_window();
+  lose_on_device(1);
+  close(later);
+  EXPECT_EQ(told_by(later, device_dropped), 9u);
+  write(later);
+  failed.state = WindowState::closed;
+  EXPECT_EQ(told_by(failed, device_dropped), 0u) << "at its next try";
+  lose_on_device(2);
+  EXPECT_EQ(told_by(failed, device_dropped), 2u);
+}
+
+TEST_F(UnwrittenWindowsTest, TheirDevicesLossesAreToldByTheirOwnNextTry) {
+  ring::Window& failed = failed_window();
+  lose_on_device(5);
+  ring::Window& later = next_window();
+  failed.state = WindowState::closed;
+  EXPECT_EQ(told_by(failed, device_dropped), 5u);
+  write(failed);
+  lose_on_device(1);
+  close(later);
+  EXPECT_EQ(told_by(later, device_dropped), 1u);
+}
+
+TEST_F(UnwrittenWindowsTest, TheirDevicesLossesAreGivenUpWithThem) {
+  ring::Window& first = next_window();
+  lose_on_device(5);
+  close(first);
+  first.state = WindowState::failed;
+  ring::Window& second = next_window();
+  lose_on_device(3);
+  close(second);
+  unwritten_.give_up(first);
+  EXPECT_EQ(told_by(second), 5u);
+  EXPECT_EQ(ring::dropped_in(memory_.ring(), second)[device_dropped], 3u) << "its own";
+  second.state = WindowState::failed;
+  lose_on_device(2);
+  unwritten_.give_up(second);
+  ring::Window& third = next_window();
+  close(third);
+  EXPECT_EQ(told_by(third), 10u);
+  EXPECT_EQ(ring::dropped_in(memory_.ring(), third)[device_dropped], 0u);
+}
+
+TEST_F(UnwrittenWindowsTest, AreGivenUpWithoutWhatTheDeviceLostInTheOneThatIsOpen) {
+  ring::Window& first = next_window();
+  lose_on_device(5);
+  close(first);
+  first.state = WindowState::failed;
+  ring::Window& second = next_window();
+  lose_on_device(100);
+  unwritten_.give_up(first);
+  lose_on_device(7);
+  close(second);
+  EXPECT_EQ(told_by(second), 5u);
+  EXPECT_EQ(ring::dropped_in(memory_.ring(), second)[device_dropped], 107u) << "its own";
+}
+
+// Between windows nothing is wanted of the device.
+TEST_F(UnwrittenWindowsTest, NobodyTellsOfWhatTheDeviceLostOutsideOfWindows) {
+  ring::Window& first = next_window();
+  close(first);
+  EXPECT_EQ(told_by(first, device_dropped), 0u);
+  write(first);
+  lose_on_device(4);
+  ring::Window& second = next_window();
+  close(second);
+  EXPECT_EQ(told_by(second, device_dropped), 0u);
 }
 
 TEST_F(UnwrittenWindowsTest, TellOfWhatTheyHadLostThemselves) {

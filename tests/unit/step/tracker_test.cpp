@@ -33,54 +33,61 @@ MarkSpecification mark_of(std::string_view text) { return config::parse_step_mar
 
 using Steps = std::vector<Seen::Step>;
 
+void begin_range(Tracker& tracker, std::string_view name, std::uint64_t ticks) {
+  tracker.range_begin(tracker.step_name(name), ticks);
+}
+void end_range(Tracker& tracker, std::string_view name, std::uint64_t ticks) {
+  tracker.range_end(tracker.step_name(name), ticks);
+}
+
 TEST(Tracker, FollowsRangesOfAName) {
   Seen seen;
   Tracker tracker(mark_of("nvtx:train"), seen);
   EXPECT_EQ(tracker.interest(), interest_ranges);
-  tracker.range_begin("train 41", 10);
-  tracker.range_begin("forward", 11);
-  tracker.range_end("forward", 12);
-  tracker.range_end("train 41", 20);
-  tracker.range_begin("train 42", 30);
-  tracker.range_end("train 42", 40);
+  begin_range(tracker, "train 41", 10);
+  begin_range(tracker, "forward", 11);
+  end_range(tracker, "forward", 12);
+  end_range(tracker, "train 41", 20);
+  begin_range(tracker, "train 42", 30);
+  end_range(tracker, "train 42", 40);
   EXPECT_EQ(seen.steps, (Steps{{0, 10, 20}, {1, 30, 40}}));
 }
 
 TEST(Tracker, EndsARangeThatIsNeverPoppedAtTheNext) {
   Seen seen;
   Tracker tracker(mark_of("nvtx:train"), seen);
-  for (std::uint64_t i = 1; i <= 3; ++i) tracker.range_begin("train", 10 * i);
+  for (std::uint64_t i = 1; i <= 3; ++i) begin_range(tracker, "train", 10 * i);
   EXPECT_EQ(seen.steps, (Steps{{0, 10, 20}, {1, 20, 30}, {2, 30, 0}}));
 }
 
 TEST(Tracker, CountsNestedRangesOnce) {
   Seen seen;
   Tracker tracker(mark_of("nvtx:step"), seen);
-  tracker.range_begin("step", 1);
-  tracker.range_end("step", 2);
-  tracker.range_begin("step", 3);
-  tracker.range_begin("step", 4);
-  tracker.range_end("step", 5);
-  tracker.range_end("step", 6);
+  begin_range(tracker, "step", 1);
+  end_range(tracker, "step", 2);
+  begin_range(tracker, "step", 3);
+  begin_range(tracker, "step", 4);
+  end_range(tracker, "step", 5);
+  end_range(tracker, "step", 6);
   EXPECT_EQ(seen.steps, (Steps{{0, 1, 2}, {1, 3, 6}}));
 }
 
 TEST(Tracker, CountsMarks) {
   Seen seen;
   Tracker tracker(mark_of("nvtx:tick"), seen);
-  for (std::uint64_t i = 1; i <= 3; ++i) tracker.mark("tick", 10 * i);
+  for (std::uint64_t i = 1; i <= 3; ++i) tracker.mark(tracker.step_name("tick"), 10 * i);
   EXPECT_EQ(seen.steps, (Steps{{0, 10, 20}, {1, 20, 30}, {2, 30, 0}}));
 }
 
 TEST(Tracker, FollowsTheFirstThreadThatUsedTheRange) {
   Seen seen;
   Tracker tracker(mark_of("nvtx:step"), seen);
-  tracker.range_begin("step", 1);
+  begin_range(tracker, "step", 1);
   std::thread([&] {
-    tracker.range_begin("step", 2);
-    tracker.range_end("step", 3);
+    begin_range(tracker, "step", 2);
+    end_range(tracker, "step", 3);
   }).join();
-  tracker.range_end("step", 4);
+  end_range(tracker, "step", 4);
   EXPECT_EQ(seen.steps, (Steps{{0, 1, 4}}));
 }
 
@@ -88,12 +95,12 @@ TEST(Tracker, ChangesThreadWhenTheFirstIsGone) {
   Seen seen;
   Tracker tracker(mark_of("nvtx:step"), seen);
   std::thread([&] {
-    tracker.range_begin("step", 1);
-    tracker.range_end("step", 2);
+    begin_range(tracker, "step", 1);
+    end_range(tracker, "step", 2);
   }).join();
   for (std::uint64_t i = 1; i <= 5; ++i) {
-    tracker.range_begin("step", 10 * i);
-    tracker.range_end("step", 10 * i + 5);
+    begin_range(tracker, "step", 10 * i);
+    end_range(tracker, "step", 10 * i + 5);
   }
   EXPECT_EQ(seen.steps, (Steps{{0, 1, 2}, {1, 40, 45}, {2, 50, 55}}));
 }
@@ -127,10 +134,10 @@ TEST(Tracker, PrefersAKnownRangeWhileNothingIsLocked) {
   EXPECT_EQ(tracker.interest(), interest_collectives | interest_launches |
                                     interest_synchronisations | interest_copies | interest_ranges);
   tracker.collective(1, 1, 5);
-  tracker.range_end("train_step", 6);  // began before the agent was there
-  tracker.range_begin("warm-up", 7);
-  tracker.range_begin("Train_Step 3", 10);
-  tracker.range_end("Train_Step 3", 20);
+  end_range(tracker, "train_step", 6);  // began before the agent was there
+  begin_range(tracker, "warm-up", 7);
+  begin_range(tracker, "Train_Step 3", 10);
+  end_range(tracker, "Train_Step 3", 20);
   EXPECT_EQ(seen.steps, (Steps{{0, 10, 20}}));
   EXPECT_EQ(tracker.interest(), interest_ranges);
   EXPECT_EQ(tracker.description(), "auto: nvtx range train_step");
@@ -217,8 +224,8 @@ TEST(Tracker, LosesNoStepWhenOtherThreadsCallAtTheSameTime) {
   const auto call_meanwhile = [&] {
     for (std::uint64_t ticks = 0; !stop.load(); ++ticks) {
       tracker.copy_to_device(ticks);
-      tracker.range_begin("forward", ticks);
-      tracker.range_end("forward", ticks);
+      begin_range(tracker, "forward", ticks);
+      end_range(tracker, "forward", ticks);
       tracker.poll(ticks, ticks);
       if (ticks % 16 == 0) std::this_thread::yield();
     }

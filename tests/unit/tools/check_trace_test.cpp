@@ -45,6 +45,18 @@ TEST(CheckTrace, nothing_is_missing) {
   }
 }
 
+TEST(CheckTrace, of_another_programs_file_only_what_was_read_is_told) {
+  const CheckReport page = page_of(
+      R"({"identity": {"rank": 4, "file": "a.json"}, "dropped": {"cut": 1}, "imported": {"file": "a.json",)"
+      R"( "kind": "Chrome", "events": 99, "problem": "a trace that is cut off: a.json: at byte 12"}})");
+  EXPECT_EQ(page.problems(), 2) << page.text();
+  for (const char* part :
+       {"Rank 4, imported from a.json (Chrome): 99 events", "at byte 12", "1: cut"}) {
+    EXPECT_TRUE(says(page, part)) << part << "\n" << page.text();
+  }
+  EXPECT_FALSE(says(page, "device")) << page.text();
+}
+
 TEST(CheckTrace, each_loss_has_its_remedy) {
   const CheckReport page = page_of(rank_with(
       R"("device": {"source": "cupti", "launches": 9, "work": 5,)"

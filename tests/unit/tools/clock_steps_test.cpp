@@ -267,6 +267,36 @@ TEST(ClockSteps, that_may_hide_in_a_pause_make_it_unsure) {
   EXPECT_LE(beyond(clocks, *route, 1000 * second_ns, 1000 * second_ns + 90 * ms_ns, ms_ns), 0.0);
 }
 
+// What lies before knows enough without it, and is not unsure because of it.
+TEST(ClockSteps, that_may_hide_before_the_last_collective_make_the_end_alone_unsure) {
+  for (const std::int64_t by_ns : {0 * ms_ns, 2 * ms_ns}) {
+    TwoClocks clocks;
+    clocks.own_off = set_by(by_ns, 105 * second_ns);
+    clocks.add_every(second_ns / 10, 0, 100 * second_ns);
+    clocks.collectives.push_back({.start_ns = 110 * second_ns, .waits_ns = 3 * ms_ns});
+    const auto route = clocks.route();
+    ASSERT_TRUE(route);
+    EXPECT_TRUE(route->steps.empty());
+    EXPECT_LE(route->bound_ns, 40e3);
+    ASSERT_EQ(route->unsure.size(), 1U);
+    EXPECT_GE(route->unsure[0].span.from_ns, clocks.own(99 * second_ns));
+    EXPECT_LE(route->unsure[0].span.from_ns, clocks.own(105 * second_ns));
+    EXPECT_GE(route->unsure[0].span.until_ns, clocks.own(110 * second_ns));
+    EXPECT_LE(beyond(clocks, *route, 0, 99 * second_ns, ms_ns), 0.0);
+  }
+}
+
+// Between two of the last collectives alone the drift could explain it; what lies before each pause
+// in which none may hide says that it does not.
+TEST(ClockSteps, that_would_show_by_what_lies_behind_other_pauses_leave_nothing_unsure) {
+  TwoClocks clocks;
+  clocks.add_every(second_ns / 10, 0, 20 * second_ns);
+  clocks.add_every(6 * second_ns, 20 * second_ns, 60 * second_ns);
+  const auto route = clocks.route();
+  ASSERT_TRUE(route);
+  EXPECT_TRUE(route->unsure.empty()) << route->unsure.size();
+}
+
 TEST(ClockSteps, that_would_show_leave_nothing_unsure) {
   TwoClocks clocks;
   clocks.add_every(10 * ms_ns, 0, 20 * second_ns);

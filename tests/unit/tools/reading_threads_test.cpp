@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <chrono>
+#include <functional>
+#include <future>
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/trace/ahead_file.hpp"
@@ -68,6 +72,35 @@ std::string lines(std::size_t bytes, std::size_t longest) {
     text += '\n';
   }
   return text;
+}
+
+class Work : public trace::SideReads::Read {
+ public:
+  explicit Work(std::function<void()> work) : work_(std::move(work)) {}
+  void run() noexcept override { work_(); }
+
+ private:
+  const std::function<void()> work_;
+};
+
+TEST(ReadingThreads, AreHelpedByWhoWaitsForOneOfThem) {
+  ReadingThreads one(1);
+  if (!one.are_any()) GTEST_SKIP() << "one CPU";
+  std::promise<void> is_taken_up;
+  std::promise<void> is_helped;
+  bool was_helped = false;
+  Work waits([&] {
+    is_taken_up.set_value();
+    was_helped =
+        is_helped.get_future().wait_for(std::chrono::seconds(30)) == std::future_status::ready;
+  });
+  Work other([&] { is_helped.set_value(); });
+  one.begin(waits);
+  is_taken_up.get_future().wait();
+  one.begin(other);
+  one.finish(waits);
+  one.finish(other);
+  EXPECT_TRUE(was_helped);
 }
 
 TEST(ReadingThreads, GiveTheLinesThatAreReadWithoutThem) {

@@ -4,24 +4,23 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <thread>
 
 #include "agent/trace/queued_files.hpp"
 #include "agent/trace/upload_journal.hpp"
+#include "tests/unit/upload/while_syncing.hpp"
 #include "tools/upload/kept_files.hpp"
 #include "tools/upload/open_file.hpp"
 #include "tools/upload/uploader.hpp"
 
-namespace {
-std::function<void()> while_syncing;
-}
+std::function<void()> traceagent::tools::while_syncing;
 
 // In the place of the C library's.
 extern "C" int fsync(int) {
-  if (while_syncing) while_syncing();
+  if (traceagent::tools::while_syncing) traceagent::tools::while_syncing();
   return 0;
 }
 
@@ -204,6 +203,38 @@ TEST_F(JournalTest, CompactionForgetsWhatIsOverAndNothingElse) {
   EXPECT_FALSE(fs::exists(path_ + ".new"));
 }
 
+TEST_F(JournalTest, CompactionForgetsNoPartsThatTheServerHasStill) {
+  const auto parts = [&](const char* id, const char* what, const char* multipart) {
+    append(trace::JsonObject().add(what, id).add("upload", multipart));
+  };
+  for (const char* id : {"1", "2", "3", "4"}) {
+    append(trace::JsonObject()
+               .add("queue", id)
+               .add("file", id)
+               .add("target", "s3://b/" + std::string(id)));
+    parts(id, "multipart", id);
+  }
+  append(trace::JsonObject().add("gone", "1").add("left_out", true));
+  parts("2", "abandon", "2");
+  parts("2", "multipart", "22");
+  done("2");
+  for (const char* id : {"3", "4"}) parts(id, "abandon", id);
+  done("3");
+  for (const char* id : {"3", "4"}) parts(id, "abandoned", id);
+  append(trace::JsonObject().add("gone", "4").add("why", "w"));
+  Journal before(folder_, path_);
+  before.compact(1);
+  Journal after(folder_, path_);
+  ASSERT_EQ(after.uploads().size(), 2u);
+  EXPECT_EQ(unwanted_in(after), 2u);
+  EXPECT_EQ(pending_in(after), 0u);
+  EXPECT_EQ(after.uploads()[0].multipart, "1");
+  EXPECT_EQ(after.uploads()[1].to_abandon, std::set<std::string>{"2"});
+  EXPECT_EQ(after.uploads()[1].multipart, "") << "it was joined";
+  EXPECT_EQ(after.left_out(), 1u);
+  EXPECT_EQ(after.earlier_done(), 1u);
+}
+
 TEST_F(JournalTest, CountsWhatRanksLeaveOutOnceEach) {
   const auto leave_out = [&](const char* id) {
     append(trace::JsonObject().add("gone", id).add("left_out", true));
@@ -230,15 +261,18 @@ TEST_F(JournalTest, CountsWhatRanksLeaveOutOnceEach) {
 
 TEST_F(JournalTest, NothingIsAppendedToAJournalThatIsGone) {
   constexpr int count = 2000;
+  std::atomic<std::uint64_t> shorter = 0;
   std::thread ranks([&] {
     for (int i = 0; i < count; ++i) {
+      // However fast the two are, half comes before a shorter journal and half behind it.
+      while (i == count / 2 && shorter == 0) std::this_thread::yield();
       const std::string id = std::to_string(i);
       queue(id.c_str(), id.c_str());
       if (i % 8 != 0) done(id.c_str());
     }
   });
   Journal journal(folder_, path_);
-  std::uint64_t shorter = 0, known = 0;
+  std::uint64_t known = 0;
   while (journal.uploads().size() + journal.earlier_done() < count) {
     journal.read();
     journal.compact(1);
@@ -250,7 +284,7 @@ TEST_F(JournalTest, NothingIsAppendedToAJournalThatIsGone) {
   const Journal all(folder_, path_);
   EXPECT_EQ(all.uploads().size() + all.earlier_done(), static_cast<std::size_t>(count));
   EXPECT_EQ(pending_in(all), static_cast<std::size_t>(count / 8));
-  EXPECT_GE(shorter, 2u);
+  EXPECT_GE(shorter.load(), 2u);
 }
 
 TEST_F(JournalTest, WhoAppendsNeedNotWaitForTheDisk) {

@@ -4,7 +4,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <memory>
 #include <string>
+#include <thread>
 
 #include "agent/trace/delivery_lock.hpp"
 #include "agent/trace/upload_journal.hpp"
@@ -20,38 +23,109 @@ class UploaderTest : public testing::Test {
   UploaderTest() {
     fs::create_directory(folder_);
     std::ofstream(file_) << "{}";
-    trace::JsonObject record;
-    record.add("queue", "1").add("file", "a.json").add("target", there_).add("kind", "rank");
-    EXPECT_EQ(trace::append_record(path_, record), "");
+    options_.patience = {};
+    queue("1", -1);
   }
 
-  // One attempt. True: all is uploaded.
+  void queue(const char* id, int keep) {
+    trace::JsonObject record;
+    record.add("queue", id).add("file", "a.json").add("target", there_).add("kind", "rank");
+    EXPECT_EQ(trace::append_record(path_, record.add("keep", keep)), "");
+  }
+
+  // One attempt where there is no patience. True: all is uploaded.
   bool work() {
-    UploaderOptions options;
-    options.patience = {};
     Journal journal(folder_, path_);
-    return Uploader(journal, folder_, problem_, options,
-                    [this](const std::string& line) { told_ += line + "\n"; })
+    return Uploader(journal, folder_, problem_, options_,
+                    [this](const std::string& line) {
+                      told_ += line + "\n";
+                      if (when_told_) when_told_();
+                    })
         .work();
+  }
+
+  std::size_t times_told(const std::string& words) const {
+    std::size_t times = 0;
+    for (std::size_t at = told_.find(words); at != std::string::npos;
+         at = told_.find(words, at + 1)) {
+      ++times;
+    }
+    return times;
   }
 
   const trace::ScratchFolder scratch_;
   const std::string folder_ = scratch_ / "traces", there_ = scratch_ / "there/a.json";
   const std::string file_ = folder_ + "/a.json", problem_ = scratch_ / "problem";
   const std::string path_ = trace::journal_path(folder_, "host");
+  UploaderOptions options_;
+  std::function<void()> when_told_;
   std::string told_;
 };
 
-TEST_F(UploaderTest, AFileThatItsRankHasLockedIsNoFailure) {
+TEST_F(UploaderTest, AFileThatItsRankHasLockedForAMomentIsNoFailure) {
+  options_.patience = options_.longest_lock = std::chrono::hours(1);
+  auto lock = std::make_unique<trace::DeliveryLock>(file_, trace::DeliveryLock::Kind::leave_out);
+  std::thread rank([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    lock.reset();
+  });
+  EXPECT_TRUE(work());
+  rank.join();
+  EXPECT_EQ(told_, "a.json -> " + there_ + "\n");
+  EXPECT_TRUE(fs::exists(there_));
+}
+
+TEST_F(UploaderTest, AFileThatSomebodyKeepsLockedIsToldOnceAndAtTheEnd) {
+  options_.patience = std::chrono::milliseconds(500);
+  options_.longest_lock = {};
   {
     const trace::DeliveryLock lock(file_, trace::DeliveryLock::Kind::leave_out);
     EXPECT_FALSE(work());
-    EXPECT_EQ(told_, "");
-    EXPECT_FALSE(fs::exists(problem_)) << "the job's end would tell of it";
-    EXPECT_FALSE(fs::exists(there_));
   }
-  EXPECT_TRUE(work());
+  const std::string begin = "a.json -> " + there_ + ": another process ";
+  const std::string remedy = "has it locked: see lsof " + file_;
+  EXPECT_EQ(times_told(begin + remedy), 1u) << told_;
+  EXPECT_EQ(times_told(begin + "still " + remedy), 1u) << told_;
+  std::ifstream problem(problem_);
+  std::string line;
+  EXPECT_TRUE(std::getline(problem, line)) << "the job's end tells of it";
+  EXPECT_NE(line.find("1 files wait: traceagent upload --resume"), std::string::npos) << line;
+  EXPECT_FALSE(fs::exists(there_));
+  EXPECT_TRUE(work()) << "it is in the journal";
   EXPECT_TRUE(fs::exists(there_));
+}
+
+TEST_F(UploaderTest, ALockThatIsNoMoreIsNotTheReason) {
+  options_.patience = std::chrono::milliseconds(500);
+  auto lock = std::make_unique<trace::DeliveryLock>(file_, trace::DeliveryLock::Kind::leave_out);
+  for (int i = 0; i < 30; ++i) {
+    const std::string name = "b" + std::to_string(i) + ".json";
+    std::ofstream(folder_ + "/" + name) << "{}";
+    trace::JsonObject other;
+    other.add("queue", name).add("file", name).add("target", "/proc/nowhere/" + name);
+    ASSERT_EQ(trace::append_record(path_, other.add("kind", "rank").add("keep", -1)), "");
+  }
+  when_told_ = [&] { lock.reset(); };
+  EXPECT_FALSE(work()) << "all of them are tried before a.json's next turn";
+  EXPECT_EQ(times_told("has it locked"), 0u) << told_;
+}
+
+TEST_F(UploaderTest, WhatHasTheNameOfAnUploadedFileStaysUntilItIsUploadedToo) {
+  queue("2", 0);
+  when_told_ =
+      [this] {  // it is uploaded: its rank writes the next, and will queue that in a moment
+        when_told_ = nullptr;
+        std::ofstream(file_ + ".new") << "{\"next\": 1}";
+        fs::last_write_time(file_ + ".new",
+                            fs::file_time_type::clock::now() + std::chrono::hours(1));
+        fs::rename(file_ + ".new", file_);
+      };
+  EXPECT_TRUE(work());
+  EXPECT_TRUE(fs::exists(file_)) << told_;
+  queue("3", 0);
+  EXPECT_TRUE(work());
+  EXPECT_EQ(fs::file_size(there_), 11u);
+  EXPECT_FALSE(fs::exists(file_)) << told_;
 }
 
 TEST_F(UploaderTest, AServerThatFailsIsTold) {
