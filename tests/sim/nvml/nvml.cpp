@@ -5,6 +5,7 @@
 //   init_cpu=MS            what it takes of a CPU
 //   not_supported=FUNCTION returns NVML_ERROR_NOT_SUPPORTED
 //   unknown=FUNCTION:N     returns NVML_ERROR_UNKNOWN the Nth time for each GPU, from 0
+//   slow=FUNCTION:MS       takes so long to return
 //   hang=FUNCTION:N        never returns, from the Nth time on
 //   lost=GPU:N             from its Nth utilisation on every call for it returns
 //   NVML_ERROR_GPU_IS_LOST
@@ -70,6 +71,8 @@ Result fault_of(const char* function, Device device, long number) {
   if (!is_initialised) return uninitialized;
   if (told("not_supported") == function) return not_supported;
   if (told_number("unknown", function) == number) return unknown_error;
+  const long slow_ms = told_number("slow", function);
+  if (slow_ms > 0) usleep(static_cast<useconds_t>(slow_ms * 1000));
   const long hang = told_number("hang", function);
   while (hang >= 0 && number >= hang) pause();
   const std::string lost = told("lost");
