@@ -184,11 +184,16 @@ def main():
     for cell in bad:
         print(f"FAILED: {cell.scenario.name}: FAULTS={cell.rule()}: {'; '.join(cell.problems)}")
     places = {(cell.place.function.name, cell.place.offset, cell.scenario.object) for cell in done}
+    unreached = sum(not cell.was_reached for cell in done)
+    # Threads that wait differ from run to run: some places are not come to. Rules that never strike would prove nothing.
+    proves_too_little = unreached > len(done) / 4
+    if proves_too_little:
+        print(f"FAILED: {unreached} of {len(done)} cells were not reached")
     cpu = sum(os.times()[:4])
     print(f"{len(done)} cells of {len(places)} places, {len(bad)} bad, "
-          f"{sum(not cell.was_reached for cell in done)} not reached; "
+          f"{unreached} not reached; "
           f"{cpu:.0f} s of a processor in {time.monotonic() - began:.0f} s")
-    return 1 if bad or not done else 0
+    return 1 if bad or not done or proves_too_little else 0
 
 
 sys.exit(main())

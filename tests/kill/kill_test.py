@@ -39,6 +39,9 @@ def main():
     for name in [name for name in CASES if name in ARGUMENTS] or CASES:
         table, started = Table(), time.monotonic()
         CASES[name](table, Plan(count, random.Random(seed), "--all" in ARGUMENTS))
+        table.check(name, table.kills() >= count / 2, f"only {table.kills()} kills, {count} were to be: nothing is proved")
+        if "--all" in ARGUMENTS:
+            table.check_reach(0.8)
         table.print(missing=10 if "--all" in ARGUMENTS else 0)
         print(*table.problems[:20], sep="\n")
         print(f"{name}: {table.kills()} kills, {len(table.problems)} problems, "

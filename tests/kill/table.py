@@ -57,6 +57,12 @@ class Table:
             self.problems.append(f"{what}: {words}")
         return bool(condition)
 
+    def check_reach(self, least):
+        """The part of each phase's points that was killed at: rules that never strike would prove nothing."""
+        for phase, points in self._points.items():
+            struck = len(self._struck[phase] & points)
+            self.check(phase, struck >= least * len(points), f"killed at only {struck} of {len(points)} points")
+
     def kills(self):
         return sum(row["kills"] for row in self._rows.values())
 
