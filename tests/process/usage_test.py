@@ -1,27 +1,41 @@
 #!/usr/bin/env python3
-"""What people run by hand says how when it is asked, and when it is not told where the build is."""
+"""What people run by hand says how when it is asked, from any folder, and when it is not told where the build is."""
 import subprocess
 import sys
 
 from jobs import Checks
 from places import SOURCE
 
-SCRIPTS = ("faults/matrix_test.py", "kill/kill_test.py", "soak/soak.py", "upload/cycles_test.py", "upload/server_test.py",
-           "upload/step_time.py", "upload/upload_test.py")
+WANT_A_BUILD = ("tests/faults/matrix_test.py", "tests/kill/kill_test.py", "tests/soak/soak.py", "tests/upload/cycles_test.py",
+                "tests/upload/server_test.py", "tests/upload/step_time.py", "tests/upload/upload_test.py")
+OTHERS = ("packaging/setup", "tools/demo", "tests/run", "tests/coverage", "tests/fuzz/run", "tests/gpu/pack", "tests/gpu/run",
+          "tests/kill/run", "tests/soak/run", "tests/valgrind/run", "tests/model/check_ring", "tests/bench/start_bench",
+          "tests/bench/merge_bench", "tests/bench/compare/compare.py", "tests/support/style/check_format",
+          "tests/support/style/check_includes", "tests/support/style/check_links", "tests/support/style/check_names",
+          "tests/support/style/check_naming")
+# A build, or an hour of tests, is no answer.
+SOON_S = 20
 checks = Checks()
 
 
 def run(name, *words):
-    command = [sys.executable] if name.endswith(".py") else ["bash"]
-    return subprocess.run([*command, SOURCE / "tests" / name, *words], capture_output=True, text=True, timeout=60,
-                          stdin=subprocess.DEVNULL)
+    """From the folder in which it lies, by its name there. Its exit code, output and errors; None where it takes long."""
+    path = SOURCE / name
+    program = sys.executable if "python3" in path.open().readline() else "bash"
+    try:
+        return subprocess.run([program, path.name, *words], capture_output=True, text=True, timeout=SOON_S, cwd=path.parent,
+                              stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        return None
 
 
-for script in (*SCRIPTS, "kill/run", "soak/run"):
-    asked = run(script, "--help")
-    checks.check(asked.returncode == 0 and "usage: " in asked.stdout and not asked.stderr, f"{script} --help: {asked}")
-for script in SCRIPTS:
+for script in (*WANT_A_BUILD, *OTHERS):
+    for word in ("--help", "-h"):
+        asked = run(script, word)
+        checks.check(asked and asked.returncode == 0 and "usage: " in asked.stdout and not asked.stderr,
+                     f"{script} {word}: {asked}")
+for script in WANT_A_BUILD:
     untold = run(script)
-    checks.check(untold.returncode == 1 and "usage: " in untold.stderr and "Traceback" not in untold.stderr,
+    checks.check(untold and untold.returncode == 1 and "usage: " in untold.stderr and "Traceback" not in untold.stderr,
                  f"{script}: {untold}")
 sys.exit(checks.end())

@@ -1,8 +1,5 @@
 #!/usr/bin/env python3
-"""traceagent merge beside Composer's and SageMaker Debugger's own mergers, on the same files.
-
-usage: compare.py BUILD [--events N] [--ranks N] [--runs N]      without speeds: --events 0
-Installs their wheels from PyPI, without dependencies, into BUILD/compare (once). By hand; what it
+"""traceagent merge beside Composer's and SageMaker Debugger's own mergers, on the same files. Installs their wheels from PyPI, without dependencies, into BUILD/compare (once). By hand; what it
 printed is in RESULTS.md.
 """
 import argparse
@@ -115,9 +112,9 @@ def own_speeds(mergers, build, folder, arguments):
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--events", type=int, default=200_000)
+    parser.add_argument("--events", type=int, default=200_000, help="of each rank; 0: no speeds")
     parser.add_argument("--ranks", type=int, default=8)
     parser.add_argument("--runs", type=int, default=3)
     arguments = parser.parse_args()

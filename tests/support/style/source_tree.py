@@ -3,6 +3,18 @@
 import pathlib
 import re
 import subprocess
+import sys
+
+
+def usage():
+    """What the script that runs says of itself."""
+    text = sys.modules["__main__"].__doc__
+    return text if "usage:" in text else f"{text}\n\nusage: {pathlib.Path(sys.argv[0]).name}"
+
+
+if {"-h", "--help"} & set(sys.argv[1:]):
+    print(usage().strip())
+    sys.exit()
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 CPP = {".cpp", ".hpp", ".h", ".cu", ".c"}
