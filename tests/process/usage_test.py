@@ -14,7 +14,7 @@ OTHERS = ("packaging/setup", "tools/demo", "tests/run", "tests/coverage", "tests
           "tests/support/style/check_includes", "tests/support/style/check_links", "tests/support/style/check_names",
           "tests/support/style/check_naming")
 # A build, or an hour of tests, is no answer.
-SOON_S = 20
+SOON_S = 100
 checks = Checks()
 
 

@@ -4,6 +4,11 @@ import collections
 import os
 import pathlib
 import re
+import statistics
+
+# Of what lies outside the ring: a sixth of the 5 MiB in half an hour, where it goes on like that.
+LATE = 0.025
+TURNS_OF_A_QUARTER = 6  # a minute
 
 
 def _read(path):
@@ -109,17 +114,28 @@ class Flatness:
     def outside_away(self):
         return self._away(self.outside)
 
+    def late_growth(self):
+        """Outside the ring, of the last quarter over the one before: what the allocator touches for the first time it has
+        touched by then. 0 where the process lived too short to tell."""
+        quarter = len(self.outside) // 4
+        if quarter < TURNS_OF_A_QUARTER:
+            return 0
+        before, last = (statistics.median(self.outside[-begin:][:quarter]) for begin in (2 * quarter, quarter))
+        return last / before - 1
+
     def peak_growth(self):
         """Of any turn over the first one in which a window was written: the others, whose peaks are no higher
         than what is held at rest, would be too low a measure."""
         writing = [peak for peak, base in zip(self.peaks, self.base) if peak > 1.05 * base]
         return max(writing) / writing[0] - 1 if writing else 0
 
-    def problems(self, allowed, allowed_outside_kib):
+    def problems(self, allowed, allowed_outside_kib, allowed_late=LATE):
         if self.base_away() > allowed:
             yield f"memory is not flat: {self.base} KiB"
         if self.outside_away() > max(allowed, allowed_outside_kib / self.outside[0]):
             yield f"memory outside the ring is not flat: {self.outside} KiB"
+        if self.late_growth() > allowed_late:
+            yield f"memory outside the ring still grows: {self.outside} KiB"
         if self.peak_growth() > allowed:
             yield f"its peak grows: {self.peaks} KiB"
         if self._away(self.rings) > 0:
