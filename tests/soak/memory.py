@@ -7,7 +7,7 @@ import re
 import statistics
 
 # Of what lies outside the ring: a sixth of the 5 MiB in half an hour, where it goes on like that.
-LATE = 0.025
+LATE = 0.03
 TURNS_OF_A_QUARTER = 6  # a minute
 
 
