@@ -113,6 +113,7 @@ def run_cell(cell, expected):
     if scenario.is_tool:
         cell.problems += outcome.tool_problems(ended)
         cell.problems += outcome.tool_file_problems(scenario, ended, traces, files, left, cell)
+        cell.problems += outcome.merged_problems(expected, ended, files, cell)
     else:
         is_memory = cell.place.function.is_memory or cell.place.function.name == "mmap"
         cell.problems += outcome.job_problems(expected, ended, files, cell)

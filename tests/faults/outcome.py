@@ -26,6 +26,7 @@ class Expected:
     def __init__(self, bare, bare_files, traced_files):
         self.bare, self.bare_files = bare, bare_files
         self.counts = totals(Traces(traced_files))
+        self.merged_slices = merged_slices(traced_files)
         self.counters = true_counters.of_rank_zero(Traces(traced_files))
         # The tool's: the files it was given or makes.
         self.names = set(traced_files)
@@ -76,6 +77,23 @@ def tool_problems(ended):
     if ended.code != 0 and not is_told:
         yield f"the tool ends with {ended.code} and says nothing: {ended.out!r}"
     yield from form_problems(ended.lines())
+
+
+def merged_slices(files):
+    """Of a file that the tool was told to make."""
+    made = next((data for name, data in files.items() if name.startswith("merged")), None)
+    if made is None or not is_whole(made):
+        return None
+    document = json.loads(gzip.decompress(made) if made[:2] == b"\x1f\x8b" else made)
+    return sum(event["ph"] == "X" for event in document["traceEvents"])
+
+
+def merged_problems(expected, ended, files, cell):
+    """Slices that are missing are told. A file that reads as empty cannot be told from one that is."""
+    found = merged_slices(files)
+    is_told = ended.code != 0 or ended.lines() or LOST.search(ended.out) or cell.action == "end"
+    if found is not None and found != expected.merged_slices and not is_told:
+        yield f"{found} slices of {expected.merged_slices} are merged, and nobody says so"
 
 
 def tool_file_problems(scenario, ended, traces, files, left, cell):

@@ -49,6 +49,7 @@ constexpr ErrorName errors[] = {
     {"EPERM", EPERM},
     {"EPIPE", EPIPE},
     {"EROFS", EROFS},
+    {"ESPIPE", ESPIPE},
     {"ESRCH", ESRCH},
 };
 

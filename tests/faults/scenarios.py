@@ -3,6 +3,8 @@
 import atexit
 import dataclasses
 import functools
+import gzip
+import json
 import re
 import shutil
 import signal
@@ -38,6 +40,7 @@ ONE_WINDOW = "wait=1,warmup=1,active=7,repeat=1"
 # One of these: dies when the file of its second window is whole and has no name yet. How many files the child, the
 # first window and the index have brought there before depends on the machine.
 KILLED_AT_THE_END = [f"renameat2#{number}=kill" for number in (4, 3, 5)]
+OTHERS_EVENTS = 3000  # each: more than a run that is sorted in memory
 NAMELESS = ".ep0-ba8-rank0.json.tmp-*"
 PATIENCE = ["--patience", "1s"]
 
@@ -54,6 +57,15 @@ def traces_of_a_job():
         return shutil.copytree(place.path / "out", f"{kept}/out")
 
 
+@functools.cache
+def others_traces():
+    """Name → bytes. Of rank 0 an array in order, of rank 1 an object without any order, compressed."""
+    slices = [[{"name": f"part {i}", "ph": "X", "ts": 10 * i, "dur": 5, "pid": rank, "tid": 1}
+               for i in range(OTHERS_EVENTS)] for rank in (0, 1)]
+    return {"others_rank0.json": json.dumps(slices[0]).encode(),
+            "others_rank1.json.gz": gzip.compress(json.dumps({"traceEvents": slices[1][::-1]}).encode())}
+
+
 @dataclasses.dataclass
 class Scenario:
     name: str
@@ -65,6 +77,7 @@ class Scenario:
     has_file: bool = False  # of options
     keeps: bool = False  # a process that is to end after the job
     uploads: bool = False
+    others: bool = False  # traces that another program wrote
     remote: object = targets.Folder()  # where to, by hand
 
     @property
@@ -89,6 +102,10 @@ class Scenario:
         return ended
 
     def leave_traces(self, place):
+        if self.others:
+            for name, data in others_traces().items():
+                (place.path / name).write_bytes(data)
+            return
         if not self.before:
             shutil.copytree(traces_of_a_job(), place.path / "out")
             return
@@ -132,6 +149,8 @@ def scenarios(pattern=""):
              Scenario("recover", [TOOL, "recover", "--all"], TOOL, before=KILLED_AT_THE_END),
              Scenario("merge", [TOOL, "merge", "out", "-o", "merged.json"], TOOL, before=[]),
              Scenario("merge to gzip", [TOOL, "merge", "out", "-o", "merged.json.gz"], TOOL, before=[]),
+             Scenario("import", [TOOL, "merge", "others_rank0.json", "others_rank1.json.gz", "-o", "merged.json"], TOOL,
+                      before=[], others=True),
              Scenario("upload", [UPLOADER, "out", *PATIENCE], UPLOADER, before=[], uploads=True),
              Scenario("upload to S3", [UPLOADER, "out", *PATIENCE], UPLOADER, before=[], uploads=True,
                       remote=targets.S3()),

@@ -183,9 +183,13 @@ class Import {
     const unsigned wanted = options_.threads != 0
                                 ? options_.threads
                                 : std::min(most_threads, std::thread::hardware_concurrency());
+    const std::size_t most = std::min<std::size_t>(wanted, groups_.size());
     std::vector<std::thread> threads;
-    for (unsigned i = 1; i < std::min<std::size_t>(wanted, groups_.size()); ++i) {
-      threads.emplace_back([this] { work(false); });
+    threads.reserve(most);
+    try {
+      while (threads.size() + 1 < most) threads.emplace_back([this] { work(false); });
+    } catch (const std::exception&) {
+      // A limit on threads, or no memory: those there are do.
     }
     work(true);
     for (std::thread& thread : threads) thread.join();
