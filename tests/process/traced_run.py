@@ -29,7 +29,9 @@ def variables_of(folder, **more):
     kept |= {"LD_LIBRARY_PATH": f"{BUILD}/sim/lib:{BUILD}/sim/cupti", "TRACEAGENT_RUN_NAME": "run",
              "SIMGPU_TRUTH": f"{folder}/{{rank}}-{{pid}}.truth",
              # mpirun refuses root otherwise, and containers are root.
-             "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **NO_LIMIT}
+             "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+             # Where CUPTI's thread gets no core for seconds, its records come as late, and none may be missing.
+             "TRACEAGENT_DEVICE_SETTLE": "60s", **NO_LIMIT}
     return kept | {key: str(value) for key, value in more.items()}
 
 
