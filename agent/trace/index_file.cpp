@@ -1,5 +1,6 @@
 #include "agent/trace/index_file.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,53 +23,16 @@ namespace {
 constexpr std::string_view document_end = "\n]}\n";
 constexpr std::size_t longest_tail_bytes = 64 << 10;  // more than any line that is added
 
-// A record lock, as the rings have: a forked child of the job does not hold it.
-bool lock(int fd, bool may_wait) {
-  const timespec pause{0, 5'000'000};
-  const int most_looks = may_wait ? 100 : 1;
-  for (int look = 0; look < most_looks; ++look) {
-    if (look > 0) {
-      nanosleep(&pause, nullptr);
-    }
-    struct flock whole {};
-    whole.l_type = F_WRLCK;
-    whole.l_whence = SEEK_SET;
-    if (event::uninterrupted([&] { return fcntl(fd, F_SETLK, &whole); }) == 0) {
-      return true;
-    }
-    if (errno != EAGAIN && errno != EACCES) {
-      return false;
-    }
-  }
-  errno = EAGAIN;
-  return false;
-}
-
-bool read_at(int fd, off_t offset, std::string& text) {
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t got = event::uninterrupted([&] {
-      return pread(fd, text.data() + done, text.size() - done, offset + static_cast<off_t>(done));
-    });
+bool read_at(int fd, off_t offset, char* bytes, std::size_t size) {
+  while (size > 0) {
+    const ssize_t got = event::uninterrupted([&] { return pread(fd, bytes, size, offset); });
     if (got <= 0) {
       errno = got == 0 ? EIO : errno;
       return false;
     }
-    done += static_cast<std::size_t>(got);
-  }
-  return true;
-}
-
-bool write_at(int fd, off_t offset, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t put =
-        event::uninterrupted([&] { return pwrite(fd, text.data(), text.size(), offset); });
-    if (put <= 0) {
-      errno = put == 0 ? ENOSPC : errno;
-      return false;
-    }
-    text.remove_prefix(static_cast<std::size_t>(put));
-    offset += put;
+    bytes += got;
+    size -= static_cast<std::size_t>(got);
+    offset += got;
   }
   return true;
 }
@@ -97,64 +61,67 @@ off_t end_of_entries(std::string_view tail, off_t tail_offset, off_t head_bytes)
   return head_bytes;
 }
 
+// The file under the name, locked against all who add to it.
 class Index {
  public:
-  ~Index() {
+  explicit Index(const std::string& path) : path_(path) {}
+  ~Index() { close_file(); }
+  Index(const Index&) = delete;
+  Index& operator=(const Index&) = delete;
+
+  // Makes one where there is none. False, with errno: EAGAIN where another has it.
+  bool open_locked(const std::string& head, bool may_wait);
+  // Of another run, or no index.
+  bool is_foreign(const std::string& head) const;
+  void begin_anew() { size_ = 0; }
+  // One line of problem, or empty.
+  std::string add(const std::string& head, const std::string& entry) const;
+
+ private:
+  bool try_lock();
+  bool find_end(off_t head_bytes, off_t& end) const;
+  void close_file() {
     if (fd_ >= 0) {
       close(fd_);  // which unlocks
     }
+    fd_ = -1;
   }
-  bool open_locked(const std::string& path, bool may_wait) {
-    fd_ = event::open_high(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK);
-    struct stat facts {};
-    if (fd_ < 0 || fstat(fd_, &facts) != 0 || !lock(fd_, may_wait) || fstat(fd_, &facts) != 0) {
-      return false;
-    }
-    size_ = facts.st_size;
-    return true;
-  }
-  // Of another run, or no index.
-  bool is_foreign(const std::string& head) {
-    if (size_ == 0) {
-      return false;
-    }
-    const std::string first_line = head + "\n";
-    std::string there(std::min(first_line.size(), static_cast<std::size_t>(size_)), '\0');
-    // What is cut within its head was begun by a process that was killed over it.
-    return !read_at(fd_, 0, there) || !first_line.starts_with(there);
-  }
-  bool begin_anew() {
-    size_ = 0;
-    return ftruncate(fd_, 0) == 0;
-  }
-  bool add(const std::string& head, const std::string& entry);
 
- private:
+  const std::string& path_;
   int fd_ = -1;
   off_t size_ = 0;
+  mode_t mode_ = 0;
 };
 
-bool Index::add(const std::string& head, const std::string& entry) {
-  const auto head_bytes = static_cast<off_t>(head.size());
-  if (size_ < head_bytes) {
-    return write_at(fd_, 0, head + "\n" + entry + std::string(document_end));
-  }
-  const off_t tail_offset = std::max<off_t>(size_ - static_cast<off_t>(longest_tail_bytes), 0);
-  std::string tail(static_cast<std::size_t>(size_ - tail_offset), '\0');
-  if (!read_at(fd_, tail_offset, tail)) {
+// A record lock, as the rings have: a forked child of the job does not hold it. Whoever adds puts
+// another file under the name, and has locked the one that was there: to have locked one that is
+// no longer there is to have locked nothing.
+bool Index::try_lock() {
+  close_file();
+  fd_ = event::open_high(path_.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK);
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (fd_ < 0 || event::uninterrupted([&] { return fcntl(fd_, F_SETLK, &whole); }) != 0) {
+    errno = errno == EACCES && fd_ >= 0 ? EAGAIN : errno;
     return false;
   }
-  const off_t end = end_of_entries(tail, tail_offset, head_bytes);
-  const std::string text = (end == head_bytes ? "\n" : ",\n") + entry + std::string(document_end);
-  const bool added = write_at(fd_, end, text);
-  const int error_number = errno;
-  if (!added) {
-    write_at(fd_, end, document_end);  // as it was: those bytes are the file's already
+  struct stat locked {};
+  struct stat named {};
+  if (fstat(fd_, &locked) != 0 || lstat(path_.c_str(), &named) != 0) {
+    return false;
   }
-  const off_t whole = end + static_cast<off_t>(added ? text.size() : document_end.size());
-  const bool is_cut = (added && whole >= size_) || ftruncate(fd_, whole) == 0;
-  errno = added ? errno : error_number;
-  return added && is_cut;
+  if (locked.st_ino != named.st_ino || locked.st_dev != named.st_dev) {
+    errno = EAGAIN;
+    return false;
+  }
+  if (!S_ISREG(locked.st_mode)) {
+    errno = EINVAL;
+    return false;
+  }
+  size_ = locked.st_size;
+  mode_ = locked.st_mode & 07777;
+  return true;
 }
 
 // Appears with its end, so that it is never without. Who loses the race finds another's.
@@ -168,33 +135,120 @@ void create(const std::string& path, const std::string& head) {
   }
 }
 
+bool Index::open_locked(const std::string& head, bool may_wait) {
+  const timespec pause{0, 5'000'000};
+  const int most_looks = may_wait ? 100 : 1;
+  for (int look = 0; look < most_looks; ++look) {
+    if (look > 0) {
+      nanosleep(&pause, nullptr);
+    }
+    bool is_locked = try_lock();
+    if (!is_locked && errno == ENOENT) {
+      create(path_, head);
+      is_locked = try_lock();
+    }
+    if (is_locked || errno != EAGAIN) {
+      return is_locked;
+    }
+  }
+  errno = EAGAIN;
+  return false;
+}
+
+bool Index::is_foreign(const std::string& head) const {
+  if (size_ == 0) {
+    return false;
+  }
+  const std::string first_line = head + "\n";
+  std::string there(std::min(first_line.size(), static_cast<std::size_t>(size_)), '\0');
+  // One that is cut within its head was begun by a process that was killed over it.
+  return !read_at(fd_, 0, there.data(), there.size()) || !first_line.starts_with(there);
+}
+
+bool Index::find_end(off_t head_bytes, off_t& end) const {
+  const off_t tail_offset = std::max<off_t>(size_ - static_cast<off_t>(longest_tail_bytes), 0);
+  std::string tail(static_cast<std::size_t>(size_ - tail_offset), '\0');
+  if (!read_at(fd_, tail_offset, tail.data(), tail.size())) {
+    return false;
+  }
+  end = end_of_entries(tail, tail_offset, head_bytes);
+  return true;
+}
+
+// What a killed writer has left of a file for this name: who has the lock is the only one.
+void remove_half_made(const std::string& path) {
+  const std::size_t name_begin = path.rfind('/') + 1;  // npos + 1 is 0
+  const std::string folder = name_begin == 0 ? "." : path.substr(0, name_begin);
+  const std::string stem = "." + path.substr(name_begin) + ".tmp-";
+  DIR* const entries = opendir(folder.c_str());
+  if (entries == nullptr) {
+    return;
+  }
+  while (const dirent* entry = readdir(entries)) {
+    if (std::string_view(static_cast<const char*>(entry->d_name)).starts_with(stem)) {
+      unlinkat(dirfd(entries), static_cast<const char*>(entry->d_name), 0);
+    }
+  }
+  closedir(entries);
+}
+
+// `size` bytes of its beginning; a file that cannot be read is as one that cannot be written.
+bool copy_beginning(int fd, off_t size, OutputFile& file) {
+  for (off_t done = 0; done < size;) {
+    const std::size_t part =
+        std::min(static_cast<std::size_t>(size - done), OutputFile::max_reserve_bytes);
+    if (!read_at(fd, done, file.reserve(part), part)) {
+      return false;
+    }
+    file.commit(part);
+    done += static_cast<off_t>(part);
+  }
+  return true;
+}
+
+std::string Index::add(const std::string& head, const std::string& entry) const {
+  const auto head_bytes = static_cast<off_t>(head.size());
+  const bool is_begun = size_ >= head_bytes;
+  off_t end = head_bytes;
+  if (is_begun && !find_end(head_bytes, end)) {
+    return file_problem("run index", path_, errno);
+  }
+  remove_half_made(path_);
+  OutputFile file;
+  if (!file.open(path_) || !file.keep_mode(mode_)) {
+    return file.error();
+  }
+  if (!is_begun) {
+    file.append(head);
+  } else if (!copy_beginning(fd_, end, file)) {
+    return file_problem("run index", path_, errno);
+  }
+  file.append(end == head_bytes ? "\n" : ",\n");
+  file.append(entry);
+  file.append(document_end);
+  return file.finish() ? std::string() : file.error();
+}
+
 }  // namespace
 
 std::string add_to_index(const std::string& path, const std::string& head, const std::string& entry,
                          bool overwrite, bool* is_busy) {
-  Index index;
+  Index index(path);
   const bool may_wait = is_busy == nullptr;
-  bool is_open = index.open_locked(path, may_wait);
-  if (!is_open && errno == ENOENT) {
-    create(path, head);
-    is_open = index.open_locked(path, may_wait);
-  }
-  if (!is_open && !may_wait && errno == EAGAIN) {
-    *is_busy = true;
-    return {};
-  }
-  if (!is_open) {
+  if (!index.open_locked(head, may_wait)) {
+    if (!may_wait && errno == EAGAIN) {
+      *is_busy = true;
+      return {};
+    }
     return file_problem("run index", path, errno);
   }
   if (index.is_foreign(head)) {
     if (!overwrite) {
       return file_problem("run index of another run", path, EEXIST);
     }
-    if (!index.begin_anew()) {
-      return file_problem("run index", path, errno);
-    }
+    index.begin_anew();
   }
-  return index.add(head, entry) ? std::string() : file_problem("run index", path, errno);
+  return index.add(head, entry);
 }
 
 bool is_other_index(const std::string& path, const std::string& head) {

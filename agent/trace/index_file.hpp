@@ -12,9 +12,10 @@ namespace traceagent::trace {
 //     {…}
 //     ]}
 //
-// Lines are added in place, by one write that takes in the end of the document, so that a run of
-// days costs neither memory nor the rewriting of all that is there. Several processes may add: one
-// at a time. What a killed one has left of a line is cut off.
+// Each line makes a new file of the old one, which takes its name (output_file.hpp): who reads has
+// the one or the other, never half of a line. That copies what is there, a third of a kilobyte for
+// each trace file: little beside the trace files, and no more memory for a run of days. Several
+// processes may add: one at a time. What a killed one has left is removed by the next.
 
 // `head` is the first line, `entry` one JSON object. A file with another head is of another run: it
 // is begun anew if `overwrite`, else refused (see is_other_index). One line of problem, or empty.

@@ -1,6 +1,7 @@
 #include "agent/trace/output_file.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -88,6 +89,18 @@ bool OutputFile::open_temporary() {
   temporary_.clear();
   remember("cannot create a trace", error_number);
   return false;
+}
+
+// Asked for only where it differs: some file systems refuse every change.
+bool OutputFile::keep_mode(mode_t mode) {
+  struct stat facts {};
+  const bool is_kept = fstat(descriptor_, &facts) == 0 &&
+                       ((facts.st_mode & 07777) == mode || fchmod(descriptor_, mode) == 0);
+  if (!is_kept) {
+    remember("cannot create a trace", errno);
+    abandon();
+  }
+  return is_kept;
 }
 
 void OutputFile::append(std::string_view text) {

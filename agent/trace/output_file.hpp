@@ -43,6 +43,8 @@ class OutputFile {
 
   // False (see error()) when the file cannot be made; nothing may be written then.
   [[nodiscard]] bool open(const std::string& path, const OutputOptions& options = {});
+  // As that of the file which it is to replace; else it is as the umask says. False: see error().
+  [[nodiscard]] bool keep_mode(mode_t mode);
 
   // Room for `size` bytes (at most max_reserve_bytes) to format into; never null after open().
   [[nodiscard]] char* reserve(std::size_t size) {

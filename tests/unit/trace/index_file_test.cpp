@@ -107,6 +107,47 @@ TEST_F(IndexFileTest, FollowsNoLinkAndSaysWhatIsWrong) {
   EXPECT_NE(add_to_index(folder_ / "none/index.json", head, "{}", false), "");
 }
 
+// Who has opened it reads the whole of it, as it was, whatever is added meanwhile.
+TEST_F(IndexFileTest, StaysAsItIsForWhoReadsIt) {
+  ASSERT_EQ(add_to_index(path_, head, R"({"step": 1})", false), "");
+  const std::string before = text_of(path_);
+  std::ifstream reader(path_);
+  ASSERT_EQ(add_to_index(path_, head, R"({"step": 2})", false), "");
+  std::ostringstream text;
+  text << reader.rdbuf();
+  EXPECT_EQ(text.str(), before);
+}
+
+TEST_F(IndexFileTest, KeepsItsModeAndRemovesWhatAKilledWriterHasLeft) {
+  ASSERT_EQ(add_to_index(path_, head, "{}", false), "");
+  std::filesystem::permissions(path_, std::filesystem::perms{0600});
+  write(folder_ / ".index.json.tmp-1", "half");
+  write(folder_ / ".index.json.tmp-1-3", "half");
+  write(folder_ / ".index.json2.tmp-1", "another's");
+  ASSERT_EQ(add_to_index(path_, head, "{}", false), "");
+  EXPECT_EQ(std::filesystem::status(path_).permissions(), std::filesystem::perms{0600});
+  std::set<std::string> left;
+  for (const auto& file : std::filesystem::directory_iterator(folder_.path())) {
+    left.insert(file.path().filename());
+  }
+  EXPECT_EQ(left, (std::set<std::string>{"index.json", ".index.json2.tmp-1"}));
+}
+
+TEST_F(IndexFileTest, CopiesWhatIsLongerThanItsBuffer) {
+  const std::string entry = R"({"text": ")" + std::string(1000, 'a') + "\"}";
+  std::ofstream long_index(path_);
+  long_index << head;
+  constexpr int entries = 3000;
+  for (int i = 0; i < entries; ++i) long_index << (i == 0 ? "\n" : ",\n") << entry;
+  long_index << "\n]}\n";
+  long_index.close();
+  ASSERT_EQ(add_to_index(path_, head, R"({"step": 2})", false), "");
+  const std::vector<std::string> all = entries_of(path_);
+  ASSERT_EQ(all.size(), std::size_t{entries} + 1);
+  EXPECT_EQ(all[entries - 1], entry);
+  EXPECT_EQ(all.back(), R"({"step": 2})");
+}
+
 TEST_F(IndexFileTest, TakesTheLinesOfManyProcesses) {
   constexpr int processes = 4;
   constexpr int lines = 50;

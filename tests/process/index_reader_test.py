@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""The index of a node's run is read all the time while two ranks add to it and output.keep removes: each time it is
+whole JSON, no entry that has been read goes away, and nothing is left beside it."""
+import json
+import os
+import sys
+import time
+
+from jobs import STEADY, TRACEAGENT, Checks, Place, end_of
+from places import LIBRARY, need
+
+checks = Checks()
+check = checks.check
+SECONDS = 12
+END = b"\n]}\n"
+CYCLES = {"TRACEAGENT_SCHEDULE": "wait=0,warmup=0,active=1,repeat=0", "TRACEAGENT_OUTPUT_FOLDER": "out",
+          "TRACEAGENT_OUTPUT_KEEP": 3, "TRACEAGENT_COUNTERS_SOURCES": "none"}
+
+
+class Reader:
+    """Reads it whole each time. What it has parsed before it only compares, so that it reads often."""
+
+    def __init__(self, index):
+        self._index, self._known = index, b""
+        self.reads = self.entries = 0
+
+    def look(self):
+        """None, or the end of what is no JSON, or no longer has what was there."""
+        text = self._index.read_bytes()
+        if not text.startswith(self._known):
+            return b"what was there is gone: " + text[:200]
+        if not text.endswith(END):
+            return text[-200:]
+        if text == self._known + END:
+            self.reads += 1
+            return None
+        head, new = (b"", text[len(self._known):]) if self._known else text.split(b"\n", 1)
+        try:
+            self.entries += len(json.loads(b"[" + new.removeprefix(b",").removesuffix(END) + b"]"))
+        except ValueError as problem:
+            return str(problem).encode() + b": " + text[-2000:]
+        check(self._known or json.loads(head + b"]}")["entries"] == [], f"the head: {head}")
+        self._known = text.removesuffix(END)
+        self.reads += 1
+        return None
+
+    def look_often(self, process):
+        until = time.monotonic() + SECONDS
+        torn = None
+        while time.monotonic() < until and process.poll() is None and torn is None:
+            try:
+                torn = self.look()
+            except FileNotFoundError:
+                continue
+        return torn
+
+
+def main():
+    need(LIBRARY, "the library")
+    with Place() as place:
+        ranks = [place.start([STEADY, 1_000_000, 2, 500], variables) for variables in place.ranks(2, **CYCLES)]
+        index = place.path / "out/index/index.json"
+        try:
+            reader = Reader(index)
+            torn = reader.look_often(ranks[0])
+            print(f"{reader.reads} reads, {reader.entries} entries")
+            check(torn is None, f"no JSON after {reader.reads} reads: it ends with {torn}")
+            check(torn is not None or (reader.reads > 100 and reader.entries > 20), "too little was seen")
+        finally:
+            for rank in ranks:
+                rank.kill()
+                end_of(rank)
+        os.chmod(index, 0o640)
+        variables = {key: text for key, text in place.agent().items() if key != "LD_PRELOAD"}
+        recovered = place.run([TRACEAGENT, "recover"], variables)
+        check(recovered.code == 0, f"{recovered}")
+        told = json.loads(index.read_bytes())["entries"]
+        check(len(told) > reader.entries and any(entry.get("recovered") for entry in told),
+              f"recover has not added to it: {told[-3:]}")
+        check(os.stat(index).st_mode & 0o777 == 0o640, f"its mode was not kept: {os.stat(index).st_mode:o}")
+        left = [name for name in os.listdir(index.parent) if name != index.name]
+        check(not left, f"beside the index: {left}")
+    return checks.end()
+
+
+sys.exit(main())
