@@ -2,6 +2,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 #include "config/format_spec.hpp"
 #include "config/plain_text.hpp"
@@ -148,8 +149,26 @@ std::string short_with_point(double magnitude, int precision) {
   return mantissa + text.substr(e);
 }
 
+// With #, which keeps zeros at the end; from 1e`most_fixed` on with an exponent.
+std::string with_all_digits(double magnitude, int precision, int most_fixed) {
+  const std::string text = written(magnitude, std::chars_format::scientific, precision - 1);
+  const std::size_t e = text.find('e');
+  if (e == std::string::npos) return text;
+  const int exponent = std::atoi(text.c_str() + e + 1);
+  if (exponent < -4 || exponent >= most_fixed) return text;
+  return written(magnitude, std::chars_format::fixed, precision - 1 - exponent);
+}
+
+std::string with_point(std::string text) {
+  const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
+  const bool is_number = end > 0;
+  if (is_number && (end == text.size() || text[end] != '.')) text.insert(end, 1, '.');
+  return text;
+}
+
 std::string real_digits(double magnitude, const FormatSpec& spec) {
   const int precision = spec.precision < 0 ? 6 : spec.precision;
+  const int digits = std::max(1, precision);  // of those that count digits before the point too
   switch (spec.type) {
     case 'f':
     case 'F':
@@ -161,9 +180,11 @@ std::string real_digits(double magnitude, const FormatSpec& spec) {
       return written(magnitude * 100, std::chars_format::fixed, precision) + '%';
     case '\0':
       if (spec.precision < 0) return shortest(magnitude);
-      return short_with_point(magnitude, std::max(1, precision));
+      if (spec.alternate) return with_all_digits(magnitude, digits, digits - 1);
+      return short_with_point(magnitude, digits);
     default:
-      return written(magnitude, std::chars_format::general, std::max(1, precision));
+      if (spec.alternate) return with_all_digits(magnitude, digits, digits);
+      return written(magnitude, std::chars_format::general, digits);
   }
 }
 
@@ -198,6 +219,7 @@ FormattedValue format_real(double value, const FormatSpec& given) {
   if (spec.zero && spec.align == '\0') spec.align = '=';
   std::string text = real_digits(std::abs(value), spec);
   if (text.empty()) return {{}, "the number is too long"};
+  if (spec.alternate) text = with_point(std::move(text));
   if (spec.type == 'E' || spec.type == 'F' || spec.type == 'G') {
     for (char& c : text) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   }

@@ -51,7 +51,7 @@ TEST(FormatSpec, AgreesWithPython) {
         << "format(" << parts[1] << ", '" << parts[2] << "')";
     ++checked;
   }
-  EXPECT_EQ(checked, 2100);
+  EXPECT_EQ(checked, 2600);
 }
 
 TEST(FormatSpec, WritesWhatIsNoNumberAsPythonDoes) {

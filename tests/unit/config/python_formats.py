@@ -24,7 +24,7 @@ TYPES = {"i": ["", "", "d", "x", "X", "o", "b", "f", "e", "%", "s", "E"],
 def specification(kind):
     flags = RANDOM.choice(["", "", "", "#"]) if kind == "i" else ""
     zero = RANDOM.choice(["", "", "0"])
-    # '#' with e, f, g and zero before text differ between Python versions: not in the table.
+    # Zero before text differs between Python versions: not in the table; '#' before e, f and g has rows of its own.
     kind_of_type = RANDOM.choice(TYPES[kind])
     if flags and kind_of_type in ("f", "e", "%", "E"):
         flags = ""
@@ -35,19 +35,32 @@ def specification(kind):
             + RANDOM.choice(PRECISIONS) + kind_of_type)
 
 
-def main():
+def rows(next_row, count):
+    """Each of them once; next_row() tells the next kind, value and specification."""
     seen = set()
+    while len(seen) < count:
+        kind, value, spec = row = next_row()
+        if row in seen:
+            continue
+        seen.add(row)
+        try:
+            result = format(value, spec)
+        except ValueError:
+            result = "!"
+        print(kind, repr(value) if kind == "r" else value, spec, result, sep="\t")
+
+
+def always_with_point():
+    spec = (RANDOM.choice(ALIGNS) + RANDOM.choice(SIGNS) + "#" + RANDOM.choice(["", "", "0"])
+            + RANDOM.choice(WIDTHS) + RANDOM.choice(GROUPS) + RANDOM.choice(PRECISIONS)
+            + RANDOM.choice(["", "f", "e", "g", "G", "%", "F", "E"]))
+    return "r", RANDOM.choice(REALS), spec
+
+
+def main():
     for kind, values in (("i", INTEGERS), ("r", REALS), ("s", TEXTS)):
-        while len([s for s in seen if s[0] == kind]) < 700:
-            value, spec = RANDOM.choice(values), specification(kind)
-            if (kind, value, spec) in seen:
-                continue
-            seen.add((kind, value, spec))
-            try:
-                result = format(value, spec)
-            except ValueError:
-                result = "!"
-            print(kind, repr(value) if kind == "r" else value, spec, result, sep="\t")
+        rows(lambda: (kind, RANDOM.choice(values), specification(kind)), 700)
+    rows(always_with_point, 500)
 
 
 main()
