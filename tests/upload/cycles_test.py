@@ -192,7 +192,7 @@ def test_what_could_not_be_queued_is_queued_later():
 def test_said_where_it_fails():
     with Job() as place, tempfile.TemporaryDirectory() as folder, S3Server(folder) as server:
         ends = run_ranks(place, 1, 20, 5000, **schedule(2) | server.variables(secret="wrong") | {
-            "TRACEAGENT_OUTPUT_REMOTE": "s3://traces/", "TRACEAGENT_UPLOAD_WAIT": "2s"})
+            "TRACEAGENT_OUTPUT_REMOTE": "s3://traces/", "TRACEAGENT_UPLOAD_WAIT": "8s"})
         said = " ".join(ends[0].lines())
         check(ends[0].code == 3 and "SignatureDoesNotMatch" in said and "traceagent upload --resume" in said, said)
         done = place.run([jobs.TRACEAGENT, "upload", "--resume", place.path / "out"],
