@@ -10,11 +10,11 @@
 #include "agent/drain/event_text.hpp"
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/folders.hpp"
-#include "agent/drain/governor_changes.hpp"
 #include "agent/drain/lanes.hpp"
 #include "agent/drain/late_losses.hpp"
 #include "agent/drain/run_index.hpp"
 #include "agent/drain/trace_metadata.hpp"
+#include "agent/drain/window_marks.hpp"
 #include "agent/drain/window_order.hpp"
 #include "agent/trace/document.hpp"
 #include "agent/trace/event_writer.hpp"
@@ -24,28 +24,15 @@
 namespace traceagent::drain {
 namespace {
 
-struct StepSlice {
-  std::uint64_t step;
-  std::int64_t begin_ns;
-  std::int64_t end_ns;
-};
-
-// One of the others of its kind, at its place.
-struct Mark {
-  std::int64_t ts_ns;
-  enum Kind : std::uint8_t { step, change, counter } kind;
-  std::size_t index;
-};
-
 // What one file needs while it is written.
 class RankFile {
  public:
   RankFile(const ring::Ring& ring, const ring::Window& window)
       : ring_(ring),
-        begin_ticks_(window.begin_ticks.load(std::memory_order_relaxed)),
-        end_ticks_(window.end_ticks.load(std::memory_order_relaxed)),
         order_(ring, window),
-        counters_(ring, begin_ticks_, end_ticks_, clock_of(ring, window)) {}
+        counters_(ring, window.begin_ticks.load(std::memory_order_relaxed),
+                  window.end_ticks.load(std::memory_order_relaxed), clock_of(ring, window)),
+        marks_(ring, window, order_, counters_) {}
 
   void write(trace::OutputFile& file, const ring::Window& window, const std::string& path,
              const RankFileOptions& options, RankFileReport& report);
@@ -54,99 +41,19 @@ class RankFile {
   trace::DocumentHeader header(const std::string& path) const;
   void write_lane_names(trace::EventWriter& writer);
   void write_events(trace::EventWriter& writer);
-  std::vector<StepSlice> steps_of(const ring::Window& window);
-  void write_marks_until(trace::EventWriter& writer, std::int64_t ts_ns);
-  void write_step(trace::EventWriter& writer, const StepSlice& step);
-  void write_change(trace::EventWriter& writer, const GovernorChange& change);
-  void order_marks();
   void write_footer(trace::OutputFile& file, const ring::Window& window,
                     const RankFileOptions& options, std::uint64_t events) const;
 
   const ring::Ring ring_;
-  const std::uint64_t begin_ticks_, end_ticks_;
   WindowOrder order_;
   const CounterEvents counters_;
-  std::vector<StepSlice> steps_;
-  std::uint64_t steps_missing_ = 0;
-  std::vector<GovernorChange> changes_;  // in this window
-  std::vector<Mark> marks_;
-  std::size_t next_mark_ = 0;
+  WindowMarks marks_;
 };
 
 void RankFile::write_lane_names(trace::EventWriter& writer) {
-  if (!steps_.empty() || !changes_.empty()) {
-    writer.thread_name(steps_tid, "steps");
-    writer.thread_sort_index(steps_tid, -1);
-  }
+  marks_.write_lane_name(writer);
   order_.visit([](const PlacedCall&) {}, [](const DeviceSlice&, std::int64_t) {});
   order_.write_lane_names(writer);
-}
-
-std::vector<StepSlice> RankFile::steps_of(const ring::Window& window) {
-  std::vector<StepSlice> steps;
-  if (window.is_startup != 0) return steps;
-  const std::uint64_t last = window.last_step.load(std::memory_order_relaxed);
-  const std::uint64_t wanted = window.first_step.load(std::memory_order_relaxed);
-  // Older edges are overwritten; the bound also holds for a damaged ring's numbers.
-  const std::uint64_t first =
-      std::max(wanted, last - std::min<std::uint64_t>(last, ring::step_slots - 1));
-  steps_missing_ = first - wanted;
-  for (std::uint64_t step = first; step - first < ring::step_slots && step <= last; ++step) {
-    const ring::StepEdge& edge = ring_.header().steps[step % ring::step_slots];
-    const std::uint64_t begin = edge.begin_ticks.load(std::memory_order_relaxed);
-    const std::uint64_t end = edge.end_ticks.load(std::memory_order_acquire);
-    const std::uint64_t there = edge.step.load(std::memory_order_relaxed);
-    // A file that was tried again, thousands of steps later. One of another number never began.
-    if (there > step && (there - step) % ring::step_slots == 0) ++steps_missing_;
-    if (there != step) continue;
-    if (begin == 0 || begin >= end_ticks_) continue;
-    steps.push_back({step, order_.relative_ns(std::max(begin, begin_ticks_)),
-                     order_.relative_ns(end != 0 ? std::min(end, end_ticks_) : end_ticks_)});
-  }
-  return steps;
-}
-
-void RankFile::write_step(trace::EventWriter& writer, const StepSlice& step) {
-  writer.complete("ProfilerStep#" + std::to_string(step.step), "user_annotation", steps_tid,
-                  step.begin_ns, std::max<std::int64_t>(step.end_ns - step.begin_ns, 0));
-  writer.arg("step", step.step);
-  writer.end();
-}
-
-void RankFile::write_change(trace::EventWriter& writer, const GovernorChange& change) {
-  const auto budget = ring_.header().governor.budget_millionths.load(std::memory_order_relaxed);
-  writer.instant(name_of(change, budget), "traceagent", steps_tid,
-                 order_.relative_ns(change.ticks));
-  writer.arg("level", change.level);
-  writer.arg("left_out", names_of(change.left_out));
-  writer.end();
-}
-
-// What is no call: steps, what the governor did (on the same lane, so that it is seen where
-// something is missing), counters.
-void RankFile::order_marks() {
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    marks_.push_back({steps_[i].begin_ns, Mark::step, i});
-  }
-  for (std::size_t i = 0; i < changes_.size(); ++i) {
-    marks_.push_back({order_.relative_ns(changes_[i].ticks), Mark::change, i});
-  }
-  for (std::size_t i = 0; i < counters_.events().size(); ++i) {
-    marks_.push_back({order_.relative_ns(counters_.events()[i].ticks), Mark::counter, i});
-  }
-  std::stable_sort(marks_.begin(), marks_.end(),
-                   [](const Mark& a, const Mark& b) { return a.ts_ns < b.ts_ns; });
-}
-
-void RankFile::write_marks_until(trace::EventWriter& writer, std::int64_t ts_ns) {
-  for (; next_mark_ < marks_.size() && marks_[next_mark_].ts_ns <= ts_ns; ++next_mark_) {
-    const Mark& mark = marks_[next_mark_];
-    if (mark.kind == Mark::step) write_step(writer, steps_[mark.index]);
-    if (mark.kind == Mark::change) write_change(writer, changes_[mark.index]);
-    if (mark.kind == Mark::counter) {
-      drain::write(writer, counters_.events()[mark.index], mark.ts_ns);
-    }
-  }
 }
 
 // What ran, where it is a kernel and CUPTI told of it.
@@ -162,7 +69,7 @@ void RankFile::write_events(trace::EventWriter& writer) {
   DeviceText device_text(ring_, order_.threads(), device, writer);
   std::vector<std::size_t> next_arrow(order_.threads().size());
   const auto write_call = [&](const PlacedCall& call) {
-    write_marks_until(writer, call.times.ts_ns);
+    marks_.write_until(writer, call.times.ts_ns);
     if (call.record == nullptr) {
       const Launch& launch = device.launches()[call.index];
       device_text.write_call(launch, call.tid, call.times.ts_ns, call.times.dur_ns);
@@ -181,10 +88,10 @@ void RankFile::write_events(trace::EventWriter& writer) {
     }
   };
   order_.visit(write_call, [&](const DeviceSlice& slice, std::int64_t ts_ns) {
-    write_marks_until(writer, ts_ns);
+    marks_.write_until(writer, ts_ns);
     device_text.write_slice(slice, ts_ns);
   });
-  write_marks_until(writer, INT64_MAX);
+  marks_.write_until(writer, INT64_MAX);
 }
 
 trace::DocumentHeader RankFile::header(const std::string& path) const {
@@ -209,12 +116,6 @@ trace::DocumentHeader RankFile::header(const std::string& path) const {
 
 void RankFile::write(trace::OutputFile& file, const ring::Window& window, const std::string& path,
                      const RankFileOptions& options, RankFileReport& report) {
-  steps_ = steps_of(window);
-  changes_ = governor_changes(ring_);
-  std::erase_if(changes_, [&](const GovernorChange& change) {
-    return change.ticks < begin_ticks_ || change.ticks >= end_ticks_;
-  });
-  order_marks();
   trace::write_header(file, header(path));
   trace::EventWriter writer(file, ring_.header().identity.trace_pid);
   write_process_metadata(writer, ring_);
@@ -231,7 +132,7 @@ void RankFile::write_footer(trace::OutputFile& file, const ring::Window& window,
   count_calls(order_.threads(), coverage.calls);
   order_.plans().correct(coverage.calls);
   coverage.match = order_.device().match();
-  coverage.steps_missing = steps_missing_;
+  coverage.steps_missing = marks_.steps_missing();
   coverage.calls[static_cast<std::size_t>(ring::DoorId::cupti)] = coverage.match.work;
   count_late(ring_, window, coverage.match.launches_without_work[cause_late]);
   trace::JsonObject metadata = rank_metadata(ring_, window, events, options, coverage);

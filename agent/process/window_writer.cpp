@@ -5,28 +5,23 @@
 #include <algorithm>
 #include <ctime>
 
-#include "agent/door/dlsym.hpp"
-#include "agent/door/nccl_plugin.hpp"
-#include "agent/door/nvtx.hpp"
 #include "agent/drain/late_losses.hpp"
 #include "agent/drain/window_events.hpp"
 #include "agent/event/clock_anchor.hpp"
 #include "agent/event/own_heap.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
-#include "agent/process/loaded_libraries.hpp"
+#include "agent/process/live_coverage.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/process/uploads.hpp"
 #include "agent/ring/overwriting.hpp"
 #include "agent/ring/written_files.hpp"
-#include "config/units.hpp"
 
 namespace traceagent::process {
 
 using ring::WindowState;
 
 namespace {
-constexpr std::uint64_t longest_anchor_period_ns = 1'000'000'000;
 // A call reads its ticks before it is published: one that a thread began within the window may not
 // be there yet when another thread's step closes it.
 constexpr double settle_ns = 1e7;
@@ -35,6 +30,7 @@ constexpr double settle_ns = 1e7;
 WindowWriter::WindowWriter(Agent& agent) noexcept
     : agent_(agent),
       unwritten_(agent),
+      failures_(agent),
       // What is younger than 100 ms stays: a window may open a moment in the past.
       margin_ticks_(static_cast<std::uint64_t>(1e8 / agent.ring.ring.header().nominal_ns_per_tick)),
       settle_ticks_(
@@ -54,21 +50,6 @@ void WindowWriter::prefault() noexcept {
 #else
   static_cast<void>(header);
 #endif
-}
-
-void WindowWriter::anchor(std::uint64_t now_ns) noexcept {
-  if (now_ns < next_anchor_ns_) return;
-  const event::ClockAnchor anchor = event::take_anchor();
-  ring::add_anchor(agent_.ring.ring, anchor);
-  if (anchor.realtime_ns == 0 && !has_said_clock_) {
-    has_said_clock_ = true;
-    say_problem(
-        "clock_gettime is refused since the start: times drift against the device's: allow the "
-        "job to read the clocks");
-  }
-  next_anchor_ns_ = now_ns + anchor_period_ns_;
-  // Dense at first, so that a process killed within its first second has a measured rate.
-  anchor_period_ns_ = std::min(anchor_period_ns_ * 2, longest_anchor_period_ns);
 }
 
 void WindowWriter::bound_startup(std::uint64_t now_ticks) noexcept {
@@ -96,31 +77,6 @@ void WindowWriter::free_chunks(std::uint64_t now_ticks) noexcept {
   drain::free_chunks_before(agent_.ring.ring, keep_from);
 }
 
-trace::JsonObject WindowWriter::coverage() const {
-  trace::JsonObject coverage;
-  const door::NcclPluginState nccl = door::nccl_plugin_state();
-  trace::JsonObject nccl_plugin;
-  nccl_plugin.add("version", nccl.version)
-      .add("communicators", nccl.communicators)
-      .add("chained_to_users_own", nccl.chained);
-  coverage.add("nccl_plugin", nccl_plugin)
-      .add("dlsym_replaced", door::dlsym_replaced())
-      .add("dlsym_went_round", door::dlsym_went_round())
-      .add("nvtx_clients", door::nvtx_clients())
-      .add("schedule_shift_steps", agent_.windows->schedule_shift())
-      .add("step_tokens_lost", agent_.tracker->dropped())
-      .add("cycles_lost", agent_.windows->cycles_lost())
-      .add("cycles_begun_late", agent_.windows->cycles_begun_late());
-  if (agent_.options.output_keep >= 0) coverage.add("cycles_removed", agent_.files_removed);
-  if (const auto files = agent_.full_queue.left_out(); files != 0) {
-    coverage.add("cycles_left_out", files);
-  }
-  add_loaded_libraries(coverage);
-  agent_.event_times.describe(coverage);
-  agent_.counters.describe(coverage);
-  return coverage;
-}
-
 namespace {
 
 drain::RankFileReport write_bounded(const ring::Ring& ring, const ring::Window& window,
@@ -134,37 +90,17 @@ drain::RankFileReport write_bounded(const ring::Ring& ring, const ring::Window& 
 
 // The window that did not fit, and what comes after it.
 void WindowWriter::give_up_files(const std::string& path) {
-  ++failures_;
-  if (governor_ == nullptr || governor_->is_stopped()) return;
+  if (governor_ == nullptr || governor_->is_stopped()) return failures_.count();
   governor_->note_window_left_out();
   governor_->stop(ring::BudgetKind::disk);
-  if (is_spokesman(agent_, "disk")) {
-    say_problem("budget.disk: " + config::show_bytes(agent_.options.budget_disk) + ": " + path +
-                ": not written, since it would exceed it, and recording ends: raise it, or record "
-                "fewer steps");
-  }
+  failures_.say_too_large(path);
 }
-
-namespace {
-
-// Without memory nobody knows who has said it: better twice than never, or the job's end.
-bool may_say(const Agent& agent, const char* topic) noexcept try {
-  return is_spokesman(agent, topic);
-} catch (...) {
-  return true;
-}
-
-}  // namespace
 
 // Not for want of memory in the machine.
 bool WindowWriter::is_over_memory_budget(std::uint64_t refused_before) noexcept {
   if (event::own_heap.refused.load(std::memory_order_relaxed) == refused_before) return false;
   if (governor_ != nullptr) governor_->note_window_left_out();
-  if (failures_++ == 0 && may_say(agent_, "memory")) {
-    say_problem(
-        "budget.memory: a window of the schedule was not written, since that would exceed it: "
-        "raise it, or record fewer steps");
-  }
+  failures_.say_over_memory_budget();
   return true;
 }
 
@@ -175,7 +111,7 @@ void WindowWriter::write(ring::Window& window) noexcept {
     write_file(window, refused_before, outcome);
   } catch (...) {
     if (outcome != Outcome::failed || !is_over_memory_budget(refused_before)) {
-      say_out_of_memory();
+      failures_.say_out_of_memory();
     } else {
       outcome = Outcome::left_out;
     }
@@ -195,7 +131,7 @@ void WindowWriter::write_file(ring::Window& window, std::uint64_t refused_before
     header.identity.step_description = agent_.ring.ring.add_name(description);
   }
   drain::RankFileOptions options;
-  options.coverage = coverage();
+  options.coverage = live_coverage(agent_);
   options.most_bytes = disk_room(agent_);
   options.index_queue = &agent_.index_queue;
   const drain::RankFileReport report = write_bounded(agent_.ring.ring, window, options);
@@ -208,16 +144,7 @@ void WindowWriter::write_file(ring::Window& window, std::uint64_t refused_before
   } else if (is_over_memory_budget(refused_before)) {
     outcome = Outcome::left_out;
   } else {
-    say_failed(report.problem);
-  }
-}
-
-// Ranks of a node mostly share the reason: one of them says it, once.
-void WindowWriter::say_failed(const std::string& problem) {
-  if (++failures_ == 1 && is_spokesman(agent_, "output")) {
-    say_problem(problem);
-  } else {
-    say_detail(problem);
+    failures_.say_failed(report.problem);
   }
 }
 
@@ -253,14 +180,6 @@ void WindowWriter::note_file(ring::Window& window, const drain::RankFileReport& 
   after_rank_file(agent_, report);
 }
 
-void WindowWriter::say_out_of_memory() noexcept {
-  if (++failures_ != 1) return;
-  say_problem(
-      "out of memory: windows of the schedule are not written: raise the job's limit (ulimit -v) "
-      "or "
-      "lower TRACEAGENT_RING_SIZE");
-}
-
 // Once more: the disk may have been full for a while. What is given up makes room when its chunks
 // are old enough to be freed: others that were given up before would be lost for nothing.
 void WindowWriter::make_room(std::uint64_t now_ticks) noexcept {
@@ -282,7 +201,7 @@ void WindowWriter::write_last() noexcept {
   try {
     after_last_rank_file(agent_);
   } catch (...) {
-    say_out_of_memory();
+    failures_.say_out_of_memory();
   }
 }
 
@@ -339,7 +258,7 @@ void WindowWriter::write_closed(std::uint64_t before_ticks, bool may_wait) noexc
 void WindowWriter::poll() noexcept {
   const std::uint64_t now_ticks = event::read_ticks();
   const std::uint64_t now_ns = event::clock_ns(CLOCK_MONOTONIC);
-  anchor(now_ns);
+  anchors_.take(agent_.ring.ring, now_ns);
   agent_.tracker->poll(now_ticks, now_ns);
   agent_.windows->refresh_modes();
   bound_startup(now_ticks);

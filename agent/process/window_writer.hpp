@@ -5,8 +5,10 @@
 #include <memory>
 
 #include "agent/drain/rank_file.hpp"
+#include "agent/process/clock_anchors.hpp"
 #include "agent/process/governor.hpp"
 #include "agent/process/unwritten_windows.hpp"
+#include "agent/process/window_failures.hpp"
 
 namespace traceagent::process {
 
@@ -28,13 +30,12 @@ class WindowWriter {
     return governor_ != nullptr && governor_->wants_close_looks();
   }
   std::uint64_t events_written() const noexcept { return events_; }
-  std::uint64_t failures() const noexcept { return failures_; }
+  std::uint64_t failures() const noexcept { return failures_.number(); }
   std::uint64_t files_written() const noexcept { return files_; }
   // False where a file that was written could not be noted beside the ring.
   bool lists_all() const noexcept { return lists_all_; }
 
  private:
-  void anchor(std::uint64_t now_ns) noexcept;
   void bound_startup(std::uint64_t now_ticks) noexcept;
   void free_chunks(std::uint64_t now_ticks) noexcept;
   void write_closed(std::uint64_t before_ticks, bool may_wait) noexcept;
@@ -47,23 +48,18 @@ class WindowWriter {
   enum class Outcome { failed, has_file, left_out };
   void write_file(ring::Window& window, std::uint64_t refused_before, Outcome& outcome);
   void note_file(ring::Window& window, const drain::RankFileReport& report);
-  void say_failed(const std::string& problem);
   bool is_over_memory_budget(std::uint64_t refused_before) noexcept;
-  void say_out_of_memory() noexcept;
-  trace::JsonObject coverage() const;
 
   Agent& agent_;
   UnwrittenWindows unwritten_;
+  WindowFailures failures_;
   std::unique_ptr<Governor> governor_;  // null: no memory for one
-  std::uint64_t next_anchor_ns_ = 0;
-  std::uint64_t anchor_period_ns_ = 5'000'000;
+  ClockAnchors anchors_;
   std::uint64_t given_up_until_ticks_ = 0;
   std::uint64_t margin_ticks_;
   std::uint64_t settle_ticks_;
   std::uint64_t events_ = 0;
-  std::uint64_t failures_ = 0;
   bool lists_all_ = true;
-  bool has_said_clock_ = false;
   std::uint64_t files_ = 0;
 };
 
