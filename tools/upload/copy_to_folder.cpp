@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "agent/trace/upload_journal.hpp"
 #include "tools/upload/delivery.hpp"
 
 namespace traceagent::tools {
@@ -59,30 +60,27 @@ bool copy_bytes(int from, int to) {
   }
 }
 
-// Where there are no locks another uploader may be at work, and have put its own half in the place.
-bool is_named(const struct stat& file, const std::string& path) {
-  struct stat named {};
-  if (lstat(path.c_str(), &named) != 0) return false;
-  errno = EBUSY;
-  return named.st_ino == file.st_ino && named.st_dev == file.st_dev;
+// That nobody takes for a trace. Another uploader may be writing the same file now where there are
+// no locks: then each has a name of its own, and one that is killed leaves its half there.
+std::string temporary_name(const Upload& upload, const fs::path& target, bool is_alone) {
+  const std::string name = "." + target.filename().string() + ".part-" + upload.id;
+  return (target.parent_path() / (is_alone ? name : name + "-" + trace::new_upload_id())).string();
 }
 
-// Under a name that nobody takes for a trace, until all of it is on the disk.
+// Until all of it is on the disk.
 bool copy_under_another_name(int from, const std::string& temporary) {
   unlink(temporary.c_str());  // of an uploader that was killed: we have its lock
   Descriptor to(
       open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
-  struct stat facts {};
   return to.get() >= 0 && copy_bytes(from, to.get()) && fsync(to.get()) == 0 &&
-         fstat(to.get(), &facts) == 0 && to.release_and_close() == 0 && is_named(facts, temporary);
+         to.release_and_close() == 0;
 }
 
 }  // namespace
 
-Delivery copy_to_folder(const Upload& upload, const std::string& path) {
+Delivery copy_to_folder(const Upload& upload, const std::string& path, bool is_alone) {
   const fs::path target(upload.target);
-  const std::string temporary =
-      (target.parent_path() / ("." + target.filename().string() + ".part-" + upload.id)).string();
+  const std::string temporary = temporary_name(upload, target, is_alone);
   const Descriptor from(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   std::error_code error;
   fs::create_directories(target.parent_path(), error);
@@ -91,7 +89,7 @@ Delivery copy_to_folder(const Upload& upload, const std::string& path) {
   if (ok) ok = rename(temporary.c_str(), target.c_str()) == 0;
   if (!ok) {
     const std::string why = error ? error.message() : std::strerror(errno);
-    if (errno != EBUSY) unlink(temporary.c_str());  // else it is another's
+    unlink(temporary.c_str());
     return {Delivery::Outcome::later, why};
   }
   // The name too must outlive a machine that stops: the file here may be removed next.

@@ -66,7 +66,8 @@ struct Delivery {
 // Told of each step that must not be forgotten, before the next is made.
 using Note = std::function<void(const trace::JsonObject&)>;
 
-Delivery copy_to_folder(const Upload& upload, const std::string& path);
+// `is_alone`: no other uploader may be at work on it.
+Delivery copy_to_folder(const Upload& upload, const std::string& path, bool is_alone);
 // An exit code that is not 0 is tried again. So is a command that takes longer than `limit`: it is
 // ended with its process group.
 Delivery run_command(const Upload& upload, const std::string& path, std::chrono::nanoseconds limit);

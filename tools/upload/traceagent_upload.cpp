@@ -113,8 +113,10 @@ bool work_off(const std::string& folder, const std::string& journal_path,
   for (std::size_t seen = 0;;) {
     const Turn turn = wait_for_turn(lock, folder, journal_path, arguments, tell);
     if (turn != Turn::ours) return turn == Turn::not_needed;
+    UploaderOptions options = options_of(arguments);
+    options.is_alone = !lock.is_refused();
     Journal journal(folder, journal_path);
-    Uploader uploader(journal, folder, stem + ".problem", options_of(arguments), tell);
+    Uploader uploader(journal, folder, stem + ".problem", options, tell);
     is_done = uploader.work();
     seen = journal.uploads().size();
     lock.unlock();

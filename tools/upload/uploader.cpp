@@ -83,7 +83,7 @@ bool Uploader::work() {
     // What is known already can go on; where nothing is left of it, nobody knows what else waits.
     const std::string unread = journal_.read() ? "" : journal_.unreadable();
     const bool is_merging = !keep_few();
-    journal_.compact(options_.compact_from);
+    if (options_.is_alone) journal_.compact(options_.compact_from);
     Upload* const upload = next();
     if (upload == nullptr) {
       if (!unread.empty()) {
@@ -181,7 +181,7 @@ Delivery Uploader::deliver(Upload& upload, const std::string& path, std::uint64_
     return {Outcome::refused,
             "a command: see it in " + journal_.path() + ", then add --allow-commands"};
   }
-  if (!upload.target.starts_with("s3://")) return copy_to_folder(upload, path);
+  if (!upload.target.starts_with("s3://")) return copy_to_folder(upload, path, options_.is_alone);
   return s3_.deliver(upload, path, note_);
 }
 

@@ -17,6 +17,7 @@ struct UploaderOptions {
   std::chrono::nanoseconds longest_lock = std::chrono::seconds(5);
   std::uint64_t compact_from = 256 << 10;  // a journal of so many bytes
   PartSizes sizes;
+  bool is_alone = true;         // it has the journal's lock; else there are no locks
   bool beside_job = false;      // waits a little for more to do; says nothing
   bool allow_commands = false;  // exec: targets
 };
@@ -24,7 +25,7 @@ struct UploaderOptions {
 // One line of what happened to a file.
 using Tell = std::function<void(const std::string&)>;
 
-// Works off one journal. The caller has its lock.
+// Works off one journal. The caller has its lock, where there are locks.
 class Uploader {
  public:
   Uploader(Journal& journal, std::string folder, std::string problem_path,

@@ -1,9 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/unit/trace/scratch_folder.hpp"
 #include "tests/unit/upload/while_syncing.hpp"
@@ -19,24 +22,51 @@ std::string contents(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(CopyToFolder, TakesNoHalfOfAnotherUploadersWhereThereAreNoLocks) {
-  const trace::ScratchFolder scratch;
-  std::ofstream(scratch / "a.json") << "whole";
-  Upload upload;
-  upload.id = "1";
-  upload.target = scratch / "there/a.json";
-  const std::string half = scratch / "there/.a.json.part-1";
+class CopyToFolderTest : public testing::Test {
+ protected:
+  CopyToFolderTest() {
+    std::ofstream(file_) << "whole";
+    upload_.id = "1";
+    upload_.target = scratch_ / "there/a.json";
+  }
+  ~CopyToFolderTest() override { while_syncing = nullptr; }
+
+  std::vector<std::string> names_there() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(scratch_ / "there")) {
+      names.push_back(entry.path().filename().string());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  const trace::ScratchFolder scratch_;
+  const std::string file_ = scratch_ / "a.json";
+  Upload upload_;
+};
+
+TEST_F(CopyToFolderTest, WhereThereAreNoLocksTwoUploadersEachWriteAFileOfTheirOwn) {
+  bool is_first = true;
   while_syncing = [&] {
-    fs::remove(half);
-    std::ofstream(half) << "wh";
+    if (!std::exchange(is_first, false)) return;
+    EXPECT_EQ(names_there().size(), 1u);
+    const std::string first = names_there().front();
+    // The other begins when this one's is whole, and ends first.
+    EXPECT_EQ(copy_to_folder(upload_, file_, false).outcome, Delivery::Outcome::done);
+    EXPECT_EQ(names_there(), (std::vector<std::string>{first, "a.json"}));
+    fs::remove(upload_.target);
   };
-  const Delivery delivery = copy_to_folder(upload, scratch / "a.json");
-  while_syncing = nullptr;
-  EXPECT_EQ(delivery.outcome, Delivery::Outcome::later);
-  EXPECT_FALSE(fs::exists(upload.target)) << contents(upload.target);
-  EXPECT_EQ(contents(half), "wh") << "the other goes on";
-  EXPECT_EQ(copy_to_folder(upload, scratch / "a.json").outcome, Delivery::Outcome::done);
-  EXPECT_EQ(contents(upload.target), "whole");
+  EXPECT_EQ(copy_to_folder(upload_, file_, false).outcome, Delivery::Outcome::done);
+  EXPECT_EQ(names_there(), std::vector<std::string>{"a.json"});
+  EXPECT_EQ(contents(upload_.target), "whole");
+}
+
+TEST_F(CopyToFolderTest, WhoHasTheLockRemovesAKilledOnesHalf) {
+  fs::create_directory(scratch_ / "there");
+  std::ofstream(scratch_ / "there/.a.json.part-1") << "wh";
+  EXPECT_EQ(copy_to_folder(upload_, file_, true).outcome, Delivery::Outcome::done);
+  EXPECT_EQ(names_there(), std::vector<std::string>{"a.json"});
+  EXPECT_EQ(contents(upload_.target), "whole");
 }
 
 }  // namespace
