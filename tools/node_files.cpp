@@ -173,7 +173,8 @@ void queue_for_upload(const std::vector<std::string>& rings, const std::vector<s
           not_queued.empty() ? ""
                              : drain::index_not_queued(opened.ring, {made.path}, not_queued, true);
       for (const std::string& problem :
-           {not_queued, not_indexed, drain::queue_end_of_run(opened.ring, files).problem}) {
+           {not_queued, not_indexed,
+            drain::queue_end_of_run(opened.ring, {files, files}).problem}) {
         if (!problem.empty()) made.notes.push_back(problem);
       }
     }

@@ -101,7 +101,7 @@ std::vector<trace::JsonObject> end_records(const ring::Ring& ring, const FileNam
   return records;
 }
 
-// output.keep is set. Else nobody waits for the end of a run.
+// output.keep is set. Else no file waits for it, and the uploader ends the sooner for it.
 bool removes_uploaded_files(const ring::Ring& ring) {
   const std::string_view options = ring.name(ring.header().identity.options_json);
   return trace::integer_member(options, "output.keep").value_or(-1) >= 0;
@@ -109,7 +109,7 @@ bool removes_uploaded_files(const ring::Ring& ring) {
 
 }  // namespace
 
-EndOfRun queue_end_of_run(const ring::Ring& ring, const std::vector<std::string>& elsewhere) {
+EndOfRun queue_end_of_run(const ring::Ring& ring, const MergedFiles& files) {
   EndOfRun end;
   if (!uploads_rank_files(ring)) return end;
   const auto append = [&](const std::string& journal, const trace::JsonObject& record) {
@@ -117,22 +117,28 @@ EndOfRun queue_end_of_run(const ring::Ring& ring, const std::vector<std::string>
     if (!problem.empty()) end.problem = "output.remote: " + problem;
     return problem.empty();
   };
+  // True if it names any.
+  const auto tell = [&](const std::string& journal, const FileNames& names) {
+    const std::vector<trace::JsonObject> records = end_records(ring, names);
+    return !records.empty() && std::all_of(records.begin(), records.end(), [&](const auto& record) {
+      return append(journal, record);
+    });
+  };
   const std::string own = upload_journal(ring);
-  append(own, end_record(ring));
-  if (!removes_uploaded_files(ring)) return end;
-  const std::string folder = output_folder(ring);
-  Merged merged = merged_files(ring, elsewhere);
-  if (merged.files.empty()) return end;
+  if (!removes_uploaded_files(ring)) {
+    append(own, end_record(ring));
+    return end;
+  }
+  const FileNames here = files_in(own, merged_files(ring, files.all));
+  tell(own, here);
   // Mostly that is all of them. Else each of a thousand nodes would read all the others' journals.
-  for (const std::string& file : files_in(own, merged)) merged.files.erase(file);
-  if (merged.files.empty()) return end;
+  Merged elsewhere = merged_files(ring, files.elsewhere);
+  for (const std::string& file : here) elsewhere.files.erase(file);
+  if (elsewhere.files.empty()) return end;
+  const std::string folder = output_folder(ring);
   for (const std::string& host : hosts_with_journals(folder)) {
     const std::string journal = trace::journal_path(folder, host);
-    if (journal == own) continue;
-    const std::vector<trace::JsonObject> records = end_records(ring, files_in(journal, merged));
-    const bool is_told = std::all_of(records.begin(), records.end(),
-                                     [&](const auto& record) { return append(journal, record); });
-    if (is_told && !records.empty()) end.hosts.push_back(host);
+    if (journal != own && tell(journal, files_in(journal, elsewhere))) end.hosts.push_back(host);
   }
   return end;
 }

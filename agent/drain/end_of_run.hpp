@@ -13,10 +13,15 @@ struct EndOfRun {
   std::vector<std::string> hosts;  // others than this one, whose journals now tell of it
 };
 
-// Of this host nothing of the run that was queued need wait for it any more; of a host that has
-// queued some of the files `elsewhere`, these alone: it is a container of the same node with a name
-// of its own, and its ranks may run on. `elsewhere`: of the node's file those that are not known to
-// be of this host: for one that stands in no journal those of all hosts are read.
-EndOfRun queue_end_of_run(const ring::Ring& ring, const std::vector<std::string>& elsewhere);
+// Of the files that the node's file is made of.
+struct MergedFiles {
+  std::vector<std::string> all;
+  // Not known to be of this host: for one that is not in its journal those of all hosts are read. A
+  // container of the same node may have a name of its own.
+  std::vector<std::string> elsewhere;
+};
+
+// By their names: this host's journal may be another node's too, whose ranks run on.
+EndOfRun queue_end_of_run(const ring::Ring& ring, const MergedFiles& files);
 
 }  // namespace traceagent::drain

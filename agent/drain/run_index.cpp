@@ -8,6 +8,7 @@
 #include "agent/drain/folders.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/trace/index_file.hpp"
+#include "agent/trace/index_name.hpp"
 #include "agent/trace/joined_index.hpp"
 #include "agent/trace/output_file.hpp"
 
@@ -15,32 +16,21 @@ namespace traceagent::drain {
 namespace {
 
 std::string head_of(const ring::Ring& ring) {
-  trace::JsonObject head;
-  // What is alike in all processes of the run, and nothing else.
-  head.add("run_key", ring.name(ring.header().identity.run_key));
-  return "{" + head.members() + ", \"entries\": [";
+  return trace::index_head(ring.name(ring.header().identity.run_key));
 }
 
 bool has_more_nodes(const ring::IdentityBlock& identity) {
   return identity.world_size > identity.local_world_size;
 }
 
-// Of two runs that both found the folder empty, the later has its key in the name.
 std::string own_path(const ring::Ring& ring, const std::string& stem, bool may_replace) {
-  const std::string path = output_folder(ring) + "/index/" + stem + ".json";
-  if (may_replace || !trace::is_other_index(path, head_of(ring))) return path;
-  std::string key(ring.name(ring.header().identity.run_key));
-  std::replace(key.begin(), key.end(), '/', '_');
-  return path.substr(0, path.rfind(".json")) + "-" + key + ".json";
+  return trace::index_path(output_folder(ring), stem, ring.name(ring.header().identity.run_key),
+                           may_replace);
 }
 
 // Of this node.
 std::string index_path(const ring::Ring& ring, bool may_replace) {
-  const ring::IdentityBlock& identity = ring.header().identity;
-  const std::string stem = has_more_nodes(identity)
-                               ? "index-node" + std::to_string(identity.node_rank)
-                               : std::string("index");
-  return own_path(ring, stem, may_replace);
+  return own_path(ring, index_stem(ring), may_replace);
 }
 
 // Thousands of ranks for days: then only at a node's end.
@@ -81,6 +71,11 @@ std::string add(const ring::Ring& ring, const std::vector<trace::JsonObject>& en
 std::uint64_t now_ns() { return event::clock_ns(CLOCK_REALTIME); }
 
 }  // namespace
+
+std::string index_stem(const ring::Ring& ring) {
+  const ring::IdentityBlock& identity = ring.header().identity;
+  return has_more_nodes(identity) ? "index-node" + std::to_string(identity.node_rank) : "index";
+}
 
 std::string index_saved(const ring::Ring& ring, const ring::Window& window,
                         const RankFileReport& file, bool recovered, IndexQueue* queue) try {

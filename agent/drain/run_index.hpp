@@ -14,6 +14,9 @@
 
 namespace traceagent::drain {
 
+// Of this node's index: its file's name without ".json" and what tells runs apart.
+std::string index_stem(const ring::Ring& ring);
+
 // One line of problem, or empty, each; they throw nothing. A file without bytes is one whose size
 // is not known. Where others add to the index they wait, unless there is a `queue`.
 std::string index_saved(const ring::Ring& ring, const ring::Window& window,

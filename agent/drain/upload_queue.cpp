@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "agent/drain/file_names.hpp"
+#include "agent/drain/run_index.hpp"
 #include "agent/trace/json_object.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/upload_journal.hpp"
@@ -47,6 +48,7 @@ trace::JsonObject record_of(const ring::Ring& ring, const char* kind, const std:
                             const config::RemoteTarget& target) {
   const ring::IdentityBlock& identity = ring.header().identity;
   const std::string_view options = ring.name(identity.options_json);
+  const std::int64_t keep = trace::integer_member(options, "output.keep").value_or(-1);
   trace::JsonObject record;
   record.add("queue", trace::new_upload_id()).add("file", name);
   if (target.words.empty()) {
@@ -57,8 +59,9 @@ trace::JsonObject record_of(const ring::Ring& ring, const char* kind, const std:
   record.add("kind", kind)
       .add("run", ring.name(identity.run_key))
       .add("process", identity.trace_pid)
-      .add("keep", trace::integer_member(options, "output.keep").value_or(-1))
+      .add("keep", keep)
       .add("merge", wants_merge(ring));
+  if (keep >= 0) record.add("index", index_stem(ring));
   return record;
 }
 

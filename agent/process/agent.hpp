@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/drain/end_of_run.hpp"
 #include "agent/drain/index_queue.hpp"
 #include "agent/process/counter_sampling.hpp"
 #include "agent/process/device_recording.hpp"
@@ -48,7 +49,7 @@ struct Agent {
   UnqueuedFiles unqueued_files;
   FullQueue full_queue;
   // See queue_end_of_run(): the queue could not be told so far.
-  std::optional<std::vector<std::string>> untold_end;
+  std::optional<drain::MergedFiles> untold_end;
   std::deque<KeptFile> kept_files;         // where output.keep is set: oldest first
   std::uint64_t files_removed = 0;         // by output.keep and upload.queue
   std::vector<std::string> workers_files;  // of those whose rings are gone: dead_workers.hpp

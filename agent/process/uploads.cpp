@@ -58,9 +58,13 @@ void start_uploader(const Agent& agent, const std::string& host) {
     say_once(agent, "uploader", "output.remote: " + tool + ": " + problem + later);
 }
 
-void note_gone(Agent& agent, const KeptFile& file, decltype(drain::index_removed) index) {
+void count_gone(Agent& agent, const KeptFile& file) {
   ++agent.files_removed;
   agent.ring.ring.header().governor.disk_bytes.fetch_sub(file.bytes, std::memory_order_relaxed);
+}
+
+void note_gone(Agent& agent, const KeptFile& file, decltype(drain::index_removed) index) {
+  count_gone(agent, file);
   const std::string problem = index(agent.ring.ring, file.path, &agent.index_queue);
   if (!problem.empty() && is_spokesman(agent, "index")) say_problem(problem);
 }
@@ -77,11 +81,12 @@ std::string held_by_other(const Agent& agent) {
          ": another process has held it for seconds: ";
 }
 
-// What the uploader has removed. Not always the oldest: what failed once is tried after the others.
+// What the uploader has removed, of which it tells the index. Not always the oldest: what failed
+// once is tried after the others.
 void forget_uploaded(Agent& agent) {
   std::erase_if(agent.kept_files, [&](const KeptFile& file) {
     if (access(file.path.c_str(), F_OK) == 0 || errno != ENOENT) return false;
-    note_gone(agent, file, drain::index_removed);
+    count_gone(agent, file);
     std::erase(agent.written_files, file.path);
     return true;
   });
@@ -176,8 +181,8 @@ void finish_queue(Agent& agent) {
 namespace {
 
 // "" or what went wrong.
-std::string tell_end_of_run(const Agent& agent, const std::vector<std::string>& elsewhere) {
-  const drain::EndOfRun end = drain::queue_end_of_run(agent.ring.ring, elsewhere);
+std::string tell_end_of_run(const Agent& agent, const drain::MergedFiles& files) {
+  const drain::EndOfRun end = drain::queue_end_of_run(agent.ring.ring, files);
   start_uploader(agent, agent.identity.host);
   // Theirs may have ended before they heard of it.
   for (const std::string& host : end.hosts) start_uploader(agent, host);
@@ -193,7 +198,8 @@ void after_node_file(Agent& agent, const std::string& path, const NodeInputs& in
     agent.unqueued_files.queue(agent, drain::node_file_upload(agent.ring.ring, path));
     // What stands in the queue behind the end of its run would wait for another.
     finish_queue(agent);
-    if (!tell_end_of_run(agent, inputs.elsewhere).empty()) agent.untold_end = inputs.elsewhere;
+    drain::MergedFiles merged{files, inputs.elsewhere};
+    if (!tell_end_of_run(agent, merged).empty()) agent.untold_end = std::move(merged);
   }
   if (agent.options.output_keep != 0) return;
   std::erase_if(agent.written_files, [&](const std::string& file) {

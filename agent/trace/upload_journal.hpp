@@ -9,10 +9,10 @@
 //
 // Records (JSON objects): {"queue": id, "file": its name in the folder, "target": place or "words":
 // [command], "kind": "rank" or "node", "run": key, "process": number, "keep": n, "merge": true: the
-// newest file stays until the run has ended, "ended": true: it had when the
-// journal was made shorter} by ranks; {"ended": run key},
-// of what was queued before it, by who has merged; {"ended": run key, "files": [name, …]} where
-// that was a rank of the same node with another host name, of these files;
+// newest file stays until the run has ended, "index": stem of the index that is told when it is
+// removed, "ended": true: it had when the journal was made shorter} by ranks; {"ended": run key,
+// "files": [name, …]} by who has merged, of what was queued before it of these files; {"ended": run
+// key} of all files, where output.keep removes none;
 // {"begin": id, …}, {"multipart": …}, {"part": …}, {"done": id, …, "modified": the
 // file's time in ns}, {"gone": id, "why": …},
 // {"abandon": id, "upload": multipart's} before the server is told, {"abandoned": …} when it has no

@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "process"))
 
 import jobs  # noqa: E402
-from jobs import STEADY, Checks, Place, calls_in, end_of, steps_in  # noqa: E402
+from jobs import STEADY, Checks, Place, calls_in, end_of, steps_in, wait_until  # noqa: E402
 
 checks = Checks()
 check = checks.check
@@ -98,11 +99,39 @@ def test_hosts_of_their_own():
         journals = sorted(path.name for path in (place.path / "out/.traceagent-upload").glob("*.journal"))
         check(journals == ["host-one.journal", "host-zero.journal"], f"hosts: {journals}")
         check(ranks_in(place.trace("out/node0.json")) == {0, 1}, f"hosts: {ends}")
-        deadline = time.monotonic() + jobs.TIMEOUT
-        while rank_files(place) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        check(rank_files(place) == [], f"hosts: {rank_files(place)}: {ends}")
+        check(wait_until(lambda: not rank_files(place)), f"hosts: {rank_files(place)}: {ends}")
         check(len(list(there.iterdir())) == 4, f"hosts: {sorted(there.iterdir())}")
+
+
+def of_nodes(variables):
+    """Each rank is a node of its own, on this host."""
+    return [rank | {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "GROUP_RANK": str(node)}
+            for node, rank in enumerate(variables)]
+
+
+def test_two_nodes_of_one_host():
+    """They have one queue. Node 1 runs on when node 0 is merged: its newest file waits for its own merge."""
+    with Place() as place:
+        there = place.path / "there"
+        zero, one = of_nodes(place.ranks(2, **settings(
+            2, 0, TRACEAGENT_OUTPUT_REMOTE=f"{there}/", TRACEAGENT_UPLOAD_WAIT="20s")))
+        runs_on = place.start([STEADY, 100, 5, 100_000], one)
+        index = place.path / "out/index/index.json"
+        saved = lambda: index.exists() and index.read_text().count('"saved"') == 2  # noqa: E731
+        check(wait_until(lambda: saved() and len(list(there.glob("ep*"))) == 2), "two nodes: node 1's cycles are there")
+        runs_on.send_signal(signal.SIGSTOP)
+        check(runs_on.poll() is None, "two nodes: node 1 has ended too early")
+        ends = [place.run([STEADY, 20, 5, 5000], zero)]
+        check(wait_until(lambda: not list((place.path / "out").glob("*-rank0.json"))), f"two nodes: node 0: {ends}")
+        check(len(rank_files(place)) == 1, f"two nodes: node 1's newest: {rank_files(place)}: {ends}")
+        runs_on.send_signal(signal.SIGCONT)
+        ends.append(end_of(runs_on))
+        ended_well(ends, "two nodes")
+        for node in range(2):
+            trace = place.trace(f"out/node{node}.json")
+            check(ranks_in(trace) == {node} and len(steps_in(trace)) >= 2, f"two nodes: node {node}: {ends}")
+        check(wait_until(lambda: not rank_files(place)), f"two nodes: {rank_files(place)}: {ends}")
+        check(len(list(there.glob("[!.]*"))) == 4, f"two nodes: {sorted(there.iterdir())}")
 
 
 def foreign_trace(path, rank):
@@ -184,11 +213,28 @@ def test_the_uploader_waits_for_a_merge():
         time.sleep(3)
         check(len(rank_files(place)) == 1, f"uploader waits: {rank_files(place)}: {end}")
         lock.close()
-        deadline = time.monotonic() + jobs.TIMEOUT
-        while rank_files(place) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        check(rank_files(place) == [], f"uploader waits: {rank_files(place)}: {end}")
+        check(wait_until(lambda: not rank_files(place)), f"uploader waits: {rank_files(place)}: {end}")
         check(len(list((place.path / "there").iterdir())) == 1, "uploader waits: it is there")
+
+
+def index_of(place):
+    return json.loads((place.path / "out/index/index.json").read_text())["entries"]
+
+
+def test_the_index_tells_what_is_gone():
+    """Also of what goes when its job has ended: the server is slower than that."""
+    with Place() as place:
+        script = place.path / "put"
+        script.write_text("#!/bin/sh\nsleep 0.5\n")
+        script.chmod(0o700)
+        end = place.run([STEADY, 30, 5, 5000], place.agent(**settings(
+            4, 1, TRACEAGENT_OUTPUT_REMOTE=f"exec:{script}")))
+        ended_well([end], "index")
+        check(wait_until(lambda: len(rank_files(place)) == 1), f"index: {rank_files(place)}")
+        removed = lambda: [entry["removed"] for entry in index_of(place) if "removed" in entry]  # noqa: E731
+        check(wait_until(lambda: len(removed()) >= 3), f"index: {index_of(place)}")
+        saved = [entry["saved"] for entry in index_of(place) if "saved" in entry]
+        check(len(saved) == 4 and sorted(removed() + rank_files(place)) == sorted(saved), f"index: {index_of(place)}")
 
 
 def test_said_where_it_is_lost():

@@ -83,8 +83,9 @@ JsonObject metadata_of(const ClockReport& report, const std::vector<ToldClock>& 
   JsonObject clocks;
   clocks.add("clock_sync_error_bound",
              largest ? JsonValue(static_cast<double>(*largest) / 1000.0) : JsonValue(nullptr));
-  if (std::any_of(all.begin(), all.end(),
-                  [](const ToldClock& told) { return told.route != nullptr && !told.is_reference; })) {
+  if (std::any_of(all.begin(), all.end(), [](const ToldClock& told) {
+        return told.route != nullptr && !told.is_reference;
+      })) {
     clocks.add("bounds_hold_if", assumption_in_words(report.limits));
   }
   clocks.add("collectives", report.collectives);

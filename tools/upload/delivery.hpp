@@ -23,6 +23,7 @@ struct Upload {
   std::int64_t process = 0;
   std::int64_t keep = -1;
   bool merge = false;
+  std::string index;             // index_name.hpp: its stem; empty: none is told
   std::uint64_t part_bytes = 0;  // of the parts that are there; 0: not known
 
   bool has_ended = false;  // its run, after it was queued

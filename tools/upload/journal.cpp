@@ -61,6 +61,8 @@ Upload upload_of(const Record& record) {
   upload.process = number_of(record, "process", 0);
   upload.keep = number_of(record, "keep", -1);
   upload.merge = is_true(record, "merge");
+  upload.index = text_of(record, "index");
+  if (upload.index.find('/') != std::string::npos) upload.index.clear();
   upload.has_ended = is_true(record, "ended");
   upload.is_gone = !is_inside(upload.file) || (upload.target.empty() && upload.words.empty());
   return upload;
@@ -214,6 +216,19 @@ void Journal::append(const trace::JsonObject& record, bool must_last) {
   if (fd < 0) return;
   fdatasync(fd);
   close(fd);
+}
+
+std::size_t pending_in(const Journal& journal) {
+  const auto& uploads = journal.uploads();
+  return static_cast<std::size_t>(
+      std::count_if(uploads.begin(), uploads.end(),
+                    [](const auto& each) { return each.is_pending() && !each.is_replaced; }));
+}
+
+std::size_t unwanted_in(const Journal& journal) {
+  const auto& uploads = journal.uploads();
+  return static_cast<std::size_t>(std::count_if(
+      uploads.begin(), uploads.end(), [](const auto& each) { return each.has_unwanted_parts(); }));
 }
 
 std::vector<std::string> journals_in(const std::string& folder) {

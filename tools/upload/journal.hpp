@@ -63,6 +63,11 @@ class Journal {
   std::unordered_map<std::string, std::size_t> latest_;  // of each file and target
 };
 
+// Records that are neither uploaded nor gone, by the journal.
+std::size_t pending_in(const Journal& journal);
+// Those of which the server has parts that nobody will join.
+std::size_t unwanted_in(const Journal& journal);
+
 // Those in the folder, by their paths.
 std::vector<std::string> journals_in(const std::string& folder);
 

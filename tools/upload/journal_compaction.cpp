@@ -34,6 +34,7 @@ trace::JsonObject queue_record(const Upload& upload) {
       .add("process", upload.process)
       .add("keep", upload.keep)
       .add("merge", upload.merge)
+      .add("index", upload.index)
       .add("ended", upload.has_ended);
 }
 

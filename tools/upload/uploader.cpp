@@ -6,15 +6,18 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <random>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "agent/trace/delivery_lock.hpp"
 #include "agent/trace/upload_journal.hpp"
 #include "tools/upload/kept_files.hpp"
 #include "tools/upload/local_file.hpp"
 #include "tools/upload/new_file.hpp"
+#include "tools/upload/removal.hpp"
 
 namespace traceagent::tools {
 
@@ -39,19 +42,6 @@ std::chrono::nanoseconds with_jitter(std::chrono::nanoseconds pause) {
 std::string from_to(const Upload& upload) { return upload.file + " -> " + upload.where(); }
 
 }  // namespace
-
-std::size_t pending_in(const Journal& journal) {
-  const auto& uploads = journal.uploads();
-  return static_cast<std::size_t>(
-      std::count_if(uploads.begin(), uploads.end(),
-                    [](const auto& each) { return each.is_pending() && !each.is_replaced; }));
-}
-
-std::size_t unwanted_in(const Journal& journal) {
-  const auto& uploads = journal.uploads();
-  return static_cast<std::size_t>(std::count_if(
-      uploads.begin(), uploads.end(), [](const auto& each) { return each.has_unwanted_parts(); }));
-}
 
 Uploader::Uploader(Journal& journal, std::string folder, std::string problem_path,
                    const UploaderOptions& options, Tell tell)
@@ -118,10 +108,14 @@ bool Uploader::may_wait_for_merge() {
   return options_.beside_job && Clock::now() - idle_since_ < longest_merge;
 }
 
+// Of each process the newest file has ended: older ones may have been removed before.
 bool Uploader::all_runs_ended() const {
-  const auto& uploads = journal_.uploads();
-  return std::all_of(uploads.begin(), uploads.end(),
-                     [](const Upload& each) { return each.has_ended; });
+  std::map<std::pair<std::string, std::int64_t>, bool> processes;
+  for (const Upload& each : journal_.uploads()) {
+    if (each.kind == "rank") processes[{each.run, each.process}] = each.has_ended;
+  }
+  return std::all_of(processes.begin(), processes.end(),
+                     [](const auto& process) { return process.second; });
 }
 
 // False where it could not be tried.
@@ -275,18 +269,24 @@ bool Uploader::keep_few() {
   // Not while a merge reads them. Without locks we never know: then they stay until all is over.
   trace::FileLock lock(trace::keep_lock_path(folder_));
   const bool has_lock = lock.try_lock(trace::FileLock::Kind::exclusive);
+  std::map<std::string, const Upload*> runs;
   for (Upload* upload : removable) {
-    if (has_lock || (lock.is_refused() && upload->has_ended)) remove(*upload);
+    const bool may_go = has_lock || (lock.is_refused() && upload->has_ended);
+    if (may_go && remove(*upload)) runs[upload->run] = upload;
+  }
+  for (const auto& [run, upload] : runs) {
+    if (const std::string problem = join_index(folder_, *upload); !problem.empty()) tell_(problem);
   }
   return has_lock || lock.is_refused();
 }
 
-void Uploader::remove(Upload& upload) {
-  // Its rank may have written the next of that name, and not queued it yet.
-  if (!is_still(journal_.path_of(upload), upload.modified_ns)) return;
-  if (unlink(journal_.path_of(upload).c_str()) != 0 && errno != ENOENT) return;
+bool Uploader::remove(Upload& upload) {
+  const Removal removal = remove_uploaded(folder_, upload);
+  if (!removal.is_gone) return false;
   note(trace::JsonObject().add("removed", upload.id));
   upload.is_removed = true;
+  if (!removal.problem.empty()) tell_(removal.problem);
+  return true;
 }
 
 }  // namespace traceagent::tools

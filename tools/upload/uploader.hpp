@@ -49,7 +49,7 @@ class Uploader {
   void give_up(Upload& upload, const std::string& why);
   // False where another process, that merges, reads the files which are to go.
   bool keep_few();
-  void remove(Upload& upload);
+  bool remove(Upload& upload);
   bool may_wait_for_more();
   bool may_wait_for_merge();
   bool all_runs_ended() const;
@@ -65,10 +65,5 @@ class Uploader {
   std::chrono::nanoseconds pause_{};
   std::chrono::steady_clock::time_point idle_since_;
 };
-
-// Records that are neither uploaded nor gone, by the journal.
-std::size_t pending_in(const Journal& journal);
-// Those of which the server has parts that nobody will join.
-std::size_t unwanted_in(const Journal& journal);
 
 }  // namespace traceagent::tools

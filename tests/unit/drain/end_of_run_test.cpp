@@ -31,6 +31,10 @@ class EndOfRunTest : public testing::Test {
 
   // Of the rings of host "own", run "r".
   EndOfRun end(const char* options, const std::vector<std::string>& files) {
+    return end(options, MergedFiles{files, files});
+  }
+
+  EndOfRun end(const char* options, const MergedFiles& files) {
     CraftedRing crafted(folder_);
     ring::IdentityBlock& identity = crafted.ring().header().identity;
     identity.options_json = crafted.ring().add_name(options);
@@ -63,10 +67,19 @@ TEST_F(EndOfRunTest, IsToldToTheHostsWhoseFilesWereMerged) {
       end(keeps_none, {folder_ + "/a.json", folder_ + "/b \"1\".json", "/d.json"});
   EXPECT_EQ(told.problem, "");
   EXPECT_EQ(told.hosts, std::vector<std::string>{"sister.1"});
-  EXPECT_EQ(last_line("own"), R"({"ended": "r"})");
+  EXPECT_EQ(last_line("own"), R"({"ended": "r", "files": ["a.json"]})");
   EXPECT_EQ(last_line("sister.1"), R"({"ended": "r", "files": ["b \"1\".json"]})");
   EXPECT_EQ(last_line("stranger").find("ended"), std::string::npos);
   EXPECT_EQ(last_line("earlier").find("ended"), std::string::npos);
+}
+
+// Two nodes of a run may be on one host, and one of them be merged before the other.
+TEST_F(EndOfRunTest, OfTheOwnHostTheFilesThatWereMergedAndNoOthers) {
+  queue("own", "a.json", "r");
+  queue("own", "another-nodes.json", "r");
+  EXPECT_TRUE(end(keeps_none, MergedFiles{{folder_ + "/a.json", folder_ + "/unqueued.json"}, {}})
+                  .hosts.empty());
+  EXPECT_EQ(last_line("own"), R"({"ended": "r", "files": ["a.json"]})");
 }
 
 // Of a thousand nodes that share the folder each would read all the journals.
@@ -80,8 +93,8 @@ TEST_F(EndOfRunTest, TheOthersAreNotReadWhereAllIsInOnesOwn) {
 // All of the node's file is known to be of this host: what is in no journal was never queued.
 TEST_F(EndOfRunTest, TheOthersAreNotReadWhereNoFileMayBeTheirs) {
   queue("other", "a.json", "r");
-  EXPECT_TRUE(end(keeps_none, {}).hosts.empty());
-  EXPECT_EQ(last_line("own"), R"({"ended": "r"})");
+  EXPECT_TRUE(end(keeps_none, MergedFiles{{folder_ + "/a.json"}, {}}).hosts.empty());
+  EXPECT_EQ(last_line("own"), "");
   EXPECT_EQ(last_line("other").find("ended"), std::string::npos);
 }
 
@@ -116,12 +129,12 @@ TEST_F(EndOfRunTest, NobodyElseIsToldWhereNothingIsRemoved) {
   queue("sister", "b.json", "r");
   EXPECT_TRUE(
       end(R"({"output.remote":"/there/","output.keep":-1})", {folder_ + "/b.json"}).hosts.empty());
-  EXPECT_NE(last_line("own"), "");
+  EXPECT_EQ(last_line("own"), R"({"ended": "r"})");
   EXPECT_EQ(last_line("sister").find("ended"), std::string::npos);
 }
 
 TEST_F(EndOfRunTest, NothingIsToldWithoutAPlace) {
-  EXPECT_EQ(end(R"({"output.keep":0})", {}).problem, "");
+  EXPECT_EQ(end(R"({"output.keep":0})", {folder_ + "/a.json"}).problem, "");
   EXPECT_FALSE(std::filesystem::exists(trace::upload_folder(folder_)));
 }
 

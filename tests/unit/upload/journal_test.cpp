@@ -50,6 +50,7 @@ class JournalTest : public testing::Test {
                .add("run", "r")
                .add("process", 0)
                .add("keep", keep)
+               .add("index", "index-node1")
                .add("merge", merge));
   }
   void done(const char* id) { append(trace::JsonObject().add("done", id)); }
@@ -153,7 +154,7 @@ TEST_F(JournalTest, ALateRankWaitsForAMergeOfItsOwn) {
 std::string state_of(const Journal& journal) {
   std::string text;
   for (const Upload& upload : journal.uploads()) {
-    text += upload.id + ":" + upload.file + ":" + upload.where() + ":" + upload.run;
+    text += upload.id + ":" + upload.file + ":" + upload.where() + ":" + upload.run + upload.index;
     for (const bool flag : {upload.merge, upload.has_ended, upload.is_done, upload.is_removed,
                             upload.is_gone, upload.is_begun}) {
       text += flag ? "1" : "0";

@@ -10,6 +10,8 @@
 #include <thread>
 
 #include "agent/trace/delivery_lock.hpp"
+#include "agent/trace/index_file.hpp"
+#include "agent/trace/index_name.hpp"
 #include "agent/trace/upload_journal.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
 
@@ -126,6 +128,26 @@ TEST_F(UploaderTest, WhatHasTheNameOfAnUploadedFileStaysUntilItIsUploadedToo) {
   EXPECT_TRUE(work());
   EXPECT_EQ(fs::file_size(there_), 11u);
   EXPECT_FALSE(fs::exists(file_)) << told_;
+}
+
+// Who merges has told the joined one of all nodes by then, and nobody comes after the uploader.
+TEST_F(UploaderTest, WhatItRemovesStandsInTheIndexOfItsNodeAndInTheJoinedOne) {
+  const std::string head = trace::index_head("r"), of_node = folder_ + "/index/index-node1.json";
+  fs::create_directory(folder_ + "/index");
+  for (const char* name : {"index-node1", "index"}) {
+    ASSERT_EQ(trace::add_to_index(folder_ + "/index/" + name + ".json", head,
+                                  R"({"saved": "a.json"})", false),
+              "");
+  }
+  trace::JsonObject record;
+  record.add("queue", "2").add("file", "a.json").add("target", there_).add("kind", "rank");
+  record.add("run", "r").add("keep", 0).add("index", "index-node1");
+  ASSERT_EQ(trace::append_record(path_, record), "");
+  EXPECT_TRUE(work());
+  EXPECT_FALSE(fs::exists(file_)) << told_;
+  for (const std::string& path : {of_node, folder_ + "/index/index.json"}) {
+    EXPECT_TRUE(trace::index_holds(path, R"({"removed": "a.json", "time_ns": )")) << path << told_;
+  }
 }
 
 TEST_F(UploaderTest, AServerThatFailsIsTold) {

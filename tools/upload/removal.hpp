@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "tools/upload/delivery.hpp"
+
+namespace traceagent::tools {
+
+// What became of a file that output.keep lets go. `problem`: the run's index could not be told.
+struct Removal {
+  bool is_gone = false;
+  std::string problem;
+};
+
+// Not where another has the name since: its rank may not have queued that one yet.
+Removal remove_uploaded(const std::string& folder, const Upload& upload);
+
+// Of several nodes' indexes the joined one, when some files of this one's run were removed.
+// Returns one line of problem, or "".
+std::string join_index(const std::string& folder, const Upload& upload);
+
+}  // namespace traceagent::tools
