@@ -1,7 +1,6 @@
 #include "tools/import/file_facts.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/json_syntax.hpp"
@@ -16,24 +15,6 @@ std::optional<std::int64_t> rank_from(std::string_view json) {
   std::int64_t rank = -1;
   const bool is_rank = whole_number(json, rank) && rank >= 0 && rank < trace::pids_of_claim;
   return is_rank ? std::optional(rank) : std::nullopt;
-}
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-std::optional<std::int64_t> digits_at(std::string_view text, std::size_t at) {
-  std::size_t end = at;
-  while (end < text.size() && is_digit(text[end])) ++end;
-  return end - at <= 6 ? rank_from(text.substr(at, end - at)) : std::nullopt;
-}
-
-std::optional<std::int64_t> after_word(std::string_view name, std::string_view word) {
-  for (std::size_t at = name.rfind(word); at != std::string_view::npos && at < name.size();
-       at = at == 0 ? std::string_view::npos : name.rfind(word, at - 1)) {
-    std::size_t digits = at + word.size();
-    if (digits < name.size() && (name[digits] == '-' || name[digits] == '_')) ++digits;
-    if (const auto rank = digits_at(name, digits)) return rank;
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -109,24 +90,6 @@ void FileFacts::add_metadata(std::string_view name, std::string_view args) {
     const std::optional<ExactTime> time = parse_microseconds(*start);
     if (time && !base_ns_) base_ns_ = time->rounded_ns();
   }
-}
-
-std::optional<std::int64_t> rank_in_name(std::string_view path) {
-  std::string name(path.substr(path.rfind('/') + 1));
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  for (const std::string_view word : {"rank", "worker"}) {
-    if (const auto rank = after_word(name, word)) return rank;
-  }
-  std::string_view stem = name;
-  for (const std::string_view end : {".gz", ".json", ".trace", ".pt"}) {
-    if (stem.ends_with(end)) stem.remove_suffix(end.size());
-  }
-  std::size_t digits = stem.size();
-  while (digits > 0 && is_digit(stem[digits - 1])) --digits;
-  const bool stands_alone = digits == 0 || stem[digits - 1] == '_' || stem[digits - 1] == '-';
-  // No more digits than that: a year or a time of day is no rank.
-  const std::size_t count = stem.size() - digits;
-  return count > 0 && count <= 3 && stands_alone ? digits_at(stem, digits) : std::nullopt;
 }
 
 }  // namespace traceagent::tools

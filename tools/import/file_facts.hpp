@@ -42,9 +42,6 @@ class FileFacts {
   std::size_t kept_bytes_ = 0;
 };
 
-// From a name that says "rank3", "rank-3", "worker3", or ends in "_3.json"; nothing otherwise.
-std::optional<std::int64_t> rank_in_name(std::string_view path);
-
 // JSON without line breaks between its tokens; empty where it is no JSON.
 std::string on_one_line(std::string_view json);
 

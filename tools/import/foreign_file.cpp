@@ -10,6 +10,7 @@
 #include "agent/trace/output_file.hpp"
 #include "tools/import/content_mark.hpp"
 #include "tools/import/file_reading.hpp"
+#include "tools/import/rank_in_name.hpp"
 #include "tools/import/run_file.hpp"
 
 namespace traceagent::tools {
