@@ -51,8 +51,8 @@ class MergeCommand {
  private:
   [[nodiscard]] std::function<bool(std::uint64_t, std::uint64_t)> progress();
   // `output`: a template where there is one for each node.
-  bool merge_files(const std::vector<std::string>& files, const std::string& output);
-  bool merge_into(const MergeOutput& output, const Choice& choice);
+  bool merge_files(const ForeignInputs& foreign, const std::string& output);
+  bool merge_into(const MergeOutput& output, const Choice& choice, const ForeignInputs& foreign);
 
   const MergeArguments& arguments_;
   trace::MergeOptions options_;
@@ -112,11 +112,12 @@ int MergeCommand::run() {
   if (foreign.adds_nothing_to(output.text)) {
     return is_fine ? exit_ok : exit_bad_data;
   }
-  return merge_files(foreign.paths(), output.text) && is_fine ? exit_ok : exit_bad_data;
+  return merge_files(foreign, output.text) && is_fine ? exit_ok : exit_bad_data;
 }
 
 // Our own files, and those that have become such.
-bool MergeCommand::merge_files(const std::vector<std::string>& files, const std::string& output) {
+bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& output) {
+  const std::vector<std::string>& files = foreign.paths();
   const MergeOutputs outputs =
       arguments_.per_node ? outputs_of_nodes(files, output) : MergeOutputs{{{output, files}}};
   if (!outputs.problem.empty()) {
@@ -139,12 +140,13 @@ bool MergeCommand::merge_files(const std::vector<std::string>& files, const std:
   }
   bool ok = true;
   for (const MergeOutput& each : outputs.outputs) {
-    ok = merge_into(each, choice) && ok;
+    ok = merge_into(each, choice, foreign) && ok;
   }
   return ok;
 }
 
-bool MergeCommand::merge_into(const MergeOutput& output, const Choice& choice) {
+bool MergeCommand::merge_into(const MergeOutput& output, const Choice& choice,
+                              const ForeignInputs& foreign) {
   trace::MergeOptions options = options_;
   options.gzip = arguments_.gzip || output.path.ends_with(".gz");
   options.unfinished = unfinished_ranks(output.inputs);
@@ -161,7 +163,8 @@ bool MergeCommand::merge_into(const MergeOutput& output, const Choice& choice) {
   }
   // Of merges that were killed.
   remove_old_temporaries(std::filesystem::path(output.path).parent_path().string());
-  const trace::MergeReport report = trace::merge(output.inputs, output.path, options);
+  trace::MergeReport report = trace::merge(output.inputs, output.path, options);
+  report.inputs = foreign.as_given(report.inputs);
   bar_.clear();
   for (const trace::Unfinished& process : options.unfinished) {
     std::cout << "missing: " << process.who << " " << process.why << "\n";

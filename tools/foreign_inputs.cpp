@@ -8,6 +8,7 @@
 #include <iostream>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "tools/command_line.hpp"
@@ -139,6 +140,22 @@ bool ForeignInputs::print() const {
   }
   if (is_refused()) say("nothing was written: --strict: leave out the files named above");
   return ok;
+}
+
+std::vector<trace::MergedInput> ForeignInputs::as_given(
+    const std::vector<trace::MergedInput>& inputs) const {
+  std::vector<trace::MergedInput> given;
+  std::set<std::tuple<std::string, std::string, std::string>> said;
+  for (trace::MergedInput input : inputs) {
+    if (const ImportedFile* const file = imported_->made_of(input.path)) {
+      const std::size_t at = input.problem.find(input.path);
+      if (at != std::string::npos) input.problem.replace(at, input.path.size(), file->path);
+      input.path = file->path;
+      if (!said.emplace(input.path, input.left_out, input.problem).second) continue;
+    }
+    given.push_back(std::move(input));
+  }
+  return given;
 }
 
 void ForeignInputs::print_file(const ImportedFile& file) const {

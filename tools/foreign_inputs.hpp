@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/trace/merge.hpp"
 #include "tools/import/import.hpp"
 #include "tools/trace_files.hpp"
 
@@ -35,6 +36,10 @@ class ForeignInputs {
   // One line for each file on standard output, its problem on standard error. True: nothing is
   // wrong with any that was named or is a trace.
   bool print() const;
+  // Of the files that were given: what others wrote under its own name, once, and not under those
+  // of the files that it has become.
+  [[nodiscard]] std::vector<trace::MergedInput> as_given(
+      const std::vector<trace::MergedInput>& inputs) const;
   // Traces were asked for by patterns alone, beside the output that there is already, and there are
   // none.
   [[nodiscard]] bool adds_nothing_to(const std::string& output) const;

@@ -149,6 +149,19 @@ def test_others_files_by_node(folder):
     check("other7.json" in result.stderr and "--rank FILE=N" in result.stderr, f"a rank of no node: {result}")
 
 
+def test_others_file_beside_its_merge(folder):
+    """It is named as it was given, once, and not as the files which it is for the time of the merge."""
+    here = folder / "beside"
+    here.mkdir()
+    other = composer_file(here / "rank0.json", 0)
+    merged = here / "merged.json"
+    merge(other, composer_file(here / "rank1.json", 1), "-o", merged)
+    result = merge(merged, other, "-o", here / "again.json")
+    left_out = [line for line in result.stdout.splitlines() if line.startswith("left out: ")]
+    check(left_out == [f"left out: {other}: a merged file that is given holds it"], f"what is left out: {result.stdout}")
+    check(".traceagent-import" not in result.stdout + result.stderr, f"hidden names: {result}")
+
+
 def test_output_among_inputs(folder):
     """The node's file is made again in its place, from all cycles and from itself."""
     for cycle in range(2):
@@ -228,8 +241,8 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         for test in (test_folders, test_nodes, test_output_among_inputs, test_corrected_once,
-                     test_others_files_by_node, test_more_than_may_be_open, test_chosen_files_join_again,
-                     test_terminal):
+                     test_others_files_by_node, test_others_file_beside_its_merge, test_more_than_may_be_open,
+                     test_chosen_files_join_again, test_terminal):
             test(folder)
     print("ok" if not failures else f"{len(failures)} failed")
     return 1 if failures else 0

@@ -87,7 +87,9 @@ class Import {
     }
   }
 
-  std::vector<std::string> run(std::vector<ImportedFile>& reports) {
+  // `made_of`: of each path that is returned, which file it is of.
+  std::vector<std::string> run(std::vector<ImportedFile>& reports,
+                               std::map<std::string, std::size_t>& made_of) {
     find_ranks();
     read_all();
     place_without_clock();
@@ -95,6 +97,7 @@ class Import {
     for (const auto& file : files_) {
       const std::vector<std::string> written = file->write_headers();
       paths.insert(paths.end(), written.begin(), written.end());
+      for (const std::string& path : written) made_of.emplace(path, reports.size());
       if (const auto source = file->source(); source && !written.empty()) {
         judged_.make_events_of(file->run_path(), source->bytes,
                                [source] { return std::make_unique<ImportedEvents>(source); });
@@ -248,11 +251,16 @@ ImportedTraces::ImportedTraces(const std::vector<std::string>& files,
   if (folder_.empty()) return;
   try {
     judged_.emplace(folder_);
-    paths_ = Import(files, options, folder_, *judged_).run(files_);
+    paths_ = Import(files, options, folder_, *judged_).run(files_, made_of_);
   } catch (...) {
     remove_import_folder(folder_);
     throw;
   }
+}
+
+const ImportedFile* ImportedTraces::made_of(const std::string& path) const {
+  const auto found = made_of_.find(path);
+  return found == made_of_.end() ? nullptr : &files_[found->second];
 }
 
 ImportedTraces::~ImportedTraces() { remove_import_folder(folder_); }

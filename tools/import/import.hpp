@@ -55,6 +55,9 @@ class ImportedTraces {
   [[nodiscard]] const std::vector<ImportedFile>& files() const { return files_; }
   // For trace::merge.
   [[nodiscard]] const std::vector<std::string>& paths() const { return paths_; }
+  // The file, of those that were given, of which one of paths() was made; null: it is none of
+  // these.
+  [[nodiscard]] const ImportedFile* made_of(const std::string& path) const;
   // Why nothing could be imported: "<what>: <folder>: <remedy>"; or empty.
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
@@ -63,6 +66,7 @@ class ImportedTraces {
   std::optional<trace::JudgedFolder> judged_;
   std::vector<ImportedFile> files_;
   std::vector<std::string> paths_;
+  std::map<std::string, std::size_t> made_of_;  // each of paths_: which of files_
   std::string problem_;
 };
 
