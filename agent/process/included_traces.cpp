@@ -5,6 +5,7 @@
 
 #include "agent/process/agent.hpp"
 #include "agent/process/notices.hpp"
+#include "agent/process/tool_path.hpp"
 #include "agent/process/tool_process.hpp"
 
 namespace traceagent::process {
@@ -42,15 +43,13 @@ std::vector<std::string> included_patterns(const config::Options& options) {
 void include_traces(Agent& agent, const std::string& node_path) {
   const std::vector<std::string> patterns = included_patterns(agent.options);
   if (patterns.empty()) return;
-  const std::string tool = find_tool("traceagent");
-  if (tool.empty()) {
-    return say_problem(
-        "merge.include: traceagent: it is not beside the library: run it later: "
-        "traceagent merge " +
-        node_path);
+  const ToolPath tool = find_tool("traceagent");
+  if (tool.path.empty()) {
+    return say_problem("merge.include: " + tool.problem + "; or run it later: traceagent merge " +
+                       node_path);
   }
   // All of them have this machine's clock.
-  std::vector<std::string> words = {tool,      "merge",   node_path, "-o",
+  std::vector<std::string> words = {tool.path, "merge",   node_path, "-o",
                                     node_path, "--force", "--align", "none"};
   const std::string folder = node_path.substr(0, node_path.rfind('/') + 1);
   for (const std::string& pattern : patterns) {

@@ -1,6 +1,5 @@
 #include "agent/process/tool_process.hpp"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -12,7 +11,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string_view>
@@ -179,22 +177,6 @@ void take_exit_line(ToolEnd& end) {
 }
 
 }  // namespace
-
-std::string find_tool(const char* name) {
-  Dl_info self{};
-  if (dladdr(reinterpret_cast<const void*>(&start_tool), &self) == 0) return {};
-  const std::unique_ptr<char, decltype(&std::free)> library(realpath(self.dli_fname, nullptr),
-                                                            &std::free);
-  if (library == nullptr) return {};
-  // lib/ or lib/<machine>/ next to bin/.
-  std::string folder = library.get();
-  for (int up = 0; up < 2; ++up) {
-    folder.resize(std::min(folder.rfind('/'), folder.size()));
-    std::string tool = folder.substr(0, folder.rfind('/')) + "/bin/" + name;
-    if (access(tool.c_str(), X_OK) == 0) return tool;
-  }
-  return {};
-}
 
 std::string start_tool(std::vector<std::string> words) {
   std::string problem;

@@ -11,9 +11,6 @@
 
 namespace traceagent::process {
 
-// bin/<name> beside the library, as it is built and installed; "" where there is none.
-std::string find_tool(const char* name);
-
 // Starts it and forgets it; its output goes nowhere. Returns what went wrong, or "".
 std::string start_tool(std::vector<std::string> words);
 

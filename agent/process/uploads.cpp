@@ -16,6 +16,7 @@
 #include "agent/process/node_inputs.hpp"
 #include "agent/process/note_file.hpp"
 #include "agent/process/notices.hpp"
+#include "agent/process/tool_path.hpp"
 #include "agent/process/tool_process.hpp"
 #include "agent/trace/queued_files.hpp"
 #include "config/units.hpp"
@@ -43,19 +44,17 @@ void say_once(const Agent& agent, const char* topic, const std::string& problem)
 void start_uploader(const Agent& agent, const std::string& host) {
   const std::string folder = drain::output_folder(agent.ring.ring);
   if (trace::is_locked(trace::uploader_lock_path(folder, host))) return;
-  const std::string tool = find_tool("traceagent-upload");
+  const ToolPath tool = find_tool("traceagent-upload");
   const std::string later =
       ": files stay queued: traceagent upload --resume " + folder + " uploads them";
-  if (tool.empty()) {
-    return say_once(agent, "uploader",
-                    "output.remote: bin/traceagent-upload is not beside the library" + later);
-  }
+  if (tool.path.empty())
+    return say_once(agent, "uploader", "output.remote: " + tool.problem + later);
   const std::string problem =
-      start_tool({tool, "--beside-job", "--host", host, "--patience",
+      start_tool({tool.path, "--beside-job", "--host", host, "--patience",
                   config::show_duration(agent.options.upload_patience), "--command-time",
                   config::show_duration(agent.options.upload_command_time), "--resume", folder});
   if (!problem.empty())
-    say_once(agent, "uploader", "output.remote: " + tool + ": " + problem + later);
+    say_once(agent, "uploader", "output.remote: " + tool.path + ": " + problem + later);
 }
 
 void count_gone(Agent& agent, const KeptFile& file) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What another user of the machine, or a name that the job chooses, can make the agent do: nothing. Files
 are the owner's alone, planted links are not followed, names leave no folder and inject nothing."""
+import itertools
 import json
 import os
 import shutil
@@ -168,6 +169,48 @@ def test_planted_upload():
         check(victim.read_text() == "untouched", "planted upload: the link's aim was written to")
 
 
+def planted_tools(prefix, owner):
+    """In bin/ of a folder that holds the library too; what they were called with is in the file that comes back."""
+    ran = prefix / "ran"
+    (prefix / "bin").mkdir(parents=True)
+    for name in ("traceagent", "traceagent-upload"):
+        tool = prefix / "bin" / name
+        tool.write_text(f"#!/bin/sh\necho $0 $1 >> {ran}\n")
+        tool.chmod(0o755)
+        os.chown(tool, owner, owner)
+    os.chown(prefix / "bin", owner, owner)
+    return ran
+
+
+def test_planted_tools():
+    """The library starts its own tools alone: not what lies in a bin/ that is not of its installation, or that
+    others may write."""
+    stranger = 12345 if os.geteuid() == 0 else os.geteuid()
+    # Where the library lies, whose the tools are, the mode of their folder, and what is said.
+    cases = [("alice", stranger, 0o755, "does not lie in lib/"), ("lib", os.geteuid(), 0o777, "may be written by others"),
+             ("lib", os.geteuid(), 0o755, None)]
+    if os.geteuid() == 0:
+        cases.append(("lib", stranger, 0o755, "belongs to another user"))
+    options = {"keeper": {"TRACEAGENT_KEEPER": "true"}, "output.remote": {"TRACEAGENT_OUTPUT_REMOTE": "exec:true {}"},
+               "merge.include": {"TRACEAGENT_MERGE_INCLUDE": "*.pt.trace.json"}}
+    for (folder, owner, folder_mode, word), (option, more) in itertools.product(cases, options.items()):
+        what = f"{option}, library in {folder}/, bin/ of {owner}, {folder_mode:o}"
+        with Place() as place:
+            prefix = place.path / "prefix"
+            ran = planted_tools(prefix, owner)
+            (prefix / folder).mkdir()
+            shutil.copy(LIBRARY, prefix / folder)
+            prefix.chmod(0o755)
+            (prefix / "bin").chmod(folder_mode)
+            result = run(place, what, LD_PRELOAD=prefix / folder / LIBRARY.name, **more)
+            lines = [line for line in result.lines() if option in line]
+            if word:
+                check(len(lines) == 1 and word in lines[0], f"{what}: {result.lines()}")
+                check(not ran.exists(), f"{what}: was run: {ran.exists() and ran.read_text()}")
+            else:
+                check(wait_until(ran.exists), f"{what}: not run, or it is not seen: {result.lines()}")
+
+
 def test_functions():
     """No network, no shell. What can start a program is named here: the library's two start the keeper and
     traceagent-upload, for who asks for them (that a job else starts nothing: tests/transparency/programs/
@@ -189,6 +232,6 @@ def test_functions():
 
 
 for test in (test_names, test_run_names, test_modes, test_planted_ring_folders, test_planted_output,
-             test_planted_upload, test_functions):
+             test_planted_upload, test_planted_tools, test_functions):
     test()
 sys.exit(checks.end())
