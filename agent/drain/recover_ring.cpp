@@ -12,7 +12,7 @@
 #include "agent/drain/run_index.hpp"
 #include "agent/drain/upload_queue.hpp"
 #include "agent/drain/written_window.hpp"
-#include "agent/ring/ring_file.hpp"
+#include "agent/ring/sparse_ring.hpp"
 #include "agent/ring/written_files.hpp"
 #include "agent/trace/output_file.hpp"
 
@@ -171,6 +171,11 @@ void tell_given_up(const ring::Ring& ring, Recovered& recovered) {
                             "had no room to keep them: make room on the disk, or raise ring.size");
 }
 
+// Less than the file's where that had holes.
+std::uint64_t bytes_in_use(const ring::Ring& ring) noexcept {
+  return ring.header().chunks_offset + ring.chunk_count() * ring::chunk_bytes;
+}
+
 void recover(const ring::Ring& ring, const std::string& path, bool any_size,
              IndexQueue* index_queue, Recovered& recovered) {
   remove_half_written_files(ring);
@@ -180,7 +185,7 @@ void recover(const ring::Ring& ring, const std::string& path, bool any_size,
   recovered.rank = ring.header().identity.rank;
   recovered.lost = lost_in_open_windows(ring);
   const std::uint64_t most_bytes =
-      any_size ? UINT64_MAX : ring.header().file_bytes * most_bytes_per_ring_byte;
+      any_size ? UINT64_MAX : bytes_in_use(ring) * most_bytes_per_ring_byte;
   for (const RankFileReport& report : recover_windows(ring, most_bytes, index_queue)) {
     if (!report.problem.empty()) {
       recovered.problems.push_back(report.problem);
@@ -235,7 +240,7 @@ Recovered recover_ring(const std::string& ring_path, bool any_size, IndexQueue* 
                                  ": belongs to another user: recover it as that user");
     return recovered;
   }
-  ring::OpenedRing opened = ring::open_ring(ring_path);
+  ring::OpenedRing opened = ring::open_ring_to_recover(ring_path);
   if (opened.is_unmade && !opened.owner_alive) {
     recovered.nothing = "its process ended before it was made";
     return recovered;

@@ -21,7 +21,9 @@ std::uint64_t last_tick(const ring::Ring& ring) noexcept {
     last = std::max(last, ring.header().anchors[i].ticks);
   }
   for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {
-    for (const event::Record& record : ring.chunk(i).records) {
+    const ring::Chunk& chunk = ring.chunk(i);
+    if (chunk.claim_number.load(std::memory_order_acquire) == 0) continue;
+    for (const event::Record& record : chunk.records) {
       last = std::max({last, record.begin_ticks.load(std::memory_order_relaxed),
                        record.end_ticks.load(std::memory_order_relaxed)});
     }

@@ -1,0 +1,16 @@
+#pragma once
+// A ring's file that has holes. None of ours has: each is granted whole. A copy may (cp --sparse),
+// and so has what somebody made to have a recovery run out of memory: holes of shared memory become
+// real pages when they are looked at.
+
+#include <string>
+
+#include "agent/ring/ring_file.hpp"
+
+namespace traceagent::ring {
+
+// open_ring() for who will read all records. Of a dead owner's file with holes it is a copy that
+// has no chunks but those that were claimed, and takes no more memory than the file really has.
+OpenedRing open_ring_to_recover(const std::string& path);
+
+}  // namespace traceagent::ring
