@@ -31,9 +31,19 @@ void take_default_action(int signal) noexcept {
   pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
 }
 
+void on_signal(int signal);
+
+// A handler that the job set since may call the one it found, which is ours: alone it would have
+// found the default action and called nothing. Where that cannot be known the job ends, as ever.
+bool is_chained_to(int signal) noexcept {
+  struct sigaction now {};
+  return sigaction(signal, nullptr, &now) == 0 && now.sa_handler != on_signal;
+}
+
 // Waits rather than returns: a system call that fails with EINTR would be the job's to see, and to
 // speak of. A thread that holds malloc's lock meanwhile costs the last events, never the death.
 void on_signal(int signal) {
+  if (is_chained_to(signal)) return;
   finish_before_death();
   take_default_action(signal);
 }

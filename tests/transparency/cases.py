@@ -79,8 +79,8 @@ program("end_terminate_handler", "ends")
 for name in ("exit_group", "abort", "exception", "sigterm", "sigint", "sigsegv", "sigkill", "sigpipe", "alarm"):
     program(f"end_{name}", "ends", leaves="ring")
 
-for name in ("own_handlers", "own_stack", "signal_in_call", "signal_waited_for", "jump_in_callback", "floats",
-             "cancel_before_call"):
+for name in ("own_handlers", "chained_handler", "own_stack", "signal_in_call", "signal_waited_for", "jump_in_callback",
+             "floats", "cancel_before_call"):
     program(name, "signals")
 for name in ("jump_out_of_call", "throw_out_of_call", "fibres", "cancel_in_call", "stacks_while_throwing"):
     program(name, "signals", libraries="synchronous")
@@ -155,8 +155,8 @@ for word in ("abort", "faulthandler", "interrupt"):
 HANDLERS = ((r"state .*: SigCgt:.*", "handlers for the option's signals, where the program has none"),)
 WITH_SIGNALS = {"environment": {"TRACEAGENT_SIGNALS": "TERM, INT"}, "shows": HANDLERS}
 WITH_KEEPER = {"environment": {"TRACEAGENT_KEEPER": "true"}}
-for name in ("own_handlers", "own_stack", "signal_in_call", "signal_waited_for", "end_return", "end_in_handler", "fork",
-             "exec_itself", "end_sigterm", "end_sigint"):
+for name in ("own_handlers", "chained_handler", "own_stack", "signal_in_call", "signal_waited_for", "end_return",
+             "end_in_handler", "fork", "exec_itself", "end_sigterm", "end_sigint"):
     program(name, "options", named=f"{name}_with_signals", **WITH_SIGNALS)
 program("end_sigkill", "options", named="end_sigkill_with_signals", leaves="ring", **WITH_SIGNALS)
 for name in ("end_return", "end_in_thread", "fork", "vfork_exec", "posix_spawn", "exec_itself", "exec_in_thread",
