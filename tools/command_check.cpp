@@ -5,6 +5,7 @@
 #include "tools/check_report.hpp"
 #include "tools/check_trace.hpp"
 #include "tools/command_line.hpp"
+#include "tools/trace_files.hpp"
 
 namespace traceagent::tools {
 
@@ -26,6 +27,10 @@ int check_machine() {
 }
 
 bool check_file(const std::string& path) {
+  if (is_named_pipe(path)) {
+    say("a pipe, not a file: " + path + ": write what comes out of it into a file, and check that");
+    return false;
+  }
   CheckReport report;
   std::string problem;
   if (!check_trace(path, report, problem)) {

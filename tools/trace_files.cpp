@@ -99,6 +99,14 @@ bool is_own_trace(const std::string& path) {
   return !text || (!text->empty() && begin.starts_with(*text));
 }
 
+bool is_named_pipe(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_fifo(path, error)) return false;
+  // What /dev/stdin and /dev/fd/63 lead to has no name in any folder.
+  const fs::path named = fs::canonical(path, error);
+  return !error && fs::exists(named, error);
+}
+
 std::uint64_t bytes_of(const std::vector<std::string>& paths) {
   std::uint64_t sum = 0;
   for (const std::string& path : paths) {
@@ -116,6 +124,11 @@ TraceFiles trace_files(const std::vector<std::string>& files_and_folders,
     std::error_code ignored;
     if (fs::is_directory(path, ignored)) {
       add_folder(path, options, files);
+    } else if (fs::is_fifo(path, ignored)) {
+      files.problems.push_back("a pipe, not a file: " + path +
+                               ": a merge reads files more than once: write it into one first: "
+                               "cat " +
+                               path + " > trace.json");
     } else {
       files.paths.push_back(path);
     }

@@ -22,10 +22,14 @@ struct FolderOptions {
 // but not empty.
 bool is_own_trace(const std::string& path);
 
+// One in a folder (mkfifo), to which nobody may ever write: opening it waits for that. A shell's
+// <(command) and a standard input are none.
+bool is_named_pipe(const std::string& path);
+
 // What there is to read of them; of those that are imported, what their events are made of too.
 std::uint64_t bytes_of(const std::vector<std::string>& paths);
 
-// Files as they are named; of a folder, those that `options` allow.
+// Files as they are named, but no pipes; of a folder, those that `options` allow.
 TraceFiles trace_files(const std::vector<std::string>& files_and_folders,
                        const FolderOptions& options = {});
 

@@ -212,6 +212,33 @@ def test_more_than_may_be_open(folder):
     check(f"many.json: {len(ranks)} ranks, {2 * len(ranks)} events" in result.stdout, f"open files: {result.stdout}")
 
 
+def piped(subcommand, what, text, *words):
+    """In a shell, which makes the pipe."""
+    script = f"{TRACEAGENT} {subcommand} {what} {' '.join(words)}"
+    return subprocess.run(["bash", "-c", script], input=text, capture_output=True, text=True, timeout=60)
+
+
+def test_pipes(folder):
+    """Nobody writes into one that lies in a folder, maybe for ever; one that a shell made is read where once is enough."""
+    folder = folder / "pipes"
+    file, fifo, out = rank_file(folder / "0.json", 0), folder / "fifo.json", folder / "out.json"
+    os.mkfifo(fifo)
+    refused = merge(fifo, "-o", out, code=1)
+    check(refused.stderr.startswith(f"traceagent: a pipe, not a file: {fifo}: ") and not out.exists(), f"fifo: {refused}")
+    beside = merge(fifo, file, "-o", out, code=1)
+    check(beside.stderr == refused.stderr and "1 rank" in beside.stdout, f"fifo and a file: {beside}")
+    checked = subprocess.run([TRACEAGENT, "check", fifo], capture_output=True, text=True, timeout=60)
+    check(checked.returncode == 1 and checked.stderr.startswith(f"traceagent: a pipe, not a file: {fifo}: "),
+          f"check of a fifo: {checked}")
+    itself = subprocess.run([TRACEAGENT, "check", file], capture_output=True, text=True, timeout=60)
+    for what in ("/dev/stdin", f"<(cat {file})"):
+        each = piped("check", what, file.read_text())
+        check(each.stdout.split("\n", 1)[1] == itself.stdout.split("\n", 1)[1] and each.returncode == itself.returncode,
+              f"check of {what}: {each}, of the file {itself}")
+        refused = piped("merge", what, file.read_text(), "-o", str(folder / "piped.json"))
+        check(refused.returncode == 1 and "a pipe, not a file: /dev/" in refused.stderr, f"merge of {what}: {refused}")
+
+
 def test_terminal(folder):
     path = rank_file(folder / "t.json", 0, times=range(0, 600_000, 10))
     leader, follower = pty.openpty()
@@ -242,7 +269,7 @@ def main():
         folder = pathlib.Path(name)
         for test in (test_folders, test_nodes, test_output_among_inputs, test_corrected_once,
                      test_others_files_by_node, test_others_file_beside_its_merge, test_more_than_may_be_open,
-                     test_chosen_files_join_again, test_terminal):
+                     test_chosen_files_join_again, test_pipes, test_terminal):
             test(folder)
     print("ok" if not failures else f"{len(failures)} failed")
     return 1 if failures else 0
