@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""PyTorch with the processes that it starts: the same output and exit code with the agent as without,
-and a trace of every process that called CUDA. The calls go to the simulated libcudart, by ctypes.
+"""PyTorch with the processes that it starts: the same standard output and error and exit code with the agent as
+without, and a trace of every process that called CUDA. The calls go to the simulated libcudart, by ctypes.
 
 usage: pytorch_test.py BUILD DEPS [--whole] [CASE...]      cases: see SHORT
 """
 
 import pathlib
+import re
 import shutil
 import sys
 import tempfile
@@ -53,6 +54,12 @@ def known_end(case):
     return contained.Ended(3, KNOWN[case], "", 0.0, 0), []
 
 
+def said_on_error(ended):
+    """Less our own lines; what is another number in every run, such as a pid, is one "N". In order of their text: the
+    processes of a case write as they come to it."""
+    return sorted(re.sub(r"0x[0-9a-f]+|\d+", "N", line) for line in ended.own_err())
+
+
 def problems_of(case, command, processes, is_whole):
     bare, bare_left = known_end(case) if case in KNOWN and not is_whole else run(command, bare_variables())
     with TracedPlace("pytorch") as place:
@@ -66,6 +73,8 @@ def problems_of(case, command, processes, is_whole):
     bare_left, left = ([path for path in paths if "/" not in path] for paths in (bare_left, left))
     if (bare.code, bare.out, bare_left) != (traced.code, traced.out, left):
         yield f"{case}: bare {bare}, left {bare_left}; traced {traced}, left {left}"
+    if said_on_error(bare) != said_on_error(traced):
+        yield f"{case}: standard error: bare {said_on_error(bare)}, traced {said_on_error(traced)}"
     if bare.code != 3:
         yield f"{case}: does not end well without the agent: {bare}"
     if traced.survivors > bare.survivors:
