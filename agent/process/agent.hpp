@@ -19,6 +19,7 @@
 #include "agent/process/full_queue.hpp"
 #include "agent/process/identity.hpp"
 #include "agent/process/run_folder.hpp"
+#include "agent/process/said_topics.hpp"
 #include "agent/process/unqueued_files.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "agent/step/tracker.hpp"
@@ -54,6 +55,7 @@ struct Agent {
   std::uint64_t files_removed = 0;         // by output.keep and upload.queue
   std::vector<std::string> workers_files;  // of those whose rings are gone: dead_workers.hpp
   std::vector<std::string> kept_rings;     // of dead peers, and this one's: what is not written
+  mutable SaidTopics said;                 // where there is no run folder
   double cpu_quota = 0;                    // usable_cpus.hpp
   std::int64_t trace_pid = 0;  // shown as pid in the trace: the rank, but for a second claimant
   int pid = 0;

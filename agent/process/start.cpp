@@ -289,7 +289,7 @@ void begin(Agent& made) {
 
 bool is_spokesman(const Agent& made, const char* topic) {
   // By this ending `traceagent recover` knows the note as one of ours.
-  return made.run_folder.path.empty() ? made.speaks_for_node()
+  return made.run_folder.path.empty() ? made.speaks_for_node() && made.said.add(topic)
                                       : be_first(made.run_folder, std::string(topic) + "-problem");
 }
 

@@ -11,10 +11,10 @@ from fault_job import Traces
 
 HOST = ("cuda_runtime", "nccl", "user_annotation", "cuda_driver")
 DEVICE = ("kernel", "gpu_memset")
-NO_STEP = re.compile(r"no step was found|still runs: it will be added")
 KEPT = "what could not be written stays in memory"
 LOST = re.compile(r", (?!0 lost)\d+ lost|; also |died: recovered|nothing from rank|events are lost|tracing is off")
-FOLLOWS = re.compile(f"{KEPT}|died: recovered|: nothing from rank|ranks do not find each other")
+FOLLOWS = re.compile(f"{KEPT}|died: recovered|: nothing from rank|ranks do not find each other|"
+                     "are lost: they could not be written, and private memory")
 KILLED = ("rank killed", "child killed")  # what is recovered of one says itself that it is not complete
 KEEPER_PATIENCE_S = 20
 PATIENCE_S = 40  # a busy machine; waits of the agent are 3 s each
@@ -132,7 +132,7 @@ def is_whole(data):
 
 
 def line_problems(ended, scenario, is_memory):
-    said = [line for line in ended.problem_lines() if not NO_STEP.search(line)]
+    said = [line for line in ended.problem_lines() if not re.search(scenario.says, line)]
     # One of each process: what went wrong. Without memory one has three, the kernels' times, the file and the ring that
     # stays; of uploads there is one more, what is not queued in the end. What follows of it for others is told beside.
     causes = [line for line in said if not FOLLOWS.search(line)]
@@ -149,7 +149,7 @@ def form_problems(lines):
 
 
 def trace_problems(expected, ended, traces, cell):
-    said = [line for line in ended.lines() if not NO_STEP.search(line)]
+    said = [line for line in ended.lines() if not re.search(cell.scenario.says, line)]
     is_told = len(said) > 1 or any(LOST.search(line) for line in said) or \
         any("events, " not in line for line in said)
     for name, what in traces.broken.items():
@@ -176,7 +176,7 @@ def counter_problems(expected, ended, traces, cell):
     # As for events: a file that reads as empty. And who asks the loader whether the driver is here cannot know
     # that it failed.
     is_told = cell.action == "end" or cell.place.function.name == "dlopen" or \
-        len([line for line in ended.lines() if not NO_STEP.search(line)]) > 1 or not traces.contents
+        len([line for line in ended.lines() if not re.search(cell.scenario.says, line)]) > 1 or not traces.contents
     yield from true_counters.problems(expected.counters, traces, cell.scenario.name == "counters", is_told)
 
 

@@ -42,6 +42,8 @@ ONE_WINDOW = "wait=1,warmup=1,active=7,repeat=1"
 KILLED_AT_THE_END = [f"renameat2#{number}=kill" for number in (4, 3, 5)]
 OTHERS_EVENTS = 3000  # each: more than a run that is sorted in memory
 NAMELESS = ".ep0-ba8-rank0.json.tmp-*"
+# Without faults too.
+SAID_ANYWAY = "no step was found|still runs: it will be added"
 PATIENCE = ["--patience", "1s"]
 
 
@@ -78,6 +80,7 @@ class Scenario:
     keeps: bool = False  # a process that is to end after the job
     uploads: bool = False
     others: bool = False  # traces that another program wrote
+    says: str = SAID_ANYWAY
     remote: object = targets.Folder()  # where to, by hand
 
     @property
@@ -138,6 +141,8 @@ def scenarios(pattern=""):
              Scenario("options file", [JOB], LIBRARY, has_file=True),
              Scenario("overwrite", [JOB], LIBRARY, {"TRACEAGENT_RING_FULL": "overwrite"}),
              Scenario("terminated", [JOB, "terminated"], LIBRARY, {"TRACEAGENT_SIGNALS": "TERM"}),
+             Scenario("private ring", [JOB], LIBRARY, {"TRACEAGENT_RING_FOLDER": "/proc/none"},
+                      says=SAID_ANYWAY + "|recording in private memory"),
              Scenario("keeper", [JOB], LIBRARY, {"TRACEAGENT_KEEPER": "true"}, keeps=True),
              Scenario("counters", [JOB], LIBRARY, true_counters.OPTIONS | {"TRACEAGENT_SCHEDULE": ONE_WINDOW}),
              Scenario("remote", [JOB], LIBRARY, keeps=True, uploads=True),
