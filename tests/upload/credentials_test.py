@@ -121,6 +121,23 @@ def test_process():
         here.is_refused("process", "credential_process: exit code 1", "hunter2", AWS_PROFILE="sets")
 
 
+def test_endpoints():
+    """Where the server is said to be in files: it is that one which is asked, and no other."""
+    with Here() as here:
+        url, keys = here.s3.variables()["AWS_ENDPOINT_URL"], f"aws_access_key_id = {s3_server.KEY}\n" \
+            f"aws_secret_access_key = {s3_server.SECRET}\n"
+        here.config(f"[profile default]\n{keys}services = loc\nendpoint_url = http://127.0.0.1:1\n"
+                    f"s3 =\n\tendpoint_url = http://127.0.0.1:2\n[services loc]\ns3 =\n\tendpoint_url = {url}\n"
+                    f"[profile   two]\n{keys}endpoint_url = {url}\n"
+                    f"[profile \"two x\"]\n{keys}endpoint_url = {url}\n[profile none]\n{keys}services = nowhere\n")
+        for what, variables in {"services": {}, "blanks": {"AWS_PROFILE": "two"}, "quotes": {"AWS_PROFILE": "two x"},
+                                "default profile": {"AWS_DEFAULT_PROFILE": "two"}}.items():
+            here.arrives(what, AWS_ENDPOINT_URL_S3="", **variables)
+            (here.path / "s3/objects").joinpath("traces%2Fa.json").unlink(missing_ok=True)
+        here.is_refused("no services", "there is no [services nowhere]", AWS_ENDPOINT_URL_S3="", AWS_PROFILE="none")
+        here.is_refused("no profile", "AWS_PROFILE: typo: no such profile", AWS_DEFAULT_PROFILE="typo")
+
+
 def test_roles():
     with Here() as here:
         role = "role_arn = arn:aws:iam::1:role/up load\n"

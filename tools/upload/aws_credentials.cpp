@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <ctime>
 
+#include "tools/upload/aws_endpoint.hpp"
+
 namespace traceagent::tools {
 
 namespace {
@@ -41,13 +43,6 @@ AwsCredentials source_of(const AwsProfile& profile, const std::string& region, H
                 " is not known: name Environment, EcsContainer or Ec2InstanceMetadata");
 }
 
-std::string token_endpoint(const AwsProfile& profile) {
-  for (const char* name : {"AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL"}) {
-    if (std::string url = environment_variable(name); !url.empty()) return url;
-  }
-  return profile.setting("endpoint_url");
-}
-
 AwsCredentials of_role(const AwsProfile& profile, const std::string& region, Http& http,
                        int roles) {
   const std::string where = "profile " + profile.name() + ": ";
@@ -64,7 +59,9 @@ AwsCredentials of_role(const AwsProfile& profile, const std::string& region, Htt
   role.duration_s = profile.setting("duration_seconds");
   role.token_file = profile.setting("web_identity_token_file");
   role.region = region;
-  role.endpoint = token_endpoint(profile);
+  const AwsEndpoint endpoint = aws_endpoint("sts", profile);
+  if (!endpoint.problem.empty()) return failed(endpoint.problem);
+  role.endpoint = endpoint.url;
   if (role.token_file.empty()) role.source = source_of(profile, region, http, roles);
   if (!role.source.problem.empty()) return role.source;
   if (role.token_file.empty() && !role.source.is_complete()) {
@@ -95,7 +92,9 @@ AwsCredentials of_web_identity(const std::string& region, Http& http, const AwsP
   if (role.arn.empty() || role.token_file.empty()) return {};
   role.session_name = environment_variable("AWS_ROLE_SESSION_NAME");
   role.region = region;
-  role.endpoint = token_endpoint(profile);
+  const AwsEndpoint endpoint = aws_endpoint("sts", profile);
+  if (!endpoint.problem.empty()) return failed(endpoint.problem);
+  role.endpoint = endpoint.url;
   return role_credentials(role, http);
 }
 
@@ -121,7 +120,7 @@ AwsCredentials environment_credentials() {
 AwsCredentials aws_credentials(const AwsProfile& profile, const std::string& region, Http& http) {
   AwsCredentials found = environment_credentials();
   if (!found.key.empty()) return found;
-  const std::string named = environment_variable("AWS_PROFILE");
+  const std::string named = named_profile();
   if (named.empty()) found = of_web_identity(region, http, profile);
   const auto is_found = [&] { return !found.key.empty() || !found.problem.empty(); };
   if (!is_found()) found = of_profile(profile, region, http, 0);

@@ -20,10 +20,10 @@ struct AwsCredentials {
 
 // From the first place that has them:
 //   1. AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN
-//   2. AWS_ROLE_ARN with AWS_WEB_IDENTITY_TOKEN_FILE, where AWS_PROFILE is not set
-//   3. the profile AWS_PROFILE, or "default": its role_arn (with source_profile, credential_source
-//   or
-//      web_identity_token_file), its keys, its credential_process
+//   2. AWS_ROLE_ARN with AWS_WEB_IDENTITY_TOKEN_FILE, where no profile is named
+//   3. the profile AWS_PROFILE, AWS_DEFAULT_PROFILE, or "default": its role_arn (with
+//      source_profile, credential_source or web_identity_token_file), its keys, its
+//      credential_process
 //   4. the container's address, AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI
 //   5. the machine's metadata service, version 2, unless AWS_EC2_METADATA_DISABLED is true
 // Not: single sign-on, mfa_serial; the problem says what to do instead.

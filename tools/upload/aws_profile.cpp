@@ -1,43 +1,37 @@
 #include "tools/upload/aws_profile.hpp"
 
 #include <cstdlib>
-#include <fstream>
-#include <string_view>
+
+#include "config/command_words.hpp"
 
 namespace traceagent::tools {
 
 namespace {
 
-using Section = std::map<std::string, std::string>;
-
-std::string trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r");
-  if (begin == std::string_view::npos) return {};
-  return std::string(text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1));
-}
-
-// Indented lines belong to a setting's own table (s3 = …), which is not read.
-Section section_of(const std::string& path, const std::string& wanted) {
-  Section section;
-  std::ifstream file(path);
-  bool is_in = false;
-  for (std::string line; std::getline(file, line);) {
-    if (line.empty() || line.front() == '#' || line.front() == ';' || line.front() == ' ') continue;
-    if (line.front() == '[') {
-      is_in = trimmed(line.substr(1, line.find(']') - 1)) == wanted;
-      continue;
-    }
-    const std::size_t equals = line.find('=');
-    if (is_in && equals != std::string::npos) {
-      section[trimmed(line.substr(0, equals))] = trimmed(line.substr(equals + 1));
-    }
-  }
-  return section;
-}
-
 std::string users_file(const char* name, const char* default_name) {
+  const std::string home = environment_variable("HOME");
   const std::string named = environment_variable(name);
-  return named.empty() ? environment_variable("HOME") + "/.aws/" + default_name : named;
+  if (named.empty()) return home + "/.aws/" + default_name;
+  return named.starts_with("~/") ? home + named.substr(1) : named;
+}
+
+// [profile NAME], with blanks and quotes as a shell has them. The last one is taken.
+AwsSection named_section(const AwsFile& file, const std::string& kind, const std::string& name) {
+  AwsSection found;
+  const bool may_be_bare = kind == "profile" && name == "default";
+  for (const auto& [title, section] : file) {
+    const std::vector<std::string> words = config::split_command(title).words;
+    const bool is_named = words.size() == 2 && words.front() == kind && words.back() == name;
+    if (is_named || (may_be_bare && title == name)) found = section;
+  }
+  return found;
+}
+
+AwsTable credentials_of(const std::string& name) {
+  for (auto& [title, section] : aws_file(users_file("AWS_SHARED_CREDENTIALS_FILE", "credentials"))) {
+    if (title == name) return section.settings;
+  }
+  return {};
 }
 
 }  // namespace
@@ -47,23 +41,41 @@ std::string environment_variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-AwsProfile::AwsProfile(std::string name)
-    : name_(std::move(name)),
-      settings_(section_of(users_file("AWS_SHARED_CREDENTIALS_FILE", "credentials"), name_)) {
-  const bool has_key = settings_.count("aws_access_key_id") != 0;
-  Section config = section_of(users_file("AWS_CONFIG_FILE", "config"),
-                              name_ == "default" ? name_ : "profile " + name_);
-  if (has_key) {
+std::string named_profile() {
+  const std::string named = environment_variable("AWS_PROFILE");
+  return named.empty() ? environment_variable("AWS_DEFAULT_PROFILE") : named;
+}
+
+AwsProfile::AwsProfile(std::string name) : name_(std::move(name)), settings_(credentials_of(name_)) {
+  const AwsFile file = aws_file(users_file("AWS_CONFIG_FILE", "config"));
+  AwsTable config = named_section(file, "profile", name_).settings;
+  if (settings_.count("aws_access_key_id") != 0) {
     for (const char* key : {"aws_access_key_id", "aws_secret_access_key", "aws_session_token"}) {
       config.erase(key);
     }
   }
   settings_.merge(config);
+  services_ = named_section(file, "services", setting("services"));
 }
 
 std::string AwsProfile::setting(const std::string& key) const {
   const auto at = settings_.find(key);
   return at == settings_.end() ? "" : at->second;
+}
+
+std::string AwsProfile::service_setting(const std::string& service, const std::string& key) const {
+  const auto table = services_.tables.find(service);
+  if (table == services_.tables.end()) return {};
+  const auto at = table->second.find(key);
+  return at == table->second.end() ? "" : at->second;
+}
+
+std::string AwsProfile::services_problem() const {
+  const std::string named = setting("services");
+  const bool is_there = !services_.settings.empty();
+  if (named.empty() || is_there) return {};
+  return "profile " + name_ + ": services = " + named + ": there is no [services " + named +
+         "]: add it to ~/.aws/config";
 }
 
 }  // namespace traceagent::tools

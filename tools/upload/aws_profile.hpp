@@ -1,7 +1,8 @@
 #pragma once
 
-#include <map>
 #include <string>
+
+#include "tools/upload/aws_file.hpp"
 
 namespace traceagent::tools {
 
@@ -17,10 +18,19 @@ class AwsProfile {
   std::string setting(const std::string& key) const;
   bool is_known() const noexcept { return !settings_.empty(); }
 
+  // Of the section [services NAME] that the profile's `services` names.
+  std::string service_setting(const std::string& service, const std::string& key) const;
+  // One line: it names services that are not there.
+  std::string services_problem() const;
+
  private:
   const std::string name_;
-  std::map<std::string, std::string> settings_;
+  AwsTable settings_;
+  AwsSection services_;
 };
+
+// AWS_PROFILE, or AWS_DEFAULT_PROFILE; empty where none is named.
+std::string named_profile();
 
 // The value of an environment variable, or "".
 std::string environment_variable(const char* name);

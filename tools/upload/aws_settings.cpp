@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tools/upload/aws_credentials.hpp"
+#include "tools/upload/aws_endpoint.hpp"
 
 namespace traceagent::tools {
 
@@ -29,12 +30,11 @@ bool may_keep(const AwsSettings& old, const AwsSettings& fresh) {
 }
 
 AwsSettings aws_settings(Http& http) {
-  const std::string named = environment_variable("AWS_PROFILE");
+  const std::string named = named_profile();
   const AwsProfile profile(named.empty() ? "default" : named);
   AwsSettings settings;
-  settings.endpoint = environment_variable("AWS_ENDPOINT_URL_S3");
-  set_if_empty(settings.endpoint, environment_variable("AWS_ENDPOINT_URL"));
-  set_if_empty(settings.endpoint, profile.setting("endpoint_url"));
+  AwsEndpoint endpoint = aws_endpoint("s3", profile);
+  settings.endpoint = std::move(endpoint.url);
   while (settings.endpoint.ends_with('/')) settings.endpoint.pop_back();
   settings.region = environment_variable("AWS_REGION");
   set_if_empty(settings.region, environment_variable("AWS_DEFAULT_REGION"));
@@ -45,9 +45,9 @@ AwsSettings aws_settings(Http& http) {
       std::chrono::steady_clock::now() +
       (found.expires ? time_of_use(*found.expires - std::chrono::system_clock::now())
                      : use_of_lasting_keys);
-  settings.problem = found.problem;
-  settings.may_pass = found.may_pass;
-  if (found.problem.empty() && !found.is_complete()) {
+  settings.problem = endpoint.problem.empty() ? found.problem : endpoint.problem;
+  settings.may_pass = found.may_pass && endpoint.problem.empty();
+  if (settings.problem.empty() && !found.is_complete()) {
     settings.problem =
         "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE";
   }

@@ -18,8 +18,8 @@ struct AwsSettings {
   std::optional<std::chrono::system_clock::time_point> expires;
 };
 
-// Endpoint and region from AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION,
-// or the profile (endpoint_url, region); the keys: aws_credentials.hpp.
+// The region from AWS_REGION, AWS_DEFAULT_REGION, or the profile; the endpoint: aws_endpoint.hpp;
+// the keys: aws_credentials.hpp.
 AwsSettings aws_settings(Http& http);
 
 // Where none come now: those that were had may do, unless they have expired.

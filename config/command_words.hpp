@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace traceagent::config {
+
+struct CommandWords {
+  std::vector<std::string> words;
+  std::string problem;
+};
+
+// As a POSIX shell splits, less its variables and patterns.
+CommandWords split_command(std::string_view text);
+
+}  // namespace traceagent::config
