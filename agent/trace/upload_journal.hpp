@@ -18,7 +18,8 @@
 // {"abandon": id, "upload": multipart's} before the server is told, {"abandoned": …} when it has no
 // part of it any more, {"removed": id} by the uploader; by a rank whose files fill the disk
 // {"removed": id} too, of which more than upload.queue waits {"gone": id, "left_out": true}: it
-// removes the file next, under a lock on it (delivery_lock.hpp);
+// removes the file next, under a lock on it (delivery_lock.hpp); by who forgets a target the
+// same, and its files stay;
 // {"compacted": id, "done": n, "removed": n, "left_out": n} where a shorter
 // journal begins: of so many files that are not in it any more. A record that was cut has a line of
 // its own, and is passed over.

@@ -28,7 +28,8 @@ AwsSection named_section(const AwsFile& file, const std::string& kind, const std
 }
 
 AwsTable credentials_of(const std::string& name) {
-  for (auto& [title, section] : aws_file(users_file("AWS_SHARED_CREDENTIALS_FILE", "credentials"))) {
+  for (auto& [title, section] :
+       aws_file(users_file("AWS_SHARED_CREDENTIALS_FILE", "credentials"))) {
     if (title == name) return section.settings;
   }
   return {};
@@ -46,7 +47,8 @@ std::string named_profile() {
   return named.empty() ? environment_variable("AWS_DEFAULT_PROFILE") : named;
 }
 
-AwsProfile::AwsProfile(std::string name) : name_(std::move(name)), settings_(credentials_of(name_)) {
+AwsProfile::AwsProfile(std::string name)
+    : name_(std::move(name)), settings_(credentials_of(name_)) {
   const AwsFile file = aws_file(users_file("AWS_CONFIG_FILE", "config"));
   AwsTable config = named_section(file, "profile", name_).settings;
   if (settings_.count("aws_access_key_id") != 0) {

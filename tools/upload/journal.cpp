@@ -218,17 +218,19 @@ void Journal::append(const trace::JsonObject& record, bool must_last) {
   close(fd);
 }
 
-std::size_t pending_in(const Journal& journal) {
+std::size_t pending_in(const Journal& journal, const std::set<std::string>& others) {
   const auto& uploads = journal.uploads();
   return static_cast<std::size_t>(
-      std::count_if(uploads.begin(), uploads.end(),
-                    [](const auto& each) { return each.is_pending() && !each.is_replaced; }));
+      std::count_if(uploads.begin(), uploads.end(), [&](const auto& each) {
+        return each.is_pending() && !each.is_replaced && others.count(each.id) == 0;
+      }));
 }
 
-std::size_t unwanted_in(const Journal& journal) {
+std::size_t unwanted_in(const Journal& journal, const std::set<std::string>& others) {
   const auto& uploads = journal.uploads();
   return static_cast<std::size_t>(std::count_if(
-      uploads.begin(), uploads.end(), [](const auto& each) { return each.has_unwanted_parts(); }));
+      uploads.begin(), uploads.end(),
+      [&](const auto& each) { return each.has_unwanted_parts() && others.count(each.id) == 0; }));
 }
 
 std::vector<std::string> journals_in(const std::string& folder) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -64,9 +65,9 @@ class Journal {
 };
 
 // Records that are neither uploaded nor gone, by the journal.
-std::size_t pending_in(const Journal& journal);
+std::size_t pending_in(const Journal& journal, const std::set<std::string>& others = {});
 // Those of which the server has parts that nobody will join.
-std::size_t unwanted_in(const Journal& journal);
+std::size_t unwanted_in(const Journal& journal, const std::set<std::string>& others = {});
 
 // Those in the folder, by their paths.
 std::vector<std::string> journals_in(const std::string& folder);

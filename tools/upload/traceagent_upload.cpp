@@ -19,6 +19,7 @@
 #include "tools/command_line.hpp"
 #include "tools/out_of_memory.hpp"
 #include "tools/plain_output.hpp"
+#include "tools/upload/forget.hpp"
 #include "tools/upload/low_priority.hpp"
 #include "tools/upload/status.hpp"
 #include "tools/upload/uploader.hpp"
@@ -32,6 +33,7 @@ namespace fs = std::filesystem;
 struct Arguments {
   std::vector<std::string> files;
   std::string to;
+  std::string forget;
   std::string resume;
   std::string status;
   std::string host;
@@ -42,6 +44,7 @@ struct Arguments {
   std::uint64_t compact_from = UploaderOptions().compact_from;
   bool beside_job = false;
   bool allow_commands = false;
+  std::set<std::string> others;  // of what is queued: who uploads by hand has not asked for it
 };
 
 std::string this_host() {
@@ -77,6 +80,7 @@ UploaderOptions options_of(const Arguments& arguments) {
   options.compact_from = arguments.compact_from;
   options.beside_job = arguments.beside_job;
   options.allow_commands = arguments.allow_commands || arguments.beside_job;
+  options.others = arguments.others;
   return options;
 }
 
@@ -92,7 +96,7 @@ Turn wait_for_turn(trace::FileLock& lock, const std::string& folder,
     if (lock.try_lock(trace::FileLock::Kind::exclusive) || lock.is_refused()) return Turn::ours;
     if (!is_told) tell(journal_path + ": another process is at work");
     if (options.beside_job) return Turn::not_needed;
-    if (pending_in(Journal(folder, journal_path)) == 0) return Turn::not_needed;
+    if (pending_in(Journal(folder, journal_path), arguments.others) == 0) return Turn::not_needed;
     if (std::chrono::steady_clock::now() - begin >= options.patience) {
       say("not all is uploaded: " + journal_path +
           ": another process is still at work: traceagent upload --resume " + folder);
@@ -231,6 +235,15 @@ void queue(const Delivered& each) {
   if (!problem.empty()) throw std::runtime_error("upload: " + problem);
 }
 
+std::set<std::string> queued_before(const std::set<std::string>& folders) {
+  std::set<std::string> ids;
+  for (const std::string& folder : folders) {
+    const Journal journal(folder, trace::journal_path(folder, this_host()));
+    for (const Upload& upload : journal.uploads()) ids.insert(upload.id);
+  }
+  return ids;
+}
+
 int upload_by_hand(const Arguments& arguments, const Tell& tell) {
   const std::vector<fs::path> files = files_of(arguments.files);
   if (files.empty()) {
@@ -241,24 +254,44 @@ int upload_by_hand(const Arguments& arguments, const Tell& tell) {
   const auto all = targets_of(files, arguments.to);
   if (!all) return exit_usage;
   std::set<std::string> folders;
-  for (const Delivered& each : *all) {
-    queue(each);
-    folders.insert(each.file.parent_path().string());
-  }
-  bool ok = true;
+  for (const Delivered& each : *all) folders.insert(each.file.parent_path().string());
   Arguments allowed = arguments;
+  allowed.others = queued_before(folders);
   allowed.allow_commands = true;  // named just now
+  for (const Delivered& each : *all) queue(each);
+  bool ok = true;
   for (const std::string& folder : folders) {
     ok = work_off(folder, trace::journal_path(folder, this_host()), allowed, tell) && ok;
   }
   return ok ? exit_ok : exit_bad_data;
 }
 
+int forget(const Arguments& arguments, const Tell& tell) {
+  std::size_t count = 0;
+  for (const std::string& folder : arguments.files) {
+    if (!fs::is_directory(folder)) {
+      say("--forget: " + folder + ": give the folder of the traces");
+      return exit_usage;
+    }
+  }
+  for (const std::string& folder : arguments.files) {
+    count += forget_uploads(folder, arguments.forget, tell);
+  }
+  if (count != 0) return exit_ok;
+  say("--forget: " + arguments.forget + ": nothing waits for it: see traceagent upload --status " +
+      arguments.files.front());
+  return exit_bad_data;
+}
+
 int upload(const Arguments& arguments) {
   const int ways = (arguments.files.empty() ? 0 : 1) + (arguments.resume.empty() ? 0 : 1) +
                    (arguments.status.empty() ? 0 : 1);
-  if (ways != 1 || arguments.files.empty() != arguments.to.empty()) {
-    say("give FILE... --to TARGET, --resume FOLDER, or --status FOLDER: see --help");
+  const bool has_target = !arguments.to.empty() != !arguments.forget.empty();
+  const bool names_target = !arguments.to.empty() || !arguments.forget.empty();
+  if (ways != 1 || (arguments.files.empty() ? names_target : !has_target)) {
+    say("give FILE... --to TARGET, FOLDER --forget TARGET, --resume FOLDER, or --status FOLDER: "
+        "see "
+        "--help");
     return exit_usage;
   }
   (void)options_of(arguments);  // a wrong one is told before anything is queued
@@ -267,6 +300,7 @@ int upload(const Arguments& arguments) {
   const Tell tell = [](const std::string& line) { std::cout << line << std::endl; };
   if (!arguments.status.empty()) return print_status(arguments.status) ? exit_ok : exit_bad_data;
   if (!arguments.resume.empty()) return resume(arguments, tell);
+  if (!arguments.forget.empty()) return forget(arguments, tell);
   return upload_by_hand(arguments, tell);
 }
 
@@ -274,6 +308,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("files", arguments.files, "Files, or folders of traces")->check(CLI::ExistingPath);
   app.add_option("--to", arguments.to,
                  "s3://bucket/prefix/, /folder/ or exec:COMMAND {}; the files' names are added");
+  app.add_option("--forget", arguments.forget,
+                 "Take out of a folder's queue what waits for this target: the files stay");
   app.add_option("--resume", arguments.resume,
                  "Upload what a run has queued in the folder of its traces, and is not there yet")
       ->check(CLI::ExistingDirectory);
@@ -302,6 +338,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
       "  traceagent upload my-run/traces --to s3://traces/my-run/\n"
       "  traceagent upload --resume my-run/traces\n"
       "  traceagent upload --status my-run/traces\n"
+      "  traceagent upload my-run/traces --forget s3://gone/\n"
       "  traceagent upload node0.json.gz --to 'exec:rclone copy {} store:traces'");
 }
 

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
-#include <random>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -29,15 +28,7 @@ using std::chrono::milliseconds;
 constexpr auto look_period = milliseconds(100);
 constexpr auto longest_idle = std::chrono::seconds(2);
 constexpr auto longest_merge = std::chrono::minutes(1);
-constexpr auto first_pause = milliseconds(200);
-constexpr auto longest_pause = std::chrono::seconds(30);
-
-// Half of it to all of it: many nodes that were refused at once do not come back at once.
-std::chrono::nanoseconds with_jitter(std::chrono::nanoseconds pause) {
-  thread_local std::minstd_rand random(std::random_device{}());
-  std::uniform_int_distribution<std::int64_t> choose(pause.count() / 2, pause.count());
-  return std::chrono::nanoseconds(choose(random));
-}
+constexpr auto longest_sleep = std::chrono::seconds(1);  // files for other places may come
 
 std::string from_to(const Upload& upload) { return upload.file + " -> " + upload.where(); }
 
@@ -54,16 +45,24 @@ Uploader::Uploader(Journal& journal, std::string folder, std::string problem_pat
       s3_(options.sizes, patience_),
       note_([this](const trace::JsonObject& record) { journal_.append(record, true); }) {}
 
-// What was tried least, so that one bad file keeps none of the others.
-Upload* Uploader::next() {
-  Upload* best = nullptr;
+// What was tried least, so that one bad file keeps none of the others. Once patience is over, only
+// where nothing has failed.
+Uploader::Choice Uploader::next() {
+  const bool is_patient = patience_.left().count() > 0;
+  const Clock::time_point now = Clock::now();
+  Choice choice;
   for (Upload& upload : journal_.uploads()) {
     if (upload.is_pending() && upload.is_replaced) give_up(upload, "queued again");
     const bool is_to_do = upload.is_pending() || upload.has_unwanted_parts();
-    if (!is_to_do || upload.is_refused) continue;
-    if (best == nullptr || upload.attempts < best->attempts) best = &upload;
+    if (!is_to_do || upload.is_refused || options_.others.count(upload.id) != 0) continue;
+    const Clock::time_point next_try = back_off_.next_try(upload);
+    if (next_try > now || (!is_patient && back_off_.has_failed(upload))) {
+      choice.wait_until = std::min(choice.wait_until, next_try);
+    } else if (choice.upload == nullptr || upload.attempts < choice.upload->attempts) {
+      choice.upload = &upload;
+    }
   }
-  return best;
+  return choice;
 }
 
 bool Uploader::work() {
@@ -74,28 +73,50 @@ bool Uploader::work() {
     const std::string unread = journal_.read() ? "" : journal_.unreadable();
     const bool is_merging = !keep_few();
     if (options_.is_alone) journal_.compact(options_.compact_from);
-    Upload* const upload = next();
-    if (upload == nullptr) {
-      if (!unread.empty()) {
-        write_problem(unread);
-        throw std::runtime_error(unread);
-      }
-      if (!may_wait_for_more() && !(is_merging && may_wait_for_merge())) break;
-      std::this_thread::sleep_for(look_period);
-      continue;
+    const Choice choice = next();
+    if (choice.upload != nullptr) {
+      const bool is_tried = handle(*choice.upload);
+      idle_since_ = Clock::now();
+      if (is_tried || sleep_for(look_period)) continue;
+      break;
     }
-    const bool is_tried = handle(*upload);
-    idle_since_ = Clock::now();
-    if (is_tried && pause_.count() == 0) continue;
-    const std::chrono::nanoseconds left = patience_.left();
-    if (left.count() <= 0) break;
-    std::this_thread::sleep_for(std::min(is_tried ? with_jitter(pause_) : look_period, left));
+    if (choice.wait_until != Clock::time_point::max()) {
+      if (sleep_for(choice.wait_until - Clock::now())) continue;
+      break;
+    }
+    if (!unread.empty()) {
+      write_problem(unread);
+      throw std::runtime_error(unread);
+    }
+    if (!may_wait_for_more() && !(is_merging && may_wait_for_merge())) break;
+    std::this_thread::sleep_for(look_period);
   }
   keep_few();
   tell_still_locked();
-  const bool is_done = pending_in(journal_) == 0 && unwanted_in(journal_) == 0;
-  if (is_done) write_problem({});
+  const bool is_done =
+      pending_in(journal_, options_.others) == 0 && unwanted_in(journal_, options_.others) == 0;
+  const std::size_t all = pending_in(journal_) + unwanted_in(journal_);
+  if (all == 0) write_problem({});
+  if (is_done && all != 0) tell_others_wait(all);
   return is_done;
+}
+
+// The problem stays theirs, unless it was overwritten.
+void Uploader::tell_others_wait(std::size_t count) {
+  const std::string line = folder_ + ": " + std::to_string(count) +
+                           " uploads that were queued before wait: traceagent upload --resume " +
+                           folder_;
+  tell_(line);
+  if (has_told_problem_) write_problem(line);
+}
+
+// False: patience is over.
+bool Uploader::sleep_for(std::chrono::nanoseconds pause) {
+  const std::chrono::nanoseconds left = patience_.left();
+  if (left.count() <= 0) return false;
+  std::this_thread::sleep_for(std::clamp<std::chrono::nanoseconds>(
+      pause, {}, std::min<std::chrono::nanoseconds>(left, longest_sleep)));
+  return true;
 }
 
 bool Uploader::may_wait_for_more() {
@@ -201,7 +222,7 @@ void Uploader::note(const trace::JsonObject& record) {
 void Uploader::settle(Upload& upload, const Delivery& delivery, const std::string& subject) {
   if (delivery.outcome == Outcome::done) {
     patience_.note_success();
-    pause_ = {};
+    back_off_.note_success(upload);
     tell_(subject);
     return;
   }
@@ -209,7 +230,7 @@ void Uploader::settle(Upload& upload, const Delivery& delivery, const std::strin
   upload.is_refused = delivery.outcome == Outcome::refused;
   tell_problem(subject + ": " + delivery.what, upload.is_refused ? "" : ": tried again");
   if (upload.is_refused) return;
-  pause_ = std::clamp<std::chrono::nanoseconds>(pause_ * 2, first_pause, longest_pause);
+  back_off_.note_failure(upload, Clock::now());
 }
 
 // Its rank has it for a moment before it removes it: nothing failed.
@@ -229,7 +250,7 @@ void Uploader::tell_still_locked() {
   for (const Upload& upload : journal_.uploads()) {
     if (!upload.locked_since || !upload.is_pending()) continue;
     const trace::DeliveryLock lock(journal_.path_of(upload), trace::DeliveryLock::Kind::deliver);
-    if (lock.is_held() || lock.problem() != 0 || pause_.count() != 0) continue;
+    if (lock.is_held() || lock.problem() != 0 || back_off_.is_any()) continue;
     tell_problem(from_to(upload) + ": another process still has it locked: see lsof " +
                      journal_.path_of(upload),
                  ": not uploaded: traceagent upload --resume " + folder_);
@@ -239,10 +260,12 @@ void Uploader::tell_still_locked() {
 void Uploader::tell_problem(const std::string& problem, const std::string& what_next) {
   const std::uint64_t left_out = journal_.left_out();
   const std::size_t files = pending_in(journal_);
-  write_problem(
-      problem + (files == 0 ? "" : ": " + std::to_string(files) + " files wait") +
-      (left_out == 0 ? "" : ", " + std::to_string(left_out) + " were left out (upload.queue)") +
-      ": traceagent upload --resume " + folder_);
+  has_told_problem_ = true;
+  write_problem(problem + (files == 0 ? "" : ": " + std::to_string(files) + " files wait") +
+                (left_out == 0 ? ""
+                               : ", " + std::to_string(left_out) +
+                                     " were left out (upload.queue, --forget)") +
+                ": traceagent upload --resume " + folder_);
   tell_(problem + what_next);
 }
 

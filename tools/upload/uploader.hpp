@@ -1,8 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <set>
 #include <string>
 
+#include "tools/upload/back_off.hpp"
 #include "tools/upload/journal.hpp"
 #include "tools/upload/patience.hpp"
 #include "tools/upload/s3.hpp"
@@ -17,9 +19,10 @@ struct UploaderOptions {
   std::chrono::nanoseconds longest_lock = std::chrono::seconds(5);
   std::uint64_t compact_from = 256 << 10;  // a journal of so many bytes
   PartSizes sizes;
-  bool is_alone = true;         // it has the journal's lock; else there are no locks
-  bool beside_job = false;      // waits a little for more to do; says nothing
-  bool allow_commands = false;  // exec: targets
+  bool is_alone = true;          // it has the journal's lock; else there are no locks
+  bool beside_job = false;       // waits a little for more to do; says nothing
+  bool allow_commands = false;   // exec: targets
+  std::set<std::string> others;  // ids that are left to whoever resumes
 };
 
 // One line of what happened to a file.
@@ -31,11 +34,17 @@ class Uploader {
   Uploader(Journal& journal, std::string folder, std::string problem_path,
            const UploaderOptions& options, Tell tell);
 
-  // Until nothing is left to be tried, or patience is over. True if nothing is pending.
+  // Until nothing is left to be tried, or patience is over. True if nothing is pending but others.
   bool work();
 
  private:
-  Upload* next();
+  struct Choice {
+    Upload* upload = nullptr;
+    // Where there is none now.
+    std::chrono::steady_clock::time_point wait_until = std::chrono::steady_clock::time_point::max();
+  };
+  Choice next();
+  bool sleep_for(std::chrono::nanoseconds pause);
   bool handle(Upload& upload);
   Delivery deliver_alone(Upload& upload);
   Delivery deliver(Upload& upload);
@@ -44,6 +53,7 @@ class Uploader {
   void note_locked(Upload& upload);
   void tell_still_locked();
   void tell_problem(const std::string& problem, const std::string& what_next);
+  void tell_others_wait(std::size_t count);
   void note_done(Upload& upload);
   void note(const trace::JsonObject& record);
   void give_up(Upload& upload, const std::string& why);
@@ -62,7 +72,8 @@ class Uploader {
   Patience patience_;
   S3 s3_;
   const Note note_;
-  std::chrono::nanoseconds pause_{};
+  BackOff back_off_;
+  bool has_told_problem_ = false;
   std::chrono::steady_clock::time_point idle_since_;
 };
 

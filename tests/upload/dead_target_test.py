@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""One target that fails for good: the others' files arrive, and what nobody wants any more leaves the queue."""
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "process"))
+
+from jobs import Checks  # noqa: E402
+from uploading import Here  # noqa: E402
+
+checks = Checks()
+check = checks.check
+NAMES = [f"{n}.json" for n in range(7)]
+
+
+def queue_for_a_dead_target(here):
+    contents = {name: here.make(name) for name in NAMES}
+    done = here.run(here.files, "--to", "exec:false {}", "--patience", "0s")
+    check(done.code == 1 and done.out.count("exit code 1: tried again") == 1, f"dead: one try: {done}")
+    return contents
+
+
+def arrived(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()} if folder.exists() else {}
+
+
+def test_by_hand_waits_for_what_was_named():
+    with Here() as here:
+        contents = queue_for_a_dead_target(here)
+        there = here.path / "there"
+        done = here.run(here.files, "--to", f"{there}/", "--patience", "0s")
+        check(done.code == 0 and arrived(there) == contents, f"by hand: {done}")
+        check("exec:false" not in done.out, f"by hand: the others are not tried: {done}")
+        check(f"7 uploads that were queued before wait: traceagent upload --resume {here.files}" in done.out,
+              f"by hand: the others are told: {done}")
+        status = here.run("--status", here.files)
+        check(status.code == 1 and "7 uploaded, 7 waiting" in status.out and "problem: 0.json" in status.out,
+              f"by hand: they wait: {status}")
+
+
+def test_resume_goes_on_with_the_others():
+    with Here() as here:
+        contents = queue_for_a_dead_target(here)
+        (here.path / "there").write_text("no folder")
+        done = here.run(here.files, "--to", f"{here.path}/there/", "--patience", "0s")
+        check(done.code == 1 and done.out.count("tried again") == 1, f"resume: one try: {done}")
+        (here.path / "there").unlink()
+        done = here.run("--resume", here.files, "--allow-commands", "--patience", "0s")
+        check(done.code == 1 and arrived(here.path / "there") == contents, f"resume: {done}")
+        check(done.out.count("exit code 1: tried again") == 1, f"resume: {done}")
+
+
+def test_forget():
+    with Here() as here:
+        queue_for_a_dead_target(here)
+        here.run("--resume", here.files, "--patience", "0s")
+        (here.files / "index").mkdir()
+        index = here.files / "index/index.json"
+        index.write_text('{"run_key": "r", "entries": [\n{"saved": "0.json", "rank": 0}\n]}\n')
+        here.run(here.files / "1.json", "--to", f"{here.path}/there-too/1.json", "--patience", "0s")
+        for words, why in (([here.files, "--forget", "exec:true"], "nothing waits for it"),
+                           ([here.files, "--forget", "fal"], "--forget: fal: "),
+                           ([here.files / "1.json", "--forget", "exec:false"], "give the folder")):
+            done = here.run(*words)
+            check(done.code != 0 and why in done.err and len(done.err.splitlines()) == 1, f"forget: {words}: {done}")
+        done = here.run(here.files, "--forget", "exec:false")
+        check(done.code == 0 and done.out.count(" -> exec:false: left out: the file stays\n") == 7, f"forget: {done}")
+        check(all((here.files / name).exists() for name in NAMES), "forget: the files stay")
+        status = here.run("--status", here.files)
+        check(status.code == 0 and "1 uploaded, 0 waiting" in status.out and
+              "7 left out (upload.queue, --forget)" in status.out, f"forget: {status}")
+        entries = json.loads(index.read_text())["entries"]
+        check([entry["left_out"] for entry in entries if "left_out" in entry] == ["0.json"], f"forget: {entries}")
+        done = here.run("--resume", here.files)
+        check(done.code == 0, f"forget: nothing is left: {done}")
+
+
+def test_forget_a_folder():
+    """And nothing beside it whose name begins the same."""
+    with Here() as here:
+        here.make("a.json")
+        for name in ("x", "xy"):
+            (here.path / name).write_text("no folder")
+            here.run(here.files / "a.json", "--to", f"{here.path}/{name}/", "--patience", "0s")
+        done = here.run(here.files, "--forget", f"{here.path}/x")
+        check(done.code == 0 and done.out.count("left out") == 1, f"folder: {done}")
+        status = here.run("--status", here.files)
+        check("1 waiting" in status.out and "/xy/a.json" in status.out, f"folder: {status}")
+
+
+for test_name, test in sorted(globals().items()):
+    if test_name.startswith("test_") and (not sys.argv[3:] or test_name in sys.argv[3:]):
+        test()
+sys.exit(checks.end())

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "tools/upload/uploader.hpp"
+
+namespace traceagent::tools {
+
+// Takes out of the folder's queues what waits for a target that nobody wants any more, tells each,
+// and notes it in the journal and the run's index as left out. The files stay. `target`: as --to
+// has it; all that lies below it, or a command that begins so. Returns how many; throws
+// std::runtime_error where a journal cannot be read or told.
+std::size_t forget_uploads(const std::string& folder, const std::string& target, const Tell& tell);
+
+}  // namespace traceagent::tools
