@@ -1,5 +1,6 @@
 #pragma once
-// What this process has said already, where no folder is there in which the node's ranks could see that of each other.
+// What this process has said already, where no folder is there in which the node's ranks could see
+// that of each other.
 
 #include <mutex>
 #include <string>

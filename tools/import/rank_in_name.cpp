@@ -37,8 +37,8 @@ std::optional<std::int64_t> after_word(std::string_view name, std::string_view w
 }
 
 // What others number their files by: of one process these are no ranks.
-constexpr std::array<std::string_view, 8> ends_of_counters = {
-    "step", "epoch", "batch", "cycle", "iter", "iteration", "window", "trace"};
+constexpr std::array<std::string_view, 7> ends_of_counters = {"step", "epoch",     "batch", "cycle",
+                                                              "iter", "iteration", "window"};
 constexpr std::array<std::string_view, 8> counters = {"ep",   "ba",   "it",     "pid",
                                                       "time", "date", "sample", "token"};
 
