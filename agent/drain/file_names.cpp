@@ -53,7 +53,8 @@ void set_counts(config::NameVariables& variables, const ring::IdentityBlock& ide
 void set_times(config::NameVariables& variables, const ring::Ring& ring,
                const ring::Window& window) {
   const event::TickConverter clock = clock_of(ring);
-  const std::int64_t start_ns = clock.realtime_ns(ring.header().anchors[0].ticks);
+  const auto anchors = ring::anchors_in(ring.header());
+  const std::int64_t start_ns = anchors.empty() ? 0 : clock.realtime_ns(anchors[0].ticks);
   const std::int64_t end_ns = clock.realtime_ns(window.end_ticks.load(std::memory_order_relaxed));
   const std::uint64_t last = window.last_step.load(std::memory_order_relaxed);
   const std::uint64_t per_epoch = ring.header().identity.steps_per_epoch;

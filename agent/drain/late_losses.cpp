@@ -111,16 +111,43 @@ void note_all_told(const ring::Ring& ring, const ring::Window& window) noexcept 
   note_told(ring, window);
 }
 
-std::uint64_t take_device_losses(const ring::Ring& ring, const ring::Window& window) noexcept {
-  std::uint64_t lost = 0;
+namespace {
+
+// Of what stands in the window: once or twice is the same.
+void count_given_up(const ring::Ring& ring, ring::Window& window) noexcept {
+  for (const DropCause cause : device_causes) {
+    raise_told(ring, cause, window.dropped_at_end[static_cast<std::size_t>(cause)]);
+  }
+  const auto not_written = static_cast<std::size_t>(DropCause::not_written);
+  const std::uint64_t before = counted(ring, DropCause::not_written);
+  counter_of(ring, DropCause::not_written)
+      .store(std::max(before, window.dropped_at_end[not_written]), std::memory_order_relaxed);
+  note_last_correlation(ring, window, 0);
+  window.state.store(ring::WindowState::written, std::memory_order_release);
+}
+
+}  // namespace
+
+std::uint64_t give_up(const ring::Ring& ring, ring::Window& window, std::uint64_t events) noexcept {
+  std::uint64_t lost = events;
   for (const DropCause cause : device_causes) {
     const std::uint64_t from = losses_told(ring, window, cause);
     const std::uint64_t until = lost_until_next(ring, window, cause);
-    if (until <= from) continue;
-    lost += until - from;
-    raise_told(ring, cause, until);
+    if (until > from) lost += until - from;
+    window.dropped_at_end[static_cast<std::size_t>(cause)] = until > from ? until : 0;
   }
+  window.dropped_at_end[static_cast<std::size_t>(DropCause::not_written)] =
+      counted(ring, DropCause::not_written) + lost;
+  window.state.store(ring::WindowState::giving_up, std::memory_order_release);
+  count_given_up(ring, window);
   return lost;
+}
+
+void finish_giving_up(const ring::Ring& ring) noexcept {
+  for (ring::Window& window : ring.header().windows) {
+    const auto state = window.state.load(std::memory_order_acquire);
+    if (state == ring::WindowState::giving_up) count_given_up(ring, window);
+  }
 }
 
 std::uint64_t untold_events(const ring::Ring& ring) noexcept {

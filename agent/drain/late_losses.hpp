@@ -18,9 +18,13 @@ void settle_late_losses(const ring::Ring& ring, const ring::Window& window) noex
 void note_told(const ring::Ring& ring, const ring::Window& window) noexcept;
 // Of a dead process's window, whose file another recovery of this ring has written: it told of all.
 void note_all_told(const ring::Ring& ring, const ring::Window& window) noexcept;
-// What the device lost of a window that is given up: no file tells of it by its cause any more. The
-// caller counts it.
-std::uint64_t take_device_losses(const ring::Ring& ring, const ring::Window& window) noexcept;
+// A window that had so many events, in the ring or lost, will have no file. They and what the
+// device lost of it are counted, and told by the next one; by its cause no file tells of that any
+// more. A kill at any moment leaves it as it was or, after finish_giving_up(), given up. Returns
+// all that is lost with it.
+std::uint64_t give_up(const ring::Ring& ring, ring::Window& window, std::uint64_t events) noexcept;
+// For who recovers.
+void finish_giving_up(const ring::Ring& ring) noexcept;
 // Events of windows that were given up, of which no file tells.
 std::uint64_t untold_events(const ring::Ring& ring) noexcept;
 

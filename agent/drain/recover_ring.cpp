@@ -178,6 +178,7 @@ std::uint64_t bytes_in_use(const ring::Ring& ring) noexcept {
 
 void recover(const ring::Ring& ring, const std::string& path, bool any_size,
              IndexQueue* index_queue, Recovered& recovered) {
+  finish_giving_up(ring);
   remove_half_written_files(ring);
   index_written_windows(ring, index_queue);
   queue_waiting(ring, path, recovered, index_queue);

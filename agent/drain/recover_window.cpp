@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "agent/drain/upload_queue.hpp"
+#include "agent/ring/anchors.hpp"
 
 namespace traceagent::drain {
 namespace {
@@ -16,9 +17,8 @@ using ring::WindowState;
 // shown.
 std::uint64_t last_tick(const ring::Ring& ring) noexcept {
   std::uint64_t last = 0;
-  const std::uint32_t anchors = ring.header().anchor_count.load(std::memory_order_acquire);
-  for (std::size_t i = 0; i < std::min<std::size_t>(anchors, ring::anchor_slots); ++i) {
-    last = std::max(last, ring.header().anchors[i].ticks);
+  for (const event::ClockAnchor& anchor : ring::anchors_in(ring.header())) {
+    last = std::max(last, anchor.ticks);
   }
   for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {
     const ring::Chunk& chunk = ring.chunk(i);

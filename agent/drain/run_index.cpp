@@ -10,6 +10,8 @@
 #include "agent/trace/index_file.hpp"
 #include "agent/trace/index_name.hpp"
 #include "agent/trace/joined_index.hpp"
+#include "agent/trace/json_scan.hpp"
+#include "agent/trace/line_reader.hpp"
 #include "agent/trace/output_file.hpp"
 
 namespace traceagent::drain {
@@ -150,6 +152,25 @@ void remove_half_made_index(const ring::Ring& ring) {
   const auto writer = static_cast<pid_t>(ring.header().owner_pid);
   trace::remove_abandoned(index_path(ring, true), writer);
   trace::remove_abandoned(own_path(ring, "index", true), writer);
+}
+
+std::vector<std::string> indexed_files(const ring::Ring& ring) {
+  std::vector<std::string> files;
+  trace::LineReader lines;
+  std::string_view line;
+  const std::string path = index_path(ring, ring.header().identity.overwrite_files != 0);
+  if (!lines.open(path) || lines.next(line) != trace::LineReader::Status::line ||
+      line != head_of(ring)) {
+    return files;
+  }
+  const std::string folder = output_folder(ring) + "/";
+  while (lines.next(line) == trace::LineReader::Status::line) {
+    const auto saved = trace::string_member(line, "saved");
+    if (!saved) continue;
+    const std::string name = trace::unescaped(*saved);
+    files.push_back(name.starts_with('/') ? name : folder + name);
+  }
+  return files;
 }
 
 bool is_indexed(const ring::Ring& ring, const std::string& file) {

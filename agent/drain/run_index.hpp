@@ -36,6 +36,10 @@ std::string index_not_queued(const ring::Ring& ring, const std::vector<std::stri
 // For who recovers: what a process that was killed over it has left goes.
 void remove_half_made_index(const ring::Ring& ring);
 
+// Rank files of all the node's processes, as they were saved: some may be gone since, and those of
+// an older run of the same key are among them.
+std::vector<std::string> indexed_files(const ring::Ring& ring);
+
 bool is_indexed(const ring::Ring& ring, const std::string& file);
 
 }  // namespace traceagent::drain

@@ -147,7 +147,7 @@ JsonObject clock_object(const ring::Ring& ring, const ring::Window& window) {
       converter.realtime_ns(window.begin_ticks.load(std::memory_order_relaxed));
   JsonObject clock;
   clock.add("ticks", header.ticks_from_tsc != 0 ? "tsc" : "CLOCK_MONOTONIC_RAW")
-      .add("anchors", header.anchor_count.load(std::memory_order_relaxed))
+      .add("anchors", ring::anchors_in(header).size())
       .add("error_ns", converter.error_ns())
       .add("clock_sync_timestamp_us", begin_ns / 1000)
       .add("clock_sync_error_bound", converter.error_ns() / 1000.0)

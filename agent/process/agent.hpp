@@ -16,6 +16,7 @@
 #include "agent/process/device_recording.hpp"
 #include "agent/process/drain_thread.hpp"
 #include "agent/process/event_times.hpp"
+#include "agent/process/file_list.hpp"
 #include "agent/process/full_queue.hpp"
 #include "agent/process/identity.hpp"
 #include "agent/process/run_folder.hpp"
@@ -46,17 +47,17 @@ struct Agent {
   CounterSampling counters;
   EventTimes event_times;
   drain::IndexQueue index_queue;
-  std::vector<std::string> written_files;  // by the drain thread
+  FileList written_files;  // by the drain thread
   UnqueuedFiles unqueued_files;
   FullQueue full_queue;
   // See queue_end_of_run(): the queue could not be told so far.
   std::optional<drain::MergedFiles> untold_end;
-  std::deque<KeptFile> kept_files;         // where output.keep is set: oldest first
-  std::uint64_t files_removed = 0;         // by output.keep and upload.queue
-  std::vector<std::string> workers_files;  // of those whose rings are gone: dead_workers.hpp
-  std::vector<std::string> kept_rings;     // of dead peers, and this one's: what is not written
-  mutable SaidTopics said;                 // where there is no run folder
-  double cpu_quota = 0;                    // usable_cpus.hpp
+  std::deque<KeptFile> kept_files;      // where output.keep is set: oldest first
+  std::uint64_t files_removed = 0;      // by output.keep and upload.queue
+  FileList workers_files;               // of those whose rings are gone: dead_workers.hpp
+  std::vector<std::string> kept_rings;  // of dead peers, and this one's: what is not written
+  mutable SaidTopics said;              // where there is no run folder
+  double cpu_quota = 0;                 // usable_cpus.hpp
   std::int64_t trace_pid = 0;  // shown as pid in the trace: the rank, but for a second claimant
   int pid = 0;
 

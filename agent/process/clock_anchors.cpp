@@ -4,6 +4,7 @@
 
 #include "agent/event/clock_anchor.hpp"
 #include "agent/process/notices.hpp"
+#include "agent/ring/anchors.hpp"
 
 namespace traceagent::process {
 
@@ -14,7 +15,7 @@ constexpr std::uint64_t longest_period_ns = 1'000'000'000;
 void ClockAnchors::take(const ring::Ring& ring, std::uint64_t now_ns) noexcept {
   if (now_ns < next_ns_) return;
   const event::ClockAnchor anchor = event::take_anchor();
-  ring::add_anchor(ring, anchor);
+  ring::add_anchor(ring.header(), anchor);
   if (anchor.realtime_ns == 0 && !has_said_) {
     has_said_ = true;
     say_problem(

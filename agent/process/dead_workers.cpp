@@ -42,9 +42,7 @@ void remove(const std::string& ring_path) {
 
 // The list goes with the ring: who merges here keeps it in mind.
 void take_over_list(Agent& agent, const std::string& ring_path) {
-  for (std::string& file : ring::written_files(ring_path)) {
-    agent.workers_files.push_back(std::move(file));
-  }
+  for (const std::string& file : ring::written_files(ring_path)) agent.workers_files.add(file);
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include "agent/device/cuda_driver.hpp"
 #include "agent/device/outstanding.hpp"
 #include "agent/door/loaded_objects.hpp"
-#include "agent/drain/clock.hpp"
 #include "agent/drain/late_losses.hpp"
 #include "agent/event/no_cancellation.hpp"
 #include "agent/event/thread_cpu.hpp"
@@ -22,6 +21,7 @@
 #include "agent/process/last_thread.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/process/own_thread.hpp"
+#include "agent/ring/anchors.hpp"
 #include "agent/ring/writer.hpp"
 
 namespace traceagent::process {
@@ -259,7 +259,10 @@ bool DeviceRecording::is_delivered(std::uint32_t asked) const noexcept {
 
 std::uint64_t DeviceRecording::outstanding(const ring::Window& window) const noexcept try {
   const ring::Ring& ring = agent_->ring.ring;
-  const event::TickConverter clock = drain::clock_of(ring);
+  // The thread that ends the job asks too, while the drain adds anchors.
+  const ring::CopiedAnchors anchors = ring::copy_anchors(ring.header());
+  const event::TickConverter clock(anchors.anchors.data(), anchors.count,
+                                   ring.header().nominal_ns_per_tick);
   // While CUPTI was being switched on, calls were told of already and their work was not.
   const std::int64_t begin_ns =
       std::max(clock.realtime_ns(window.begin_ticks.load(std::memory_order_relaxed)),

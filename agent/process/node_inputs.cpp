@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "agent/drain/recover_ring.hpp"
+#include "agent/drain/run_index.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/process/uploads.hpp"
@@ -16,10 +17,9 @@ void add_files(NodeInputs& inputs, std::int64_t rank, std::vector<std::string> f
                bool is_elsewhere) {
   if (!files.empty()) inputs.ranks.insert(rank);
   for (std::string& file : files) {
-    if (std::find(inputs.files.begin(), inputs.files.end(), file) == inputs.files.end()) {
-      if (is_elsewhere) inputs.elsewhere.push_back(file);
-      inputs.files.push_back(std::move(file));
-    }
+    if (!inputs.known.insert(file).second) continue;
+    if (is_elsewhere) inputs.elsewhere.push_back(file);
+    inputs.files.push_back(std::move(file));
   }
 }
 
@@ -81,11 +81,12 @@ NodeInputs gather_inputs(Agent& agent, const NodeView& node) {
     forget_removed(agent, files);
     add_files(inputs, rank, std::move(files), is_elsewhere);
   };
-  inputs.may_lack_files = has_been(agent.run_folder, tidied_topic);
-  add(agent.identity.rank, agent.written_files, false);
+  inputs.may_lack_files = has_been(agent.run_folder, tidied_topic) ||
+                          !agent.written_files.is_whole() || !agent.workers_files.is_whole();
+  add(agent.identity.rank, agent.written_files.paths(), false);
   // Others' may be gone because a node file holds them.
   inputs.lost_all = !agent.written_files.empty() && inputs.files.empty();
-  add(agent.identity.rank, agent.workers_files, true);
+  add(agent.identity.rank, agent.workers_files.paths(), true);
   if (is_kept(agent, agent.ring.path)) add_kept(inputs, agent.identity.rank, could_not_write);
   for (const Peer& peer : node.peers) {
     add_kept(inputs, peer.rank, keep_or_recover(agent, peer));
@@ -104,7 +105,9 @@ NodeInputs gather_inputs(Agent& agent, const NodeView& node) {
 
 void add_files_of_folder(const Agent& agent, NodeInputs& inputs) {
   NodeRankFiles folder = node_rank_files(agent);
-  for (const RunFile& file : folder.look()) add_files(inputs, file.rank, {file.path}, true);
+  folder.look();
+  for (const std::string& path : drain::indexed_files(agent.ring.ring)) folder.look_at(path);
+  for (const RunFile& file : folder.files()) add_files(inputs, file.rank, {file.path}, true);
 }
 
 std::vector<std::int64_t> missing_ranks(const Agent& agent, const NodeInputs& inputs) {

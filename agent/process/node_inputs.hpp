@@ -14,7 +14,8 @@ namespace traceagent::process {
 struct Agent;
 
 struct NodeInputs {
-  std::vector<std::string> files;
+  std::vector<std::string> files;      // each once
+  std::set<std::string> known;         // the same
   std::vector<std::string> elsewhere;  // of the files, those that other hosts may have queued
   std::set<std::int64_t> ranks;
   std::vector<std::int64_t> unfinished;  // alive still, or dead with nothing to recover
@@ -28,7 +29,8 @@ struct NodeInputs {
 NodeInputs gather_inputs(Agent& agent, const NodeView& node);
 
 // What no ring tells of: files of ranks in other containers, of processes of this run that ended
-// before this one began, and of ranks whose list found no room.
+// before this one began, and of ranks whose list found no room. Looked for in the output folder,
+// and, as some may lie in others, in the run's index.
 void add_files_of_folder(const Agent& agent, NodeInputs& inputs);
 
 // Of the node's ranks those without a file.

@@ -40,7 +40,7 @@ bool has_older_node_file(const Agent& agent) {
   struct stat merged {};
   struct stat own {};
   if (stat(node.path.c_str(), &merged) != 0) return false;
-  if (stat(agent.written_files.back().c_str(), &own) != 0) return false;
+  if (stat(agent.written_files.paths().back().c_str(), &own) != 0) return false;
   const auto time = [](const struct stat& facts) {
     return std::pair(facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
   };
@@ -127,7 +127,12 @@ void leave(Agent& agent, const NodeView& node) {
 }
 
 void say_own_files(const Agent& agent) {
-  for (const std::string& file : agent.written_files) say_result(file);
+  const FileList& files = agent.written_files;
+  if (!files.is_whole()) {
+    say_result(std::to_string(files.left_out()) + " older files stand in the index of " +
+               drain::output_folder(agent.ring.ring));
+  }
+  for (const std::string& file : files.paths()) say_result(file);
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ NodeView wait_for_node(const Agent& agent) {
   // What output.keep leaves of each differs for a while.
   const bool keeps_all = agent.options.output_keep < 0;
   const std::size_t own_files =
-      keeps_all ? std::max<std::size_t>(agent.written_files.size(), 1) : 1;
+      keeps_all ? std::max<std::size_t>(agent.written_files.count(), 1) : 1;
   NodeRankFiles files = node_rank_files(agent);
   for (;;) {
     NodeView node = look_at_node(agent);

@@ -38,15 +38,17 @@ const std::vector<RunFile>& NodeRankFiles::look() {
   if (entries == nullptr) return files_;
   while (const dirent* entry = readdir(entries)) {
     // Files that are being written are hidden; under its final name each is whole.
-    if (entry->d_name[0] == '.' || !known_.insert(entry->d_name).second) continue;
-    std::optional<RunFile> file = run_file(folder_ + "/" + entry->d_name, run_key_);
-    const bool is_wanted = file && !file->is_merged && file->node_rank == node_rank_;
-    if (is_wanted && file->base_ns >= since_ns_) {
-      files_.push_back(std::move(*file));
-    }
+    if (entry->d_name[0] != '.') look_at(folder_ + "/" + entry->d_name);
   }
   closedir(entries);
   return files_;
+}
+
+void NodeRankFiles::look_at(const std::string& path) {
+  if (!known_.insert(path).second) return;
+  std::optional<RunFile> file = run_file(path, run_key_);
+  const bool is_wanted = file && !file->is_merged && file->node_rank == node_rank_;
+  if (is_wanted && file->base_ns >= since_ns_) files_.push_back(std::move(*file));
 }
 
 }  // namespace traceagent::process

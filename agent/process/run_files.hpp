@@ -21,14 +21,17 @@ struct RunFile {
 // Nothing for a file that is no trace of this run. Reads the file's first lines.
 std::optional<RunFile> run_file(const std::string& path, const std::string& run_key);
 
-// The rank files of one node in a folder. The folder may be on a network and be polled: each file
-// is opened once.
+// The rank files of one node, in a folder and elsewhere. The folder may be on a network and be
+// polled: each file is opened once.
 class NodeRankFiles {
  public:
   // What began before `since_ns` is an older run's of the same key.
   NodeRankFiles(std::string folder, std::string run_key, std::int64_t node_rank,
                 std::int64_t since_ns = 0);
   const std::vector<RunFile>& look();
+  // Of this one too, wherever it lies.
+  void look_at(const std::string& path);
+  const std::vector<RunFile>& files() const noexcept { return files_; }
 
  private:
   const std::string folder_;

@@ -37,6 +37,7 @@
 #include "agent/process/own_thread.hpp"
 #include "agent/process/ring_identity.hpp"
 #include "agent/process/usable_cpus.hpp"
+#include "agent/ring/anchors.hpp"
 #include "agent/ring/overwriting.hpp"
 #include "agent/ring/written_files.hpp"
 #include "agent/trace/file_size_limit.hpp"
@@ -254,7 +255,7 @@ void begin(Agent& made) {
   ring::Header& header = made.ring.ring.header();
   write_identity(made);
   header.nominal_ns_per_tick = nominal_ns_per_tick;
-  ring::add_anchor(made.ring.ring, event::take_anchor());
+  ring::add_anchor(made.ring.ring.header(), event::take_anchor());
   open_cuda_doors(made.options);
   door::ask_nccl_for({made.options.doors_nccl_plugin, made.options.nccl_kernel_channels,
                       made.options.nccl_network});

@@ -75,13 +75,9 @@ void UnwrittenWindows::give_up(ring::Window& window) noexcept {
   const ring::Ring& ring = agent_.ring.ring;
   // What is overwritten between the two looks would be in both.
   const ring::OverwritingPaused paused;
-  const std::uint64_t lost =
-      events_in(ring, window) + lost_in(ring, window) + drain::take_device_losses(ring, window);
+  const std::uint64_t events = events_in(ring, window) + lost_in(ring, window);
   ++windows_lost_;
-  events_lost_ += lost;
-  ring.count_drop(ring::DropCause::not_written, lost);
-  drain::note_last_correlation(ring, window, 0);
-  window.state.store(WindowState::written, std::memory_order_release);
+  events_lost_ += drain::give_up(ring, window, events);
 }
 
 void UnwrittenWindows::try_again() noexcept {

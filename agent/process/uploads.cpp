@@ -86,7 +86,7 @@ void forget_uploaded(Agent& agent) {
   std::erase_if(agent.kept_files, [&](const KeptFile& file) {
     if (access(file.path.c_str(), F_OK) == 0 || errno != ENOENT) return false;
     count_gone(agent, file);
-    std::erase(agent.written_files, file.path);
+    agent.written_files.forget(file.path);
     return true;
   });
 }
@@ -119,7 +119,7 @@ void remove_oldest(Agent& agent, bool may_wait) {
     return;
   }
   while (kept.size() > most && remove_file(agent, kept.front())) {
-    std::erase(agent.written_files, kept.front().path);
+    agent.written_files.forget(kept.front().path);
     kept.pop_front();
   }
 }
@@ -139,7 +139,7 @@ void forget_file(Agent& agent, const std::string& path, bool is_uploaded) {
       std::find_if(kept.begin(), kept.end(), [&](const auto& each) { return each.path == path; });
   if (file == kept.end()) return;
   note_gone(agent, *file, is_uploaded ? drain::index_removed : drain::index_left_out);
-  std::erase(agent.written_files, path);
+  agent.written_files.forget(path);
   kept.erase(file);
 }
 
@@ -201,9 +201,7 @@ void after_node_file(Agent& agent, const std::string& path, const NodeInputs& in
     if (!tell_end_of_run(agent, merged).empty()) agent.untold_end = std::move(merged);
   }
   if (agent.options.output_keep != 0) return;
-  std::erase_if(agent.written_files, [&](const std::string& file) {
-    return std::find(files.begin(), files.end(), file) != files.end();
-  });
+  for (const std::string& file : files) agent.written_files.forget(file);
   if (agent.options.output_remote || !held.hold_alone()) return;
   for (const std::string& file : files) {
     if (file != path) remove_file(agent, {file, 0});

@@ -3,7 +3,9 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <ctime>
+#include <utility>
 
 #include "agent/drain/late_losses.hpp"
 #include "agent/drain/window_events.hpp"
@@ -14,6 +16,7 @@
 #include "agent/process/live_coverage.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/process/uploads.hpp"
+#include "agent/ring/anchors.hpp"
 #include "agent/ring/overwriting.hpp"
 #include "agent/ring/written_files.hpp"
 
@@ -121,15 +124,23 @@ void WindowWriter::write(ring::Window& window) noexcept {
                      std::memory_order_release);
 }
 
+// A kill finds the old text or the new one.
+void WindowWriter::describe_steps() {
+  const ring::Ring& ring = agent_.ring.ring;
+  ring::Header& header = ring.header();
+  const std::string description = agent_.tracker->description();
+  if (ring.name(header.identity.step_description) == description) return;
+  auto& places = header.description_places;
+  const std::uint32_t text = ring.replace_name(places[1], description);
+  if (text == 0) return;
+  std::atomic_ref(header.identity.step_description).store(text, std::memory_order_release);
+  std::swap(places[0], places[1]);
+}
+
 // `outcome`: `failed` until it has a file, or must not have one.
 void WindowWriter::write_file(ring::Window& window, std::uint64_t refused_before,
                               Outcome& outcome) {
-  ring::Header& header = agent_.ring.ring.header();
-  // Once for each text: a run of days has more windows than the names have room for.
-  const std::string description = agent_.tracker->description();
-  if (agent_.ring.ring.name(header.identity.step_description) != description) {
-    header.identity.step_description = agent_.ring.ring.add_name(description);
-  }
+  describe_steps();
   drain::RankFileOptions options;
   options.coverage = live_coverage(agent_);
   options.most_bytes = disk_room(agent_);
@@ -163,11 +174,11 @@ void say_evaded(const drain::RankFileReport& report) {
 }  // namespace
 
 void WindowWriter::note_file(ring::Window& window, const drain::RankFileReport& report) {
-  window.file_name = agent_.ring.ring.add_name(report.path);
+  const ring::Ring& ring = agent_.ring.ring;
+  window.file_name = ring.replace_name(ring::file_name_place_of(ring, window), report.path);
   queue_rank_file(agent_, window, report);
   lists_all_ = ring::note_written_file(agent_.ring.path, report.path) && lists_all_;
-  std::erase(agent_.written_files, report.path);
-  agent_.written_files.push_back(report.path);
+  agent_.written_files.add(report.path);
   if (!report.evaded.empty() && is_spokesman(agent_, "evaded")) say_evaded(report);
   say_detail("wrote " + report.path + ": " + std::to_string(report.events) + " events");
   ++files_;
@@ -248,7 +259,7 @@ void WindowWriter::write_closed(std::uint64_t before_ticks, bool may_wait) noexc
     if (!agent_.counters.is_settled(window)) continue;
     if (is_given_up(window) || (may_wait && is_put_off(window))) continue;
     // The rate between the last anchors must cover the window's end.
-    ring::add_anchor(agent_.ring.ring, event::take_anchor());
+    ring::add_anchor(agent_.ring.ring.header(), event::take_anchor());
     write(window);
     // Windows that were put off are written one by one, as the budget allows.
     if (may_wait && governor_ != nullptr) governor_->look(event::clock_ns(CLOCK_MONOTONIC));

@@ -14,7 +14,7 @@
 namespace traceagent::ring {
 
 inline constexpr std::uint64_t magic = 0x474e4952'41525454u;  // "TTRARING"
-inline constexpr std::uint32_t layout_version = 11;
+inline constexpr std::uint32_t layout_version = 12;
 
 inline constexpr std::size_t chunk_bytes = 64 * 1024;
 inline constexpr std::size_t records_per_chunk = chunk_bytes / sizeof(event::Record) - 1;
@@ -66,8 +66,15 @@ inline constexpr std::array<const char*, door_count> door_names = {
     "cudart", "nccl", "dlsym", "driver", "nccl_plugin", "nvtx", "cupti"};
 
 // written: or left out, or thrown away. failed: its file could not be written, and the ring holds
-// it.
-enum class WindowState : std::uint32_t { empty = 0, open = 1, closed = 2, written = 3, failed = 4 };
+// it. giving_up: no more, and what is lost with it stands in it, but is not counted yet.
+enum class WindowState : std::uint32_t {
+  empty = 0,
+  open = 1,
+  closed = 2,
+  written = 3,
+  failed = 4,
+  giving_up = 5
+};
 
 // Window::is_startup: only up to where half the ring was full, or to where step detection gave up.
 inline constexpr std::uint32_t startup_until_full = 2, startup_until_patience = 3;
@@ -108,6 +115,13 @@ struct Communicator {
 inline constexpr std::size_t communicator_slots = 1024;
 
 inline constexpr std::size_t anchor_slots = 64;
+
+// Where one table is full, every second anchor goes into the other, which from then on is the one:
+// what readers see, and what a kill leaves, is never in between. See anchors.hpp.
+struct AnchorTables {
+  std::atomic<std::uint32_t> state;  // anchors in it; above the lowest 8 bits: changes of the table
+  std::array<std::array<event::ClockAnchor, anchor_slots>, 2> tables;
+};
 
 // Where the times of the device's work come from.
 enum class DeviceSource : std::uint32_t {
@@ -185,6 +199,11 @@ struct GovernorBlock {
   std::array<BudgetChange, budget_change_slots> changes;
 };
 
+// Where in the names a text lies that is replaced, time and again.
+struct NamePlace {
+  std::uint32_t offset, room_bytes;
+};
+
 struct Header {
   std::uint64_t magic;
   std::uint32_t layout_version;
@@ -210,8 +229,7 @@ struct Header {
   std::array<std::atomic<std::uint64_t>, door_count> door_calls;  // counted by the drain
   std::array<std::atomic<std::uint32_t>, door_count> door_open;
 
-  std::atomic<std::uint32_t> anchor_count;
-  std::array<event::ClockAnchor, anchor_slots> anchors;
+  AnchorTables anchors;
   std::atomic<std::uint32_t> window_count;
   std::array<Window, window_slots> windows;
   std::atomic<std::uint64_t> step_count;  // steps ever begun: slot = number mod step_slots
@@ -226,6 +244,10 @@ struct Header {
   std::array<std::atomic<std::uint32_t>, window_slots> last_correlation;
   // How much of `dropped` the files tell of, or none has to: of losses that are known late alone.
   std::array<std::atomic<std::uint64_t>, drop_cause_count> told;
+  // A run of weeks has more windows than the names have room for. The description's are used by
+  // turns: the one that is told of stays whole.
+  std::array<NamePlace, window_slots> file_name_places;
+  std::array<NamePlace, 2> description_places;
 };
 
 }  // namespace traceagent::ring

@@ -6,6 +6,7 @@
 
 #include "agent/event/clock_anchor.hpp"
 #include "agent/event/usual_floats.hpp"
+#include "agent/ring/anchors.hpp"
 
 namespace traceagent::ring {
 namespace {
@@ -20,11 +21,10 @@ bool is_told_of_device(event::Layout layout) noexcept {
 class WantingWindows {
  public:
   explicit WantingWindows(const Ring& ring) noexcept {
-    const Header& header = ring.header();
-    const std::uint32_t anchors = header.anchor_count.load(std::memory_order_acquire);
-    const event::TickConverter clock(header.anchors.data(),
-                                     std::min<std::size_t>(anchors, anchor_slots),
-                                     header.nominal_ns_per_tick);
+    // The drain adds some meanwhile.
+    const CopiedAnchors copied = copy_anchors(ring.header());
+    const event::TickConverter clock(copied.anchors.data(), copied.count,
+                                     ring.header().nominal_ns_per_tick);
     // By their begins as they are seen once: the job moves them meanwhile, and a sort needs one
     // order.
     for (Window& window : ring.header().windows) {

@@ -58,21 +58,47 @@ std::string_view Ring::name(std::uint32_t offset) const noexcept {
   return {names() + offset + sizeof length, length};
 }
 
-std::uint32_t Ring::add_name(std::string_view text) const noexcept {
-  const auto length = static_cast<std::uint32_t>(std::min(text.size(), longest_name));
-  const std::uint64_t needed = round_up(sizeof length + length, 8);
+// 0 when the area is full.
+std::uint32_t Ring::reserve_names(std::uint64_t bytes) const noexcept {
+  const std::uint64_t needed = round_up(bytes, 8);
   Header& head = header();
   std::uint64_t used = head.names_used.load(std::memory_order_relaxed);
   do {
-    if (used + needed > head.names_bytes) {
-      count_drop(DropCause::names_full);
-      return 0;
-    }
+    if (used + needed > head.names_bytes) return 0;
   } while (!head.names_used.compare_exchange_weak(used, used + needed, std::memory_order_relaxed));
-  std::memcpy(names() + used, &length, sizeof length);
-  std::memcpy(names() + used + sizeof length, text.data(), length);
-  // The record that carries this offset is published with release, which orders the bytes too.
   return static_cast<std::uint32_t>(used);
+}
+
+// The record that carries this offset is published with release, which orders the bytes too.
+void Ring::write_name(std::uint32_t offset, std::string_view text) const noexcept {
+  const auto length = static_cast<std::uint32_t>(text.size());
+  std::memcpy(names() + offset, &length, sizeof length);
+  std::memcpy(names() + offset + sizeof length, text.data(), length);
+}
+
+std::uint32_t Ring::add_name(std::string_view text) const noexcept {
+  text = text.substr(0, longest_name);
+  const std::uint32_t offset = reserve_names(sizeof(std::uint32_t) + text.size());
+  if (offset != 0) {
+    write_name(offset, text);
+  } else {
+    count_drop(DropCause::names_full);
+  }
+  return offset;
+}
+
+std::uint32_t Ring::replace_name(NamePlace& place, std::string_view text) const noexcept {
+  text = text.substr(0, longest_name);
+  const std::uint64_t needed = sizeof(std::uint32_t) + text.size();
+  if (needed > place.room_bytes) {
+    // The next one is mostly as long, or a digit longer.
+    const std::uint64_t room = round_up(needed + 32, 64);
+    const std::uint32_t offset = reserve_names(room);
+    if (offset == 0) return 0;
+    place = {offset, static_cast<std::uint32_t>(room)};
+  }
+  write_name(place.offset, text);
+  return place.offset;
 }
 
 bool has_unwritten_window(const Ring& ring) noexcept {
@@ -139,21 +165,6 @@ std::uint64_t identity_checksum(const Ring& ring) noexcept {
     sum = event::combine(sum, event::hash_text(ring.name(text)));
   }
   return sum;
-}
-
-void add_anchor(const Ring& ring, const event::ClockAnchor& anchor) noexcept {
-  Header& header = ring.header();
-  std::uint32_t count = header.anchor_count.load(std::memory_order_relaxed);
-  if (count == anchor_slots) {
-    // Readers may come at any time: the count shrinks first, and what they then see are anchors.
-    header.anchor_count.store(1, std::memory_order_release);
-    for (std::uint32_t i = 1; i < anchor_slots / 2; ++i) header.anchors[i] = header.anchors[2 * i];
-    count = anchor_slots / 2;
-  }
-  if (count > 0 && anchor.ticks <= header.anchors[count - 1].ticks) return;
-  if (anchor.realtime_ns == 0) return;  // the clock was refused
-  header.anchors[count] = anchor;
-  header.anchor_count.store(count + 1, std::memory_order_release);
 }
 
 }  // namespace traceagent::ring

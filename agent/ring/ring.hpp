@@ -34,14 +34,20 @@ class Ring {
 
   // The name stored at `offset`, "" for 0 and for anything that does not lie within the names.
   std::string_view name(std::uint32_t offset) const noexcept;
-  // Appends a name (cut at 4,095 bytes) and returns its offset; 0 when the area is full, counted.
+  // Appends a name (cut at 16,383 bytes) and returns its offset; 0 when the area is full, counted.
   std::uint32_t add_name(std::string_view text) const noexcept;
+  // Into its place, over what was there, or into a larger one; 0 when the area is full. Nobody may
+  // read what was there.
+  std::uint32_t replace_name(NamePlace& place, std::string_view text) const noexcept;
 
   void count_drop(DropCause cause, std::uint64_t n = 1) const noexcept {
     header().dropped[static_cast<std::size_t>(cause)].fetch_add(n, std::memory_order_relaxed);
   }
 
  private:
+  std::uint32_t reserve_names(std::uint64_t bytes) const noexcept;
+  void write_name(std::uint32_t offset, std::string_view text) const noexcept;
+
   std::byte* base_ = nullptr;
 };
 
@@ -66,12 +72,22 @@ inline bool is_unwritten(const Window& window) noexcept {
   const WindowState state = window.state.load(std::memory_order_acquire);
   return state == WindowState::open || state == WindowState::closed || state == WindowState::failed;
 }
+// Its slot is not to be used again yet.
+inline bool is_in_use(const Window& window) noexcept {
+  return is_unwritten(window) ||
+         window.state.load(std::memory_order_acquire) == WindowState::giving_up;
+}
 bool has_unwritten_window(const Ring& ring) noexcept;
 // `window` is one of the ring's own.
 inline std::atomic<std::uint32_t>& last_correlation_of(const Ring& ring,
                                                        const Window& window) noexcept {
   Header& header = ring.header();
   return header.last_correlation[static_cast<std::size_t>(&window - header.windows.data())];
+}
+// Where the slot's windows have the names of their files; `window` is one of the ring's own.
+inline NamePlace& file_name_place_of(const Ring& ring, const Window& window) noexcept {
+  Header& header = ring.header();
+  return header.file_name_places[static_cast<std::size_t>(&window - header.windows.data())];
 }
 // All slots by their window's begin: used in turn, they are not in that order.
 std::array<Window*, window_slots> windows_in_order(const Ring& ring) noexcept;
@@ -89,8 +105,5 @@ std::uint64_t correlation_of(const Ring& ring, const event::Record& record) noex
 // Over the identity and its texts, but for step_description, which comes late: what of a damaged
 // ring decides where files are written.
 std::uint64_t identity_checksum(const Ring& ring) noexcept;
-
-// Adds an anchor; when the table is full every second one is thinned out.
-void add_anchor(const Ring& ring, const event::ClockAnchor& anchor) noexcept;
 
 }  // namespace traceagent::ring

@@ -16,6 +16,7 @@
 #include "agent/event/high_descriptor.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/event/uninterrupted.hpp"
+#include "agent/ring/anchors.hpp"
 #include "agent/ring/owner.hpp"
 
 namespace traceagent::ring {
@@ -274,9 +275,8 @@ bool may_live_elsewhere(const Header& header) noexcept {
 std::int64_t last_anchor_ns(const Header& header) noexcept {
   std::int64_t last = 0;
   const auto now_ns = static_cast<std::int64_t>(event::clock_ns(CLOCK_REALTIME));
-  const std::uint32_t count = header.anchor_count.load(std::memory_order_acquire);
-  for (std::size_t i = 0; i < std::min<std::size_t>(count, anchor_slots); ++i) {
-    const std::int64_t anchor_ns = header.anchors[i].realtime_ns;
+  for (const event::ClockAnchor& anchor : anchors_in(header)) {
+    const auto anchor_ns = static_cast<std::int64_t>(anchor.realtime_ns);
     if (anchor_ns <= now_ns) last = std::max(last, anchor_ns);
   }
   return last;

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
+#include <set>
 #include <string_view>
 
 #include "agent/event/high_descriptor.hpp"
@@ -14,8 +14,11 @@
 namespace traceagent::ring {
 namespace {
 
-// A path for each file of a run of days, and the records of those that wait.
+// A path for each file of a run of days, and the records of those that wait. It lies in memory, and
+// nobody would read more.
 constexpr std::size_t longest_list = 4 << 20;
+// So that records find room beside the paths of a run of weeks.
+constexpr std::size_t most_bytes_with_path = longest_list / 2;
 
 struct List {
   std::string text;
@@ -52,9 +55,19 @@ bool write_whole(int fd, std::string_view text) noexcept {
   return true;
 }
 
+// Nothing where there is none.
+char last_byte(int fd) noexcept {
+  char last = '\n';
+  struct stat facts {};
+  if (fstat(fd, &facts) != 0 || facts.st_size == 0) return last;
+  event::uninterrupted([&] { return pread(fd, &last, 1, facts.st_size - 1); });
+  return last;
+}
+
 // Half a name, where the disk was full or its writer was killed over it: the next one would be
 // joined to it. True if there was one, which an empty line is then to tell of.
 bool cut_half_line(int fd, const std::string& path) {
+  if (last_byte(fd) == '\n') return false;
   const std::string text = read_list(path).text;
   if (text.empty() || text.back() == '\n' || text.size() >= longest_list) return false;
   return ftruncate(fd, static_cast<off_t>(text.rfind('\n') + 1)) == 0;  // npos + 1 is 0
@@ -72,11 +85,18 @@ namespace {
 
 constexpr std::string_view none_waits = "{}";
 
+bool has_room(const std::string& list, std::size_t line_bytes, std::size_t most_bytes) noexcept {
+  struct stat facts {};
+  const bool is_there = stat(list.c_str(), &facts) == 0;
+  // With its end, and the empty line that may come before it.
+  return !is_there || static_cast<std::size_t>(facts.st_size) + line_bytes + 2 <= most_bytes;
+}
+
 bool add_line(const std::string& ring_path, std::string_view text, int flags) {
   if (ring_path.empty()) return true;
   const std::string path = written_files_path(ring_path);
   std::string line = std::string(text) + "\n";
-  const int fd = event::open_high(path.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | flags, 0600);
+  const int fd = event::open_high(path.c_str(), O_RDWR | O_APPEND | O_NOFOLLOW | flags, 0600);
   if (fd < 0) return false;
   if (cut_half_line(fd, path)) line.insert(0, 1, '\n');
   const bool is_written = write_whole(fd, line);
@@ -96,7 +116,8 @@ void each_line(std::string_view text, const Take& take) {
 }  // namespace
 
 bool note_written_file(const std::string& ring_path, const std::string& trace_file) {
-  return add_line(ring_path, trace_file, O_CREAT);
+  return has_room(written_files_path(ring_path), trace_file.size(), most_bytes_with_path) &&
+         add_line(ring_path, trace_file, O_CREAT);
 }
 
 std::vector<std::string> written_files(const std::string& ring_path, bool* is_whole) {
@@ -104,21 +125,16 @@ std::vector<std::string> written_files(const std::string& ring_path, bool* is_wh
   if (ring_path.empty()) return files;
   const List list = read_list(written_files_path(ring_path));
   if (is_whole != nullptr) *is_whole = list.is_whole;
+  std::set<std::string_view> known;
   each_line(list.text, [&](std::string_view line) {
-    const bool is_new = std::find(files.begin(), files.end(), line) == files.end();
-    if (!line.starts_with('{') && is_new) files.emplace_back(line);
+    if (!line.starts_with('{') && known.insert(line).second) files.emplace_back(line);
   });
   return files;
 }
 
 bool note_waiting_upload(const std::string& ring_path, std::string_view record) {
-  struct stat facts {};
-  const bool is_there = stat(written_files_path(ring_path).c_str(), &facts) == 0;
-  // Nobody would read it.
-  if (is_there && static_cast<std::size_t>(facts.st_size) + record.size() + 2 > longest_list) {
-    return false;
-  }
-  return add_line(ring_path, record, O_CREAT);
+  return has_room(written_files_path(ring_path), record.size(), longest_list) &&
+         add_line(ring_path, record, O_CREAT);
 }
 
 // The list may have gone with its ring.

@@ -1,7 +1,7 @@
 #pragma once
 // The list of trace files that were written from a ring: <ring without .ring>.files, a path a line.
 // Among them, as JSON objects, the records of files that could not be put into the queue of uploads
-// so far; {} where none of those before it waits any more.
+// so far; {} where none of those before it waits any more. Bounded: some ten thousand paths.
 
 #include <string>
 #include <string_view>

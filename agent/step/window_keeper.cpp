@@ -70,7 +70,7 @@ ring::Window* take_window_slot(const ring::Ring& ring) noexcept {
   ring::Header& header = ring.header();
   const std::uint32_t number = header.window_count.load(std::memory_order_relaxed);
   ring::Window& window = header.windows[number % ring::window_slots];
-  if (ring::is_unwritten(window)) return nullptr;
+  if (ring::is_in_use(window)) return nullptr;
   header.window_count.store(number + 1, std::memory_order_relaxed);
   return &window;
 }

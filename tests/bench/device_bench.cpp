@@ -16,6 +16,7 @@
 #include "agent/device/record_reader.hpp"
 #include "agent/drain/rank_file.hpp"
 #include "agent/event/ticks.hpp"
+#include "agent/ring/anchors.hpp"
 #include "agent/ring/writer.hpp"
 
 namespace traceagent::device {
@@ -152,7 +153,7 @@ BENCHMARK(convert)->UseManualTime()->Unit(benchmark::kMillisecond);
 void prepare_file(const ring::Ring& ring, const std::string& folder) {
   ring::Header& header = ring.header();
   header.nominal_ns_per_tick = 1;
-  ring::add_anchor(ring, {1'000'000, base_ns, 20});
+  ring::add_anchor(ring.header(), {1'000'000, base_ns, 20});
   header.identity.output_folder = ring.add_name(folder);
   header.identity.file_template = ring.add_name("rank{rank}.json");
   header.identity.options_json = ring.add_name("{}");

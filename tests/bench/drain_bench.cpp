@@ -11,6 +11,7 @@
 #include "agent/api/function.hpp"
 #include "agent/drain/rank_file.hpp"
 #include "agent/event/device_record.hpp"
+#include "agent/ring/anchors.hpp"
 #include "agent/ring/ring.hpp"
 
 namespace traceagent::drain {
@@ -72,7 +73,7 @@ ring::Ring make_ring(const std::string& folder, std::uint64_t records) {
   const ring::Ring ring = ring::format(memory, sizes);
   ring::Header& header = ring.header();
   header.nominal_ns_per_tick = 0.5;
-  ring::add_anchor(ring, {first_tick, 1'700'000'000'000'000'000, 20});
+  ring::add_anchor(ring.header(), {first_tick, 1'700'000'000'000'000'000, 20});
   header.identity.output_folder = ring.add_name(folder);
   header.identity.file_template = ring.add_name("rank{rank}.json");
   header.identity.options_json = ring.add_name("{}");

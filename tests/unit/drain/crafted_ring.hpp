@@ -22,7 +22,7 @@ class CraftedRing {
     header.agent_version = 1 << 8;
     header.owner_pid = 4242;
     header.ticks_from_tsc = 1;
-    ring::add_anchor(ring(), {1000, static_cast<std::uint64_t>(epoch_ns) + 1000, 25});
+    ring::add_anchor(ring().header(), {1000, static_cast<std::uint64_t>(epoch_ns) + 1000, 25});
     ring::IdentityBlock& identity = header.identity;
     identity.rank = identity.trace_pid = 3;
     identity.local_rank = 1;

@@ -48,7 +48,7 @@ TEST(RankFileName, CountsEpochsSamplesAndTokens) {
 TEST(RankFileName, MeasuresTimesInSeconds) {
   CraftedRing crafted("/out");
   crafted.ring().header().identity.steps_per_epoch = 4;
-  crafted.ring().header().anchors[0] = {0, static_cast<std::uint64_t>(epoch_ns), 0};
+  crafted.ring().header().anchors.tables[0][0] = {0, static_cast<std::uint64_t>(epoch_ns), 0};
   crafted.step(4, 10 * second, 11 * second);
   crafted.step(5, 11 * second, 13 * second);
   EXPECT_EQ(name_with(crafted, "{total_wct:.1f}-{epoch_wct:.1f}-{batch_wct:.1f}",

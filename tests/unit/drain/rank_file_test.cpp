@@ -223,7 +223,7 @@ TEST_F(RankFileTest, ADamagedRingEndsTheFileToo) {
   RankFileOptions recovered;
   recovered.recovered = true;
   ring::Header& header = crafted.ring().header();
-  header.anchor_count = 1'000'000;
+  header.anchors.state = 1'000'000'255;
   header.communicator_count = 1'000'000;
   ring::Window& window = crafted.window(1, UINT64_MAX, 0, UINT64_MAX);
   const RankFileReport report = write_rank_file(crafted.ring(), window, recovered);

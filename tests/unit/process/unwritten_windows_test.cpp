@@ -21,7 +21,7 @@ class UnwrittenWindowsTest : public ::testing::Test {
   UnwrittenWindowsTest() {
     agent_.ring.ring = memory_.ring();
     header().nominal_ns_per_tick = 1.0;
-    ring::add_anchor(memory_.ring(), {1, 1'700'000'000'000'000'000, 25});
+    ring::add_anchor(memory_.ring().header(), {1, 1'700'000'000'000'000'000, 25});
   }
 
   ring::Header& header() { return memory_.ring().header(); }

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <functional>
 
+#include "agent/ring/anchors.hpp"
 #include "agent/ring/movers_note.hpp"
 #include "agent/ring/ring_file.hpp"
 
@@ -239,7 +240,7 @@ TEST_F(DeadRunsTest, WhoseOwnerLivedAMomentAgoIsYoung) {
     Child owner([&] {
       const CreatedRing created = create_ring(ring_in(job), 1 << 20);
       if (!created.ring.valid()) return false;
-      add_anchor(created.ring, event::take_anchor());
+      add_anchor(created.ring.header(), event::take_anchor());
       return true;
     });
   }

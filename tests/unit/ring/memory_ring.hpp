@@ -1,5 +1,5 @@
 #pragma once
-// A ring in private memory, for tests that need no file.
+// A ring in memory that has no file. A child that is forked has the same one.
 
 #include <sys/mman.h>
 
@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "agent/ring/anchors.hpp"
 #include "agent/ring/ring.hpp"
 
 namespace traceagent::ring {
@@ -14,8 +15,8 @@ namespace traceagent::ring {
 class MemoryRing {
  public:
   explicit MemoryRing(std::uint64_t wanted_bytes) : sizes_(divide(wanted_bytes)) {
-    memory_ = mmap(nullptr, sizes_.file_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                   -1, 0);
+    memory_ =
+        mmap(nullptr, sizes_.file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ring_ = format(memory_, sizes_);
   }
   ~MemoryRing() { munmap(memory_, sizes_.file_bytes); }

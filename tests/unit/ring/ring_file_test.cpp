@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "agent/event/ticks.hpp"
+#include "agent/ring/anchors.hpp"
 #include "agent/ring/owner.hpp"
 
 namespace traceagent::ring {
@@ -169,7 +170,7 @@ TEST_F(RingFileTest, LockShowsALivingOwnerAndItsDeath) {
 
 TEST_F(RingFileTest, WithoutALockItsAnchorsTellOfAnotherPidNamespace) {
   leave_behind(path(), [](const Ring& ring) {
-    add_anchor(ring, {1, event::clock_ns(CLOCK_REALTIME), 1});
+    add_anchor(ring.header(), {1, event::clock_ns(CLOCK_REALTIME), 1});
   });
   const auto is_alive = [&](const std::function<void(Header&)>& change) {
     change_header(change);
@@ -184,7 +185,7 @@ TEST_F(RingFileTest, WithoutALockItsAnchorsTellOfAnotherPidNamespace) {
   EXPECT_FALSE(is_alive([](Header& header) { header.finished.store(1); }));
   EXPECT_FALSE(is_alive([](Header& header) {
     header.finished.store(0);
-    header.anchors[0].realtime_ns -= 20'000'000'000;
+    header.anchors.tables[0][0].realtime_ns -= 20'000'000'000;
   })) << "it has been silent for too long";
 }
 

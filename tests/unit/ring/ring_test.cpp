@@ -185,7 +185,7 @@ TEST(Overwrite, IsCountedForTheWindowThatARecordIsOf) {
   }
   constexpr std::uint64_t epoch_ns = 1'700'000'000'000'000'000;
   ring.header().nominal_ns_per_tick = 10;
-  add_anchor(ring, {50, epoch_ns + 500, 1});
+  add_anchor(ring.header(), {50, epoch_ns + 500, 1});
   Window& early = ring.header().windows[3];
   early.begin_ticks = 100, early.end_ticks = 200, early.state = WindowState::closed;
   Window& late = ring.header().windows[1];
@@ -222,7 +222,7 @@ TEST(Ring, OverwritingLeavesTheJobsFloatsAlone) {
   MemoryRing memory(1 << 20);
   const Ring& ring = memory.ring();
   ring.header().nominal_ns_per_tick = 0.3;
-  add_anchor(ring, {50, 500, 1});
+  add_anchor(ring.header(), {50, 500, 1});
   Window& window = ring.header().windows[0];
   window.begin_ticks = 101, window.state = WindowState::open;
   Chunk* last = nullptr;
@@ -265,26 +265,30 @@ TEST(Overwrite, TakesAChunkInFlightWhenNothingElseIsLeft) {
   EXPECT_NE(claim_chunk(ring, 2, no_name, true), nullptr);
 }
 
-TEST(Anchors, AreThinnedWhenTheTableIsFull) {
+// A run of weeks has more files than names find room.
+TEST(Names, AreReplacedInTheirPlace) {
   MemoryRing memory(1 << 20);
   const Ring& ring = memory.ring();
-  for (std::uint64_t i = 1; i <= 1000; ++i) add_anchor(ring, {i * 1000, i * 500, 1});
-  const std::uint32_t count = ring.header().anchor_count.load();
-  ASSERT_LE(count, anchor_slots);
-  EXPECT_GE(count, anchor_slots / 2);
-  EXPECT_EQ(ring.header().anchors[0].ticks, 1000u) << "the first stays";
-  EXPECT_EQ(ring.header().anchors[count - 1].ticks, 1'000'000u) << "the newest is there";
-  for (std::uint32_t i = 1; i < count; ++i) {
-    EXPECT_GT(ring.header().anchors[i].ticks, ring.header().anchors[i - 1].ticks);
+  NamePlace place{};
+  const std::uint32_t first = ring.replace_name(place, "/out/ep0-ba9-rank0.json");
+  const std::uint32_t other = ring.add_name("a kernel");
+  const std::uint64_t used = ring.header().names_used.load();
+  for (int i = 0; i < 100'000; ++i) {
+    const std::string name = "/out/ep0-ba" + std::to_string(i) + "-rank0.json";
+    ASSERT_EQ(ring.replace_name(place, name), first);
+    ASSERT_EQ(ring.name(first), name);
   }
-}
-
-TEST(Anchors, KeepTheirOrder) {
-  MemoryRing memory(1 << 20);
-  add_anchor(memory.ring(), {2000, 1000, 1});
-  add_anchor(memory.ring(), {2000, 1001, 1});
-  add_anchor(memory.ring(), {1000, 500, 1});
-  EXPECT_EQ(memory.ring().header().anchor_count.load(), 1u);
+  EXPECT_EQ(ring.header().names_used.load(), used);
+  const std::string longer(200, 'x');
+  EXPECT_NE(ring.replace_name(place, longer), first);
+  EXPECT_EQ(ring.name(place.offset), longer);
+  EXPECT_EQ(ring.name(other), "a kernel");
+  while (ring.add_name(longer) != 0) {
+  }
+  const std::uint64_t dropped = memory.dropped(DropCause::names_full);
+  EXPECT_EQ(ring.replace_name(place, std::string(1000, 'y')), 0u);
+  EXPECT_EQ(ring.name(place.offset), longer) << "as it was";
+  EXPECT_EQ(memory.dropped(DropCause::names_full), dropped) << "no event lacks a name";
 }
 
 }  // namespace

@@ -87,6 +87,19 @@ TEST_F(WrittenFilesTest, AreNotNotedWhereTheListIsTooLong) {
   EXPECT_FALSE(note_waiting_upload(ring_, record));
 }
 
+// It lies in memory, of which a run of weeks must not take ever more.
+TEST_F(WrittenFilesTest, IsBounded) {
+  constexpr std::size_t most = 2 << 20;
+  const std::string name(1000, 'a');
+  std::size_t noted = 0;
+  while (note_written_file(ring_, name + std::to_string(noted)) && noted < most) ++noted;
+  EXPECT_LE(std::filesystem::file_size(written_files_path(ring_)), most);
+  bool is_whole = false;
+  EXPECT_EQ(written_files(ring_, &is_whole).size(), noted);
+  EXPECT_GT(noted * (name.size() + 8), most) << "all the room is used";
+  EXPECT_TRUE(note_waiting_upload(ring_, R"({"queue": "1"})")) << "there is room for these";
+}
+
 TEST_F(WrittenFilesTest, ARingWithoutAPathHasNone) {
   note_written_file("", "/a/first.json");
   EXPECT_EQ(written_files(""), std::vector<std::string>{});
