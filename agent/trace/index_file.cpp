@@ -206,6 +206,13 @@ bool copy_beginning(int fd, off_t size, OutputFile& file) {
   return true;
 }
 
+// OutputFile's words are those of a trace.
+std::string of_the_index(std::string problem) {
+  constexpr std::string_view trace = " a trace: ";
+  const std::size_t at = problem.find(trace);
+  return at == std::string::npos ? problem : problem.replace(at, trace.size(), " the run index: ");
+}
+
 std::string Index::add(const std::string& head, const std::string& entry) const {
   const auto head_bytes = static_cast<off_t>(head.size());
   const bool is_begun = size_ >= head_bytes;
@@ -216,7 +223,7 @@ std::string Index::add(const std::string& head, const std::string& entry) const 
   remove_half_made(path_);
   OutputFile file;
   if (!file.open(path_) || !file.keep_mode(mode_)) {
-    return file.error();
+    return of_the_index(file.error());
   }
   if (!is_begun) {
     file.append(head);
@@ -226,7 +233,7 @@ std::string Index::add(const std::string& head, const std::string& entry) const 
   file.append(end == head_bytes ? "\n" : ",\n");
   file.append(entry);
   file.append(document_end);
-  return file.finish() ? std::string() : file.error();
+  return file.finish() ? std::string() : of_the_index(file.error());
 }
 
 }  // namespace

@@ -89,8 +89,8 @@ def damage_identity(place):
 
 
 CAUSES = {  # command of the killed rank, faults of the one that recovers it, damage, how it is got at
-    "no space": ([STEADY, 1000, 10, 10_000], lambda: place_of_writing().rule(3, "ENOSPC"), None, []),
-    "no name": ([STEADY, 1000, 10, 10_000], lambda: "rename#2=EIO", None, []),
+    "no space": ([STEADY, 1000, 10, 10_000], lambda: place_of_writing().rule(4, "ENOSPC"), None, []),
+    "no name": ([STEADY, 1000, 10, 10_000], lambda: "rename#3=EIO", None, []),
     "too large": ([LONG_NAMES, 1000], lambda: "", None, ["--any-size"]),
     "damaged": ([STEADY, 1000, 10, 10_000], lambda: "", damage_identity, None),
 }
@@ -139,7 +139,7 @@ def test_next_run():
     with Place() as place:
         variables = place.ranks(2, **RECORDING)
         kill_recording(place, 1, CAUSES["no name"][0], variables[1])
-        check_kept(place, "next run", end_of(place.start([STEADY, 10, 10], faulty(variables[0], "rename#2=EIO"))))
+        check_kept(place, "next run", end_of(place.start([STEADY, 10, 10], faulty(variables[0], "rename#3=EIO"))))
         running = [place.start([STEADY, 10, 10], each) for each in variables]
         second = [end_of(process) for process in running]
         aside = [line for each in second for line in each.lines() if "an earlier run of this name" in line]

@@ -84,10 +84,10 @@ def ranks_in(place, name):
 
 
 def test_two_nodes_merge():
-    """Each is allowed to replace files. With rename(2) its own file and the index of both nodes were named before."""
+    """Each is allowed to replace files. With rename(2) its own file, its index and that of both nodes were named before."""
     with Place() as place:
         zero, one = nodes(place)
-        with Stopped(place, zero, "rename#3") as first:
+        with Stopped(place, zero, "rename#4") as first:
             second = place.run(COMMAND, one)
             ended = first.go_on()
         check(ended.code == 3 and second.code == 3, f"two nodes: {ended}, {second}")
@@ -105,7 +105,7 @@ def test_two_nodes_are_recovered():
     makes the file."""
     with Place() as place:
         zero, one = nodes(place)
-        with Stopped(place, zero, "rename#3") as first:
+        with Stopped(place, zero, "rename#4") as first:
             first.process.kill()
             end_of(first.process)
         with Stopped(place, one, "rename#1") as second:

@@ -34,9 +34,10 @@ class Reader:
         if text == self._known + END:
             self.reads += 1
             return None
-        head, new = (b"", text[len(self._known):]) if self._known else text.split(b"\n", 1)
+        at = len(self._known) or text.index(b"\n")
+        head, new = text[:at], text[at:]
         try:
-            self.entries += len(json.loads(b"[" + new.removeprefix(b",").removesuffix(END) + b"]"))
+            self.entries += len(json.loads(b"[" + new.removesuffix(END).removeprefix(b",") + b"]"))
         except ValueError as problem:
             return str(problem).encode() + b": " + text[-2000:]
         check(self._known or json.loads(head + b"]}")["entries"] == [], f"the head: {head}")
