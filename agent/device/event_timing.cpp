@@ -99,8 +99,7 @@ void OperationTimer::begin(const event::Record& record, cudaStream_t stream, int
   if (!calls.ok(api->record(operation_.pair.start, stream))) give_up(Untimed::refused);
 }
 
-void OperationTimer::end(bool launched) noexcept {
-  if (slot_ == nullptr) return;
+void OperationTimer::end_begun(bool launched) noexcept {
   if (!launched) return give_up(Untimed::not_launched);
   if (slot_->is_dead(operation_.pair)) return give_up(Untimed::lost_device);
   QuietCalls calls(*api_);

@@ -59,14 +59,18 @@ class OperationTimer {
   // `device`: the stream's, -1 where only CUDA knows.
   void begin(const event::Record& record, cudaStream_t stream, int device = -1) noexcept;
   // `launched`: the real call has put its work on the stream.
-  void end(bool launched) noexcept;
+  void end(bool launched) noexcept {
+    if (slot_ != nullptr) end_begun(launched);
+  }
 
  private:
+  void end_begun(bool launched) noexcept;
   void give_up(Untimed cause) noexcept;
 
-  const EventApi* api_ = nullptr;  // as begun: timing may be switched off before the end
   EventSlot* slot_ = nullptr;
-  TimedOperation operation_{};
+  // Set where there is a slot: clearing them would be paid for by every call that is not timed.
+  const EventApi* api_;  // as begun: timing may be switched off before the end
+  TimedOperation operation_;
 };
 
 // The device that work on this stream runs on, -1 if CUDA does not say.

@@ -19,12 +19,10 @@ namespace traceagent::door {
 using event::Record;
 
 // `step.mark: call:FUNCTION` counts a function by the name the user knows: cudaLaunchKernel is also
-// nvcc 13's __cudaLaunchKernel and the per-thread-stream variants of both.
-inline void report_counted(step::Tracker& steps, api::Function function,
-                           std::uint64_t ticks) noexcept {
-  if ((steps.interest() & step::interest_calls) == 0) [[likely]] {
-    return;
-  }
+// nvcc 13's __cudaLaunchKernel and the per-thread-stream variants of both. Out of line: what it
+// needs of registers would be saved at every call.
+[[gnu::noinline]] inline void report_if_counted(step::Tracker& steps, api::Function function,
+                                                std::uint64_t ticks) noexcept {
   const api::FunctionName& name = api::name_of(function);
   const std::string_view counted = steps.called_function();
   if (name.shown == counted || name.symbol == counted) steps.call(counted, ticks);
@@ -34,9 +32,17 @@ template <class Call>
 void observe(api::Function function, const Call& call, std::uint64_t ticks) noexcept {
   step::Tracker* steps = tracker.load(std::memory_order_acquire);
   if (steps == nullptr) return;
-  report_counted(*steps, function, ticks);
+  if ((steps->interest() & step::interest_calls) != 0) [[unlikely]] {
+    report_if_counted(*steps, function, ticks);
+  }
   call.observe(*steps, ticks);
 }
+
+// What a call began: the record, null where there is none, and its ticks as they were published.
+struct Begun {
+  Record* record;
+  std::uint64_t ticks;
+};
 
 // Null where nothing is to be recorded.
 template <class Call>
@@ -59,12 +65,12 @@ inline void tell_of_first_device_call(const Record& record, int result) noexcept
   if (auto* told = on_first_device_call.exchange(nullptr, std::memory_order_acquire)) told();
 }
 
-// `begin_ticks` as it was published. Where the flight recorder has gone round during the call, the
-// place is another call's by now.
+// Where the flight recorder has gone round during the call, the place is another call's by now.
 template <class Call>
-void end_record(Record* record, std::uint64_t begin_ticks, const Call& call, int result) noexcept {
+void end_record(const Begun& begun, const Call& call, int result) noexcept {
+  Record* record = begun.record;
   if (record == nullptr) return;
-  if (record->begin_ticks.load(std::memory_order_relaxed) != begin_ticks) return;
+  if (record->begin_ticks.load(std::memory_order_relaxed) != begun.ticks) return;
   record->result = result;
   call.finish(*record, result);
   // Release: a reader that sees the end sees the result too.
@@ -153,19 +159,23 @@ class OutermostCudaFrame {
 // Whether step detection has heard of what a call does from the call that it is within.
 enum class Told : bool { now, already };
 
-template <class Call, class Real>
-auto observe_and_record(api::Function function, Call call, const Real& real, Told told) {
+// All that comes before the real call. One function for each type of call, not for each function.
+template <class Call>
+[[gnu::noinline]] Begun begin_call(api::Function function, const Call& call, Told told) noexcept {
   const std::uint64_t ticks = event::read_ticks();
   if (told == Told::now) observe(function, call, ticks);
   // Read only now: this very call may have begun the step that opens a window.
-  Record* record = nullptr;
-  if (step::mode_of(Call::call_class) == step::Mode::record) {
-    record = begin_record(function, call, ticks);
-  }
-  LaunchTimer<Call> timer(function, call, told == Told::now ? record : nullptr);
+  if (step::mode_of(Call::call_class) != step::Mode::record) return {nullptr, ticks};
+  return {begin_record(function, call, ticks), ticks};
+}
+
+template <class Call, class Real>
+auto observe_and_record(api::Function function, Call call, const Real& real, Told told) {
+  const Begun begun = begin_call(function, call, told);
+  LaunchTimer<Call> timer(function, call, told == Told::now ? begun.record : nullptr);
   const auto result = real();
   timer.end(static_cast<int>(result) == 0);
-  end_record(record, ticks, call, static_cast<int>(result));
+  end_record(begun, call, static_cast<int>(result));
   return result;
 }
 

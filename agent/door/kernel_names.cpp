@@ -130,12 +130,14 @@ constexpr std::size_t cache_entries = 16384;
 constexpr std::size_t longest_probe = 32;
 constinit std::array<CachedOffset, cache_entries> cache{};
 
+// One product, of whose high bits all of the address take part: this is paid for at each launch.
 CachedOffset& cached(const void* function, std::size_t probe) noexcept {
-  const std::uint64_t hash = event::mix(reinterpret_cast<std::uintptr_t>(function));
+  const std::uint64_t hash = reinterpret_cast<std::uintptr_t>(function) * 0x9e3779b97f4a7c15u >> 32;
   return cache[(hash + probe) % cache_entries];
 }
 
-std::uint32_t find_and_cache(const void* function) noexcept {
+// Out of line: what it needs of registers would be saved at each launch.
+[[gnu::noinline]] std::uint32_t find_and_cache(const void* function) noexcept {
   const char* name = registered_name(function);
   const std::uint32_t offset = name != nullptr ? ring::target.ring.add_name(name) : 0;
   for (std::size_t probe = 0; probe < longest_probe; ++probe) {

@@ -26,7 +26,8 @@ constinit std::atomic<bool> calls_are_nested{false};
 class OutermostCall {
  public:
   explicit OutermostCall(std::uintptr_t frame) noexcept
-      : nested_(ring::writer.nccl_frame != 0 && frame < ring::writer.nccl_frame) {
+      : nested_(ring::writer.nccl_frame != 0 && frame < ring::writer.nccl_frame),
+        latest_(latest_communicator) {
     if (nested_) return;
     ring::writer.nccl_frame = frame;
     // What is called from within goes the slow way, and is found to be nested there.
@@ -38,9 +39,12 @@ class OutermostCall {
   OutermostCall(const OutermostCall&) = delete;
   OutermostCall& operator=(const OutermostCall&) = delete;
   bool nested() const noexcept { return nested_; }
+  // The communicator of the collective before this call.
+  CommunicatorState& latest() const noexcept { return *latest_; }
 
  private:
   const bool nested_;
+  CommunicatorState* const latest_;
 };
 
 bool steps_are_watched() noexcept {
@@ -65,29 +69,21 @@ ncclResult_t take_part_nccl(api::Function function, Call call, const Real& real)
     return real();
   }
 
-  call.before();
-  std::uint64_t ticks = 0;
+  call.before(outermost.latest());
   // A tick read costs more than all the rest: none is made where a call is merely counted.
+  Begun begun{nullptr, 0};
   if (steps_are_watched() || step::mode_of(Call::call_class) == step::Mode::record) {
-    ticks = event::read_ticks();
-    observe(function, call, ticks);
+    begun = begin_call(function, call, Told::now);
   }
-  Record* record = nullptr;
-  std::uint64_t begin_ticks = 0;
-  if (step::mode_of(Call::call_class) == step::Mode::record) {
-    // Zero only where another thread has opened a window in this very moment.
-    begin_ticks = ticks != 0 ? ticks : event::read_ticks();
-    record = begin_record(function, call, begin_ticks);
-  }
-  NcclTimer<Call> timer(function, call, record);
+  NcclTimer<Call> timer(function, call, begun.record);
   // NCCL's profiler interface, called from inside, tells how this very call is carried out.
-  open_nccl_call = record;
+  open_nccl_call = begun.record;
   const ncclResult_t result = real();
   open_nccl_call = nullptr;
   call.after(result);
   if (!calls_are_nested.load(std::memory_order_relaxed)) call.remember();
   timer.end(call, result);
-  end_record(record, begin_ticks, call, result);
+  end_record(begun, call, result);
   return result;
 }
 

@@ -23,7 +23,7 @@ inline constexpr int no_reduction = 255;
 struct NcclCallBase : CallBase {
   static constexpr CallClass call_class = CallClass::communicator;
   static constexpr bool calls_another = false;
-  void before() noexcept {}
+  void before(CommunicatorState&) noexcept {}
   // Also when nothing is recorded.
   void after(int) noexcept {}
   // All that before() does for an idle call; false where it takes more than counting.
@@ -63,8 +63,9 @@ struct CollectiveCall : NcclCallBase {
         stream(in),
         in_place(same_buffer) {}
 
-  void before() noexcept {
-    state = communicator_of(comm);
+  void before(CommunicatorState& latest) noexcept {
+    const bool is_latest = latest.handle.load(std::memory_order_acquire) == comm;
+    state = is_latest ? &latest : communicator_of(comm);
     if (state == nullptr) return;
     if (state->size.load(std::memory_order_relaxed) == 0) complete(*state);
     sequence = next_sequence(*state, kind, peer);
@@ -219,7 +220,7 @@ struct CommCall : NcclCallBase {
 struct CommEndCall : CommCall {
   CommunicatorState* state = nullptr;
   using CommCall::CommCall;
-  void before() noexcept { state = take_out_communicator(comm); }
+  void before(CommunicatorState&) noexcept { state = take_out_communicator(comm); }
   void after(int result) noexcept {
     if (state == nullptr) return;
     accepted(result) ? forget_communicator(*state) : put_back_communicator(*state, comm);

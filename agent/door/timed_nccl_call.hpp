@@ -5,6 +5,7 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <optional>
 
 #include "agent/device/event_timing.hpp"
 #include "agent/door/event_timing_binding.hpp"
@@ -51,18 +52,19 @@ class NcclTimer<GroupCall> {
         function == api::Function::ncclGroupEnd && ring::writer.nccl_group_depth == 1;
     if (!launches || record == nullptr || !device::is_timing_by_events()) return;
     count_ = group_streams.count;
+    timers_.emplace();
     for (std::uint32_t i = 0; i < count_; ++i) {
       const GroupStreams::Entry& entry = group_streams.entries[i];
-      timers_[i].begin(*record, entry.stream, entry.device);
+      (*timers_)[i].begin(*record, entry.stream, entry.device);
     }
   }
   void end(const GroupCall&, ncclResult_t result) noexcept {
-    for (std::uint32_t i = 0; i < count_; ++i) timers_[i].end(result == ncclSuccess);
+    for (std::uint32_t i = 0; i < count_; ++i) (*timers_)[i].end(result == ncclSuccess);
   }
 
  private:
   std::uint32_t count_ = 0;
-  std::array<device::OperationTimer, GroupStreams::most> timers_;
+  std::optional<std::array<device::OperationTimer, GroupStreams::most>> timers_;
 };
 
 }  // namespace traceagent::door

@@ -88,7 +88,7 @@ TEST(Communicators, TheEndOfOneIsNotTheEndOfItsSuccessor) {
   const ncclComm_t comm = next_comm();
   const CommunicatorState* old = add_communicator(comm, 1, 4, 0);
   CommEndCall end(comm);
-  end.before();
+  end.before(no_communicator);
   event::Record record{};
   end.fill(record);
   EXPECT_EQ(record.extra, old->slot);
@@ -105,19 +105,19 @@ TEST(Communicators, ARefusedEndChangesNothing) {
   CommunicatorState* state = add_communicator(comm, 7, 4, 0);
   EXPECT_EQ(next_sequence(*state, Collective::send, 2), 0u);
   CommEndCall end(comm);
-  end.before();
+  end.before(no_communicator);
   end.after(ncclInvalidUsage);
   EXPECT_EQ(communicator_of(comm), state);
   EXPECT_EQ(next_sequence(*state, Collective::send, 2), 1u);
   CommEndCall again(comm);
-  again.before();
+  again.before(no_communicator);
   again.after(ncclInProgress);
   EXPECT_EQ(communicator_of(comm)->hash.load(), 0u) << "gone";
   remove_communicator(comm);
   CommEndCall unknown(next_comm()), none(nullptr);
-  unknown.before();
+  unknown.before(no_communicator);
   unknown.after(ncclSuccess);
-  none.before();
+  none.before(no_communicator);
   none.after(ncclInvalidArgument);
 }
 
