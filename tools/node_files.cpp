@@ -17,6 +17,7 @@
 #include "agent/ring/written_files.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/merge.hpp"
+#include "agent/trace/removed_cycles.hpp"
 #include "agent/trace/trace_reader.hpp"
 #include "agent/trace/upload_journal.hpp"
 #include "tools/losses.hpp"
@@ -225,7 +226,8 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
     }
   }
   made.summary = in_words(report.ranks.size(), "rank") + ", " + in_words(report.events, "event") +
-                 losses_in_words(report);
+                 losses_in_words(report) +
+                 in_words(trace::removed_cycles({node.folder}, report, node.since_ns));
   if (!made.problem.empty()) return made;
   if (claim) claim->file_is_made();
   queue_for_upload(rings_of_run, files, made);

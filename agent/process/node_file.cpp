@@ -19,6 +19,7 @@
 #include "agent/process/run_files.hpp"
 #include "agent/process/uploads.hpp"
 #include "agent/trace/merge.hpp"
+#include "agent/trace/removed_cycles.hpp"
 #include "config/units.hpp"
 
 namespace traceagent::process {
@@ -30,13 +31,20 @@ std::string list(const std::vector<std::int64_t>& ranks) {
   return text;
 }
 
-std::string summary(const trace::MergeReport& report, const std::string& path) {
+// What output.keep has removed before.
+std::string removed_in_words(const Agent& agent, const trace::MergeReport& report) {
+  if (agent.options.output_keep < 0) return {};
+  return in_words(trace::removed_cycles({drain::output_folder(agent.ring.ring)}, report,
+                                        older_run_until_ns(agent.run_folder)));
+}
+
+std::string summary(const Agent& agent, const trace::MergeReport& report, const std::string& path) {
   const trace::Losses losses = trace::losses_of(report);
   return path + ": " + std::to_string(report.ranks.size()) +
          (report.ranks.size() == 1 ? " rank, " : " ranks, ") + std::to_string(report.events) +
          " events, " + std::to_string(losses.events) + " lost" +
          (losses.causes.empty() ? "" : " (" + losses.causes + ")") +
-         (losses.others.empty() ? "" : "; also " + losses.others);
+         (losses.others.empty() ? "" : "; also " + losses.others) + removed_in_words(agent, report);
 }
 
 void say_missing(const NodeInputs& inputs, const std::vector<std::int64_t>& missing,
@@ -163,7 +171,7 @@ bool merge(Agent& agent, NodeInputs& inputs, const Place& place, RankFilesHeld& 
   }
   const std::string index_problem = drain::index_merged(agent.ring.ring, place.path, report.events);
   if (!index_problem.empty() && is_spokesman(agent, "index")) say_problem(index_problem);
-  say_result(summary(report, place.path));
+  say_result(summary(agent, report, place.path));
   say_missing(inputs, report.missing_ranks, place.path);
   include_traces(agent, place.path);
   if (inputs.unfinished.empty() && inputs.kept.empty() && !is_told) {

@@ -97,6 +97,7 @@ void Merger::write_head(const std::string& output) {
   MergedHeader merged = merged_header(inputs_, options_.selection);
   lines_.set_base(merged.base_ns);
   report_.ranks = merged.ranks;
+  report_.sources = merged.sources;
   DocumentHeader header;
   header.base_ns = merged.base_ns;
   header.trace_name =

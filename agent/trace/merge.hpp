@@ -62,6 +62,7 @@ struct MergeReport {
   std::vector<MergedInput> inputs;  // by rank and time
   std::vector<std::int64_t> ranks;
   std::vector<std::int64_t> missing_ranks;
+  std::vector<std::string> sources;  // rank files: JSON objects with their name and rank
   std::uint64_t events = 0;
   std::map<std::string, std::uint64_t> dropped;  // by cause, over all ranks
   bool complete = false;                         // every input was, and no rank is missing

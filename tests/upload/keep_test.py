@@ -235,6 +235,28 @@ def test_the_index_tells_what_is_gone():
         check(wait_until(lambda: len(removed()) >= 3), f"index: {index_of(place)}")
         saved = [entry["saved"] for entry in index_of(place) if "saved" in entry]
         check(len(saved) == 4 and sorted(removed() + rank_files(place)) == sorted(saved), f"index: {index_of(place)}")
+        check(wait_until(lambda: not jobs.processes_naming(place.path)), "index: the uploader ends")
+
+
+def test_said_how_many_cycles_are_not_there():
+    """By who makes a file of the others: the job, the last of its ranks where they do not see each other, `traceagent
+    merge`, and who recovers. What the node's file before it holds is there."""
+    with Place() as place:
+        end = place.run([STEADY, 40, 5, 5000], place.agent(**settings(6, 2)))
+        said = "; without 4 cycles that were removed (output.keep 4)"
+        check(len(end.lines()) == 1 and end.lines()[0].endswith(f" 0 lost{said}"), f"without: {end}")
+        for words in (["out"], ["out/node0.json"], ["out", "--steps", "20", "22"]):
+            done = place.run([jobs.TRACEAGENT, "merge", *words, "-o", "all.json", "--force"], jobs.variables_of())
+            check(done.code == 0 and f" bytes{said}\n" in done.out, f"without: merge {words}: {done}")
+    with Place() as place:
+        zero, one = (separate(place, variables, rank) for rank, variables in
+                     enumerate(place.ranks(2, **settings(3, 0))))
+        slow = place.start([STEADY, 20, 5, 400_000], one)
+        ends = [place.run([STEADY, 20, 5, 5000], zero), end_of(slow)]
+        # Rank 0's merge may have one or two of rank 1's, which nobody lacks then.
+        missing = 6 - len(steps_in(place.trace("out/node0.json"))) // 2
+        check("; without 2 cycles " in ends[0].err and f"; without {missing} cycles " in ends[1].err,
+              f"without: two merges, {missing} are missing: {ends}")
 
 
 def test_said_where_it_is_lost():

@@ -1,0 +1,192 @@
+#include "agent/trace/removed_cycles.hpp"
+
+#include <dirent.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "agent/trace/json_scan.hpp"
+#include "agent/trace/line_reader.hpp"
+
+namespace traceagent::trace {
+
+namespace {
+
+// The files that a merge is made of. Each was named by its path, which may be another by now: an
+// index has the end of it.
+class Sources {
+ public:
+  explicit Sources(const std::vector<std::string>& sources) {
+    for (const std::string& source : sources) {
+      const std::string_view name = string_member(source, "name").value_or("");
+      const std::int64_t rank = integer_member(source, "rank").value_or(0);
+      names_.insert(key_of(rank, name));
+      for (std::size_t slash = 0; (slash = name.find('/', slash)) != std::string_view::npos;) {
+        names_.insert(key_of(rank, name.substr(++slash)));
+      }
+    }
+  }
+
+  bool have(std::int64_t rank, std::string_view name) const {
+    return names_.contains(key_of(rank, name));
+  }
+
+ private:
+  static std::string key_of(std::int64_t rank, std::string_view name) {
+    return std::to_string(rank) + ":" + std::string(name);
+  }
+
+  std::unordered_set<std::string> names_;
+};
+
+// One index, from its first entry to its last. In mind are no more than the files that are there.
+class Count {
+ public:
+  Count(const Sources& sources, const std::vector<std::int64_t>& ranks, std::int64_t since_ns)
+      : sources_(sources), ranks_(ranks), since_ns_(since_ns) {}
+
+  void take(std::string_view entry) {
+    if (const auto saved = string_member(entry, "saved")) {
+      save(std::string(*saved), entry);
+    } else if (const auto removed = string_member(entry, "removed")) {
+      remove(std::string(*removed), &RemovedCycles::by_keep);
+    } else if (const auto left = string_member(entry, "left_out"); left && !stays(entry)) {
+      remove(std::string(*left), &RemovedCycles::by_queue);
+    }
+  }
+
+  // Nothing, where it is of another run.
+  RemovedCycles result() const { return is_theirs_ ? cycles_ : RemovedCycles(); }
+
+ private:
+  using Cause = std::uint64_t RemovedCycles::*;
+
+  // What was taken out of the queue by hand (traceagent upload --forget).
+  static bool stays(std::string_view entry) { return member(entry, "why").has_value(); }
+
+  bool is_wanted(std::int64_t rank, std::string_view entry) const {
+    return std::binary_search(ranks_.begin(), ranks_.end(), rank) &&
+           integer_member(entry, "begin_ns").value_or(since_ns_) >= since_ns_;
+  }
+
+  void save(const std::string& name, std::string_view entry) {
+    const std::int64_t rank = integer_member(entry, "rank").value_or(0);
+    if (!is_wanted(rank, entry)) {
+      return;
+    }
+    here_[name] = rank;
+    is_theirs_ |= sources_.have(rank, name);
+    // Its rank may have waited for the index when the uploader, which removed it, did not.
+    if (const auto at = gone_.find(name); at != gone_.end()) {
+      const Cause cause = at->second;
+      gone_.erase(at);
+      remove(name, cause);
+    }
+  }
+
+  void remove(const std::string& name, Cause cause) {
+    const auto at = here_.find(name);
+    if (at == here_.end()) {
+      gone_[name] = cause;
+      return;
+    }
+    cycles_.*cause += sources_.have(at->second, name) ? 0 : 1;
+    here_.erase(at);
+  }
+
+  const Sources& sources_;
+  const std::vector<std::int64_t>& ranks_;
+  const std::int64_t since_ns_;
+  std::unordered_map<std::string, std::int64_t> here_;  // with their ranks
+  std::unordered_map<std::string, Cause> gone_;         // of which none is saved yet
+  bool is_theirs_ = false;
+  RemovedCycles cycles_;
+};
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  DIR* const entries = opendir(folder.c_str());
+  if (entries == nullptr) {
+    return names;
+  }
+  while (const dirent* entry = readdir(entries)) {
+    const std::string name(static_cast<const char*>(entry->d_name));
+    if (name.starts_with("index") && name.ends_with(".json")) {
+      names.push_back(name);
+    }
+  }
+  closedir(entries);
+  return names;
+}
+
+// By the first line of each. Where nodes have one each, that which was joined of them is left out:
+// it may be behind them.
+std::vector<std::string> indexes_in(const std::string& folder) {
+  std::map<std::string, std::vector<std::string>> runs;
+  for (const std::string& name : names_in(folder)) {
+    LineReader lines;
+    std::string_view head;
+    if (lines.open(folder + "/" + name) && lines.next(head) == LineReader::Status::line) {
+      runs[std::string(head)].push_back(name);
+    }
+  }
+  const auto is_nodes = [](const std::string& name) { return name.starts_with("index-node"); };
+  std::vector<std::string> paths;
+  for (const auto& [head, names] : runs) {
+    const bool has_nodes = std::any_of(names.begin(), names.end(), is_nodes);
+    for (const std::string& name : names) {
+      if (is_nodes(name) || !has_nodes) paths.push_back(folder + "/" + name);
+    }
+  }
+  return paths;
+}
+
+void take_all(const std::string& path, Count& count) {
+  LineReader lines;
+  std::string_view line;
+  if (!lines.open(path)) {
+    return;
+  }
+  while (lines.next(line) == LineReader::Status::line) {
+    count.take(line);
+  }
+}
+
+std::string part_of(const char* option, std::uint64_t cycles) {
+  return cycles == 0 ? std::string() : std::string(option) + " " + std::to_string(cycles);
+}
+
+}  // namespace
+
+RemovedCycles removed_cycles(const std::set<std::string>& folders, const MergeReport& merge,
+                             std::int64_t since_ns) {
+  const Sources sources(merge.sources);
+  RemovedCycles sum;
+  for (const std::string& folder : folders) {
+    for (const std::string& path : indexes_in(folder + "/index")) {
+      Count count(sources, merge.ranks, since_ns);
+      take_all(path, count);
+      sum.by_keep += count.result().by_keep;
+      sum.by_queue += count.result().by_queue;
+    }
+  }
+  return sum;
+}
+
+std::string in_words(const RemovedCycles& cycles) {
+  const std::uint64_t all = cycles.by_keep + cycles.by_queue;
+  if (all == 0) {
+    return {};
+  }
+  const std::string keep = part_of("output.keep", cycles.by_keep);
+  const std::string queue = part_of("upload.queue", cycles.by_queue);
+  return "; without " + std::to_string(all) +
+         (all == 1 ? " cycle that was" : " cycles that were") + " removed (" + keep +
+         (keep.empty() || queue.empty() ? "" : ", ") + queue + ")";
+}
+
+}  // namespace traceagent::trace

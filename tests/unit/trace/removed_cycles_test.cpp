@@ -1,0 +1,101 @@
+#include "agent/trace/removed_cycles.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/unit/trace/scratch_folder.hpp"
+
+namespace traceagent::trace {
+namespace {
+
+std::string saved(const char* file, int rank, int begin_ns = 100) {
+  return "{\"saved\": \"" + std::string(file) + "\", \"rank\": " + std::to_string(rank) +
+         ", \"begin_ns\": " + std::to_string(begin_ns) + "}";
+}
+
+std::string gone(const char* how, const char* file) {
+  return "{\"" + std::string(how) + "\": \"" + file + "\", \"time_ns\": 1}";
+}
+
+class RemovedCyclesTest : public testing::Test {
+ protected:
+  RemovedCyclesTest() { std::filesystem::create_directory(folder_ / "index"); }
+
+  void write_index(const std::string& name, const std::vector<std::string>& entries,
+                   const char* run = "a") {
+    std::ofstream file(folder_ / ("index/" + name));
+    file << "{\"run_key\": \"" << run << "\", \"entries\": [";
+    for (std::size_t i = 0; i < entries.size(); ++i) file << (i == 0 ? "\n" : ",\n") << entries[i];
+    file << "\n]}\n";
+  }
+  void merge_of(int rank, const std::string& path) {
+    merge_.ranks.push_back(rank);
+    merge_.sources.push_back("{\"name\": \"" + path + "\", \"rank\": " + std::to_string(rank) +
+                             "}");
+  }
+  std::string words(std::int64_t since_ns = 0) const {
+    return in_words(removed_cycles({folder_.path().string()}, merge_, since_ns));
+  }
+
+  ScratchFolder folder_;
+  MergeReport merge_;
+};
+
+TEST_F(RemovedCyclesTest, are_counted_by_what_removed_them) {
+  merge_of(0, "/out/3.json");
+  EXPECT_EQ(words(), "") << "no index";
+  write_index("index.json", {saved("3.json", 0)});
+  EXPECT_EQ(words(), "");
+  write_index("index.json", {saved("1.json", 0), saved("2.json", 0), gone("removed", "1.json"),
+                             gone("removed", "1.json"), saved("3.json", 0)});
+  EXPECT_EQ(words(), "; without 1 cycle that was removed (output.keep 1)");
+  write_index("index.json",
+              {saved("0.json", 0), saved("1.json", 0), saved("2.json", 0), gone("removed", "1.json"),
+               gone("left_out", "0.json"), gone("removed", "2.json"), saved("3.json", 0)});
+  EXPECT_EQ(words(), "; without 3 cycles that were removed (output.keep 2, upload.queue 1)");
+}
+
+TEST_F(RemovedCyclesTest, are_not_those_that_an_older_merged_file_holds) {
+  merge_of(0, "/moved/since/c1/rank0.json");
+  write_index("index.json", {saved("c1/rank0.json", 0), saved("c2/rank0.json", 0),
+                             gone("removed", "c1/rank0.json"), gone("removed", "c2/rank0.json")});
+  EXPECT_EQ(words(), "; without 1 cycle that was removed (output.keep 1)");
+}
+
+TEST_F(RemovedCyclesTest, are_counted_where_the_uploader_was_before_its_rank) {
+  merge_of(0, "2.json");
+  write_index("index.json", {gone("removed", "1.json"), saved("1.json", 0), saved("2.json", 0)});
+  EXPECT_EQ(words(), "; without 1 cycle that was removed (output.keep 1)");
+}
+
+TEST_F(RemovedCyclesTest, are_not_those_that_stay_though_nobody_uploads_them) {
+  merge_of(0, "2.json");
+  write_index("index.json",
+              {saved("1.json", 0), saved("2.json", 0),
+               R"({"left_out": "1.json", "why": "--forget", "target": "s3://gone/1.json"})"});
+  EXPECT_EQ(words(), "");
+}
+
+TEST_F(RemovedCyclesTest, are_of_the_merge_s_ranks_and_run) {
+  merge_of(0, "2.json");
+  write_index("index.json",
+              {saved("1.json", 0), saved("2.json", 0), saved("r1.json", 1), saved("old.json", 0, 5),
+               gone("removed", "1.json"), gone("removed", "r1.json"), gone("removed", "old.json")});
+  write_index("index-b.json", {saved("b1.json", 0), saved("b2.json", 0), gone("removed", "b1.json")},
+              "b");
+  EXPECT_EQ(words(6), "; without 1 cycle that was removed (output.keep 1)");
+}
+
+TEST_F(RemovedCyclesTest, are_counted_once_where_nodes_have_one_index_each) {
+  merge_of(0, "2.json");
+  const std::vector<std::string> node = {saved("1.json", 0), saved("2.json", 0),
+                                         gone("removed", "1.json")};
+  write_index("index-node0.json", node);
+  write_index("index.json", node);
+  EXPECT_EQ(words(), "; without 1 cycle that was removed (output.keep 1)");
+}
+
+}  // namespace
+}  // namespace traceagent::trace
