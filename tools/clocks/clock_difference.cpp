@@ -73,22 +73,23 @@ double ClockDifference::bound_between(std::size_t knot, const ClockSpan& part) c
   const Knot& from = knots_[knot];
   const Knot& to = knots_[knot + 1];
   const double whole_ns = length_ns(from.at_ns, to.at_ns);
-  const auto of_knots = [&](std::int64_t t_ns) {
-    const double share = whole_ns <= 0 ? 0 : length_ns(from.at_ns, t_ns) / whole_ns;
-    return from.bound_ns + (to.bound_ns - from.bound_ns) * share;
-  };
-  const std::int64_t middle_ns = from.at_ns + (to.at_ns - from.at_ns) / 2;
-  const std::int64_t worst_ns = std::clamp(middle_ns, part.from_ns, part.until_ns);
-  const double before_ns = length_ns(from.at_ns, worst_ns);
-  const double behind_ns = length_ns(worst_ns, to.at_ns);
-  const double bent_ns = limits_.wander_per_second * 1e-9 * before_ns * behind_ns / 2;
-  const double drift = limits_.drift + std::abs(correction_.drift_at(middle_ns));
-  const double drifted_ns = drift * std::min(before_ns, behind_ns);
-  const double by_drift_ns = std::max(from.bound_ns, to.bound_ns) + drifted_ns;
-  if (from.is_kinked || to.is_kinked) {
+  const double part_from_ns = length_ns(from.at_ns, part.from_ns);
+  const double part_until_ns = length_ns(from.at_ns, part.until_ns);
+  const double drift =
+      limits_.drift + std::abs(correction_.drift_at(from.at_ns + (to.at_ns - from.at_ns) / 2));
+  const double middle_ns = std::clamp(whole_ns / 2, part_from_ns, part_until_ns);
+  const double by_drift_ns =
+      std::max(from.bound_ns, to.bound_ns) + drift * std::min(middle_ns, whole_ns - middle_ns);
+  if (from.is_kinked || to.is_kinked || whole_ns <= 0) {
     return by_drift_ns;
   }
-  return std::min(by_drift_ns, std::max(of_knots(part.from_ns), of_knots(part.until_ns)) + bent_ns);
+  // Straight from one knot's bound to the other's, and what d bends within: a parabola.
+  const double bend = limits_.wander_per_second * 1e-9;
+  const double rise = (to.bound_ns - from.bound_ns) / whole_ns;
+  const double worst_ns = std::clamp(whole_ns / 2 + rise / bend, part_from_ns, part_until_ns);
+  const double by_wander_ns =
+      from.bound_ns + rise * worst_ns + bend * worst_ns * (whole_ns - worst_ns) / 2;
+  return std::min(by_drift_ns, by_wander_ns);
 }
 
 double ClockDifference::bound_ns(const ClockSpan& span) const {

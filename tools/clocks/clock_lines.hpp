@@ -57,6 +57,7 @@ class ClockLines {
   [[nodiscard]] double upper(double drift) const;
   [[nodiscard]] std::vector<double> slopes(double limit) const;
   void widen(double drift);
+  void tighten(const ClockLimits& limits);
 
   std::vector<ClockPoint> lower_;  // corners
   std::vector<ClockPoint> upper_;

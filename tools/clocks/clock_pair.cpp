@@ -132,12 +132,14 @@ ClockPair::Solution ClockPair::apart(Solution together, std::vector<ClockHideout
   return together;
 }
 
-// Runs that know nearly as much without the others get the knots that were found without; the
-// others become unsure. False: there is none of the first kind.
+// Runs that know enough, or nearly as much, without the others get the knots that were found
+// without; the others become unsure. False: there is none of the first kind.
 bool ClockPair::mix(Solution& together, const Solution& made, std::vector<ClockHideout>& hideouts,
                     const ClockSpan& span) {
   constexpr double nearly = 1.25;
-  const double most_ns = nearly * ClockDifference(together.knots, together.limits).bound_ns(span);
+  constexpr double small_ns = 20e3;  // what is closer than that is not worth times that are unsure
+  const double most_ns =
+      std::max(small_ns, nearly * ClockDifference(together.knots, together.limits).bound_ns(span));
   std::vector<ClockKnots::Knot> mixed;
   std::vector<ClockHideout> unsure;
   const auto runs = clock_runs(segments_.all(), relative(span.from_ns), relative(span.until_ns));
