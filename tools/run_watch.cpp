@@ -12,11 +12,10 @@
 namespace traceagent::tools {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr auto look_period = std::chrono::milliseconds(200);
-// Between two processes of a run (a launcher's restart), and while the last one's death is seen by
-// a merge that is under way.
-constexpr auto patience = std::chrono::seconds(1);
+// A second: between two processes of a run (a launcher's restart), and while the last one's death
+// is seen by a merge that is under way. Counted, since a clock may be refused.
+constexpr int looks_to_believe = 5;
 
 enum class Run { gone, lives, dead };
 
@@ -25,21 +24,21 @@ Run look_at(const std::string& run_folder) {
   if (!std::filesystem::is_directory(run_folder, ignored)) return Run::gone;
   const DeadRings rings = find_dead_rings({run_folder});
   if (!rings.left.empty()) return Run::lives;
-  return rings.paths.empty() ? Run::gone : Run::dead;
+  // What cannot be read is not gone: who recovers says so.
+  return rings.paths.empty() && rings.problems.empty() ? Run::gone : Run::dead;
 }
 
 }  // namespace
 
 bool wait_for_end_of_run(const std::string& run_folder) {
   Run last = Run::lives;
-  Clock::time_point since = Clock::now();
-  while (true) {
+  for (int looks = 0; last == Run::lives || looks < looks_to_believe; ++looks) {
+    if (looks > 0) std::this_thread::sleep_for(look_period);
     const Run now = look_at(run_folder);
-    if (now != last) since = Clock::now();
+    if (now != last) looks = 0;
     last = now;
-    if (now != Run::lives && Clock::now() - since >= patience) return now == Run::dead;
-    std::this_thread::sleep_for(look_period);
   }
+  return last == Run::dead;
 }
 
 void print_into(const std::string& path) {

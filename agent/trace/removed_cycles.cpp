@@ -184,9 +184,8 @@ std::string in_words(const RemovedCycles& cycles) {
   }
   const std::string keep = part_of("output.keep", cycles.by_keep);
   const std::string queue = part_of("upload.queue", cycles.by_queue);
-  return "; without " + std::to_string(all) +
-         (all == 1 ? " cycle that was" : " cycles that were") + " removed (" + keep +
-         (keep.empty() || queue.empty() ? "" : ", ") + queue + ")";
+  return "; without " + std::to_string(all) + (all == 1 ? " cycle that was" : " cycles that were") +
+         " removed (" + keep + (keep.empty() || queue.empty() ? "" : ", ") + queue + ")";
 }
 
 }  // namespace traceagent::trace

@@ -106,7 +106,7 @@ def tool_file_problems(scenario, ended, traces, files, left, cell):
     strays = [name for name in files if is_hidden(name.removeprefix("out/.traceagent-upload/"))]
     if strays and not may_stay:
         yield f"left behind: {strays}"
-    made = next((name for name in scenario.command if str(name).startswith("merged")), None)
+    made = scenario.made
     if made in files and not is_whole(files[made]):
         yield f"{made} is half a file"
     if scenario.name != "check" and made and (made in files) != (ended.code == 0) and not ended.lines():
@@ -115,7 +115,7 @@ def tool_file_problems(scenario, ended, traces, files, left, cell):
     is_passed_over = cell.place.function.name == "openat" and cell.action == "EACCES"
     is_silent = ended.code == 0 and not ended.lines() and not is_passed_over
     # A note alone goes with the next `recover`.
-    if scenario.name == "recover" and any(name.endswith(".ring") for name in left) and is_silent:
+    if scenario.name in ("recover", "wait") and any(name.endswith(".ring") for name in left) and is_silent:
         yield "the rings are still here and nobody says why"
 
 

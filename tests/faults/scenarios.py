@@ -45,6 +45,9 @@ NAMELESS = ".ep0-ba8-rank0.json.tmp-*"
 # Without faults too.
 SAID_ANYWAY = "no step was found|still runs: it will be added"
 PATIENCE = ["--patience", "1s"]
+LOG = "said.log"
+ITS_RINGS = object()  # in a command: the folder of the dead job's rings
+WITHOUT_CUPTI = {"LD_LIBRARY_PATH": f"{BUILD}/sim/lib:{BUILD}/programs", "TRACEAGENT_DEVICE_TIME_LAUNCHES": "true"}
 
 
 @functools.cache
@@ -80,8 +83,15 @@ class Scenario:
     keeps: bool = False  # a process that is to end after the job
     uploads: bool = False
     others: bool = False  # traces that another program wrote
+    leaves_rings: bool = False  # to whoever recovers them
     says: str = SAID_ANYWAY
     remote: object = targets.Folder()  # where to, by hand
+
+    @property
+    def made(self):
+        """The file that the tool is told to make, or None."""
+        made = next((word for word in map(str, self.command) if word.startswith("merged")), None)
+        return f"{made}/node0.json" if "--per-node" in self.command else made
 
     @property
     def is_tool(self):
@@ -95,11 +105,15 @@ class Scenario:
             remote = remote_options(place) if self.uploads else {}
             return place.run(self.command, faults=faults, **OPTIONS | self.options | remote)
         self.leave_traces(place)
-        command, variables = self.command, {}
+        command = [word for part in self.command for word in (place.rings.glob("*/*") if part is ITS_RINGS else [part])]
+        variables = {}
         if self.uploads:
             command = [*command, *self.remote.words(place)]
             variables = self.remote.variables(place)
         ended = place.run(command, preload=(FAULTS,), faults=faults, **variables)
+        if (log := place.path / LOG).exists():
+            problems = [line for line in log.read_text().splitlines(True) if line.startswith("traceagent: ")]
+            ended.err += "".join(problems)
         if self.uploads:
             self.remote.fetch(place)
         return ended
@@ -141,6 +155,7 @@ def scenarios(pattern=""):
              Scenario("options file", [JOB], LIBRARY, has_file=True),
              Scenario("overwrite", [JOB], LIBRARY, {"TRACEAGENT_RING_FULL": "overwrite"}),
              Scenario("terminated", [JOB, "terminated"], LIBRARY, {"TRACEAGENT_SIGNALS": "TERM"}),
+             Scenario("timed by events", [JOB], LIBRARY, WITHOUT_CUPTI, says=SAID_ANYWAY + "|CUPTI"),
              Scenario("private ring", [JOB], LIBRARY, {"TRACEAGENT_RING_FOLDER": "/proc/none"},
                       says=SAID_ANYWAY + "|recording in private memory"),
              Scenario("keeper", [JOB], LIBRARY, {"TRACEAGENT_KEEPER": "true"}, keeps=True),
@@ -152,6 +167,10 @@ def scenarios(pattern=""):
              # Who recovers says what is its own and what is the dead rank's.
              Scenario("rank killed", [JOB, "ranks_killed", 2], LIBRARY, processes=4),
              Scenario("recover", [TOOL, "recover", "--all"], TOOL, before=KILLED_AT_THE_END),
+             Scenario("wait", [TOOL, "recover", "--wait", "--log", LOG, ITS_RINGS], TOOL,
+                      before=KILLED_AT_THE_END),
+             Scenario("list", [TOOL, "recover", "--list"], TOOL, before=KILLED_AT_THE_END, leaves_rings=True),
+             Scenario("merge per node", [TOOL, "merge", "out", "--per-node", "-o", "merged"], TOOL, before=[]),
              Scenario("merge", [TOOL, "merge", "out", "-o", "merged.json"], TOOL, before=[]),
              Scenario("merge to gzip", [TOOL, "merge", "out", "-o", "merged.json.gz"], TOOL, before=[]),
              Scenario("import", [TOOL, "merge", "others_rank0.json", "others_rank1.json.gz", "-o", "merged.json"], TOOL,

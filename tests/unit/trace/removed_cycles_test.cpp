@@ -51,9 +51,9 @@ TEST_F(RemovedCyclesTest, are_counted_by_what_removed_them) {
   write_index("index.json", {saved("1.json", 0), saved("2.json", 0), gone("removed", "1.json"),
                              gone("removed", "1.json"), saved("3.json", 0)});
   EXPECT_EQ(words(), "; without 1 cycle that was removed (output.keep 1)");
-  write_index("index.json",
-              {saved("0.json", 0), saved("1.json", 0), saved("2.json", 0), gone("removed", "1.json"),
-               gone("left_out", "0.json"), gone("removed", "2.json"), saved("3.json", 0)});
+  write_index("index.json", {saved("0.json", 0), saved("1.json", 0), saved("2.json", 0),
+                             gone("removed", "1.json"), gone("left_out", "0.json"),
+                             gone("removed", "2.json"), saved("3.json", 0)});
   EXPECT_EQ(words(), "; without 3 cycles that were removed (output.keep 2, upload.queue 1)");
 }
 
@@ -83,8 +83,8 @@ TEST_F(RemovedCyclesTest, are_of_the_merge_s_ranks_and_run) {
   write_index("index.json",
               {saved("1.json", 0), saved("2.json", 0), saved("r1.json", 1), saved("old.json", 0, 5),
                gone("removed", "1.json"), gone("removed", "r1.json"), gone("removed", "old.json")});
-  write_index("index-b.json", {saved("b1.json", 0), saved("b2.json", 0), gone("removed", "b1.json")},
-              "b");
+  write_index("index-b.json",
+              {saved("b1.json", 0), saved("b2.json", 0), gone("removed", "b1.json")}, "b");
   EXPECT_EQ(words(6), "; without 1 cycle that was removed (output.keep 1)");
 }
 
