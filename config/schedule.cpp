@@ -48,6 +48,16 @@ std::string refusal(const Schedule& schedule) {
   return {};
 }
 
+std::uint64_t skipped_from(const Schedule& schedule, std::uint64_t batch) noexcept {
+  const std::uint64_t length = cycle_length(schedule);
+  if (length == 0) return most;
+  if (batch < schedule.skip_first) return first_non_skip(schedule) - batch;
+  const std::uint64_t since_first = batch - schedule.skip_first;
+  if (used_up(schedule, since_first, length)) return most;
+  const std::uint64_t position = since_first % length;
+  return position < schedule.wait ? schedule.wait - position : 0;
+}
+
 std::uint64_t first_non_skip(const Schedule& schedule) noexcept {
   return saturating_sum(schedule.skip_first, schedule.wait);
 }

@@ -28,6 +28,9 @@ Action action_at(const Schedule& schedule, std::uint64_t batch,
 // Why this schedule cannot be used, in words; empty: it can.
 std::string refusal(const Schedule& schedule);
 
+// How many batches from `batch` on are skipped, one after the other.
+std::uint64_t skipped_from(const Schedule& schedule, std::uint64_t batch) noexcept;
+
 // The first batch that is not skipped.
 std::uint64_t first_non_skip(const Schedule& schedule) noexcept;
 

@@ -98,8 +98,8 @@ struct Window {
 inline constexpr std::size_t window_slots = 64;
 
 struct StepEdge {
-  std::atomic<std::uint64_t> begin_ticks;
-  std::atomic<std::uint64_t> end_ticks;  // 0: still running
+  std::atomic<std::uint64_t> begin_ticks;  // 0: not known
+  std::atomic<std::uint64_t> end_ticks;    // 0: still running
   std::atomic<std::uint64_t> step;
 };
 inline constexpr std::size_t step_slots = 4096;

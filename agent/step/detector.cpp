@@ -97,10 +97,11 @@ bool Detector::State::follows_collectives() noexcept {
 
 Detector::Ahead Detector::ahead() const noexcept {
   const bool by_collectives = state_->by_collectives;
-  const Follower* follower = (by_collectives ? state_->collectives : state_->launches).ahead();
+  const SequenceDetector& sequence = by_collectives ? state_->collectives : state_->launches;
+  const Follower* follower = sequence.ahead();
   if (follower == nullptr) return {};
   const std::uint32_t thread = by_collectives ? 0 : state_->threads.leader();
-  return {&follower->pattern(), follower->matched(), thread};
+  return {&follower->pattern(), follower->matched(), sequence.blocks_ahead(), thread};
 }
 
 void Detector::glide(std::uint64_t count) noexcept {

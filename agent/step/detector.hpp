@@ -24,10 +24,12 @@ class Detector {
   void feed(const Token& token) noexcept;
 
   /// What comes next if the job goes on as it did, and is of no interest but for its number. Then
-  /// glide(), with no more than what is left of the block, stands for feeding it.
+  /// glide(), with no more than what is left of the block and of those after it, stands for feeding
+  /// it.
   struct Ahead {
     const Pattern* pattern = nullptr;  ///< null: every token is to be fed
     std::uint64_t matched = 0;         ///< tokens of the pattern's that were fed
+    std::uint64_t blocks = 0;          ///< after the one that has begun
     std::uint32_t thread = 0;          ///< launches: whose alone are the sequence; 0: collectives
   };
   Ahead ahead() const noexcept;

@@ -87,10 +87,21 @@ bool Follower::follow_pattern(std::uint64_t symbol, std::uint64_t ticks,
   return true;
 }
 
-void Follower::glide(std::uint64_t count) noexcept {
-  tokens_since_step_ += count;
-  matched_ += count;
-  if (matched_ == pattern_.length()) finish_block();
+void Follower::glide(std::uint64_t count, StepListener& listener) noexcept {
+  const std::uint64_t step_before = step_;
+  while (count > 0) {
+    if (matched_ == 0 && block_ == 0) {
+      ++step_;
+      ++steps_done_;
+      tokens_since_step_ = 0;
+    }
+    const std::uint64_t of_block = std::min(count, pattern_.length() - matched_);
+    tokens_since_step_ += of_block;
+    matched_ += of_block;
+    count -= of_block;
+    if (matched_ == pattern_.length()) finish_block();
+  }
+  if (step_ != step_before) listener.on_steps_passed(step_);
 }
 
 void Follower::finish_block() noexcept {

@@ -54,9 +54,9 @@ class Follower {
   /// Takes the newest token of the history in.
   void follow(const History& history, StepListener& listener) noexcept;
 
-  /// The next `count` tokens were those of the pattern, within the block that has begun: as
-  /// follow() for each of them, which would announce nothing.
-  void glide(std::uint64_t count) noexcept;
+  /// The next `count` tokens were those of the pattern: as follow() for each of them, but that
+  /// steps which began with one of them are announced as passed.
+  void glide(std::uint64_t count, StepListener& listener) noexcept;
 
   /// As follow, announcing nothing, of a token's symbol on the pattern's track; true if the whole
   /// pattern was just seen and `may_adopt`. Then adopt() goes on from there.
@@ -67,6 +67,7 @@ class Follower {
 
   const Pattern& pattern() const noexcept { return pattern_; }
   std::uint64_t step() const noexcept { return step_; }
+  std::uint32_t blocks_per_step() const noexcept { return blocks_per_step_; }
   std::uint64_t tokens_per_step() const noexcept { return pattern_.length() * blocks_per_step_; }
   std::uint64_t steps_done() const noexcept { return steps_done_; }
   bool on_pattern() const noexcept { return on_pattern_; }

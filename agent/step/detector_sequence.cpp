@@ -97,6 +97,16 @@ const Follower* SequenceDetector::ahead() const noexcept {
   return can_watch ? &active() : nullptr;
 }
 
+std::uint64_t SequenceDetector::blocks_ahead() const noexcept {
+  // Of what has passed the history knows nothing: when a step that is found again has begun is said
+  // by the last token before. That is to be a step before the first one of interest, at least.
+  constexpr std::uint64_t most_tokens = History::capacity / 4;
+  if (has_old_pattern_) return 0;
+  const std::uint64_t most_blocks = most_tokens / active().pattern().length();
+  const std::uint64_t steps = std::min(listener_.steps_to_pass(), most_blocks);
+  return std::min(steps * active().blocks_per_step(), most_blocks);
+}
+
 // As follow() for each of them.
 void SequenceDetector::glide(std::uint64_t count) noexcept {
   if (count == 0) return;
@@ -105,7 +115,7 @@ void SequenceDetector::glide(std::uint64_t count) noexcept {
     old.watch(active().pattern().symbol(active().matched() + i), false);
   }
   history_.pass_over(count);
-  active().glide(count);
+  active().glide(count, listener_);
   searching_beside_ = false;
 }
 

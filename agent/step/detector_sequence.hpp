@@ -26,6 +26,8 @@ class SequenceDetector {
   /// The follower whose pattern says which tokens come next, while these make no difference but by
   /// their number until the block ends; null otherwise. Then glide() stands for feeding them.
   const Follower* ahead() const noexcept;
+  /// How many blocks after that one make no more difference.
+  std::uint64_t blocks_ahead() const noexcept;
   void glide(std::uint64_t count) noexcept;
 
   /// Forgets all that was learned; the next token is the first, steps count on from `step`.

@@ -33,6 +33,11 @@ struct StepListener {
   virtual void on_step_begin(std::uint64_t step, std::uint64_t ticks) noexcept = 0;
   virtual void on_step_end(std::uint64_t step, std::uint64_t ticks) noexcept = 0;
   virtual void on_step_retracted(std::uint64_t step) noexcept = 0;
+  /// How many of the steps to come are of no interest but for their number, if the job goes on as
+  /// it did: then on_steps_passed() may stand for their begins and ends.
+  virtual std::uint64_t steps_to_pass() const noexcept { return 0; }
+  /// All steps until `latest` have begun, which is open now: nobody asked when.
+  virtual void on_steps_passed(std::uint64_t /*latest*/) noexcept {}
   /// The search is over without any: the steps that follow are slices of time.
   virtual void on_no_step_found(std::uint64_t /*ticks*/) noexcept {}
 

@@ -9,6 +9,7 @@ constinit thread_local std::uint32_t this_thread_number = 0;
 
 void Stride::reserve() {
   symbols_ = std::make_unique_for_overwrite<std::uint64_t[]>(History::longest_period);
+  next_.store(symbols_.get(), std::memory_order_relaxed);
 }
 
 void Stride::copy(const Pattern& pattern) noexcept {
@@ -21,9 +22,15 @@ void Stride::copy(const Pattern& pattern) noexcept {
 
 void Stride::begin(const Detector::Ahead& ahead) noexcept {
   if (pattern_ != ahead.pattern || version_ != ahead.pattern->version()) copy(*ahead.pattern);
-  base_ = passed() - ahead.matched;
+  start_ = passed() - ahead.matched;
   length_ = ahead.pattern->length();
-  is_of_launches_.store(ahead.thread != 0, std::memory_order_relaxed);
+  next_.store(symbols_.get() + ahead.matched, std::memory_order_relaxed);
+  before_.store(start_, std::memory_order_release);
+  end_ = symbols_.get() + length_;
+  blocks_left_ = ahead.blocks;
+  const bool are_launches = ahead.thread != 0;
+  launches_of_.store(are_launches ? owner() : no_thread, std::memory_order_relaxed);
+  collectives_of_.store(are_launches ? no_thread : owner(), std::memory_order_relaxed);
 }
 
 Stride* Strides::find(std::uint32_t thread) noexcept {
@@ -62,6 +69,11 @@ void Strides::catch_up(const LogEntry& entry, Detector& detector) noexcept {
     late.kind = own->is_of_launches() ? Token::Kind::launch : Token::Kind::collective;
     detector.feed(late);
   }
+}
+
+void Strides::take_passed(Detector& detector) noexcept {
+  Stride* open = open_.load(std::memory_order_relaxed);
+  if (open != nullptr) detector.glide(open->take(open->passed()));
 }
 
 void Strides::open(const Detector& detector) noexcept {

@@ -137,8 +137,10 @@ Tracker::Heard Tracker::heard_since_last() noexcept {
   const std::uint64_t all_dropped = dropped();
   heard.busiest += all_dropped - dropped_before_;
   dropped_before_ = all_dropped;
-  const std::uint64_t all_passed = strides_.passed();
-  heard.passed = all_passed - std::exchange(passed_before_, all_passed);
+  // Seen while a stride begins anew it may be more than it was, and then less.
+  const std::uint64_t newly_passed = strides_.passed() - passed_before_;
+  if (static_cast<std::int64_t>(newly_passed) > 0) heard.passed = newly_passed;
+  passed_before_ += heard.passed;
   const auto calls = static_cast<double>(sampled_calls_.exchange(0, std::memory_order_relaxed));
   const auto ticks = static_cast<double>(sampled_ticks_.exchange(0, std::memory_order_relaxed));
   if (calls > 0) heard.ticks_per_call = ticks / calls;
@@ -244,6 +246,7 @@ void Tracker::poll(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept {
   const Source source = this->source();
   if (source == Source::ranges || source == Source::calls) return;
   if (turn_.exchange(true, std::memory_order_acq_rel)) return;  // the next poll will do
+  if (source == Source::sequence) strides_.take_passed(*detector_);
   if (lost_its_calls()) fall_back(now_ticks, now_ns);
   if (source == Source::undecided) poll_patience(now_ticks, now_ns);
   if (source == Source::slices || source == Source::fallback) poll_slices(now_ticks, now_ns);

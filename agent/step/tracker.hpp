@@ -57,9 +57,9 @@ class Tracker {
     return strides_.pass_launch(kernel_hash);
   }
   /// The same of a collective or point-to-point call; `hashes` gives its exact and its shape hash,
-  /// and is asked only where they matter.
+  /// and is asked only where they matter. In line, or the call would be described in memory for it.
   template <class Hashes>
-  bool passes_collective(const Hashes& hashes) noexcept {
+  [[gnu::always_inline]] bool passes_collective(const Hashes& hashes) noexcept {
     Stride* stride = strides_.of_collectives();
     if (stride == nullptr) [[unlikely]] {
       return false;
@@ -104,7 +104,8 @@ class Tracker {
   };
   Heard heard_since_last() noexcept;
 
-  /// From the drain thread, a few times a second: time slices and the fallback of `auto`.
+  /// From the drain thread, a few times a second: time slices, the fallback of `auto`, and the
+  /// number of the steps that have passed.
   void poll(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept;
 
   /// How long poll() may be put off without missing a slice of time; at least a millisecond.

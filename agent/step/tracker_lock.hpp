@@ -29,6 +29,11 @@ class LockNotes final : public DetectorListener {
     step_is_open_ = false;
     listener_.on_step_retracted(step);
   }
+  std::uint64_t steps_to_pass() const noexcept override { return listener_.steps_to_pass(); }
+  void on_steps_passed(std::uint64_t latest) noexcept override {
+    steps_begun_ = latest + 1;
+    listener_.on_steps_passed(latest);
+  }
   void on_locked(const LockReport& report) noexcept override;
 
   bool locked() const noexcept { return locks_.load(std::memory_order_relaxed) > 0; }

@@ -264,6 +264,32 @@ void WindowKeeper::on_step_end(std::uint64_t step, std::uint64_t heard_ticks) no
   enter(action_of(step + 1) == Action::skip ? State::wait : State::warmup);
 }
 
+std::uint64_t WindowKeeper::steps_to_pass() const noexcept {
+  if (state() != State::wait || window_ != nullptr || lacked_slot_) return 0;
+  const std::uint64_t next = latest_step_ + 1;
+  const bool has_epochs = steps_per_epoch_ != 0;
+  const std::uint64_t in_epoch = has_epochs ? next % steps_per_epoch_ : next;
+  if (has_epochs && in_epoch == 0) return 0;  // {epoch_wct} counts from there
+  const bool is_shifted = !has_epochs || next / steps_per_epoch_ == shifted_epoch_;
+  std::uint64_t skipped = config::skipped_from(schedule_, in_epoch - (is_shifted ? shift_ : 0));
+  if (has_epochs) skipped = std::min(skipped, steps_per_epoch_ - in_epoch);
+  // The last one may be the warm-up of a schedule without, the one before tells when what follows
+  // has begun.
+  constexpr std::uint64_t told = 2;
+  return skipped > told ? skipped - told : 0;
+}
+
+void WindowKeeper::on_steps_passed(std::uint64_t latest) noexcept {
+  latest_step_ = latest;
+  retracted_step_ = no_step;
+  // Of one that has no times there is nothing to be shown.
+  ring::StepEdge& edge = edge_of(ring_, latest);
+  edge.begin_ticks.store(0, std::memory_order_relaxed);
+  edge.end_ticks.store(0, std::memory_order_relaxed);
+  edge.step.store(latest, std::memory_order_relaxed);
+  ring_.header().step_count.store(latest + 1, std::memory_order_release);
+}
+
 void WindowKeeper::on_step_retracted(std::uint64_t step) noexcept {
   ring_.header().step_count.store(step, std::memory_order_release);
   edge_of(ring_, step).step.store(no_step, std::memory_order_relaxed);

@@ -26,6 +26,9 @@ class WindowKeeper final : public StepListener {
   void on_step_begin(std::uint64_t step, std::uint64_t ticks) noexcept override;
   void on_step_end(std::uint64_t step, std::uint64_t ticks) noexcept override;
   void on_step_retracted(std::uint64_t step) noexcept override;
+  // None but while it waits.
+  std::uint64_t steps_to_pass() const noexcept override;
+  void on_steps_passed(std::uint64_t latest) noexcept override;
 
   void on_no_step_found(std::uint64_t ticks) noexcept override;
 

@@ -120,6 +120,20 @@ TEST(Schedule, FirstBatchThatIsNotSkipped) {
   }
 }
 
+TEST(Schedule, CountsWhatIsSkippedInARow) {
+  std::mt19937_64 random(5);
+  const auto below = [&](std::uint64_t limit) { return random() % limit; };
+  for (int i = 0; i < 300; ++i) {
+    const Schedule schedule{below(6), below(6), below(3), 1 + below(3), below(4)};
+    for (std::uint64_t from = 0; from < 60; ++from) {
+      std::uint64_t skipped = 0;
+      while (skipped < 40 && action_at(schedule, from + skipped) == Action::skip) ++skipped;
+      const std::uint64_t said = skipped_from(schedule, from);
+      ASSERT_EQ(skipped == 40 ? most : skipped, said) << show(schedule) << " from " << from;
+    }
+  }
+}
+
 TEST(Schedule, NeverAgainMeansThatEveryLaterBatchIsSkipped) {
   std::mt19937_64 random(3);
   int yes = 0;

@@ -20,7 +20,7 @@ namespace {
 /// All that a listener is told, in order.
 struct Told final : DetectorListener {
   struct Event {
-    char what;  ///< begin, end, retracted
+    char what;  ///< begin, end, retracted, passed
     std::uint64_t step, ticks;
     bool operator==(const Event&) const = default;
   };
@@ -31,9 +31,14 @@ struct Told final : DetectorListener {
     events.push_back({'e', step, ticks});
   }
   void on_step_retracted(std::uint64_t step) noexcept override { events.push_back({'r', step, 0}); }
+  std::uint64_t steps_to_pass() const noexcept override { return may_pass; }
+  void on_steps_passed(std::uint64_t latest) noexcept override {
+    events.push_back({'p', latest, 0});
+  }
   void on_locked(const LockReport&) noexcept override { ++locks; }
 
   std::vector<Event> events;
+  std::uint64_t may_pass = 0;
   int locks = 0;
 };
 
@@ -88,8 +93,9 @@ class InThread {
 };
 
 /// The job as its threads would run it, each when the one before has done.
-Seen run_threads(const Job& job) {
+Seen run_threads(const Job& job, std::uint64_t may_pass) {
   Told told;
+  told.may_pass = may_pass;
   Tracker tracker(config::parse_step_mark("auto").mark, told);
   std::vector<std::uint32_t> numbers(4);
   for (std::uint32_t& number : numbers) number = next_thread_number++;
@@ -97,8 +103,26 @@ Seen run_threads(const Job& job) {
     const InThread thread(numbers[token.thread]);
     call(tracker, token);
   }
+  tracker.poll(job.tokens.back().ticks, 1);
   const Tracker::Heard heard = tracker.heard_since_last();
   return {told.events, numbers, heard.busiest, heard.passed};
+}
+
+/// Steps that passed told one by one, at the times that are expected.
+std::vector<Told::Event> spelt_out(const std::vector<Told::Event>& seen,
+                                   const std::vector<Told::Event>& expected) {
+  std::vector<Told::Event> all;
+  const auto ticks = [&] { return all.size() < expected.size() ? expected[all.size()].ticks : 0; };
+  std::uint64_t open = 0;
+  for (const Told::Event& event : seen) {
+    for (; event.what == 'p' && open < event.step; ++open) {
+      all.push_back({'e', open, ticks()});
+      all.push_back({'b', open + 1, ticks()});
+    }
+    if (event.what == 'b') open = event.step;
+    if (event.what != 'p') all.push_back(event);
+  }
+  return all;
 }
 
 /// A step that is found again by calls that had passed begins with the last one before that was
@@ -203,26 +227,44 @@ class Maker {
   Job job_;
 };
 
-TEST(Stride, ChangesNoStepOfAnyJob) {
-  std::uint64_t passed = 0, heard = 0;
+/// How many calls of some jobs passed, and how many were heard.
+Tracker::Heard expect_no_change_of_any_job(std::uint64_t may_pass) {
+  Tracker::Heard all;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     std::mt19937_64 random(seed);
     const Shape shape = random_shape(random);
     SCOPED_TRACE("seed " + std::to_string(seed) + ": " + describe(shape));
     const Job job = Maker(shape, random).make(600);
-    const Seen seen = run_threads(job);
+    const Seen seen = run_threads(job, may_pass);
     const std::vector<Told::Event> expected = told_of_all(job, seen.numbers);
     // The calls of a batch, as the ticks count them.
-    const auto most_early = static_cast<std::uint64_t>(5 * shape.calls + 10);
-    ASSERT_NO_FATAL_FAILURE(expect_same(seen.events, expected, most_early));
-    passed += seen.passed;
-    heard += seen.heard;
+    const auto most_early = static_cast<std::uint64_t>(5 * shape.calls + 10) * (2 * may_pass + 1);
+    expect_same(spelt_out(seen.events, expected), expected, most_early);
+    if (testing::Test::HasFatalFailure()) break;
+    all.passed += seen.passed;
+    all.busiest += seen.heard;
   }
-  EXPECT_GT(2 * passed, heard) << "the test is of no use if nothing passes";
+  return all;
 }
 
-TEST(Stride, LosesNoCallWhenThreadsCommunicateAtTheSameTime) {
+TEST(Stride, ChangesNoStepOfAnyJob) {
+  const Tracker::Heard all = expect_no_change_of_any_job(0);
+  EXPECT_GT(2 * all.passed, all.busiest) << "the test is of no use if nothing passes";
+}
+
+TEST(Stride, ChangesNoStepOfAnyJobWhoseStepsPass) {
+  const std::uint64_t told_each = expect_no_change_of_any_job(0).passed;
+  for (const std::uint64_t may_pass : {1U, 3U, 100U}) {
+    EXPECT_GT(expect_no_change_of_any_job(may_pass).passed, told_each) << may_pass;
+  }
+}
+
+class StrideOfThreads : public testing::TestWithParam<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(ToldOrPassing, StrideOfThreads, testing::Values(0, 3));
+
+TEST_P(StrideOfThreads, LosesNoCallWhenThreadsCommunicateAtTheSameTime) {
   Told told;
+  told.may_pass = GetParam();
   Tracker tracker(config::parse_step_mark("auto").mark, told);
   constexpr std::uint64_t steps = 400, calls = 30;
   std::atomic<std::uint64_t> ticks{0};
@@ -250,13 +292,19 @@ TEST(Stride, LosesNoCallWhenThreadsCommunicateAtTheSameTime) {
   drain.join();
   tracker.poll(ticks.load(), 1);
   // Alone again: what is there is whole, and steps are found as before.
-  const std::size_t events_before = told.events.size();
+  const std::uint64_t step_before = told.events.back().step;
   train(0);
   train(0);
-  EXPECT_GT(told.events.size(), events_before + steps);
+  tracker.poll(ticks.load(), 1);
+  EXPECT_GT(told.events.back().step, step_before + steps);
   std::uint64_t expected = 0;
   bool is_open = false;
   for (const Told::Event& event : told.events) {
+    if (event.what == 'p') {
+      EXPECT_TRUE(is_open && event.step > expected);
+      expected = event.step;
+      continue;
+    }
     EXPECT_EQ(event.what == 'b', !is_open);
     if (event.what != 'b') {
       EXPECT_EQ(event.step, expected);
@@ -291,6 +339,103 @@ TEST(Stride, LetsNothingPassThatIsNotExpected) {
   tracker.collective(0, 0, ++ticks);
   ASSERT_EQ(told.events.back().what, 'b');
   EXPECT_EQ(told.events.back().ticks, ticks) << "all calls of the step before were counted";
+}
+
+TEST(Stride, PassesAsManyStepsAsNobodyLooksAt) {
+  Told told;
+  Tracker tracker(config::parse_step_mark("auto").mark, told);
+  constexpr std::uint64_t calls = 10;
+  std::uint64_t ticks = 0;
+  const auto hashes = [](std::uint64_t i) { return [i] { return std::pair(i, i); }; };
+  for (int step = 0; step < 200; ++step) {
+    tracker.copy_to_device(++ticks);
+    for (std::uint64_t i = 0; i < calls; ++i) tracker.collective(i, i, ++ticks);
+  }
+  told.may_pass = 3;
+  tracker.collective(0, 0, ++ticks);
+  const std::uint64_t told_step = told.events.back().step;
+  for (std::uint64_t i = 1; i < 4 * calls; ++i) {
+    if (i % calls == 0) {
+      EXPECT_FALSE(tracker.passes_collective(hashes(1))) << "not the first of a step";
+    }
+    ASSERT_TRUE(tracker.passes_collective(hashes(i % calls))) << i;
+  }
+  EXPECT_FALSE(tracker.passes_collective(hashes(0))) << "the fourth is looked at";
+  EXPECT_EQ(told.events.back(), (Told::Event{'b', told_step, ticks}));
+  tracker.poll(ticks, 1);
+  EXPECT_EQ(told.events.back(), (Told::Event{'p', told_step + 3, 0}));
+  tracker.collective(0, 0, ++ticks);
+  EXPECT_EQ(told.events.back(), (Told::Event{'b', told_step + 4, ticks}));
+  EXPECT_EQ(told.events[told.events.size() - 2], (Told::Event{'e', told_step + 3, ticks}));
+  // What leaves the pattern in a step that passed is told at once, and takes that step back.
+  for (std::uint64_t i = 1; i < calls + 5; ++i) {
+    ASSERT_TRUE(tracker.passes_collective(hashes(i % calls))) << i;
+  }
+  tracker.collective(99, 99, ++ticks);
+  EXPECT_EQ(told.events.back(), (Told::Event{'r', told_step + 5, 0}));
+}
+
+TEST(Stride, IsClosedByAThreadThatHasNone) {
+  Told told;
+  Tracker tracker(config::parse_step_mark("auto").mark, told);
+  std::uint64_t ticks = 0;
+  const auto hashes = [](std::uint64_t i) { return [i] { return std::pair(i, i); }; };
+  const auto tell = [&](std::uint64_t i) { tracker.collective(i, i, ++ticks); };
+  for (int step = 0; step < 200; ++step) {
+    tracker.copy_to_device(++ticks);
+    for (std::uint64_t i = 0; i < 10; ++i) tell(i);
+  }
+  tell(0);
+  for (int other = 0; other < 2; ++other) {  // the first one takes the last stride
+    const InThread thread(next_thread_number++);
+    tell(1 + static_cast<std::uint64_t>(other));
+  }
+  tell(3);
+  EXPECT_TRUE(tracker.passes_collective(hashes(4)));
+  {
+    const InThread thread(next_thread_number++);
+    tell(5);
+  }
+  EXPECT_FALSE(tracker.passes_collective(hashes(5)));
+  EXPECT_FALSE(tracker.passes_collective(hashes(6)));
+}
+
+TEST(Stride, FeedsOneByOneWhatPassedUntilItsOwnerSawThatItIsClosed) {
+  Told told;
+  told.may_pass = 3;
+  Detector detector(told);
+  Strides strides;
+  strides.reserve();
+  std::uint64_t ticks = 0;
+  const auto entry = [&](std::uint64_t i, Token::Kind kind, std::uint64_t passed) {
+    return LogEntry{{i, i, ++ticks, thread_number(), kind}, LogEntry::Kind::sequence, passed};
+  };
+  const auto tell = [&](const LogEntry& told_entry) {
+    strides.catch_up(told_entry, detector);
+    detector.feed(told_entry.token);
+  };
+  for (int step = 0; step < 200; ++step) {
+    tell(entry(0, Token::Kind::copy_to_device, 0));
+    for (std::uint64_t i = 0; i < 10; ++i) tell(entry(i, Token::Kind::collective, 0));
+  }
+  tell(entry(0, Token::Kind::collective, 0));
+  const std::uint64_t step = told.events.back().step;
+  strides.open(detector);
+  Stride* own = strides.of_collectives();
+  ASSERT_NE(own, nullptr);
+  for (std::uint64_t i = 1; i < 8; ++i) ASSERT_TRUE(own->pass(i));
+  {
+    const InThread thread(next_thread_number++);
+    tell(entry(0, Token::Kind::synchronise, 0));
+  }
+  EXPECT_EQ(strides.opened(), nullptr);
+  for (const std::uint64_t i : {8U, 9U, 0U, 1U}) ASSERT_TRUE(own->pass(i)) << "has not seen it yet";
+  tell(entry(2, Token::Kind::collective, strides.stop_this_thread()));
+  EXPECT_EQ(told.events.back(), (Told::Event{'b', step + 1, ticks}));
+  for (const std::uint64_t i : {3U, 4U, 5U, 6U, 7U, 8U, 9U, 0U}) {
+    tell(entry(i, Token::Kind::collective, own->passed()));
+  }
+  EXPECT_EQ(told.events.back(), (Told::Event{'b', step + 2, ticks}));
 }
 
 TEST(Stride, ComparesWhatTheDoorsSay) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -366,6 +369,55 @@ TEST_F(WindowKeeperTest, ModesAreThoseOfTheStateWhoeverRefreshedLast) {
   over = true;
   drain.join();
   EXPECT_EQ(wrong, 0);
+}
+
+// One keeper hears of every step, the other lets pass what it says it may: their windows and states
+// are the same from then on.
+TEST_F(WindowKeeperTest, StepsThatPassChangeNothing) {
+  std::mt19937_64 random(3);
+  const auto below = [&](std::uint64_t limit) { return random() % limit; };
+  std::uint64_t all_passed = 0;
+  for (int i = 0; i < 200; ++i) {
+    const config::Schedule schedule{below(30), below(30), below(2), 1 + below(3), below(4)};
+    const std::uint64_t per_epoch = below(2) * (1 + below(90));
+    SCOPED_TRACE(config::show(schedule) + ", epochs of " + std::to_string(per_epoch));
+    const std::uint64_t first = below(50), last = first + 200;
+    std::vector<State> states;
+    std::vector<Seen> windows, expected;
+    const auto run_step = [&](std::uint64_t step, std::vector<Seen>& written) {
+      const State state = run_steps(step, step).front();
+      if (step == last) keeper_->finish(last * 100 + 95);
+      for (const Seen& window : closed()) written.push_back(window);
+      return state;
+    };
+    keeper(schedule, per_epoch);
+    for (std::uint64_t step = first; step <= last; ++step) {
+      states.push_back(run_step(step, expected));
+    }
+    keeper(schedule, per_epoch);
+    for (std::uint64_t step = first; step <= last; ++step) {
+      ASSERT_EQ(run_step(step, windows), states[step - first]) << "step " << step;
+      const std::uint64_t passed =
+          step == last ? 0 : std::min(below(2) * keeper_->steps_to_pass(), last - step - 1);
+      if (passed == 0) continue;
+      for (std::uint64_t next = step + 1; next <= step + passed + 1; ++next) {
+        EXPECT_EQ(states[next - first], State::wait) << "step " << next << " is of interest";
+      }
+      step += passed;
+      all_passed += passed;
+      keeper_->on_steps_passed(step);
+      EXPECT_EQ(keeper_->state(), State::wait);
+      EXPECT_EQ(header().step_count.load(), step + 1);
+      keeper_->on_step_end(step, step * 100 + 90);
+      EXPECT_EQ(header().steps[step].begin_ticks.load(), 0u) << "nobody knows when it began";
+    }
+    EXPECT_EQ(windows, expected);
+    for (std::uint64_t step = first; per_epoch != 0 && step <= last; ++step) {
+      if (step % per_epoch != 0) continue;
+      EXPECT_EQ(header().steps[step].begin_ticks.load(), step * 100) << "when an epoch began";
+    }
+  }
+  EXPECT_GT(all_passed, 1000u);
 }
 
 }  // namespace
