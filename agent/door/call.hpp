@@ -150,7 +150,9 @@ template <class Call>
 // CudaFrame of a call on the short way: within no other.
 class OutermostCudaFrame {
  public:
-  explicit OutermostCudaFrame(std::uintptr_t frame) noexcept { ring::writer.cuda_frame = frame; }
+  OutermostCudaFrame() noexcept {
+    ring::writer.cuda_frame = reinterpret_cast<std::uintptr_t>(this);
+  }
   ~OutermostCudaFrame() { ring::writer.cuda_frame = 0; }
   OutermostCudaFrame(const OutermostCudaFrame&) = delete;
   OutermostCudaFrame& operator=(const OutermostCudaFrame&) = delete;

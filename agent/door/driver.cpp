@@ -58,7 +58,7 @@ template <class Call>
     const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));             \
     if (is_inside(traceagent::ring::writer.cuda_frame, frame)) return real arguments;            \
     if (takes_short_way_driver(__VA_ARGS__, frame)) [[likely]] {                                 \
-      const OutermostCudaFrame outermost(frame);                                                 \
+      const OutermostCudaFrame outermost;                                                        \
       return real arguments;                                                                     \
     }                                                                                            \
     return slow_##id arguments;                                                                  \

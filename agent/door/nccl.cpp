@@ -117,10 +117,11 @@ template <class Call>
   [[gnu::noinline]] static ncclResult_t short_##name parameters {                                \
     using namespace traceagent::door;                                                            \
     using Real = ncclResult_t(*) parameters;                                                     \
-    const auto real = reinterpret_cast<Real>(                                                    \
-        target(Library::nccl, traceagent::api::Function::name).load(std::memory_order_relaxed)); \
+    const Target& found = target(Library::nccl, traceagent::api::Function::name);                \
     auto call = __VA_ARGS__;                                                                     \
-    if (is_expected_alone(call)) [[likely]] {                                                    \
+    const bool is_found = found.load(std::memory_order_relaxed) != nullptr;                      \
+    if (is_found && is_expected_alone(call)) [[likely]] {                                        \
+      const auto real = reinterpret_cast<Real>(found.load(std::memory_order_relaxed));           \
       return call.after_idle(real arguments);                                                    \
     }                                                                                            \
     return slow_##name arguments;                                                                \
@@ -130,20 +131,19 @@ template <class Call>
   ncclResult_t traceagent_##name parameters {                                                    \
     using namespace traceagent::door;                                                            \
     using Real = ncclResult_t(*) parameters;                                                     \
+    using traceagent::step::Mode;                                                                \
+    const Mode mode = traceagent::step::mode_of(decltype(__VA_ARGS__)::call_class);              \
+    if (mode == Mode::observe) return short_##name arguments;                                    \
     const auto real = reinterpret_cast<Real>(                                                    \
         target(Library::nccl, traceagent::api::Function::name).load(std::memory_order_relaxed)); \
     if (real != nullptr) [[likely]] {                                                            \
-      const traceagent::step::Mode mode =                                                        \
-          traceagent::step::mode_of(decltype(__VA_ARGS__)::call_class);                          \
-      if (mode == traceagent::step::Mode::count) [[likely]] {                                    \
+      if (mode == Mode::count) [[likely]] {                                                      \
         auto call = __VA_ARGS__;                                                                 \
         if (count_alone(call)) [[likely]] {                                                      \
           return call.after_idle(real arguments);                                                \
         }                                                                                        \
-      } else if (mode == traceagent::step::Mode::pass) {                                         \
+      } else if (mode == Mode::pass) {                                                           \
         return real arguments;                                                                   \
-      } else if (mode == traceagent::step::Mode::observe) {                                      \
-        return short_##name arguments;                                                           \
       }                                                                                          \
     }                                                                                            \
     return slow_##name arguments;                                                                \
