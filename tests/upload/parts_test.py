@@ -112,6 +112,28 @@ def test_parts_that_nobody_will_join():
             check(status.code == 0 and "parts" not in status.out, f"{what}: {status}")
 
 
+def test_parts_of_what_is_forgotten():
+    """They go at once or, where the server is away, with the next upload: it is told."""
+    for is_away in (False, True):
+        with Here() as here:
+            killed_between_parts(here)
+            if is_away:
+                here.server.kill()
+            done = here.run(here.files, "--forget", "s3://traces/")
+            check(done.code == is_away and " -> s3://traces/x/large.json: left out: the file stays\n" in done.out and
+                  "parts that nobody will join: " in done.out, f"forgotten, away {is_away}: {done}")
+            if is_away:
+                status = here.run("--status", here.files)
+                check(status.code == 1 and "waiting: parts that nobody will join" in status.out, f"forgotten: {status}")
+                here.server.start()
+                done = here.run("--resume", here.files)
+            check(done.code == 0 and not here.server.unjoined() and not here.server.objects(),
+                  f"forgotten, away {is_away}: {here.server.unjoined()}: {done}")
+            status = here.run("--status", here.files)
+            check(status.code == 0 and "problem" not in status.out, f"forgotten: {status}")
+            check((here.files / "large.json").exists(), "forgotten: the file stays")
+
+
 def test_parts_of_what_has_changed_since():
     """The server is away when they are of no use any more, and again when all else has arrived."""
     with Here() as here:

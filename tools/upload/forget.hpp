@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstddef>
+#include <set>
 #include <string>
 
 #include "tools/upload/uploader.hpp"
@@ -9,8 +9,9 @@ namespace traceagent::tools {
 
 // Takes out of the folder's queues what waits for a target that nobody wants any more, tells each,
 // and notes it in the journal and the run's index as left out. The files stay. `target`: as --to
-// has it; all that lies below it, or a command that begins so. Returns how many; throws
-// std::runtime_error where a journal cannot be read or told.
-std::size_t forget_uploads(const std::string& folder, const std::string& target, const Tell& tell);
+// has it; all that lies below it, or a command that begins so. Returns their ids: the server may
+// have parts of them still. Throws std::runtime_error where a journal cannot be read or told.
+std::set<std::string> forget_uploads(const std::string& folder, const std::string& target,
+                                     const Tell& tell);
 
 }  // namespace traceagent::tools

@@ -15,8 +15,4 @@ struct Removal {
 // Not where another has the name since: its rank may not have queued that one yet.
 Removal remove_uploaded(const std::string& folder, const Upload& upload);
 
-// Of several nodes' indexes the joined one, when some files of this one's run were removed.
-// Returns one line of problem, or "".
-std::string join_index(const std::string& folder, const Upload& upload);
-
 }  // namespace traceagent::tools

@@ -1,28 +1,24 @@
 // Uploads what a run's ranks have queued, and files by hand. An executable of its own: it alone
 // needs libcurl, and `traceagent` is carried to machines that have none.
 #include <curl/curl.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <filesystem>
 #include <iostream>
-#include <map>
 #include <new>
-#include <optional>
 #include <set>
-#include <thread>
 
 #include "agent/trace/upload_journal.hpp"
-#include "config/remote_target.hpp"
 #include "config/units.hpp"
 #include "tools/command_line.hpp"
 #include "tools/out_of_memory.hpp"
 #include "tools/plain_output.hpp"
 #include "tools/upload/forget.hpp"
 #include "tools/upload/low_priority.hpp"
+#include "tools/upload/queue_by_hand.hpp"
 #include "tools/upload/status.hpp"
-#include "tools/upload/uploader.hpp"
+#include "tools/upload/work_off.hpp"
 
 namespace traceagent::tools {
 
@@ -46,11 +42,6 @@ struct Arguments {
   bool allow_commands = false;
   std::set<std::string> others;  // of what is queued: who uploads by hand has not asked for it
 };
-
-std::string this_host() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "";
-}
 
 // Throws CLI::ValidationError.
 std::uint64_t quantity(const char* option, const std::string& text,
@@ -82,51 +73,6 @@ UploaderOptions options_of(const Arguments& arguments) {
   options.allow_commands = arguments.allow_commands || arguments.beside_job;
   options.others = arguments.others;
   return options;
-}
-
-enum class Turn { ours, not_needed, never };
-
-// Another process may have the lock: it uploads what we have queued too. Beside a job nobody waits
-// for us.
-Turn wait_for_turn(trace::FileLock& lock, const std::string& folder,
-                   const std::string& journal_path, const Arguments& arguments, const Tell& tell) {
-  const UploaderOptions options = options_of(arguments);
-  const auto begin = std::chrono::steady_clock::now();
-  for (bool is_told = false;; is_told = true) {
-    if (lock.try_lock(trace::FileLock::Kind::exclusive) || lock.is_refused()) return Turn::ours;
-    if (!is_told) tell(journal_path + ": another process is at work");
-    if (options.beside_job) return Turn::not_needed;
-    if (pending_in(Journal(folder, journal_path), arguments.others) == 0) return Turn::not_needed;
-    if (std::chrono::steady_clock::now() - begin >= options.patience) {
-      say("not all is uploaded: " + journal_path +
-          ": another process is still at work: traceagent upload --resume " + folder);
-      return Turn::never;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  }
-}
-
-// What is appended while we have the lock is ours, what comes after it is the next one's: who
-// queues a file looks whether the lock is free, so after it was given up the journal is read once
-// more.
-bool work_off(const std::string& folder, const std::string& journal_path,
-              const Arguments& arguments, const Tell& tell) {
-  const std::string stem = journal_path.substr(0, journal_path.rfind('.'));
-  trace::FileLock lock(stem + ".lock");
-  bool is_done = false;
-  for (std::size_t seen = 0;;) {
-    const Turn turn = wait_for_turn(lock, folder, journal_path, arguments, tell);
-    if (turn != Turn::ours) return turn == Turn::not_needed;
-    UploaderOptions options = options_of(arguments);
-    options.is_alone = !lock.is_refused();
-    Journal journal(folder, journal_path);
-    Uploader uploader(journal, folder, stem + ".problem", options, tell);
-    is_done = uploader.work();
-    seen = journal.uploads().size();
-    lock.unlock();
-    if (!journal.read()) throw std::runtime_error(journal.unreadable());
-    if (journal.uploads().size() == seen) return is_done;
-  }
 }
 
 // Of those whose journals they are.
@@ -161,7 +107,7 @@ int resume(const Arguments& arguments, const Tell& tell) {
   bool ok = true;
   for (const std::string& journal : journals) {
     try {
-      ok = work_off(arguments.resume, journal, arguments, tell) && ok;
+      ok = work_off(arguments.resume, journal, options_of(arguments), tell) && ok;
     } catch (const std::runtime_error& error) {  // the others' files wait for none of it
       say(error.what());
       ok = false;
@@ -170,75 +116,10 @@ int resume(const Arguments& arguments, const Tell& tell) {
   return ok ? exit_ok : exit_bad_data;
 }
 
-// A folder stands for its traces.
-std::vector<fs::path> files_of(const std::vector<std::string>& inputs) {
-  std::vector<fs::path> files;
-  for (const std::string& input : inputs) {
-    if (!fs::is_directory(input)) {
-      files.push_back(fs::absolute(input));
-      continue;
-    }
-    for (const fs::directory_entry& entry : fs::directory_iterator(input)) {
-      const std::string name = entry.path().filename().string();
-      const bool is_trace = name.ends_with(".json") || name.ends_with(".json.gz");
-      if (is_trace && !name.starts_with('.') && !entry.is_directory())
-        files.push_back(fs::absolute(entry.path()));
-    }
-  }
-  std::sort(files.begin(), files.end());
-  files.erase(std::unique(files.begin(), files.end()), files.end());
-  return files;
-}
-
-struct Delivered {
-  fs::path file;
-  config::RemoteTarget target;
-};
-
-// All of them, before anything is queued. Or nothing, and said why.
-std::optional<std::vector<Delivered>> targets_of(const std::vector<fs::path>& files,
-                                                 const std::string& to) {
-  std::vector<Delivered> all;
-  std::map<std::string, fs::path> taken;
-  for (const fs::path& file : files) {
-    config::RemoteTarget target = config::remote_target(to, {}, file.filename().string());
-    std::string problem = target.problem;
-    if (problem.empty() && files.size() > 1 && to.ends_with(file.extension().string())) {
-      problem = "one name for several files: end it with /";
-    }
-    if (problem.empty() && target.words.empty()) {
-      const auto [other, is_new] = taken.try_emplace(target.place, file);
-      if (!is_new) {
-        problem = other->second.string() + " and " + file.string() +
-                  " would be one: upload them to folders of their own";
-      }
-    }
-    if (!problem.empty()) {
-      say("--to: " + to + ": " + problem);
-      return std::nullopt;
-    }
-    all.push_back({file, std::move(target)});
-  }
-  return all;
-}
-
-void queue(const Delivered& each) {
-  trace::JsonObject record;
-  record.add("queue", trace::new_upload_id()).add("file", each.file.filename().string());
-  if (each.target.words.empty()) {
-    record.add("target", each.target.place);
-  } else {
-    record.add("words", each.target.words);
-  }
-  const std::string journal = trace::journal_path(each.file.parent_path().string(), this_host());
-  const std::string problem = trace::append_record(journal, record.add("kind", "hand"));
-  if (!problem.empty()) throw std::runtime_error("upload: " + problem);
-}
-
 std::set<std::string> queued_before(const std::set<std::string>& folders) {
   std::set<std::string> ids;
   for (const std::string& folder : folders) {
-    const Journal journal(folder, trace::journal_path(folder, this_host()));
+    const Journal journal(folder, own_journal(folder));
     for (const Upload& upload : journal.uploads()) ids.insert(upload.id);
   }
   return ids;
@@ -261,23 +142,43 @@ int upload_by_hand(const Arguments& arguments, const Tell& tell) {
   for (const Delivered& each : *all) queue(each);
   bool ok = true;
   for (const std::string& folder : folders) {
-    ok = work_off(folder, trace::journal_path(folder, this_host()), allowed, tell) && ok;
+    ok = work_off(folder, own_journal(folder), options_of(allowed), tell) && ok;
   }
   return ok ? exit_ok : exit_bad_data;
 }
 
+// Of these alone, and once: it may be away for good. One that cannot be told now is told of, and
+// by whoever uploads next.
+bool remove_parts(const std::string& folder, const std::set<std::string>& ids,
+                  const Arguments& arguments, const Tell& tell) {
+  bool ok = true;
+  for (const std::string& path : journals_in(folder)) {
+    Arguments once = arguments;
+    once.patience = "0s";
+    const Journal journal(folder, path);
+    for (const Upload& upload : journal.uploads()) {
+      if (!ids.contains(upload.id)) once.others.insert(upload.id);
+    }
+    if (unwanted_in(journal, once.others) != 0)
+      ok = work_off(folder, path, options_of(once), tell) && ok;
+  }
+  return ok;
+}
+
 int forget(const Arguments& arguments, const Tell& tell) {
-  std::size_t count = 0;
   for (const std::string& folder : arguments.files) {
     if (!fs::is_directory(folder)) {
       say("--forget: " + folder + ": give the folder of the traces");
       return exit_usage;
     }
   }
+  bool is_any = false, ok = true;
   for (const std::string& folder : arguments.files) {
-    count += forget_uploads(folder, arguments.forget, tell);
+    const std::set<std::string> ids = forget_uploads(folder, arguments.forget, tell);
+    is_any |= !ids.empty();
+    ok = remove_parts(folder, ids, arguments, tell) && ok;
   }
-  if (count != 0) return exit_ok;
+  if (is_any) return ok ? exit_ok : exit_bad_data;
   say("--forget: " + arguments.forget + ": nothing waits for it: see traceagent upload --status " +
       arguments.files.front());
   return exit_bad_data;
@@ -309,7 +210,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--to", arguments.to,
                  "s3://bucket/prefix/, /folder/ or exec:COMMAND {}; the files' names are added");
   app.add_option("--forget", arguments.forget,
-                 "Take out of a folder's queue what waits for this target: the files stay");
+                 "Take out of a folder's queue what waits for this target: the files stay, parts "
+                 "that the server has of them go");
   app.add_option("--resume", arguments.resume,
                  "Upload what a run has queued in the folder of its traces, and is not there yet")
       ->check(CLI::ExistingDirectory);

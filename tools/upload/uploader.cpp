@@ -13,6 +13,7 @@
 
 #include "agent/trace/delivery_lock.hpp"
 #include "agent/trace/upload_journal.hpp"
+#include "tools/upload/index_notes.hpp"
 #include "tools/upload/kept_files.hpp"
 #include "tools/upload/local_file.hpp"
 #include "tools/upload/new_file.hpp"

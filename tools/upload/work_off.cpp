@@ -1,0 +1,61 @@
+#include "tools/upload/work_off.hpp"
+
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+#include "agent/trace/upload_journal.hpp"
+#include "tools/command_line.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+enum class Turn { ours, not_needed, never };
+
+// Another process may have the lock: it uploads what we have queued too. Beside a job nobody waits
+// for us.
+Turn wait_for_turn(trace::FileLock& lock, const std::string& folder,
+                   const std::string& journal_path, const UploaderOptions& options,
+                   const Tell& tell) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (bool is_told = false;; is_told = true) {
+    if (lock.try_lock(trace::FileLock::Kind::exclusive) || lock.is_refused()) return Turn::ours;
+    if (!is_told) tell(journal_path + ": another process is at work");
+    if (options.beside_job) return Turn::not_needed;
+    if (pending_in(Journal(folder, journal_path), options.others) == 0) return Turn::not_needed;
+    if (std::chrono::steady_clock::now() - begin >= options.patience) {
+      say("not all is uploaded: " + journal_path +
+          ": another process is still at work: traceagent upload --resume " + folder);
+      return Turn::never;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+}
+
+}  // namespace
+
+// What is appended while we have the lock is ours, what comes after it is the next one's: who
+// queues a file looks whether the lock is free, so after it was given up the journal is read once
+// more.
+bool work_off(const std::string& folder, const std::string& journal_path,
+              const UploaderOptions& options, const Tell& tell) {
+  const std::string stem = journal_path.substr(0, journal_path.rfind('.'));
+  trace::FileLock lock(stem + ".lock");
+  bool is_done = false;
+  for (std::size_t seen = 0;;) {
+    const Turn turn = wait_for_turn(lock, folder, journal_path, options, tell);
+    if (turn != Turn::ours) return turn == Turn::not_needed;
+    UploaderOptions of_turn = options;
+    of_turn.is_alone = !lock.is_refused();
+    Journal journal(folder, journal_path);
+    Uploader uploader(journal, folder, stem + ".problem", of_turn, tell);
+    is_done = uploader.work();
+    seen = journal.uploads().size();
+    lock.unlock();
+    if (!journal.read()) throw std::runtime_error(journal.unreadable());
+    if (journal.uploads().size() == seen) return is_done;
+  }
+}
+
+}  // namespace traceagent::tools
