@@ -13,10 +13,18 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "process"))
 
 import jobs  # noqa: E402
-from jobs import STEADY, Checks, Place, calls_in, end_of, steps_in, wait_until  # noqa: E402
+from jobs import STEADY, Checks, calls_in, end_of, steps_in, wait_until  # noqa: E402
 
 checks = Checks()
 check = checks.check
+
+
+class Place(jobs.Place):
+    """Whose folder goes when no uploader writes there any more."""
+
+    def __exit__(self, *_):
+        check(wait_until(lambda: not jobs.processes_naming(self.path)), "the uploaders end")
+        super().__exit__()
 
 
 def settings(cycles, keep, **more):
@@ -235,7 +243,6 @@ def test_the_index_tells_what_is_gone():
         check(wait_until(lambda: len(removed()) >= 3), f"index: {index_of(place)}")
         saved = [entry["saved"] for entry in index_of(place) if "saved" in entry]
         check(len(saved) == 4 and sorted(removed() + rank_files(place)) == sorted(saved), f"index: {index_of(place)}")
-        check(wait_until(lambda: not jobs.processes_naming(place.path)), "index: the uploader ends")
 
 
 def test_said_how_many_cycles_are_not_there():
