@@ -47,6 +47,12 @@ void add_matching(const std::string& pattern, std::vector<std::string>& foreign)
   globfree(&found);
 }
 
+// index/index.json and index/index-node<n>.json (agent/trace/index_file.hpp).
+bool is_index_of_run(const std::filesystem::path& path) {
+  return path.parent_path().filename() == "index" &&
+         path.filename().string().starts_with("index") && path.extension() == ".json";
+}
+
 }  // namespace
 
 void add_foreign_options(CLI::App& command, ForeignOptions& options) {
@@ -112,9 +118,12 @@ bool ForeignInputs::adds_nothing_to(const std::string& output) const {
   return has_patterns_ && imported_->paths().empty() && paths_ == std::vector{output};
 }
 
+// Other JSON that lies in a folder is nobody's mistake, unless nothing may be left out. A run's own
+// index never is one.
 bool ForeignInputs::has_problem(const ImportedFile& file) const {
   const bool is_named = std::find(named_.begin(), named_.end(), file.path) != named_.end();
-  return !file.problem.empty() && (is_named || !file.is_other_json);
+  const bool is_expected = !strict_ || is_index_of_run(file.path);
+  return !file.problem.empty() && (is_named || !file.is_other_json || !is_expected);
 }
 
 bool ForeignInputs::is_refused() const {
@@ -134,7 +143,7 @@ bool ForeignInputs::print() const {
       say(file.problem);
       ok = false;
     } else if (!file.is_trace) {
-      std::cout << "left out: " << file.path << ": not a trace\n";
+      std::cout << "left out: " << file.path << ": not a trace: at byte 0: it holds no events\n";
     }
     if (file.is_trace) print_file(file);
   }

@@ -66,7 +66,10 @@ TEST_F(ForeignInputsTest, AFileGivenTwiceIsReadOnce) {
 TEST_F(ForeignInputsTest, NamesWhatIsDamagedWhereverItLies) {
   file("rank0.json", trace_);
   file("other.json", R"({"nodes": [{}]})");
-  EXPECT_TRUE(give({folder_.path().string()}).is_fine);
+  const Said beside = give({folder_.path().string()});
+  EXPECT_TRUE(beside.is_fine);
+  EXPECT_NE(beside.out.find("other.json: not a trace: at byte 0"), std::string::npos) << beside.out;
+  fs::remove(folder_ / "other.json");
   std::string text = "[";
   for (int i = 0; i < 5000; ++i) text += R"({"ph":"i","ts":)" + std::to_string(i * 7919) + "},";
   const std::string gzip = folder_ / "a.json.gz";
@@ -89,6 +92,21 @@ TEST_F(ForeignInputsTest, NamesWhatIsDamagedWhereverItLies) {
     EXPECT_NE(said.err.find(std::string(name) + ": at byte "), std::string::npos) << said.err;
     fs::remove(path);
   }
+}
+
+TEST_F(ForeignInputsTest, StrictLeavesNothingOutButARunsIndex) {
+  file("rank0.json", trace_);
+  fs::create_directory(folder_ / "index");
+  file("index/index-node0.json", R"({"nodes": [{}]})");
+  ForeignOptions options;
+  options.strict = true;
+  const std::string index = folder_ / "index";
+  EXPECT_FALSE(give({folder_.path().string(), index}, options).is_refused);
+  file("other.json", R"({"nodes": [{}]})");
+  const Said said = give({folder_.path().string(), index}, options);
+  EXPECT_TRUE(said.is_refused);
+  EXPECT_NE(said.err.find("other.json: at byte 0: it holds no events"), std::string::npos)
+      << said.err;
 }
 
 TEST_F(ForeignInputsTest, ARankOfAFileThatIsNoInputIsRefused) {
