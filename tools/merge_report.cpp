@@ -1,12 +1,8 @@
 #include "tools/merge_report.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
-#include <limits>
-#include <set>
 
-#include "agent/trace/removed_cycles.hpp"
 #include "tools/command_line.hpp"
 #include "tools/losses.hpp"
 
@@ -25,16 +21,6 @@ bool print_input(const trace::MergedInput& input) {
   return true;
 }
 
-// By the runs' indexes, which lie beside their files.
-std::string removed_in_words(const trace::MergeReport& report) {
-  std::set<std::string> folders;
-  for (const trace::MergedInput& input : report.inputs) {
-    const std::string folder = std::filesystem::path(input.path).parent_path().string();
-    folders.insert(folder.empty() ? "." : folder);
-  }
-  return in_words(trace::removed_cycles(folders, report, std::numeric_limits<std::int64_t>::min()));
-}
-
 }  // namespace
 
 bool print_report(const trace::MergeReport& report, const std::string& output) {
@@ -48,7 +34,7 @@ bool print_report(const trace::MergeReport& report, const std::string& output) {
   }
   std::cout << output << ": " << in_words(report.ranks.size(), "rank") << ", "
             << in_words(report.events, "event") << losses_in_words(report) << ", "
-            << in_words(report.output_bytes, "byte") << removed_in_words(report) << "\n";
+            << in_words(report.output_bytes, "byte") << "\n";
   for (const std::int64_t rank : report.missing_ranks) {
     std::cout << "missing: rank " << rank << "\n";
   }

@@ -227,7 +227,7 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
   }
   made.summary = in_words(report.ranks.size(), "rank") + ", " + in_words(report.events, "event") +
                  losses_in_words(report) +
-                 in_words(trace::removed_cycles({node.folder}, report, node.since_ns));
+                 in_words(trace::removed_cycles(node.folder, node.run_key, report, node.since_ns));
   if (!made.problem.empty()) return made;
   if (claim) claim->file_is_made();
   queue_for_upload(rings_of_run, files, made);

@@ -15,7 +15,7 @@ namespace {
 constexpr auto look_period = std::chrono::milliseconds(200);
 // A second: between two processes of a run (a launcher's restart), and while the last one's death
 // is seen by a merge that is under way. Counted, since a clock may be refused.
-constexpr int looks_to_believe = 5;
+constexpr int looks_to_believe = 6;
 
 enum class Run { gone, lives, dead };
 

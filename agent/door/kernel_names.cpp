@@ -130,9 +130,8 @@ constexpr std::size_t cache_entries = 16384;
 constexpr std::size_t longest_probe = 32;
 constinit std::array<CachedOffset, cache_entries> cache{};
 
-// One product, of whose high bits all of the address take part: this is paid for at each launch.
 CachedOffset& cached(const void* function, std::size_t probe) noexcept {
-  const std::uint64_t hash = reinterpret_cast<std::uintptr_t>(function) * 0x9e3779b97f4a7c15u >> 32;
+  const std::uint64_t hash = event::mix(reinterpret_cast<std::uintptr_t>(function));
   return cache[(hash + probe) % cache_entries];
 }
 

@@ -81,7 +81,7 @@ ncclResult_t take_part_nccl(api::Function function, Call call, const Real& real)
   const ncclResult_t result = real();
   open_nccl_call = nullptr;
   call.after(result);
-  if (!calls_are_nested.load(std::memory_order_relaxed)) call.remember();
+  if (!calls_are_nested.load(std::memory_order_relaxed)) call.remember(outermost.latest());
   timer.end(call, result);
   end_record(begun, call, result);
   return result;

@@ -33,7 +33,8 @@ struct NcclCallBase : CallBase {
   // What after() does where that was all.
   ncclResult_t after_idle(ncclResult_t result) noexcept { return result; }
   // Once the outermost call has returned: so that the next one can be counted the short way.
-  void remember() const noexcept {}
+  // `latest`: the communicator of the collective before this call.
+  void remember(CommunicatorState& latest) const noexcept { latest_communicator = &latest; }
   static bool accepted(int result) noexcept {
     return result == ncclSuccess || result == ncclInProgress;
   }
@@ -71,8 +72,8 @@ struct CollectiveCall : NcclCallBase {
     sequence = next_sequence(*state, kind, peer);
   }
 
-  void remember() const noexcept {
-    if (state != nullptr) latest_communicator = state;
+  void remember(CommunicatorState& latest) const noexcept {
+    latest_communicator = state != nullptr ? state : &latest;
   }
 
   bool count_idle() noexcept {

@@ -34,8 +34,10 @@ std::string list(const std::vector<std::int64_t>& ranks) {
 // What output.keep has removed before.
 std::string removed_in_words(const Agent& agent, const trace::MergeReport& report) {
   if (agent.options.output_keep < 0) return {};
-  return in_words(trace::removed_cycles({drain::output_folder(agent.ring.ring)}, report,
-                                        older_run_until_ns(agent.run_folder)));
+  const ring::Ring& ring = agent.ring.ring;
+  const std::string run_key(ring.name(ring.header().identity.run_key));
+  return trace::in_words(trace::removed_cycles(drain::output_folder(ring), run_key, report,
+                                               older_run_until_ns(agent.run_folder)));
 }
 
 std::string summary(const Agent& agent, const trace::MergeReport& report, const std::string& path) {

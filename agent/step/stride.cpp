@@ -24,8 +24,7 @@ void Stride::begin(const Detector::Ahead& ahead) noexcept {
   if (pattern_ != ahead.pattern || version_ != ahead.pattern->version()) copy(*ahead.pattern);
   start_ = passed() - ahead.matched;
   length_ = ahead.pattern->length();
-  next_.store(symbols_.get() + ahead.matched, std::memory_order_relaxed);
-  before_.store(start_, std::memory_order_release);
+  set_passed(start_, ahead.matched);
   end_ = symbols_.get() + length_;
   blocks_left_ = ahead.blocks;
   const bool are_launches = ahead.thread != 0;

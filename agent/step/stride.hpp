@@ -56,13 +56,22 @@ class alignas(64) Stride {
     return collectives_of_.load(std::memory_order_relaxed);
   }
   bool is_of_launches() const noexcept { return launches_of() != no_thread; }
-  /// Since the beginning. For another thread than the owner, what passes in this moment may be
-  /// missing.
+  /// Since the beginning. For another thread than the owner, the call that passes in this moment
+  /// may be missing.
   std::uint64_t passed() const noexcept {
-    // Acquire: a block that is counted as a whole is not counted by its calls as well.
-    const std::uint64_t before = before_.load(std::memory_order_acquire);
-    return before +
-           static_cast<std::uint64_t>(next_.load(std::memory_order_relaxed) - symbols_.get());
+    // Between two blocks the two parts do not fit, for some instructions of the owner's: it would
+    // be a block too few. Bounded: the owner may have lost its core there, or be who is
+    // interrupted.
+    constexpr int most_looks = 1000;
+    for (int looks = 1;; ++looks) {
+      const std::uint32_t edge = edges_.load(std::memory_order_acquire);
+      const std::uint64_t before = before_.load(std::memory_order_acquire);
+      const std::uint64_t* const next = next_.load(std::memory_order_acquire);
+      const bool fits = edge % 2 == 0 && edges_.load(std::memory_order_relaxed) == edge;
+      if (fits || looks == most_looks) {
+        return before + static_cast<std::uint64_t>(next - symbols_.get());
+      }
+    }
   }
 
   // For the holder of the turn.
@@ -92,9 +101,18 @@ class alignas(64) Stride {
   [[gnu::always_inline]] bool pass_first_of_block(std::uint64_t symbol) noexcept {
     if (blocks_left_ == 0 || symbols_[0] != symbol) return false;
     --blocks_left_;
-    next_.store(symbols_.get() + 1, std::memory_order_relaxed);
-    before_.store(before_.load(std::memory_order_relaxed) + length_, std::memory_order_release);
+    set_passed(before_.load(std::memory_order_relaxed) + length_, 1);
     return true;
+  }
+
+  /// `before` where the block began, and so many of its calls. Release: who sees one of the parts
+  /// sees that the edge was begun, who sees its end sees both. Pairs with passed().
+  [[gnu::always_inline]] void set_passed(std::uint64_t before, std::uint64_t of_block) noexcept {
+    const std::uint32_t edge = edges_.load(std::memory_order_relaxed);
+    edges_.store(edge + 1, std::memory_order_relaxed);
+    before_.store(before, std::memory_order_release);
+    next_.store(symbols_.get() + of_block, std::memory_order_release);
+    edges_.store(edge + 2, std::memory_order_release);
   }
 
   std::atomic<const std::uint64_t*> next_{nullptr};  ///< of the symbols, that is expected
@@ -104,6 +122,7 @@ class alignas(64) Stride {
   bool goes_by_shape_ = false;
   std::uint64_t blocks_left_ = 0;         ///< that may begin without being told
   std::atomic<std::uint64_t> before_{0};  ///< how many had passed where the block began
+  std::atomic<std::uint32_t> edges_{0};   ///< between two blocks: odd
   std::uint64_t length_ = 0;              ///< of the pattern
   /// A copy, because a pattern may be learned anew while the owner compares.
   std::unique_ptr<std::uint64_t[]> symbols_;

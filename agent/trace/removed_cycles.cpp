@@ -3,12 +3,13 @@
 #include <dirent.h>
 
 #include <algorithm>
-#include <map>
+#include <memory>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "agent/trace/index_name.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/line_reader.hpp"
 
@@ -43,7 +44,8 @@ class Sources {
   std::unordered_set<std::string> names_;
 };
 
-// One index, from its first entry to its last. In mind are no more than the files that are there.
+// One index, from its first entry to its last. In mind are the files that are there, and those that
+// had gone before they were told of.
 class Count {
  public:
   Count(const Sources& sources, const std::vector<std::int64_t>& ranks, std::int64_t since_ns)
@@ -59,8 +61,7 @@ class Count {
     }
   }
 
-  // Nothing, where it is of another run.
-  RemovedCycles result() const { return is_theirs_ ? cycles_ : RemovedCycles(); }
+  RemovedCycles result() const { return cycles_; }
 
  private:
   using Cause = std::uint64_t RemovedCycles::*;
@@ -76,10 +77,10 @@ class Count {
   void save(const std::string& name, std::string_view entry) {
     const std::int64_t rank = integer_member(entry, "rank").value_or(0);
     if (!is_wanted(rank, entry)) {
+      gone_.erase(name);
       return;
     }
     here_[name] = rank;
-    is_theirs_ |= sources_.have(rank, name);
     // Its rank may have waited for the index when the uploader, which removed it, did not.
     if (const auto at = gone_.find(name); at != gone_.end()) {
       const Cause cause = at->second;
@@ -103,46 +104,24 @@ class Count {
   const std::int64_t since_ns_;
   std::unordered_map<std::string, std::int64_t> here_;  // with their ranks
   std::unordered_map<std::string, Cause> gone_;         // of which none is saved yet
-  bool is_theirs_ = false;
   RemovedCycles cycles_;
 };
 
-std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> names;
-  DIR* const entries = opendir(folder.c_str());
-  if (entries == nullptr) {
-    return names;
-  }
-  while (const dirent* entry = readdir(entries)) {
+// Where nodes have one each, that which was joined of them is left out: it may be behind them.
+std::vector<std::string> indexes_in(const std::string& folder, const std::string& run_key) {
+  std::vector<std::string> all, of_nodes;
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), closedir);
+  while (const dirent* entry = entries ? readdir(entries.get()) : nullptr) {
     const std::string name(static_cast<const char*>(entry->d_name));
-    if (name.starts_with("index") && name.ends_with(".json")) {
-      names.push_back(name);
-    }
-  }
-  closedir(entries);
-  return names;
-}
-
-// By the first line of each. Where nodes have one each, that which was joined of them is left out:
-// it may be behind them.
-std::vector<std::string> indexes_in(const std::string& folder) {
-  std::map<std::string, std::vector<std::string>> runs;
-  for (const std::string& name : names_in(folder)) {
+    if (!name.starts_with("index") || !name.ends_with(".json")) continue;
     LineReader lines;
     std::string_view head;
-    if (lines.open(folder + "/" + name) && lines.next(head) == LineReader::Status::line) {
-      runs[std::string(head)].push_back(name);
-    }
+    const std::string path = folder + "/" + name;
+    const bool is_read = lines.open(path) && lines.next(head) == LineReader::Status::line;
+    if (!is_read || head != index_head(run_key)) continue;
+    (name.starts_with("index-node") ? of_nodes : all).push_back(path);
   }
-  const auto is_nodes = [](const std::string& name) { return name.starts_with("index-node"); };
-  std::vector<std::string> paths;
-  for (const auto& [head, names] : runs) {
-    const bool has_nodes = std::any_of(names.begin(), names.end(), is_nodes);
-    for (const std::string& name : names) {
-      if (is_nodes(name) || !has_nodes) paths.push_back(folder + "/" + name);
-    }
-  }
-  return paths;
+  return of_nodes.empty() ? all : of_nodes;
 }
 
 void take_all(const std::string& path, Count& count) {
@@ -162,17 +141,15 @@ std::string part_of(const char* option, std::uint64_t cycles) {
 
 }  // namespace
 
-RemovedCycles removed_cycles(const std::set<std::string>& folders, const MergeReport& merge,
-                             std::int64_t since_ns) {
+RemovedCycles removed_cycles(const std::string& folder, const std::string& run_key,
+                             const MergeReport& merge, std::int64_t since_ns) {
   const Sources sources(merge.sources);
   RemovedCycles sum;
-  for (const std::string& folder : folders) {
-    for (const std::string& path : indexes_in(folder + "/index")) {
-      Count count(sources, merge.ranks, since_ns);
-      take_all(path, count);
-      sum.by_keep += count.result().by_keep;
-      sum.by_queue += count.result().by_queue;
-    }
+  for (const std::string& path : indexes_in(folder + "/index", run_key)) {
+    Count count(sources, merge.ranks, since_ns);
+    take_all(path, count);
+    sum.by_keep += count.result().by_keep;
+    sum.by_queue += count.result().by_queue;
   }
   return sum;
 }

@@ -2,7 +2,6 @@
 // Cycles that a run has recorded and removed since, of which a merged file knows nothing.
 
 #include <cstdint>
-#include <set>
 #include <string>
 
 #include "agent/trace/merge.hpp"
@@ -14,11 +13,11 @@ struct RemovedCycles {
   std::uint64_t by_queue = 0;  // upload.queue: without having been uploaded
 };
 
-// Of the ranks of a merge, what these folders' indexes (index_file.hpp) call removed and the merge
-// has not: a file may have gone because an older one of its inputs holds it. Of cycles that began
-// before `since_ns` nothing is told. Throws std::bad_alloc alone.
-RemovedCycles removed_cycles(const std::set<std::string>& folders, const MergeReport& merge,
-                             std::int64_t since_ns);
+// Of the ranks of a merge, what this run's indexes in the folder (index_name.hpp) call removed and
+// the merge has not: a file may have gone because an older one of its inputs holds it. Of cycles
+// that began before `since_ns` nothing is told. Throws std::bad_alloc alone.
+RemovedCycles removed_cycles(const std::string& folder, const std::string& run_key,
+                             const MergeReport& merge, std::int64_t since_ns);
 
 // "; without 18 cycles that were removed (output.keep 16, upload.queue 2)", or "".
 std::string in_words(const RemovedCycles& cycles);

@@ -246,15 +246,12 @@ def test_the_index_tells_what_is_gone():
 
 
 def test_said_how_many_cycles_are_not_there():
-    """By who makes a file of the others: the job, the last of its ranks where they do not see each other, `traceagent
-    merge`, and who recovers. What the node's file before it holds is there."""
+    """By who makes a file of the others: the job, the last of its ranks where they do not see each other, and who
+    recovers. What the node's file before it holds is there."""
     with Place() as place:
         end = place.run([STEADY, 40, 5, 5000], place.agent(**settings(6, 2)))
         said = "; without 4 cycles that were removed (output.keep 4)"
         check(len(end.lines()) == 1 and end.lines()[0].endswith(f" 0 lost{said}"), f"without: {end}")
-        for words in (["out"], ["out/node0.json"], ["out", "--steps", "20", "22"]):
-            done = place.run([jobs.TRACEAGENT, "merge", *words, "-o", "all.json", "--force"], jobs.variables_of())
-            check(done.code == 0 and f" bytes{said}\n" in done.out, f"without: merge {words}: {done}")
     with Place() as place:
         zero, one = (separate(place, variables, rank) for rank, variables in
                      enumerate(place.ranks(2, **settings(3, 0))))

@@ -36,7 +36,7 @@ class RemovedCyclesTest : public testing::Test {
                              "}");
   }
   std::string words(std::int64_t since_ns = 0) const {
-    return in_words(removed_cycles({folder_.path().string()}, merge_, since_ns));
+    return in_words(removed_cycles(folder_.path().string(), "a", merge_, since_ns));
   }
 
   ScratchFolder folder_;
@@ -83,8 +83,11 @@ TEST_F(RemovedCyclesTest, are_of_the_merge_s_ranks_and_run) {
   write_index("index.json",
               {saved("1.json", 0), saved("2.json", 0), saved("r1.json", 1), saved("old.json", 0, 5),
                gone("removed", "1.json"), gone("removed", "r1.json"), gone("removed", "old.json")});
+  // Of names that the run's own have too.
   write_index("index-b.json",
-              {saved("b1.json", 0), saved("b2.json", 0), gone("removed", "b1.json")}, "b");
+              {saved("7.json", 0), saved("1.json", 0), saved("2.json", 0),
+               gone("removed", "7.json"), gone("removed", "1.json")},
+              "b");
   EXPECT_EQ(words(6), "; without 1 cycle that was removed (output.keep 1)");
 }
 
