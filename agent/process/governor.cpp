@@ -55,7 +55,7 @@ constexpr double calls_to_floor = 1.5;
 // A call that is only heard of by step detection, until there is a sample.
 constexpr double usual_ns_per_heard_call = 50;
 // One that it knew beforehand (tests/bench/follow_bench.cpp).
-constexpr double ns_per_passed_call = 2;
+constexpr double ns_per_passed_call = 3;
 constexpr double millionth = 1e-6;
 
 step::BudgetRules door_rules(const config::Options& options) {
