@@ -66,8 +66,12 @@ int run_tool(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
+// Before what is made while the program is loaded: there may be no memory for that either.
+[[gnu::constructor(101)]] static void prepare_to_terminate() noexcept {
   traceagent::tools::end_with_a_line_at_terminate();
+}
+
+int main(int argc, char** argv) try {
   return traceagent::tools::tell_exit(run_tool(argc, argv));
 } catch (const std::bad_alloc&) {
   traceagent::tools::say_out_of_memory();

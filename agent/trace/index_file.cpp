@@ -180,7 +180,7 @@ void remove_half_made(const std::string& path) {
   const std::size_t name_begin = path.rfind('/') + 1;  // npos + 1 is 0
   const std::string folder = name_begin == 0 ? "." : path.substr(0, name_begin);
   const std::string stem = "." + path.substr(name_begin) + ".tmp-";
-  DIR* const entries = opendir(folder.c_str());
+  DIR* const entries = event::open_folder_high(folder.c_str());
   if (entries == nullptr) {
     return;
   }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/event/high_descriptor.hpp"
 #include "agent/trace/json_syntax.hpp"
 #include "agent/trace/line_reader.hpp"
 #include "agent/trace/output_file.hpp"
@@ -26,7 +27,7 @@ struct Part {
 
 std::vector<Part> parts_of(const std::string& folder, const std::string& stem) {
   std::vector<Part> parts;
-  DIR* const entries = opendir(folder.c_str());
+  DIR* const entries = event::open_folder_high(folder.c_str());
   if (entries == nullptr) {
     return parts;
   }

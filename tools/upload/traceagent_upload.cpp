@@ -263,8 +263,12 @@ int run_uploader(int argc, char** argv) {
 
 }  // namespace traceagent::tools
 
-int main(int argc, char** argv) try {
+// Before what is made while the program is loaded: there may be no memory for that either.
+[[gnu::constructor(101)]] static void prepare_to_terminate() noexcept {
   traceagent::tools::end_with_a_line_at_terminate();
+}
+
+int main(int argc, char** argv) try {
   return traceagent::tools::run_uploader(argc, argv);
 } catch (const std::bad_alloc&) {
   traceagent::tools::say_out_of_memory();
