@@ -22,9 +22,10 @@ void Stride::copy(const Pattern& pattern) noexcept {
 
 void Stride::begin(const Detector::Ahead& ahead) noexcept {
   if (pattern_ != ahead.pattern || version_ != ahead.pattern->version()) copy(*ahead.pattern);
-  start_ = passed() - ahead.matched;
+  const std::uint64_t now = passed();
+  start_ = now - ahead.matched;
   length_ = ahead.pattern->length();
-  set_passed(start_, ahead.matched);
+  set_passed(start_, ahead.matched, now);
   end_ = symbols_.get() + length_;
   blocks_left_ = ahead.blocks;
   const bool are_launches = ahead.thread != 0;

@@ -59,19 +59,20 @@ class alignas(64) Stride {
   /// Since the beginning. For another thread than the owner, the call that passes in this moment
   /// may be missing.
   std::uint64_t passed() const noexcept {
-    // Between two blocks the two parts do not fit, for some instructions of the owner's: it would
-    // be a block too few. Bounded: the owner may have lost its core there, or be who is
-    // interrupted.
+    // Between two blocks the two parts do not fit, for some instructions of the owner's, who may
+    // lose its core there: what had passed by then stands beside them. Bounded: where the owner is
+    // faster than we look that is no more than a block behind.
     constexpr int most_looks = 1000;
-    for (int looks = 1;; ++looks) {
+    for (int looks = 0; looks < most_looks; ++looks) {
       const std::uint32_t edge = edges_.load(std::memory_order_acquire);
+      if (edge % 2 != 0) break;
       const std::uint64_t before = before_.load(std::memory_order_acquire);
       const std::uint64_t* const next = next_.load(std::memory_order_acquire);
-      const bool fits = edge % 2 == 0 && edges_.load(std::memory_order_relaxed) == edge;
-      if (fits || looks == most_looks) {
+      if (edges_.load(std::memory_order_relaxed) == edge) {
         return before + static_cast<std::uint64_t>(next - symbols_.get());
       }
     }
+    return passed_at_edge_.load(std::memory_order_relaxed);
   }
 
   // For the holder of the turn.
@@ -101,15 +102,19 @@ class alignas(64) Stride {
   [[gnu::always_inline]] bool pass_first_of_block(std::uint64_t symbol) noexcept {
     if (blocks_left_ == 0 || symbols_[0] != symbol) return false;
     --blocks_left_;
-    set_passed(before_.load(std::memory_order_relaxed) + length_, 1);
+    const std::uint64_t before = before_.load(std::memory_order_relaxed) + length_;
+    set_passed(before, 1, before);
     return true;
   }
 
-  /// `before` where the block began, and so many of its calls. Release: who sees one of the parts
-  /// sees that the edge was begun, who sees its end sees both. Pairs with passed().
-  [[gnu::always_inline]] void set_passed(std::uint64_t before, std::uint64_t of_block) noexcept {
+  /// `before` where the block began, and so many of its calls; `now`: what has passed. Release: who
+  /// sees that the edge was begun sees what had passed, who sees one of the parts sees that it was
+  /// begun, who sees its end sees both. Pairs with passed().
+  [[gnu::always_inline]] void set_passed(std::uint64_t before, std::uint64_t of_block,
+                                         std::uint64_t now) noexcept {
     const std::uint32_t edge = edges_.load(std::memory_order_relaxed);
-    edges_.store(edge + 1, std::memory_order_relaxed);
+    passed_at_edge_.store(now, std::memory_order_relaxed);
+    edges_.store(edge + 1, std::memory_order_release);
     before_.store(before, std::memory_order_release);
     next_.store(symbols_.get() + of_block, std::memory_order_release);
     edges_.store(edge + 2, std::memory_order_release);
@@ -123,7 +128,8 @@ class alignas(64) Stride {
   std::uint64_t blocks_left_ = 0;         ///< that may begin without being told
   std::atomic<std::uint64_t> before_{0};  ///< how many had passed where the block began
   std::atomic<std::uint32_t> edges_{0};   ///< between two blocks: odd
-  std::uint64_t length_ = 0;              ///< of the pattern
+  std::atomic<std::uint64_t> passed_at_edge_{0};
+  std::uint64_t length_ = 0;  ///< of the pattern
   /// A copy, because a pattern may be learned anew while the owner compares.
   std::unique_ptr<std::uint64_t[]> symbols_;
   std::uint64_t start_ = 0;  ///< what passed() would have been at the first block's beginning

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/step/detector_follower.hpp"
 #include "agent/step/detector_history.hpp"
 #include "agent/step/tracker.hpp"
 #include "tests/unit/step/jobs.hpp"
@@ -314,16 +315,60 @@ TEST_P(StrideOfThreads, LosesNoCallWhenThreadsCommunicateAtTheSameTime) {
   }
 }
 
-TEST(Stride, LetsNothingPassThatIsNotExpected) {
-  Told told;
-  Tracker tracker(config::parse_step_mark("auto").mark, told);
-  constexpr std::uint64_t calls = 10;
-  std::uint64_t ticks = 0;
-  const auto hashes = [](std::uint64_t i) { return [i] { return std::pair(i, i); }; };
-  for (int step = 0; step < 200; ++step) {
-    tracker.copy_to_device(++ticks);
-    for (std::uint64_t i = 0; i < calls; ++i) tracker.collective(i, i, ++ticks);
+// Else a call of another thread is put before a whole block of calls that were made before it.
+TEST(Stride, IsSeenWithABlockWholeOrNotYet) {
+  History history;
+  for (std::uint64_t i = 0; i < 10; ++i) history.append({.exact = i % 2, .shape = i % 2}, {});
+  Pattern pattern;
+  pattern.learn(history, Track::exact, 2);
+  constexpr std::uint64_t blocks = 3'000'000;
+  Stride stride;
+  stride.reserve();
+  stride.become_owned(1);
+  stride.begin({&pattern, 0, blocks, 0});
+  std::atomic<bool> is_over{false};
+  std::uint64_t decreases = 0;
+  std::thread reader([&] {
+    for (std::uint64_t seen = 0; !is_over.load();) {
+      const std::uint64_t now = stride.passed();
+      decreases += now < seen ? 1 : 0;
+      seen = now;
+    }
+  });
+  std::uint64_t refused = 0;
+  for (std::uint64_t i = 0; i < 2 * blocks; ++i) {
+    refused += stride.pass(unmixed(pattern.symbol(i % 2))) ? 0 : 1;
   }
+  is_over = true;
+  reader.join();
+  EXPECT_EQ(decreases, 0u);
+  EXPECT_EQ(refused, 0u);
+  EXPECT_EQ(stride.passed(), 2 * blocks);
+}
+
+// A job that has gone on for 200 steps of these collectives, and been found.
+struct SteadyJob {
+  static constexpr std::uint64_t calls = 10;
+  Told told;
+  Tracker tracker{config::parse_step_mark("auto").mark, told};
+  std::uint64_t ticks = 0;
+
+  SteadyJob() {
+    for (int step = 0; step < 200; ++step) {
+      tracker.copy_to_device(++ticks);
+      for (std::uint64_t i = 0; i < calls; ++i) tracker.collective(i, i, ++ticks);
+    }
+  }
+  static auto hashes(std::uint64_t i) {
+    return [i] { return std::pair(i, i); };
+  }
+};
+
+TEST(Stride, LetsNothingPassThatIsNotExpected) {
+  SteadyJob job;
+  auto& [told, tracker, ticks] = job;
+  constexpr std::uint64_t calls = SteadyJob::calls;
+  const auto hashes = &SteadyJob::hashes;
   EXPECT_FALSE(tracker.passes_collective(hashes(0))) << "the first of a step needs its ticks";
   tracker.collective(0, 0, ++ticks);
   EXPECT_FALSE(tracker.passes_collective(hashes(2)));
@@ -342,15 +387,10 @@ TEST(Stride, LetsNothingPassThatIsNotExpected) {
 }
 
 TEST(Stride, PassesAsManyStepsAsNobodyLooksAt) {
-  Told told;
-  Tracker tracker(config::parse_step_mark("auto").mark, told);
-  constexpr std::uint64_t calls = 10;
-  std::uint64_t ticks = 0;
-  const auto hashes = [](std::uint64_t i) { return [i] { return std::pair(i, i); }; };
-  for (int step = 0; step < 200; ++step) {
-    tracker.copy_to_device(++ticks);
-    for (std::uint64_t i = 0; i < calls; ++i) tracker.collective(i, i, ++ticks);
-  }
+  SteadyJob job;
+  auto& [told, tracker, ticks] = job;
+  constexpr std::uint64_t calls = SteadyJob::calls;
+  const auto hashes = &SteadyJob::hashes;
   told.may_pass = 3;
   tracker.collective(0, 0, ++ticks);
   const std::uint64_t told_step = told.events.back().step;
