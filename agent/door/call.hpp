@@ -28,10 +28,21 @@ using event::Record;
   if (name.shown == counted || name.symbol == counted) steps.call(counted, ticks);
 }
 
+// Whether step detection may know of such a call before it is made.
+template <class Call>
+inline constexpr bool can_be_expected = requires(const Call& call, step::Tracker& steps) {
+  call.passes(steps);
+};
+
 template <class Call>
 void observe(api::Function function, const Call& call, std::uint64_t ticks) noexcept {
   step::Tracker* steps = tracker.load(std::memory_order_acquire);
   if (steps == nullptr) return;
+  // First, and in line: most calls of a job whose steps are followed are expected, and are so
+  // with no mark but `auto`.
+  if constexpr (can_be_expected<Call>) {
+    if (call.passes(*steps)) return;
+  }
   if ((steps->interest() & step::interest_calls) != 0) [[unlikely]] {
     report_if_counted(*steps, function, ticks);
   }
@@ -87,12 +98,6 @@ bool is_idle() noexcept {
   }
   return step::mode_of(Call::call_class) == step::Mode::pass;
 }
-
-// Whether step detection may know of such a call before it is made.
-template <class Call>
-inline constexpr bool can_be_expected = requires(const Call& call, step::Tracker& steps) {
-  call.passes(steps);
-};
 
 // Whether such a call is now told to step detection and not recorded.
 template <class Call>

@@ -84,11 +84,15 @@ struct CollectiveCall : NcclCallBase {
     return false;
   }
 
+  [[gnu::always_inline]] bool passes(step::Tracker& tracker) const noexcept {
+    return tracker.passes_collective([&]() noexcept { return hashes(); });
+  }
+
   // In line: the call's description would else be made in memory first.
   [[gnu::always_inline]] bool count_expected(step::Tracker& tracker) noexcept {
     state = latest_communicator;
     if (state->handle.load(std::memory_order_relaxed) != comm) return false;
-    if (!tracker.passes_collective([&]() noexcept { return hashes(); })) return false;
+    if (!passes(tracker)) return false;
     if (!count_sequence(*state, kind, peer)) [[unlikely]] {
       next_sequence(*state, kind, peer);
     }

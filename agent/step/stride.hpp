@@ -99,7 +99,7 @@ class alignas(64) Stride {
 
   void copy(const Pattern& pattern) noexcept;
 
-  [[gnu::always_inline]] bool pass_first_of_block(std::uint64_t symbol) noexcept {
+  bool pass_first_of_block(std::uint64_t symbol) noexcept {
     if (blocks_left_ == 0 || symbols_[0] != symbol) return false;
     --blocks_left_;
     const std::uint64_t before = before_.load(std::memory_order_relaxed) + length_;
@@ -152,7 +152,7 @@ class Strides {
   /// before it is opened.
   Stride* opened() const noexcept { return open_.load(std::memory_order_acquire); }
   /// Of this thread, or of another that launches beside the one whose launches are the steps.
-  bool pass_launch(std::uint64_t kernel) noexcept {
+  [[gnu::always_inline]] bool pass_launch(std::uint64_t kernel) noexcept {
     Stride* open = opened();
     if (open == nullptr) [[unlikely]] {
       return false;
