@@ -8,22 +8,6 @@
 namespace traceagent::door {
 namespace {
 
-struct Symbol {
-  std::string_view text;
-  api::Function function;
-};
-
-constexpr auto sorted_symbols() {
-  std::array<Symbol, api::function_count> symbols{};
-  for (std::size_t i = 0; i < api::function_count; ++i) {
-    symbols[i] = {api::function_names[i].symbol, static_cast<api::Function>(i)};
-  }
-  std::sort(symbols.begin(), symbols.end(),
-            [](const Symbol& a, const Symbol& b) { return a.text < b.text; });
-  return symbols;
-}
-constexpr auto symbols = sorted_symbols();
-
 std::span<const Wrapper> wrappers_of(Library library) noexcept {
   switch (library) {
     case Library::cudart_11:
@@ -50,23 +34,14 @@ bool are_the_same(Library library, const void* known, const void* real) noexcept
 
 }  // namespace
 
-api::Function find_function(std::string_view symbol) noexcept {
-  const auto* found = std::lower_bound(
-      symbols.begin(), symbols.end(), symbol,
-      [](const Symbol& entry, std::string_view text) { return entry.text < text; });
-  const bool hit = found != symbols.end() && found->text == symbol && !symbol.empty();
-  return hit ? found->function : api::Function::none;
-}
-
 api::Function find_called(std::string_view name) noexcept {
   const api::Function function = find_function(name);
   if (function != api::Function::none || name.empty()) return function;
-  const auto* shown =
-      std::find_if(std::begin(api::function_names), std::end(api::function_names),
-                   [&](const api::FunctionName& each) { return each.shown == name; });
-  return shown != std::end(api::function_names)
-             ? static_cast<api::Function>(shown - std::begin(api::function_names))
-             : api::Function::none;
+  for (std::size_t i = 0; i < api::function_count; ++i) {
+    const auto each = static_cast<api::Function>(i);
+    if (api::name_of(each).shown == name) return each;
+  }
+  return api::Function::none;
 }
 
 void* wrapper_of(Library library, api::Function function) noexcept {

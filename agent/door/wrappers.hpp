@@ -20,9 +20,8 @@ std::span<const Wrapper> cudart_13_wrappers() noexcept;
 std::span<const Wrapper> nccl_wrappers() noexcept;
 std::span<const Wrapper> driver_wrappers() noexcept;
 
-// The function whose exported symbol this is; Function::none if it is not hooked.
-api::Function find_function(std::string_view symbol) noexcept;
-// The same, or a function that is shown under this name: cuMemAlloc is cuMemAlloc_v2.
+using api::find_function;
+// As find_function(), or a function that is shown under this name: cuMemAlloc is cuMemAlloc_v2.
 api::Function find_called(std::string_view name) noexcept;
 
 // Our wrapper for a library's function; nullptr where that library's major has none.

@@ -17,14 +17,6 @@ namespace {
 #include "agent/api/nccl_errors.def"
 #undef ERROR
 
-template <std::size_t size>
-constexpr bool is_ascending(const ErrorName (&errors)[size]) {
-  return std::is_sorted(std::begin(errors), std::end(errors),
-                        [](const ErrorName& a, const ErrorName& b) { return a.code <= b.code; });
-}
-static_assert(is_ascending(cuda_runtime_errors) && is_ascending(cuda_driver_errors) &&
-              is_ascending(nccl_errors));
-
 TEST(ErrorNames, are_of_the_api_that_was_called) {
   EXPECT_EQ(error_name("cuda_runtime", 2), "cudaErrorMemoryAllocation");
   EXPECT_EQ(error_name("cuda_driver", 2), "CUDA_ERROR_OUT_OF_MEMORY");
