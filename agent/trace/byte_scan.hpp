@@ -109,4 +109,27 @@ inline constexpr std::size_t scan_bytes = 16;
   return std::min(same, all);
 }
 
+// Whether the text from `at` to `end` begins with `bytes` bytes that are those at `b`. There
+// scan_bytes more must be readable.
+[[gnu::always_inline]] inline bool begins_with(const char* at, const char* end, const char* b,
+                                               std::size_t bytes) {
+#ifdef __SSE2__
+  if (static_cast<std::size_t>(end - at) >= bytes + scan_bytes) [[likely]] {
+    const auto equal = [&](std::size_t from) {
+      return _mm_cmpeq_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + from)),
+                            _mm_loadu_si128(reinterpret_cast<const __m128i*>(b + from)));
+    };
+    std::size_t same = 0;
+    for (; bytes - same >= scan_bytes; same += scan_bytes) {
+      if (_mm_movemask_epi8(equal(same)) != 0xFFFF) {
+        return false;
+      }
+    }
+    const auto differ = ~static_cast<unsigned>(_mm_movemask_epi8(equal(same)));
+    return (differ & ((1U << (bytes - same)) - 1)) == 0;
+  }
+#endif
+  return same_bytes(at, static_cast<std::size_t>(end - at), b, bytes) == bytes;
+}
+
 }  // namespace traceagent::trace

@@ -51,20 +51,29 @@ class EventShape {
 
   bool add_gap(const char* begin, const char* end, bool is_text);
   bool find_gaps(std::string_view object);
+  // The gap in which `at` is the first that differs from the learned text behind `known`; no_gap:
+  // it differs elsewhere, or ends.
+  [[nodiscard]] std::size_t find_other_gap(const char* at, const char* end,
+                                           std::size_t known) const;
   [[nodiscard]] Place place_of(const char* at, const char* object) const;
   [[nodiscard]] const char* in(const char* text, Place place) const {
     return text + place.offset + moved_[place.gaps];
   }
 
-  static constexpr std::uint8_t no_gap = most_gaps;
+  static constexpr std::uint8_t no_gap = most_gaps + 1;
+  // As often other_gap_ is gathered anew: what seldom differs need not be looked at each time.
+  static constexpr unsigned guessed_texts = 64;
 
   std::array<char, most_bytes + scan_bytes> text_;
   // By offset in the text: the gap there, or that ends there.
   std::array<std::uint8_t, most_bytes + 1> gap_at_;
-  std::array<Gap, most_gaps> gaps_;
+  std::array<Gap, most_gaps + 1> gaps_;  // behind the last the end of the text
+  // Behind so many gaps: the first that lately was filled otherwise than in the learned text.
+  std::array<std::uint8_t, most_gaps + 1> other_gap_;
   std::array<Member, most_members> members_;
   // By how many bytes what is behind so many gaps is moved in the text that was asked of last.
   std::array<std::ptrdiff_t, most_gaps + 1> moved_;
+  unsigned texts_ = 0;  // so many were asked of
   std::size_t size_ = 0;
   std::size_t gap_count_ = 0;
   std::size_t member_count_ = 0;

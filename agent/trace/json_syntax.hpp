@@ -30,6 +30,14 @@ class JsonMembers {
     }
     room_[size_++] = member;
   }
+  // Room for `count` more, which the caller sets.
+  JsonMember* add_some(std::size_t count) {
+    if (room_.size() - size_ < count) [[unlikely]] {
+      room_.resize(2 * size_ + count);
+    }
+    size_ += count;
+    return room_.data() + size_ - count;
+  }
   [[nodiscard]] const JsonMember* begin() const { return room_.data(); }
   [[nodiscard]] const JsonMember* end() const { return room_.data() + size_; }
   [[nodiscard]] std::size_t size() const { return size_; }

@@ -104,26 +104,28 @@ std::uint64_t eight_digits(const char* at) {
 }
 
 // What nearly all times look like: up to 16 digits before the point and up to three behind it.
-std::optional<ExactTime> parse_usual(std::string_view text) {
+// False: it is not such a one. (An optional would be copied, and waited for, in the copying.)
+bool parse_usual(std::string_view text, std::int64_t& ns) {
   const char* digit = text.data();
   const char* const behind = trace::after_digits(digit, digit + text.size());
   auto at = static_cast<std::size_t>(behind - digit);
-  if (at == 0 || at > 16) return std::nullopt;
+  if (at == 0 || at > 16) return false;
   std::uint64_t value = 0;
   for (; behind - digit >= 8; digit += 8) value = value * 100'000'000 + eight_digits(digit);
   for (; digit != behind; ++digit) value = value * 10 + static_cast<std::uint64_t>(*digit - '0');
   std::size_t decimals = 0;
   if (at < text.size()) {
-    if (text[at] != '.') return std::nullopt;
+    if (text[at] != '.') return false;
     for (++at; at < text.size() && is_digit(text[at]) && decimals < 3; ++at, ++decimals) {
       value = value * 10 + static_cast<std::uint64_t>(text[at] - '0');
     }
-    if (at != text.size() || decimals == 0) return std::nullopt;
+    if (at != text.size() || decimals == 0) return false;
   }
   constexpr std::uint64_t scale[] = {1000, 100, 10, 1};
   value *= scale[decimals];
-  if (value > static_cast<std::uint64_t>(most_ns)) return std::nullopt;
-  return ExactTime{static_cast<std::int64_t>(value), 0};
+  if (value > static_cast<std::uint64_t>(most_ns)) return false;
+  ns = static_cast<std::int64_t>(value);
+  return true;
 }
 
 }  // namespace
@@ -137,7 +139,10 @@ std::optional<ExactTime> parse_microseconds(std::string_view json) {
   if (json.size() > 2 && json.front() == '"' && json.back() == '"') {
     json = json.substr(1, json.size() - 2);
   }
-  if (const auto usual = parse_usual(json)) return usual;
+  std::int64_t ns = 0;
+  if (parse_usual(json, ns)) [[likely]] {
+    return ExactTime{ns, 0};
+  }
   Decimal decimal;
   return DecimalText(json).parse(decimal) ? in_time(decimal) : std::nullopt;
 }

@@ -25,7 +25,8 @@ struct ForeignEvent {
     for (const JsonMember& member : event.members) {
       const auto field = field_of(member.key);
       if (field != nullptr) {
-        this->*field = member.value;
+        // In halves, as it was written just before: a load of both would wait for the cache.
+        this->*field = {member.value.data(), member.value.size()};
       } else if (index < 64) {
         others |= std::uint64_t{1} << index;
       }

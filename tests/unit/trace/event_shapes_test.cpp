@@ -69,6 +69,29 @@ TEST(EventShape, takes_nothing_that_it_cannot_judge) {
   EXPECT_EQ(shape.size_in(other), 0U);
 }
 
+// What is guessed of one text from those before must not be seen in what is said of it.
+TEST(EventShape, takes_texts_that_differ_in_other_places_each_time) {
+  EventShape shape;
+  ASSERT_TRUE(shape.learn(usual, members_of(usual)));
+  for (unsigned i = 0; i < 1000; ++i) {
+    const unsigned bits = i * 37 % 64;  // which of the six are not as they were learned
+    const auto either = [bits](unsigned bit, const char* same, const char* other) {
+      return std::string((bits >> bit & 1U) == 0 ? same : other);
+    };
+    const std::string event =
+        "{\"ts\":" + either(0, "1.250", "31.5") + ",\"dur\":" + either(1, "12", "7") +
+        R"(,"ph":"X","name":")" + either(2, "f<int>(a, b) x", "g") +
+        "\",\"pid\":" + either(3, "-3", "1700000000000000") + R"(,"args":{"n":[)" +
+        either(4, "1", "100") + "," + either(5, "2", "0") + R"(],"s":""}})";
+    const std::string text = event + ",\n{\"ts\":1.250,\"dur\":12}";
+    ASSERT_EQ(shape.size_in(text), event.size()) << i << " " << text;
+    JsonMembers members;
+    shape.add_members(text.data(), members);
+    ASSERT_EQ(in_words(members, text.data()), in_words(members_of(event), event.data())) << i;
+    EXPECT_EQ(shape.size_in(event.substr(0, event.size() - 1 - i % 20)), 0U);
+  }
+}
+
 TEST(EventShape, learns_what_it_has_room_for) {
   EventShape shape;
   std::string numbers = R"({"n":[1)";
