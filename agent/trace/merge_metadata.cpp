@@ -35,7 +35,7 @@ class Collector {
   }
 
   void add_unfinished(const Unfinished& process) {
-    incomplete_.add(JsonObject().add("file", process.who).add("problem", process.why));
+    add_fault(JsonObject().add("file", process.who).add("problem", process.why).text());
   }
 
   void add_missing(const std::vector<std::int64_t>& ranks) {
@@ -51,7 +51,8 @@ class Collector {
   }
 
   [[nodiscard]] const std::string& ranks_text() const { return ranks_text_; }
-  [[nodiscard]] const JsonArray& incomplete() const { return incomplete_; }
+  // Of the files that are not complete.
+  [[nodiscard]] const std::string& faults_text() const { return faults_text_; }
 
  private:
   bool has_rank(std::int64_t rank) const {
@@ -91,9 +92,8 @@ class Collector {
     for_each_element(member(metadata, "missing_ranks").value_or(""), [this](std::string_view rank) {
       missing_.insert(parse_integer(rank).value_or(0));
     });
-    for_each_element(member(metadata, "incomplete").value_or(""), [this](std::string_view fault) {
-      incomplete_.add(JsonValue::raw(std::string(fault)));
-    });
+    for_each_element(member(metadata, "incomplete").value_or(""),
+                     [this](std::string_view fault) { add_fault(fault); });
   }
 
   // The file that it was imported from: the input's own name is the import's.
@@ -102,15 +102,21 @@ class Collector {
     if (!problem) {
       return;
     }
-    incomplete_.add(
+    add_fault(
         JsonObject()
             .add("file", JsonValue::raw(std::string(member(imported, "file").value_or("null"))))
-            .add("problem", JsonValue::raw(std::string(*problem))));
+            .add("problem", JsonValue::raw(std::string(*problem)))
+            .text());
   }
 
   void add_incomplete(const std::string& path, const std::string& problem) {
     const std::string name = path.substr(path.rfind('/') + 1);
-    incomplete_.add(JsonObject().add("file", name).add("problem", problem));
+    add_fault(JsonObject().add("file", name).add("problem", problem).text());
+  }
+
+  // One a line: those of a long job's files must not outgrow the longest line that a reader takes.
+  void add_fault(std::string_view fault) {
+    faults_text_.append(faults_text_.empty() ? "" : ",\n").append(fault);
   }
 
   MergeReport& report_;
@@ -118,7 +124,7 @@ class Collector {
   std::string ranks_text_;
   std::set<std::int64_t> missing_;
   std::map<std::pair<std::string, std::string>, std::uint64_t> so_far_;  // by process and cause
-  JsonArray incomplete_;
+  std::string faults_text_;
 };
 
 }  // namespace
@@ -136,7 +142,7 @@ std::string merged_metadata(const std::vector<MergeInput>& inputs, const MergeOp
   }
   collector.add_missing(options.missing_ranks);
   collector.finish();
-  report.complete = collector.incomplete().empty() && report.missing_ranks.empty();
+  report.complete = collector.faults_text().empty() && report.missing_ranks.empty();
 
   JsonObject dropped;
   for (const auto& [cause, count] : report.dropped) {
@@ -144,7 +150,8 @@ std::string merged_metadata(const std::vector<MergeInput>& inputs, const MergeOp
   }
   JsonObject rest;
   rest.add("events", report.events).add("dropped", dropped);
-  rest.add("missing_ranks", report.missing_ranks).add("incomplete", collector.incomplete());
+  rest.add("missing_ranks", report.missing_ranks)
+      .add("incomplete", JsonValue::raw("[" + collector.faults_text() + "]"));
   if (options.selection != nullptr) {
     rest.add("left_out", options.selection->left_out());
   }

@@ -39,6 +39,12 @@ bool exists(const std::string& path) {
   return faccessat(AT_FDCWD, path.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+// A device, a pipe, a folder: the rename would put a file in its place, for all programs.
+bool is_no_file(const std::string& path) {
+  struct stat facts {};
+  return stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode);
+}
+
 }  // namespace
 
 OutputFile::OutputFile() = default;
@@ -48,7 +54,12 @@ OutputFile::~OutputFile() { abandon(); }
 bool OutputFile::open(const std::string& path, const OutputOptions& options) {
   path_ = path;
   options_ = options;
-  if (!options.overwrite && !options.next_name && exists(path)) {
+  const bool is_only_name = options.overwrite || !options.next_name;
+  if (is_only_name && is_no_file(path)) {
+    fail("cannot write a trace: " + path + ": it is there and no file: choose another name");
+    return false;
+  }
+  if (!options.overwrite && is_only_name && exists(path)) {
     remember("refused to replace a trace", EEXIST);
     return false;
   }

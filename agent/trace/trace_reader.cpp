@@ -17,7 +17,8 @@ constexpr std::string_view foreign_remedy = "give files that TraceAgent wrote";
 // Lines are spliced into merged files as they stand: one that is broken would break all of those.
 constexpr char not_json[] = "an event that is not JSON";
 constexpr std::uint64_t max_whole_microseconds = INT64_MAX / 1000 - 1;
-constexpr std::size_t max_metadata_bytes = std::size_t{16} << 20;
+// Some 4 KiB for each cycle of each rank: a node's run of weeks has tens of MiB.
+constexpr std::size_t max_metadata_bytes = std::size_t{256} << 20;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -222,7 +223,8 @@ TraceLine TraceReader::end_of_events() {
       line.remove_prefix(metadata_key.size());
     }
     if (footer_.metadata.size() + line.size() > max_metadata_bytes) {
-      return fail("metadata of more than 16 MiB");
+      footer_ = {};  // what was read so far is cut
+      return fail("metadata of more than 256 MiB");
     }
     footer_.metadata.append(line);
   }

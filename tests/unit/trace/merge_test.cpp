@@ -439,6 +439,58 @@ TEST(Merge, a_merged_file_cut_within_its_metadata_spoils_nothing) {
       << merged.footer.metadata;
 }
 
+TEST(Merge, what_thousands_of_cycles_say_of_themselves_is_read_again) {
+  ScratchFolder folder;
+  const std::string of_a_cycle = R"({"rank": 0, "dropped": {"ring_full": 1}, "options": ")" +
+                                 std::string(100'000, 'x') + "\"}";
+  std::vector<std::string> files;
+  for (int cycle = 0; cycle < 200; ++cycle) {
+    const std::string name = "cycle" + std::to_string(cycle) + ".json";
+    files.push_back(write_sample(folder / name, {.times_ns = {cycle}, .metadata = of_a_cycle}));
+  }
+  ASSERT_EQ(merge(files, folder / "m.json").problem, "");
+  const auto other = write_sample(folder / "other.json", {.rank = 1, .times_ns = {5}});
+  const MergeReport again = merge({folder / "m.json", other}, folder / "all.json");
+  EXPECT_TRUE(again.complete) << again.inputs[0].problem;
+  EXPECT_EQ(again.dropped.at("ring_full"), 200U);
+  EXPECT_EQ(read_trace(folder / "all.json").problem, "");
+}
+
+TEST(Merge, many_faults_are_read_again) {
+  ScratchFolder folder;
+  MergeOptions options;
+  for (int i = 0; i < 2000; ++i) {
+    options.unfinished.push_back({"rank " + std::to_string(i), std::string(1000, 'w')});
+  }
+  const auto a = write_sample(folder / "a.json", {.times_ns = {1}});
+  ASSERT_EQ(merge({a}, folder / "m.json", options).problem, "");
+  const ReadTrace merged = read_trace(folder / "m.json");
+  EXPECT_EQ(merged.problem, "");
+  EXPECT_TRUE(merged.footer.closed);
+  EXPECT_EQ(count_of(merged.footer.metadata, "\"problem\": \"www"), 2000U);
+}
+
+TEST(Merge, metadata_that_is_too_large_spoils_nothing) {
+  ScratchFolder folder;
+  const std::string path = folder / "large.json.gz";
+  OutputFile file;
+  ASSERT_TRUE(file.open(path, {.gzip = true}));
+  write_header(file, {});
+  const std::string line = "\n\"" + std::string(1'000'000, 'x') + "\",";
+  file.append("\n],\n\"traceagent\": {\"merged\": [");
+  for (int i = 0; i < 270; ++i) {
+    file.append(line);
+  }
+  file.append("\n1]}\n}\n");
+  ASSERT_TRUE(file.finish());
+  const auto other = write_sample(folder / "other.json", {.rank = 1, .times_ns = {5}});
+  const MergeReport report = merge({path, other}, folder / "m.json");
+  EXPECT_NE(report.inputs[0].problem.find("metadata of more than"), std::string::npos);
+  const ReadTrace merged = read_trace(folder / "m.json");
+  EXPECT_EQ(merged.problem, "");
+  EXPECT_TRUE(is_whole_object(merged.footer.metadata));
+}
+
 // Bytes changed, removed and doubled: whatever comes in, what goes out is JSON, and in order.
 TEST(Merge, damaged_files_never_spoil_the_output) {
   ScratchFolder folder;

@@ -44,6 +44,27 @@ TEST(OutputFile, appears_only_when_finished) {
   EXPECT_EQ(entries(folder), 1U);
 }
 
+TEST(OutputFile, puts_no_file_in_the_place_of_a_device_or_a_folder) {
+  ScratchFolder folder;
+  const std::string pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const std::string link = folder / "link";
+  std::filesystem::create_symlink("/dev/null", link);
+  const std::string inner = folder / "inner";
+  std::filesystem::create_directory(inner);
+  for (const std::string& path : {pipe, link, inner}) {
+    for (const bool overwrite : {false, true}) {
+      OutputFile file;
+      EXPECT_FALSE(file.open(path, {.overwrite = overwrite})) << path;
+      EXPECT_EQ(file.error(),
+                "cannot write a trace: " + path + ": it is there and no file: choose another name");
+    }
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(entries(folder), 3U);
+}
+
 TEST(OutputFile, leaves_low_descriptors_to_the_job) {
   ScratchFolder folder;
   const int next = dup(STDERR_FILENO);
