@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <system_error>
 #include <vector>
 
 namespace traceagent::tools {
@@ -12,15 +14,35 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr char name[] = "libtraceagent.so";
+constexpr char own_program[] = "/proc/self/exe";
 
-std::vector<fs::path> candidates() {
-  std::error_code ignored;
-  const fs::path prefix = fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path();
+std::vector<fs::path> beside_us(std::error_code& error) {
+  const fs::path prefix = fs::read_symlink(own_program, error).parent_path().parent_path();
   std::vector<fs::path> paths;
+  if (error) return paths;
   for (const char* folder : {"lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"}) {
     paths.push_back(prefix / folder / name);
   }
   return paths;
+}
+
+// The first that can be read; else what is wrong with the first that is there, or that none is.
+AgentLibrary first_of(const std::vector<fs::path>& paths) {
+  AgentLibrary library;
+  for (const fs::path& path : paths) {
+    if (access(path.c_str(), R_OK) == 0) return {path.string(), ""};
+    const int error_number = errno;
+    if (error_number != ENOENT && error_number != ENOTDIR && library.problem.empty()) {
+      library.problem = "library cannot be read: " + path.string() + ": " +
+                        std::generic_category().message(error_number) +
+                        ": let it be read, or set TRACEAGENT_LIBRARY to one that can be";
+    }
+  }
+  if (library.problem.empty()) {
+    library.problem = "library not found: " + paths.front().string() +
+                      ": build it, or set TRACEAGENT_LIBRARY to where it is";
+  }
+  return library;
 }
 
 // The loader splits LD_PRELOAD at both and has no way to quote them.
@@ -31,22 +53,17 @@ bool can_be_preloaded(const std::string& path) {
 }  // namespace
 
 AgentLibrary find_agent_library() {
-  AgentLibrary library;
-  std::vector<fs::path> paths = candidates();
   const char* named = std::getenv("TRACEAGENT_LIBRARY");
-  if (named != nullptr && *named != '\0') {
-    paths = {fs::absolute(named)};
+  const bool is_named = named != nullptr && *named != '\0';
+  std::error_code error;
+  const std::vector<fs::path> paths =
+      is_named ? std::vector<fs::path>{fs::absolute(named, error)} : beside_us(error);
+  if (error) {
+    return {"", "library not looked for: " + std::string(is_named ? named : own_program) + ": " +
+                    error.message() + ": set TRACEAGENT_LIBRARY to its whole path"};
   }
-  for (const fs::path& path : paths) {
-    if (access(path.c_str(), R_OK) == 0) {
-      library.path = path.string();
-      break;
-    }
-  }
-  if (library.path.empty()) {
-    library.problem = "library not found: " + paths.front().string() +
-                      ": build it, or set TRACEAGENT_LIBRARY to where it is";
-  } else if (!can_be_preloaded(library.path)) {
+  AgentLibrary library = first_of(paths);
+  if (!library.path.empty() && !can_be_preloaded(library.path)) {
     library.problem = "library cannot be preloaded: " + library.path +
                       ": move it to a path without spaces and colons";
   }

@@ -5,6 +5,7 @@
 #include "tools/check_report.hpp"
 #include "tools/check_trace.hpp"
 #include "tools/command_line.hpp"
+#include "tools/given_path.hpp"
 #include "tools/trace_files.hpp"
 
 namespace traceagent::tools {
@@ -58,7 +59,7 @@ void add_check_command(CLI::App& app, int& exit_code) {
       "check", "Say what would work on this machine, or what a trace lacks, and what to do");
   const auto paths = std::make_shared<std::vector<std::string>>();
   command->add_option("traces", *paths, "Rank or node files to look at instead of the machine")
-      ->check(CLI::ExistingFile);
+      ->check(is_file());
   command->footer(
       "Exits with 1 when a line says NO. Without a file it looks at TRACEAGENT_* as a traced\n"
       "program would.\n"

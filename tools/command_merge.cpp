@@ -10,6 +10,7 @@
 #include "tools/clocks/align_options.hpp"
 #include "tools/command_line.hpp"
 #include "tools/foreign_inputs.hpp"
+#include "tools/given_path.hpp"
 #include "tools/merge_choice.hpp"
 #include "tools/merge_outputs.hpp"
 #include "tools/merge_report.hpp"
@@ -185,7 +186,7 @@ void add_input_options(CLI::App& command, MergeArguments& arguments) {
                   "Files that TraceAgent or others (PyTorch, Composer, ...) wrote, or folders of "
                   "them; in any order")
       ->required()
-      ->check(CLI::ExistingPath);
+      ->check(is_there());
   command.add_flag("-r,--recursive", arguments.folders.recursive,
                    "Enter the folders within folders too, but for hidden ones and links");
   command

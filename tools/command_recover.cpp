@@ -12,6 +12,7 @@
 #include "tools/command_line.hpp"
 #include "tools/dead_rings.hpp"
 #include "tools/dead_runs.hpp"
+#include "tools/given_path.hpp"
 #include "tools/losses.hpp"
 #include "tools/node_files.hpp"
 #include "tools/run_watch.hpp"
@@ -206,7 +207,7 @@ void add_recover_command(CLI::App& app, int& exit_code) {
       ->add_option(
           "inputs", arguments->inputs,
           "Rings, or folders of them; without: of this user's only dead run under ring.folder")
-      ->check(CLI::ExistingPath);
+      ->check(is_there());
   CLI::Option* const keep =
       command->add_flag("--keep", arguments->keep, "Leave the rings in memory");
   command->add_flag("--no-merge", arguments->no_merge,

@@ -1,4 +1,6 @@
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 
 #include "tools/agent_library.hpp"
@@ -28,12 +30,19 @@ std::string footer(const std::string& name) {
          name + " python train.py";
 }
 
-void set_variables(const Variables& variables, const std::string& library) {
+bool set_variable(const std::string& name, const std::string& value) {
+  if (setenv(name.c_str(), value.c_str(), 1) == 0) return true;
+  say("variable not set: " + name + ": " + std::strerror(errno) +
+      ": nothing is started: free some memory");
+  return false;
+}
+
+bool set_variables(const Variables& variables, const std::string& library) {
   for (const auto& [name, value] : variables) {
-    setenv(name.c_str(), value.c_str(), 1);
+    if (!set_variable(name, value)) return false;
   }
   const char* present = std::getenv("LD_PRELOAD");
-  setenv("LD_PRELOAD", joined_preload(library, present == nullptr ? "" : present).c_str(), 1);
+  return set_variable("LD_PRELOAD", joined_preload(library, present == nullptr ? "" : present));
 }
 
 int run(const RunOptions& options, std::vector<std::string> command) {
@@ -57,7 +66,7 @@ int run(const RunOptions& options, std::vector<std::string> command) {
     say(library.problem);
     return exit_cannot_launch;
   }
-  set_variables(wanted.variables, library.path);
+  if (!set_variables(wanted.variables, library.path)) return exit_cannot_launch;
   return start_program(command);
 }
 

@@ -1,7 +1,9 @@
 #include "tools/mpi_launcher.hpp"
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "tools/agent_library.hpp"
 
@@ -19,26 +21,40 @@ std::string shell_quoted(const std::string& text) {
   return quoted + "'";
 }
 
-std::string output_of(const std::string& shell_command) {
-  FILE* const pipe = popen(shell_command.c_str(), "re");
+struct Answer {
   std::string text;
+  int error_number = 0;  // it is not whole
+};
+
+Answer answer_to(const std::string& shell_command) {
+  Answer answer;
+  errno = 0;
+  FILE* const pipe = popen(shell_command.c_str(), "re");
+  if (pipe == nullptr) return {"", errno};
   char piece[512];
-  while (pipe != nullptr && text.size() < max_version_bytes &&
-         std::fgets(piece, sizeof piece, pipe) != nullptr) {
-    text += piece;
+  while (answer.text.size() < max_version_bytes && answer.error_number == 0 &&
+         std::feof(pipe) == 0) {
+    if (std::fgets(piece, sizeof piece, pipe) != nullptr) {
+      answer.text += piece;
+    } else if (std::feof(pipe) == 0) {
+      answer.error_number = errno;
+    }
   }
-  if (pipe != nullptr) {
-    pclose(pipe);
-  }
-  return text;
+  pclose(pipe);
+  return answer;
 }
 
-std::string version_text(const std::string& program) {
-  return output_of(shell_quoted(program) + " --version 2>&1 </dev/null");
+Answer version_of(const std::string& program) {
+  return answer_to(shell_quoted(program) + " --version 2>&1 </dev/null");
 }
 
-bool is_in_path(const std::string& program) {
-  return !output_of("command -v " + shell_quoted(program) + " 2>/dev/null").empty();
+Answer path_of(const std::string& program) {
+  return answer_to("command -v " + shell_quoted(program) + " 2>/dev/null");
+}
+
+std::string not_asked(const std::string& program, int error_number) {
+  return "launcher cannot be asked: " + program + ": " + std::strerror(error_number) +
+         ": try again, or put traceagent-run before the program instead";
 }
 
 std::vector<std::string> assignments(MpiKind kind, const Variables& variables) {
@@ -74,7 +90,12 @@ MpiLauncher find_mpi_launcher() {
                                              ? std::vector<std::string>{named}
                                              : std::vector<std::string>{"mpirun", "mpiexec"};
   for (const std::string& name : names) {
-    if (is_in_path(name)) {
+    const Answer path = path_of(name);
+    if (path.error_number != 0) {
+      launcher.problem = not_asked(name, path.error_number);
+      return launcher;
+    }
+    if (!path.text.empty()) {
       launcher.program = name;
       break;
     }
@@ -82,7 +103,12 @@ MpiLauncher find_mpi_launcher() {
   if (launcher.program.empty()) {
     launcher.problem = "launcher not found: " + names.front() +
                        ": install Open MPI or MPICH, or set TRACEAGENT_MPIRUN to its mpirun";
-  } else if (!recognise_mpi(version_text(launcher.program), launcher.kind)) {
+    return launcher;
+  }
+  const Answer version = version_of(launcher.program);
+  if (version.error_number != 0) {
+    launcher.problem = not_asked(launcher.program, version.error_number);
+  } else if (!recognise_mpi(version.text, launcher.kind)) {
     launcher.problem =
         "unknown launcher: " + launcher.program +
         ": neither Open MPI nor MPICH: put traceagent-run before the program instead";

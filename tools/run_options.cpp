@@ -1,11 +1,13 @@
 #include "tools/run_options.hpp"
 
 #include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include "config/environment.hpp"
 #include "config/nearest.hpp"
 #include "config/options.hpp"
+#include "tools/given_path.hpp"
 
 namespace traceagent::tools {
 
@@ -56,7 +58,13 @@ RunVariables variables_of(const RunOptions& options) {
   };
   if (!options.config.empty()) {
     // The ranks may be started in another folder than ours.
-    add("config", std::filesystem::absolute(options.config).string());
+    std::error_code error;
+    add("config", std::filesystem::absolute(options.config, error).string());
+    if (error) {
+      result.problem = "current folder not known: --config " + options.config + ": " +
+                       error.message() + ": give the file's whole path";
+      return result;
+    }
   }
   if (!options.schedule.empty()) {
     add("schedule", options.schedule);
@@ -80,7 +88,7 @@ RunVariables variables_of(const RunOptions& options) {
 }
 
 void add_run_options(CLI::App& app, RunOptions& options) {
-  app.add_option("--config", options.config, "Options in a YAML file")->check(CLI::ExistingFile);
+  app.add_option("--config", options.config, "Options in a YAML file")->check(is_file());
   app.add_option("--schedule", options.schedule,
                  "When to trace: skip_first=N,wait=N,warmup=N,active=N,repeat=N");
   app.add_option("--output", options.output, "Folder of the trace files");

@@ -6,6 +6,7 @@
 #include "tools/agent_library.hpp"
 #include "tools/command_line.hpp"
 #include "tools/mpi_launcher.hpp"
+#include "tools/out_of_memory.hpp"
 #include "tools/start_program.hpp"
 
 namespace {
@@ -19,6 +20,10 @@ constexpr char help[] =
     "  TRACEAGENT_SCHEDULE=wait=5,active=3 traceagent-mpirun -n 16 -hostfile hosts ./train\n";
 
 }  // namespace
+
+[[gnu::constructor(101)]] static void prepare_to_terminate() noexcept {
+  traceagent::tools::end_with_a_line_at_terminate();
+}
 
 int main(int argc, char** argv) {
   using namespace traceagent::tools;

@@ -80,8 +80,11 @@ struct Object {
   std::uint64_t number;
   Extent extent;
 };
-Object objects[] = {
-    {"libtraceagent.so", 0, {}}, {"traceagent", 0, {}}, {"traceagent-upload", 0, {}}};
+Object objects[] = {{"libtraceagent.so", 0, {}},
+                    {"traceagent", 0, {}},
+                    {"traceagent-run", 0, {}},
+                    {"traceagent-mpirun", 0, {}},
+                    {"traceagent-upload", 0, {}}};
 Object uploaders_libraries[] = {{"libstdc++.so.6", 1, {}}, {"libcurl.so.4", 2, {}}};
 constexpr int object_shift = 40;
 PlaceTable* table = nullptr;
@@ -240,8 +243,10 @@ void* replacement(const char* name) noexcept {
 [[gnu::constructor]] void load() noexcept {
   rules = read_rules(std::getenv("FAULTS"));
   table = &map_table(std::getenv("FAULTS_PLACES"));
+  const char* only = std::getenv("FAULTS_IN");
   bool is_uploader = false;
   for (Object& object : objects) {
+    if (only != nullptr && std::strcmp(only, object.file) != 0) continue;
     object.extent = patch_object(object.file, replacement);
     is_uploader = object.extent.base != nullptr && &object == std::end(objects) - 1;
   }

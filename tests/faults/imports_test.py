@@ -11,7 +11,7 @@ import context  # noqa: F401
 from fault_places import LIBRARIES
 from fault_table import functions, pure_names
 from places import LIBRARY, need
-from scenarios import TOOL, UPLOADER
+from scenarios import MPIRUN, RUN, TOOL, UPLOADER
 
 # Other names of the same functions, by compilers and headers that check more or know newer standards.
 SAME = re.compile(r"^__isoc(99|23)_(?=[a-z])|^__(?=\w+_chk$)|_chk$")
@@ -41,7 +41,7 @@ def loaded_by(path):
 
 def wanted_rows():
     """[(object's name, the names that need rows)]"""
-    for path in (LIBRARY, TOOL, UPLOADER):
+    for path in (LIBRARY, TOOL, RUN, MPIRUN, UPLOADER):
         found = imports(need(path, path.name))
         yield path.name, {name for name, _ in found if not CPLUSPLUS.match(name)} | of_libc(found)
     libraries = loaded_by(UPLOADER)

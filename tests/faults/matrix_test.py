@@ -3,13 +3,15 @@
 each cell of the table the job is the same as without the agent, what is wrong is said, and the files
 that are there are whole.
 
-usage: matrix_test.py BUILD_FOLDER DEPS_FOLDER [--all | --count] [--memory] [--only FUNCTION] [--every N] [SCENARIO ...]
+usage: matrix_test.py BUILD_FOLDER DEPS_FOLDER [--all | --count] [--memory] [--only FUNCTION] [--every N] [--by-function]
+                      [SCENARIO ...]
   --all      each call of each place, not only the first, the second and all of them; in each scenario,
              not only in the first that has the place
   --count    how many cells that would be
   --memory   malloc and its like alone: 30 of its calls; with --all each
   --only     functions that match, as in --only '^(open|mmap)$'
-  --every    each N-th cell alone, as in --memory --all --every 20"""
+  --every    each N-th cell alone, as in --memory --all --every 20
+  --by-function  a row for each function, and which functions no scenario calls"""
 
 import collections
 import concurrent.futures
@@ -20,10 +22,12 @@ import time
 
 import context  # noqa: F401
 import outcome
+import started_job
 from fault_job import FAULTS, Place, Traces
 from fault_places import OBJECT_SHIFT, Names, read_places
+from function_table import show_functions
 from places import ARGUMENTS, BUILD, LIBRARY, need
-from scenarios import JOB, TOOL, UPLOADER, scenarios
+from scenarios import JOB, LAUNCHER, MPIRUN, OPTIONS_FILE, RUN, TOOL, UPLOADER, scenarios
 from uploads import upload_problems
 
 WORKERS = 4  # they mostly sleep
@@ -82,7 +86,8 @@ def undisturbed(scenario):
         expected = outcome.Expected(bare, bare_files, place.files())
         left = [] if scenario.before == [] or scenario.leaves_rings else place.left_in_memory()
     wanted = (0, 1) if scenario.is_tool else (bare.code,)
-    if ended.code not in wanted or (ended.problem_lines() and scenario.name == "job") or left:
+    is_traced = scenario.is_tool or expected.counts
+    if ended.code not in wanted or (ended.problem_lines() and scenario.name == "job") or left or not is_traced:
         print(f"FAILED: {scenario.name} without faults: {ended.code} {ended.out} {ended.err} {left}")
         sys.exit(1)
     return expected, places
@@ -114,6 +119,8 @@ def run_cell(cell, expected):
         cell.problems += outcome.tool_problems(ended)
         cell.problems += outcome.tool_file_problems(scenario, ended, traces, files, left, cell)
         cell.problems += outcome.merged_problems(expected, ended, files, cell)
+    elif scenario.starts and started_job.is_refused(expected, ended):
+        cell.problems += started_job.refusal_problems(ended, files, [OPTIONS_FILE, LAUNCHER], left)
     else:
         is_memory = cell.place.function.is_memory or cell.place.function.name == "mmap"
         cell.problems += outcome.job_problems(expected, ended, files, cell)
@@ -121,6 +128,8 @@ def run_cell(cell, expected):
         cell.problems += outcome.trace_problems(expected, ended, traces, cell)
         cell.problems += outcome.counter_problems(expected, ended, traces, cell)
         cell.problems += outcome.left_problems(ended, scenario, left, recovered, left_then)
+        if scenario.starts:
+            cell.problems += started_job.name_problems(expected, files)
     if scenario.uploads:
         cell.problems += upload_problems(ended, there, resumed, files, cell)
     return cell
@@ -162,17 +171,18 @@ def show(cells, names):
 
 
 def main():
-    for path in (LIBRARY, FAULTS, JOB, TOOL, UPLOADER):
+    for path in (LIBRARY, FAULTS, JOB, TOOL, RUN, MPIRUN, UPLOADER):
         need(path, path.name)
     words = list(ARGUMENTS)
     only = words.pop(words.index("--only") + 1) if "--only" in words else ""
     every = int(words.pop(words.index("--every") + 1)) if "--every" in words else 1
     options = {word for word in words if word.startswith("--")}
     pattern = "|".join(f"^{word}$" for word in words if not word.startswith("--"))
-    known, done, began = set(), [], time.monotonic()
+    known, called, done, began = set(), set(), [], time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
         for scenario in scenarios(pattern):
             expected, places = undisturbed(scenario)
+            called |= {place.function.name for place in places}
             cells = list(cells_of(scenario, places, known, options, only))[::every]
             if "--count" in options:
                 print(f"{scenario.name}: {len(cells)} cells")
@@ -180,7 +190,10 @@ def main():
             done += pool.map(lambda cell: run_again_if_bad(cell, expected), cells)
     if "--count" in options:
         return 0
-    show(done, {path: Names(path) for path in (LIBRARY, TOOL, UPLOADER)})
+    if "--by-function" in options:
+        show_functions(done, called, MEMORY)
+    else:
+        show(done, {path: Names(path) for path in (LIBRARY, TOOL, RUN, MPIRUN, UPLOADER)})
     bad = [cell for cell in done if cell.problems]
     for cell in bad:
         print(f"FAILED: {cell.scenario.name}: FAULTS={cell.rule()}: {'; '.join(cell.problems)}")

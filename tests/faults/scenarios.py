@@ -19,6 +19,8 @@ from uploads import remote_options
 
 JOB = BUILD / "programs/small_job"
 TOOL = BUILD / "bin/traceagent"
+RUN = BUILD / "bin/traceagent-run"
+MPIRUN = BUILD / "bin/traceagent-mpirun"
 UPLOADER = BUILD / "bin/traceagent-upload"
 # Each synchronization begins a step: two windows of two steps.
 OPTIONS = {"TRACEAGENT_RUN_NAME": "job", "TRACEAGENT_OUTPUT_FOLDER": "out",
@@ -34,6 +36,15 @@ schedule: {wait: 1, warmup: 1, active: 2, repeat: 2}
 ring: {size: 2MiB}
 exit: {timeout: 3s}
 merge: {timeout: 3s}
+"""
+# Each in its own way: a file, a name of its own, any option.
+START = ["--config", OPTIONS_FILE, "--output", "out/here", "--set", "merge.timeout=4s", "--", JOB]
+# A launcher that is soon done: one rank, and that is the launcher itself.
+LAUNCHER = "mpirun"
+LAUNCHER_TEXT = """#!/bin/sh
+[ "$1" = --version ] && echo HYDRA && exit
+while [ "$1" = -genv ]; do export "$2=$3"; shift 3; done
+exec "$@"
 """
 # One window, long enough for rates, with the child in it.
 ONE_WINDOW = "wait=1,warmup=1,active=7,repeat=1"
@@ -83,6 +94,7 @@ class Scenario:
     keeps: bool = False  # a process that is to end after the job
     uploads: bool = False
     others: bool = False  # traces that another program wrote
+    starts: list = None  # of a tool: the job that it becomes, whose own calls do not fail
     leaves_rings: bool = False  # to whoever recovers them
     says: str = SAID_ANYWAY
     remote: object = targets.Folder()  # where to, by hand
@@ -95,11 +107,14 @@ class Scenario:
 
     @property
     def is_tool(self):
-        return self.object in (TOOL, UPLOADER)
+        return self.object != LIBRARY and not self.starts
 
     def run(self, place, faults=""):
         if self.has_file:
             (place.path / OPTIONS_FILE).write_text(OPTIONS_TEXT)
+        if self.starts:
+            return self.start(place, faults)
+        if self.has_file:
             return place.run(self.command, faults=faults, TRACEAGENT_CONFIG=OPTIONS_FILE)
         if not self.is_tool:
             remote = remote_options(place) if self.uploads else {}
@@ -117,6 +132,13 @@ class Scenario:
         if self.uploads:
             self.remote.fetch(place)
         return ended
+
+    def start(self, place, faults):
+        launcher = place.path / LAUNCHER
+        launcher.write_text(LAUNCHER_TEXT)
+        launcher.chmod(0o755)
+        return place.run(self.command, preload=(FAULTS,), faults=faults, FAULTS_IN=self.object.name,
+                         TRACEAGENT_MPIRUN=launcher, **self.options)
 
     def leave_traces(self, place):
         if self.others:
@@ -145,7 +167,7 @@ class Scenario:
         return ended
 
     def run_bare(self, place):
-        return place.run(self.command, preload=())
+        return place.run(self.starts or self.command, preload=())
 
 
 def scenarios(pattern=""):
@@ -184,5 +206,8 @@ def scenarios(pattern=""):
                       remote=targets.KeysOfRole()),
              Scenario("upload by a command", [UPLOADER, "out", *PATIENCE], UPLOADER, before=[], uploads=True,
                       remote=targets.Command()),
-             Scenario("check", [TOOL, "check", "out/node0.json"], TOOL, before=[])]
+             Scenario("check", [TOOL, "check", "out/node0.json"], TOOL, before=[]),
+             Scenario("run", [TOOL, "run", *START], TOOL, has_file=True, starts=[JOB]),
+             Scenario("traceagent-run", [RUN, *START], RUN, has_file=True, starts=[JOB]),
+             Scenario("traceagent-mpirun", [MPIRUN, JOB], MPIRUN, OPTIONS, starts=[JOB])]
     return [scenario for scenario in known if re.search(pattern, scenario.name)]

@@ -12,6 +12,7 @@
 #include "agent/trace/upload_journal.hpp"
 #include "config/units.hpp"
 #include "tools/command_line.hpp"
+#include "tools/given_path.hpp"
 #include "tools/out_of_memory.hpp"
 #include "tools/plain_output.hpp"
 #include "tools/upload/forget.hpp"
@@ -206,7 +207,7 @@ int upload(const Arguments& arguments) {
 }
 
 void add_options(CLI::App& app, Arguments& arguments) {
-  app.add_option("files", arguments.files, "Files, or folders of traces")->check(CLI::ExistingPath);
+  app.add_option("files", arguments.files, "Files, or folders of traces")->check(is_there());
   app.add_option("--to", arguments.to,
                  "s3://bucket/prefix/, /folder/ or exec:COMMAND {}; the files' names are added");
   app.add_option("--forget", arguments.forget,
@@ -214,9 +215,9 @@ void add_options(CLI::App& app, Arguments& arguments) {
                  "that the server has of them go");
   app.add_option("--resume", arguments.resume,
                  "Upload what a run has queued in the folder of its traces, and is not there yet")
-      ->check(CLI::ExistingDirectory);
+      ->check(is_folder());
   app.add_option("--status", arguments.status, "Say what is uploaded and what waits")
-      ->check(CLI::ExistingDirectory);
+      ->check(is_folder());
   app.add_option("--patience", arguments.patience, "How long to try again while none succeeds")
       ->capture_default_str();
   app.add_option("--command-time", arguments.command_time,

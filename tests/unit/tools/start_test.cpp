@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 
 #include "tests/unit/trace/scratch_folder.hpp"
 #include "tools/agent_library.hpp"
+#include "tools/given_path.hpp"
 #include "tools/mpi_launcher.hpp"
 #include "tools/run_options.hpp"
 
@@ -39,6 +41,36 @@ TEST(AgentLibrary, is_what_the_variable_names_or_a_problem) {
   setenv("TRACEAGENT_LIBRARY", spaced.c_str(), 1);
   EXPECT_NE(find_agent_library().problem.find("without spaces"), std::string::npos);
   unsetenv("TRACEAGENT_LIBRARY");
+}
+
+TEST(AgentLibrary, that_cannot_be_looked_at_is_not_called_missing) {
+  trace::ScratchFolder folder;
+  const std::string path = folder / "itself";
+  std::filesystem::create_symlink(path, path);
+  setenv("TRACEAGENT_LIBRARY", path.c_str(), 1);
+  EXPECT_EQ(find_agent_library().problem,
+            "library cannot be read: " + path +
+                ": Too many levels of symbolic links: let it be read, or set TRACEAGENT_LIBRARY to "
+                "one that can be");
+  unsetenv("TRACEAGENT_LIBRARY");
+}
+
+TEST(GivenPath, is_refused_for_what_the_system_says) {
+  trace::ScratchFolder folder;
+  const std::string file = folder / "file";
+  const std::string itself = folder / "itself";
+  trace::write_whole(file, "");
+  std::filesystem::create_symlink(itself, itself);
+  std::string path = file;
+  EXPECT_EQ(is_file()(path), "");
+  EXPECT_EQ(is_there()(path), "");
+  EXPECT_EQ(is_folder()(path), file + ": is no folder");
+  path = folder.path().string();
+  EXPECT_EQ(is_folder()(path), "");
+  EXPECT_EQ(is_file()(path), path + ": is a folder");
+  path = folder / "none";
+  EXPECT_EQ(is_there()(path), path + ": No such file or directory");
+  EXPECT_EQ(is_file()(path = itself), itself + ": Too many levels of symbolic links");
 }
 
 TEST(RunOptions, become_variables) {
