@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -32,7 +33,8 @@ std::optional<FileIdentity> identity_of(const std::string& path) {
   return FileIdentity(status.st_dev, status.st_ino);
 }
 
-void add_matching(const std::string& pattern, std::vector<std::string>& foreign) {
+void add_matching(const std::string& pattern, std::vector<std::string>& foreign,
+                  std::set<std::string>& matching) {
   glob_t found{};
   if (glob(pattern.c_str(), 0, nullptr, &found) == 0) {
     for (std::size_t i = 0; i < found.gl_pathc; ++i) {
@@ -41,6 +43,7 @@ void add_matching(const std::string& pattern, std::vector<std::string>& foreign)
       const bool is_new = std::find(foreign.begin(), foreign.end(), path) == foreign.end();
       if (is_new && std::filesystem::is_regular_file(path, ignored) && !is_own_trace(path)) {
         foreign.push_back(path);
+        matching.insert(path);
       }
     }
   }
@@ -62,6 +65,17 @@ void add_foreign_options(CLI::App& command, ForeignOptions& options) {
       .add_option("--include", options.include,
                   "Also the traces of others (not TraceAgent's own) whose paths match")
       ->type_name("PATTERN");
+  command
+      .add_option("--include-except", options.include_except,
+                  "Of what --include finds, no file that is of these ranks alone, such as 8-15: "
+                  "those of other nodes; a file that names no rank is included")
+      ->type_name("LIST")
+      ->allow_extra_args(false)
+      ->check([](const std::string& list) {
+        return parse_ranks(list).empty()
+                   ? "not a list of ranks: " + list + ": give one such as 0,3-7"
+                   : std::string();
+      });
 }
 
 ForeignInputs::ForeignInputs(const TraceFiles& files, const ForeignOptions& options,
@@ -72,7 +86,11 @@ ForeignInputs::ForeignInputs(const TraceFiles& files, const ForeignOptions& opti
   }
   std::vector<std::string> foreign = named_;
   foreign.insert(foreign.end(), files.foreign.begin(), files.foreign.end());
-  for (const std::string& pattern : options.include) add_matching(pattern, foreign);
+  for (const std::string& pattern : options.include) add_matching(pattern, foreign, matching_);
+  for (const std::string& list : options.include_except) {
+    const auto ranges = parse_ranks(list);
+    excepted_.ranks.insert(excepted_.ranks.end(), ranges.begin(), ranges.end());
+  }
   leave_out_same_files(foreign);
   ImportOptions import;
   import.folder = std::filesystem::path(output).parent_path().string();
@@ -82,7 +100,18 @@ ForeignInputs::ForeignInputs(const TraceFiles& files, const ForeignOptions& opti
   import.progress = progress;
   imported_ = std::make_unique<ImportedTraces>(foreign, import);
   paths_ = own_;
-  paths_.insert(paths_.end(), imported_->paths().begin(), imported_->paths().end());
+  std::copy_if(imported_->paths().begin(), imported_->paths().end(), std::back_inserter(paths_),
+               [this](const std::string& path) {
+                 const ImportedFile* const file = imported_->made_of(path);
+                 return file == nullptr || !is_excepted(*file);
+               });
+}
+
+bool ForeignInputs::is_excepted(const ImportedFile& file) const {
+  return !excepted_.ranks.empty() && !file.ranks.empty() && file.rank_from != "none" &&
+         matching_.contains(file.path) &&
+         std::all_of(file.ranks.begin(), file.ranks.end(),
+                     [this](std::int64_t rank) { return excepted_.has_rank(rank); });
 }
 
 // Links, and other ways to write a path, are the same file.
@@ -115,7 +144,7 @@ std::map<std::string, std::int64_t> ForeignInputs::ranks_by_path(
 }
 
 bool ForeignInputs::adds_nothing_to(const std::string& output) const {
-  return has_patterns_ && imported_->paths().empty() && paths_ == std::vector{output};
+  return has_patterns_ && paths_ == std::vector{output};
 }
 
 // Other JSON that lies in a folder is nobody's mistake, unless nothing may be left out. A run's own
@@ -139,6 +168,11 @@ bool ForeignInputs::print() const {
     std::cout << "left out: " << path << ": given twice\n";
   }
   for (const ImportedFile& file : imported_->files()) {
+    if (is_excepted(file)) {
+      std::cout << "left out: " << file.path << ": " << ranks_in_words(file.ranks, file.rank_from)
+                << ": --include-except\n";
+      continue;
+    }
     if (has_problem(file)) {
       say(file.problem);
       ok = false;

@@ -3,11 +3,14 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "agent/trace/merge.hpp"
 #include "tools/import/import.hpp"
+#include "tools/selection/event_rules.hpp"
 #include "tools/trace_files.hpp"
 
 namespace traceagent::tools {
@@ -15,6 +18,7 @@ namespace traceagent::tools {
 struct ForeignOptions {
   bool strict = false;
   std::vector<std::string> include = {};           // patterns of paths
+  std::vector<std::string> include_except = {};    // ranks: what is theirs alone is not included
   std::map<std::string, std::int64_t> ranks = {};  // --rank FILE=N, by path as it was given
 };
 
@@ -47,6 +51,8 @@ class ForeignInputs {
   [[nodiscard]] bool is_refused() const;
 
  private:
+  // Found by a pattern, and all its ranks are of those that are not to be included.
+  [[nodiscard]] bool is_excepted(const ImportedFile& file) const;
   void leave_out_same_files(std::vector<std::string>& foreign);
   std::map<std::string, std::int64_t> ranks_by_path(
       const std::vector<std::string>& foreign, const std::map<std::string, std::int64_t>& given);
@@ -57,6 +63,8 @@ class ForeignInputs {
   bool has_patterns_;
   std::vector<std::string> own_;
   std::vector<std::string> named_;  // foreign, and given by name, not found in a folder
+  std::set<std::string> matching_;  // foreign, and found by a pattern alone
+  EventRules excepted_;             // its ranks
   std::vector<std::string> given_twice_;
   std::string usage_problem_;
   std::unique_ptr<ImportedTraces> imported_;

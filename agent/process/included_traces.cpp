@@ -1,5 +1,6 @@
 #include "agent/process/included_traces.hpp"
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -34,13 +35,44 @@ std::string problem_in(const ToolEnd& end) {
   return end.said.substr(begin, end.said.find('\n', begin) - begin);
 }
 
+// The folder's name is no pattern.
+std::string pattern_in(const std::string& folder, const std::string& pattern) {
+  if (pattern.starts_with('/')) return pattern;
+  std::string escaped;
+  for (const char c : folder) {
+    if (std::string_view("*?[\\").find(c) != std::string_view::npos) escaped += '\\';
+    escaped += c;
+  }
+  return escaped + pattern;
+}
+
+std::string range(std::int64_t first, std::int64_t last) {
+  return std::to_string(first) + "-" + std::to_string(last);
+}
+
+// Of the other nodes: "0-7,16-31". Empty where this is the only one, and where its ranks do not
+// stand in a row: then nobody knows which are another's.
+std::string ranks_of_others(const Identity& identity, const std::vector<std::int64_t>& ranks) {
+  const std::int64_t first = identity.rank - identity.local_rank;
+  const std::int64_t behind = first + identity.local_world_size;
+  const bool is_row = std::all_of(ranks.begin(), ranks.end(), [&](std::int64_t rank) {
+    return rank >= first && rank < behind;
+  });
+  if (!is_row) return {};
+  const std::string before = first > 0 ? range(0, first - 1) : "";
+  const bool is_last = behind >= identity.world_size;
+  const std::string after = is_last ? "" : range(behind, identity.world_size - 1);
+  return before + (before.empty() || after.empty() ? "" : ",") + after;
+}
+
 }  // namespace
 
 std::vector<std::string> included_patterns(const config::Options& options) {
   return patterns_of(options.merge_include);
 }
 
-void include_traces(Agent& agent, const std::string& node_path) {
+void include_traces(Agent& agent, const std::string& node_path,
+                    const std::vector<std::int64_t>& ranks) {
   const std::vector<std::string> patterns = included_patterns(agent.options);
   if (patterns.empty()) return;
   const ToolPath tool = find_tool("traceagent");
@@ -54,7 +86,10 @@ void include_traces(Agent& agent, const std::string& node_path) {
   const std::string folder = node_path.substr(0, node_path.rfind('/') + 1);
   for (const std::string& pattern : patterns) {
     words.emplace_back("--include");
-    words.push_back(pattern.starts_with('/') ? pattern : folder + pattern);
+    words.push_back(pattern_in(folder, pattern));
+  }
+  if (const std::string others = ranks_of_others(agent.identity, ranks); !others.empty()) {
+    words.insert(words.end(), {"--include-except", others});
   }
   // Beside what the wait for the ranks and our own merge have taken.
   agent.drain.allow(agent.options.merge_timeout + agent.options.exit_timeout);

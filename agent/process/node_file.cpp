@@ -175,7 +175,7 @@ bool merge(Agent& agent, NodeInputs& inputs, const Place& place, RankFilesHeld& 
   if (!index_problem.empty() && is_spokesman(agent, "index")) say_problem(index_problem);
   say_result(summary(agent, report, place.path));
   say_missing(inputs, report.missing_ranks, place.path);
-  include_traces(agent, place.path);
+  include_traces(agent, place.path, report.ranks);
   if (inputs.unfinished.empty() && inputs.kept.empty() && !is_told) {
     after_node_file(agent, place.path, inputs, held);
   }

@@ -26,7 +26,7 @@ def ranks_of_nodes(place, one_memory, **more):
         for local in range(PER_NODE):
             yield place.agent(RANK=node * PER_NODE + local, LOCAL_RANK=local, WORLD_SIZE=RANKS,
                               LOCAL_WORLD_SIZE=PER_NODE, GROUP_RANK=node, TORCHELASTIC_RUN_ID=run,
-                              TRACEAGENT_RING_FOLDER=rings, TRACEAGENT_OUTPUT_FOLDER="out", **more)
+                              **{"TRACEAGENT_RING_FOLDER": rings, "TRACEAGENT_OUTPUT_FOLDER": "out", **more})
 
 
 def run_nodes(place, what, one_memory=False, runs=1, **more):
@@ -151,6 +151,30 @@ def two_runs_at_once():
         check(all(str(place.path / "out") in line for line in lines), f"two runs: {lines}")
 
 
+def write_others(folder):
+    folder.mkdir()
+    for rank in range(RANKS):
+        events = [{"ph": "X", "cat": "cpu_op", "name": f"of {rank}", "pid": 77, "tid": 1, "ts": 5.5, "dur": 1}]
+        document = {"distributedInfo": {"rank": rank}, "baseTimeNanoseconds": time.time_ns(), "traceEvents": events}
+        (folder / f"{folder.name}-{rank}.pt.trace.json").write_text(json.dumps(document))
+
+
+def included_by_their_node():
+    """What other profilers left of a rank goes into its node's file alone, so that those can be joined; and is looked
+    for in the folder that has the name, not in one that it matches as a pattern."""
+    with Place() as place:
+        write_others(place.path / "o[1]")
+        write_others(place.path / "o1")
+        run_nodes(place, "included", TRACEAGENT_OUTPUT_FOLDER="o[1]", TRACEAGENT_MERGE_INCLUDE="*.pt.trace.json")
+        for node in range(NODES):
+            events = place.trace(f"o[1]/node{node}.json")["traceEvents"]
+            names = sorted(event["name"] for event in events if event["name"].startswith("of "))
+            check(names == [f"of {node * PER_NODE + local}" for local in range(PER_NODE)], f"included: {node}: {names}")
+        result = place.run([TRACEAGENT, "merge", "o[1]/node0.json", "o[1]/node1.json", "-o", "all.json"])
+        info = place.trace("all.json")["distributedInfo"]
+        check(result.code == 0 and info["ranks"] == list(range(RANKS)), f"included: {result}, {info}")
+
+
 def main():
     for one_memory in (False, True):
         one_index(one_memory)
@@ -160,6 +184,7 @@ def main():
         one_name_for_ranks(name, False)
         one_name_for_ranks(name, True)
     two_runs_at_once()
+    included_by_their_node()
     sys.exit(checks.end())
 
 

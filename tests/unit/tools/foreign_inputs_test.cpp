@@ -50,6 +50,28 @@ class ForeignInputsTest : public ::testing::Test {
   const std::string trace_ = R"([{"ph":"i","pid":1,"tid":1,"ts":1}])";
 };
 
+TEST_F(ForeignInputsTest, OfOtherNodesRanksNothingIsIncluded) {
+  const auto of_rank = [&](int rank) {
+    return file("r" + std::to_string(rank) + ".json",
+                R"({"distributedInfo": {"rank": )" + std::to_string(rank) +
+                    R"(}, "traceEvents": [{"ph":"i","pid":1,"tid":1,"ts":1}]})");
+  };
+  const std::string named = of_rank(2);
+  of_rank(0);
+  of_rank(3);
+  file("rx.json", trace_);  // nobody knows whose
+  ForeignOptions options;
+  options.include = {folder_ / "r*.json"};
+  options.include_except = {"2-5", "7"};
+  const Said said = give({named}, options);
+  EXPECT_TRUE(said.is_fine) << said.err;
+  EXPECT_EQ(said.ranks, (std::vector<std::int64_t>{0, 1, 2}));
+  EXPECT_NE(said.out.find("left out: " + (folder_ / "r3.json") + ": rank 3: --include-except\n"),
+            std::string::npos)
+      << said.out;
+  EXPECT_EQ(trace::count_of(said.out, "left out: "), 1U) << said.out;
+}
+
 TEST_F(ForeignInputsTest, AFileGivenTwiceIsReadOnce) {
   const std::string path = file("k.json", trace_);
   fs::create_symlink(path, folder_ / "link.json");
