@@ -12,9 +12,17 @@ constexpr std::uint64_t least_between_steps = 4;  // collectives
 // From so many segments on they are twice as long, and so on: memory is bounded.
 constexpr std::size_t segments_of_a_length = 4096;
 
+// A point that falls behind another one by more than the drift says nothing that the other does not
+// say. By so many times the drift it holds also with what the difference may wander up to a time
+// hours away, and leaves out nine tenths of what has to wait for its last rank.
+constexpr double steeper = 32;
+
 }  // namespace
 
 double hiding_pause_ns(const ClockLimits& limits) { return least_step_ns / (2 * limits.drift); }
+
+ClockSegment::ClockSegment(const ClockLimits& limits)
+    : below(steeper * limits.drift), above_negated(steeper * limits.drift) {}
 
 void ClockSegment::note_close(double begin_ns, double end_ns, double open_ns) {
   if (open_ns > least_step_ns / 2) {
@@ -32,16 +40,17 @@ void ClockSegment::note_close(double begin_ns, double end_ns, double open_ns) {
   room_behind_ns = std::numeric_limits<double>::infinity();
 }
 
+ClockSegments::ClockSegments(const ClockLimits& limits)
+    : limits_(limits), hiding_pause_ns_(hiding_pause_ns(limits)) {}
+
 bool ClockSegments::is_sure() const { return steps_ == 0 || since_step_ >= least_between_steps; }
 
 double ClockSegments::least_at(double t_ns) const {
-  return least_ ? least_->y_ns - limits_.drift * std::abs(t_ns - least_->t_ns)
-                : -std::numeric_limits<double>::infinity();
+  return least_.y_ns - limits_.drift * std::abs(t_ns - least_.t_ns);
 }
 
 double ClockSegments::most_at(double t_ns) const {
-  return most_ ? most_->y_ns + limits_.drift * std::abs(t_ns - most_->t_ns)
-               : std::numeric_limits<double>::infinity();
+  return most_.y_ns + limits_.drift * std::abs(t_ns - most_.t_ns);
 }
 
 void ClockSegments::add(const ClockPoint* least, const ClockPoint* most) {
@@ -58,7 +67,7 @@ bool ClockSegments::compare(const ClockPoint* least, const ClockPoint* most) {
     return true;
   }
   const bool is_above = above_ns > below_ns;
-  const ClockPoint old = is_above ? *most_ : *least_;
+  const ClockPoint old = is_above ? most_ : least_;
   const Contradiction found{.by_ns = std::max(above_ns, below_ns),
                             .lower = is_above ? least->from : old.from,
                             .upper = is_above ? old.from : most->from};
@@ -78,12 +87,12 @@ bool ClockSegments::compare(const ClockPoint* least, const ClockPoint* most) {
 void ClockSegments::begin_behind_step(double set_after_ns, double set_until_ns) {
   ++steps_;
   since_step_ = 0;
-  least_.reset();
-  most_.reset();
-  all_.emplace_back();
-  all_.back().begins_run = true;
-  all_.back().set_after_ns = set_after_ns;
-  all_.back().set_until_ns = set_until_ns;
+  least_ = no_least;
+  most_ = no_most;
+  ClockSegment& segment = append();
+  segment.begins_run = true;
+  segment.set_after_ns = set_after_ns;
+  segment.set_until_ns = set_until_ns;
 }
 
 // Alone, if it says both sides.
@@ -109,7 +118,11 @@ void ClockSegments::see(const ClockPoint* least, const ClockPoint* most) {
     most_from_ns_ = from_ns;
   }
   ClockSegment& segment = segment_at(t_ns);
-  segment.room_ns = std::min(segment.room_ns, most_at(t_ns) - least_at(t_ns));
+  const double room_ns = most_at(t_ns) - least_at(t_ns);
+  if (room_ns < segment.room_ns) {
+    segment.room_ns = room_ns;
+    longest_ns_ = longest_ns(room_ns);
+  }
   segment.from_ns = std::min(segment.from_ns, from_ns);
   segment.until_ns = std::max(segment.until_ns, until_ns);
   segment.note_close(from_ns, until_ns, open);
@@ -121,23 +134,31 @@ void ClockSegments::see(const ClockPoint* least, const ClockPoint* most) {
   }
 }
 
-double ClockSegments::doubled(double ns) const {
-  const std::size_t doublings = all_.size() / segments_of_a_length;
-  return std::ldexp(ns, static_cast<int>(std::min<std::size_t>(doublings, 30)));
-}
-
 // What the corners of a hull hide of the points beneath its edges is what d bends within an edge:
 // at a distance of half of it, a sixteenth of the room.
-double ClockSegments::longest_ns(const ClockSegment& segment) const {
-  const double room_ns = std::max(segment.room_ns, least_room_ns);
-  return doubled(std::sqrt(room_ns / (8 * limits_.wander_per_second * 1e-9)));
+double ClockSegments::longest_ns(double room_ns) const {
+  return length_scale_ *
+         std::sqrt(std::max(room_ns, least_room_ns) / (8 * limits_.wander_per_second * 1e-9));
+}
+
+ClockSegment& ClockSegments::append() {
+  ClockSegment& segment = all_.emplace_back(limits_);
+  const std::size_t doublings = std::min<std::size_t>(all_.size() / segments_of_a_length, 30);
+  length_scale_ = std::ldexp(1.0, static_cast<int>(doublings));
+  longest_ns_ = std::numeric_limits<double>::infinity();
+  return segment;
 }
 
 ClockSegment& ClockSegments::begin(double t_ns, bool begins_run) {
-  ClockSegment& segment = all_.emplace_back();
+  ClockSegment& segment = append();
   segment.from_ns = segment.until_ns = t_ns;
   segment.begins_run = begins_run;
   return segment;
+}
+
+bool ClockSegments::is_over(const ClockSegment& last, double t_ns) const {
+  const double pause_ns = t_ns - (last.has_close ? last.close_until_ns : last.from_ns);
+  return t_ns - last.from_ns > longest_ns_ || pause_ns > length_scale_ * hiding_pause_ns_;
 }
 
 ClockSegment& ClockSegments::segment_at(double t_ns) {
@@ -149,16 +170,12 @@ ClockSegment& ClockSegments::segment_at(double t_ns) {
     last.from_ns = last.until_ns = t_ns;
     return last;
   }
-  const double longest = longest_ns(last);
-  const double pause_ns = t_ns - (last.has_close ? last.close_until_ns : last.from_ns);
-  const bool is_over =
-      t_ns - last.from_ns > longest || pause_ns > doubled(hiding_pause_ns(limits_));
-  if (!last.bounds_both() || !is_over) {
+  if (!last.bounds_both() || !is_over(last, t_ns)) {
     return last;
   }
   last.below.settle();
   last.above_negated.settle();
-  return begin(t_ns, t_ns - last.until_ns > 2 * longest);
+  return begin(t_ns, t_ns - last.until_ns > 2 * longest_ns_);
 }
 
 }  // namespace traceagent::tools

@@ -19,6 +19,7 @@ constexpr double least_room_ns = 1e3;
 // A time in which what the difference of two clocks may bend is little. All times are relative to
 // what the owner chose.
 struct ClockSegment {
+  explicit ClockSegment(const ClockLimits& limits);
   UpperHull below;
   UpperHull above_negated;
   double from_ns = 0;  // of the collectives in it
@@ -47,7 +48,7 @@ double hiding_pause_ns(const ClockLimits& limits);
 // that could hide one, and where it becomes too long for its room.
 class ClockSegments {
  public:
-  explicit ClockSegments(const ClockLimits& limits) : limits_(limits) {}
+  explicit ClockSegments(const ClockLimits& limits);
 
   // What one collective says, one of them or both. More or less in the order of time.
   void add(const ClockPoint* least, const ClockPoint* most);
@@ -69,24 +70,31 @@ class ClockSegments {
  private:
   [[nodiscard]] double least_at(double t_ns) const;
   [[nodiscard]] double most_at(double t_ns) const;
-  [[nodiscard]] double longest_ns(const ClockSegment& segment) const;
-  [[nodiscard]] double doubled(double ns) const;
+  [[nodiscard]] double longest_ns(double room_ns) const;
   bool compare(const ClockPoint* least, const ClockPoint* most);
   void begin_behind_step(double set_after_ns, double set_until_ns);
   [[nodiscard]] double open_ns(const ClockPoint* least, const ClockPoint* most) const;
   void see(const ClockPoint* least, const ClockPoint* most);
   ClockSegment& segment_at(double t_ns);
+  [[nodiscard]] bool is_over(const ClockSegment& last, double t_ns) const;
   ClockSegment& begin(double t_ns, bool begins_run);
+  ClockSegment& append();
+
+  static constexpr ClockPoint no_least{.y_ns = -std::numeric_limits<double>::infinity()};
+  static constexpr ClockPoint no_most{.y_ns = std::numeric_limits<double>::infinity()};
 
   ClockLimits limits_;
   std::uint64_t since_step_ = 0;
   std::size_t steps_ = 0;
   // The points that bound the difference most closely now, as it may drift away from them.
-  std::optional<ClockPoint> least_;
-  std::optional<ClockPoint> most_;
+  ClockPoint least_ = no_least;
+  ClockPoint most_ = no_most;
   double least_from_ns_ = 0;  // when their collectives began
   double most_from_ns_ = 0;
   std::vector<ClockSegment> all_;
+  double length_scale_ = 1;
+  double longest_ns_ = std::numeric_limits<double>::infinity();  // that the last one may be
+  double hiding_pause_ns_;
   std::optional<Contradiction> contradiction_;
   std::optional<Contradiction> last_step_;
 };

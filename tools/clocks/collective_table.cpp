@@ -5,10 +5,11 @@
 namespace traceagent::tools {
 
 std::size_t CollectiveTable::line_of(const CollectiveKey& key) {
-  if (expected_ >= lines_.size() || !(lines_[expected_].key == key)) {
-    const auto [found, is_new] = index_.try_emplace(key, static_cast<std::uint32_t>(lines_.size()));
+  if (expected_ >= keys_.size() || !(keys_[expected_] == key)) {
+    const auto [found, is_new] = index_.try_emplace(key, static_cast<std::uint32_t>(keys_.size()));
     if (is_new) {
-      lines_.push_back({.key = key, .centre = {}});
+      keys_.push_back(key);
+      centres_.emplace_back();
       now_.emplace_back();
     }
     expected_ = found->second;
@@ -29,7 +30,7 @@ void CollectiveTable::add(const CollectiveKey& key, const CollectiveTimes& times
   }
   now.start_ns = std::max(now.start_ns, times.start_ns);
   now.end_ns = std::min(now.end_ns, times.end_ns);
-  if (lines_.size() > most_) {
+  if (keys_.size() > most_) {
     let_go_of_half();
   }
 }
@@ -54,20 +55,19 @@ void CollectiveTable::finish_node(std::uint32_t node) {
   touched_.clear();
 }
 
-void CollectiveTable::compare(std::size_t index, std::uint32_t node) {
-  Line& line = lines_[index];
-  const CollectiveTimes& now = now_[index];
+void CollectiveTable::compare(std::size_t line, std::uint32_t node) {
+  Centre& centre = centres_[line];
+  const CollectiveTimes& now = now_[line];
   if (now.start_ns > now.end_ns) {
     ++inconsistent_;
-  } else if (line.node == no_node) {
-    line.node = node;
-    line.centre = now;
+  } else if (centre.node == no_node) {
+    centre = {.times = now, .node = node};
   } else {
-    if (pair_ == nullptr || pair_nodes_ != std::pair(node, line.node)) {
-      pair_nodes_ = {node, line.node};
+    if (pair_ == nullptr || pair_nodes_ != std::pair(node, centre.node)) {
+      pair_nodes_ = {node, centre.node};
       pair_ = &pairs_.try_emplace(pair_nodes_, limits_).first->second;
     }
-    pair_->add(line.key, now, line.centre);
+    pair_->add(keys_[line], now, centre.times);
   }
 }
 
@@ -113,20 +113,22 @@ void CollectiveTable::let_go_of_half() {
   touched_.clear();
   expected_ = 0;
   std::size_t kept = 0;
-  for (std::size_t i = 0; i < lines_.size(); ++i) {
-    if ((HashOfKey()(lines_[i].key) & sieve_) != 0) {
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    if ((HashOfKey()(keys_[i]) & sieve_) != 0) {
       continue;
     }
-    lines_[kept] = lines_[i];
+    keys_[kept] = keys_[i];
+    centres_[kept] = centres_[i];
     now_[kept] = now_[i];
     const auto line = static_cast<std::uint32_t>(kept++);
-    index_.emplace(lines_[line].key, line);
+    index_.emplace(keys_[line], line);
     if (now_[line].start_ns != CollectiveTimes::no_start ||
         now_[line].end_ns != CollectiveTimes::no_end) {
       touched_.push_back(line);
     }
   }
-  lines_.resize(kept);
+  keys_.resize(kept);
+  centres_.resize(kept);
   now_.resize(kept);
 }
 

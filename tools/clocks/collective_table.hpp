@@ -49,7 +49,7 @@ class CollectiveTable {
   Solved solve(
       const std::vector<ClockSpans>& spans,
       const AreDoubtful& are_doubtful = [](auto, auto) { return false; });
-  [[nodiscard]] std::size_t collectives() const { return lines_.size(); }
+  [[nodiscard]] std::size_t collectives() const { return keys_.size(); }
   // Left out: on one node, by one clock, one of its ranks ended before another had started. So it
   // was not one collective: NCCL's numbers were counted in another way than we think.
   [[nodiscard]] std::uint64_t inconsistent() const { return inconsistent_; }
@@ -58,10 +58,9 @@ class CollectiveTable {
 
  private:
   static constexpr std::uint32_t no_node = ~std::uint32_t{0};
-  struct Line {
-    CollectiveKey key;
-    CollectiveTimes centre;
-    std::uint32_t node = no_node;
+  struct Centre {
+    CollectiveTimes times;
+    std::uint32_t node = no_node;  // nobody yet
   };
   struct HashOfKey {
     std::size_t operator()(const CollectiveKey& key) const {
@@ -77,8 +76,10 @@ class CollectiveTable {
   ClockLimits limits_;
   std::size_t most_;
   std::uint64_t sieve_ = 0;  // a key stays if its hash has none of these bits
-  std::vector<Line> lines_;
-  std::vector<CollectiveTimes> now_;  // of the node that is being added, by line
+  // By line. Apart, for adding looks at the keys alone: of so many, memory is what takes time.
+  std::vector<CollectiveKey> keys_;
+  std::vector<Centre> centres_;
+  std::vector<CollectiveTimes> now_;  // of the node that is being added
   std::vector<std::uint32_t> touched_;
   std::int64_t last_ns_ = std::numeric_limits<std::int64_t>::min();  // of what was touched
   bool is_sorted_ = true;                                            // what was touched, by time

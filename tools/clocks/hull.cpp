@@ -9,26 +9,7 @@ namespace {
 
 constexpr std::size_t most_stragglers = 256;
 
-// Whether b lies on the line from a to c or below it.
-bool is_no_corner(const ClockPoint& a, const ClockPoint& b, const ClockPoint& c) {
-  return (b.y_ns - a.y_ns) * (c.t_ns - a.t_ns) <= (c.y_ns - a.y_ns) * (b.t_ns - a.t_ns);
-}
-
 }  // namespace
-
-void UpperHull::append(const ClockPoint& point) {
-  if (!corners_.empty() && corners_.back().t_ns == point.t_ns) {
-    if (corners_.back().y_ns >= point.y_ns) {
-      return;
-    }
-    corners_.pop_back();
-  }
-  while (corners_.size() >= 2 &&
-         is_no_corner(corners_[corners_.size() - 2], corners_.back(), point)) {
-    corners_.pop_back();
-  }
-  corners_.push_back(point);
-}
 
 void UpperHull::add_straggler(const ClockPoint& point) {
   stragglers_.push_back(point);

@@ -300,5 +300,20 @@ TEST(UpperHull, keeps_the_corners_whatever_the_order) {
   }
 }
 
+// Of a difference that never falls so steeply, a point on such a line says nothing more.
+TEST(UpperHull, leaves_out_what_falls_more_steeply_than_asked_for) {
+  UpperHull hull(2.0);
+  for (const ClockPoint& point : {ClockPoint{0, 10}, {1, 7.9}, {2, 6}, {3, 3.9}, {4, 5}}) {
+    hull.add(point);
+  }
+  std::vector<double> times_ns;
+  for (const ClockPoint& corner : hull.corners()) times_ns.push_back(corner.t_ns);
+  EXPECT_EQ(times_ns, (std::vector<double>{0, 4}));
+  hull.add({5, 3});
+  EXPECT_EQ(hull.corners().size(), 3U);
+  hull.add({6, 0.9});
+  EXPECT_EQ(hull.corners().size(), 3U);
+}
+
 }  // namespace
 }  // namespace traceagent::tools
