@@ -34,8 +34,7 @@ std::optional<ClockRoute> route(std::int64_t room_ns, std::int64_t apart_ns) {
 }
 
 double alone_ns(std::int64_t room_ns, std::int64_t apart_ns) {
-  return static_cast<double>(room_ns) +
-         ClockLimits().drift * static_cast<double>(apart_ns) / 2;
+  return static_cast<double>(room_ns) + ClockLimits().drift * static_cast<double>(apart_ns) / 2;
 }
 
 void expect_taken_alone(std::int64_t room_ns, std::int64_t apart_ns) {
