@@ -41,7 +41,8 @@ std::string rank_problem(const std::string& list) {
 
 bool needs_end(const std::vector<std::string>& words) {
   return std::any_of(words.begin(), words.end(), [](const std::string& word) {
-    return parse_time(word)->kind == TimeWord::Kind::before_end;
+    const TimeWord::Kind kind = parse_time(word)->kind;
+    return kind == TimeWord::Kind::before_end || kind == TimeWord::Kind::time_of_day;
   });
 }
 
@@ -80,7 +81,8 @@ void set_time(const ChoiceOptions& options, const TraceRange& range, Choice& cho
   const TimeWord begin = *parse_time(options.time[0]);
   const TimeWord end = *parse_time(options.time[1]);
   choice.rules.window.begin_ns = resolve(begin, range.begin_ns, range.end_ns);
-  choice.rules.window.end_ns = resolve(end, range.begin_ns, range.end_ns);
+  choice.rules.window.end_ns =
+      resolve(end, range.begin_ns, range.end_ns, choice.rules.window.begin_ns);
 }
 
 std::string seconds_between(std::int64_t begin_ns, std::int64_t end_ns) {

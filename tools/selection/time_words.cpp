@@ -98,6 +98,12 @@ bool take_zone(Words& words, bool& is_there, std::int64_t& offset_s) {
   return true;
 }
 
+// Whether the calendar has it: mktime takes 31 April as 1 May.
+bool is_day(std::tm date) {
+  const int day = date.tm_mday;
+  return timegm(&date) != -1 && date.tm_mday == day;
+}
+
 std::optional<TimeWord> parse_date_time(std::string_view text) {
   Words words(text);
   std::int64_t year = 0;
@@ -123,6 +129,9 @@ std::optional<TimeWord> parse_date_time(std::string_view text) {
   date.tm_year = static_cast<int>(year - 1900);
   date.tm_mon = static_cast<int>(month - 1);
   date.tm_mday = static_cast<int>(day);
+  if (!is_day(date)) {
+    return std::nullopt;
+  }
   const std::int64_t seconds = ns / second_ns;
   date.tm_hour = static_cast<int>(seconds / 3600);
   date.tm_min = static_cast<int>(seconds / 60 % 60);
@@ -153,26 +162,35 @@ std::optional<TimeWord> parse_relative(std::string_view text) {
                   static_cast<std::int64_t>(span.value)};
 }
 
-std::int64_t midnight_before(std::int64_t ns, std::int64_t days_later) {
-  const std::time_t seconds = ns / second_ns;
+// As clocks show it, on days on which they are changed too.
+std::int64_t time_of_day(std::int64_t since_midnight_ns, std::int64_t on_day_of_ns,
+                         int days_later) {
+  const std::time_t day = on_day_of_ns / second_ns;
+  const std::int64_t seconds = since_midnight_ns / second_ns;
   std::tm date{};
-  localtime_r(&seconds, &date);
-  date.tm_hour = date.tm_min = date.tm_sec = 0;
-  date.tm_mday += static_cast<int>(days_later);
+  localtime_r(&day, &date);
+  date.tm_hour = static_cast<int>(seconds / 3600);
+  date.tm_min = static_cast<int>(seconds / 60 % 60);
+  date.tm_sec = static_cast<int>(seconds % 60);
+  date.tm_mday += days_later;
   date.tm_isdst = -1;
-  return mktime(&date) * second_ns;
+  return mktime(&date) * second_ns + since_midnight_ns % second_ns;
 }
 
-// In a zone that changes its clocks that day, counted from midnight all the same: an hour off.
 std::int64_t nearest_time_of_day(std::int64_t since_midnight_ns, std::int64_t to_ns) {
-  std::int64_t nearest = midnight_before(to_ns, 0) + since_midnight_ns;
-  for (const std::int64_t days : {-1, 1}) {
-    const std::int64_t other = midnight_before(to_ns, days) + since_midnight_ns;
+  std::int64_t nearest = time_of_day(since_midnight_ns, to_ns, 0);
+  for (const int days : {-1, 1}) {
+    const std::int64_t other = time_of_day(since_midnight_ns, to_ns, days);
     if (std::abs(other - to_ns) < std::abs(nearest - to_ns)) {
       nearest = other;
     }
   }
   return nearest;
+}
+
+std::int64_t first_time_of_day(std::int64_t since_midnight_ns, std::int64_t from_ns) {
+  const std::int64_t same_day = time_of_day(since_midnight_ns, from_ns, 0);
+  return same_day >= from_ns ? same_day : time_of_day(since_midnight_ns, from_ns, 1);
 }
 
 }  // namespace
@@ -198,14 +216,18 @@ std::optional<TimeWord> parse_time(std::string_view word) {
   return parse_date_time(word);
 }
 
-std::int64_t resolve(const TimeWord& word, std::int64_t begin_ns, std::int64_t end_ns) {
+std::int64_t resolve(const TimeWord& word, std::int64_t begin_ns, std::int64_t end_ns,
+                     std::optional<std::int64_t> from_ns) {
   switch (word.kind) {
     case TimeWord::Kind::after_begin:
       return begin_ns + word.ns;
     case TimeWord::Kind::before_end:
       return end_ns - word.ns;
-    case TimeWord::Kind::time_of_day:
-      return nearest_time_of_day(word.ns, begin_ns);
+    case TimeWord::Kind::time_of_day: {
+      const std::int64_t first =
+          first_time_of_day(word.ns, std::max(from_ns.value_or(begin_ns), begin_ns));
+      return first <= end_ns ? first : nearest_time_of_day(word.ns, from_ns.value_or(begin_ns));
+    }
     default:
       return word.ns;
   }

@@ -1,5 +1,3 @@
-#include "agent/step/stride.hpp"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -9,6 +7,7 @@
 
 #include "agent/step/detector_follower.hpp"
 #include "agent/step/detector_history.hpp"
+#include "agent/step/stride.hpp"
 #include "agent/step/tracker.hpp"
 #include "tests/unit/step/told.hpp"
 

@@ -88,11 +88,38 @@ TEST(TimeWords, name_a_moment_in_many_ways) {
   EXPECT_EQ(moment("2023-11-14T23:13:21"), second_ns);
   EXPECT_EQ(moment("2023-11-14 22:13:21Z"), second_ns);
   EXPECT_EQ(moment("2023-11-14T17:43:21.5-0430"), 1'500'000'000);
-  for (const char* word : {"", "2s", "+2", "soon", "24:00", "1:2", "12:00:00.", "2023-11-14T",
-                           "2023-11-14T22:13Q", "1e9", "99999999999999999"}) {
+  for (const char* word :
+       {"", "2s", "+2", "soon", "24:00", "1:2", "12:00:00.", "2023-11-14T", "2023-11-14T22:13Q",
+        "1e9", "2023-02-29", "2023-04-31T01:00", "99999999999999999"}) {
     EXPECT_FALSE(parse_time(word)) << word;
   }
   EXPECT_EQ(time_in_words(base_ns + 42), "2023-11-14 23:13:20.000000042");
+}
+
+// A trace of a night, as most are that are longer than some hours.
+TEST(TimeWords, a_time_of_day_is_one_within_the_trace) {
+  const InZone zone("Europe/Berlin");
+  const auto ns = [](const char* word) { return parse_time(word)->ns; };
+  const std::int64_t begin = ns("2026-11-20T23:00"), end = ns("2026-11-21T12:50");
+  const auto window = [&](const char* from, const char* to) {
+    const std::int64_t from_ns = resolve(*parse_time(from), begin, end);
+    return time_in_words(from_ns).substr(8, 8) + " " +
+           time_in_words(resolve(*parse_time(to), begin, end, from_ns)).substr(8, 8);
+  };
+  EXPECT_EQ(window("10:30", "11:00"), "21 10:30 21 11:00");
+  EXPECT_EQ(window("12:00", "12:30"), "21 12:00 21 12:30");
+  EXPECT_EQ(window("23:50", "0:10"), "20 23:50 21 00:10");
+  EXPECT_EQ(window("22:00", "12:30"), "20 22:00 21 12:30");  // begins before the trace
+  EXPECT_EQ(window("12:40", "13:10"), "21 12:40 21 13:10");  // ends behind it
+  EXPECT_EQ(window("begin", "1:00"), "20 23:00 21 01:00");
+  EXPECT_EQ(window("11:00", "10:00"), "21 11:00 21 10:00");  // nothing, which is told
+}
+
+TEST(TimeWords, a_time_of_day_is_the_clocks_where_they_were_changed) {
+  const InZone zone("Europe/Berlin");
+  const std::int64_t begin = parse_time("2026-03-29T00:30")->ns;  // an hour less until 4:00
+  EXPECT_EQ(resolve(*parse_time("4:00"), begin, begin + 86'400 * second_ns) - begin,
+            std::int64_t{9000} * second_ns);
 }
 
 TEST(StepMarks, are_names_or_arguments_and_not_text_that_looks_so) {
