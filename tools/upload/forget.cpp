@@ -1,5 +1,7 @@
 #include "tools/upload/forget.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <map>
 #include <stdexcept>
@@ -59,6 +61,14 @@ std::set<std::string> forget_uploads(const std::string& folder, const std::strin
     for (const auto& [run, upload] : runs) must_be_told(join_index(folder, *upload));
   }
   return ids;
+}
+
+void forget_problems(const std::string& folder) {
+  for (const std::string& path : journals_in(folder)) {
+    const Journal journal(folder, path);
+    if (pending_in(journal) != 0 || unwanted_in(journal) != 0) continue;
+    unlink((path.substr(0, path.rfind('.')) + ".problem").c_str());
+  }
 }
 
 }  // namespace traceagent::tools

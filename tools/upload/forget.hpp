@@ -14,4 +14,8 @@ namespace traceagent::tools {
 std::set<std::string> forget_uploads(const std::string& folder, const std::string& target,
                                      const Tell& tell);
 
+// The last problem of each journal with which nothing waits any more: it is nobody's. Throws as
+// above.
+void forget_problems(const std::string& folder);
+
 }  // namespace traceagent::tools
