@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -6,6 +7,7 @@
 
 #include "agent/drain/recover_ring.hpp"
 #include "agent/ring/written_files.hpp"
+#include "agent/trace/queued_files.hpp"
 #include "agent/trace/upload_journal.hpp"
 #include "config/options.hpp"
 #include "config/units.hpp"
@@ -84,16 +86,36 @@ bool join_ranks(const std::vector<std::string>& rings, const std::set<std::strin
   for (const std::int64_t rank : node.missing_ranks) {
     std::cout << "missing: rank " << rank << ": it left no events\n";
   }
+  if (!node.include.empty()) {
+    std::cout << "missing: other profilers' traces (merge.include: " << node.include
+              << "): add them by traceagent merge " << node.path << " -o " << node.path
+              << " --force --align none --include PATTERN\n";
+  }
   return node.notes.empty();
+}
+
+// All hosts'; a folder of them may have locks alone.
+std::vector<std::string> queues_of(const std::string& folder) {
+  std::vector<std::string> queues;
+  std::error_code error;
+  fs::directory_iterator at(trace::upload_folder(folder), error);
+  for (const fs::directory_iterator end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() == ".journal") queues.push_back(at->path().string());
+  }
+  return queues;
 }
 
 // Recovered files that the job would have uploaded are queued.
 void tell_of_uploads(const std::set<std::string>& folders, bool is_keeper) {
   for (const std::string& folder : folders) {
-    if (!fs::exists(trace::upload_folder(folder))) continue;
-    if (is_keeper) {
+    const std::vector<std::string> queues = queues_of(folder);
+    const bool is_waiting = std::any_of(queues.begin(), queues.end(), [](const std::string& queue) {
+      return trace::pending_uploads(queue) > 0;
+    });
+    // It also removes what is there and not to be kept.
+    if (is_keeper && !queues.empty()) {
       start_uploader(folder);
-    } else {
+    } else if (!is_keeper && is_waiting) {
       std::cout << "to upload what is queued: traceagent upload --resume " << folder << "\n";
     }
   }

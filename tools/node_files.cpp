@@ -41,6 +41,7 @@ struct NodeOfRun {
   std::int64_t since_ns = 0;
   std::int64_t until_ns = std::numeric_limits<std::int64_t>::max();
   std::string folder;      // of the run's files
+  std::string include;     // merge.include
   std::int64_t keep = -1;  // output.keep: files that are gone were removed by it
   bool gzip = false;
   bool overwrite = false;
@@ -75,6 +76,8 @@ bool describe(const std::string& path, NodeOfRun& node) {
     node.gzip = identity.gzip != 0;
     node.overwrite = identity.overwrite_files != 0;
     node.folder = drain::output_folder(opened.ring);
+    node.include =
+        trace::string_member(opened.ring.name(identity.options_json), "merge.include").value_or("");
     node.keep =
         trace::integer_member(opened.ring.name(identity.options_json), "output.keep").value_or(-1);
   }
@@ -219,6 +222,7 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
   options.mix_runs = true;  // they were chosen by their run
   const trace::MergeReport report = trace::merge(files, made.path, options);
   made.problem = report.problem;
+  made.include = node.include;
   made.missing_ranks = report.missing_ranks;
   for (const trace::MergedInput& input : report.inputs) {
     if (!input.problem.empty()) {

@@ -12,6 +12,7 @@ struct NodeFile {
   std::string summary;             // "4 ranks, 1234 events, 2 events lost (ring_full 2)"
   std::vector<std::string> notes;  // one line each, of inputs that are cut
   std::vector<std::int64_t> missing_ranks;
+  std::string include;  // merge.include: of what it names nothing is in the file
 };
 
 // Merges what the rings' processes have written and what was recovered of them, with the other

@@ -77,6 +77,20 @@ def test_two_ranks():
         check(none.code == 0 and "no ring of a dead process" in none.out, f"none: {none}")
 
 
+def test_what_else_the_job_wanted():
+    """Other profilers' traces are not in what recovery makes, and it says so; of uploads only where some wait."""
+    with Place() as place:
+        killed(place, TRACEAGENT_OUTPUT_KEEP=2, TRACEAGENT_MERGE_INCLUDE="*.pt.trace.json")
+        result = recover(place)
+        check(result.code == 0 and "missing: other profilers' traces (merge.include: *.pt.trace.json)" in result.out
+              and "upload" not in result.out, f"no uploads: {result}")
+    with Place() as place:
+        killed(place, TRACEAGENT_OUTPUT_REMOTE=f"{place.path}/there/")
+        result = recover(place)
+        check(result.code == 0 and f"traceagent upload --resume {place.path}/out" in result.out
+              and "merge.include" not in result.out, f"uploads: {result}")
+
+
 ONE_WINDOW = {**RECORDING, "TRACEAGENT_SCHEDULE": "wait=2,warmup=1,active=4,repeat=1"}
 
 
@@ -308,7 +322,7 @@ def test_damaged():
 def main():
     need(LIBRARY, "the library")
     need(TRACEAGENT, "the tool")
-    for test in (test_two_ranks, test_nobody_left_to_merge, test_zero_begins_late, test_no_merge, test_same_key_again, test_ring_not_made,
+    for test in (test_two_ranks, test_what_else_the_job_wanted, test_nobody_left_to_merge, test_zero_begins_late, test_no_merge, test_same_key_again, test_ring_not_made,
                  test_living, test_merge_of_living, test_several_runs, test_usage, test_another_user, test_damaged):
         started = time.monotonic()
         test()
