@@ -39,7 +39,13 @@ std::uint32_t intern(std::string_view text) noexcept {
     const auto offset = static_cast<std::uint32_t>(entry);
     if ((entry & 0xffffffff'00000000u) == key && ring.name(offset) == text) return offset;
   }
-  return ring.add_name(text);
+  // No room beside it: a job whose ranges all have names of their own has filled the table. Those
+  // that come again must find theirs, or each range would add its name anew until the ring has room
+  // for none: one of the old ones makes room.
+  const std::uint32_t offset = ring.add_name(text);
+  const std::uint64_t left = hash + offset / 8 % longest_probe;
+  if (offset != 0) table[left % slots].store(key | offset, std::memory_order_release);
+  return offset;
 }
 
 void forget_interned() noexcept {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 
+#include "agent/event/ticks.hpp"
 #include "agent/ring/writer.hpp"
 
 namespace traceagent::door {
@@ -21,6 +22,7 @@ bool exit_key_made = false;
 
 void free_stack(void* stack) noexcept {
   own_range_stack = nullptr;
+  static_cast<const RangeStack*>(stack)->end_all(event::read_ticks());
   munmap(stack, stack_bytes);
 }
 
@@ -49,6 +51,13 @@ event::Record* OpenRange::own_record() const noexcept {
   if (record == nullptr) return nullptr;
   if (generation != ring::target.generation.load(std::memory_order_relaxed)) return nullptr;
   return record->begin_ticks.load(std::memory_order_relaxed) == begin_ticks ? record : nullptr;
+}
+
+void RangeStack::end_all(std::uint64_t ticks) const noexcept {
+  for (std::size_t i = 0; i < depth_; ++i) {
+    event::Record* const record = ranges_[i].own_record();
+    if (record != nullptr) record->end_ticks.store(ticks, std::memory_order_release);
+  }
 }
 
 RangeStack* RangeStack::make_own() noexcept {

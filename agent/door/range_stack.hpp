@@ -67,6 +67,10 @@ class RangeStack {
   // The innermost open range of the domain; false when there is none (it began before us).
   bool pop(const void* domain, OpenRange& popped) noexcept;
 
+  // Their thread ends, and nobody will pop them. Open for ever, each would keep its chunk of the
+  // ring from being used again.
+  void end_all(std::uint64_t ticks) const noexcept;
+
   // The next pop is of a push that was deeper than we follow.
   bool is_too_deep() const noexcept { return unfollowed_ > 0; }
 

@@ -42,6 +42,16 @@ TEST(InternedText, MoreTextsThanTheTableHoldsAreAllThere) {
   }
 }
 
+TEST(InternedText, WhatComesAgainIsStoredOnceBesideMoreThanTheTableHolds) {
+  Recording recording(32 << 20);
+  for (int i = 0; i < 100'000; ++i) intern("sample " + std::to_string(i));
+  for (int i = 0; i < 100; ++i) intern("late " + std::to_string(i));
+  const std::uint64_t used = names_used(recording);
+  for (int i = 0; i < 10'000; ++i) intern("late " + std::to_string(i % 100));
+  // Two of them may be in each other's way.
+  EXPECT_LT(names_used(recording) - used, 10'000u);
+}
+
 TEST(InternedText, AFullAreaGivesNoNames) {
   Recording recording;
   for (int i = 0; i < 10'000; ++i) intern("a text of some length " + std::to_string(i));

@@ -123,6 +123,23 @@ TEST(OpenRange, TouchesNoRecordOfTheParentsRingAfterFork) {
   EXPECT_EQ(range.own_record(), nullptr);
 }
 
+TEST(RangeStack, WhatIsOpenEndsWithItsThread) {
+  Recording recording;
+  event::Record* records[2] = {};
+  std::thread([&] {
+    RangeStack* own = RangeStack::of_this_thread();
+    for (event::Record*& record : records) {
+      record = ring::claim(ring::writer);
+      ring::publish(*record, 77);
+      own->push(nullptr)->set_record(record, 77);
+    }
+    OpenRange popped;
+    EXPECT_TRUE(own->pop(nullptr, popped)) << "the inner one, whose end is its pop's";
+  }).join();
+  EXPECT_NE(records[0]->end_ticks.load(), 0u);
+  EXPECT_EQ(records[1]->end_ticks.load(), 0u);
+}
+
 TEST(StartedRanges, AreEndedOnceByTheirId) {
   OpenRange range{};
   range.step_name = request;
