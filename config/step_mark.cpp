@@ -9,6 +9,8 @@
 namespace traceagent::config {
 namespace {
 
+// So often the drain looks: of shorter ones it would pass over the active ones too.
+constexpr std::uint64_t shortest_period_ns = 1'000'000;
 constexpr std::uint64_t longest_period_ns = 365ULL * 24 * 3600 * 1'000'000'000;
 
 ParsedStepMark refused(std::string problem) { return {{}, std::move(problem)}; }
@@ -55,6 +57,7 @@ ParsedStepMark parse_every(std::string_view duration) {
   const Quantity period = parse_duration(duration);
   if (!period.problem.empty()) return refused(period.problem);
   if (period.value == 0) return refused("a step must last longer than 0");
+  if (period.value < shortest_period_ns) return refused("shorter than 1ms");
   if (period.value > longest_period_ns) return refused("longer than a year");
   StepMark mark;
   mark.kind = StepMark::Kind::every;

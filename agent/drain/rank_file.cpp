@@ -1,5 +1,6 @@
 #include "agent/drain/rank_file.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -157,6 +158,18 @@ bool is_own_file(const ring::Ring& ring, const std::string& path) {
 
 bool may_replace(const ring::Ring& ring) { return ring.header().identity.overwrite_files != 0; }
 
+// What the file of a cycle before takes, where the cycles' files have one name.
+std::uint64_t own_bytes_at(const ring::Ring& ring, const std::string& path) {
+  struct stat facts {};
+  const bool is_replaced =
+      may_replace(ring) && is_own_file(ring, path) && stat(path.c_str(), &facts) == 0;
+  return is_replaced ? static_cast<std::uint64_t>(facts.st_size) : 0;
+}
+
+std::uint64_t with_room_of(std::uint64_t replaced_bytes, std::uint64_t most_bytes) noexcept {
+  return most_bytes + std::min(replaced_bytes, UINT64_MAX - most_bytes);
+}
+
 // The names that a window's file may have, in turn.
 class FileNames {
  public:
@@ -214,8 +227,10 @@ RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& windo
   report.problem = make_parent_folders(report.path);
   if (!report.problem.empty()) return report;
 
+  report.replaced_bytes = own_bytes_at(ring, report.path);
+  const std::uint64_t most_bytes = with_room_of(report.replaced_bytes, options.most_bytes);
   trace::OutputFile file;
-  if (!file.open(report.path, output_options(ring, options.most_bytes, report.path, names))) {
+  if (!file.open(report.path, output_options(ring, most_bytes, report.path, names))) {
     report.problem = file.error();
     return report;
   }

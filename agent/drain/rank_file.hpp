@@ -18,14 +18,15 @@ struct RankFileReport {
   bool is_of_several_ranks = false;  // so is the name by its template; else who took it came later
   std::string upload_problem;        // of a recovered file: it could not be queued
   std::uint64_t events = 0;
-  std::uint64_t bytes = 0;    // of the finished file
-  bool is_too_large = false;  // given up for most_bytes
+  std::uint64_t bytes = 0;           // of the finished file
+  std::uint64_t replaced_bytes = 0;  // of this process's own file, whose place it has
+  bool is_too_large = false;         // given up for most_bytes
   std::string
       index_problem;  // one line: the file is there, but the run's index does not tell of it
 };
 
 struct RankFileOptions {
-  std::uint64_t most_bytes = UINT64_MAX;  // that the file may have
+  std::uint64_t most_bytes = UINT64_MAX;  // that the file may have, beside what it replaces
   bool recovered = false;                 // written after the process died: said in the file
   trace::JsonObject coverage;  // what only the live process knows (went round, step detection)
   IndexQueue* index_queue = nullptr;  // who has none waits for the run's index

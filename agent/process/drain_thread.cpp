@@ -75,7 +75,7 @@ void DrainThread::loop() noexcept {
   // Our own file work is no event of the job, whatever library it should one day go through.
   ring::writer.nested_in_start = 1;
   WindowWriter writer(*agent_);
-  writer.prefault();
+  bool has_more_to_touch = writer.prefault();
   agent_->counters.start(*agent_);
   DeadWorkers workers;
   // Not at the exit: nobody waits for this thread now, and a job that is killed has done it too.
@@ -83,6 +83,7 @@ void DrainThread::loop() noexcept {
   while (wake_.load(std::memory_order_acquire) == 0 && !is_alone()) {
     writer.poll();
     workers.look(*agent_);
+    if (has_more_to_touch) has_more_to_touch = writer.prefault();
     sleep(writer);
   }
   const bool was_told = wake_.load(std::memory_order_acquire) != 0;

@@ -16,9 +16,10 @@ namespace {
 
 constinit std::atomic<bool> finishing{false};
 
+bool may_merge(const Agent& ending) noexcept { return ending.options.merge_mode != "off"; }
+
 std::uint64_t longest_wait_ns(const Agent& ending) noexcept {
-  const bool may_merge = ending.options.merge_mode != "off";
-  return ending.options.exit_timeout + (may_merge ? ending.options.merge_timeout : 0);
+  return ending.options.exit_timeout + (may_merge(ending) ? ending.options.merge_timeout : 0);
 }
 
 // A forked child, and a vfork child in its parent's memory, have a pid of their own: not theirs.
@@ -27,10 +28,11 @@ Agent* own_agent() noexcept {
   return ending != nullptr && ending->pid == getpid() ? ending : nullptr;
 }
 
-void say_late() noexcept {
-  say_problem(
-      "the last events were not written within exit.timeout: they stay in memory for "
-      "`traceagent recover`");
+void say_late(bool with_merge) noexcept {
+  say_problem(with_merge ? "the last events were not written within exit.timeout and "
+                           "merge.timeout: they stay in memory for `traceagent recover`"
+                         : "the last events were not written within exit.timeout: they stay in "
+                           "memory for `traceagent recover`");
 }
 
 // All the work is the drain thread's: this may run in a signal handler (a handler that calls
@@ -43,7 +45,7 @@ void finish() noexcept {
     ending->drain.finish(longest_wait_ns(*ending));
     return;
   }
-  if (!ending->drain.finish(longest_wait_ns(*ending))) say_late();
+  if (!ending->drain.finish(longest_wait_ns(*ending))) say_late(may_merge(*ending));
   switch_off();
 }
 
@@ -55,7 +57,7 @@ void finish_before_death() noexcept {
   finishing.store(true, std::memory_order_release);
   // Peers that were told to end too are awaited within the same time: whoever sends the signal
   // sends SIGKILL soon.
-  if (!ending->drain.finish_within(ending->options.exit_timeout)) say_late();
+  if (!ending->drain.finish_within(ending->options.exit_timeout)) say_late(false);
   switch_off();
 }
 

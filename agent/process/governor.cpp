@@ -178,8 +178,10 @@ void Governor::stop(BudgetKind kind) noexcept {
   apply(kind);
 }
 
-void Governor::note_written(std::uint64_t bytes) noexcept {
-  block_.disk_bytes.fetch_add(bytes, std::memory_order_relaxed);
+void Governor::note_written(std::uint64_t bytes, std::uint64_t replaced_bytes) noexcept {
+  const std::uint64_t before = block_.disk_bytes.load(std::memory_order_relaxed);
+  block_.disk_bytes.store(before - std::min(before, replaced_bytes) + bytes,
+                          std::memory_order_relaxed);
 }
 
 void Governor::note_window_left_out() noexcept {

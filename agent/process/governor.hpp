@@ -32,7 +32,7 @@ class Governor {
   bool may_leave_out_windows() const noexcept { return (left_out_ & ring::left_out_windows) != 0; }
   void note_window_left_out() noexcept;
 
-  void note_written(std::uint64_t bytes) noexcept;
+  void note_written(std::uint64_t bytes, std::uint64_t replaced_bytes) noexcept;
   // For good: no file may be written any more.
   void stop(ring::BudgetKind kind) noexcept;
   bool is_stopped() const noexcept { return is_stopped_; }

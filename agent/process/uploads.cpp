@@ -97,8 +97,8 @@ void keep_newest(Agent& agent, const drain::RankFileReport& report) {
   const auto older = std::find_if(kept.begin(), kept.end(),
                                   [&](const auto& file) { return file.path == report.path; });
   if (older != kept.end()) {
-    auto& disk_bytes = agent.ring.ring.header().governor.disk_bytes;
-    disk_bytes.fetch_sub(older->bytes, std::memory_order_relaxed);
+    // The uploader has removed it, or it would have been replaced.
+    if (report.replaced_bytes == 0) count_gone(agent, *older);
     kept.erase(older);
   }
   kept.push_back({report.path, report.bytes});

@@ -19,7 +19,8 @@ class WindowWriter {
   explicit WindowWriter(Agent& agent) noexcept;
 
   // Touches the ring's pages before the job's threads do: a first touch costs them 60 ns an event.
-  void prefault() noexcept;
+  // A piece at a time: all of a ring of 16 GiB takes a minute. False: there is no more.
+  bool prefault() noexcept;
   void poll() noexcept;
   // The end: every window that is closed, and once more those that could not be written.
   void write_last() noexcept;
@@ -56,6 +57,7 @@ class WindowWriter {
   WindowFailures failures_;
   std::unique_ptr<Governor> governor_;  // null: no memory for one
   ClockAnchors anchors_;
+  std::uint64_t prefaulted_bytes_ = 0;
   std::uint64_t given_up_until_ticks_ = 0;
   std::uint64_t margin_ticks_;
   std::uint64_t settle_ticks_;

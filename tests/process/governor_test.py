@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 
-from jobs import PROGRAMS, TRACEAGENT, Checks, Place
+from jobs import PROGRAMS, STEADY, TRACEAGENT, Checks, Place
 from places import ARGUMENTS
 
 SCRIPT = "kernels: {default: 0us}\ncopies: {latency: 0us}\n"
@@ -263,6 +263,15 @@ def test_disk(checks):
         words = said[1].split(": ")[-1].split()
         merged = subprocess.run([str(TRACEAGENT), *words[1:]], capture_output=True, text=True, timeout=PATIENCE_S)
         checks.check(words[0] == "traceagent" and merged.returncode == 0, f"{words}: {merged.stderr}")
+    # Cycles whose files have one name leave one file: its successor takes its room.
+    one_name = {"TRACEAGENT_OUTPUT_FILENAME": "rank{rank}.json", "TRACEAGENT_OUTPUT_OVERWRITE": "true",
+                "TRACEAGENT_SCHEDULE": "wait=1,warmup=1,active=2,repeat=0", "TRACEAGENT_BUDGET_DISK": 400_000}
+    with Place() as place:
+        job = place.run([STEADY, 120, 100, 10000], place.agent(**one_name))
+        written = sum(entry.get("bytes", 0) for entry in place.trace("job/traces/index/index.json")["entries"])
+        checks.check(written > 2 * one_name["TRACEAGENT_BUDGET_DISK"], f"too little for the test: {written}")
+        checks.check(job.code == 3 and not [line for line in job.lines() if "budget.disk" in line], repr(job))
+        checks.check("job/traces/node0.json" in place.files(), f"{place.files()} {job}")
 
 
 def test_memory(checks):

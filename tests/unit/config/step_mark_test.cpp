@@ -59,6 +59,8 @@ TEST(StepMark, SaysWhatIsWrong) {
   EXPECT_EQ(problem("every"), "a duration is missing, such as in every:1s");
   EXPECT_EQ(problem("every:"), "not a duration such as 5s");
   EXPECT_EQ(problem("every:1"), "the unit is missing, such as in 1s");
+  EXPECT_EQ(problem("every:999us"), "shorter than 1ms");
+  EXPECT_EQ(problem("every:1ms"), "");
   EXPECT_EQ(problem("every:8760h"), "");
   EXPECT_EQ(problem("every:8761h"), "longer than a year");
   EXPECT_EQ(problem("every:0s"), "a step must last longer than 0");

@@ -182,6 +182,21 @@ TEST_F(RankFileTest, ReplacesNoFileOfOthers) {
   EXPECT_EQ(report.problem, "");
 }
 
+TEST_F(RankFileTest, SaysWhatItReplacesOfItsOwn) {
+  crafted.ring().header().identity.overwrite_files = 1;
+  ring::Window& one = crafted.window(100 * us, 200 * us, 7, 8);
+  std::filesystem::create_directories(scratch / "out/a run");
+  trace::write_whole(scratch / "out/a run/ep0-ba9-rank3.json", "mine");
+  const RankFileReport first = write(one);
+  EXPECT_EQ(first.replaced_bytes, 0u) << "another's";
+  one.file_name = crafted.ring().add_name(first.path);
+  RankFileOptions options;
+  options.most_bytes = 16;  // beside what goes
+  const RankFileReport second = write(crafted.window(300 * us, 400 * us, 7, 8), options);
+  EXPECT_EQ(second.path, first.path);
+  EXPECT_EQ(second.replaced_bytes, first.bytes);
+}
+
 // A pid that comes again within one run.
 TEST_F(RankFileTest, ReplacesNoFileOfAnEarlierProcessOfItsPid) {
   const ring::Window& window = crafted.window(100 * us, 200 * us, 7, 8);
