@@ -33,10 +33,12 @@ std::optional<FileIdentity> identity_of(const std::string& path) {
   return FileIdentity(status.st_dev, status.st_ino);
 }
 
-void add_matching(const std::string& pattern, std::vector<std::string>& foreign,
+// False where there is nothing that matches.
+bool add_matching(const std::string& pattern, std::vector<std::string>& foreign,
                   std::set<std::string>& matching) {
   glob_t found{};
-  if (glob(pattern.c_str(), 0, nullptr, &found) == 0) {
+  const bool is_any = glob(pattern.c_str(), 0, nullptr, &found) == 0;
+  if (is_any) {
     for (std::size_t i = 0; i < found.gl_pathc; ++i) {
       const std::string path = found.gl_pathv[i];
       std::error_code ignored;
@@ -48,6 +50,7 @@ void add_matching(const std::string& pattern, std::vector<std::string>& foreign,
     }
   }
   globfree(&found);
+  return is_any;
 }
 
 // index/index.json and index/index-node<n>.json (agent/trace/index_file.hpp).
@@ -86,7 +89,9 @@ ForeignInputs::ForeignInputs(const TraceFiles& files, const ForeignOptions& opti
   }
   std::vector<std::string> foreign = named_;
   foreign.insert(foreign.end(), files.foreign.begin(), files.foreign.end());
-  for (const std::string& pattern : options.include) add_matching(pattern, foreign, matching_);
+  for (const std::string& pattern : options.include) {
+    if (!add_matching(pattern, foreign, matching_)) matchless_.push_back(pattern);
+  }
   for (const std::string& list : options.include_except) {
     const auto ranges = parse_ranks(list);
     excepted_.ranks.insert(excepted_.ranks.end(), ranges.begin(), ranges.end());
@@ -164,6 +169,9 @@ bool ForeignInputs::is_refused() const {
 bool ForeignInputs::print() const {
   bool ok = imported_->problem().empty();
   if (!ok) say(imported_->problem());
+  for (const std::string& pattern : matchless_) {
+    std::cout << "--include: " << pattern << ": no file matches\n";
+  }
   for (const std::string& path : given_twice_) {
     std::cout << "left out: " << path << ": given twice\n";
   }

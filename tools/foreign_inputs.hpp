@@ -62,9 +62,10 @@ class ForeignInputs {
   bool strict_;
   bool has_patterns_;
   std::vector<std::string> own_;
-  std::vector<std::string> named_;  // foreign, and given by name, not found in a folder
-  std::set<std::string> matching_;  // foreign, and found by a pattern alone
-  EventRules excepted_;             // its ranks
+  std::vector<std::string> named_;      // foreign, and given by name, not found in a folder
+  std::set<std::string> matching_;      // foreign, and found by a pattern alone
+  EventRules excepted_;                 // its ranks
+  std::vector<std::string> matchless_;  // patterns
   std::vector<std::string> given_twice_;
   std::string usage_problem_;
   std::unique_ptr<ImportedTraces> imported_;

@@ -61,7 +61,7 @@ TEST_F(ForeignInputsTest, OfOtherNodesRanksNothingIsIncluded) {
   of_rank(3);
   file("rx.json", trace_);  // nobody knows whose
   ForeignOptions options;
-  options.include = {folder_ / "r*.json"};
+  options.include = {folder_ / "r*.json", folder_ / "q*.json"};
   options.include_except = {"2-5", "7"};
   const Said said = give({named}, options);
   EXPECT_TRUE(said.is_fine) << said.err;
@@ -70,6 +70,9 @@ TEST_F(ForeignInputsTest, OfOtherNodesRanksNothingIsIncluded) {
             std::string::npos)
       << said.out;
   EXPECT_EQ(trace::count_of(said.out, "left out: "), 1U) << said.out;
+  EXPECT_NE(said.out.find("--include: " + (folder_ / "q*.json") + ": no file matches\n"),
+            std::string::npos)
+      << said.out;
 }
 
 TEST_F(ForeignInputsTest, AFileGivenTwiceIsReadOnce) {
