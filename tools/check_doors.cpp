@@ -75,7 +75,8 @@ void report_probe(const Probe& wanted, CheckReport& report) {
   const std::string answer = result.output.empty() ? "" : result.output.substr(1);
   if (!result.failure.empty()) {
     report.missing_help(wanted.what, std::string(wanted.soname) + ": " + result.failure,
-                        "it cannot be used here; install it again");
+                        result.was_tried ? "it cannot be used here; install it again"
+                                         : "it was not tried: check again");
   } else if (result.output.starts_with('+')) {
     report.yes(wanted.what, answer);
   } else if (answer.find("No such file") != std::string::npos) {
@@ -99,7 +100,7 @@ void report_nvtx(const AgentLibrary& library, CheckReport& report) {
   if (problem.empty()) {
     report.yes("NVTX", "through NVTX_INJECTION64_PATH, which the agent sets");
   } else {
-    report.no("NVTX", problem, "build the library again");
+    report.no("NVTX", problem, result.was_tried ? "build the library again" : "check again");
   }
 }
 

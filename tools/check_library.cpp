@@ -39,7 +39,8 @@ void check_preload(const std::string& path, CheckReport& report) {
     _exit(1);
   });
   if (!result.failure.empty()) {
-    report.no("can be preloaded", "a shell with it: " + result.failure, "report this as a bug");
+    report.no("can be preloaded", "a shell with it: " + result.failure,
+              result.was_tried ? "report this as a bug" : "check again");
   } else if (result.output != "as without\n") {
     const std::string first = result.output.substr(0, result.output.find('\n'));
     report.no("can be preloaded", first, "build it for this machine");

@@ -61,10 +61,12 @@ void check_output(const config::Options& options, CheckReport& report) {
               "set output.overwrite, or another output.folder");
   } else {
     struct statvfs space {};
-    statvfs(ancestor.c_str(), &space);
-    report.yes("output folder", options.output_folder + " in " + ancestor.string() +
-                                    ": writable, " +
-                                    size_in_words(space.f_bavail * space.f_frsize) + " free");
+    const bool is_known = statvfs(ancestor.c_str(), &space) == 0;
+    const std::string free_space = is_known
+                                       ? size_in_words(space.f_bavail * space.f_frsize) + " free"
+                                       : "how much is free is not known";
+    report.yes("output folder",
+               options.output_folder + " in " + ancestor.string() + ": writable, " + free_space);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "tools/command_line.hpp"
@@ -19,16 +20,20 @@ void add_upload_command(CLI::App& app) {
 
 namespace {
 
+// Empty, with a line said, where it is not known where we are: a name alone could be anybody's.
 std::string uploader_beside_us() {
-  std::error_code ignored;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  return (self.parent_path() / "traceagent-upload").string();
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error) return (self.parent_path() / "traceagent-upload").string();
+  say("upload: /proc/self/exe: " + error.message() + ": call traceagent-upload itself");
+  return "";
 }
 
 }  // namespace
 
 void start_uploader(const std::string& folder) {
   const std::string uploader = uploader_beside_us();
+  if (uploader.empty()) return;
   const std::string words[] = {uploader, "--beside-job", "--resume", folder};
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -42,6 +47,7 @@ void start_uploader(const std::string& folder) {
 
 int become_uploader(char** argv) {
   const std::string uploader = uploader_beside_us();
+  if (uploader.empty()) return exit_bad_data;
   std::string name = "traceagent-upload";
   argv[1] = name.data();
   execv(uploader.c_str(), argv + 1);

@@ -33,24 +33,44 @@ std::optional<FileIdentity> identity_of(const std::string& path) {
   return FileIdentity(status.st_dev, status.st_ino);
 }
 
-// False where there is nothing that matches.
-bool add_matching(const std::string& pattern, std::vector<std::string>& foreign,
-                  std::set<std::string>& matching) {
+// What is wrong: a match that cannot be looked at could be a trace.
+std::string add_if_foreign(const std::string& path, std::vector<std::string>& foreign,
+                           std::set<std::string>& matching) {
+  const bool is_new = std::find(foreign.begin(), foreign.end(), path) == foreign.end();
+  std::error_code error;
+  const auto type = std::filesystem::status(path, error).type();
+  if (error && type != std::filesystem::file_type::not_found) {
+    return "not looked at: " + path + ": " + error.message() +
+           ": let it be read, or do not include it";
+  }
+  const bool is_file = type == std::filesystem::file_type::regular;
+  // What cannot be opened is told of as others' files are: nobody else would.
+  if (is_new && is_file && !is_own_if_open(path).value_or(false)) {
+    foreign.push_back(path);
+    matching.insert(path);
+  }
+  return "";
+}
+
+struct Search {
+  bool is_any = false;
+  std::string problem;
+};
+
+Search add_matching(const std::string& pattern, std::vector<std::string>& foreign,
+                    std::set<std::string>& matching) {
   glob_t found{};
-  const bool is_any = glob(pattern.c_str(), 0, nullptr, &found) == 0;
-  if (is_any) {
-    for (std::size_t i = 0; i < found.gl_pathc; ++i) {
-      const std::string path = found.gl_pathv[i];
-      std::error_code ignored;
-      const bool is_new = std::find(foreign.begin(), foreign.end(), path) == foreign.end();
-      if (is_new && std::filesystem::is_regular_file(path, ignored) && !is_own_trace(path)) {
-        foreign.push_back(path);
-        matching.insert(path);
-      }
-    }
+  const int result = glob(pattern.c_str(), 0, nullptr, &found);
+  Search search{result == 0, ""};
+  if (result != 0 && result != GLOB_NOMATCH) {
+    search.problem =
+        "not looked for: --include " + pattern + ": name the files, or free some memory";
+  }
+  for (std::size_t i = 0; search.is_any && i < found.gl_pathc && search.problem.empty(); ++i) {
+    search.problem = add_if_foreign(found.gl_pathv[i], foreign, matching);
   }
   globfree(&found);
-  return is_any;
+  return search;
 }
 
 // index/index.json and index/index-node<n>.json (agent/trace/index_file.hpp).
@@ -90,7 +110,9 @@ ForeignInputs::ForeignInputs(const TraceFiles& files, const ForeignOptions& opti
   std::vector<std::string> foreign = named_;
   foreign.insert(foreign.end(), files.foreign.begin(), files.foreign.end());
   for (const std::string& pattern : options.include) {
-    if (!add_matching(pattern, foreign, matching_)) matchless_.push_back(pattern);
+    const Search search = add_matching(pattern, foreign, matching_);
+    if (!search.is_any) matchless_.push_back(pattern);
+    if (usage_problem_.empty()) usage_problem_ = search.problem;
   }
   for (const std::string& list : options.include_except) {
     const auto ranges = parse_ranks(list);

@@ -91,13 +91,15 @@ void add_folder(const std::string& folder, const FolderOptions& options, TraceFi
 
 }  // namespace
 
-bool is_own_trace(const std::string& path) {
+std::optional<bool> is_own_if_open(const std::string& path) {
   constexpr std::string_view begin = "{\n\"schemaVersion\": 1,\n\"distributedInfo\": ";
   const auto text = beginning_of(path, begin.size());
-  // A file that cannot be opened is to be reported as what it most likely is; an empty one, or
-  // damaged gzip data, as nobody's.
-  return !text || (!text->empty() && begin.starts_with(*text));
+  if (!text) return std::nullopt;
+  // An empty one, or damaged gzip data, is nobody's.
+  return !text->empty() && begin.starts_with(*text);
 }
+
+bool is_own_trace(const std::string& path) { return is_own_if_open(path).value_or(true); }
 
 bool is_named_pipe(const std::string& path) {
   std::error_code error;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,10 @@ struct FolderOptions {
   std::vector<std::string> suffixes = {".json", ".json.gz"};  // the ends of their names
 };
 
-// Whether it begins as our traces do; it may be cut, or cut off there,
-// but not empty.
+// Whether it begins as our traces do; it may be cut, or cut off there, but not empty. nullopt: it
+// cannot be opened.
+std::optional<bool> is_own_if_open(const std::string& path);
+// A file that cannot be opened is to be reported as what it most likely is.
 bool is_own_trace(const std::string& path);
 
 // One in a folder (mkfifo), to which nobody may ever write: opening it waits for that. A shell's

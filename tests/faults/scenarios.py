@@ -121,10 +121,10 @@ class Scenario:
             return place.run(self.command, faults=faults, **OPTIONS | self.options | remote)
         self.leave_traces(place)
         command = [word for part in self.command for word in (place.rings.glob("*/*") if part is ITS_RINGS else [part])]
-        variables = {}
+        variables = self.options
         if self.uploads:
             command = [*command, *self.remote.words(place)]
-            variables = self.remote.variables(place)
+            variables = variables | self.remote.variables(place)
         ended = place.run(command, preload=(FAULTS,), faults=faults, **variables)
         if (log := place.path / LOG).exists():
             problems = [line for line in log.read_text().splitlines(True) if line.startswith("traceagent: ")]
@@ -195,9 +195,14 @@ def scenarios(pattern=""):
              Scenario("merge per node", [TOOL, "merge", "out", "--per-node", "-o", "merged"], TOOL, before=[]),
              Scenario("merge", [TOOL, "merge", "out", "-o", "merged.json"], TOOL, before=[]),
              Scenario("merge to gzip", [TOOL, "merge", "out", "-o", "merged.json.gz"], TOOL, before=[]),
-             Scenario("import", [TOOL, "merge", "others_rank0.json", "others_rank1.json.gz", "-o", "merged.json"], TOOL,
-                      before=[], others=True),
+             Scenario("import", [TOOL, "merge", "others_rank0.json", "--include", "others_rank1*", "-o", "merged.json"],
+                      TOOL, before=[], others=True),
              Scenario("upload", [UPLOADER, "out", *PATIENCE], UPLOADER, before=[], uploads=True),
+             Scenario("upload beside a job", [UPLOADER, "out", *PATIENCE, "--beside-job"], UPLOADER, before=[],
+                      uploads=True),
+             # It becomes the uploader, whose calls do not fail here.
+             Scenario("upload by the tool", [TOOL, "upload", "out", *PATIENCE], TOOL, {"FAULTS_IN": TOOL.name},
+                      before=[], uploads=True),
              Scenario("upload to S3", [UPLOADER, "out", *PATIENCE], UPLOADER, before=[], uploads=True,
                       remote=targets.S3()),
              Scenario("upload in parts", [UPLOADER, "out", *PATIENCE, "--multipart-from", "1KiB"], UPLOADER,
@@ -207,6 +212,7 @@ def scenarios(pattern=""):
              Scenario("upload by a command", [UPLOADER, "out", *PATIENCE], UPLOADER, before=[], uploads=True,
                       remote=targets.Command()),
              Scenario("check", [TOOL, "check", "out/node0.json"], TOOL, before=[]),
+             Scenario("check the machine", [TOOL, "check"], TOOL, before=[]),
              Scenario("run", [TOOL, "run", *START], TOOL, has_file=True, starts=[JOB]),
              Scenario("traceagent-run", [RUN, *START], RUN, has_file=True, starts=[JOB]),
              Scenario("traceagent-mpirun", [MPIRUN, JOB], MPIRUN, OPTIONS, starts=[JOB])]
