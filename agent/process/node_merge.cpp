@@ -1,8 +1,10 @@
 #include "agent/process/node_merge.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +49,11 @@ bool has_older_node_file(const Agent& agent) {
   return time(merged) < time(own);
 }
 
+// By who has merged, with all of the run, because this process had said `finished`.
+bool is_removed(const std::string& ring_path) {
+  return !ring_path.empty() && access(ring_path.c_str(), F_OK) != 0 && errno == ENOENT;
+}
+
 // Local rank zero merges if it lives; else the last one out. Each process says `finished` before it
 // looks, so of the last two at least one sees the other gone; be_first() lets only one through.
 Part own_part(const Agent& agent, NodeView& node) {
@@ -58,7 +65,10 @@ Part own_part(const Agent& agent, NodeView& node) {
   }
   if (has_seen_node_zero(node) || agent.trace_pid != agent.identity.rank) return Part::merge;
   // Its file may also be one that was recovered, by a merge that came before this rank began.
-  const bool is_elsewhere = node_zero_is_elsewhere(agent) && !has_older_node_file(agent);
+  // Where ours is gone the file that is older is that of an earlier run, and the merge has another
+  // name; this process lost its core meanwhile.
+  const bool is_elsewhere =
+      node_zero_is_elsewhere(agent) && (is_removed(agent.ring.path) || !has_older_node_file(agent));
   // It may have begun here while this one waited: its ring must stay, and the merge is its own.
   node = look_at_node(agent);
   if (node.has_living_zero() || !node.all_gone()) return Part::none;
