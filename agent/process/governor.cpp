@@ -180,8 +180,8 @@ void Governor::stop(BudgetKind kind) noexcept {
 
 void Governor::note_written(std::uint64_t bytes, std::uint64_t replaced_bytes) noexcept {
   const std::uint64_t before = block_.disk_bytes.load(std::memory_order_relaxed);
-  block_.disk_bytes.store(before - std::min(before, replaced_bytes) + bytes,
-                          std::memory_order_relaxed);
+  // Modulo 2^64, in one change: a load and a store would undo what is taken off between them.
+  block_.disk_bytes.fetch_add(bytes - std::min(before, replaced_bytes), std::memory_order_relaxed);
 }
 
 void Governor::note_window_left_out() noexcept {
