@@ -9,18 +9,22 @@
 namespace traceagent::event {
 
 int off_low_numbers(int descriptor) noexcept {
-  if (descriptor < 0) return descriptor;
+  if (descriptor < 0 || descriptor >= lowest_high_descriptor) return descriptor;
   const int saved_errno = errno;
+  int error = 0;
   for (const int lowest : {lowest_high_descriptor, STDERR_FILENO + 1}) {
-    if (descriptor >= lowest) break;
-    const int higher = fcntl(descriptor, F_DUPFD_CLOEXEC, lowest);
-    if (higher < 0) continue;
+    const int other = fcntl(descriptor, F_DUPFD_CLOEXEC, lowest);
+    error = other < 0 ? errno : 0;
+    if (other < 0) continue;
     close(descriptor);
-    descriptor = higher;
+    descriptor = other;
     break;
   }
   errno = saved_errno;
-  return descriptor;
+  if (error != EMFILE) return descriptor;
+  close(descriptor);
+  errno = EMFILE;
+  return -1;
 }
 
 }  // namespace traceagent::event

@@ -16,7 +16,7 @@ inline constexpr int lowest_high_descriptor = 500;
 // of its next open() (daemons), and prints to a standard output that it has closed: a file of ours
 // would hold what is meant for another, or lose its own. Where numbers that high may not be had
 // (ulimit -n), any but the standard ones. It is the same file; a lock of the process's on it is
-// gone.
+// gone. A job's last free number is left to it: -1 and EMFILE, and the file is closed.
 int off_low_numbers(int descriptor) noexcept;
 
 // open(2), close-on-exec and again where a signal of the job cuts it short, then off_low_numbers().

@@ -193,10 +193,12 @@ ToolEnd run_tool(std::vector<std::string> words, std::uint64_t timeout_ns) {
     return end;
   }
   for (int& each : ends) each = event::off_low_numbers(each);
-  const pid_t pid = start_with(words, ends[1], end.problem);
-  close(ends[1]);
+  const bool has_pipe = ends[0] >= 0 && ends[1] >= 0;
+  if (!has_pipe) end.problem = std::strerror(EMFILE);
+  const pid_t pid = has_pipe ? start_with(words, ends[1], end.problem) : -1;
+  if (ends[1] >= 0) close(ends[1]);
   if (pid > 0) end.ended = listen(ends[0], until_ns, end.said);
-  close(ends[0]);
+  if (ends[0] >= 0) close(ends[0]);
   // It lives: it holds the pipe.
   if (pid > 0 && !end.ended) kill(-pid, SIGKILL);
   take_exit_line(end);

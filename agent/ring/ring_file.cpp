@@ -157,9 +157,8 @@ std::string check_header(const Header& header, std::uint64_t file_bytes) {
 // Memory of this process alone. A memfd, so that core dumps need not hold it; where files may not
 // be that large plain memory, which no limit of file sizes concerns.
 bool map_private(CreatedRing& created, std::uint64_t wanted_bytes) {
-  created.fd = memfd_create("traceagent-ring", MFD_CLOEXEC);
+  created.fd = event::off_low_numbers(memfd_create("traceagent-ring", MFD_CLOEXEC));
   if (created.fd >= 0) {
-    created.fd = event::off_low_numbers(created.fd);
     if (map_what_is_granted(created, wanted_bytes)) {
       give_back_low(created);
       return true;

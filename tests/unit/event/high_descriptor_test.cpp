@@ -47,5 +47,29 @@ TEST(HighDescriptorTest, IsNoStandardOneUnderALimit) {
   EXPECT_EQ(status, 0);
 }
 
+// What a process whose descriptors are all in use but for `free_count` gets.
+bool opens_with_free(int free_count) {
+  const rlimit limit{64, 64};
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+  int last = -1;
+  for (int fd = open("/dev/null", O_RDONLY); fd >= 0; fd = open("/dev/null", O_RDONLY)) last = fd;
+  for (int i = 0; i < free_count; ++i) close(last - i);
+  return open_high("/dev/null", O_RDONLY) >= 0;
+}
+
+TEST(HighDescriptorTest, LeavesTheLastOneToTheJob) {
+  for (const int free_count : {1, 2}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const bool opens = opens_with_free(free_count);
+      _exit(opens ? 1 : errno == EMFILE ? 2 : 3);
+    }
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), free_count == 1 ? 2 : 1) << free_count;
+  }
+}
+
 }  // namespace
 }  // namespace traceagent::event
