@@ -1,5 +1,6 @@
 #include "config/schedule.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace traceagent::config {
@@ -56,6 +57,13 @@ std::uint64_t skipped_from(const Schedule& schedule, std::uint64_t batch) noexce
   if (used_up(schedule, since_first, length)) return most;
   const std::uint64_t position = since_first % length;
   return position < schedule.wait ? schedule.wait - position : 0;
+}
+
+std::uint64_t cycles_before(const Schedule& schedule, std::uint64_t batch) noexcept {
+  const std::uint64_t length = cycle_length(schedule);
+  if (length == 0 || batch < schedule.skip_first) return 0;
+  const std::uint64_t cycles = (batch - schedule.skip_first) / length;
+  return schedule.repeat == 0 ? cycles : std::min(cycles, schedule.repeat);
 }
 
 std::uint64_t first_non_skip(const Schedule& schedule) noexcept {

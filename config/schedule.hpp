@@ -28,6 +28,10 @@ Action action_at(const Schedule& schedule, std::uint64_t batch,
 // Why this schedule cannot be used, in words; empty: it can.
 std::string refusal(const Schedule& schedule);
 
+// How many cycles are complete before `batch`: batches below it in which action_at saves, where
+// epochs have no known length.
+std::uint64_t cycles_before(const Schedule& schedule, std::uint64_t batch) noexcept;
+
 // How many batches from `batch` on are skipped, one after the other.
 std::uint64_t skipped_from(const Schedule& schedule, std::uint64_t batch) noexcept;
 

@@ -234,11 +234,13 @@ void check_losses(std::string_view metadata, CheckReport& report) {
   const std::string_view coverage = member(metadata, "coverage").value_or("");
   if (const std::int64_t cycles = number_of(coverage, "cycles_lost"); cycles != 0) {
     report.no("losses", std::to_string(cycles) + " cycles before this one were not recorded",
-              "they came faster than their files were written: add steps to schedule.wait");
+              "they came faster than their files were written, or the agent's thread had no CPU: "
+              "add steps to schedule.wait");
   }
   if (const std::int64_t cycles = number_of(coverage, "cycles_begun_late"); cycles != 0) {
     report.no("losses", std::to_string(cycles) + " cycles until here lack their first steps",
-              "they came faster than their files were written: add steps to schedule.wait");
+              "they came faster than their files were written, or the agent's thread had no CPU: "
+              "add steps to schedule.wait");
   }
   const std::string_view window = member(metadata, "window").value_or("");
   if (const std::string cut = text_of(window, "cut"); !cut.empty()) {

@@ -27,7 +27,10 @@ class DeviceTotals {
   void add(std::string_view name, const Bytes& bytes, ClassOf&& class_of) {
     Device* device = find(name);
     if (device == nullptr) {
-      if (devices_.size() == most_devices) return;
+      if (devices_.size() == most_devices) {
+        leaves_out_ = true;
+        return;
+      }
       devices_.push_back({std::string(name), bytes, class_of(name)});
       has_real_ = has_real_ || devices_.back().device_class == DeviceClass::device;
       return;
@@ -37,6 +40,9 @@ class DeviceTotals {
   // False: the total is not to be believed, in this round.
   bool is_good() const noexcept { return !went_back_; }
   bool has_any() const noexcept;
+  // There were more than are followed: since the beginning, those that are gone too.
+  bool leaves_out() const noexcept { return leaves_out_; }
+  static constexpr std::size_t most_devices = 1024;
   const Bytes& totals() const noexcept { return has_real_ ? real_ : virtual_; }
 
  private:
@@ -45,8 +51,6 @@ class DeviceTotals {
     Bytes latest;
     DeviceClass device_class;
   };
-  static constexpr std::size_t most_devices = 1024;
-
   Device* find(std::string_view name) noexcept;
   void grow(Device& device, const Bytes& bytes) noexcept;
 
@@ -54,6 +58,7 @@ class DeviceTotals {
   Bytes real_{}, virtual_{};
   bool has_real_ = false;
   bool went_back_ = false;
+  bool leaves_out_ = false;
 };
 
 }  // namespace traceagent::counters

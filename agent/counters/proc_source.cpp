@@ -204,6 +204,7 @@ void ProcSource::sample_devices(Counter counter, Recorder& recorder) {
   std::string_view text = read(are_disks ? disks_ : network_, name, recorder);
   // The totals of before are no sample of now: a rate of nothing, and twice as much after it.
   if (text.empty()) return;
+  const std::size_t size = text.size();
   totals.begin_round();
   while (const auto line = take_line(text)) {
     const auto device = are_disks ? disk_of(*line) : interface_of(*line);
@@ -217,6 +218,11 @@ void ProcSource::sample_devices(Counter counter, Recorder& recorder) {
       }
       return answer.device_class;
     });
+  }
+  // What is longer than the buffer ends with the last line that is whole in it.
+  constexpr std::size_t longest_line = 1024;
+  if (totals.leaves_out() || size > buffer_.size() - longest_line) {
+    recorder.not_covered(std::string(name) + ": more devices than are followed: some are left out");
   }
   if (!totals.has_any()) return;
   // The total lacks what the device did that went backwards: a rate over it would be too low.

@@ -47,7 +47,7 @@ class ProcSource final : public Source {
   ProcFile statm_, stat_, io_;                                           // of the process
   ProcFile cpus_, memory_, disks_, network_, group_used_, group_limit_;  // of the node
   DeviceTotals disk_totals_, network_totals_;
-  std::array<char, 65536> buffer_;
+  std::array<char, 256 * 1024> buffer_;  // of lines of devices, of which a node can have many
 };
 
 }  // namespace traceagent::counters

@@ -37,8 +37,8 @@ void say_cycles_lost(const Agent& agent) {
   say_result("rank " + std::to_string(agent.identity.rank) + ": " + std::to_string(lost) +
              " cycles of the schedule were lost" +
              (late == 0 ? "" : ", and of " + std::to_string(late) + " more the first steps") +
-             ": they came faster than they could be written: raise schedule.wait or "
-             "schedule.active");
+             ": they came faster than they could be written, or the agent's thread had no CPU: "
+             "raise schedule.wait or schedule.active");
 }
 
 // What others kept from the run's index until now.

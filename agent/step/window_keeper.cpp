@@ -183,6 +183,33 @@ bool WindowKeeper::passed_over_end(std::uint64_t step) const noexcept {
   return false;
 }
 
+// Those that end in a step from `from` on and before `step`.
+std::uint64_t WindowKeeper::cycles_within(std::uint64_t from, std::uint64_t step) const noexcept {
+  if (steps_per_epoch_ == 0) {
+    return config::cycles_before(schedule_, step - shift_) -
+           config::cycles_before(schedule_, from - shift_);
+  }
+  std::uint64_t cycles = 0;
+  for (; from < step; ++from) cycles += action_of(from) == Action::active_and_save ? 1 : 0;
+  return cycles;
+}
+
+// The cycles of the slices between the latest step and this one. That of the open window, or of
+// the one that had no slot, is not among them.
+void WindowKeeper::count_passed_over(std::uint64_t step) noexcept {
+  const std::uint64_t from = latest_step_ + 1;
+  if (!any_step_ || step <= from) return;
+  const bool has_begun = window_ != nullptr || lacked_slot_;
+  const std::uint64_t ended = cycles_within(from, step);
+  const std::uint64_t lost = ended - (has_begun && ended != 0 ? 1 : 0);
+  cycles_lost_.fetch_add(lost, std::memory_order_relaxed);
+  cycle_ += static_cast<std::uint32_t>(lost);  // their numbers are missing too
+  const bool in_same_cycle = has_begun && ended == 0;
+  if (!in_same_cycle && action_of(step - 1) == Action::active) {
+    cycles_begun_late_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
 // A schedule without warm-up gets one all the same, in the step before the first active one: other
 // threads' calls would be lost while the window opens, seen where the thread that opened it lost
 // its core in doing so.
@@ -203,6 +230,7 @@ void WindowKeeper::on_step_begin(std::uint64_t step, std::uint64_t heard_ticks) 
   const std::uint64_t ticks = in_order(heard_ticks);
   if (!keeps_startup_) discard_startup(ticks);
   if (step < latest_step_) lacked_slot_ = false;
+  count_passed_over(step);
   // The last step of the cycle was passed over.
   if (lacked_slot_ && step - lacked_from_ >= schedule_.active) count_lacking();
   if (passed_over_end(step)) close_window(latest_step_, ticks);

@@ -51,11 +51,12 @@ class WindowKeeper final : public StepListener {
 
   // Steps by which the schedule was moved, because detection locked after its first step.
   std::uint64_t schedule_shift() const noexcept { return shift_; }
-  // Cycles not recorded because 64 windows waited to be written.
+  // Cycles not recorded because 64 windows waited to be written, or because slices of time were
+  // over before the drain had its turn.
   std::uint64_t cycles_lost() const noexcept {
     return cycles_lost_.load(std::memory_order_relaxed);
   }
-  // Those that were recorded, but not from their first step, for the same reason.
+  // Those that were recorded, but not from their first step, for the same reasons.
   std::uint64_t cycles_begun_late() const noexcept {
     return cycles_begun_late_.load(std::memory_order_relaxed);
   }
@@ -68,6 +69,8 @@ class WindowKeeper final : public StepListener {
   config::Action action_of(std::uint64_t step) const noexcept;
   bool finished_after(std::uint64_t step) const noexcept;
   bool passed_over_end(std::uint64_t step) const noexcept;
+  std::uint64_t cycles_within(std::uint64_t from, std::uint64_t step) const noexcept;
+  void count_passed_over(std::uint64_t step) noexcept;
   State before(std::uint64_t step) const noexcept;
   void first_step(std::uint64_t step) noexcept;
   void open_window(std::uint64_t step, std::uint64_t ticks) noexcept;

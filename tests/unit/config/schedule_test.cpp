@@ -43,6 +43,17 @@ TEST(Schedule, TableOfCases) {
   }
 }
 
+TEST(Schedule, CyclesBeforeABatchAreThoseThatWereSaved) {
+  for (const Schedule& schedule : std::vector<Schedule>{
+           {0, 0, 0, 1, 0}, {0, 0, 1, 4, 1}, {3, 1, 1, 2, 2}, {5, 0, 2, 3, 0}, {1, 2, 0, 1, 7}}) {
+    std::uint64_t saved = 0;
+    for (std::uint64_t batch = 0; batch < 60; ++batch) {
+      EXPECT_EQ(cycles_before(schedule, batch), saved) << show(schedule) << " at " << batch;
+      saved += action_at(schedule, batch) == Action::active_and_save ? 1 : 0;
+    }
+  }
+}
+
 TEST(Schedule, LastBatchOfAnEpochEndsACycleOnlyWhileActive) {
   const Schedule schedule{.skip_first = 1, .wait = 1, .warmup = 1, .active = 3, .repeat = 1};
   EXPECT_EQ(action_at(schedule, 0, true), Action::skip);

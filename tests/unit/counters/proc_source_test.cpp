@@ -120,6 +120,34 @@ TEST_F(ProcSourceTest, ADeviceThatCannotBeAskedForIsTold) {
   EXPECT_EQ(recorded.samples(Counter::node_network).size(), 1U);
 }
 
+TEST_F(ProcSourceTest, DevicesThatAreLeftOutAreTold) {
+  const std::string note = "node disks: more devices than are followed: some are left out";
+  fs::create_directories(root + "/sys/block");
+  std::vector<std::pair<std::string, int>> all;
+  while (all.size() < DeviceTotals::most_devices)
+    all.emplace_back("sd" + std::to_string(all.size()), 1);
+  disks(all);
+  source.open_files(recorded.recorder);
+  source.sample(recorded.recorder);
+  EXPECT_FALSE(says(recorded.not_covered(), note));
+  all.emplace_back("sdnew", 1);
+  disks(all);
+  source.sample(recorded.recorder);
+  EXPECT_TRUE(says(recorded.not_covered(), note));
+}
+
+// Many long lines: what is not read at all.
+TEST_F(ProcSourceTest, AListThatIsNotReadToItsEndIsTold) {
+  std::string text;
+  while (text.size() < 300'000)
+    text += "8 0 sda 1 1 1" + std::string(400, '0') + " 1 1 1 0 1 0 1 1\n";
+  write("/proc/diskstats", text);
+  source.open_files(recorded.recorder);
+  source.sample(recorded.recorder);
+  EXPECT_TRUE(says(recorded.not_covered(),
+                   "node disks: more devices than are followed: some are left out"));
+}
+
 TEST_F(ProcSourceTest, AGroupThatHasNoFileIsNotMissing) {
   write("/proc/self/cgroup", "0::/here\n");
   const std::string group = "/sys/fs/cgroup/here/";

@@ -215,6 +215,36 @@ TEST_F(WindowKeeperTest, AWindowEndsWhereItsLastStepWasPassedOver) {
   EXPECT_EQ(closed(), (std::vector<Seen>{{2, 3, 200, 800}, {8, 9, 800, 990}}));
 }
 
+TEST_F(WindowKeeperTest, CountsTheCyclesThatWerePassedOver) {
+  keeper({.wait = 1, .warmup = 1, .active = 2, .repeat = 5});
+  run_steps(0, 1);
+  run_steps(12, 15);  // of the first three cycles, steps 2 to 11, none was seen
+  EXPECT_EQ(closed(), (std::vector<Seen>{{14, 15, 1400, 1590}}));
+  EXPECT_EQ(keeper_->cycles_lost(), 3u);
+  EXPECT_EQ(keeper_->cycles_begun_late(), 0u);
+  EXPECT_EQ(header().windows[0].cycle, 3u) << "lost cycles keep their numbers";
+  run_steps(30, 31);
+  EXPECT_EQ(keeper_->cycles_lost(), 4u) << "the fifth; there is no sixth";
+}
+
+TEST_F(WindowKeeperTest, CountsNoCycleThatHasAFileAmongThosePassedOver) {
+  keeper({.wait = 1, .warmup = 1, .active = 3, .repeat = 0});
+  run_steps(0, 3);    // two of the first cycle's steps
+  run_steps(13, 14);  // two of the third's, the second's are passed over
+  EXPECT_EQ(closed(), (std::vector<Seen>{{2, 3, 200, 1300}, {13, 14, 1300, 1490}}));
+  EXPECT_EQ(keeper_->cycles_lost(), 1u);
+  EXPECT_EQ(keeper_->cycles_begun_late(), 1u);
+  EXPECT_EQ(header().windows[1].cycle, 2u);
+}
+
+TEST_F(WindowKeeperTest, AStepWithinACycleThatWasPassedOverIsNoLossOfTheCycle) {
+  keeper({.wait = 0, .warmup = 1, .active = 4, .repeat = 0});
+  run_steps(0, 1);
+  run_steps(3, 4);
+  EXPECT_EQ(closed(), (std::vector<Seen>{{1, 4, 100, 490}}));
+  EXPECT_EQ(keeper_->cycles_lost() + keeper_->cycles_begun_late(), 0u);
+}
+
 TEST_F(WindowKeeperTest, AWindowThatFollowsAnotherAtOnceIsTold) {
   keeper({.wait = 1, .warmup = 1, .active = 3, .repeat = 2});
   int told = 0;
