@@ -86,9 +86,10 @@ Losses losses_of(const MergeReport& report);
 // to its last event, with a buffer of LineReader's. Lines are spliced, not parsed. Throws
 // std::bad_alloc alone; no output is there then.
 //
-// A file that is cut gives what it holds. One that holds what others given hold too is left out: a
-// file given twice, a merged file whose rank files are all given, a rank file that is in a merged
-// file already. Metadata events that several cycles of a rank repeat are written once.
+// A file that is cut gives what it holds, unless whole files that are given hold all of it. One
+// that holds what others given hold too is left out: a file given twice, a copy, a merged file
+// whose rank files are all given, a rank file that is in a merged file already. Metadata events
+// that several cycles of a rank repeat are written once.
 //
 // Files of different runs are refused: their ranks would share lanes. Nodes whose ranks have no id
 // of the job in common name one run differently, each: that is told by their other ranks.

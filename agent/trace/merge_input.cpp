@@ -3,11 +3,13 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "agent/trace/cut_files.hpp"
 #include "agent/trace/json_scan.hpp"
 
 namespace traceagent::trace {
@@ -66,6 +68,81 @@ void leave_out_same_files(std::vector<MergeInput>& inputs) {
         !seen.emplace(status.st_dev, status.st_ino).second) {
       input.report.left_out = "given twice";
     }
+  }
+}
+
+// Which files are as they were written: their ends are looked at, each once.
+class Wholeness {
+ public:
+  bool is_whole(const MergeInput& input) {
+    const auto [found, is_new] = whole_.try_emplace(&input);
+    if (is_new) found->second = ends_whole(input.report.path);
+    return found->second;
+  }
+  // Nothing is missing from it that its sources had.
+  bool holds_all(const MergeInput& input) {
+    if (input.header.sources.empty() || !is_whole(input)) return is_whole(input);
+    const auto [found, is_new] = holds_all_.try_emplace(&input);
+    if (is_new) found->second = holds_all_of_its_sources(input.report.path);
+    return found->second;
+  }
+
+ private:
+  std::map<const MergeInput*, bool> whole_;
+  std::map<const MergeInput*, bool> holds_all_;
+};
+
+using Holders = std::map<std::string, std::vector<const MergeInput*>>;  // by identity_of
+
+Holders holders_among(const std::vector<MergeInput>& inputs) {
+  Holders holders;
+  for (const MergeInput& input : inputs) {
+    if (!input.is_used() || !input.header.selections.empty()) continue;
+    for (const std::string& source : sources_of(input)) {
+      holders[identity_of(source)].push_back(&input);
+    }
+  }
+  return holders;
+}
+
+template <typename IsHeld>
+bool is_all_held(const MergeInput& input, const Holders& holders, const IsHeld& is_held) {
+  const std::vector<std::string> sources = sources_of(input);
+  return std::all_of(sources.begin(), sources.end(), [&](const std::string& source) {
+    const auto found = holders.find(identity_of(source));
+    return found != holders.end() &&
+           std::any_of(found->second.begin(), found->second.end(), is_held);
+  });
+}
+
+bool is_imported(const MergeInput& input) {
+  return string_member(input.header.distributed_info, "content").has_value();
+}
+
+// A copy that was broken off gives way to whole files that hold all of it.
+void leave_out_cut(std::vector<MergeInput>& inputs) {
+  const Holders holders = holders_among(inputs);
+  Wholeness known;
+  for (MergeInput& input : inputs) {
+    const auto is_another = [&](const MergeInput* other) { return other != &input; };
+    const auto is_better = [&](const MergeInput* other) {
+      return is_another(other) && other->is_used() && known.holds_all(*other);
+    };
+    const bool is_double =
+        input.is_used() && !is_imported(input) && is_all_held(input, holders, is_another);
+    if (is_double && !known.is_whole(input) && is_all_held(input, holders, is_better)) {
+      input.report.left_out = "it is cut, and whole files that are given hold all of it";
+    }
+  }
+}
+
+// Of our own rank files: they are the same where name, rank and base are.
+void leave_out_copies(std::vector<MergeInput>& inputs) {
+  std::map<std::string, std::string> paths;  // by source
+  for (MergeInput& input : inputs) {
+    if (!input.is_used() || !input.header.sources.empty() || is_imported(input)) continue;
+    const auto [first, is_first] = paths.emplace(source_json(input.header), input.report.path);
+    if (!is_first) input.report.left_out = "a copy of " + first->second + ", which is given too";
   }
 }
 
@@ -197,6 +274,8 @@ std::vector<MergeInput> scan_inputs(const std::vector<std::string>& paths,
            std::tie(b.header.rank, b.header.base_ns, b.report.path);
   });
   leave_out_same_files(inputs);
+  leave_out_cut(inputs);
+  leave_out_copies(inputs);
   leave_out_covered(inputs);
   leave_out_contained(inputs);
   if (selection != nullptr) {

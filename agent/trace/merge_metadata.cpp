@@ -30,7 +30,7 @@ class Collector {
     } else if (const auto imported = member(metadata, "imported"); imported) {
       add_fault_of_import(*imported);
     } else if (!merged && !input.report.complete) {
-      add_incomplete(input.report.path, "its writer says that something is missing");
+      add_incomplete(input.report.path, writer_lost_something);
     }
   }
 

@@ -10,6 +10,9 @@
 
 namespace traceagent::trace {
 
+// A "problem" in "incomplete": of a file that is whole, and does not say that it is complete.
+inline constexpr char writer_lost_something[] = "its writer says that something is missing";
+
 // "traceagent" of the merged file: {"merged": [each rank's and cycle's own], "events": n,
 // "dropped":
 // {...}, "missing_ranks": [...], "incomplete": [{"file", "problem"}], what the caller adds}. Each

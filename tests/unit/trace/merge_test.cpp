@@ -314,6 +314,79 @@ TEST(Merge, merged_files_join_and_nothing_is_taken_twice) {
   EXPECT_EQ(read_trace(all).events, expected.events);
 }
 
+// Cut at `bytes` from its end, as a copy is that was broken off.
+void cut(const std::string& path, std::size_t bytes) {
+  const std::string whole = read_whole(path);
+  write_whole(path, whole.substr(0, whole.size() - bytes));
+}
+
+const MergedInput& input_of(const MergeReport& report, const std::string& path) {
+  return *std::find_if(report.inputs.begin(), report.inputs.end(),
+                       [&](const MergedInput& input) { return input.path == path; });
+}
+
+TEST(Merge, a_cut_rank_file_gives_way_to_the_merged_file_that_holds_all_of_it) {
+  for (const bool gzip : {false, true}) {
+    ScratchFolder folder;
+    const auto a = write_sample(folder / "a.json", {.times_ns = {1, 2, 3}, .gzip = gzip});
+    const auto b = write_sample(folder / "b.json", {.rank = 1, .times_ns = {4, 5}, .gzip = gzip});
+    const auto node = folder / "node.json";
+    ASSERT_EQ(merge({a, b}, node, {.gzip = gzip}).problem, "");
+    cut(a, gzip ? 40 : 200);
+    const MergeReport report = merge({a, b, node}, folder / "m.json");
+    EXPECT_EQ(report.problem, "");
+    EXPECT_EQ(report.events, 5U) << gzip;
+    EXPECT_TRUE(report.complete);
+    EXPECT_EQ(input_of(report, a).left_out,
+              "it is cut, and whole files that are given hold all of it");
+
+    // One that is cut itself, or was made of the cut file, has no more than what is there.
+    const auto of_cut = folder / "of_cut.json";
+    ASSERT_EQ(merge({a, b}, of_cut, {.gzip = gzip}).problem, "");
+    cut(node, 20);
+    const MergeReport rest = merge({a, b, node, of_cut}, folder / "m.json");
+    EXPECT_LT(rest.events, 5U);
+    EXPECT_FALSE(rest.complete);
+    EXPECT_EQ(input_of(rest, a).left_out, "");
+    EXPECT_NE(input_of(rest, a).problem.find(": " + a), std::string::npos);
+  }
+}
+
+TEST(Merge, of_files_that_are_cut_those_are_taken_that_are_whole) {
+  ScratchFolder folder;
+  std::vector<std::string> ranks, nodes;
+  for (std::int64_t rank = 0; rank < 2; ++rank) {
+    const std::string number = std::to_string(rank);
+    ranks.push_back(write_sample(folder / ("r" + number + ".json"),
+                                 {.rank = rank, .times_ns = {rank, 10, 20}}));
+    nodes.push_back(folder / ("node" + number + ".json"));
+    ASSERT_EQ(merge({ranks.back()}, nodes.back()).problem, "");
+  }
+  const auto all = folder / "all.json";
+  ASSERT_EQ(merge(nodes, all).problem, "");
+  cut(all, 200);
+  EXPECT_EQ(merge({all, nodes[0], nodes[1]}, folder / "m.json").events, 6U);
+  // What its writer had lost before is no matter.
+  write_sample(ranks[0], {.times_ns = {0, 10, 20}, .complete = false});
+  ASSERT_FALSE(merge({ranks[0]}, nodes[0]).complete);
+  cut(ranks[0], 200);
+  EXPECT_EQ(merge({ranks[0], nodes[0]}, folder / "m.json").events, 3U);
+}
+
+TEST(Merge, a_copy_of_a_rank_file_is_taken_once) {
+  ScratchFolder folder;
+  const auto a = write_sample(folder / "a.json", {.times_ns = {1, 2}});
+  std::filesystem::create_directory(folder / "backup");
+  const auto copy = folder / "backup/a.json";
+  std::filesystem::copy_file(a, copy);
+  const MergeReport report = merge({a, copy}, folder / "m.json");
+  EXPECT_EQ(report.events, 2U);
+  EXPECT_EQ(input_of(report, copy).left_out, "a copy of " + a + ", which is given too");
+  cut(a, 20);
+  EXPECT_EQ(merge({a, copy}, folder / "m.json").events, 2U);
+  EXPECT_TRUE(merge({a, copy}, folder / "m.json").complete);
+}
+
 TEST(Merge, overlapping_merged_files_are_refused) {
   ScratchFolder folder;
   std::vector<std::string> ranks;

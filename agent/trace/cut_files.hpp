@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+namespace traceagent::trace {
+
+// Whether a file ends as ours do (document.hpp): one that was cut while it was copied does not.
+// Only its end is read; of a gzip file the last member, or all where that is longer than our own
+// are. Throws std::bad_alloc.
+bool ends_whole(const std::string& path);
+
+// Whether a merged file is whole and, as it says itself, was made of whole files: what its writers
+// had lost before is no matter. It is read from its beginning to its end. Throws std::bad_alloc.
+bool holds_all_of_its_sources(const std::string& path);
+
+}  // namespace traceagent::trace
