@@ -122,6 +122,7 @@ void RankFile::write(trace::OutputFile& file, const ring::Window& window, const 
   write_process_metadata(writer, ring_);
   write_lane_names(writer);
   write_events(writer);
+  report.base_ns = order_.base_ns();
   report.events = writer.events();
   write_footer(file, window, options, report.events);
   note_last_correlation(ring_, window, order_.device().last_correlation());

@@ -17,6 +17,7 @@ struct RankFileReport {
   std::string evaded;   // the name that others have taken, see is_of_several_ranks; or empty
   bool is_of_several_ranks = false;  // so is the name by its template; else who took it came later
   std::string upload_problem;        // of a recovered file: it could not be queued
+  std::int64_t base_ns = 0;          // where its times begin; 0: not known
   std::uint64_t events = 0;
   std::uint64_t bytes = 0;           // of the finished file
   std::uint64_t replaced_bytes = 0;  // of this process's own file, whose place it has

@@ -15,6 +15,7 @@
 #include "agent/ring/sparse_ring.hpp"
 #include "agent/ring/written_files.hpp"
 #include "agent/trace/output_file.hpp"
+#include "agent/trace/trace_reader.hpp"
 
 namespace traceagent::drain {
 namespace {
@@ -54,12 +55,15 @@ std::vector<std::string> possible_names(const ring::Ring& ring, const ring::Wind
   return names;
 }
 
-// Its events and size are not known here: the file says both itself.
+// Its events and size are not known here: the file says both itself, behind its events.
 void index_where_missing(const ring::Ring& ring, const ring::Window& window,
                          const std::string& file, IndexQueue* index_queue) {
   RankFileReport report;
   report.path = file;
-  if (!is_indexed(ring, file)) index_saved(ring, window, report, false, index_queue);
+  if (is_indexed(ring, file)) return;
+  trace::TraceReader reader;
+  if (reader.open(file)) report.base_ns = reader.header().base_ns;
+  index_saved(ring, window, report, false, index_queue);
 }
 
 // `problem`: what went wrong, or "".

@@ -99,6 +99,7 @@ std::string index_saved(const ring::Ring& ring, const ring::Window& window,
         .add("last_step", window.last_step.load(std::memory_order_relaxed));
   }
   entry.add("begin_ns", time_of(window.begin_ticks)).add("end_ns", time_of(window.end_ticks));
+  if (file.base_ns != 0) entry.add("base_ns", file.base_ns);
   if (file.bytes != 0) entry.add("events", file.events).add("bytes", file.bytes);
   entry.add("recovered", recovered).add("time_ns", now_ns());
   return add(ring, {entry}, queue, recovered);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -18,14 +20,24 @@ namespace traceagent::trace {
 
 namespace {
 
-// The files that a merge is made of. Each was named by its path, which may be another by now: an
-// index has the end of it.
+// A file of a rank, as an index tells of it.
+struct SavedFile {
+  std::int64_t rank = 0;
+  std::optional<std::int64_t> base_ns;  // where its times begin
+};
+
+// The files that a merge is made of. A rank has one file of each base. The indexes of earlier
+// versions have no base, but the end of the path by which a file was named: it may be another by
+// now.
 class Sources {
  public:
   explicit Sources(const std::vector<std::string>& sources) {
     for (const std::string& source : sources) {
       const std::string_view name = string_member(source, "name").value_or("");
       const std::int64_t rank = integer_member(source, "rank").value_or(0);
+      if (const auto base_ns = integer_member(source, "baseTimeNanoseconds")) {
+        bases_.emplace(rank, *base_ns);
+      }
       names_.insert(key_of(rank, name));
       for (std::size_t slash = 0; (slash = name.find('/', slash)) != std::string_view::npos;) {
         names_.insert(key_of(rank, name.substr(++slash)));
@@ -33,8 +45,9 @@ class Sources {
     }
   }
 
-  bool have(std::int64_t rank, std::string_view name) const {
-    return names_.contains(key_of(rank, name));
+  bool have(const SavedFile& file, std::string_view name) const {
+    return file.base_ns ? bases_.contains({file.rank, *file.base_ns})
+                        : names_.contains(key_of(file.rank, name));
   }
 
  private:
@@ -43,6 +56,7 @@ class Sources {
   }
 
   std::unordered_set<std::string> names_;
+  std::set<std::pair<std::int64_t, std::int64_t>> bases_;  // with their ranks
 };
 
 // One index, from its first entry to its last. In mind are the files that are there, and those that
@@ -81,7 +95,7 @@ class Count {
       gone_.erase(name);
       return;
     }
-    here_[name] = rank;
+    here_[name] = {rank, integer_member(entry, "base_ns")};
     // Its rank may have waited for the index when the uploader, which removed it, did not.
     if (const auto at = gone_.find(name); at != gone_.end()) {
       const Cause cause = at->second;
@@ -103,8 +117,8 @@ class Count {
   const Sources& sources_;
   const std::vector<std::int64_t>& ranks_;
   const std::int64_t since_ns_;
-  std::unordered_map<std::string, std::int64_t> here_;  // with their ranks
-  std::unordered_map<std::string, Cause> gone_;         // of which none is saved yet
+  std::unordered_map<std::string, SavedFile> here_;
+  std::unordered_map<std::string, Cause> gone_;  // of which none is saved yet
   RemovedCycles cycles_;
 };
 

@@ -64,6 +64,20 @@ TEST_F(RemovedCyclesTest, are_not_those_that_an_older_merged_file_holds) {
   EXPECT_EQ(words(), "; without 1 cycle that was removed (output.keep 1)");
 }
 
+// A file is told by where its times begin, not by the end of its path.
+TEST_F(RemovedCyclesTest, are_those_of_the_merge_by_their_beginning) {
+  merge_.ranks = {0};
+  merge_.sources = {R"({"name": "/out/c2/rank0.json", "rank": 0, "baseTimeNanoseconds": 7})"};
+  const auto with_base = [](const char* file, int base_ns) {
+    return "{\"saved\": \"" + std::string(file) + "\", \"rank\": 0, \"begin_ns\": 100, " +
+           "\"base_ns\": " + std::to_string(base_ns) + "}";
+  };
+  write_index("index.json", {with_base("rank0.json", 6), gone("removed", "rank0.json")});
+  EXPECT_EQ(words(), "; without 1 cycle that was removed (output.keep 1)");
+  write_index("index.json", {with_base("rank0-pid7.json", 7), gone("removed", "rank0-pid7.json")});
+  EXPECT_EQ(words(), "");
+}
+
 TEST_F(RemovedCyclesTest, are_counted_where_the_uploader_was_before_its_rank) {
   merge_of(0, "2.json");
   write_index("index.json", {gone("removed", "1.json"), saved("1.json", 0), saved("2.json", 0)});
