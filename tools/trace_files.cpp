@@ -46,23 +46,40 @@ bool is_run_index(const fs::path& path) {
   return text && begin.starts_with(*text);
 }
 
-// Folders that are links are not entered: they may lead round in a circle.
-std::vector<std::string> files_of(const std::string& folder, const FolderOptions& options,
-                                  std::error_code& error) {
-  std::vector<std::string> found;
-  fs::recursive_directory_iterator at(folder, error);
-  for (const fs::recursive_directory_iterator end; !error && at != end; at.increment(error)) {
-    std::error_code ignored;
+struct FoundFiles {
+  std::vector<std::string> paths;
+  std::vector<std::string> problems;
+};
+
+// Folders that are links are not entered: they may lead round in a circle. What cannot be looked
+// into is told, and the others are gone through.
+void look_into(const std::string& folder, const FolderOptions& options, FoundFiles& found) {
+  std::vector<std::string> within;
+  std::error_code error;
+  fs::directory_iterator at(folder, error);
+  for (const fs::directory_iterator end; !error && at != end; at.increment(error)) {
+    std::error_code unknown;
     const fs::path& path = at->path();
-    if (at->is_directory(ignored) && (!options.recursive || is_hidden(path))) {
-      at.disable_recursion_pending();
-    } else if (!is_hidden(path) && has_suffix(path, options.suffixes) &&
-               at->is_regular_file(ignored) && !is_run_index(path)) {
-      found.push_back(path.string());
+    const fs::file_type type = at->status(unknown).type();
+    if (is_hidden(path)) continue;
+    if (type == fs::file_type::directory) {
+      if (options.recursive && !at->is_symlink(unknown)) within.push_back(path.string());
+    } else if (has_suffix(path, options.suffixes) && type == fs::file_type::regular) {
+      if (!is_run_index(path)) found.paths.push_back(path.string());
+    } else if (has_suffix(path, options.suffixes) && at->is_symlink(unknown)) {
+      const bool leads_nowhere = type == fs::file_type::not_found || type == fs::file_type::none ||
+                                 type == fs::file_type::unknown;
+      if (leads_nowhere) {
+        found.problems.push_back("a link that leads to no file: " + path.string() +
+                                 ": bring the file back, or remove the link");
+      }
     }
   }
-  std::sort(found.begin(), found.end());
-  return found;
+  if (error) {
+    found.problems.push_back("cannot read a folder: " + folder + ": " + error.message() +
+                             ": give one that this user may read");
+  }
+  for (const std::string& each : within) look_into(each, options, found);
 }
 
 std::string list_of(const std::vector<std::string>& suffixes) {
@@ -74,17 +91,16 @@ std::string list_of(const std::vector<std::string>& suffixes) {
 }
 
 void add_folder(const std::string& folder, const FolderOptions& options, TraceFiles& files) {
-  std::error_code error;
-  const std::vector<std::string> found = files_of(folder, options, error);
-  if (error) {
-    files.problems.push_back("cannot read a folder: " + folder + ": " + error.message() +
-                             ": give one that this user may read");
-  } else if (found.empty()) {
-    files.problems.push_back("no trace: " + folder + ": give a folder that holds " +
+  FoundFiles found;
+  look_into(folder, options, found);
+  std::sort(found.paths.begin(), found.paths.end());
+  if (found.paths.empty() && found.problems.empty()) {
+    found.problems.push_back("no trace: " + folder + ": give a folder that holds " +
                              list_of(options.suffixes) +
                              (options.recursive ? "" : ", or --recursive for those within it"));
   }
-  for (const std::string& path : found) {
+  files.problems.insert(files.problems.end(), found.problems.begin(), found.problems.end());
+  for (const std::string& path : found.paths) {
     (is_own_trace(path) ? files.paths : files.foreign).push_back(path);
   }
 }
@@ -92,7 +108,7 @@ void add_folder(const std::string& folder, const FolderOptions& options, TraceFi
 }  // namespace
 
 std::optional<bool> is_own_if_open(const std::string& path) {
-  constexpr std::string_view begin = "{\n\"schemaVersion\": 1,\n\"distributedInfo\": ";
+  constexpr std::string_view begin = "{\n\"schemaVersion\": 1,\n\"distributedInfo\": {\"";
   const auto text = beginning_of(path, begin.size());
   if (!text) return std::nullopt;
   // An empty one, or damaged gzip data, is nobody's.

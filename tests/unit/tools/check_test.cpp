@@ -138,6 +138,13 @@ TEST(TraceFiles, come_from_folders_and_by_name) {
                                                    folder / "b.json"}));
   EXPECT_EQ(files.foreign, (std::vector<std::string>{folder / "c.json"}));
   EXPECT_TRUE(files.problems.empty());
+  // A rank whose file is not there is missed, not passed over.
+  std::filesystem::create_symlink(folder / "gone", folder / "e.json");
+  std::filesystem::create_symlink(folder / "notes.txt", folder / "f.json");
+  files = trace_files({folder.path().string()});
+  EXPECT_EQ(files.paths.size(), 3U);
+  ASSERT_EQ(files.problems.size(), 1U);
+  EXPECT_EQ(files.problems[0].find("a link that leads to no file: " + (folder / "e.json")), 0U);
   files = trace_files({folder / "d.json"});
   ASSERT_EQ(files.problems.size(), 1U);
   EXPECT_NE(files.problems[0].find("no trace: "), std::string::npos);
