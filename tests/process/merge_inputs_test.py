@@ -86,6 +86,29 @@ def test_nodes(folder):
         merge(folder / "n", "--per-node", "-o", folder / name, code=2)
 
 
+def test_saved_again(folder):
+    """By another program: each event keeps its rank and time, and is taken once beside the original."""
+    for rank in range(3):
+        rank_file(folder / f"s/r{rank}.json", rank, times=(rank, 100), base=BASE + 1000 * rank)
+    out, node = folder / "out.json", folder / "node.json"
+    merge(folder / "s/r0.json", folder / "s/r1.json", "-o", node)
+    for number, how in enumerate(({}, {"indent": 0}, {"indent": 2, "sort_keys": True}, {"separators": (",", ":")})):
+        again = folder / f"again{number}.json"
+        again.write_text(json.dumps(document_of(node), **how))
+        said = merge(again, folder / "s/r2.json", "-o", out, "--force")
+        check("TraceAgent, 2 ranks, 4 events" in said.stdout, f"{how}: {said}")
+        check(ranks_in(out) == [0, 1, 2], f"{how}: {ranks_in(out)}")
+        merge(folder / "s", "-o", folder / "all.json", "--force")
+        check(absolute_times(out) == absolute_times(folder / "all.json"), f"{how}: {absolute_times(out)}")
+        check(sorted(event["pid"] for event in document_of(out)["traceEvents"] if event["ph"] == "X") ==
+              [0, 0, 1, 1, 2, 2], f"{how}: processes")
+        check(document_of(out).get("complete"), f"{how}: not complete")
+        for originals in ([node], [folder / "s"]):
+            said = merge(again, *originals, "-o", out, "--force")
+            check(f"left out: {again}: other files" in said.stdout, f"{how}: {said}")
+            check(len(absolute_times(out)) == 2 * len(ranks_in(out)), f"{how}: {absolute_times(out)}")
+
+
 def composer_file(path, rank, off_ns=0, node=None):
     """Composer's marks and an event: `off_ns` is how far the clock is ahead. With a node it is a file of ours."""
     marks = [("clock_sync_timestamp_us", (BASE + 500_000 + off_ns) // 1000), ("clock_sync_error_bound", 12)]
@@ -267,7 +290,7 @@ def main():
     faulthandler.dump_traceback_later(100, exit=True)  # says where it hangs, before ctest ends it
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for test in (test_folders, test_nodes, test_output_among_inputs, test_corrected_once,
+        for test in (test_folders, test_nodes, test_saved_again, test_output_among_inputs, test_corrected_once,
                      test_others_files_by_node, test_others_file_beside_its_merge, test_more_than_may_be_open,
                      test_chosen_files_join_again, test_pipes, test_terminal):
             test(folder)

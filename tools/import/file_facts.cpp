@@ -32,14 +32,13 @@ std::string on_one_line(std::string_view json) {
 
 void FileFacts::add_member(std::string_view key, std::string_view value) {
   std::string line = on_one_line(value);
+  if (key == "complete") is_complete_ = line == "true";
+  if (is_own() && add_own_member(key, line)) return;
   if (key == "distributedInfo") {
-    const auto rank = rank_from(trace::member(line, "rank").value_or(""));
-    rank_ = rank ? rank : rank_;
-    distributed_info_ = std::move(line);
-    kind_ = ForeignKind::kineto;
+    add_distributed_info(std::move(line));
   } else if (key == "deviceProperties" && line.starts_with('[')) {
     device_properties_ = std::move(line);
-    kind_ = ForeignKind::kineto;
+    if (!is_own()) kind_ = ForeignKind::kineto;
   } else if (key == "baseTimeNanoseconds") {
     std::int64_t base_ns = 0;
     if (whole_number(line, base_ns)) base_ns_ = base_ns;
@@ -47,12 +46,39 @@ void FileFacts::add_member(std::string_view key, std::string_view value) {
     // Composer adds it to PyTorch's files.
     if (key == "global_rank" && !rank_) rank_ = rank_from(line);
     if (key == "schemaVersion" && kind_ == ForeignKind::chrome) kind_ = ForeignKind::kineto;
-    if (key == "metadata" && line.find("highres-ticks") != std::string::npos) {
+    if (key == "metadata" && !is_own() && line.find("highres-ticks") != std::string::npos) {
       kind_ = ForeignKind::tensorflow;
     }
     keep(key,
          line.empty() ? trace::JsonValue(std::to_string(value.size()) + " bytes").text() : line);
   }
+}
+
+// PyTorch's has neither a key of the run nor more ranks than one.
+void FileFacts::add_distributed_info(std::string info) {
+  const auto rank = rank_from(trace::member(info, "rank").value_or(""));
+  rank_ = rank ? rank : rank_;
+  kind_ = ForeignKind::kineto;
+  const auto ranks = trace::member(info, "ranks");
+  if (rank && (ranks || trace::member(info, "run_key"))) {
+    kind_ = ForeignKind::traceagent;
+    own_ranks_ = {*rank};
+    trace::for_each_element(ranks.value_or(""), [this](std::string_view element) {
+      if (const auto each = rank_from(element)) own_ranks_.insert(*each);
+    });
+  }
+  distributed_info_ = std::move(info);
+}
+
+bool FileFacts::add_own_member(std::string_view key, std::string& value) {
+  std::string* const kept = key == "sources"      ? &sources_
+                            : key == "traceagent" ? &own_metadata_
+                            : key == "selections" ? &selections_
+                                                  : nullptr;
+  if (kept == nullptr) return false;
+  has_lost_own_ = has_lost_own_ || value.empty();
+  *kept = std::move(value);
+  return true;
 }
 
 void FileFacts::keep(std::string_view key, const std::string& value) {
@@ -77,6 +103,7 @@ void FileFacts::add_event(const ScannedObject& event) {
 }
 
 void FileFacts::add_metadata(std::string_view name, std::string_view args) {
+  if (is_own()) return;  // of what was imported into it
   const auto value = trace::member(args, "value");
   if (name == "global_rank" && value) {
     kind_ = ForeignKind::composer;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,15 @@ class FileFacts {
   [[nodiscard]] std::optional<std::int64_t> rank() const { return rank_; }
   // CLOCK_REALTIME that its times count from, if they are not from 1970 themselves.
   [[nodiscard]] std::optional<std::int64_t> base_ns() const { return base_ns_; }
+  // Of ForeignKind::traceagent: those whose events it may have.
+  [[nodiscard]] const std::set<std::int64_t>& own_ranks() const { return own_ranks_; }
+  // And the JSON of its "sources", "traceagent" and "selections", each of one line; empty: it has
+  // none, or (has_lost_own) it is too long.
+  [[nodiscard]] const std::string& sources() const { return sources_; }
+  [[nodiscard]] const std::string& own_metadata() const { return own_metadata_; }
+  [[nodiscard]] const std::string& selections() const { return selections_; }
+  [[nodiscard]] bool has_lost_own() const { return has_lost_own_; }
+  [[nodiscard]] bool is_complete() const { return is_complete_; }
   // JSON of one line; empty: there is none.
   [[nodiscard]] const std::string& distributed_info() const { return distributed_info_; }
   [[nodiscard]] const std::string& device_properties() const { return device_properties_; }
@@ -30,12 +40,19 @@ class FileFacts {
   [[nodiscard]] const trace::JsonObject& members() const { return members_; }
 
  private:
+  [[nodiscard]] bool is_own() const { return kind_ == ForeignKind::traceagent; }
+  void add_distributed_info(std::string info);
+  bool add_own_member(std::string_view key, std::string& value);
   void add_metadata(std::string_view name, std::string_view args);
   void keep(std::string_view key, const std::string& value);
 
   ForeignKind kind_ = ForeignKind::chrome;
   std::optional<std::int64_t> rank_;
   std::optional<std::int64_t> base_ns_;
+  std::set<std::int64_t> own_ranks_;
+  std::string sources_, own_metadata_, selections_;
+  bool has_lost_own_ = false;
+  bool is_complete_ = false;
   std::string distributed_info_;
   std::string device_properties_;
   trace::JsonObject members_;

@@ -7,11 +7,13 @@
 #include "agent/trace/document.hpp"
 #include "agent/trace/file_problem.hpp"
 #include "agent/trace/json_scan.hpp"
+#include "agent/trace/merge_metadata.hpp"
 #include "agent/trace/output_file.hpp"
 #include "tools/import/content_mark.hpp"
 #include "tools/import/file_reading.hpp"
 #include "tools/import/rank_in_name.hpp"
 #include "tools/import/run_file.hpp"
+#include "tools/import/source_keys.hpp"
 
 namespace traceagent::tools {
 
@@ -106,7 +108,7 @@ void ForeignFile::read(ForeignPids& pids, const OnBytes& on_bytes) {
     prefix_ += "again-";
   }
   read_once(pids, on_bytes);
-  static_cast<void>(content());
+  report_.content = content();
   take_rank(facts_);
   const bool is_another = *rank_ != rank || facts_.kind() != kind || must_read_again_;
   is_due_ = !is_read_ && is_another && report_.is_trace;
@@ -120,7 +122,8 @@ void ForeignFile::read_once(ForeignPids& pids, const OnBytes& on_bytes) {
 
 EventOwner ForeignFile::owner() const {
   const bool rank_is_pid = !rank_is_given_ && facts_.kind() == ForeignKind::composer;
-  return {facts_.kind(), *rank_, rank_is_pid, process() != nullptr ? process()->writer : ""};
+  return {facts_.kind(), *rank_, rank_is_pid, process() != nullptr ? process()->writer : "",
+          rank_is_given_ ? std::set<std::int64_t>() : facts_.own_ranks()};
 }
 
 // False: it is not in order, damaged (where an event begins in such text may depend on how much of
@@ -170,6 +173,10 @@ void ForeignFile::take(FileReading& reading) {
   report_.problem = reading.scan.problem();
   facts_ = std::move(reading.facts);
   finish_report(reading.lines);
+  if (facts_.has_lost_own() && report_.problem.empty()) {
+    report_.problem = "too long, what it says of itself: " + path_ +
+                      ": its events are used: give the file as TraceAgent wrote it";
+  }
 }
 
 void ForeignFile::finish_report(EventLines& lines) {
@@ -203,6 +210,24 @@ bool ForeignFile::take_times(const EventLines& lines) {
   return false;
 }
 
+std::vector<std::string> ForeignFile::source_keys() const {
+  const bool is_all_of_them =
+      facts_.kind() == ForeignKind::traceagent && facts_.selections().empty() && report_.is_trace;
+  if (!is_all_of_them || rank_is_given_) return {};
+  if (facts_.has_lost_own()) return {};
+  if (!facts_.sources().empty()) return tools::source_keys(facts_.sources());
+  if (facts_.own_ranks().size() > 1 || !facts_.base_ns()) return {};
+  return {source_key(*facts_.rank(), *facts_.base_ns())};
+}
+
+void ForeignFile::leave_out(bool is_all_held) {
+  report_.left_out = is_all_held ? "other files that are given hold all of it"
+                                 : "it shares some ranks with other files that are given";
+  if (!is_all_held) {
+    report_.problem = "merged files overlap: " + path_ + ": give the rank files instead";
+  }
+}
+
 std::int64_t ForeignFile::first_relative_ns() const {
   const auto first = std::min_element(runs_.begin(), runs_.end(), [](const auto& a, const auto& b) {
     return a.first_ns < b.first_ns;
@@ -222,6 +247,7 @@ std::string ForeignFile::trace_name() const { return path_.substr(path_.rfind('/
 std::vector<std::string> ForeignFile::write_headers() {
   std::vector<std::string> paths;
   // An empty one has nothing to give, and must not add a rank.
+  if (!report_.left_out.empty()) return paths;
   if (!report_.is_trace || (runs_.empty() && metadata_lines_.empty())) return paths;
   // In the order in which they were begun: of events of one time the earlier run's come first.
   std::sort(runs_.begin(), runs_.end(), [](const auto& a, const auto& b) {
@@ -258,6 +284,13 @@ std::string ForeignFile::distributed_info_json() const {
       info.add(key, trace::JsonValue::raw(std::string(*value)));
     }
   }
+  if (facts_.kind() == ForeignKind::traceagent) {
+    for (const char* key : {"node_rank", "node_ranks", "run_key", "clock_corrections"}) {
+      if (const auto value = trace::member(known, key)) {
+        info.add(key, trace::JsonValue::raw(std::string(*value)));
+      }
+    }
+  }
   info.add("content", content_);
   if (process() != nullptr) info.add("host", process()->host);
   return info.text();
@@ -288,6 +321,45 @@ bool ForeignFile::write_head(const std::string& path) {
 }
 
 std::string ForeignFile::metadata_json() const {
+  return facts_.kind() == ForeignKind::traceagent ? own_metadata_json()
+                                                  : metadata_of_import().text();
+}
+
+// What its writer says of itself or, of a merged file, of all its ranks; and what the import does.
+std::string ForeignFile::own_metadata_json() const {
+  const std::string& own = facts_.own_metadata();
+  const auto merged = trace::member(own, "merged");
+  trace::JsonArray ranks;
+  const auto add_rank = [&ranks](std::string_view about) {
+    ranks.add(trace::JsonValue::raw(std::string(about)));
+  };
+  if (merged) {
+    trace::for_each_element(*merged, add_rank);
+  } else if (!own.empty()) {
+    add_rank(own);
+  }
+  ranks.add(metadata_of_import());
+  trace::JsonArray incomplete;
+  const auto add_fault = [this, &incomplete](std::string_view problem) {
+    incomplete.add(trace::JsonObject().add("file", trace_name()).add("problem", problem));
+  };
+  trace::for_each_element(
+      trace::member(own, "incomplete").value_or(""),
+      [&](std::string_view fault) { incomplete.add(trace::JsonValue::raw(std::string(fault))); });
+  if (!report_.problem.empty()) {
+    add_fault(report_.problem);
+  } else if (!merged && !facts_.is_complete()) {
+    add_fault(trace::writer_lost_something);
+  }
+  trace::JsonObject all;
+  all.add("merged", ranks);
+  if (const auto missing = trace::member(own, "missing_ranks")) {
+    all.add("missing_ranks", trace::JsonValue::raw(std::string(*missing)));
+  }
+  return all.add("incomplete", incomplete).text();
+}
+
+trace::JsonObject ForeignFile::metadata_of_import() const {
   trace::JsonObject clock;
   for (const char* key : {"clock_sync_timestamp_us", "clock_sync_error_bound"}) {
     const auto found = described_.find(key);
@@ -309,8 +381,7 @@ std::string ForeignFile::metadata_json() const {
   all.add("identity",
           trace::JsonObject().add("rank", report_.ranks.front()).add("file", trace_name()));
   if (!clock.empty()) all.add("clock", clock);
-  all.add("dropped", dropped).add("imported", imported);
-  return all.text();
+  return all.add("dropped", dropped).add("imported", imported);
 }
 
 }  // namespace traceagent::tools

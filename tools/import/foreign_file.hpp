@@ -51,6 +51,13 @@ class ForeignFile {
   // process by now, whose they are.
   [[nodiscard]] bool is_due() const { return is_due_; }
 
+  // Of a file of ours that another program has saved: its ranks, and after read() what all it holds
+  // (source_keys.hpp). Else none.
+  [[nodiscard]] const std::set<std::int64_t>& own_ranks() const { return facts_.own_ranks(); }
+  [[nodiscard]] std::vector<std::string> source_keys() const;
+  // Others that are given hold all of it too, or a part.
+  void leave_out(bool is_all_held);
+
   // After read(), absolute; nothing where it has no clock (see place()) or no events.
   [[nodiscard]] std::optional<std::int64_t> first_ns() const;
   // The first event of a file without clock belongs here.
@@ -77,6 +84,8 @@ class ForeignFile {
   [[nodiscard]] std::int64_t first_relative_ns() const;
   [[nodiscard]] std::string distributed_info_json() const;
   [[nodiscard]] std::string metadata_json() const;
+  [[nodiscard]] trace::JsonObject metadata_of_import() const;
+  [[nodiscard]] std::string own_metadata_json() const;
   bool write_head(const std::string& path);
 
   std::string path_;

@@ -32,6 +32,8 @@ std::string_view name_of(ForeignKind kind) {
       return "TensorFlow";
     case ForeignKind::sagemaker:
       return "SageMaker Debugger";
+    case ForeignKind::traceagent:
+      return "TraceAgent";
     default:
       return "Chrome";
   }

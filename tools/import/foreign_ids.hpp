@@ -11,7 +11,15 @@
 namespace traceagent::tools {
 
 // What wrote a trace, as far as its content tells.
-enum class ForeignKind : std::uint8_t { chrome, kineto, composer, tensorflow, sagemaker };
+// `traceagent`: ours, which another program has saved again.
+enum class ForeignKind : std::uint8_t {
+  chrome,
+  kineto,
+  composer,
+  tensorflow,
+  sagemaker,
+  traceagent
+};
 std::string_view name_of(ForeignKind kind);
 
 // The "pid" of other people's processes in a merged file. A rank of theirs has several (host, one

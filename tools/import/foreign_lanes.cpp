@@ -14,6 +14,7 @@ namespace {
 // Of named threads; where a trace of ours has none.
 constexpr std::int64_t first_named_tid = 8'000'000;
 constexpr std::int64_t named_tids = 1'000'000;
+constexpr std::int64_t behind_pids = std::int64_t{1} << 31;  // those that we give
 constexpr char crowd_pid[] = "\"other processes\"";
 
 // For between quotes. What is no string, an object say, may have quotes of its own.
@@ -80,10 +81,13 @@ ForeignLanes::Process& ForeignLanes::new_process(std::string_view pid, std::stri
   const bool is_number = whole_number(pid, number);
   const bool is_rank =
       owner_.rank_is_pid && is_number && number >= 0 && number < trace::pids_of_claim;
-  process.rank = is_rank ? number : owner_.rank;
+  process.is_own = is_number && number >= 0 && number < behind_pids &&
+                   owner_.own_ranks.contains(trace::rank_of_pid(number));
+  process.rank = is_rank ? number : process.is_own ? trace::rank_of_pid(number) : owner_.rank;
   const std::string of_writer =
       owner_.writer + "/" + std::string(name.empty() ? inside_quotes(pid) : name);
-  process.pid = is_rank
+  process.pid = process.is_own ? number
+                : is_rank
                     ? ForeignPids::pid_of_rank(number)
                     : pids_.pid(process.rank, owner_.kind, owner_.writer.empty() ? pid : of_writer);
   process.shown = is_number ? "process " + std::to_string(number) : as_name(pid);
@@ -128,9 +132,13 @@ std::vector<std::string> ForeignLanes::metadata_lines() const {
   };
   for (const auto& [key, process] : processes_) {
     std::string name = process.name.empty() ? process.shown : process.name;
-    name = "rank " + std::to_string(process.rank) + ": " + (name.empty() ? "(no name)" : name);
+    if (!process.is_own) {
+      name = "rank " + std::to_string(process.rank) + ": " + (name.empty() ? "(no name)" : name);
+    }
     add("process_name", process.pid, 0, trace::JsonObject().add("name", quoted(name)));
-    const double place = place_beside(process.rank, process.sort_index.value_or(0.0));
+    const double place = process.is_own
+                             ? process.sort_index.value_or(static_cast<double>(process.pid))
+                             : place_beside(process.rank, process.sort_index.value_or(0.0));
     add("process_sort_index", process.pid, 0, trace::JsonObject().add("sort_index", place));
     for (const auto& [tid, thread] : process.unnamed) {
       if (thread.empty()) continue;

@@ -23,6 +23,8 @@ struct EventOwner {
   // Processes of one number in files of two of these writers are two, and those of one name in two
   // files of one writer are one, whatever their numbers (SageMakerName). Empty: the numbers count.
   std::string writer = {};
+  // Of a file of ours that another program has saved: those whose pids it has. The pids stay.
+  std::set<std::int64_t> own_ranks = {};
 };
 
 // The processes and threads of a foreign file, and what they are in ours.
@@ -34,8 +36,9 @@ class ForeignLanes {
   struct Process {
     std::int64_t rank = 0;
     std::int64_t pid = 0;
-    std::string shown;  // as the file calls it
-    std::string name;   // JSON string without quotes
+    bool is_own = false;  // see EventOwner::own_ranks
+    std::string shown;    // as the file calls it
+    std::string name;     // JSON string without quotes
     std::optional<double> sort_index;
     std::map<std::string, std::int64_t, std::less<>> tids;  // of names
     std::map<std::int64_t, std::string> unnamed;            // tid -> JSON string

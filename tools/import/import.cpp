@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "agent/trace/json_object.hpp"
 #include "agent/trace/json_scan.hpp"
@@ -15,6 +16,7 @@
 #include "tools/import/foreign_file.hpp"
 #include "tools/import/import_folder.hpp"
 #include "tools/import/sagemaker_names.hpp"
+#include "tools/import/source_keys.hpp"
 
 namespace traceagent::tools {
 
@@ -27,7 +29,8 @@ struct OwnFiles {
   std::set<std::int64_t> ranks;
   // Of files that were imported into them before: name and content with the rank they got.
   std::map<std::pair<std::string, std::string>, std::int64_t> imported;
-  bool has_job = false;  // one at least holds what was not imported
+  bool has_job = false;           // one at least holds what was not imported
+  std::set<std::string> sources;  // source_keys() of all
   std::optional<std::int64_t> first_ns;
   std::int64_t world_size = 1;
 
@@ -36,6 +39,10 @@ struct OwnFiles {
       trace::TraceReader reader;
       if (!reader.open(path)) continue;
       add_ranks(reader.header());
+      // What holds only a part of them replaces nothing.
+      if (reader.header().selections.empty()) {
+        for (std::string& key : source_keys(reader.header())) sources.insert(std::move(key));
+      }
       world_size = std::max(world_size, reader.header().world_size);
       const std::int64_t base = reader.header().base_ns;
       first_ns = std::min(first_ns.value_or(base), base);
@@ -92,6 +99,7 @@ class Import {
                                std::map<std::string, std::size_t>& made_of) {
     find_ranks();
     read_all();
+    leave_out_doubles();
     place_without_clock();
     std::vector<std::string> paths;
     for (const auto& file : files_) {
@@ -113,6 +121,7 @@ class Import {
     for (const auto& file : files_) {
       file->peek();
       if (file->rank()) taken.insert(*file->rank());
+      taken.insert(file->own_ranks().begin(), file->own_ranks().end());
     }
     find_ranks_of_processes(taken);
     std::int64_t free = 0;
@@ -126,10 +135,17 @@ class Import {
         file->set_rank(*own_.ranks.begin());
         continue;
       }
-      while (taken.contains(free)) ++free;
+      while (taken.contains(free) || is_anothers(free)) ++free;
       if (file->report().is_trace) taken.insert(free);
       file->set_rank(free);
     }
+  }
+
+  [[nodiscard]] bool is_anothers(std::int64_t rank) const {
+    const auto& ranges = options_.others_ranks;
+    return std::any_of(ranges.begin(), ranges.end(), [rank](const auto& range) {
+      return range.first <= rank && rank <= range.second;
+    });
   }
 
   // All files of one are of one rank.
@@ -215,6 +231,21 @@ class Import {
       const std::lock_guard lock(failure_mutex_);
       failure_ = std::current_exception();
       goes_on_ = false;
+    }
+  }
+
+  // Files of ours that another program has saved, beside those that they were made of.
+  void leave_out_doubles() {
+    std::set<std::string> known = own_.sources;
+    for (const auto& file : files_) {
+      const std::vector<std::string> keys = file->source_keys();
+      const auto doubles = std::count_if(
+          keys.begin(), keys.end(), [&](const std::string& key) { return known.contains(key); });
+      if (doubles == 0) {
+        known.insert(keys.begin(), keys.end());
+      } else {
+        file->leave_out(std::cmp_equal(doubles, keys.size()));
+      }
     }
   }
 

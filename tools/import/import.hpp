@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/trace/judged_folder.hpp"
@@ -17,6 +18,8 @@ struct ImportOptions {
   std::string folder = ".";
   // By path as in `files`: what the user says of them (--rank FILE=N).
   std::map<std::string, std::int64_t> ranks = {};
+  // First and last, as in --rank: no file without a rank gets one of them.
+  std::vector<std::pair<std::int64_t, std::int64_t>> others_ranks = {};
   // Our own files, which are merged too: no file without a rank gets one of theirs, and files whose
   // clock is unknown begin where the first of all others does.
   std::vector<std::string> own_files = {};
@@ -37,6 +40,8 @@ struct ImportedFile {
   bool has_clock = true;       // false: its times are relative to nobody knows what
   bool is_trace = false;       // false: nothing of it is in the merge
   bool is_other_json = false;  // whole JSON that holds no events
+  std::string content;         // content_mark.hpp
+  std::string left_out;        // why nothing of it is in the merge though it is a trace; or empty
   std::string problem;         // one line, or empty
 };
 

@@ -274,6 +274,67 @@ TEST_F(ImportTest, MergesFilesInAnyOrderOfEvents) {
   }
 }
 
+// As another program saves it again.
+std::string saved_again(const std::string& path) {
+  std::string text = trace::read_whole(path);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+TEST_F(ImportTest, OurOwnFileThatAnotherProgramSavedKeepsItsRanks) {
+  std::vector<std::string> ranks;
+  for (std::int64_t rank = 0; rank < 3; ++rank) {
+    const std::string about =
+        R"({"identity": {"rank": )" + std::to_string(rank) + R"(}, "dropped": {"ring_full": 2}})";
+    ranks.push_back(trace::write_sample(folder_ / ("r" + std::to_string(rank) + ".json"),
+                                        {.rank = rank,
+                                         .times_ns = {rank, 10 + rank},
+                                         .metadata = about,
+                                         .pid = rank == 1 ? 1000001 : -1,
+                                         .run_key = "k"}));
+  }
+  const std::string node = folder_ / "node0.json";
+  ASSERT_EQ(trace::merge({ranks[0], ranks[1]}, node).problem, "");
+  const trace::ReadTrace expected = trace::read_trace(node);
+  const auto reports = import({file("again.json", saved_again(node))});
+  EXPECT_EQ(reports[0].kind, "TraceAgent");
+  EXPECT_EQ(reports[0].ranks, (std::vector<std::int64_t>{0, 1}));
+  EXPECT_EQ(read_.events, expected.events);
+  EXPECT_EQ(read_.times_ns, expected.times_ns);
+  for (const char* name : {"rank 0", "rank 1"}) {
+    const std::string named = "{\"name\": \"" + std::string(name) + "\"}";
+    EXPECT_TRUE(std::any_of(read_.metadata_events.begin(), read_.metadata_events.end(),
+                            [&](const std::string& line) { return line.find(named) != line.npos; }))
+        << name;
+  }
+  EXPECT_EQ(merged_.ranks, (std::vector<std::int64_t>{0, 1}));
+  EXPECT_EQ(merged_.dropped.at("ring_full"), 4U);
+  EXPECT_TRUE(merged_.complete);
+}
+
+TEST_F(ImportTest, OurOwnFileThatAnotherProgramSavedIsNotTakenTwice) {
+  std::vector<std::string> ranks;
+  for (std::int64_t rank = 0; rank < 3; ++rank) {
+    ranks.push_back(trace::write_sample(folder_ / ("r" + std::to_string(rank) + ".json"),
+                                        {.rank = rank, .times_ns = {rank}, .run_key = "k"}));
+  }
+  const std::string node = folder_ / "node0.json";
+  ASSERT_EQ(trace::merge({ranks[0], ranks[1]}, node).problem, "");
+  const std::string again = file("again.json", saved_again(node));
+  const std::string of_rank = file("again2.json", saved_again(ranks[2]));
+  ImportOptions options;
+  options.own_files = {ranks[0], ranks[1]};
+  const auto reports = import({again, again, of_rank}, options);
+  EXPECT_EQ(reports[0].left_out, "other files that are given hold all of it");
+  EXPECT_EQ(reports[2].left_out, "");
+  EXPECT_EQ(merged_.events, 3U);
+  options.own_files = {ranks[1]};
+  const auto overlapping = import({again}, options);
+  EXPECT_NE(overlapping[0].problem.find("merged files overlap: " + again), std::string::npos);
+  EXPECT_EQ(merged_.events, 1U);
+  EXPECT_EQ(import({again, again})[1].left_out, "other files that are given hold all of it");
+}
+
 TEST(ForeignPids, TellTheRankAndStayTheSame) {
   ForeignPids pids;
   const std::int64_t host = pids.pid(3, ForeignKind::kineto, "4037");

@@ -1,0 +1,37 @@
+#include "tools/import/source_keys.hpp"
+
+#include "agent/trace/json_scan.hpp"
+
+namespace traceagent::tools {
+
+namespace {
+
+std::string key_of(std::string_view source) {
+  const auto content = trace::string_member(source, "content");
+  return content ? "content " + std::string(*content)
+                 : source_key(trace::integer_member(source, "rank").value_or(0),
+                              trace::integer_member(source, "baseTimeNanoseconds").value_or(0));
+}
+
+}  // namespace
+
+// As a double has it: JavaScript has no other numbers.
+std::string source_key(std::int64_t rank, std::int64_t base_ns) {
+  return std::to_string(rank) + " " + std::to_string(static_cast<double>(base_ns));
+}
+
+std::vector<std::string> source_keys(std::string_view sources) {
+  std::vector<std::string> keys;
+  trace::for_each_element(sources,
+                          [&keys](std::string_view source) { keys.push_back(key_of(source)); });
+  return keys;
+}
+
+std::vector<std::string> source_keys(const trace::TraceHeader& header) {
+  if (header.sources.empty()) return {source_key(header.rank, header.base_ns)};
+  std::vector<std::string> keys;
+  for (const std::string& source : header.sources) keys.push_back(key_of(source));
+  return keys;
+}
+
+}  // namespace traceagent::tools

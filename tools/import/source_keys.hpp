@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/trace/trace_reader.hpp"
+
+namespace traceagent::tools {
+
+// What tells the rank files of a job apart, however another program writes their names: the rank
+// and where its times begin; of what was imported the content.
+std::string source_key(std::int64_t rank, std::int64_t base_ns);
+// Of "sources", a JSON array.
+std::vector<std::string> source_keys(std::string_view sources);
+// Of a file of ours.
+std::vector<std::string> source_keys(const trace::TraceHeader& header);
+
+}  // namespace traceagent::tools
