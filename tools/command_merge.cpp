@@ -165,6 +165,7 @@ bool MergeCommand::merge_into(const MergeOutput& output, const Choice& choice,
   // Of merges that were killed.
   remove_old_temporaries(std::filesystem::path(output.path).parent_path().string());
   trace::MergeReport report = trace::merge(output.inputs, output.path, options);
+  if (report.problem.empty()) foreign.keep_claims();
   report.inputs = foreign.as_given(report.inputs);
   bar_.clear();
   for (const trace::Unfinished& process : options.unfinished) {

@@ -12,6 +12,9 @@
 #include <tuple>
 #include <utility>
 
+#include "agent/event/hash.hpp"
+#include "agent/trace/json_scan.hpp"
+#include "agent/trace/trace_reader.hpp"
 #include "tools/command_line.hpp"
 #include "tools/losses.hpp"
 
@@ -99,6 +102,11 @@ void add_foreign_options(CLI::App& command, ForeignOptions& options) {
                    ? "not a list of ranks: " + list + ": give one such as 0,3-7"
                    : std::string();
       });
+  command
+      .add_option("--include-once", options.include_once,
+                  "Of what --include finds and names no rank, nothing that another node of the run "
+                  "has included, for which all nodes give this folder")
+      ->type_name("FOLDER");
 }
 
 ForeignInputs::ForeignInputs(const TraceFiles& files, const ForeignOptions& options,
@@ -123,22 +131,53 @@ ForeignInputs::ForeignInputs(const TraceFiles& files, const ForeignOptions& opti
   import.folder = std::filesystem::path(output).parent_path().string();
   import.ranks = ranks_by_path(foreign, options.ranks);
   if (!usage_problem_.empty()) foreign.clear();
+  import.others_ranks = excepted_.ranks;
   import.own_files = own_;
   import.progress = progress;
   imported_ = std::make_unique<ImportedTraces>(foreign, import);
+  if (!options.include_once.empty()) claim_files_without_rank(options.include_once);
   paths_ = own_;
   std::copy_if(imported_->paths().begin(), imported_->paths().end(), std::back_inserter(paths_),
                [this](const std::string& path) {
                  const ImportedFile* const file = imported_->made_of(path);
-                 return file == nullptr || !is_excepted(*file);
+                 return file == nullptr || exception_of(*file).empty();
                });
 }
 
-bool ForeignInputs::is_excepted(const ImportedFile& file) const {
-  return !excepted_.ranks.empty() && !file.ranks.empty() && file.rank_from != "none" &&
-         matching_.contains(file.path) &&
-         std::all_of(file.ranks.begin(), file.ranks.end(),
-                     [this](std::int64_t rank) { return excepted_.has_rank(rank); });
+std::string ForeignInputs::exception_of(const ImportedFile& file) const {
+  if (file.ranks.empty() || !matching_.contains(file.path)) return "";
+  if (file.rank_from != "none") {
+    const bool is_excepted =
+        !excepted_.ranks.empty() &&
+        std::all_of(file.ranks.begin(), file.ranks.end(),
+                    [this](std::int64_t rank) { return excepted_.has_rank(rank); });
+    return is_excepted ? "--include-except" : "";
+  }
+  const auto claim = claims_.find(file.path);
+  const auto other = claim == claims_.end() ? std::nullopt : claim->second->other_node();
+  return other ? "--include-once: node " + std::to_string(*other) + " has it" : "";
+}
+
+// Nodes that share a folder all find them, and no file tells whose it is. By their content: each
+// node may have one of that name for itself. The node is that of the file they are to go into.
+void ForeignInputs::claim_files_without_rank(const std::string& folder) {
+  trace::TraceReader reader;
+  if (own_.empty() || !reader.open(own_.front())) return;
+  const std::string& info = reader.header().distributed_info;
+  const auto run_key = trace::string_member(info, "run_key").value_or("");
+  const std::int64_t node = trace::integer_member(info, "node_rank").value_or(0);
+  for (const ImportedFile& file : imported_->files()) {
+    if (!file.is_trace || file.rank_from != "none" || !matching_.contains(file.path)) continue;
+    const std::string name = file.path.substr(file.path.rfind('/') + 1);
+    const std::string mark = std::to_string(event::hash_text(name + "\n" + file.content));
+    claims_.emplace(file.path, std::make_unique<drain::NodeClaim>(
+                                   folder + "/included-" + mark, run_key, node,
+                                   std::max(reader.header().world_size, node + 1)));
+  }
+}
+
+void ForeignInputs::keep_claims() const {
+  for (const auto& [path, claim] : claims_) claim->keep();
 }
 
 // Links, and other ways to write a path, are the same file.
@@ -198,18 +237,20 @@ bool ForeignInputs::print() const {
     std::cout << "left out: " << path << ": given twice\n";
   }
   for (const ImportedFile& file : imported_->files()) {
-    if (is_excepted(file)) {
+    if (const std::string exception = exception_of(file); !exception.empty()) {
       std::cout << "left out: " << file.path << ": " << ranks_in_words(file.ranks, file.rank_from)
-                << ": --include-except\n";
+                << ": " << exception << "\n";
       continue;
     }
     if (has_problem(file)) {
       say(file.problem);
       ok = false;
+    } else if (!file.left_out.empty()) {
+      std::cout << "left out: " << file.path << ": " << file.left_out << "\n";
     } else if (!file.is_trace) {
       std::cout << "left out: " << file.path << ": not a trace: at byte 0: it holds no events\n";
     }
-    if (file.is_trace) print_file(file);
+    if (file.is_trace && file.left_out.empty()) print_file(file);
   }
   if (is_refused()) say("nothing was written: --strict: leave out the files named above");
   return ok;

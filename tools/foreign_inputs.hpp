@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/drain/node_claim.hpp"
 #include "agent/trace/merge.hpp"
 #include "tools/import/import.hpp"
 #include "tools/selection/event_rules.hpp"
@@ -19,6 +20,7 @@ struct ForeignOptions {
   bool strict = false;
   std::vector<std::string> include = {};           // patterns of paths
   std::vector<std::string> include_except = {};    // ranks: what is theirs alone is not included
+  std::string include_once = {};                   // a folder, or empty
   std::map<std::string, std::int64_t> ranks = {};  // --rank FILE=N, by path as it was given
 };
 
@@ -47,12 +49,15 @@ class ForeignInputs {
   // Traces were asked for by patterns alone, beside the output that there is already, and there are
   // none.
   [[nodiscard]] bool adds_nothing_to(const std::string& output) const;
+  // A merge of paths() was written: what only one node may include (--include-once) is its node's.
+  void keep_claims() const;
   // --strict, and something is wrong.
   [[nodiscard]] bool is_refused() const;
 
  private:
-  // Found by a pattern, and all its ranks are of those that are not to be included.
-  [[nodiscard]] bool is_excepted(const ImportedFile& file) const;
+  // Why a file that a pattern found is not to be included, or empty.
+  [[nodiscard]] std::string exception_of(const ImportedFile& file) const;
+  void claim_files_without_rank(const std::string& folder);
   void leave_out_same_files(std::vector<std::string>& foreign);
   std::map<std::string, std::int64_t> ranks_by_path(
       const std::vector<std::string>& foreign, const std::map<std::string, std::int64_t>& given);
@@ -62,9 +67,11 @@ class ForeignInputs {
   bool strict_;
   bool has_patterns_;
   std::vector<std::string> own_;
-  std::vector<std::string> named_;      // foreign, and given by name, not found in a folder
-  std::set<std::string> matching_;      // foreign, and found by a pattern alone
-  EventRules excepted_;                 // its ranks
+  std::vector<std::string> named_;  // foreign, and given by name, not found in a folder
+  std::set<std::string> matching_;  // foreign, and found by a pattern alone
+  EventRules excepted_;             // its ranks
+  // Of files found by a pattern whose rank nobody knows, by path.
+  std::map<std::string, std::unique_ptr<drain::NodeClaim>> claims_;
   std::vector<std::string> matchless_;  // patterns
   std::vector<std::string> given_twice_;
   std::string usage_problem_;

@@ -35,6 +35,8 @@ class NodeClaim {
   const std::string& link() const noexcept { return link_; }
   // This node's file is there: it tells from then on whose the name is.
   void file_is_made() noexcept { may_go_ = is_ours_; }
+  // Nothing else tells it: the claim stays.
+  void keep() noexcept { may_go_ = false; }
 
  private:
   std::string link_;

@@ -1,9 +1,9 @@
 #include "agent/process/included_traces.hpp"
 
 #include <algorithm>
-#include <string_view>
-#include <vector>
+#include <charconv>
 
+#include "agent/drain/file_names.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/process/tool_path.hpp"
@@ -65,20 +65,70 @@ std::string ranks_of_others(const Identity& identity, const std::vector<std::int
   return before + (before.empty() || after.empty() ? "" : ",") + after;
 }
 
+bool take_number(std::string_view& text, std::uint64_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return true;
+}
+
+// "2 ranks", "1 rank".
+bool take_count(std::string_view& text, std::string_view noun, std::uint64_t& count) {
+  std::string_view rest = text;
+  if (!take_number(rest, count) || !rest.starts_with(noun)) return false;
+  rest.remove_prefix(noun.size());
+  if (rest.starts_with('s')) rest.remove_prefix(1);
+  text = rest;
+  return true;
+}
+
+bool take(std::string_view& text, std::string_view word) {
+  if (!text.starts_with(word)) return false;
+  text.remove_prefix(word.size());
+  return true;
+}
+
 }  // namespace
+
+// "<path>: 2 ranks, 40 events, 3 events lost (no_ts 3), names_full 4, 5120 bytes"; what is lost,
+// and what else, stands there if any is.
+std::optional<NodeTotals> totals_said(std::string_view said, const std::string& node_path) {
+  const std::string begin = "\n" + node_path + ": ";
+  const std::string from_first_line = "\n" + std::string(said);
+  const std::size_t at = from_first_line.rfind(begin);
+  if (at == std::string::npos) return std::nullopt;
+  std::string_view line = std::string_view(from_first_line).substr(at + begin.size());
+  line = line.substr(0, line.find('\n'));
+  NodeTotals totals;
+  if (!take_count(line, " rank", totals.ranks) || !take(line, ", ") ||
+      !take_count(line, " event", totals.events)) {
+    return std::nullopt;
+  }
+  line = line.substr(0, line.rfind(", "));  // without its size
+  std::string_view lost = line;
+  if (take(lost, ", ") && take_count(lost, " event", totals.lost) && take(lost, " lost (")) {
+    totals.causes = lost.substr(0, lost.find(')'));
+    line = lost.substr(std::min(totals.causes.size() + 1, lost.size()));
+  } else {
+    totals.lost = 0;
+  }
+  totals.others = take(line, ", ") ? line : std::string_view();
+  return totals;
+}
 
 std::vector<std::string> included_patterns(const config::Options& options) {
   return patterns_of(options.merge_include);
 }
 
-void include_traces(Agent& agent, const std::string& node_path,
-                    const std::vector<std::int64_t>& ranks) {
+std::optional<NodeTotals> include_traces(Agent& agent, const std::string& node_path,
+                                         const std::vector<std::int64_t>& ranks) {
   const std::vector<std::string> patterns = included_patterns(agent.options);
-  if (patterns.empty()) return;
+  if (patterns.empty()) return std::nullopt;
   const ToolPath tool = find_tool("traceagent");
   if (tool.path.empty()) {
-    return say_problem("merge.include: " + tool.problem + "; or run it later: traceagent merge " +
-                       node_path);
+    say_problem("merge.include: " + tool.problem + "; or run it later: traceagent merge " +
+                node_path);
+    return std::nullopt;
   }
   // All of them have this machine's clock.
   std::vector<std::string> words = {tool.path, "merge",   node_path, "-o",
@@ -91,10 +141,14 @@ void include_traces(Agent& agent, const std::string& node_path,
   if (const std::string others = ranks_of_others(agent.identity, ranks); !others.empty()) {
     words.insert(words.end(), {"--include-except", others});
   }
+  if (agent.identity.world_size > agent.identity.local_world_size) {
+    words.insert(words.end(), {"--include-once", drain::output_folder(agent.ring.ring) + "/index"});
+  }
   // Beside what the wait for the ranks and our own merge have taken.
   agent.drain.allow(agent.options.merge_timeout + agent.options.exit_timeout);
   const ToolEnd end = run_tool(std::move(words), agent.options.merge_timeout);
   if (end.exit_code != 0) say_problem("merge.include: " + problem_in(end));
+  return end.ended ? totals_said(end.said, node_path) : std::nullopt;
 }
 
 }  // namespace traceagent::process

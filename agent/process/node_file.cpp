@@ -40,13 +40,32 @@ std::string removed_in_words(const Agent& agent, const trace::MergeReport& repor
                                                older_run_until_ns(agent.run_folder)));
 }
 
-std::string summary(const Agent& agent, const trace::MergeReport& report, const std::string& path) {
-  const trace::Losses losses = trace::losses_of(report);
-  return path + ": " + std::to_string(report.ranks.size()) +
-         (report.ranks.size() == 1 ? " rank, " : " ranks, ") + std::to_string(report.events) +
-         " events, " + std::to_string(losses.events) + " lost" +
-         (losses.causes.empty() ? "" : " (" + losses.causes + ")") +
-         (losses.others.empty() ? "" : "; also " + losses.others) + removed_in_words(agent, report);
+NodeTotals totals_of(const trace::MergeReport& report) {
+  trace::Losses losses = trace::losses_of(report);
+  return {report.ranks.size(), report.events, losses.events, std::move(losses.causes),
+          std::move(losses.others)};
+}
+
+std::string summary(const NodeTotals& totals, const std::string& path) {
+  return path + ": " + std::to_string(totals.ranks) + (totals.ranks == 1 ? " rank, " : " ranks, ") +
+         std::to_string(totals.events) + " events, " + std::to_string(totals.lost) + " lost" +
+         (totals.causes.empty() ? "" : " (" + totals.causes + ")") +
+         (totals.others.empty() ? "" : "; also " + totals.others);
+}
+
+void index_node_file(const Agent& agent, const std::string& path, std::uint64_t events) {
+  const std::string problem = drain::index_merged(agent.ring.ring, path, events);
+  if (!problem.empty() && is_spokesman(agent, "index")) say_problem(problem);
+}
+
+// What the file holds with other profilers' traces in it. The index tells of it before, too: to put
+// them in may take long.
+NodeTotals add_included(Agent& agent, const trace::MergeReport& report, const std::string& path) {
+  index_node_file(agent, path, report.events);
+  const std::optional<NodeTotals> with_others = include_traces(agent, path, report.ranks);
+  if (!with_others) return totals_of(report);
+  index_node_file(agent, path, with_others->events);
+  return *with_others;
 }
 
 void say_missing(const NodeInputs& inputs, const std::vector<std::int64_t>& missing,
@@ -171,11 +190,9 @@ bool merge(Agent& agent, NodeInputs& inputs, const Place& place, RankFilesHeld& 
     if (!is_told) say_problem(report.problem);
     return false;
   }
-  const std::string index_problem = drain::index_merged(agent.ring.ring, place.path, report.events);
-  if (!index_problem.empty() && is_spokesman(agent, "index")) say_problem(index_problem);
-  say_result(summary(agent, report, place.path));
+  const NodeTotals totals = add_included(agent, report, place.path);
+  say_result(summary(totals, place.path) + removed_in_words(agent, report));
   say_missing(inputs, report.missing_ranks, place.path);
-  include_traces(agent, place.path, report.ranks);
   if (inputs.unfinished.empty() && inputs.kept.empty() && !is_told) {
     after_node_file(agent, place.path, inputs, held);
   }

@@ -157,22 +157,34 @@ def write_others(folder):
         events = [{"ph": "X", "cat": "cpu_op", "name": f"of {rank}", "pid": 77, "tid": 1, "ts": 5.5, "dur": 1}]
         document = {"distributedInfo": {"rank": rank}, "baseTimeNanoseconds": time.time_ns(), "traceEvents": events}
         (folder / f"{folder.name}-{rank}.pt.trace.json").write_text(json.dumps(document))
+    nobodys = {"ph": "X", "cat": "cpu_op", "name": "nobody's", "pid": 77, "tid": 1, "ts": 5.5, "dur": 1}
+    document = {"baseTimeNanoseconds": time.time_ns(), "traceEvents": [nobodys]}
+    (folder / "nobodys.pt.trace.json").write_text(json.dumps(document))
 
 
 def included_by_their_node():
-    """What other profilers left of a rank goes into its node's file alone, so that those can be joined; and is looked
-    for in the folder that has the name, not in one that it matches as a pattern."""
+    """What other profilers left of a rank goes into its node's file alone, and what says no rank into that of one node,
+    so that those can be joined; and is looked for in the folder that has the name, not in one that it matches as a
+    pattern. The line and the index of the node count it."""
     with Place() as place:
         write_others(place.path / "o[1]")
         write_others(place.path / "o1")
-        run_nodes(place, "included", TRACEAGENT_OUTPUT_FOLDER="o[1]", TRACEAGENT_MERGE_INCLUDE="*.pt.trace.json")
+        lines = run_nodes(place, "included", TRACEAGENT_OUTPUT_FOLDER="o[1]", TRACEAGENT_MERGE_INCLUDE="*.pt.trace.json")
+        nobodys = []
         for node in range(NODES):
-            events = place.trace(f"o[1]/node{node}.json")["traceEvents"]
+            events = [event for event in place.trace(f"o[1]/node{node}.json")["traceEvents"] if event["ph"] != "M"]
+            nobodys += [event["pid"] % 1_000_000 for event in events if event["name"] == "nobody's"]
+            told = [line for line in lines if f"node{node}.json: " in line and f", {len(events)} events, 0 lost" in line]
+            check(len(told) == 1, f"included: {node}: {len(events)} events, told: {lines}")
+            indexed = json.loads((place.path / f"o[1]/index/index-node{node}.json").read_text())["entries"][-1]
+            check(indexed["events"] == len(events), f"included: {node}: {len(events)} events, in the index {indexed}")
             names = sorted(event["name"] for event in events if event["name"].startswith("of "))
             check(names == [f"of {node * PER_NODE + local}" for local in range(PER_NODE)], f"included: {node}: {names}")
+        # Of none of the job's ranks.
+        check(nobodys == [RANKS], f"included: without a rank: {nobodys}")
         result = place.run([TRACEAGENT, "merge", "o[1]/node0.json", "o[1]/node1.json", "-o", "all.json"])
         info = place.trace("all.json")["distributedInfo"]
-        check(result.code == 0 and info["ranks"] == list(range(RANKS)), f"included: {result}, {info}")
+        check(result.code == 0 and info["ranks"] == list(range(RANKS + 1)), f"included: {result}, {info}")
 
 
 def main():

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "agent/trace/merge.hpp"
+#include "tests/unit/trace/sample_trace.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
 
 namespace traceagent::tools {
@@ -73,6 +74,33 @@ TEST_F(ForeignInputsTest, OfOtherNodesRanksNothingIsIncluded) {
   EXPECT_NE(said.out.find("--include: " + (folder_ / "q*.json") + ": no file matches\n"),
             std::string::npos)
       << said.out;
+}
+
+TEST_F(ForeignInputsTest, WhatNamesNoRankIsIncludedByOneNode) {
+  file("nobodys.json", trace_);
+  fs::create_directory(folder_ / "claims");
+  const auto include_in = [&](std::int64_t node, bool is_written) {
+    const std::string own = folder_ / ("node" + std::to_string(node) + ".json");
+    trace::write_sample(own, {.rank = node, .times_ns = {1}, .run_key = "k", .node_rank = node});
+    ForeignOptions options;
+    options.include = {folder_ / "nobodys.json"};
+    options.include_except = {std::to_string(1 - node)};
+    options.include_once = folder_ / "claims";
+    const ForeignInputs foreign(trace_files({own}), options, folder_ / "out", {});
+    if (is_written) foreign.keep_claims();
+    testing::internal::CaptureStdout();
+    EXPECT_TRUE(foreign.print());
+    return std::pair(foreign.paths().size() > 1, testing::internal::GetCapturedStdout());
+  };
+  EXPECT_TRUE(include_in(0, false).first);
+  EXPECT_TRUE(include_in(1, true).first) << "the other node's merge came to nothing";
+  const auto [is_included, said] = include_in(0, true);
+  EXPECT_FALSE(is_included);
+  EXPECT_NE(said.find("left out: " + (folder_ / "nobodys.json") +
+                      ": rank 2 (it names none): --include-once: node 1 has it\n"),
+            std::string::npos)
+      << said;
+  EXPECT_TRUE(include_in(1, true).first) << "once more";
 }
 
 TEST_F(ForeignInputsTest, AFileGivenTwiceIsReadOnce) {
