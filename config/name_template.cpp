@@ -14,13 +14,14 @@ namespace {
 constexpr std::size_t longest_value = 200;
 
 // Whatever the value, it stays one part of a path: no separator, and no dot at its beginning, so
-// that neither "." nor ".." comes out of it.
+// that neither "." nor ".." comes out of it. And text: queue and index tell files by their names.
 std::string as_path_part(std::string_view value) {
   std::string part;
   while (!value.empty()) {
     const std::size_t length = std::max<std::size_t>(1, utf8_length(value));
     if (part.size() + length > longest_value) break;
-    const bool is_forbidden = value[0] == '/' || has_control_character(value.substr(0, 1));
+    const bool is_forbidden =
+        utf8_length(value) == 0 || value[0] == '/' || has_control_character(value.substr(0, 1));
     const bool is_leading_dot = value[0] == '.' && part.empty();
     part += is_forbidden || is_leading_dot ? "_" : value.substr(0, length);
     value.remove_prefix(length);

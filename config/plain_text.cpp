@@ -54,6 +54,15 @@ std::size_t utf8_length(std::string_view text) {
   return length;
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 std::string in_quotes(std::string_view text) { return '"' + printable(text, longest_quote) + '"'; }
 
 std::string printable(std::string_view text, std::size_t longest) {

@@ -21,4 +21,7 @@ bool has_control_character(std::string_view text);
 // Bytes of the UTF-8 character at the beginning of a text that is not empty; 0 when it is not one.
 std::size_t utf8_length(std::string_view text);
 
+// All of it: what is not has no place in JSON, where names of files are kept.
+bool is_utf8(std::string_view text);
+
 }  // namespace traceagent::config

@@ -103,6 +103,8 @@ std::string choice_problem(std::string_view text, std::string_view joined) {
   return problem;
 }
 
+constexpr const char* no_utf8 = "it is not UTF-8";
+
 std::string text_problem(const OptionRow& row, std::string_view text) {
   if (row.rule.refuses_empty && text.empty()) return "it is empty";
   if (text.size() > longest_text) return "longer than 4096 bytes";
@@ -117,11 +119,13 @@ std::string text_problem(const OptionRow& row, std::string_view text) {
     case OptionType::counter_list:
       return parse_counters(text).problem;
     case OptionType::node_name_template:
+      return template_problem(text);
     case OptionType::nullable_name_template:
     case OptionType::file_name_template:
-      return template_problem(text);
+      return is_utf8(text) ? template_problem(text) : no_utf8;
     case OptionType::file_remote:
     case OptionType::node_remote:
+      if (!is_utf8(text)) return no_utf8;
       return remote_problem(text, row.type == OptionType::file_remote);
     default:
       return {};

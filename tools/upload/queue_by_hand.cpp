@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "agent/trace/upload_journal.hpp"
+#include "config/plain_text.hpp"
 #include "tools/command_line.hpp"
 
 namespace traceagent::tools {
@@ -32,13 +33,25 @@ std::vector<fs::path> files_of(const std::vector<std::string>& inputs) {
   return files;
 }
 
+namespace {
+
+// The queue is JSON.
+std::string name_problem(const std::string& to, const fs::path& file) {
+  if (!config::is_utf8(to)) return "it is not UTF-8: name another place";
+  if (config::is_utf8(file.filename().string())) return {};
+  return config::printable(file.string()) + ": its name is not UTF-8: rename it";
+}
+
+}  // namespace
+
 std::optional<std::vector<Delivered>> targets_of(const std::vector<fs::path>& files,
                                                  const std::string& to) {
   std::vector<Delivered> all;
   std::map<std::string, fs::path> taken;
   for (const fs::path& file : files) {
     config::RemoteTarget target = config::remote_target(to, {}, file.filename().string());
-    std::string problem = target.problem;
+    std::string problem = name_problem(to, file);
+    if (problem.empty()) problem = target.problem;
     if (problem.empty() && files.size() > 1 && to.ends_with(file.extension().string())) {
       problem = "one name for several files: end it with /";
     }
@@ -50,7 +63,7 @@ std::optional<std::vector<Delivered>> targets_of(const std::vector<fs::path>& fi
       }
     }
     if (!problem.empty()) {
-      say("--to: " + to + ": " + problem);
+      say("--to: " + config::printable(to) + ": " + problem);
       return std::nullopt;
     }
     all.push_back({file, std::move(target)});

@@ -137,6 +137,7 @@ TEST(NameTemplate, HostileRunNamesNeverLeaveTheirFolder) {
     ASSERT_FALSE(part.empty() || part == "." || part == "..") << path;
     ASSERT_EQ(part.find('/'), std::string::npos) << path;
     ASSERT_EQ(part.find('\0'), std::string::npos) << path;
+    ASSERT_TRUE(is_utf8(part)) << path;
   }
 }
 

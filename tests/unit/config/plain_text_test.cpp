@@ -21,6 +21,13 @@ TEST(PlainText, QuotesOnOneLine) {
   EXPECT_EQ(printable(std::string(300, 'x')), std::string(300, 'x'));
 }
 
+TEST(PlainText, KnowsWholeTextsInUtf8) {
+  EXPECT_TRUE(is_utf8(""));
+  EXPECT_TRUE(is_utf8("a gr\xc3\xbc\xc3\x9f"));
+  EXPECT_FALSE(is_utf8("caf\xe9"));
+  EXPECT_FALSE(is_utf8("\xff.json"));
+}
+
 TEST(PlainText, KnowsUtf8) {
   EXPECT_EQ(utf8_length("a"), 1U);
   EXPECT_EQ(utf8_length("\xc3\xbc"), 2U);
