@@ -6,6 +6,7 @@
 #include "agent/drain/governor_changes.hpp"
 #include "agent/drain/own_cost.hpp"
 #include "agent/event/plan_record.hpp"
+#include "agent/trace/json_scan.hpp"
 #include "agent/trace/json_syntax.hpp"
 
 namespace traceagent::drain {
@@ -179,10 +180,25 @@ JsonObject cost_object(const ring::Ring& ring, const ring::Window& window, const
 
 namespace {
 
+// Of a command its first word: others may name keys and passwords, and traces are given away.
+JsonValue shown_option(std::string_view value) {
+  constexpr std::string_view command = "\"exec:";
+  if (!value.starts_with(command)) return JsonValue::raw(std::string(value));
+  const std::size_t begin = std::min(value.find_first_not_of(' ', command.size()), value.size());
+  const std::size_t end = value.find(' ', begin);
+  if (end == std::string_view::npos) return JsonValue::raw(std::string(value));
+  return JsonValue::raw(std::string(value.substr(0, end)) + " ...\"");
+}
+
 // A damaged ring's text would spoil the file.
 JsonValue options_value(const ring::Ring& ring) {
-  std::string text = text_of(ring, ring.header().identity.options_json);
-  return trace::is_whole_object(text) ? JsonValue::raw(std::move(text)) : JsonValue(nullptr);
+  const std::string text = text_of(ring, ring.header().identity.options_json);
+  if (!trace::is_whole_object(text)) return nullptr;
+  JsonObject shown;
+  trace::for_each_member(text, [&](std::string_view key, std::string_view value) {
+    shown.add(trace::unescaped(key), shown_option(value));
+  });
+  return shown;
 }
 
 }  // namespace
