@@ -79,7 +79,11 @@ void note_not_queued(const ring::Ring& ring, const std::vector<std::string>& fil
 void note_unlisted(const ring::Ring& ring, const ring::Window& window, const std::string& path,
                    const std::string& file, Recovered& recovered, IndexQueue* index_queue) {
   index_where_missing(ring, window, file, index_queue);
-  note_not_queued(ring, {file}, queue_rank_file(ring, window, file), recovered, index_queue);
+  const std::string problem = queue_rank_file(ring, window, file);
+  note_not_queued(ring, {file}, problem, recovered, index_queue);
+  // The next recovery queues it: it looks at no file that is listed.
+  const trace::JsonObject record = rank_file_upload(ring, window, file).record;
+  if (!problem.empty() && !record.empty()) ring::note_waiting_upload(path, record.text());
   ring::note_written_file(path, file);
 }
 
