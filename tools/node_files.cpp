@@ -198,7 +198,7 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
     return made;
   }
   read_notes(fs::path(rings_of_run.front()).parent_path(), node);
-  trace::FileLock held(trace::keep_lock_path(node.folder));
+  trace::FileLock held = trace::merge_lock(node.folder);
   if (node.keep >= 0) held.lock_soon(trace::FileLock::Kind::shared);
   std::vector<std::string> files = rank_files(rings_of_run, node);
   std::error_code ignored;

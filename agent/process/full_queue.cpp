@@ -52,7 +52,7 @@ void FullQueue::bound(Agent& agent, bool may_wait) {
     return;  // as a rule, without a look at the journal
   }
   if (!look(agent) || !is_full(agent.options)) return;
-  trace::FileLock lock(trace::keep_lock_path(drain::output_folder(agent.ring.ring)));
+  trace::FileLock lock = removal_lock(agent);
   // The uploader may have been at work while we waited.
   if (!lock_for_removal(agent, lock, may_wait) || !look(agent)) return;
   if (remove_uploaded_ones(agent)) leave_out_oldest(agent);

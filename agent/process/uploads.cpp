@@ -18,6 +18,7 @@
 #include "agent/process/notices.hpp"
 #include "agent/process/tool_path.hpp"
 #include "agent/process/tool_process.hpp"
+#include "agent/process/upload_wait.hpp"
 #include "agent/trace/queued_files.hpp"
 #include "config/units.hpp"
 
@@ -39,6 +40,8 @@ void say_once(const Agent& agent, const char* topic, const std::string& problem)
   if (!problem.empty() && is_spokesman(agent, topic)) say_problem(problem);
 }
 
+}  // namespace
+
 // By the protocol of tools/upload: who is about to end gives its lock up and looks once more, so
 // what was queued while it had the lock is seen.
 void start_uploader(const Agent& agent, const std::string& host) {
@@ -56,6 +59,8 @@ void start_uploader(const Agent& agent, const std::string& host) {
   if (!problem.empty())
     say_once(agent, "uploader", "output.remote: " + tool.path + ": " + problem + later);
 }
+
+namespace {
 
 void count_gone(Agent& agent, const KeptFile& file) {
   ++agent.files_removed;
@@ -109,7 +114,7 @@ void remove_oldest(Agent& agent, bool may_wait) {
   const auto most = static_cast<std::size_t>(std::max<std::int64_t>(agent.options.output_keep, 1));
   auto& kept = agent.kept_files;
   if (kept.size() <= most) return;
-  trace::FileLock lock(trace::keep_lock_path(drain::output_folder(agent.ring.ring)));
+  trace::FileLock lock = removal_lock(agent);
   if (!lock_for_removal(agent, lock, may_wait)) {
     if (may_wait && !lock.is_refused()) {
       say_once(agent, "keep-lock",
@@ -125,6 +130,11 @@ void remove_oldest(Agent& agent, bool may_wait) {
 }
 
 }  // namespace
+
+trace::FileLock removal_lock(const Agent& agent) {
+  const ring::Ring& ring = agent.ring.ring;
+  return trace::removal_lock(drain::output_folder(ring), ring.header().identity.trace_pid);
+}
 
 bool lock_for_removal(const Agent& agent, trace::FileLock& lock, bool may_wait) {
   constexpr auto kind = trace::FileLock::Kind::exclusive;
@@ -236,18 +246,16 @@ void finish_uploads(Agent& agent) {
   const std::string problem = trace::upload_problem_path(folder, agent.identity.host);
   if (agent.options.upload_wait > 0) {
     agent.drain.allow(agent.options.upload_wait + agent.options.exit_timeout);
-    const std::uint64_t until_ns = event::clock_ns(CLOCK_MONOTONIC) + agent.options.upload_wait;
+    UploadWait wait(agent);
     trace::QueuedFiles queued(journal);
-    while (queued.read() && queued.waiting() > 0 && event::clock_ns(CLOCK_MONOTONIC) < until_ns) {
-      pause(50 * ms);
-    }
+    while (queued.read() && queued.waiting() > 0 && wait.goes_on()) pause(50 * ms);
   }
   const std::string line = read_note(problem);
   if (!line.empty()) say_problem("upload: " + line.substr(0, line.find('\n')));
 }
 
 RankFilesHeld::RankFilesHeld(const Agent& agent)
-    : lock_(trace::keep_lock_path(drain::output_folder(agent.ring.ring))) {
+    : lock_(trace::merge_lock(drain::output_folder(agent.ring.ring))) {
   if (agent.options.output_keep < 0) return;
   if (lock_.lock_soon(trace::FileLock::Kind::shared) || lock_.is_refused()) return;
   say_once(agent, "keep-lock",

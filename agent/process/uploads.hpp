@@ -22,6 +22,9 @@ void queue_rank_file(Agent& agent, const ring::Window& window,
 // removes what output.keep does not keep.
 void after_rank_file(Agent& agent, const drain::RankFileReport& report);
 
+// Where none is at work for that host.
+void start_uploader(const Agent& agent, const std::string& host);
+
 // No more will be written: what could not be queued is tried again, and what could not be removed
 // while others merged goes now.
 void after_last_rank_file(Agent& agent);
@@ -33,7 +36,8 @@ void finish_queue(Agent& agent);
 // problem.
 void finish_uploads(Agent& agent);
 
-// Who removes a rank file has this. `may_wait`: two seconds for those who merge.
+// Who removes a rank file of this process has it. `may_wait`: two seconds for those who merge.
+trace::FileLock removal_lock(const Agent& agent);
 bool lock_for_removal(const Agent& agent, trace::FileLock& lock, bool may_wait);
 // It is removed; also without having been uploaded.
 void forget_file(Agent& agent, const std::string& path, bool is_uploaded);

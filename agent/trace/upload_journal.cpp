@@ -45,11 +45,14 @@ int open_in_folder(const std::string& path, int flags) {
   return open_to_write(path, flags);
 }
 
-bool set_lock(int fd, int command, short type) noexcept {
+// Without `byte` the whole file.
+bool set_lock(int fd, short type, std::optional<std::uint32_t> byte) noexcept {
   struct flock lock {};
   lock.l_type = type;
   lock.l_whence = SEEK_SET;
-  return event::uninterrupted([&] { return fcntl(fd, command, &lock); }) == 0;
+  lock.l_start = byte.value_or(0);
+  lock.l_len = byte ? 1 : 0;
+  return event::uninterrupted([&] { return fcntl(fd, F_SETLK, &lock); }) == 0;
 }
 
 // True where there are no locks too: then nobody puts a shorter journal in its place.
@@ -63,7 +66,7 @@ bool hold_shared(int fd) noexcept {
   return false;
 }
 
-// Another journal has been put in its place.
+// Another file has been put in its place, or it was removed.
 bool is_replaced(int fd, const std::string& path) noexcept {
   struct stat opened {
   }, named{};
@@ -147,7 +150,7 @@ bool FileLock::try_lock(Kind kind) noexcept try {
   fd_ = open_in_folder(path_, O_RDWR);
   is_refused_ = fd_ < 0;
   if (fd_ < 0) return false;
-  if (set_lock(fd_, F_SETLK, kind == Kind::shared ? F_RDLCK : F_WRLCK)) return true;
+  if (set_lock(fd_, kind == Kind::shared ? F_RDLCK : F_WRLCK, byte_)) return true;
   is_refused_ = errno != EAGAIN && errno != EACCES;
   unlock();
   return false;
@@ -167,22 +170,36 @@ bool FileLock::lock_soon(Kind kind) noexcept {
   return false;
 }
 
-bool FileLock::try_upgrade() noexcept { return fd_ >= 0 && set_lock(fd_, F_SETLK, F_WRLCK); }
+bool FileLock::try_upgrade() noexcept { return fd_ >= 0 && set_lock(fd_, F_WRLCK, byte_); }
+
+bool FileLock::is_lost() const noexcept { return fd_ >= 0 && is_replaced(fd_, path_); }
 
 void FileLock::unlock() noexcept {
   if (fd_ >= 0) close(fd_);
   fd_ = -1;
 }
 
-bool is_locked(const std::string& path) noexcept {
+FileLock merge_lock(const std::string& output_folder) {
+  return FileLock(keep_lock_path(output_folder));
+}
+
+FileLock removal_lock(const std::string& output_folder, std::optional<std::int64_t> process) {
+  constexpr std::uint32_t uploaders = 0;
+  constexpr std::int64_t bits = 0x3fff'ffff;  // where off_t has 32 of them
+  const std::uint32_t byte = process ? 1 + static_cast<std::uint32_t>(*process & bits) : uploaders;
+  return FileLock(keep_lock_path(output_folder), byte);
+}
+
+Holder holder_of(const std::string& path) noexcept {
   const int fd = event::open_high(path.c_str(), O_RDWR | O_NOFOLLOW);
-  if (fd < 0) return false;
+  if (fd < 0) return errno == ENOENT ? Holder::nobody : Holder::unknown;
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
-  const bool held = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  const bool is_known = fcntl(fd, F_GETLK, &lock) == 0;
   close(fd);
-  return held;
+  if (!is_known) return Holder::unknown;
+  return lock.l_type == F_UNLCK ? Holder::nobody : Holder::another;
 }
 
 }  // namespace traceagent::trace

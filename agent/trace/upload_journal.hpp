@@ -5,7 +5,8 @@
 //   <host>.journal   one record a line, appended by this host's ranks and by its uploader
 //   <host>.lock      held by the uploader that is at work
 //   <host>.problem   one line, while uploads fail
-//   keep.lock        held by who reads rank files for a merge, and by who removes one: any host
+//   keep.lock        held by who reads rank files for a merge, and by who removes one: any host;
+//                    see merge_lock() and removal_lock()
 //
 // Records (JSON objects): {"queue": id, "file": its name in the folder, "target": place or "words":
 // [command], "kind": "rank" or "node", "run": key, "process": number, "keep": n, "merge": true: the
@@ -24,6 +25,8 @@
 // journal begins: of so many files that are not in it any more. A record that was cut has a line of
 // its own, and is passed over.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -57,7 +60,9 @@ std::string new_upload_id();
 class FileLock {
  public:
   enum class Kind { shared, exclusive };
+  // Of the whole file, or of one byte of it, which need not be there.
   explicit FileLock(std::string path) : path_(std::move(path)) {}
+  FileLock(std::string path, std::uint32_t byte) : path_(std::move(path)), byte_(byte) {}
   ~FileLock() { unlock(); }
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
@@ -66,19 +71,34 @@ class FileLock {
   bool try_lock(Kind kind) noexcept;
   // The same, after two seconds at most.
   bool lock_soon(Kind kind) noexcept;
-  // From shared to exclusive; without success it stays what it was.
+  // From shared to exclusive; without success it stays what it was. Of the whole file.
   bool try_upgrade() noexcept;
   void unlock() noexcept;
+  // It was had, but the file has lost its name since: whoever makes another has that one's.
+  bool is_lost() const noexcept;
   // The file system has no locks, or no such file may be made.
   bool is_refused() const noexcept { return is_refused_; }
 
  private:
   const std::string path_;
+  const std::optional<std::uint32_t> byte_;
   int fd_ = -1;
   bool is_refused_ = false;
 };
 
-// Another process holds it. Not to be asked by one that has the lock itself.
-bool is_locked(const std::string& path) noexcept;
+// Those who merge hold all of keep.lock, shared: none of them keeps out another, and each keeps out
+// all who remove. Who removes holds one byte of it, exclusive, and keeps out nobody else who does:
+// one that is preempted over it would make the others' files pile up.
+FileLock merge_lock(const std::string& output_folder);
+// `process`: as its files have it in the journal; the uploader has none.
+FileLock removal_lock(const std::string& output_folder, std::optional<std::int64_t> process);
+
+// Whether another process holds it; `unknown` where there are no locks. Not to be asked by one that
+// has the lock itself.
+enum class Holder { nobody, another, unknown };
+Holder holder_of(const std::string& path) noexcept;
+inline bool is_locked(const std::string& path) noexcept {
+  return holder_of(path) == Holder::another;
+}
 
 }  // namespace traceagent::trace

@@ -3,6 +3,7 @@
 where the server stays away.
 
 usage: cycles_test.py BUILD DEPS [TEST...]"""
+import fcntl
 import json
 import os
 import pathlib
@@ -70,6 +71,9 @@ def test_folder_and_command():
         node = place.trace("out/node0.json")
         check((place.path / "all of it.json").read_bytes() == (place.path / "out/node0.json").read_bytes(),
               "command: the node's file")
+        # Its other words may be a password.
+        text = (place.path / "out/node0.json").read_text()
+        check('"exec:cp ..."' in text and "all of it" not in text, "command: the trace tells the command's first word alone")
         check(cycles_of(node) >= 2, "folder: the last cycle is in the node's file")
 
 
@@ -160,7 +164,9 @@ def test_what_waits_survives_a_kill():
         running.kill()
         end_of(running)
         refused = place.run([jobs.TRACEAGENT, "recover", "--keep", place.rings], jobs.variables_of())
-        check("and 5 more files: it is not queued" in refused.err, f"killed: {refused}")
+        # The sixth may have been there, and not in the list of those that wait.
+        check(re.search("and 5 more files: it is not queued|and 4 more files: (.*\n)*.*ba24.*: it is not queued", refused.err),
+              f"killed: {refused}")
         check(not_queued(place)[:6] == names(place)[:6], f"killed: {not_queued(place)} of {names(place)}")
         (place.path / "out/.traceagent-upload").unlink()
         done = place.run([jobs.TRACEAGENT, "recover", place.rings], jobs.variables_of())
@@ -232,9 +238,9 @@ def check_full_queue(place, disk, ends, what):
     # What is kept and what waits; the newest; and those that went while they were counted, or stay until the next
     # file, because another process was removing some just then.
     check(disk.bytes <= QUEUE_BYTES + 4 * disk.largest(), f"{what}: {disk}, of {disk.largest()} bytes")
-    # Of these the newest of each rank is queued before the oldest is left out, and one may stay because the other
-    # process was removing some just then.
-    check(disk.waiting_bytes <= QUEUE_BYTES + 3 * disk.largest() and disk.looks > 0 and not disk.problems, f"{what}: {disk}")
+    # Of these the newest is queued before the oldest is left out. Nothing puts that off here: nobody merges while ranks
+    # record, and who removes keeps out no other rank.
+    check(disk.waiting_bytes <= QUEUE_BYTES + disk.largest() and disk.looks > 0 and not disk.problems, f"{what}: {disk}")
     print(f"{what}: {disk}, of at most {disk.largest()} bytes")
     return set(gone)
 
@@ -261,6 +267,21 @@ def test_a_full_queue():
                          jobs.variables_of(**server.variables()))
         check(done.code == 0 and set(server.objects()) == here, f"full queue: resumed: {done}")
         check(len(server.requests("PUT", 200)) == len(here), "full queue: each is sent once")
+
+
+def test_a_full_queue_beside_one_that_stands_still():
+    """Another rank was preempted when it was about to remove a file, and does not get the CPU back."""
+    with Job() as place, tempfile.TemporaryDirectory() as folder, S3Server(folder) as server:
+        uploads = place.path / "out/.traceagent-upload"
+        uploads.mkdir(mode=0o700, parents=True)
+        with open(os.open(uploads / "keep.lock", os.O_RDWR | os.O_CREAT, 0o600), "rb+") as lock:
+            fcntl.lockf(lock, fcntl.LOCK_EX, 1, 1 + 5)  # rank 5's: see removal_lock()
+            disk = DiskLooks(place, 2)
+            ranks = started_with_a_full_queue(place, server)
+            disk.start()
+            ends = [end_of(rank) for rank in ranks]
+            disk.end()
+        check_full_queue(place, disk, ends, "beside one that stands still")
 
 
 def test_a_full_queue_empties():

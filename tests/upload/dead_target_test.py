@@ -89,6 +89,19 @@ def test_forget_a_folder():
         check("1 waiting" in status.out and "/xy/a.json" in status.out, f"folder: {status}")
 
 
+def test_wrong_keys_are_not_tried_for_each_file():
+    """Each cycle of a job starts an uploader, and thousands of files may wait."""
+    with Here() as here:
+        contents = {f"{n}.json": here.make(f"{n}.json") for n in range(30)}
+        done = here.run(here.files, "--to", "s3://traces/", **here.server.variables(secret="wrong"))
+        asked = here.server.requests("PUT")
+        check(done.code == 1 and "SignatureDoesNotMatch" in done.out and len(asked) == 3, f"wrong keys: {asked}: {done}")
+        status = here.run("--status", here.files)
+        check("30 waiting" in status.out and "30 files wait" in status.out, f"wrong keys: {status}")
+        done = here.run("--resume", here.files)
+        check(done.code == 0 and here.server.objects() == contents, f"wrong keys, repaired: {done}")
+
+
 for test_name, test in sorted(globals().items()):
     if test_name.startswith("test_") and (not sys.argv[3:] or test_name in sys.argv[3:]):
         test()

@@ -58,6 +58,7 @@ class DiskLooks(threading.Thread):
         self.sizes = {}
         # The most of a rank: files; those that do not wait; those that wait, and bytes.
         self.looks, self.files, self.others, self.waiting, self.bytes, self.waiting_bytes = 0, 0, 0, 0, 0, 0
+        self.most_waited = []  # the files when most bytes waited
 
     def list_files(self):
         try:
@@ -92,7 +93,8 @@ class DiskLooks(threading.Thread):
         self.files, self.others = max(self.files, len(here)), max(self.others, len(others))
         self.waiting = max(self.waiting, len(waiting))
         self.bytes = max(self.bytes, self.bytes_of(here))
-        self.waiting_bytes = max(self.waiting_bytes, self.bytes_of(here & waiting))
+        if self.bytes_of(here & waiting) > self.waiting_bytes:
+            self.waiting_bytes, self.most_waited = self.bytes_of(here & waiting), sorted(here & waiting)
 
     def bytes_of(self, names):
         return sum(self.sizes.get(name, 0) for name in names)
@@ -113,4 +115,4 @@ class DiskLooks(threading.Thread):
 
     def __str__(self):
         return (f"{self.looks} looks: at most {self.files} files of a rank ({self.bytes} bytes), {self.others} that did not wait, "
-                f"{self.waiting} that did ({self.waiting_bytes} bytes)")
+                f"{self.waiting} that did ({self.waiting_bytes} bytes: {len(self.most_waited)} files)")

@@ -34,6 +34,7 @@ std::string place_of(const Upload& upload) {
 
 void BackOff::note_success(const Upload& upload) {
   if (is_any()) failing_.erase(place_of(upload));
+  if (!refusals_.empty()) refusals_.erase(place_of(upload));
 }
 
 void BackOff::note_failure(const Upload& upload, Clock::time_point now) {
@@ -42,6 +43,16 @@ void BackOff::note_failure(const Upload& upload, Clock::time_point now) {
   Failing& place = at->second;
   place.pause = std::clamp(place.pause * 2, first_pause, longest_pause);
   place.next_try = now + with_jitter(place.pause);
+}
+
+void BackOff::note_refusal(const Upload& upload) { ++refusals_[place_of(upload)]; }
+
+// Not after the first: by its name alone one may be refused for what says nothing of the others.
+bool BackOff::is_closed(const Upload& upload) const {
+  constexpr int most_refusals = 3;
+  if (refusals_.empty()) return false;
+  const auto at = refusals_.find(place_of(upload));
+  return at != refusals_.end() && at->second >= most_refusals;
 }
 
 bool BackOff::has_failed(const Upload& upload) const {

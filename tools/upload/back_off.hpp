@@ -25,12 +25,18 @@ class BackOff {
   Clock::time_point next_try(const Upload& upload) const;
   bool is_any() const noexcept { return !failing_.empty(); }
 
+  // For what others there would be refused for too. After some of them, without a success between,
+  // thousands more are not asked for.
+  void note_refusal(const Upload& upload);
+  bool is_closed(const Upload& upload) const;
+
  private:
   struct Failing {
     std::chrono::nanoseconds pause{};
     Clock::time_point next_try;
   };
   std::map<std::string, Failing> failing_;
+  std::map<std::string, int> refusals_;
   // Of whatever place: names that are in a target make a place of each cycle.
   Clock::time_point next_retry_;
 };

@@ -32,6 +32,7 @@ struct Upload {
   bool is_left_out = false;  // by its rank: more than upload.queue waited
   bool is_removed = false;   // by output.keep
   bool is_replaced = false;  // the file was queued again since
+  bool is_older = false;     // a rank's: so it was, for whatever place
   bool is_begun = false;     // perhaps it is there already: an uploader was killed over it
   std::uint64_t bytes = 0;
   std::string sha256;
@@ -50,6 +51,10 @@ struct Upload {
   bool is_lock_told = false;
 
   bool is_pending() const noexcept { return !is_done && !is_gone; }
+  // output.keep counts it, or will.
+  bool is_kept_here() const {
+    return keep >= 0 && !is_gone && !is_removed && !is_older && kind == "rank";
+  }
   bool has_unwanted_parts() const {
     return target.starts_with("s3://") && (!to_abandon.empty() || (is_gone && !multipart.empty()));
   }
@@ -62,6 +67,8 @@ struct Delivery {
   enum class Outcome { done, later, refused, gone, locked };
   Outcome outcome = Outcome::done;
   std::string what;  // why; or, where it is done, the ETag
+  bool is_of_place =
+      false;  // refused, and likely so all others that go there: the keys, the bucket
 };
 
 // Told of each step that must not be forgotten, before the next is made.

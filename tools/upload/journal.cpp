@@ -182,6 +182,7 @@ void Journal::take(std::string_view line) {
       return;
     }
     replace_older(upload);
+    note_latest_of_file(upload);
     by_id_[upload.id] = uploads_.size();
     uploads_.push_back(std::move(upload));
   } else if (const auto at = by_id_.find(std::string(value)); at != by_id_.end()) {
@@ -197,6 +198,14 @@ void Journal::replace_older(const Upload& upload) {
   if (is_new) return;
   Upload& older = uploads_[at->second];
   if (older.words == upload.words) older.is_replaced = older.is_pending();
+  at->second = uploads_.size();
+}
+
+// What is here is the later one's.
+void Journal::note_latest_of_file(const Upload& upload) {
+  if (upload.kind != "rank") return;
+  const auto [at, is_new] = latest_of_file_.try_emplace(upload.file, uploads_.size());
+  if (!is_new) uploads_[at->second].is_older = true;
   at->second = uploads_.size();
 }
 

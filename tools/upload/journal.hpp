@@ -47,6 +47,7 @@ class Journal {
  private:
   void take(std::string_view line);
   void replace_older(const Upload& upload);
+  void note_latest_of_file(const Upload& upload);
   std::vector<bool> which_are_over() const;
   void forget(const std::vector<bool>& over);
   std::string shorter_text(const std::vector<bool>& over) const;
@@ -61,7 +62,8 @@ class Journal {
   std::uint64_t earlier_done_ = 0, earlier_removed_ = 0, earlier_left_out_ = 0;
   std::vector<Upload> uploads_;
   std::unordered_map<std::string, std::size_t> by_id_;
-  std::unordered_map<std::string, std::size_t> latest_;  // of each file and target
+  std::unordered_map<std::string, std::size_t> latest_;          // of each file and target
+  std::unordered_map<std::string, std::size_t> latest_of_file_;  // of ranks' files
 };
 
 // Records that are neither uploaded nor gone, by the journal.

@@ -63,15 +63,9 @@ void add_records(std::string& text, const Upload& upload) {
 
 // No record of it will be asked for again. Not those that output.keep may remove: they are counted.
 std::vector<bool> Journal::which_are_over() const {
-  std::unordered_map<std::string, const Upload*> latest;
-  for (const Upload& upload : uploads_) {
-    if (upload.kind == "rank") latest[upload.file] = &upload;
-  }
   std::vector<bool> over;
   for (const Upload& upload : uploads_) {
-    const bool may_be_removed = upload.kind == "rank" && upload.keep >= 0 && !upload.is_removed &&
-                                latest[upload.file] == &upload;
-    const bool is_over = upload.is_gone || (upload.is_done && !may_be_removed);
+    const bool is_over = upload.is_gone || (upload.is_done && !upload.is_kept_here());
     over.push_back(is_over && !upload.has_unwanted_parts());
   }
   return over;
@@ -81,6 +75,7 @@ void Journal::forget(const std::vector<bool>& over) {
   std::vector<Upload> left;
   by_id_.clear();
   latest_.clear();
+  latest_of_file_.clear();
   for (std::size_t i = 0; i < over.size(); ++i) {
     Upload& upload = uploads_[i];
     if (over[i]) {
@@ -91,6 +86,7 @@ void Journal::forget(const std::vector<bool>& over) {
     }
     by_id_[upload.id] = left.size();
     latest_[upload.file + '\n' + upload.where()] = left.size();
+    if (upload.kind == "rank") latest_of_file_[upload.file] = left.size();
     left.push_back(std::move(upload));
   }
   uploads_ = std::move(left);

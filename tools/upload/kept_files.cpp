@@ -1,35 +1,42 @@
 #include "tools/upload/kept_files.hpp"
 
+#include <algorithm>
 #include <map>
-#include <unordered_map>
 #include <utility>
 
 namespace traceagent::tools {
 
+namespace {
+
+// No later file of its process is here, or waits.
+bool is_newest(const Upload* file, const std::vector<Upload>& uploads) {
+  const Upload* const end = uploads.data() + uploads.size();
+  return std::none_of(file + 1, end, [&](const Upload& later) {
+    return later.process == file->process && later.is_kept_here() && later.run == file->run;
+  });
+}
+
+}  // namespace
+
+// Asked for after each upload, of thousands that wait: what is made for each is for those few that
+// are uploaded.
 std::vector<Upload*> files_to_remove(Journal& journal) {
-  // A file that was queued again since is that later one's.
-  std::unordered_map<std::string, const Upload*> latest;
-  for (const Upload& upload : journal.uploads()) {
-    if (upload.kind == "rank") latest[upload.file] = &upload;
-  }
   // In the journal's order, which is that of the cycles.
-  std::map<std::pair<std::string, std::int64_t>, std::vector<Upload*>> files_of;
+  std::map<std::pair<std::string_view, std::int64_t>, std::vector<Upload*>> uploaded_of;
   for (Upload& upload : journal.uploads()) {
-    const bool is_there = !upload.is_gone && !upload.is_removed && latest[upload.file] == &upload;
-    if (upload.kind == "rank" && upload.keep >= 0 && is_there) {
-      files_of[{upload.run, upload.process}].push_back(&upload);
+    if (upload.is_done && upload.is_kept_here()) {
+      uploaded_of[{upload.run, upload.process}].push_back(&upload);
     }
   }
   std::vector<Upload*> removable;
-  for (auto& [process, files] : files_of) {
-    std::size_t uploaded = 0;
-    for (const Upload* file : files) uploaded += file->is_done ? 1 : 0;
-    for (Upload* file : files) {
-      if (uploaded <= static_cast<std::size_t>(file->keep)) break;
-      const bool is_awaited = file == files.back() && file->merge && !file->has_ended;
-      if (!file->is_done || is_awaited) continue;
+  for (const auto& [process, files] : uploaded_of) {
+    std::size_t left = files.size();
+    for (Upload* const file : files) {
+      if (left <= static_cast<std::size_t>(file->keep)) break;
+      // It waits for the node's file.
+      if (file->merge && !file->has_ended && is_newest(file, journal.uploads())) continue;
       removable.push_back(file);
-      --uploaded;
+      --left;
     }
   }
   return removable;

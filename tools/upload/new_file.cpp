@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 
 #include "tools/upload/open_file.hpp"
 
@@ -30,5 +31,10 @@ NewFile::NewFile(const std::string& path, const std::string& text) : path_(path 
 }
 
 NewFile::~NewFile() { unlink(path_.c_str()); }
+
+void replace_file(const std::string& path, const std::string& text) {
+  const NewFile file(path, text);
+  if (file.is_on_disk()) rename(file.path().c_str(), path.c_str());
+}
 
 }  // namespace traceagent::tools

@@ -22,4 +22,7 @@ class NewFile {
   bool is_on_disk_ = false;
 };
 
+// Puts a text in a file's place, or leaves that as it is.
+void replace_file(const std::string& path, const std::string& text);
+
 }  // namespace traceagent::tools

@@ -34,7 +34,8 @@ void S3::refresh() {
 Delivery S3::ready() {
   refresh();
   if (settings_.problem.empty()) return {};
-  return {settings_.may_pass ? Outcome::later : Outcome::refused, settings_.problem};
+  const bool is_refused = !settings_.may_pass;
+  return {is_refused ? Outcome::refused : Outcome::later, settings_.problem, is_refused};
 }
 
 HttpRequest S3::request(const std::string& method, const Upload& upload, const std::string& query,

@@ -15,6 +15,7 @@ struct Answer {
   std::string_view code;
   Outcome outcome;
   std::string_view remedy;
+  bool is_of_place = false;  // of the keys or the bucket, not of the object
 };
 
 constexpr std::string_view make_room = "make room there, or raise the quota";
@@ -50,18 +51,19 @@ constexpr std::array answers = {
     Answer{"TokenRefreshRequired", Outcome::later, "renew the credentials"},
     // Nothing of this changes unless somebody changes it.
     Answer{"AccessDenied", Outcome::refused, "allow this key s3:PutObject and s3:GetObject"},
-    Answer{"AllAccessDisabled", Outcome::refused, ask_owner},
-    Answer{"AccountProblem", Outcome::refused, ask_owner},
-    Answer{"NotSignedUp", Outcome::refused, ask_owner},
-    Answer{"UserSuspended", Outcome::refused, ask_owner},
-    Answer{"InvalidAccessKeyId", Outcome::refused, "set AWS_ACCESS_KEY_ID, or AWS_PROFILE"},
-    Answer{"InvalidToken", Outcome::refused, "set AWS_SESSION_TOKEN to the key's"},
-    Answer{"SignatureDoesNotMatch", Outcome::refused, "set AWS_SECRET_ACCESS_KEY, AWS_REGION"},
-    Answer{"AuthorizationHeaderMalformed", Outcome::refused, "set AWS_REGION"},
-    Answer{"IllegalLocationConstraintException", Outcome::refused, set_region},
-    Answer{"PermanentRedirect", Outcome::refused, set_region},
-    Answer{"NoSuchBucket", Outcome::refused, "make the bucket, or name another"},
-    Answer{"InvalidBucketName", Outcome::refused, "name a bucket that S3 allows"},
+    Answer{"AllAccessDisabled", Outcome::refused, ask_owner, true},
+    Answer{"AccountProblem", Outcome::refused, ask_owner, true},
+    Answer{"NotSignedUp", Outcome::refused, ask_owner, true},
+    Answer{"UserSuspended", Outcome::refused, ask_owner, true},
+    Answer{"InvalidAccessKeyId", Outcome::refused, "set AWS_ACCESS_KEY_ID, or AWS_PROFILE", true},
+    Answer{"InvalidToken", Outcome::refused, "set AWS_SESSION_TOKEN to the key's", true},
+    Answer{"SignatureDoesNotMatch", Outcome::refused, "set AWS_SECRET_ACCESS_KEY, AWS_REGION",
+           true},
+    Answer{"AuthorizationHeaderMalformed", Outcome::refused, "set AWS_REGION", true},
+    Answer{"IllegalLocationConstraintException", Outcome::refused, set_region, true},
+    Answer{"PermanentRedirect", Outcome::refused, set_region, true},
+    Answer{"NoSuchBucket", Outcome::refused, "make the bucket, or name another", true},
+    Answer{"InvalidBucketName", Outcome::refused, "name a bucket that S3 allows", true},
     Answer{"KeyTooLongError", Outcome::refused, "name a shorter key: 1,024 bytes at most"},
     Answer{"EntityTooLarge", Outcome::refused, "upload it by hand: a smaller --multipart-from"},
     Answer{"EntityTooSmall", Outcome::refused, "upload it by hand: a larger --part-size"},
@@ -94,7 +96,7 @@ Delivery meaning_of(const HttpResponse& response) {
   if (!code.empty()) what += " " + code;
   const Answer answer = answer_of(response.status, code);
   if (!answer.remedy.empty()) what += ": " + std::string(answer.remedy);
-  return {answer.outcome, what};
+  return {answer.outcome, what, answer.is_of_place};
 }
 
 }  // namespace traceagent::tools

@@ -56,6 +56,7 @@ Uploader::Choice Uploader::next() {
     if (upload.is_pending() && upload.is_replaced) give_up(upload, "queued again");
     const bool is_to_do = upload.is_pending() || upload.has_unwanted_parts();
     if (!is_to_do || upload.is_refused || options_.others.count(upload.id) != 0) continue;
+    if (back_off_.is_closed(upload)) continue;
     const Clock::time_point next_try = back_off_.next_try(upload);
     if (next_try > now || (!is_patient && back_off_.has_failed(upload))) {
       choice.wait_until = std::min(choice.wait_until, next_try);
@@ -70,6 +71,7 @@ bool Uploader::work() {
   patience_.note_success();
   idle_since_ = Clock::now();
   for (;;) {
+    if (has_lost_lock()) return false;
     // What is known already can go on; where nothing is left of it, nobody knows what else waits.
     const std::string unread = journal_.read() ? "" : journal_.unreadable();
     const bool is_merging = !keep_few();
@@ -122,6 +124,14 @@ bool Uploader::sleep_for(std::chrono::nanoseconds pause) {
 
 bool Uploader::may_wait_for_more() {
   return options_.beside_job && !all_runs_ended() && Clock::now() - idle_since_ < longest_idle;
+}
+
+// The folder was removed, or its queue: a job that has made it anew since has an uploader of its
+// own.
+bool Uploader::has_lost_lock() const {
+  if (options_.lock == nullptr || !options_.lock->is_lost()) return false;
+  tell_(trace::upload_folder(folder_) + ": it was removed");
+  return true;
 }
 
 // Who merges says that the run has ended before it lets go of the files: nobody comes after us to
@@ -230,6 +240,7 @@ void Uploader::settle(Upload& upload, const Delivery& delivery, const std::strin
   if (delivery.outcome == Outcome::gone) return give_up(upload, delivery.what);
   upload.is_refused = delivery.outcome == Outcome::refused;
   tell_problem(subject + ": " + delivery.what, upload.is_refused ? "" : ": tried again");
+  if (delivery.is_of_place) back_off_.note_refusal(upload);
   if (upload.is_refused) return;
   back_off_.note_failure(upload, Clock::now());
 }
@@ -283,15 +294,14 @@ void Uploader::write_problem(const std::string& line) {
     unlink(problem_path_.c_str());
     return;
   }
-  const NewFile problem(problem_path_, line + "\n");
-  if (problem.is_on_disk()) rename(problem.path().c_str(), problem_path_.c_str());
+  replace_file(problem_path_, line + "\n");
 }
 
 bool Uploader::keep_few() {
   const std::vector<Upload*> removable = files_to_remove(journal_);
   if (removable.empty()) return true;
   // Not while a merge reads them. Without locks we never know: then they stay until all is over.
-  trace::FileLock lock(trace::keep_lock_path(folder_));
+  trace::FileLock lock = trace::removal_lock(folder_, {});
   const bool has_lock = lock.try_lock(trace::FileLock::Kind::exclusive);
   std::map<std::string, const Upload*> runs;
   for (Upload* upload : removable) {

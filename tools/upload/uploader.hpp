@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "agent/trace/upload_journal.hpp"
 #include "tools/upload/back_off.hpp"
 #include "tools/upload/journal.hpp"
 #include "tools/upload/patience.hpp"
@@ -19,10 +20,11 @@ struct UploaderOptions {
   std::chrono::nanoseconds longest_lock = std::chrono::seconds(5);
   std::uint64_t compact_from = 256 << 10;  // a journal of so many bytes
   PartSizes sizes;
-  bool is_alone = true;          // it has the journal's lock; else there are no locks
-  bool beside_job = false;       // waits a little for more to do; says nothing
-  bool allow_commands = false;   // exec: targets
-  std::set<std::string> others;  // ids that are left to whoever resumes
+  bool is_alone = true;                   // it has the journal's lock; else there are no locks
+  const trace::FileLock* lock = nullptr;  // which that is
+  bool beside_job = false;                // waits a little for more to do; says nothing
+  bool allow_commands = false;            // exec: targets
+  std::set<std::string> others;           // ids that are left to whoever resumes
 };
 
 // One line of what happened to a file.
@@ -34,7 +36,8 @@ class Uploader {
   Uploader(Journal& journal, std::string folder, std::string problem_path,
            const UploaderOptions& options, Tell tell);
 
-  // Until nothing is left to be tried, or patience is over. True if nothing is pending but others.
+  // Until nothing is left to be tried, or patience is over, or the queue was removed. True if
+  // nothing is pending but others.
   bool work();
 
  private:
@@ -62,6 +65,7 @@ class Uploader {
   bool remove(Upload& upload);
   bool may_wait_for_more();
   bool may_wait_for_merge();
+  bool has_lost_lock() const;
   bool all_runs_ended() const;
   void write_problem(const std::string& line);
 

@@ -6,6 +6,7 @@
 
 #include "agent/trace/upload_journal.hpp"
 #include "tools/command_line.hpp"
+#include "tools/upload/new_file.hpp"
 
 namespace traceagent::tools {
 
@@ -33,6 +34,17 @@ Turn wait_for_turn(trace::FileLock& lock, const std::string& folder,
   }
 }
 
+// Nobody hears what an uploader beside a job says: its ranks read this out when they end.
+Journal opened(const std::string& folder, const std::string& journal_path,
+               const std::string& stem) {
+  try {
+    return {folder, journal_path};
+  } catch (const std::runtime_error& error) {
+    replace_file(stem + ".problem", std::string(error.what()) + "\n");
+    throw;
+  }
+}
+
 }  // namespace
 
 // What is appended while we have the lock is ours, what comes after it is the next one's: who
@@ -48,11 +60,14 @@ bool work_off(const std::string& folder, const std::string& journal_path,
     if (turn != Turn::ours) return turn == Turn::not_needed;
     UploaderOptions of_turn = options;
     of_turn.is_alone = !lock.is_refused();
-    Journal journal(folder, journal_path);
+    of_turn.lock = &lock;
+    Journal journal = opened(folder, journal_path, stem);
     Uploader uploader(journal, folder, stem + ".problem", of_turn, tell);
     is_done = uploader.work();
     seen = journal.uploads().size();
+    const bool lock_is_lost = lock.is_lost();
     lock.unlock();
+    if (lock_is_lost) return false;
     if (!journal.read()) throw std::runtime_error(journal.unreadable());
     if (journal.uploads().size() == seen) return is_done;
   }

@@ -57,5 +57,18 @@ TEST(BackOff, RetriesOfManyPlacesDoNotComeAllAtOnce) {
   EXPECT_GE(back_off.next_try(second), now + milliseconds(1200));
 }
 
+TEST(BackOff, APlaceThatRefusesAllIsClosedAfterAFew) {
+  const Upload refused = to_target("s3://closed/a"), other = to_target("s3://open/a");
+  BackOff back_off;
+  for (int i = 0; i < 2; ++i) back_off.note_refusal(refused);
+  EXPECT_FALSE(back_off.is_closed(refused));
+  back_off.note_success(refused);
+  for (int i = 0; i < 2; ++i) back_off.note_refusal(refused);
+  EXPECT_FALSE(back_off.is_closed(refused));
+  back_off.note_refusal(to_target("s3://closed/b"));
+  EXPECT_TRUE(back_off.is_closed(refused));
+  EXPECT_FALSE(back_off.is_closed(other));
+}
+
 }  // namespace
 }  // namespace traceagent::tools

@@ -1,0 +1,42 @@
+#include "agent/process/upload_wait.hpp"
+
+#include <ctime>
+
+#include "agent/drain/file_names.hpp"
+#include "agent/event/ticks.hpp"
+#include "agent/process/agent.hpp"
+#include "agent/process/uploads.hpp"
+#include "agent/trace/upload_journal.hpp"
+
+namespace traceagent::process {
+namespace {
+
+constexpr std::uint64_t s = 1'000'000'000;
+// It takes a moment to begin, and on a busy machine a long one.
+constexpr std::uint64_t until_successor_ns = 3 * s;
+constexpr std::uint64_t longest_nobody_ns = 20 * s;
+
+}  // namespace
+
+UploadWait::UploadWait(const Agent& agent)
+    : agent_(agent),
+      lock_(trace::uploader_lock_path(drain::output_folder(agent.ring.ring), agent.identity.host)),
+      until_ns_(event::clock_ns(CLOCK_MONOTONIC) + agent.options.upload_wait),
+      last_at_work_ns_(event::clock_ns(CLOCK_MONOTONIC)) {}
+
+bool UploadWait::goes_on() {
+  const std::uint64_t now_ns = event::clock_ns(CLOCK_MONOTONIC);
+  if (now_ns >= until_ns_) return false;
+  if (trace::holder_of(lock_) != trace::Holder::nobody) {
+    last_at_work_ns_ = now_ns;
+    return true;
+  }
+  const std::uint64_t nobody_ns = now_ns - last_at_work_ns_;
+  if (nobody_ns >= until_successor_ns && !has_successor_) {
+    has_successor_ = true;
+    start_uploader(agent_, agent_.identity.host);
+  }
+  return nobody_ns < longest_nobody_ns;
+}
+
+}  // namespace traceagent::process

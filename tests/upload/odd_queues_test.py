@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Folders that are removed and made anew while an uploader is at work there, queues that it may not trust, and names
+that no queue can hold.
+
+usage: odd_queues_test.py BUILD DEPS [TEST...]"""
+import os
+import pathlib
+import shutil
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "process"))
+
+import jobs  # noqa: E402
+from jobs import STEADY, Checks, end_of, wait_until  # noqa: E402
+from turns import Job  # noqa: E402
+from uploading import Here  # noqa: E402
+
+checks = Checks()
+check = checks.check
+
+
+def test_a_folder_that_is_made_anew_has_one_uploader():
+    """An uploader waits for a dead server; its folder is removed, and the job is started again."""
+    with Here() as here:
+        here.server.kill()
+        contents = {name: here.make(name) for name in ("a.json", "b.json")}
+        old = here.start(here.files, "--to", "s3://traces/", "--patience", "1h")
+        check(wait_until(lambda: list(here.files.glob(".traceagent-upload/*.problem"))), "anew: it waits")
+        shutil.rmtree(here.files)
+        here.files.mkdir()
+        contents = {name: here.make(name) for name in ("a.json", "b.json")}
+        new = here.start(here.files, "--to", "s3://traces/", "--patience", "1h")
+        check(wait_until(lambda: list(here.files.glob(".traceagent-upload/*.problem"))), "anew: the new one waits")
+        time.sleep(2)  # the old one has looked whether it may go on
+        here.server.start()
+        check(wait_until(lambda: new.poll() is not None and old.poll() is not None), "anew: both end")
+        said = old.communicate()[0]
+        check(old.returncode == 1 and "it was removed" in said, f"anew: the old one: {old.returncode} {said}")
+        check(new.returncode == 0 and here.server.objects() == contents, f"anew: {new.communicate()[0]}")
+        puts = here.server.requests("PUT", 200)
+        check(len(puts) == 2, f"anew: each is sent once: {puts}")
+
+
+def test_a_queue_that_others_may_write_is_told():
+    """As on a file system that knows no owners. By the job itself: its uploader has no output."""
+    with Job() as place:
+        uploads = place.path / "out/.traceagent-upload"
+        uploads.mkdir(parents=True)
+        journal = uploads / f"{os.uname().nodename}.journal"
+        journal.touch()
+        journal.chmod(0o666)
+        end = end_of(place.start([STEADY, 20, 5, 5000], place.agent(
+            TRACEAGENT_SCHEDULE="wait=1,warmup=1,active=2,repeat=2", TRACEAGENT_OUTPUT_FOLDER="out",
+            TRACEAGENT_OUTPUT_OVERWRITE="true", TRACEAGENT_OUTPUT_REMOTE=f"{place.path}/there/",
+            TRACEAGENT_UPLOAD_WAIT="3s")))
+        check(end.code == 3 and not (place.path / "there").exists(), f"others: {end}")
+        check(any("others may write it, or it is not yours" in line for line in end.lines()), f"others: {end}")
+        journal.chmod(0o600)
+        done = place.run([jobs.TRACEAGENT, "upload", "--resume", place.path / "out"], jobs.variables_of())
+        check(done.code == 0 and len(list((place.path / "there").iterdir())) == 2, f"others: repaired: {done}")
+        check(not list(uploads.glob("*.problem")), "others: the problem is gone")
+
+
+NO_UTF8 = os.fsdecode(b"caf\xe9")
+
+
+def test_names_that_are_no_text_by_hand():
+    """Nothing is queued under another name, which nobody would find."""
+    with Here() as here:
+        here.make("a.json")
+        here.make(f"{NO_UTF8}.json")
+        done = here.run(here.files, "--to", f"{here.path}/there/")
+        check(done.code == 2 and "caf\\xe9.json: its name is not UTF-8: rename it" in done.err, f"no text: {done}")
+        done = here.run(here.files / "a.json", "--to", f"{here.path}/{NO_UTF8}/")
+        check(done.code == 2 and "caf\\xe9/: it is not UTF-8: name another place" in done.err, f"no text: {done}")
+        check(not (here.files / ".traceagent-upload").exists(), "no text: nothing is queued")
+
+
+def test_names_that_are_no_text_in_a_job():
+    """Of a place it is told; in a run's name they are replaced, and the files arrive."""
+    with Job() as place:
+        there = place.path / "there"
+        end = end_of(place.start([STEADY, 20, 5, 5000], place.agent(
+            TRACEAGENT_SCHEDULE="wait=1,warmup=1,active=2,repeat=2", TRACEAGENT_OUTPUT_FOLDER="out",
+            TRACEAGENT_RUN_NAME=NO_UTF8, TRACEAGENT_OUTPUT_FILENAME="{run_name}-ba{batch}-rank{rank}.json",
+            TRACEAGENT_OUTPUT_REMOTE=f"{there}/{{run_name}}/", TRACEAGENT_OUTPUT_MERGED_REMOTE=f"{there}/{NO_UTF8}/",
+            TRACEAGENT_UPLOAD_WAIT="60s")))
+        check(end.code == 3 and any("OUTPUT_MERGED_REMOTE" in line and "it is not UTF-8" in line for line in end.lines()),
+              f"no text: {end}")
+        arrived = sorted(os.fsencode(str(path.relative_to(there))) for path in there.glob("*/*"))
+        check(arrived == [b"caf_/caf_-ba4-rank0.json", b"caf_/caf_-ba8-rank0.json"], f"no text: {arrived}: {end}")
+
+
+for test_name, test in sorted(globals().items()):
+    if test_name.startswith("test_") and (not sys.argv[3:] or test_name in sys.argv[3:]):
+        test()
+sys.exit(checks.end())
