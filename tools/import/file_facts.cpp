@@ -33,6 +33,7 @@ std::string on_one_line(std::string_view json) {
 void FileFacts::add_member(std::string_view key, std::string_view value) {
   std::string line = on_one_line(value);
   if (key == "complete") is_complete_ = line == "true";
+  if (key == "traceName" && line.starts_with('"')) own_name_ = line.substr(1, line.size() - 2);
   if (is_own() && add_own_member(key, line)) return;
   if (key == "distributedInfo") {
     add_distributed_info(std::move(line));

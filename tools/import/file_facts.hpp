@@ -29,6 +29,8 @@ class FileFacts {
   // And the JSON of its "sources", "traceagent" and "selections", each of one line; empty: it has
   // none, or (has_lost_own) it is too long.
   [[nodiscard]] const std::string& sources() const { return sources_; }
+  // And "traceName", as between the quotes.
+  [[nodiscard]] const std::string& own_name() const { return own_name_; }
   [[nodiscard]] const std::string& own_metadata() const { return own_metadata_; }
   [[nodiscard]] const std::string& selections() const { return selections_; }
   [[nodiscard]] bool has_lost_own() const { return has_lost_own_; }
@@ -50,7 +52,7 @@ class FileFacts {
   std::optional<std::int64_t> rank_;
   std::optional<std::int64_t> base_ns_;
   std::set<std::int64_t> own_ranks_;
-  std::string sources_, own_metadata_, selections_;
+  std::string sources_, own_metadata_, selections_, own_name_;
   bool has_lost_own_ = false;
   bool is_complete_ = false;
   std::string distributed_info_;

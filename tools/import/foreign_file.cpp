@@ -296,6 +296,16 @@ std::string ForeignFile::distributed_info_json() const {
   return info.text();
 }
 
+// Of a file of ours: a merge of what it goes into knows it by these.
+std::vector<std::string> ForeignFile::own_sources_json() const {
+  if (source_keys().empty()) return {};
+  std::vector<std::string> sources = normal_sources(facts_.sources());
+  if (sources.empty()) {
+    sources.push_back(normal_source(facts_.own_name(), *facts_.rank(), *facts_.base_ns()));
+  }
+  return sources;
+}
+
 bool ForeignFile::write_head(const std::string& path) {
   trace::OutputFile file;
   if (file.open(path, {.overwrite = false})) {
@@ -303,6 +313,7 @@ bool ForeignFile::write_head(const std::string& path) {
     header.base_ns = base_ns_;
     header.trace_name = trace_name();
     header.distributed_info_json = distributed_info_json();
+    header.sources_json = own_sources_json();
     if (!facts_.device_properties().empty()) {
       header.device_properties_json = facts_.device_properties();
     }

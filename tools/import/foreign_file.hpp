@@ -83,6 +83,7 @@ class ForeignFile {
   void finish_report(EventLines& lines);
   [[nodiscard]] std::int64_t first_relative_ns() const;
   [[nodiscard]] std::string distributed_info_json() const;
+  [[nodiscard]] std::vector<std::string> own_sources_json() const;
   [[nodiscard]] std::string metadata_json() const;
   [[nodiscard]] trace::JsonObject metadata_of_import() const;
   [[nodiscard]] std::string own_metadata_json() const;

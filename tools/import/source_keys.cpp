@@ -1,5 +1,6 @@
 #include "tools/import/source_keys.hpp"
 
+#include "agent/trace/json_object.hpp"
 #include "agent/trace/json_scan.hpp"
 
 namespace traceagent::tools {
@@ -32,6 +33,40 @@ std::vector<std::string> source_keys(const trace::TraceHeader& header) {
   std::vector<std::string> keys;
   for (const std::string& source : header.sources) keys.push_back(key_of(source));
   return keys;
+}
+
+namespace {
+
+trace::JsonObject source_object(std::string_view name, std::int64_t rank, std::int64_t base_ns) {
+  return trace::JsonObject()
+      .add("name", trace::JsonValue::raw("\"" + std::string(name) + "\""))
+      .add("rank", rank)
+      .add("baseTimeNanoseconds", base_ns);
+}
+
+std::string normal(std::string_view source) {
+  trace::JsonObject object =
+      source_object(trace::string_member(source, "name").value_or(""),
+                    trace::integer_member(source, "rank").value_or(0),
+                    trace::integer_member(source, "baseTimeNanoseconds").value_or(0));
+  const auto content = trace::string_member(source, "content");
+  if (content) {
+    object.add("content", trace::JsonValue::raw("\"" + std::string(*content) + "\""));
+  }
+  return object.text();
+}
+
+}  // namespace
+
+std::string normal_source(std::string_view name, std::int64_t rank, std::int64_t base_ns) {
+  return source_object(name, rank, base_ns).text();
+}
+
+std::vector<std::string> normal_sources(std::string_view sources) {
+  std::vector<std::string> all;
+  trace::for_each_element(sources,
+                          [&all](std::string_view source) { all.push_back(normal(source)); });
+  return all;
 }
 
 }  // namespace traceagent::tools

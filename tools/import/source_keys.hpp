@@ -17,4 +17,8 @@ std::vector<std::string> source_keys(std::string_view sources);
 // Of a file of ours.
 std::vector<std::string> source_keys(const trace::TraceHeader& header);
 
+// As our own writer has them, whatever another program made of the spaces.
+std::string normal_source(std::string_view name, std::int64_t rank, std::int64_t base_ns);
+std::vector<std::string> normal_sources(std::string_view sources);
+
 }  // namespace traceagent::tools

@@ -19,6 +19,8 @@
 namespace traceagent::tools {
 namespace {
 
+namespace fs = std::filesystem;
+
 std::string event(std::int64_t ts, const std::string& more = "") {
   return R"({"ph":"X","pid":1,"tid":1,"name":"e","dur":1,"ts":)" + std::to_string(ts) + more + "}";
 }
@@ -333,6 +335,14 @@ TEST_F(ImportTest, OurOwnFileThatAnotherProgramSavedIsNotTakenTwice) {
   EXPECT_NE(overlapping[0].problem.find("merged files overlap: " + again), std::string::npos);
   EXPECT_EQ(merged_.events, 1U);
   EXPECT_EQ(import({again, again})[1].left_out, "other files that are given hold all of it");
+  // Nor beside what it has gone into.
+  import({again, of_rank});
+  const std::string with_it = folder_ / "with_it";
+  fs::rename(folder_ / "merged", with_it);
+  EXPECT_EQ(trace::merge({with_it, ranks[0], node, ranks[2]}, folder_ / "all", {}).events, 3U);
+  options.own_files = {with_it};
+  EXPECT_EQ(import({again}, options)[0].left_out, "other files that are given hold all of it");
+  EXPECT_EQ(merged_.events, 3U);
 }
 
 TEST(ForeignPids, TellTheRankAndStayTheSame) {
