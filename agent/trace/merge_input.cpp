@@ -146,6 +146,14 @@ void leave_out_copies(std::vector<MergeInput>& inputs) {
   }
 }
 
+// What others hold of it as it was when it was imported before, and shorter.
+template <typename Visit>
+void for_each_older_state(const MergeInput& input, const Visit& visit) {
+  const auto states = member(input.header.distributed_info, "older_states");
+  for_each_element(states.value_or(""),
+                   [&](std::string_view state) { visit(identity_of(std::string(state))); });
+}
+
 // Smaller sets win: the rank files are the originals, and a stale merged file may lack events.
 void leave_out_covered(std::vector<MergeInput>& inputs) {
   std::set<std::string> held;
@@ -154,6 +162,7 @@ void leave_out_covered(std::vector<MergeInput>& inputs) {
       for (const std::string& source : sources_of(input)) {
         held.insert(identity_of(source));
       }
+      for_each_older_state(input, [&](std::string state) { held.insert(std::move(state)); });
     }
   }
   for (MergeInput& input : inputs) {
@@ -186,7 +195,15 @@ void leave_out_contained(std::vector<MergeInput>& inputs) {
     const auto known = std::count_if(
         sources.begin(), sources.end(),
         [&](const std::string& source) { return held.contains(identity_of(source)); });
-    if (known > 0 && std::cmp_equal(known, sources.size())) {
+    bool is_older_held = false;
+    for_each_older_state(*input, [&](const std::string& state) {
+      is_older_held = is_older_held || held.contains(state);
+    });
+    if (is_older_held) {
+      input->report.left_out = "a merged file that is given holds it as it was before";
+      input->report.problem = "a trace that has grown since it was merged: " + input->report.path +
+                              ": give all that the merged file was made of instead";
+    } else if (known > 0 && std::cmp_equal(known, sources.size())) {
       input->report.left_out = "a merged file that is given holds it";
     } else if (known > 0) {
       input->report.left_out = "it shares some ranks with another merged file";

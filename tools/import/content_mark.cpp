@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <vector>
 
@@ -38,6 +39,15 @@ std::string content_mark(const std::string& path, std::uint64_t most_bytes) {
   } while (got > 0 || (got < 0 && errno == EINTR));
   ::close(descriptor);
   return got < 0 ? std::string() : mark.text();
+}
+
+bool begins_with(const std::string& path, const std::string& mark) {
+  const std::size_t dash = mark.find('-');
+  std::uint64_t bytes = 0;
+  if (dash == std::string::npos) return false;
+  const char* const end = mark.data() + mark.size();
+  const auto [at, error] = std::from_chars(mark.data() + dash + 1, end, bytes);
+  return error == std::errc() && at == end && bytes > 0 && content_mark(path, bytes) == mark;
 }
 
 }  // namespace traceagent::tools

@@ -21,4 +21,7 @@ class ContentMark {
 // Of so many bytes of the file, or of all; empty where they cannot be read.
 std::string content_mark(const std::string& path, std::uint64_t most_bytes = UINT64_MAX);
 
+// Whether the file's first bytes are all that a file of that mark had.
+bool begins_with(const std::string& path, const std::string& mark);
+
 }  // namespace traceagent::tools

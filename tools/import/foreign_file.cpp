@@ -257,6 +257,7 @@ std::vector<std::string> ForeignFile::write_headers() {
     const std::string name = trace_name() + "#" + std::to_string(paths.size() + 1);
     const std::string content = content_ + "#" + std::to_string(paths.size() + 1);
     RunFile file{run.path, name, base_ns_, report_.ranks, content};
+    file.older_states = older_states_;
     if (!may_have_collectives_) file.quiet_ns = run.spans.bounds_ns();
     if (process() != nullptr) file.host = process()->host;
     if (const int error = source_ ? file.write_without_events() : file.complete(); error != 0) {
@@ -292,6 +293,7 @@ std::string ForeignFile::distributed_info_json() const {
     }
   }
   info.add("content", content_);
+  if (!older_states_.empty()) info.add("older_states", trace::JsonValue::raw(older_states_));
   if (process() != nullptr) info.add("host", process()->host);
   return info.text();
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/import/event_lines.hpp"
@@ -42,6 +43,8 @@ class ForeignFile {
   // See content_mark.hpp; the file is read for it at the first call.
   [[nodiscard]] const std::string& content();
   [[nodiscard]] std::string trace_name() const;
+  // Sources that others hold of it as it was when it was shorter: a JSON array, or empty.
+  void set_older_states(std::string states) { older_states_ = std::move(states); }
 
   // Reads it all. Where its events are nearly in order they are to be made of it again when they
   // are wanted; else it writes them, in runs. `on_bytes` is told of the file's bytes as they are
@@ -101,6 +104,7 @@ class ForeignFile {
   bool may_have_collectives_ = false;
   FileFacts facts_;
   std::string content_;
+  std::string older_states_;
   ImportedFile report_;
   EventCounts counts_;
   std::vector<SortedRuns::Run> runs_;

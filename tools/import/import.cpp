@@ -13,6 +13,7 @@
 #include "agent/trace/json_object.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/trace_reader.hpp"
+#include "tools/import/content_mark.hpp"
 #include "tools/import/foreign_file.hpp"
 #include "tools/import/import_folder.hpp"
 #include "tools/import/sagemaker_names.hpp"
@@ -100,6 +101,9 @@ class Import {
     find_ranks();
     read_all();
     leave_out_doubles();
+    for (const auto& file : files_) {
+      if (file->report().is_trace) file->set_older_states(older_states_of(*file).sources);
+    }
     place_without_clock();
     std::vector<std::string> paths;
     for (const auto& file : files_) {
@@ -173,9 +177,41 @@ class Import {
   // under two.
   [[nodiscard]] std::optional<std::int64_t> rank_before(ForeignFile& file) const {
     if (own_.imported.empty() || !file.report().is_trace) return std::nullopt;
-    const auto found = own_.imported.find(
-        {between_quotes(trace::JsonValue(file.trace_name()).text()), file.content()});
-    return found == own_.imported.end() ? std::nullopt : std::optional(found->second);
+    const auto found = own_.imported.find({quoted_name(file), file.content()});
+    return found == own_.imported.end() ? older_states_of(file).rank : std::optional(found->second);
+  }
+
+  static std::string quoted_name(const ForeignFile& file) {
+    return between_quotes(trace::JsonValue(file.trace_name()).text());
+  }
+
+  struct OlderStates {
+    std::string sources;  // JSON array; empty: none
+    std::optional<std::int64_t> rank;
+  };
+
+  // What was imported of it before, when somebody who writes to it still had written less: those
+  // bytes are the first that it has now.
+  [[nodiscard]] OlderStates older_states_of(ForeignFile& file) const {
+    const std::string name = quoted_name(file);
+    constexpr std::size_t most_bytes = std::size_t{16} << 10;  // they stand in RunFile's heads
+    OlderStates older;
+    trace::JsonArray sources;
+    std::map<std::string, bool> is_older{{file.content(), false}};  // by its mark
+    for (const auto& [source, rank] : own_.imported) {
+      const auto& [source_name, content] = source;
+      if (source_name.substr(0, source_name.rfind('#')) != name && source_name != name) continue;
+      const std::string mark = content.substr(0, content.find('#'));
+      const auto [known, is_new] = is_older.try_emplace(mark);
+      if (is_new) known->second = begins_with(file.report().path, mark);
+      if (!known->second || sources.text().size() > most_bytes) continue;
+      older.rank = rank;
+      sources.add(trace::JsonObject()
+                      .add("name", trace::JsonValue::raw("\"" + source_name + "\""))
+                      .add("content", content));
+    }
+    if (older.rank) older.sources = sources.text();
+    return older;
   }
 
   // Files of a rank are read one after the other: the numbers of its processes must not depend on

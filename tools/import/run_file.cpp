@@ -26,6 +26,8 @@ std::string header_of(const RunFile& file) {
   constexpr std::size_t most_ranks = 4096;
   if (file.ranks.size() > 1 && file.ranks.size() <= most_ranks) info.add("ranks", file.ranks);
   info.add("content", file.content);
+  if (!file.older_states.empty())
+    info.add("older_states", trace::JsonValue::raw(file.older_states));
   if (!file.quiet_ns.empty()) info.add("quiet_ns", file.quiet_ns);
   if (!file.host.empty()) info.add("host", file.host);
   std::string text = "{\n\"schemaVersion\": 1,\n\"distributedInfo\": " + info.text();

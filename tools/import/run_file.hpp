@@ -16,7 +16,8 @@ struct RunFile {
   std::string name;
   std::int64_t base_ns = 0;
   std::vector<std::int64_t> ranks;
-  std::string content;  // of what file, and which run of it
+  std::string content;            // of what file, and which run of it
+  std::string older_states = {};  // ForeignFile::set_older_states()
   // From when until when it has events, again and again, relative to the base: where nothing of it
   // but that tells of clocks, it need not be read for them (clocks/clock_nodes.cpp). Or empty.
   std::vector<std::int64_t> quiet_ns = {};

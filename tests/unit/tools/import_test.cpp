@@ -159,6 +159,31 @@ TEST_F(ImportTest, MergesAFolderAgainIntoAFileWithinIt) {
   EXPECT_EQ(merged_.ranks, (std::vector<std::int64_t>{0, 1}));
 }
 
+TEST_F(ImportTest, AFileThatHasGrownSinceItWasMergedIsTakenOnce) {
+  const std::vector<std::string> files = {file("a.json", "[" + event(1) + ","),
+                                          file("b.json", "[" + event(1) + "," + event(2) + "]")};
+  import(files);
+  ImportOptions options;
+  options.own_files = {folder_ / "first.json"};
+  fs::rename(folder_ / "merged", options.own_files[0]);
+  file("a.json", "[" + event(1) + "," + event(5) + "]");
+  import(files, options);
+  EXPECT_EQ(merged_.events, 4U);
+  EXPECT_EQ(merged_.ranks, (std::vector<std::int64_t>{0, 1}));
+  EXPECT_TRUE(merged_.complete);
+  // The other one is in the merged file alone: what is new cannot be told from what that has.
+  import({files[0]}, options);
+  EXPECT_EQ(merged_.events, 3U);
+  EXPECT_FALSE(merged_.complete);
+  EXPECT_TRUE(std::any_of(merged_.inputs.begin(), merged_.inputs.end(), [](const auto& input) {
+    return input.problem.find("a trace that has grown since it was merged: ") == 0;
+  }));
+  // Another of that name, and one that is shorter now, are other files.
+  file("a.json", "[ " + event(1) + "," + event(5) + "]");
+  import({files[0]}, options);
+  EXPECT_EQ(merged_.events, 5U);
+}
+
 TEST_F(ImportTest, TakesNoPidForARankThatNoneCanBe) {
   const auto reports = import({file("m.json", R"([{"name":"global_rank","ph":"M","ts":0,"pid":3,)"
                                               R"("args":{"value":3}},)"
