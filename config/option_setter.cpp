@@ -21,6 +21,7 @@ std::string& OptionSetter::origin_of(const OptionRow& row) {
 void OptionSetter::set(const OptionRow& row, const std::string& where, bool names_key,
                        std::optional<std::string_view> text) {
   const std::string why = assign(loaded_.options, row, text);
+  if (row.key == "output.remote") is_remote_refused_ = !why.empty();
   if (why.empty()) {
     origin_of(row) = where;
     return;
@@ -77,6 +78,7 @@ std::string OptionSetter::using_instead(const OptionRow& row) const {
 void OptionSetter::check_whole() {
   check_schedule();
   check_names();
+  check_keep();
   if (left_out_ > 0) {
     loaded_.problems.push_back(
         {"more problems with options: " + std::to_string(left_out_) + " are not shown"});
@@ -108,6 +110,17 @@ void OptionSetter::check_names() {
       problem("doubtful name", origin_of(row), in_quotes(text), doubt, "it stays as it is");
     }
   }
+}
+
+// Without a place to bring them to, the files that were to go there first would be removed unseen.
+void OptionSetter::check_keep() {
+  if (!is_remote_refused_ || loaded_.options.output_remote || loaded_.options.output_keep < 0)
+    return;
+  const OptionRow& row = *find_option("output.keep");
+  const std::string value = show(loaded_.options, row);
+  loaded_.options.output_keep = -1;
+  problem("output.keep", origin_of(row), value,
+          "output.remote was refused, and what it does not have would be removed", "using -1");
 }
 
 }  // namespace traceagent::config

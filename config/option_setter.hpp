@@ -37,10 +37,12 @@ class OptionSetter {
   void set_schedule_part(const std::string& where, std::string_view part);
   void check_schedule();
   void check_names();
+  void check_keep();
   std::string& origin_of(const OptionRow& row);
 
   Loaded& loaded_;
   std::vector<std::string> origins_;  // of each row; empty: the default
+  bool is_remote_refused_ = false;    // output.remote's last value
   std::size_t left_out_ = 0;          // problems beyond the bound
 };
 

@@ -209,7 +209,7 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
     return made;
   }
   trace::MergeOptions options;
-  options.gzip = node.gzip;
+  options.gzip = node.gzip || node.path.ends_with(".gz");
   // Before the look at what is there, until the file is.
   std::optional<drain::NodeClaim> claim;
   if (node.nodes > 1) claim.emplace(node.path, node.run_key, node.node_rank, node.nodes);

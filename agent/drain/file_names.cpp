@@ -1,5 +1,7 @@
 #include "agent/drain/file_names.hpp"
 
+#include <algorithm>
+
 #include "agent/drain/clock.hpp"
 
 namespace traceagent::drain {
@@ -89,6 +91,17 @@ std::string name_at_attempt(const std::string& path, std::uint32_t pid, int atte
   if (attempt == 0) return path;
   const std::string number = attempt > 1 ? "-" + std::to_string(attempt) : "";
   return with_suffix(path, "-pid" + std::to_string(pid) + number);
+}
+
+bool is_own_file(const ring::Ring& ring, const std::string& path) {
+  const auto& windows = ring.header().windows;
+  return std::any_of(windows.begin(), windows.end(), [&](const ring::Window& window) {
+    return ring.name(window.file_name) == path;
+  });
+}
+
+bool is_compressed(const ring::Ring& ring, const std::string& path) noexcept {
+  return ring.header().identity.gzip != 0 || path.ends_with(".gz");
 }
 
 config::NameVariables run_variables(const ring::Ring& ring) {

@@ -27,6 +27,11 @@ config::NameVariables window_variables(const ring::Ring& ring, const ring::Windo
 // The rank's file for a window: folder and template of the options, variables of its last step.
 NamedFile rank_file_name(const ring::Ring& ring, const ring::Window& window);
 
+// Whether one of the ring's windows, of the last 64, was written under this name.
+bool is_own_file(const ring::Ring& ring, const std::string& path);
+// Whether a file of this name is compressed: by output.gzip, or since its name says so.
+bool is_compressed(const ring::Ring& ring, const std::string& path) noexcept;
+
 // ep0-ba5-rank0.json → ep0-ba5-rank0-pid1234.json
 std::string with_pid(const std::string& path, std::uint32_t pid);
 // The names a file may have, the later ones where the earlier are taken: by another process first,

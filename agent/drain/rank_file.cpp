@@ -150,13 +150,6 @@ void RankFile::write_footer(trace::OutputFile& file, const ring::Window& window,
 
 namespace {
 
-bool is_own_file(const ring::Ring& ring, const std::string& path) {
-  const auto& windows = ring.header().windows;
-  return std::any_of(windows.begin(), windows.end(), [&](const ring::Window& window) {
-    return ring.name(window.file_name) == path;
-  });
-}
-
 bool may_replace(const ring::Ring& ring) { return ring.header().identity.overwrite_files != 0; }
 
 // What the file of a cycle before takes, where the cycles' files have one name.
@@ -203,7 +196,7 @@ class FileNames {
 trace::OutputOptions output_options(const ring::Ring& ring, std::uint64_t most_bytes,
                                     const std::string& path, FileNames& names) {
   trace::OutputOptions output;
-  output.gzip = ring.header().identity.gzip != 0;
+  output.gzip = is_compressed(ring, path);
   output.overwrite = may_replace(ring);
   output.most_bytes = most_bytes;
   if (!output.overwrite && !names.has_none() && !is_own_file(ring, path)) {

@@ -157,10 +157,16 @@ void say_taken(const Agent& agent, const std::string& path, std::int64_t node,
               "whole");
 }
 
-trace::MergeOptions merge_options(const Agent& agent, const NodeInputs& inputs, bool is_there) {
+void say_rank_file(const Agent& agent, const std::string& path) {
+  say_problem("output.merged: " + *agent.options.output_merged + ": " + path +
+              ": a rank's file of this run has the name: choose another; the rank files are whole");
+}
+
+trace::MergeOptions merge_options(const Agent& agent, const NodeInputs& inputs,
+                                  const Place& place) {
   trace::MergeOptions options;
-  options.gzip = agent.options.output_gzip;
-  options.overwrite = agent.options.output_overwrite || is_there;
+  options.gzip = drain::is_compressed(agent.ring.ring, place.path);
+  options.overwrite = agent.options.output_overwrite || place.there;
   options.missing_ranks = missing_ranks(agent, inputs);
   for (const std::int64_t rank : inputs.unfinished) {
     options.unfinished.push_back({"rank " + std::to_string(rank), "still runs"});
@@ -183,7 +189,7 @@ bool merge(Agent& agent, NodeInputs& inputs, const Place& place, RankFilesHeld& 
   if (is_there && agent.options.output_keep >= 0) inputs.files.push_back(place.path);
   if (!has_room_for(agent, inputs, place.path)) return false;
   const trace::MergeReport report =
-      trace::merge(inputs.files, place.path, merge_options(agent, inputs, is_there));
+      trace::merge(inputs.files, place.path, merge_options(agent, inputs, place));
   const bool is_told = say_bad_inputs(report);
   if (!report.problem.empty()) {
     // Of inputs that are all bad it says that there are none.
@@ -213,6 +219,10 @@ void write_node_file(Agent& agent, NodeInputs& inputs, RankFilesHeld& held) {
   }
   const Place place = find_place(agent, node.path);
   drain::NodeClaim* const own = claim ? &*claim : nullptr;
+  // Also one that the uploader has removed, whose place with the target it would take.
+  const bool is_of_rank =
+      (place.there && !place.there->is_merged) || drain::is_own_file(agent.ring.ring, place.path);
+  if (is_of_rank) return say_rank_file(agent, place.path);
   const auto other = other_node_at(place, own, identity.node_rank);
   if (other) return say_taken(agent, place.path, *other, own);
   if (merge(agent, inputs, place, held) && own != nullptr) own->file_is_made();

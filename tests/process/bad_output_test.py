@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """The agent cannot write where or as it should: folders, disks, limits, closed outputs."""
+import gzip
+import json
 import os
 import re
 import shlex
@@ -55,6 +57,32 @@ def read_only_folder(bare):
         command = kept(result, "read-only folder", folder, "ead-only")
         check(place.files() == [], f"read-only folder: {place.files()}")
         recovered(place, command, "read-only folder", "traces/node0.json")
+
+
+def merged_name_of_a_rank(bare):
+    """The node's file would take the place of rank 0's."""
+    for merged in ("ep0-ba7-rank0.json", "{node_rank}.json"):
+        with Place() as place:
+            more = {"TRACEAGENT_OUTPUT_FILENAME": "{rank}.json"} if "{" in merged else {}
+            result = place.run(COMMAND, place.agent(TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_OUTPUT_MERGED=merged, **more))
+            same_as(bare, result, "a rank's name")
+            one_line(result, "a rank's name", "output.merged", merged, "choose another")
+            names = [name for name in place.files() if name.endswith(".json") and "/index/" not in name]
+            check(len(names) == 1 and "traceEvents" in place.trace(names[0]) and
+                  "sources" not in place.trace(names[0]).get("distributedInfo", {}), f"a rank's name: {place.files()}")
+            clean(place, "a rank's name")
+
+
+def names_that_end_in_gz(bare):
+    """Without output.gzip, too: a name is believed."""
+    with Place() as place:
+        result = place.run(COMMAND, place.agent(TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_OUTPUT_MERGED="node.json.gz",
+                                                TRACEAGENT_OUTPUT_FILENAME="rank{rank}.json.gz"))
+        same_as(bare, result, "names in .gz")
+        for name in ("out/node.json.gz", "out/rank0.json.gz"):
+            data = (place.path / name).read_bytes() if name in place.files() else b""
+            check(data[:2] == b"\x1f\x8b" and len(json.loads(gzip.decompress(data))["traceEvents"]) > 44,
+                  f"names in .gz: {place.files()}: {data[:20]}")
 
 
 def four_ranks_unwritable(bare):
@@ -161,8 +189,9 @@ def no_working_folder(bare):
 
 
 def limited_resources(bare):
-    # With one descriptor neither the index is made anew nor the node's file.
-    limits = {"-n 20": 0, "-s 64": 0, "-v 100000": 1, "-n 4": 2}
+    # With two descriptors neither the index is made anew nor the node's file. A last one is the job's: there is no
+    # ring then, no file, no look at others' rings, and that a window is lost is told.
+    limits = {"-n 20": 0, "-s 64": 0, "-v 100000": 1, "-n 5": 2, "-n 4": 4}
     if SANITIZED:  # the shadow takes terabytes of addresses, and a pipe is opened to look at an object's type
         limits = {"-n 20": 0, "-s 64": 0}
     for limit, problems in limits.items():
@@ -219,6 +248,7 @@ def closed_outputs(bare):
         clean(place, "closed numbers")
 
 
-run_cases([unwritable_folder, four_ranks_unwritable, folder_with_files, limited_files,
+run_cases([unwritable_folder, merged_name_of_a_rank, names_that_end_in_gz, four_ranks_unwritable,
+           folder_with_files, limited_files,
            folder_in_the_way, no_working_folder, limited_resources, closed_outputs],
            [read_only_folder, full_disk])

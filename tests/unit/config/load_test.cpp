@@ -321,6 +321,22 @@ TEST(Load, UnknownVariablesNameTheNearest) {
              "unknown variable: TRACEAGENT_BANANA: there is none like it; ignored"}));
 }
 
+TEST(Load, NothingIsRemovedThatARefusedRemoteShouldHaveHad) {
+  Loaded loaded = from_variables({"TRACEAGENT_OUTPUT_REMOTE=s3://", "TRACEAGENT_OUTPUT_KEEP=0"});
+  EXPECT_EQ(loaded.options.output_remote, std::nullopt);
+  EXPECT_EQ(loaded.options.output_keep, -1);
+  ASSERT_EQ(loaded.problems.size(), 2u);
+  EXPECT_EQ(
+      loaded.problems[1].line,
+      "output.keep: TRACEAGENT_OUTPUT_KEEP: 0: output.remote was refused, and what it does not "
+      "have would be removed; using -1");
+  // That of the file stays in force.
+  loaded =
+      from_yaml("output: {remote: s3://bucket/key, keep: 2}", {"TRACEAGENT_OUTPUT_REMOTE=s3://"});
+  EXPECT_EQ(loaded.options.output_keep, 2);
+  EXPECT_EQ(loaded.problems.size(), 1u);
+}
+
 TEST(Load, NullAndEmptyVariables) {
   const Loaded loaded = from_variables({"TRACEAGENT_OUTPUT_MERGED=null",
                                         "TRACEAGENT_OUTPUT_REMOTE=", "TRACEAGENT_RUN_NAME=",
