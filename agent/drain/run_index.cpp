@@ -116,6 +116,12 @@ std::string index_merged(const ring::Ring& ring, const std::string& node_file,
   return out_of_memory();
 }
 
+std::string index_joined(const ring::Ring& ring) try {
+  return join(ring, ring.header().identity.overwrite_files != 0, true);
+} catch (...) {
+  return out_of_memory();
+}
+
 namespace {
 
 std::string index_gone(const ring::Ring& ring, const char* how, const std::string& file,

@@ -2,8 +2,9 @@
 // What a run has saved, in the folder of its traces: index/index.json. Of several nodes each has
 // index/index-node<N>.json for itself, of which local rank zero, and who merges the node's files,
 // makes index/index.json each time that it saves: what others have saved since is there the next
-// time, and at the node's end. A folder of its own, because readers of traces take every *.json
-// of a folder for one (HTA would take it for rank 0's).
+// time, and at the node's end: where no node's file is made, at the end of each rank. A folder of
+// its own, because readers of traces take every *.json of a folder for one (HTA would take it for
+// rank 0's).
 
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@ std::string index_saved(const ring::Ring& ring, const ring::Window& window,
                         const RankFileReport& file, bool recovered, IndexQueue* queue = nullptr);
 std::string index_merged(const ring::Ring& ring, const std::string& node_file,
                          std::uint64_t events);
+// At the end of a process after which nobody makes its node's file, and so looks again: what this
+// node and others have saved since they were joined. Nothing where a run has one node.
+std::string index_joined(const ring::Ring& ring);
 std::string index_removed(const ring::Ring& ring, const std::string& file,
                           IndexQueue* queue = nullptr);
 

@@ -207,9 +207,12 @@ bool merge(Agent& agent, NodeInputs& inputs, const Place& place, RankFilesHeld& 
 
 }  // namespace
 
-void write_node_file(Agent& agent, NodeInputs& inputs, RankFilesHeld& held) {
+bool write_node_file(Agent& agent, NodeInputs& inputs, RankFilesHeld& held) {
   const drain::NamedFile node = drain::node_file_name(agent.ring.ring);
-  if (!node.problem.empty()) return say_problem("output.merged: " + node.problem);
+  if (!node.problem.empty()) {
+    say_problem("output.merged: " + node.problem);
+    return false;
+  }
   const Identity& identity = agent.identity;
   // Before the look at what is there, until the file is.
   std::optional<drain::NodeClaim> claim;
@@ -222,10 +225,12 @@ void write_node_file(Agent& agent, NodeInputs& inputs, RankFilesHeld& held) {
   // Also one that the uploader has removed, whose place with the target it would take.
   const bool is_of_rank =
       (place.there && !place.there->is_merged) || drain::is_own_file(agent.ring.ring, place.path);
-  if (is_of_rank) return say_rank_file(agent, place.path);
   const auto other = other_node_at(place, own, identity.node_rank);
-  if (other) return say_taken(agent, place.path, *other, own);
-  if (merge(agent, inputs, place, held) && own != nullptr) own->file_is_made();
+  if (is_of_rank) say_rank_file(agent, place.path);
+  if (!is_of_rank && other) say_taken(agent, place.path, *other, own);
+  if (is_of_rank || other || !merge(agent, inputs, place, held)) return false;
+  if (own != nullptr) own->file_is_made();
+  return true;
 }
 
 }  // namespace traceagent::process

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/drain/file_names.hpp"
+#include "agent/drain/run_index.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/node_file.hpp"
 #include "agent/process/node_inputs.hpp"
@@ -98,6 +99,12 @@ bool has_peer_not_in(const NodeView& before, const NodeView& now) {
   });
 }
 
+// With a node's file the index is looked at once more, when all is saved; here it would not be.
+void join_index(const Agent& agent) {
+  const std::string problem = drain::index_joined(agent.ring.ring);
+  if (!problem.empty() && is_spokesman(agent, "index")) say_problem(problem);
+}
+
 // A rank that the merge did not wait for ends: the last of those merges all again. So it does, once
 // more each time, for who began and ended meanwhile: that one found the merge taken. Each says
 // `finished` before it looks for the notes, and here they are removed before the rings are looked
@@ -107,7 +114,7 @@ void merge_again(Agent& agent) {
   while (node.all_gone() && be_first(agent.run_folder, second_merge_topic)) {
     RankFilesHeld held(agent);
     NodeInputs inputs = gather_inputs(agent, node);
-    write_node_file(agent, inputs, held);
+    if (!write_node_file(agent, inputs, held)) join_index(agent);
     clean_up(agent, node);
     NodeView now = look_at_node(agent);
     if (!has_peer_not_in(node, now)) return;
@@ -119,7 +126,7 @@ void merge_again(Agent& agent) {
 void merge_first(Agent& agent, const NodeView& node) {
   RankFilesHeld held(agent);
   NodeInputs inputs = gather_inputs(agent, node);
-  write_node_file(agent, inputs, held);
+  if (!write_node_file(agent, inputs, held)) join_index(agent);
   NodeView now = look_at_node(agent);
   if (inputs.unfinished.empty() && !has_peer_not_in(node, now)) {
     clean_up(agent, node);
@@ -152,6 +159,7 @@ void finish_node(Agent& agent) {
       agent.options.merge_mode != "off" && agent.options.output_merged.has_value();
   if (!wants_merge) {
     if (agent.speaks_for_node()) say_own_files(agent);
+    join_index(agent);
     finish_queue(agent);
     if (!is_kept(agent, agent.ring.path)) remove_ring(agent);
     return;

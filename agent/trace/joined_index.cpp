@@ -73,6 +73,9 @@ std::string join_indexes(const std::string& folder, const std::string& stem,
                          const std::string& head, const std::string& path,
                          std::uint64_t most_bytes) {
   std::vector<Part> parts = parts_of(folder, stem);
+  if (parts.empty()) {
+    return {};
+  }
   for (int i = 0; i < most_tries; ++i) {
     std::uint64_t bytes = 0;
     for (const Part& part : parts) {

@@ -15,7 +15,7 @@ namespace traceagent::trace {
 // behind the nodes' files, until the next one adds.
 
 // `stem`: the nodes' files are those of the folder whose names begin so, with this head. Larger
-// ones than `most_bytes` together are not joined. One line of problem, or empty.
+// ones than `most_bytes` together are not joined, nor are none. One line of problem, or empty.
 std::string join_indexes(const std::string& folder, const std::string& stem,
                          const std::string& head, const std::string& path,
                          std::uint64_t most_bytes);

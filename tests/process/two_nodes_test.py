@@ -75,6 +75,18 @@ def one_index(one_memory):
         check(entries == parts, "index: not what the nodes' have")
 
 
+def index_without_node_files(one_memory):
+    """Nobody waits for a node's end then: who saves last is in it all the same."""
+    for what, more in {"no merge": {"TRACEAGENT_MERGE_MODE": "off"}, "merged null": {"TRACEAGENT_OUTPUT_MERGED": "null"},
+                       "a refused name": {"TRACEAGENT_OUTPUT_MERGED": "ep0-ba7-rank{node_rank}.json"}}.items():
+        for _ in range(3):
+            with Place() as place:
+                run_nodes(place, what, one_memory, TRACEAGENT_SCHEDULE="wait=2,warmup=1,active=4,repeat=2", **more)
+                saved = sum("saved" in entry for entry in entries_in(place))
+                parts = sum("saved" in entry for node in range(NODES) for entry in entries_in(place, f"index-node{node}.json"))
+                check(saved == parts == 2 * RANKS, f"{what}: {saved} of {parts} saved files in index.json")
+
+
 def killed_while_indexing(one_memory):
     """Cycle upon cycle on both nodes, which are killed: the index is whole at any time and names what is there, and
     each node is recovered by itself."""
@@ -190,6 +202,7 @@ def included_by_their_node():
 def main():
     for one_memory in (False, True):
         one_index(one_memory)
+        index_without_node_files(one_memory)
         killed_while_indexing(one_memory)
         one_name_for_all_nodes(one_memory)
     for name in ("x.json", "ba{batch}-l{local_rank}.json"):
