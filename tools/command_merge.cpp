@@ -127,6 +127,7 @@ bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& 
   }
   options_.gzip_level = arguments_.level;
   options_.overwrite = arguments_.force;
+  options_.strict = arguments_.foreign.strict;
   options_.mix_runs = arguments_.mix_runs;
   if (!put_clocks_together(files, arguments_.align, options_, bar_)) {
     return false;

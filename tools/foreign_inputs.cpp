@@ -111,7 +111,9 @@ void add_foreign_options(CLI::App& command, ForeignOptions& options) {
 
 ForeignInputs::ForeignInputs(const TraceFiles& files, const ForeignOptions& options,
                              const std::string& output, const Progress& progress)
-    : strict_(options.strict), has_patterns_(!options.include.empty()) {
+    : strict_(options.strict),
+      has_unread_(!files.problems.empty()),
+      has_patterns_(!options.include.empty()) {
   for (const std::string& path : files.paths) {
     (is_own_trace(path) ? own_ : named_).push_back(path);
   }
@@ -222,7 +224,7 @@ bool ForeignInputs::has_problem(const ImportedFile& file) const {
 }
 
 bool ForeignInputs::is_refused() const {
-  return strict_ && (!imported_->problem().empty() ||
+  return strict_ && (has_unread_ || !imported_->problem().empty() ||
                      std::any_of(imported_->files().begin(), imported_->files().end(),
                                  [this](const ImportedFile& file) { return has_problem(file); }));
 }

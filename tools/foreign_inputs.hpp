@@ -65,6 +65,7 @@ class ForeignInputs {
   void print_file(const ImportedFile& file) const;
 
   bool strict_;
+  bool has_unread_;  // inputs that could not be looked at, which was said
   bool has_patterns_;
   std::vector<std::string> own_;
   std::vector<std::string> named_;  // foreign, and given by name, not found in a folder

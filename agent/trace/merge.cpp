@@ -29,6 +29,13 @@ bool is_wanted(const Selection* selection, std::string_view metadata_event) {
   return !pid || selection->has_rank(rank_of_pid(*pid));
 }
 
+bool has_problem(const std::vector<MergeInput>& inputs) {
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [](const MergeInput& input) { return !input.report.problem.empty(); });
+}
+
+constexpr char refused[] = "nothing was written: --strict: leave out the files named above";
+
 class Merger {
  public:
   Merger(std::vector<MergeInput>& inputs, const MergeOptions& options, MergeReport& report)
@@ -87,6 +94,8 @@ void Merger::run(const std::string& output) {
   if (given_up_) {
     report_.problem =
         "merge given up: " + output + ": it took too long: merge the rank files later";
+  } else if (opened && options_.strict && has_problem(inputs_)) {
+    report_.problem = refused;
   } else if (!opened || !file_.finish()) {
     report_.problem = file_.error();
   }
@@ -340,6 +349,8 @@ void merge_into(const std::vector<std::string>& paths, const std::string& output
   if (!runs.empty()) {
     report.problem = "files of different runs: " + runs +
                      ": give those of one run (or all the same: traceagent merge --mix-runs)";
+  } else if (options.strict && has_problem(inputs)) {
+    report.problem = refused;
   } else if (std::any_of(inputs.begin(), inputs.end(),
                          [](const auto& input) { return input.is_used(); })) {
     Merger(inputs, options, report).run(output);

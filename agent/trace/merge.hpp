@@ -27,8 +27,9 @@ struct MergeOptions {
   bool gzip = false;
   int gzip_level = 1;
   bool overwrite = true;
-  bool mix_runs = false;                         // else files of different runs are refused
-  std::string trace_name = {};                   // empty: the output's file name
+  bool strict = false;          // nothing is written where anything is wrong with an input
+  bool mix_runs = false;        // else files of different runs are refused
+  std::string trace_name = {};  // empty: the output's file name
   std::vector<std::int64_t> missing_ranks = {};  // known to have left no file
   std::vector<Unfinished> unfinished = {};       // then the output is not complete
   SideWork* side_work = nullptr;                 // for the output, see OutputOptions

@@ -162,6 +162,15 @@ TEST_F(ForeignInputsTest, StrictLeavesNothingOutButARunsIndex) {
       << said.err;
 }
 
+TEST_F(ForeignInputsTest, StrictAlsoMissesWhatIsNotThere) {
+  file("rank0.json", trace_);
+  ForeignOptions options;
+  options.strict = true;
+  EXPECT_FALSE(give({folder_.path().string()}, options).is_refused);
+  fs::create_symlink(folder_ / "gone", folder_ / "rank1.json");
+  EXPECT_TRUE(give({folder_.path().string()}, options).is_refused);
+}
+
 TEST_F(ForeignInputsTest, ARankOfAFileThatIsNoInputIsRefused) {
   const std::string path = file("k.json", trace_);
   ForeignOptions options;

@@ -252,6 +252,24 @@ TEST(Merge, a_cut_file_gives_what_it_holds_and_is_named) {
             std::string::npos);
 }
 
+TEST(Merge, strict_writes_nothing_where_anything_is_wrong) {
+  ScratchFolder folder;
+  const auto good = write_sample(folder / "good.json", {.times_ns = {1, 2}});
+  const auto unsorted = write_sample(folder / "unsorted.json", {.rank = 1, .times_ns = {5, 4}});
+  const auto output = folder / "m.json";
+  const MergeOptions strict{.strict = true};
+  ASSERT_EQ(merge({good}, output, strict).problem, "");
+  const std::string before = read_whole(output);
+  for (const std::string& bad : {unsorted, folder / "none.json"}) {
+    const MergeReport report = merge({good, bad}, output, strict);
+    EXPECT_EQ(report.problem.find("nothing was written: --strict"), 0U) << report.problem;
+    EXPECT_TRUE(std::any_of(report.inputs.begin(), report.inputs.end(), [&](const auto& input) {
+      return input.path == bad && !input.problem.empty();
+    }));
+    EXPECT_EQ(read_whole(output), before);
+  }
+}
+
 TEST(Merge, foreign_unreadable_and_unsorted_files_are_reported_by_name) {
   ScratchFolder folder;
   const auto good = write_sample(folder / "good.json", {.times_ns = {1, 2}});
