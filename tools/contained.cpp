@@ -78,9 +78,10 @@ Contained run_contained(const std::function<void()>& body, int timeout_s) {
     result = {"", std::string("no process: ") + std::strerror(error_number), false};
   } else {
     result.failure = read_all(ends[0], timeout_s, result.output);
-    if (!result.failure.empty()) kill(child, SIGKILL);
-    const std::string end = end_of(child);
-    if (result.failure.empty()) result.failure = end;
+    const bool has_ended = result.failure.empty();
+    // One that cannot be killed is not waited for: it may hang for ever.
+    const std::string end = has_ended || kill(child, SIGKILL) == 0 ? end_of(child) : "";
+    if (has_ended) result.failure = end;
   }
   close(ends[0]);
   return result;

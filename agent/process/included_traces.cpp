@@ -27,7 +27,7 @@ std::vector<std::string> patterns_of(std::string_view list) {
 // Why it failed, as the tool says it; without its name.
 std::string problem_in(const ToolEnd& end) {
   if (!end.problem.empty()) return end.problem;
-  if (!end.ended) return "it took longer than merge.timeout";
+  if (!end.ended) return "it took longer than merge.timeout: raise it";
   constexpr std::string_view name = "traceagent: ";
   const std::size_t at = end.said.find(name);
   if (at == std::string::npos) return "traceagent merge failed";

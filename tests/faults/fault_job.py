@@ -1,6 +1,7 @@
 """One run of a command in folders of its own with faults in the agent's calls; what it left."""
 
 import collections
+import contextlib
 import gzip
 import json
 import os
@@ -35,10 +36,46 @@ class Ended:
         return [line for line in self.err.splitlines() if not line.startswith("traceagent: ")]
 
 
-def run_bounded(command, variables, folder):
-    """In a session of its own, ended whole at the end: whatever the command forked is gone then. Its
-    outputs are files, so that nobody who holds them is waited for."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+@contextlib.contextmanager
+def terminal():
+    """(where a process writes, what shows what it wrote)"""
+    ours, theirs = os.openpty()
+
+    def shown():
+        """Without the lines that were taken away again. All of a short run fits into the terminal's own buffer."""
+        os.set_blocking(ours, False)
+        text = b""
+        with contextlib.suppress(BlockingIOError):
+            while piece := os.read(ours, 4096):
+                text += piece
+        return re.sub(r"\r[^\r\n]*\033\[K", "", text.decode(errors="replace"))
+    try:
+        yield theirs, shown
+    finally:
+        os.close(ours), os.close(theirs)
+
+
+@contextlib.contextmanager
+def plain_file():
+    with tempfile.TemporaryFile() as file:
+        def text():
+            file.seek(0)
+            return file.read().decode(errors="replace")
+        yield file, text
+
+
+def lives(group):
+    try:
+        os.killpg(group, 0)
+        return True
+    except ProcessLookupError:
+        return False
+
+
+def run_bounded(command, variables, folder, has_terminal=False, goes_on_s=0):
+    """In a session of its own, ended whole at the end: whatever the command forked is gone then, at once or after
+    `goes_on_s`. Its outputs are files, so that nobody who holds them is waited for; or its errors go to a terminal."""
+    with plain_file() as (out, out_text), (terminal() if has_terminal else plain_file()) as (err, err_text):
         began = time.monotonic()
         process = subprocess.Popen([str(word) for word in command], env=variables, cwd=folder, stdout=out,
                                    stderr=err, stdin=subprocess.DEVNULL, start_new_session=True)
@@ -47,13 +84,14 @@ def run_bounded(command, variables, folder):
         except subprocess.TimeoutExpired:
             code = "hangs"
         wall_s = time.monotonic() - began
+        while code != "hangs" and lives(process.pid) and time.monotonic() < began + wall_s + goes_on_s:
+            time.sleep(0.02)
         try:
             os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
         process.wait()
-        out.seek(0), err.seek(0)
-        return Ended(code, out.read().decode(errors="replace"), err.read().decode(errors="replace"), wall_s)
+        return Ended(code, out_text(), err_text(), wall_s)
 
 
 def processes_with(*places):
@@ -76,6 +114,7 @@ class Place:
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="traceagent-faults-"))
         self.rings = pathlib.Path(tempfile.mkdtemp(prefix="traceagent-faults-", dir="/dev/shm"))
         self.table = self.rings.with_name(self.rings.name + ".places")
+        self.older = []  # files in memory, of a run that was killed before
 
     def __enter__(self):
         return self
@@ -96,8 +135,8 @@ class Place:
                      "FAULTS": faults, "FAULTS_PLACES": str(self.table)}
         return kept | {key: str(value) for key, value in more.items()}
 
-    def run(self, command, preload=(LIBRARY, FAULTS), faults="", **more):
-        return run_bounded(command, self.variables(preload, faults, **more), self.path)
+    def run(self, command, preload=(LIBRARY, FAULTS), faults="", has_terminal=False, goes_on_s=0, **more):
+        return run_bounded(command, self.variables(preload, faults, **more), self.path, has_terminal, goes_on_s)
 
     def end_keepers(self, patience_s):
         """Keepers and uploaders: whether they ended by themselves."""
@@ -120,6 +159,17 @@ class Place:
         """Name → bytes of all that lies in the working folder."""
         return {str(path.relative_to(self.path)): path.read_bytes()
                 for path in sorted(self.path.rglob("*")) if path.is_file()}
+
+    def take_older(self):
+        """Wherever they are now. What was not moved has its notes beside it. Returns the rings that are gone."""
+        rings = {path.name for path in self.older if path.suffix == ".ring"}
+        found = [path for path in self.rings.rglob("*.ring") if path.name in rings]
+        for path in found:
+            path.unlink()
+            path.with_suffix(".files").unlink(missing_ok=True)
+        for path in self.older if any(path in self.older for path in found) else []:
+            path.unlink(missing_ok=True)
+        return rings - {path.name for path in found}
 
     def left_in_memory(self):
         return sorted(str(path.relative_to(self.rings)) for path in self.rings.rglob("*") if path.is_file())

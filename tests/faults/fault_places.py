@@ -25,6 +25,9 @@ class Place:
     def __init__(self, function, offset, calls, hits):
         self.function, self.offset, self.calls, self.hits = function, offset, calls, hits
 
+    def is_at(self, other):
+        return (self.function.name, self.offset) == (other.function.name, other.offset)
+
     def rule(self, call, action, lasts=False):
         """In the form of FAULTS."""
         return f"{self.function.name}@{self.offset:x}#{call}{'+' if lasts else ''}={action}"

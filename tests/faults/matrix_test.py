@@ -17,6 +17,7 @@ import collections
 import concurrent.futures
 import os
 import re
+import resource
 import sys
 import time
 
@@ -93,19 +94,24 @@ def undisturbed(scenario):
     return expected, places
 
 
+def recover(place):
+    return place.run([TOOL, "recover", "--all"], preload=(), TRACEAGENT_RING_FOLDER=place.rings)
+
+
 def run_cell(cell, expected):
     scenario = cell.scenario
     with Place() as place:
         ended = scenario.run(place, cell.rule())
         if place.table.exists():
-            cell.was_reached = any(seen.hits for seen in read_places(place.table))
+            cell.was_reached = any(seen.hits for seen in read_places(place.table) if seen.is_at(cell.place))
         else:
             cell.problems.append("its count of calls is gone")
         if scenario.keeps and not place.end_keepers(outcome.KEEPER_PATIENCE_S):
             cell.problems.append("what it started did not end")
+        gone = place.take_older()
         left, recovered, left_then = place.left_in_memory(), None, []
         if left:
-            recovered = place.run([TOOL, "recover", "--all"], preload=(), TRACEAGENT_RING_FOLDER=place.rings)
+            recovered = recover(place)
             left_then = place.left_in_memory()
         traces = Traces(place.files())
         if scenario.uploads:
@@ -128,6 +134,7 @@ def run_cell(cell, expected):
         cell.problems += outcome.trace_problems(expected, ended, traces, cell)
         cell.problems += outcome.counter_problems(expected, ended, traces, cell)
         cell.problems += outcome.left_problems(ended, scenario, left, recovered, left_then)
+        cell.problems += outcome.older_problems(ended, gone)
         if scenario.starts:
             cell.problems += started_job.name_problems(expected, files)
     if scenario.uploads:
@@ -178,6 +185,9 @@ def main():
     every = int(words.pop(words.index("--every") + 1)) if "--every" in words else 1
     options = {word for word in words if word.startswith("--")}
     pattern = "|".join(f"^{word}$" for word in words if not word.startswith("--"))
+    # Fewer open files than allowed, as most users have.
+    _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, most_files), most_files))
     known, called, done, began = set(), set(), [], time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
         for scenario in scenarios(pattern):

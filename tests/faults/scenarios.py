@@ -52,11 +52,20 @@ ONE_WINDOW = "wait=1,warmup=1,active=7,repeat=1"
 # first window and the index have brought there before depends on the machine.
 KILLED_AT_THE_END = [f"renameat2#{number}=kill" for number in (4, 3, 5)]
 OTHERS_EVENTS = 3000  # each: more than a run that is sorted in memory
+HALF_A_NAME = "/somewhere/ep"
 NAMELESS = ".ep0-ba8-rank0.json.tmp-*"
+# A file system that cannot name a file where there is none, or not even link it; and a ring's first size is refused.
+WITHOUT_RENAME = "renameat2#1+=EINVAL,posix_fallocate#1=ENOSPC"
+WITHOUT_LINKS = "renameat2#1+=EINVAL,link#1+=EPERM"
+# One node of two, which share a folder: a run of the same name and key whenever it comes again.
+SHARED = {"RANK": 0, "LOCAL_RANK": 0, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 1, "GROUP_RANK": 0,
+          "TORCHELASTIC_RUN_ID": "one", "TRACEAGENT_OUTPUT_MERGED": "all.json", "TRACEAGENT_OUTPUT_OVERWRITE": "true"}
+INCLUDE = {"TRACEAGENT_MERGE_INCLUDE": "../others_*"}
 # Without faults too.
 SAID_ANYWAY = "no step was found|still runs: it will be added"
 PATIENCE = ["--patience", "1s"]
 LOG = "said.log"
+UPLOADS_S = 20
 ITS_RINGS = object()  # in a command: the folder of the dead job's rings
 WITHOUT_CUPTI = {"LD_LIBRARY_PATH": f"{BUILD}/sim/lib:{BUILD}/programs", "TRACEAGENT_DEVICE_TIME_LAUNCHES": "true"}
 
@@ -76,8 +85,8 @@ def traces_of_a_job():
 @functools.cache
 def others_traces():
     """Name → bytes. Of rank 0 an array in order, of rank 1 an object without any order, compressed."""
-    slices = [[{"name": f"part {i}", "ph": "X", "ts": 10 * i, "dur": 5, "pid": rank, "tid": 1}
-               for i in range(OTHERS_EVENTS)] for rank in (0, 1)]
+    slices = [[{"name": f"part {i}", "ph": "X", "ts": 10 * i, "dur": 5, "pid": rank, "tid": 1,
+                "cat": "user_annotation"} for i in range(OTHERS_EVENTS)] for rank in (0, 1)]
     return {"others_rank0.json": json.dumps(slices[0]).encode(),
             "others_rank1.json.gz": gzip.compress(json.dumps({"traceEvents": slices[1][::-1]}).encode())}
 
@@ -88,12 +97,15 @@ class Scenario:
     command: list
     object: object  # whose calls fail
     options: dict = dataclasses.field(default_factory=dict)
+    faults: str = ""  # what goes wrong anyway
     before: list = None  # of a tool: faults, one at a time, of the job whose traces it finds, or none
     processes: int = 2  # that the agent is in
     has_file: bool = False  # of options
     keeps: bool = False  # a process that is to end after the job
     uploads: bool = False
     others: bool = False  # traces that another program wrote
+    comes_again: bool = False  # the same job was killed before
+    has_terminal: bool = False
     starts: list = None  # of a tool: the job that it becomes, whose own calls do not fail
     leaves_rings: bool = False  # to whoever recovers them
     says: str = SAID_ANYWAY
@@ -110,6 +122,7 @@ class Scenario:
         return self.object != LIBRARY and not self.starts
 
     def run(self, place, faults=""):
+        faults = ",".join(filter(None, [faults, self.faults]))
         if self.has_file:
             (place.path / OPTIONS_FILE).write_text(OPTIONS_TEXT)
         if self.starts:
@@ -118,6 +131,10 @@ class Scenario:
             return place.run(self.command, faults=faults, TRACEAGENT_CONFIG=OPTIONS_FILE)
         if not self.is_tool:
             remote = remote_options(place) if self.uploads else {}
+            if self.others:
+                self.leave_others_traces(place)
+            if self.comes_again:
+                self.leave_killed_run(place)
             return place.run(self.command, faults=faults, **OPTIONS | self.options | remote)
         self.leave_traces(place)
         command = [word for part in self.command for word in (place.rings.glob("*/*") if part is ITS_RINGS else [part])]
@@ -125,7 +142,8 @@ class Scenario:
         if self.uploads:
             command = [*command, *self.remote.words(place)]
             variables = variables | self.remote.variables(place)
-        ended = place.run(command, preload=(FAULTS,), faults=faults, **variables)
+        ended = place.run(command, preload=(FAULTS,), faults=faults, has_terminal=self.has_terminal,
+                          goes_on_s=UPLOADS_S if self.keeps else 0, **variables)
         if (log := place.path / LOG).exists():
             problems = [line for line in log.read_text().splitlines(True) if line.startswith("traceagent: ")]
             ended.err += "".join(problems)
@@ -142,19 +160,38 @@ class Scenario:
 
     def leave_traces(self, place):
         if self.others:
-            for name, data in others_traces().items():
-                (place.path / name).write_bytes(data)
-            return
+            return self.leave_others_traces(place)
         if not self.before:
             shutil.copytree(traces_of_a_job(), place.path / "out")
             return
+        remote = remote_options(place) if self.uploads else {}
         for rule in self.before * 8:
-            ended = place.run([JOB], faults=rule, **OPTIONS)
+            ended = place.run([JOB], faults=rule, **OPTIONS | remote)
+            if self.keeps:
+                place.end_keepers(UPLOADS_S)
             place.table.unlink(missing_ok=True)
             if ended.code == -signal.SIGKILL and any((place.path / "out").glob(NAMELESS)):
+                for written in place.rings.rglob("*.files"):
+                    with written.open("a") as names:
+                        names.write(HALF_A_NAME)
                 return
             place.clear()
         sys.exit(f"FAILED: {self.name}: no job dies between its last file's end and its name: {ended.code} {ended.err}")
+
+    @staticmethod
+    def leave_others_traces(place):
+        for name, data in others_traces().items():
+            (place.path / name).write_bytes(data)
+
+    def leave_killed_run(self, place):
+        """Its index is nobody else's to read."""
+        place.run([JOB, "terminated"], **OPTIONS | self.options)
+        place.table.unlink()
+        place.older = [path for path in place.rings.rglob("*") if path.is_file()]
+        for name in place.path.glob("own*"):
+            name.unlink()
+        for index in (place.path / "out/index").iterdir():
+            index.chmod(0o600)
 
     def upload_the_rest(self, place):
         """What waits is uploaded by hand, without faults; None: the job made no file at all."""
@@ -177,9 +214,18 @@ def scenarios(pattern=""):
              Scenario("options file", [JOB], LIBRARY, has_file=True),
              Scenario("overwrite", [JOB], LIBRARY, {"TRACEAGENT_RING_FULL": "overwrite"}),
              Scenario("terminated", [JOB, "terminated"], LIBRARY, {"TRACEAGENT_SIGNALS": "TERM"}),
-             Scenario("timed by events", [JOB], LIBRARY, WITHOUT_CUPTI, says=SAID_ANYWAY + "|CUPTI"),
+             Scenario("timed by events", [JOB, "slowly"], LIBRARY, WITHOUT_CUPTI, says=SAID_ANYWAY + "|CUPTI"),
              Scenario("private ring", [JOB], LIBRARY, {"TRACEAGENT_RING_FOLDER": "/proc/none"},
                       says=SAID_ANYWAY + "|recording in private memory"),
+             Scenario("in a thread", [JOB, "in_a_thread"], LIBRARY),
+             Scenario("without rename", [JOB], LIBRARY, faults=WITHOUT_RENAME),
+             Scenario("without links", [JOB], LIBRARY, faults=WITHOUT_LINKS),
+             Scenario("again", [JOB], LIBRARY, SHARED, comes_again=True, leaves_rings=True,
+                      says=SAID_ANYWAY + "|an earlier run of this name was killed"),
+             Scenario("include", [JOB], LIBRARY, INCLUDE, others=True),
+             # The tool is not done by then, and is ended.
+             Scenario("include too slow", [JOB], LIBRARY, INCLUDE | {"TRACEAGENT_MERGE_TIMEOUT": "1ms"}, others=True,
+                      keeps=True, says=SAID_ANYWAY + "|longer than merge.timeout"),
              Scenario("keeper", [JOB], LIBRARY, {"TRACEAGENT_KEEPER": "true"}, keeps=True),
              Scenario("counters", [JOB], LIBRARY, true_counters.OPTIONS | {"TRACEAGENT_SCHEDULE": ONE_WINDOW}),
              Scenario("remote", [JOB], LIBRARY, keeps=True, uploads=True),
@@ -190,10 +236,15 @@ def scenarios(pattern=""):
              Scenario("rank killed", [JOB, "ranks_killed", 2], LIBRARY, processes=4),
              Scenario("recover", [TOOL, "recover", "--all"], TOOL, before=KILLED_AT_THE_END),
              Scenario("wait", [TOOL, "recover", "--wait", "--log", LOG, ITS_RINGS], TOOL,
-                      before=KILLED_AT_THE_END),
+                      {"FAULTS_IN": TOOL.name}, before=KILLED_AT_THE_END, keeps=True, uploads=True,
+                      remote=targets.Queued()),
              Scenario("list", [TOOL, "recover", "--list"], TOOL, before=KILLED_AT_THE_END, leaves_rings=True),
              Scenario("merge per node", [TOOL, "merge", "out", "--per-node", "-o", "merged"], TOOL, before=[]),
              Scenario("merge", [TOOL, "merge", "out", "-o", "merged.json"], TOOL, before=[]),
+             Scenario("merge at a terminal", [TOOL, "merge", "out", "-o", "merged.json"], TOOL, before=[],
+                      has_terminal=True),
+             Scenario("merge without rename", [TOOL, "merge", "out", "-o", "merged.json"], TOOL, faults=WITHOUT_RENAME,
+                      before=[]),
              Scenario("merge to gzip", [TOOL, "merge", "out", "-o", "merged.json.gz"], TOOL, before=[]),
              Scenario("import", [TOOL, "merge", "others_rank0.json", "--include", "others_rank1*", "-o", "merged.json"],
                       TOOL, before=[], others=True),
@@ -205,14 +256,20 @@ def scenarios(pattern=""):
                       before=[], uploads=True),
              Scenario("upload to S3", [UPLOADER, "out", *PATIENCE], UPLOADER, before=[], uploads=True,
                       remote=targets.S3()),
+             Scenario("upload by name", [UPLOADER, "out", *PATIENCE], UPLOADER, before=[], uploads=True,
+                      remote=targets.NamedS3()),
              Scenario("upload in parts", [UPLOADER, "out", *PATIENCE, "--multipart-from", "1KiB"], UPLOADER,
                       before=[], uploads=True, remote=targets.KeysOfCommand()),
              Scenario("upload by a role", [UPLOADER, "out", *PATIENCE], UPLOADER, before=[], uploads=True,
                       remote=targets.KeysOfRole()),
              Scenario("upload by a command", [UPLOADER, "out", *PATIENCE], UPLOADER, before=[], uploads=True,
                       remote=targets.Command()),
+             Scenario("upload by a command that hangs", [UPLOADER, "out", "--patience", "5s", "--command-time", "1s"],
+                      UPLOADER, before=[], uploads=True, remote=targets.HangingCommand()),
              Scenario("check", [TOOL, "check", "out/node0.json"], TOOL, before=[]),
              Scenario("check the machine", [TOOL, "check"], TOOL, before=[]),
+             # The child that opens the first of others' libraries.
+             Scenario("check, which hangs", [TOOL, "check"], TOOL, faults="_exit#1=stop", before=[]),
              Scenario("run", [TOOL, "run", *START], TOOL, has_file=True, starts=[JOB]),
              Scenario("traceagent-run", [RUN, *START], RUN, has_file=True, starts=[JOB]),
              Scenario("traceagent-mpirun", [MPIRUN, JOB], MPIRUN, OPTIONS, starts=[JOB])]

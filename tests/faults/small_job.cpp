@@ -5,13 +5,17 @@
 //   small_job                     alone
 //   small_job child_killed        its child dies of SIGKILL after its calls
 //   small_job terminated          ends by the SIGTERM that it sends itself in its eighth step
-//   small_job ranks N             N of it, without children: each a rank of the job
-//   small_job ranks_killed N      the last of these dies of SIGKILL in its eighth step
+//   small_job slowly              with longer pauses
+//   small_job in_a_thread         in one that is bound to a processor, and ends the process; main
+//   has ended before small_job ranks N             N of it, without children: each a rank of the
+//   job small_job ranks_killed N      the last of these dies of SIGKILL in its eighth step
 //   small_job ranks_zero_last N   rank zero runs on when the others have ended
 #include <cuda_runtime_api.h>
 #include <fcntl.h>
 #include <nccl.h>
 #include <nvtx3/nvToolsExt.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -97,6 +101,7 @@ struct Way {
   bool child_is_killed = false;
   int last_signal = 0;
   int last_pause_us = 0;
+  int slowness = 1;
 };
 
 int run(const Way& way) {
@@ -106,7 +111,7 @@ int run(const Way& way) {
     for (int step = 0; step < steps; ++step) {
       device.step(kernel);
       write_file(way.file, step);
-      usleep(step == fork_after ? 15 * pause_us : pause_us);
+      usleep(way.slowness * (step == fork_after ? 15 * pause_us : pause_us));
       if (step == fork_after && way.has_child) fork_child(way.child_is_killed);
       if (step == end_after && way.last_signal != 0) std::raise(way.last_signal);
     }
@@ -140,11 +145,33 @@ int run_ranks(int count, bool last_is_killed, int zero_pause_us) {
   return 3;
 }
 
+void bind_to_one_processor() {
+  cpu_set_t all;
+  sched_getaffinity(0, sizeof all, &all);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (int cpu = 0; CPU_COUNT(&one) == 0; ++cpu) {
+    if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &one);
+  }
+  sched_setaffinity(0, sizeof one, &one);
+}
+
+[[noreturn]] void run_in_thread() {
+  std::thread([] {
+    bind_to_one_processor();
+    usleep(10 * pause_us);  // main ends meanwhile
+    std::exit(run({"own.txt", false}));
+  }).detach();
+  pthread_exit(nullptr);
+}
+
 int run_as_told(std::string_view how, int count) {
   if (how.starts_with("ranks")) {
     return run_ranks(count, how == "ranks_killed", how == "ranks_zero_last" ? 300 * pause_us : 0);
   }
+  if (how == "in_a_thread") run_in_thread();
   Way way;
+  way.slowness = how == "slowly" ? 4 : 1;
   way.child_is_killed = how == "child_killed";
   way.last_signal = how == "terminated" ? SIGTERM : 0;
   return run(way);

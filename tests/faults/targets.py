@@ -7,6 +7,7 @@ import http.server
 import json
 import pathlib
 import shutil
+import socket
 import sys
 import tempfile
 import threading
@@ -41,6 +42,26 @@ class Command(Folder):
     def words(self, place):
         (place.path / "there").mkdir()
         return ["--to", f"exec:cp {{}} '{place.path}/there/'"]
+
+
+class HangingCommand(Folder):
+    """The first time, for longer than it may."""
+
+    RESUME = ("--allow-commands",)
+
+    def words(self, place):
+        (place.path / "there").mkdir()
+        script = place.path / "copy.sh"
+        script.write_text(f"mkdir '{place.path}/hung' 2>/dev/null && exec sleep 10\n"
+                          f"exec cp \"$1\" '{place.path}/there/'\n")
+        return ["--to", f"exec:sh {script} {{}}"]
+
+
+class Queued(Folder):
+    """What is in the queue tells where to."""
+
+    def words(self, place):
+        return []
 
 
 @functools.cache
@@ -83,6 +104,21 @@ class S3(Folder):
         for number, path in enumerate((server().folder / "parts").iterdir()):
             if f'"{BUCKET}/{place.path.name}/' in text_of(path / "about"):
                 (place.path / UNJOINED / str(number)).touch()
+
+
+class NamedS3(S3):
+    """By this machine's name, where that is one of its own address; else there is nothing to look up."""
+
+    def variables(self, place):
+        known = super().variables(place)
+        return known | {"AWS_ENDPOINT_URL": known["AWS_ENDPOINT_URL"].replace("127.0.0.1", own_name())}
+
+
+def own_name():
+    try:
+        return socket.gethostname() if socket.gethostbyname(socket.gethostname()) == "127.0.0.1" else "127.0.0.1"
+    except OSError:
+        return "127.0.0.1"
 
 
 class KeysOfFile(S3):
