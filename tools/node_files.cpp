@@ -145,13 +145,28 @@ std::vector<std::string> rank_files(const std::vector<std::string>& rings, const
   return {files.begin(), files.end()};
 }
 
+std::optional<std::int64_t> base_of(const std::string& path) {
+  trace::TraceReader reader;
+  return reader.open(path) ? std::optional(reader.header().base_ns) : std::nullopt;
+}
+
+// Whatever output.overwrite says, what a dead run left takes the place of nothing newer.
+bool is_newer(const std::string& path, const std::vector<std::string>& rank_files) {
+  const auto base_ns = base_of(path);
+  return base_ns && std::all_of(rank_files.begin(), rank_files.end(), [&](const std::string& file) {
+           return base_of(file).value_or(0) < *base_ns;
+         });
+}
+
 // As a rank's file whose name another run has taken. Another node's of this run is never replaced.
-std::string free_name(const NodeOfRun& node, bool is_claimed) {
+std::string free_name(const NodeOfRun& node, const std::vector<std::string>& rank_files,
+                      bool is_claimed) {
   std::error_code ignored;
   const Kind there = kind_of(node.path, node);
-  const bool is_taken = is_claimed || there == Kind::another_nodes ||
-                        (!node.overwrite && there != Kind::node_file &&
-                         fs::exists(fs::symlink_status(node.path, ignored)));
+  const bool is_taken =
+      is_claimed || there == Kind::another_nodes ||
+      (there != Kind::node_file && (!node.overwrite || is_newer(node.path, rank_files)) &&
+       fs::exists(fs::symlink_status(node.path, ignored)));
   return is_taken ? drain::with_pid(node.path, node.pid) : node.path;
 }
 
@@ -213,7 +228,7 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
   // Before the look at what is there, until the file is.
   std::optional<drain::NodeClaim> claim;
   if (node.nodes > 1) claim.emplace(node.path, node.run_key, node.node_rank, node.nodes);
-  made.path = free_name(node, claim && claim->other_node());
+  made.path = free_name(node, files, claim && claim->other_node());
   const bool is_there = kind_of(made.path, node) == Kind::node_file;
   options.overwrite = node.overwrite || is_there;
   // It may be all that is left of what output.keep has removed.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "agent/drain/clock.hpp"
 #include "agent/drain/counter_events.hpp"
 #include "agent/drain/coverage.hpp"
 #include "agent/drain/device_text.hpp"
@@ -21,6 +22,7 @@
 #include "agent/trace/event_writer.hpp"
 #include "agent/trace/json_syntax.hpp"
 #include "agent/trace/output_file.hpp"
+#include "agent/trace/trace_reader.hpp"
 
 namespace traceagent::drain {
 namespace {
@@ -152,6 +154,15 @@ namespace {
 
 bool may_replace(const ring::Ring& ring) { return ring.header().identity.overwrite_files != 0; }
 
+// Of a run that came after a dead one, which is recovered: its file stays whatever output.overwrite
+// says.
+bool is_of_later_run(const ring::Ring& ring, const ring::Window& window, const std::string& path) {
+  trace::TraceReader reader;
+  if (is_own_file(ring, path) || !reader.open(path)) return false;
+  const std::uint64_t begin_ticks = window.begin_ticks.load(std::memory_order_relaxed);
+  return reader.header().base_ns > clock_of(ring).realtime_ns(begin_ticks);
+}
+
 // What the file of a cycle before takes, where the cycles' files have one name.
 std::uint64_t own_bytes_at(const ring::Ring& ring, const std::string& path) {
   struct stat facts {};
@@ -167,10 +178,11 @@ std::uint64_t with_room_of(std::uint64_t replaced_bytes, std::uint64_t most_byte
 // The names that a window's file may have, in turn.
 class FileNames {
  public:
-  FileNames(const ring::Ring& ring, const std::string& name) : ring_(ring), name_(name) {}
+  FileNames(const ring::Ring& ring, const std::string& name, bool may_replace)
+      : ring_(ring), name_(name), may_replace_(may_replace) {}
 
   std::string first() {
-    const std::string path = may_replace(ring_) ? name_ : next();
+    const std::string path = may_replace_ ? name_ : next();
     has_none_ = path.empty();
     return has_none_ ? name_ : path;
   }
@@ -189,15 +201,17 @@ class FileNames {
  private:
   const ring::Ring& ring_;
   const std::string& name_;
+  const bool may_replace_;
   int attempt_ = 0;
   bool has_none_ = false;
 };
 
-trace::OutputOptions output_options(const ring::Ring& ring, std::uint64_t most_bytes,
-                                    const std::string& path, FileNames& names) {
+trace::OutputOptions output_options(const ring::Ring& ring, bool may_replace,
+                                    std::uint64_t most_bytes, const std::string& path,
+                                    FileNames& names) {
   trace::OutputOptions output;
   output.gzip = is_compressed(ring, path);
-  output.overwrite = may_replace(ring);
+  output.overwrite = may_replace;
   output.most_bytes = most_bytes;
   if (!output.overwrite && !names.has_none() && !is_own_file(ring, path)) {
     output.next_name = [&names] { return names.next(); };
@@ -214,7 +228,9 @@ RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& windo
   report.path = named.path;
   report.problem = named.problem;
   if (!report.problem.empty()) return report;
-  FileNames names(ring, named.path);
+  const bool replaces =
+      may_replace(ring) && !(options.recovered && is_of_later_run(ring, window, named.path));
+  FileNames names(ring, named.path, replaces);
   report.path = names.first();
   report.is_of_several_ranks = named.is_of_several_ranks;
   if (named.is_of_several_ranks && report.path != named.path) report.evaded = named.path;
@@ -224,7 +240,7 @@ RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& windo
   report.replaced_bytes = own_bytes_at(ring, report.path);
   const std::uint64_t most_bytes = with_room_of(report.replaced_bytes, options.most_bytes);
   trace::OutputFile file;
-  if (!file.open(report.path, output_options(ring, most_bytes, report.path, names))) {
+  if (!file.open(report.path, output_options(ring, replaces, most_bytes, report.path, names))) {
     report.problem = file.error();
     return report;
   }

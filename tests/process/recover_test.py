@@ -246,6 +246,27 @@ def test_several_runs():
         check(sum(name.startswith("out/node0") for name in place.files()) == 3, f"a node file each: {place.files()}")
 
 
+def test_after_a_later_run():
+    """Of the same key, with output.overwrite: what it has saved stays, and what the dead one left is beside it."""
+    with Place() as place:
+        more = {"TRACEAGENT_OUTPUT_OVERWRITE": "true", "TRACEAGENT_OUTPUT_FILENAME": "rank{rank}.json"}
+        (first,), (second,) = place.ranks(1, **{**RECORDING, **more}), place.ranks(1, TRACEAGENT_OUTPUT_FOLDER="out", **more)
+        second["TORCHELASTIC_RUN_ID"] = first["TORCHELASTIC_RUN_ID"]
+        dead = place.start([STEADY, 1000, 10, 10_000], first)
+        check(wait_until_said(dead, "step 10"), "later run: the first has recorded")
+        dead.kill()
+        end_of(dead)
+        check(place.run([STEADY, 20, 10, 0], second).code == 3, "later run: it ends")
+        later = {name: (place.path / name).read_bytes() for name in place.files() if name.endswith(".json")}
+        check({"out/rank0.json", "out/node0.json"} <= set(later), f"later run: {place.files()}")
+        done = recover(place)
+        check(done.code == 0 and done.err == "", f"later run: {done}")
+        for name in ("out/rank0.json", "out/node0.json"):
+            check((place.path / name).read_bytes() == later.get(name), f"later run: {name} was replaced: {done}")
+        rest = [name for name in place.files() if "-pid" in name and "index" not in name]
+        check(len(rest) == 2 and all(len(calls_in(place.trace(name))) >= 7 * 11 for name in rest), f"later run: {rest}")
+
+
 def test_usage():
     with Place() as place:
         helped = recover(place, "--help")
@@ -323,7 +344,7 @@ def main():
     need(LIBRARY, "the library")
     need(TRACEAGENT, "the tool")
     for test in (test_two_ranks, test_what_else_the_job_wanted, test_nobody_left_to_merge, test_zero_begins_late, test_no_merge, test_same_key_again, test_ring_not_made,
-                 test_living, test_merge_of_living, test_several_runs, test_usage, test_another_user, test_damaged):
+                 test_living, test_merge_of_living, test_several_runs, test_after_a_later_run, test_usage, test_another_user, test_damaged):
         started = time.monotonic()
         test()
         print(f"{test.__name__}: {time.monotonic() - started:.1f} s", flush=True)
