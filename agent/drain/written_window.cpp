@@ -43,7 +43,8 @@ bool holds_window(const std::string& file, const ring::Ring& ring, const ring::W
   // A program that executes itself again keeps its pid and counts its cycles anew.
   const auto begin_ticks =
       static_cast<std::int64_t>(window.begin_ticks.load(std::memory_order_relaxed));
-  return reader.footer().closed && number("identity", "pid") == ring.header().owner_pid &&
+  return reader.footer().closed && reader.problem().empty() &&
+         number("identity", "pid") == ring.header().owner_pid &&
          number("window", "cycle") == window.cycle &&
          number("window", "begin_ticks") == begin_ticks;
 }

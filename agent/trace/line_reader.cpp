@@ -89,7 +89,9 @@ LineReader::Status LineReader::next_after_reading(std::string_view& line) {
       continue;
     }
     if (!make_room()) {
-      return has_no_memory_ ? Status::failed : Status::too_long;
+      if (has_no_memory_) return Status::failed;
+      begin_ = end_;
+      return Status::too_long;
     }
     const std::size_t searched = end_;
     char* const to = buffer_.get() + end_;

@@ -25,7 +25,7 @@ class LineReader {
     end,       // after the last line, which ended with a newline
     cut,       // the file ends within a line or within a gzip member; the rest of a line is dropped
     damaged,   // not gzip data
-    too_long,  // a line of more than max_line_bytes
+    too_long,  // a line of more than max_line_bytes; what follows is the rest of it
     failed,    // the system refused: see error_number()
   };
 

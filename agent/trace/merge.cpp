@@ -59,6 +59,7 @@ class Merger {
   void start(MergeInput& input);
   void advance(MergeInput& input);
   bool read_event(MergeInput& input);
+  void leave_out_of_order(MergeInput& input);
   void count_event();
   void note_void(const TraceReader& reader);
   void finish_input(MergeInput& input);
@@ -275,24 +276,31 @@ void Merger::advance(MergeInput& input) {
 
 // The next event; false: there is none, and the input is finished.
 bool Merger::read_event(MergeInput& input) {
-  do {
+  while (true) {
     input.line = input.reader->next();
-  } while (input.line.kind == TraceLine::Kind::metadata);
-  if (input.line.kind == TraceLine::Kind::end) {
-    finish_input(input);
-    return false;
+    if (input.line.kind == TraceLine::Kind::end) {
+      finish_input(input);
+      return false;
+    }
+    if (input.line.kind == TraceLine::Kind::metadata) continue;
+    const std::int64_t ns = input.absolute_ns(input.line.ts_ns);
+    if (ns >= input.read_ns) [[likely]] {
+      input.read_ns = ns;
+      ++input.events_read;
+      return true;
+    }
+    leave_out_of_order(input);
   }
-  const std::int64_t ns = input.absolute_ns(input.line.ts_ns);
-  if (ns < input.read_ns) {
+}
+
+// What was written already cannot be put behind it.
+void Merger::leave_out_of_order(MergeInput& input) {
+  if (input.lost["not_in_order"]++ == 0) {
     input.report.problem = "events not in the order of time: " + input.report.path +
                            ": after event " + std::to_string(input.events_read) +
-                           ": the rest was left out; give files that TraceAgent wrote";
-    finish_input(input);
-    return false;
+                           ": left out, and counted; copy the file again";
   }
-  input.read_ns = ns;
-  ++input.events_read;
-  return true;
+  count_event();
 }
 
 void Merger::count_event() {
@@ -314,6 +322,7 @@ void Merger::finish_input(MergeInput& input) {
   if (input.report.problem.empty() && !input.reader->is_void()) {
     input.report.problem = input.reader->problem();
   }
+  for (const auto& [cause, count] : input.reader->lost()) input.lost[cause] += count;
   input.footer = input.reader->footer();
   input.report.complete = input.footer.complete && input.report.problem.empty();
   closed_bytes_ += input.file_bytes;
@@ -360,7 +369,7 @@ void merge_into(const std::vector<std::string>& paths, const std::string& output
     });
     report.problem = "nothing to merge: " + output +
                      (unwanted ? ": no file has a rank that was asked for"
-                               : ": give rank files that TraceAgent wrote");
+                               : ": give traces that TraceAgent or others wrote");
   }
   for (MergeInput& input : inputs) {
     report.inputs.push_back(std::move(input.report));

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -30,6 +31,7 @@ struct MergeInput {
   std::int64_t line_ns = 0;  // absolute; what the filter made of it
   std::int64_t read_ns = 0;  // absolute; as it stands in the file
   std::uint64_t events_read = 0;
+  std::map<std::string, std::uint64_t> lost = {};  // of its events, since it is damaged; by cause
 
   // On the merged file's clock. Wraps rather than overflows: a damaged base must not be undefined
   // behaviour.

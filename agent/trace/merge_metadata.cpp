@@ -11,6 +11,19 @@ namespace traceagent::trace {
 
 namespace {
 
+std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// What a damaged file has lost beside what its writer says: a merge of the merged file knows it
+// too.
+std::string losses_of(const MergeInput& input) {
+  JsonObject losses;
+  losses.add("damaged", name_of(input.report.path));
+  if (input.header.sources.empty()) losses.add("rank", input.header.rank);
+  JsonObject dropped;
+  for (const auto& [cause, count] : input.lost) dropped.add(cause, count);
+  return losses.add("dropped", dropped).text();
+}
+
 class Collector {
  public:
   Collector(MergeReport& report, const Selection* selection)
@@ -25,6 +38,7 @@ class Collector {
     } else if (!metadata.empty()) {
       add_rank(metadata);
     }
+    if (!input.lost.empty()) add_rank(losses_of(input));
     if (!input.report.problem.empty()) {
       add_incomplete(input.report.path, input.report.problem);
     } else if (const auto imported = member(metadata, "imported"); imported) {
@@ -110,8 +124,7 @@ class Collector {
   }
 
   void add_incomplete(const std::string& path, const std::string& problem) {
-    const std::string name = path.substr(path.rfind('/') + 1);
-    add_fault(JsonObject().add("file", name).add("problem", problem).text());
+    add_fault(JsonObject().add("file", name_of(path)).add("problem", problem).text());
   }
 
   // One a line: those of a long job's files must not outgrow the longest line that a reader takes.

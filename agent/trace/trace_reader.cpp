@@ -1,5 +1,6 @@
 #include "agent/trace/trace_reader.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "agent/trace/file_problem.hpp"
@@ -14,8 +15,13 @@ namespace {
 constexpr std::string_view ts_prefix = "{\"ts\":";
 constexpr std::string_view metadata_prefix = "{\"ph\":\"M\"";
 constexpr std::string_view foreign_remedy = "give files that TraceAgent wrote";
+constexpr char copy_remedy[] = "copy the file again";
 // Lines are spliced into merged files as they stand: one that is broken would break all of those.
-constexpr char not_json[] = "an event that is not JSON";
+constexpr char not_json[] = "not_json";
+constexpr char bad_ts[] = "bad_ts";
+constexpr char too_long[] = "too_long";
+constexpr std::string_view metadata_key = "\"traceagent\": ";
+constexpr std::string_view completeness = "\"complete\": true";
 constexpr std::uint64_t max_whole_microseconds = INT64_MAX / 1000 - 1;
 // Some 4 KiB for each cycle of each rank: a node's run of weeks has tens of MiB.
 constexpr std::size_t max_metadata_bytes = std::size_t{256} << 20;
@@ -51,6 +57,21 @@ std::string_view without_comma(std::string_view line) {
   return line;
 }
 
+// Also where the line that ends the events is damaged.
+bool is_behind_events(std::string_view line) {
+  return line == "]," || line == "}" || line == completeness || line.starts_with(metadata_key);
+}
+
+// A damaged newline makes one line of two events. In a text the quote would be escaped.
+std::uint64_t events_in(std::string_view line) {
+  std::uint64_t events = 0;
+  for (std::size_t at = line.find(ts_prefix); at != std::string_view::npos;
+       at = line.find(ts_prefix, at + ts_prefix.size())) {
+    ++events;
+  }
+  return std::max<std::uint64_t>(events, 1);
+}
+
 }  // namespace
 
 bool TraceReader::open(const std::string& path) {
@@ -58,13 +79,15 @@ bool TraceReader::open(const std::string& path) {
   header_ = {};
   footer_ = {};
   problem_.clear();
+  lost_.clear();
+  damaged_lines_ = 0;
   has_events_ = has_base_ = ended_ = false;
   is_judged_ = JudgedFolder::holds(path);
   maker_ = JudgedFolder::events_of(path);
   made_ = {};
   made_at_ = nullptr;
   if (!lines_.open(path)) {
-    problem_ = file_problem("cannot read a trace", path, lines_.error_number());
+    problem_ = reading_problem(path, lines_.error_number());
     return false;
   }
   std::string_view line;
@@ -177,46 +200,78 @@ TraceLine TraceReader::next_read() {
   if (make_more()) {
     return next_made();
   }
-  if (ended_) {
-    return {};
+  while (!ended_) {
+    line_offset_ = lines_.offset();
+    std::string_view line;
+    const LineReader::Status status = lines_.next(line);
+    if (status == LineReader::Status::too_long) {
+      leave_out_long_line();
+      continue;
+    }
+    if (status != LineReader::Status::line) {
+      return fail_reading(status);
+    }
+    TraceLine result;
+    const char* const damage = damage_of(line, result);
+    if (damage == nullptr) [[likely]] {
+      return result;
+    }
+    if (is_behind_events(line)) {
+      return end_of_events(line);
+    }
+    leave_out(damage, events_in(line));
   }
-  line_offset_ = lines_.offset();
-  std::string_view line;
-  const LineReader::Status status = lines_.next(line);
-  if (status != LineReader::Status::line) {
-    return fail_reading(status);
-  }
-  TraceLine result;
+  return {};
+}
+
+// Null: it is an event.
+const char* TraceReader::damage_of(std::string_view line, TraceLine& result) {
   result.text = without_comma(line);
   if (line.starts_with(ts_prefix) && result.text.ends_with('}')) [[likely]] {
     const char* after = parse_microseconds(line.data() + ts_prefix.size(), result.ts_ns);
     if (after == nullptr) {
-      return fail("an event whose ts is not of TraceAgent's form");
+      return bad_ts;
     }
     if (!is_judged_ && !shapes_.is_whole_object(result.text)) {
-      return fail(not_json);
+      return not_json;
     }
     result.kind = TraceLine::Kind::event;
     result.after_ts = result.text.substr(static_cast<std::size_t>(after - line.data()));
-    return result;
+    return nullptr;
   }
-  if (line.starts_with(metadata_prefix) && result.text.ends_with('}')) {
-    result.kind = TraceLine::Kind::metadata;
-    return is_whole_value(result.text) ? result : fail(not_json);
-  }
-  return line == "]," ? end_of_events() : fail("a line that TraceAgent does not write");
+  const bool is_metadata = line.starts_with(metadata_prefix) && is_whole_value(result.text);
+  result.kind = TraceLine::Kind::metadata;
+  return is_metadata ? nullptr : not_json;
 }
 
-// Behind "],": `"traceagent": {...},` (over several lines in a merged file), perhaps
+void TraceReader::leave_out(const char* cause, std::uint64_t events) {
+  lost_[cause] += events;
+  first_damage_ = damaged_lines_++ == 0 ? line_offset_ : first_damage_;
+  const bool is_one = damaged_lines_ == 1;
+  problem_ = (is_one ? "a damaged line: " : std::to_string(damaged_lines_) + " damaged lines: ") +
+             path_ + (is_one ? ": at byte " : ": the first at byte ") +
+             std::to_string(first_damage_) + ": left out, and counted; " + copy_remedy;
+}
+
+void TraceReader::leave_out_long_line() {
+  leave_out(too_long, 1);
+  std::string_view rest;
+  while (lines_.next(rest) == LineReader::Status::too_long) {
+  }
+}
+
+// From `line` on, most often "],": `"traceagent": {...},` (over several lines in a merged file),
+// perhaps
 // `"complete": true`, and `}`.
-TraceLine TraceReader::end_of_events() {
-  constexpr std::string_view metadata_key = "\"traceagent\": ";
+TraceLine TraceReader::end_of_events(std::string_view line) {
   ended_ = true;
-  std::string_view line;
-  LineReader::Status status{};
-  while ((status = lines_.next(line)) == LineReader::Status::line && line != "}") {
-    if (line == "\"complete\": true") {
-      footer_.complete = true;
+  LineReader::Status status = LineReader::Status::line;
+  if (line == "],") {
+    status = lines_.next(line);
+  }
+  for (; status == LineReader::Status::line && line != "}"; status = lines_.next(line)) {
+    if (line == completeness) {
+      footer_.complete = damaged_lines_ == 0;
       continue;
     }
     if (line.starts_with(metadata_key)) {
@@ -233,7 +288,8 @@ TraceLine TraceReader::end_of_events() {
     footer_.metadata.clear();  // cut within: spliced into a merged file it would spoil that one
     if (status == LineReader::Status::line) {
       footer_.complete = false;
-      return fail("metadata that is not JSON");
+      set_problem("metadata that is not JSON", line_offset_, copy_remedy);
+      return {};
     }
   }
   if (status != LineReader::Status::line) {
@@ -253,13 +309,13 @@ TraceLine TraceReader::fail_reading(LineReader::Status status) {
   switch (status) {
     case LineReader::Status::failed:
       ended_ = true;
-      problem_ = file_problem("cannot read a trace", path_, lines_.error_number());
+      problem_ = reading_problem(path_, lines_.error_number());
       break;
     case LineReader::Status::too_long:
       set_problem("a line of more than 1 MiB", line_offset_, foreign_remedy.data());
       break;
     case LineReader::Status::damaged:
-      set_problem("damaged gzip data", lines_.offset(), "copy the file again");
+      set_problem("damaged gzip data", lines_.offset(), copy_remedy);
       break;
     default:
       set_problem("a trace that is cut off", lines_.offset(),
@@ -271,6 +327,9 @@ TraceLine TraceReader::fail_reading(LineReader::Status status) {
 void TraceReader::set_problem(const std::string& what, std::uint64_t offset, const char* remedy) {
   ended_ = true;
   problem_ = what + ": " + path_ + ": at byte " + std::to_string(offset) + ": " + remedy;
+  if (damaged_lines_ > 0) {
+    problem_ += "; damaged lines before it, left out: " + std::to_string(damaged_lines_);
+  }
 }
 
 }  // namespace traceagent::trace

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -40,7 +41,8 @@ struct TraceLine {
 };
 
 // Reads the files that document.hpp and event_writer.hpp write (and no others), plain or gzip, line
-// by line in bounded memory. A file that ends too early gives what it holds, then problem().
+// by line in bounded memory. A file that ends too early gives what it holds, then problem(). So
+// does one with damaged lines, which are left out.
 class TraceReader {
  public:
   // Reads up to the first line of "traceEvents". False: see problem().
@@ -57,6 +59,8 @@ class TraceReader {
   [[nodiscard]] const TraceFooter& footer() const { return footer_; }
   // "<what>: <file>: <remedy>", one line; empty while all is well.
   [[nodiscard]] const std::string& problem() const { return problem_; }
+  // Events in damaged lines, by cause.
+  [[nodiscard]] const std::map<std::string, std::uint64_t>& lost() const { return lost_; }
   // Then what next() has given is of no use (MadeEvents::problem()).
   [[nodiscard]] bool is_void() const { return maker_ && !maker_->problem().empty(); }
 
@@ -76,7 +80,10 @@ class TraceReader {
   TraceLine next_read();
   TraceLine next_made();
   bool make_more();
-  TraceLine end_of_events();
+  const char* damage_of(std::string_view line, TraceLine& result);
+  TraceLine end_of_events(std::string_view line);
+  void leave_out(const char* cause, std::uint64_t events);
+  void leave_out_long_line();
   TraceLine fail(const char* what);
   TraceLine fail_reading(LineReader::Status status);
   void set_problem(const std::string& what, std::uint64_t offset, const char* remedy);
@@ -90,6 +97,9 @@ class TraceReader {
   TraceHeader header_;
   TraceFooter footer_;
   std::string problem_;
+  std::map<std::string, std::uint64_t> lost_;
+  std::uint64_t damaged_lines_ = 0;
+  std::uint64_t first_damage_ = 0;  // its offset
   std::uint64_t line_offset_ = 0;
   bool is_judged_ = false;  // see judged_folder.hpp
   bool has_events_ = false;

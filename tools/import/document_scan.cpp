@@ -34,7 +34,7 @@ bool DocumentScan::open(const std::string& path, Members members, std::uint64_t 
   path_ = path;
   members_ = std::move(members);
   if (!window_.open(path, most_file_bytes)) {
-    problem_ = trace::file_problem("cannot read a trace", path, window_.error_number());
+    problem_ = trace::reading_problem(path, window_.error_number());
     place_ = Place::end;
   }
   return problem_.empty();
@@ -334,7 +334,7 @@ DocumentScan::Item DocumentScan::at_end_of_file() {
   place_ = Place::end;
   switch (window_.status()) {
     case InputFile::Status::failed:
-      problem_ = trace::file_problem("cannot read a trace", path_, window_.error_number());
+      problem_ = trace::reading_problem(path_, window_.error_number());
       break;
     case InputFile::Status::damaged:
       remember("damaged gzip data", window_.offset(), "copy the file again; what is whole is used");

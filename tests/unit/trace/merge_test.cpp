@@ -270,6 +270,31 @@ TEST(Merge, strict_writes_nothing_where_anything_is_wrong) {
   }
 }
 
+TEST(Merge, a_damaged_line_is_counted_and_what_is_behind_it_is_kept) {
+  ScratchFolder folder;
+  const auto a = write_sample(folder / "a.json", {.times_ns = {1, 3}});
+  const auto b = write_sample(
+      folder / "b.json",
+      {.rank = 1, .times_ns = {0, 2, 4, 6}, .metadata = R"({"rank": 1, "dropped": {"full": 5}})"});
+  std::string text = read_whole(b);
+  write_whole(b, text.replace(text.find("\"e1\""), 4, "\"e\x01\""));
+  using Dropped = std::map<std::string, std::uint64_t>;
+  const MergeReport report = merge({a, b}, folder / "m.json");
+  EXPECT_EQ(report.events, 5U);
+  EXPECT_EQ(report.dropped, (Dropped{{"full", 5}, {"not_json", 1}}));
+  EXPECT_FALSE(report.complete);
+  EXPECT_TRUE(report.inputs[1].problem.starts_with("a damaged line: " + b))
+      << report.inputs[1].problem;
+  EXPECT_EQ(read_trace(folder / "m.json").times_ns.back(), base + 6);
+
+  // Once more into a larger file: it is counted still, and once.
+  const auto c = write_sample(folder / "c.json", {.rank = 2, .times_ns = {9}});
+  const MergeReport again = merge({folder / "m.json", c}, folder / "all.json");
+  EXPECT_EQ(again.events, 6U);
+  EXPECT_EQ(again.dropped, report.dropped);
+  EXPECT_FALSE(again.complete);
+}
+
 TEST(Merge, foreign_unreadable_and_unsorted_files_are_reported_by_name) {
   ScratchFolder folder;
   const auto good = write_sample(folder / "good.json", {.times_ns = {1, 2}});
@@ -281,7 +306,8 @@ TEST(Merge, foreign_unreadable_and_unsorted_files_are_reported_by_name) {
       merge({good, foreign, folder / "none.json", unsorted}, folder / "m.json");
   EXPECT_EQ(report.problem, "");
   EXPECT_FALSE(report.complete);
-  EXPECT_EQ(report.events, 4U);
+  EXPECT_EQ(report.events, 5U);
+  EXPECT_EQ(report.dropped, (std::map<std::string, std::uint64_t>{{"not_in_order", 1}}));
   EXPECT_TRUE(std::ranges::is_sorted(read_trace(folder / "m.json").times_ns));
   std::set<std::string> problems;
   for (const MergedInput& input : report.inputs) {

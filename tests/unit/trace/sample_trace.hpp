@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,7 @@ struct ReadTrace {
   std::vector<std::string> events;
   std::vector<std::int64_t> times_ns;
   TraceFooter footer;
+  std::map<std::string, std::uint64_t> lost;
   std::string problem;
 };
 
@@ -79,6 +81,7 @@ inline ReadTrace read_trace(const std::string& path) {
   }
   result.header = reader.header();
   result.footer = reader.footer();
+  result.lost = reader.lost();
   result.problem = reader.problem();
   return result;
 }

@@ -129,9 +129,9 @@ TEST(TraceReader, foreign_files_are_named_with_a_remedy) {
   EXPECT_FALSE(reader.open(folder.path().string()));
 }
 
-TEST(TraceReader, odd_events_end_the_reading) {
+TEST(TraceReader, an_event_with_an_odd_time_is_left_out_and_counted) {
   ScratchFolder folder;
-  const std::string path = write_sample(folder / "a.json", {.times_ns = {5000}});
+  const std::string path = write_sample(folder / "a.json", {.times_ns = {5000, 6000}});
   const std::string whole = read_whole(path);
   const std::size_t at = whole.find("5.000");
   for (const std::string ts : {"5", "5.0", "5.0000", ".000", "\"5.000\"", "1e3",
@@ -139,12 +139,13 @@ TEST(TraceReader, odd_events_end_the_reading) {
     std::string text = whole;
     write_whole(path, text.replace(at, 5, ts));
     const ReadTrace trace = read_trace(path);
-    EXPECT_TRUE(trace.events.empty()) << ts;
+    EXPECT_EQ(trace.events.size(), 1U) << ts;
+    EXPECT_EQ(trace.lost, (std::map<std::string, std::uint64_t>{{"bad_ts", 1}})) << ts;
     EXPECT_NE(trace.problem.find("at byte "), std::string::npos) << ts;
   }
 }
 
-TEST(TraceReader, an_event_that_is_not_json_ends_the_reading) {
+TEST(TraceReader, an_event_that_is_not_json_is_left_out_and_counted) {
   ScratchFolder folder;
   const std::string path = write_sample(folder / "a.json", {.times_ns = {1000, 2000, 3000}});
   const std::string whole = read_whole(path);
@@ -159,10 +160,13 @@ TEST(TraceReader, an_event_that_is_not_json_ends_the_reading) {
     ASSERT_NE(at, std::string::npos);
     write_whole(path, text.replace(at, from.size(), to));
     const ReadTrace trace = read_trace(path);
-    EXPECT_EQ(trace.events.size(), 1U) << to;
+    EXPECT_EQ(trace.events.size(), 2U) << to;
+    EXPECT_EQ(trace.times_ns.back(), trace.header.base_ns + 3000);
+    EXPECT_FALSE(trace.footer.complete);
+    EXPECT_EQ(trace.lost.size(), 1U);
     const std::size_t line = text.rfind('\n', at) + 1;
-    EXPECT_EQ(trace.problem, "an event that is not JSON: " + path + ": at byte " +
-                                 std::to_string(line) + ": give files that TraceAgent wrote");
+    EXPECT_EQ(trace.problem, "a damaged line: " + path + ": at byte " + std::to_string(line) +
+                                 ": left out, and counted; copy the file again");
   }
 }
 
@@ -178,18 +182,53 @@ TEST(TraceReader, what_this_process_has_judged_is_not_judged_again) {
     EXPECT_FALSE(JudgedFolder::holds(folder / "within/a.json"));
     EXPECT_FALSE(JudgedFolder::holds("a.json"));
   }
-  EXPECT_EQ(read_trace(path).events.size(), 1U);
+  EXPECT_EQ(read_trace(path).events.size(), 2U);
 }
 
-TEST(TraceReader, a_metadata_event_that_is_not_json_ends_the_reading) {
+TEST(TraceReader, damaged_lines_are_told_by_the_first_and_a_cut_behind_them_too) {
+  ScratchFolder folder;
+  const std::string path = write_sample(folder / "a.json", {.times_ns = {1000, 2000, 3000, 4000}});
+  std::string text = read_whole(path);
+  text[text.find("\"e0\"")] = '\0';
+  text[text.find("\n{\"ts\":4.000")] = '?';  // of two events one line
+  write_whole(path, text);
+  ReadTrace trace = read_trace(path);
+  EXPECT_EQ(trace.events.size(), 1U);
+  EXPECT_EQ(trace.lost, (std::map<std::string, std::uint64_t>{{"not_json", 3}}));
+  EXPECT_TRUE(trace.footer.closed);
+  EXPECT_TRUE(trace.problem.starts_with("2 damaged lines: " + path + ": the first at byte " +
+                                        std::to_string(text.find("{\"ts\":1.000"))))
+      << trace.problem;
+  write_whole(path, text.substr(0, text.find("\n],")));
+  trace = read_trace(path);
+  EXPECT_TRUE(trace.problem.starts_with("a trace that is cut off: ")) << trace.problem;
+  EXPECT_TRUE(trace.problem.ends_with("; damaged lines before it, left out: 1")) << trace.problem;
+}
+
+TEST(TraceReader, a_damaged_end_of_the_events_is_one_damaged_line) {
+  ScratchFolder folder;
+  const std::string path = write_sample(folder / "a.json", {.times_ns = {1000, 2000}});
+  const std::string whole = read_whole(path);
+  for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
+           {"\n],\n", "\n]?\n"}, {"\n],\n", "?],\n"}, {"\n],\n", "\n],?"}}) {
+    std::string text = whole;
+    write_whole(path, text.replace(text.find(from), from.size(), to));
+    const ReadTrace trace = read_trace(path);
+    EXPECT_EQ(trace.lost, (std::map<std::string, std::uint64_t>{{"not_json", 1}})) << to;
+    EXPECT_TRUE(trace.footer.closed) << to;
+    EXPECT_FALSE(trace.footer.complete) << to;
+  }
+}
+
+TEST(TraceReader, a_metadata_event_that_is_not_json_is_left_out) {
   ScratchFolder folder;
   const std::string path = write_sample(folder / "a.json", {.times_ns = {1000}});
   std::string text = read_whole(path);
   write_whole(path, text.replace(text.find("\"tid\":7"), 7, "\"tid\":"));
   const ReadTrace trace = read_trace(path);
-  EXPECT_TRUE(trace.events.empty());
+  EXPECT_EQ(trace.events.size(), 1U);
   EXPECT_EQ(trace.metadata_events.size(), 1U);
-  EXPECT_TRUE(trace.problem.starts_with("an event that is not JSON")) << trace.problem;
+  EXPECT_TRUE(trace.problem.starts_with("a damaged line")) << trace.problem;
 }
 
 TEST(TraceReader, a_footer_that_is_not_json_is_told) {
@@ -217,10 +256,10 @@ TEST(TraceReader, lines_up_to_a_mebibyte) {
   text.insert(text.find("e1"), std::string(200000, 'x'));
   write_whole(path, text);
   trace = read_trace(path);
-  EXPECT_EQ(trace.events.size(), 1U);
+  EXPECT_EQ(trace.events.size(), 2U);
+  EXPECT_EQ(trace.lost, (std::map<std::string, std::uint64_t>{{"too_long", 1}}));
   const std::size_t offset = text.find("{\"ts\":0.002");
-  EXPECT_NE(trace.problem.find("a line of more than 1 MiB: " + path + ": at byte " +
-                               std::to_string(offset)),
+  EXPECT_NE(trace.problem.find("a damaged line: " + path + ": at byte " + std::to_string(offset)),
             std::string::npos)
       << trace.problem;
 }
