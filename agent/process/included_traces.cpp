@@ -24,15 +24,10 @@ std::vector<std::string> patterns_of(std::string_view list) {
   return patterns;
 }
 
-// Why it failed, as the tool says it; without its name.
 std::string problem_in(const ToolEnd& end) {
   if (!end.problem.empty()) return end.problem;
   if (!end.ended) return "it took longer than merge.timeout: raise it";
-  constexpr std::string_view name = "traceagent: ";
-  const std::size_t at = end.said.find(name);
-  if (at == std::string::npos) return "traceagent merge failed";
-  const std::size_t begin = at + name.size();
-  return end.said.substr(begin, end.said.find('\n', begin) - begin);
+  return problem_said(end.said);
 }
 
 // The folder's name is no pattern.
@@ -89,6 +84,21 @@ bool take(std::string_view& text, std::string_view word) {
 }
 
 }  // namespace
+
+std::string problem_said(std::string_view said) {
+  constexpr std::string_view name = "traceagent: ";
+  std::string first;
+  std::size_t others = 0;
+  while (!said.empty()) {
+    const std::string_view line = said.substr(0, said.find('\n'));
+    said.remove_prefix(std::min(line.size() + 1, said.size()));
+    if (!line.starts_with(name)) continue;
+    others += first.empty() ? 0 : 1;
+    if (first.empty()) first = line.substr(name.size());
+  }
+  if (others > 0) first += "; also " + std::to_string(others) + " more";
+  return first.empty() ? "traceagent merge failed" : first;
+}
 
 // "<path>: 2 ranks, 40 events, 3 events lost (no_ts 3), names_full 4, 5120 bytes"; what is lost,
 // and what else, stands there if any is.

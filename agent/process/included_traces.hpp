@@ -32,6 +32,10 @@ std::optional<NodeTotals> include_traces(Agent& agent, const std::string& node_p
 // By what the tool says of the file that it has written (tools/merge_report.cpp).
 std::optional<NodeTotals> totals_said(std::string_view said, const std::string& node_path);
 
+// Why it failed, as the tool says it, without the tool's name: the first problem, and how many
+// more.
+std::string problem_said(std::string_view said);
+
 // Of names of files: the option's.
 std::vector<std::string> included_patterns(const config::Options& options);
 

@@ -27,6 +27,13 @@ TEST(IncludedTraces, WhatTheToolSaysOfTheNodesFileIsRead) {
             "names_full 4");
 }
 
+TEST(IncludedTraces, OfSeveralProblemsTheFirstIsToldAndHowManyMore) {
+  EXPECT_EQ(problem_said("read: a\ntraceagent: a.json: cut\nb: 1 rank\n"), "a.json: cut");
+  EXPECT_EQ(problem_said("traceagent: a: cut\nx\ntraceagent: b: cut\ntraceagent: c: no trace"),
+            "a: cut; also 2 more");
+  EXPECT_EQ(problem_said("left out: traceagent: x\n"), "traceagent merge failed");
+}
+
 TEST(IncludedTraces, WhereItWroteNothingItsWordsAreOfOtherFiles) {
   EXPECT_FALSE(totals_said("", "n.json"));
   EXPECT_FALSE(totals_said("traceagent: merge given up: n.json: no space\n", "n.json"));
