@@ -6,9 +6,12 @@
 #include <memory>
 #include <optional>
 
+#include "agent/trace/file_problem.hpp"
 #include "agent/trace/merge.hpp"
 #include "tools/clocks/align_options.hpp"
 #include "tools/command_line.hpp"
+#include "tools/damaged_inputs.hpp"
+#include "tools/ending_signals.hpp"
 #include "tools/foreign_inputs.hpp"
 #include "tools/given_path.hpp"
 #include "tools/merge_choice.hpp"
@@ -51,6 +54,9 @@ class MergeCommand {
 
  private:
   [[nodiscard]] std::function<bool(std::uint64_t, std::uint64_t)> progress();
+  // Which is said. A merge alone finds it out itself; of several the first would be written
+  // already.
+  bool are_damaged(const std::vector<std::string>& files);
   // `output`: a template where there is one for each node.
   bool merge_files(const ForeignInputs& foreign, const std::string& output);
   bool merge_into(const MergeOutput& output, const Choice& choice, const ForeignInputs& foreign);
@@ -81,6 +87,7 @@ std::function<bool(std::uint64_t, std::uint64_t)> MergeCommand::progress() {
 }
 
 int MergeCommand::run() {
+  trace::word_file_problems(trace::Wording::of_merge);
   NodeTemplate output{arguments_.output.empty() ? usual_name : arguments_.output};
   if (arguments_.per_node) {
     output = node_template(arguments_.output, arguments_.gzip);
@@ -110,10 +117,22 @@ int MergeCommand::run() {
   if (foreign.is_refused()) {
     return exit_bad_data;
   }
+  if (arguments_.foreign.strict && arguments_.per_node && are_damaged(foreign.own())) {
+    say("nothing was written: --strict: leave out the files named above");
+    return exit_bad_data;
+  }
   if (foreign.adds_nothing_to(output.text)) {
     return is_fine ? exit_ok : exit_bad_data;
   }
   return merge_files(foreign, output.text) && is_fine ? exit_ok : exit_bad_data;
+}
+
+bool MergeCommand::are_damaged(const std::vector<std::string>& files) {
+  bar_.expect(bytes_of(files));
+  const auto damages = damages_of(files, [this](std::uint64_t bytes) { bar_.add(bytes); });
+  bar_.clear();
+  for (const std::string& damage : damages) say(damage);
+  return !damages.empty();
 }
 
 // Our own files, and those that have become such.
@@ -165,6 +184,7 @@ bool MergeCommand::merge_into(const MergeOutput& output, const Choice& choice,
   }
   // Of merges that were killed.
   remove_old_temporaries(std::filesystem::path(output.path).parent_path().string());
+  const GuardedOutput guarded(output.path);
   trace::MergeReport report = trace::merge(output.inputs, output.path, options);
   if (report.problem.empty()) foreign.keep_claims();
   report.inputs = foreign.as_given(report.inputs);

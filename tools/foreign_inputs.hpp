@@ -35,6 +35,8 @@ class ForeignInputs {
   ForeignInputs(const TraceFiles& files, const ForeignOptions& options, const std::string& output,
                 const Progress& progress);
 
+  // Our own files alone.
+  [[nodiscard]] const std::vector<std::string>& own() const { return own_; }
   // Our own files, and what the others became: for trace::merge.
   [[nodiscard]] const std::vector<std::string>& paths() const { return paths_; }
   // An option that cannot be meant: nothing was read; or empty. One line.

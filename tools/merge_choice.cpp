@@ -83,6 +83,10 @@ void set_time(const ChoiceOptions& options, const TraceRange& range, Choice& cho
   choice.rules.window.begin_ns = resolve(begin, range.begin_ns, range.end_ns);
   choice.rules.window.end_ns =
       resolve(end, range.begin_ns, range.end_ns, choice.rules.window.begin_ns);
+  if (choice.rules.window.end_ns < choice.rules.window.begin_ns) {
+    throw CLI::ValidationError("--time", "END " + options.time[1] + " is before START " +
+                                             options.time[0] + ": give the earlier one first");
+  }
 }
 
 std::string seconds_between(std::int64_t begin_ns, std::int64_t end_ns) {

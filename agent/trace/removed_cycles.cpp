@@ -152,7 +152,7 @@ void take_all(const std::string& path, Count& count) {
 }
 
 std::string part_of(const char* option, std::uint64_t cycles) {
-  return cycles == 0 ? std::string() : std::string(option) + " " + std::to_string(cycles);
+  return cycles == 0 ? std::string() : std::to_string(cycles) + " by " + option;
 }
 
 }  // namespace

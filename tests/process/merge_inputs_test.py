@@ -9,6 +9,7 @@ import pathlib
 import pty
 import select
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -219,6 +220,80 @@ def test_chosen_files_join_again(folder):
     check("3 events" in result.stdout, f"so does a merged file: {result.stdout}")
 
 
+def test_strict(folder):
+    """Nothing is written of files of which one of ours is cut or damaged; without --strict what can be read is."""
+    folder, out = folder / "strict", folder / "strict.json"
+    whole = rank_file(folder / "0.json", 0, node=0, times=range(0, 300, 10))
+    other = rank_file(folder / "1.json", 1, node=1, times=range(0, 300, 10))
+    text = other.read_bytes()
+    merge(folder, "-o", out, "--strict")
+    out.unlink()
+    for what, content in (("cut", text[:1500]), ("header cut", text[:60]), ("a line", text.replace(b'"e40"', b'"e4\x01"')),
+                          ("order", text.replace(b'"ts":0.070', b'"ts":0.010')), ("gzip", gzip.compress(text)[:-30])):
+        other.write_bytes(content)
+        for words in ((), ("--per-node",)):
+            where = folder / "nodes" if words else out
+            said = merge(folder, "-o", where, "--strict", *words, code=1)
+            check(not out.exists() and not list(folder.glob("nodes/*")), f"{what} {words}: written")
+            check(f": {other}: " in said.stderr and "nothing was written: --strict" in said.stderr, f"{what}: {said}")
+        merge(folder, "-o", out, code=1)
+        check(0 in ranks_in(out), f"{what}: {ranks_in(out)}")
+        out.unlink()
+    check(whole.exists(), "an input is gone")
+
+
+def test_damaged_line(folder):
+    """It alone is lost, and counted."""
+    path, out = rank_file(folder / "damaged.json", 0, times=range(0, 300, 10)), folder / "out.json"
+    text = path.read_bytes()
+    path.write_bytes(text.replace(b'"e40"', b'"e4\x01"'))
+    said = merge(path, "-o", out, "--force", code=1)
+    at = text.index(b'{"ts":0.040')
+    check(f"a damaged line: {path}: at byte {at}: " in said.stderr, f"{said}")
+    check("29 events, 1 event lost (not_json 1)" in said.stdout, f"{said}")
+    check(document_of(out)["traceagent"]["dropped"] == {"not_json": 1}, "dropped")
+
+
+def test_usage(folder):
+    path, out = rank_file(folder / "usage/0.json", 0, times=range(0, 5_000_000, 1_000_000)), folder / "usage/out.json"
+    said = merge(path, "-o", out, "--time", "+2ms", "+1ms", code=2)
+    check("END +1ms is before START +2ms" in said.stderr and not out.exists(), f"{said}")
+    merge(path, "-o", out, "--time", "+2ms", "+2ms")
+    said = merge(path, "-o", out, "--force", "--align", "foo", code=2)
+    check("give auto, collectives, barrier or none" in said.stderr and "->" not in said.stderr, f"{said}")
+    for way in ("auto", "Collectives", "barrier", "none"):
+        merge(path, "-o", out, "--force", "--align", way)
+    said = merge(path, "-o", out, code=1)
+    check("give --force, or" in said.stderr and "output.overwrite" not in said.stderr, f"there: {said}")
+    said = merge(path, "-o", folder / "nowhere/out.json", code=1)
+    check("(-o)" in said.stderr and "output.folder" not in said.stderr, f"no folder: {said}")
+    other = folder / "usage/no.json"
+    other.write_text("hello")
+    said = merge(other, "-o", folder / "usage/none.json", code=1)
+    check("TraceAgent or others wrote" in said.stderr, f"no trace: {said}")
+    path.chmod(0)
+    if not os.access(path, os.R_OK):  # root may read all
+        said = merge(path, "-o", out, "--force", code=1)
+        check("Permission denied: let this user read it" in said.stderr, f"unreadable: {said}")
+
+
+def test_ended_by_signal(folder):
+    """Nothing half-written stays, and it ends by that signal."""
+    folder = folder / "ended"
+    path, out = rank_file(folder / "in/0.json", 0, times=range(0, 3_000_000, 10)), folder / "out.json.gz"
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        job = subprocess.Popen([TRACEAGENT, "merge", path, "-o", out, "--level", "9"], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+                               preexec_fn=lambda: [signal.signal(each, signal.SIG_DFL) for each in
+                                                   (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)])
+        until = time.monotonic() + 60
+        while not list(folder.glob(".out*.tmp-*")) and job.poll() is None and time.monotonic() < until:
+            time.sleep(0.001)
+        job.send_signal(number)
+        check(job.wait(timeout=60) == -number, f"{number}: {job.returncode}")
+        check(not [each for each in folder.iterdir() if each.name != "in"], f"{number}: {list(folder.iterdir())}")
+
+
 def test_more_than_may_be_open(folder):
     """Each that cannot be read is named, and what is said of the output is true of it."""
     files, most_open = 60, 40
@@ -292,7 +367,8 @@ def main():
         folder = pathlib.Path(name)
         for test in (test_folders, test_nodes, test_saved_again, test_output_among_inputs, test_corrected_once,
                      test_others_files_by_node, test_others_file_beside_its_merge, test_more_than_may_be_open,
-                     test_chosen_files_join_again, test_pipes, test_terminal):
+                     test_chosen_files_join_again, test_strict, test_damaged_line, test_usage, test_pipes,
+                     test_terminal, test_ended_by_signal):
             test(folder)
     print("ok" if not failures else f"{len(failures)} failed")
     return 1 if failures else 0

@@ -250,7 +250,7 @@ def test_said_how_many_cycles_are_not_there():
     recovers. What the node's file before it holds is there."""
     with Place() as place:
         end = place.run([STEADY, 40, 5, 5000], place.agent(**settings(6, 2)))
-        said = "; without 4 cycles that were removed (output.keep 4)"
+        said = "; without 4 cycles that were removed (4 by output.keep)"
         check(len(end.lines()) == 1 and end.lines()[0].endswith(f" 0 lost{said}"), f"without: {end}")
     with Place() as place:
         zero, one = (separate(place, variables, rank) for rank, variables in

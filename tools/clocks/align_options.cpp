@@ -18,7 +18,16 @@ void add_align_options(CLI::App& app, AlignOptions& options) {
          "--align", options.align,
          "What brings the nodes' clocks together: auto; collectives (those that nodes have in "
          "common); barrier (Composer's marks); none (the system clocks as they are)")
-      ->transform(CLI::CheckedTransformer(ways, CLI::ignore_case).description(""))
+      ->transform(CLI::Validator(
+          [](std::string& word) {
+            const auto way = ways.find(CLI::detail::to_lower(word));
+            if (way == ways.end()) {
+              return "no such way: " + word + ": give auto, collectives, barrier or none";
+            }
+            word = std::to_string(static_cast<int>(way->second));
+            return std::string();
+          },
+          ""))
       ->type_name("WAY")
       ->default_str("auto");
   app.add_option("--max-drift", options.max_drift_ppm,

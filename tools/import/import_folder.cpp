@@ -2,19 +2,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <cerrno>
-#include <climits>
-#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <memory>
@@ -24,6 +18,7 @@
 
 #include "agent/ring/owner.hpp"
 #include "agent/trace/file_problem.hpp"
+#include "tools/ending_signals.hpp"
 
 namespace traceagent::tools {
 
@@ -94,65 +89,6 @@ void remove_files_of(const std::string& path) noexcept try {
   // No memory, or no thread: who removes the folder does it.
 }
 
-constexpr std::array ending_signals = {SIGINT, SIGTERM, SIGHUP};
-// What the handler removes; empty: nothing.
-std::array<char, PATH_MAX> guarded_folder{};
-std::atomic<bool> is_guarded = false;
-
-// In a handler: readdir() allocates, its system call does not.
-void unlink_files_of(int folder) {
-  alignas(8) static char entries[4096];
-  long bytes = 0;
-  while ((bytes = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0) {
-    for (long at = 0; at < bytes;) {
-      unsigned short size = 0;
-      std::memcpy(&size, entries + at + offsetof(dirent64, d_reclen), sizeof size);
-      unlinkat(folder, entries + at + offsetof(dirent64, d_name), 0);
-      at += size;
-    }
-  }
-}
-
-// Other threads may make files meanwhile; in a folder that is gone they cannot.
-void remove_and_end(int signal_number) {
-  for (int tries = 0; is_guarded && tries < 1000; ++tries) {
-    const int folder = open_folder(guarded_folder.data());
-    if (folder < 0) break;
-    unlink_files_of(folder);
-    ::close(folder);
-    if (rmdir(guarded_folder.data()) == 0) break;
-  }
-  ::signal(signal_number, SIG_DFL);
-  raise(signal_number);
-}
-
-// A signal that is ignored (nohup) stays so.
-void guard(const std::string& folder) {
-  if (folder.size() >= guarded_folder.size()) return;
-  std::memcpy(guarded_folder.data(), folder.c_str(), folder.size() + 1);
-  is_guarded = true;
-  struct sigaction action {};
-  action.sa_handler = remove_and_end;
-  for (const int each : ending_signals) sigaddset(&action.sa_mask, each);
-  for (const int each : ending_signals) {
-    struct sigaction before {};
-    if (sigaction(each, nullptr, &before) == 0 && before.sa_handler == SIG_DFL) {
-      sigaction(each, &action, nullptr);
-    }
-  }
-}
-
-void unguard(const std::string& folder) {
-  if (!is_guarded || folder != guarded_folder.data()) return;
-  is_guarded = false;
-  for (const int each : ending_signals) {
-    struct sigaction before {};
-    if (sigaction(each, nullptr, &before) == 0 && before.sa_handler == remove_and_end) {
-      ::signal(each, SIG_DFL);
-    }
-  }
-}
-
 }  // namespace
 
 std::string make_import_folder(const std::string& parent, std::string& problem) {
@@ -163,7 +99,7 @@ std::string make_import_folder(const std::string& parent, std::string& problem) 
     problem = trace::file_problem("cannot make a folder", folder, errno);
     folder.clear();
   } else {
-    guard(folder);
+    guard_folder(folder);
   }
   return folder;
 }
@@ -173,7 +109,7 @@ void remove_import_folder(const std::string& folder) noexcept {
   remove_files_of(folder);
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
-  unguard(folder);
+  unguard_folder(folder);
 }
 
 }  // namespace traceagent::tools

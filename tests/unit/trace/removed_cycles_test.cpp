@@ -50,18 +50,18 @@ TEST_F(RemovedCyclesTest, are_counted_by_what_removed_them) {
   EXPECT_EQ(words(), "");
   write_index("index.json", {saved("1.json", 0), saved("2.json", 0), gone("removed", "1.json"),
                              gone("removed", "1.json"), saved("3.json", 0)});
-  EXPECT_EQ(words(), "; without 1 cycle that was removed (output.keep 1)");
+  EXPECT_EQ(words(), "; without 1 cycle that was removed (1 by output.keep)");
   write_index("index.json", {saved("0.json", 0), saved("1.json", 0), saved("2.json", 0),
                              gone("removed", "1.json"), gone("left_out", "0.json"),
                              gone("removed", "2.json"), saved("3.json", 0)});
-  EXPECT_EQ(words(), "; without 3 cycles that were removed (output.keep 2, upload.queue 1)");
+  EXPECT_EQ(words(), "; without 3 cycles that were removed (2 by output.keep, 1 by upload.queue)");
 }
 
 TEST_F(RemovedCyclesTest, are_not_those_that_an_older_merged_file_holds) {
   merge_of(0, "/moved/since/c1/rank0.json");
   write_index("index.json", {saved("c1/rank0.json", 0), saved("c2/rank0.json", 0),
                              gone("removed", "c1/rank0.json"), gone("removed", "c2/rank0.json")});
-  EXPECT_EQ(words(), "; without 1 cycle that was removed (output.keep 1)");
+  EXPECT_EQ(words(), "; without 1 cycle that was removed (1 by output.keep)");
 }
 
 // A file is told by where its times begin, not by the end of its path.
@@ -73,7 +73,7 @@ TEST_F(RemovedCyclesTest, are_those_of_the_merge_by_their_beginning) {
            "\"base_ns\": " + std::to_string(base_ns) + "}";
   };
   write_index("index.json", {with_base("rank0.json", 6), gone("removed", "rank0.json")});
-  EXPECT_EQ(words(), "; without 1 cycle that was removed (output.keep 1)");
+  EXPECT_EQ(words(), "; without 1 cycle that was removed (1 by output.keep)");
   write_index("index.json", {with_base("rank0-pid7.json", 7), gone("removed", "rank0-pid7.json")});
   EXPECT_EQ(words(), "");
 }
@@ -81,7 +81,7 @@ TEST_F(RemovedCyclesTest, are_those_of_the_merge_by_their_beginning) {
 TEST_F(RemovedCyclesTest, are_counted_where_the_uploader_was_before_its_rank) {
   merge_of(0, "2.json");
   write_index("index.json", {gone("removed", "1.json"), saved("1.json", 0), saved("2.json", 0)});
-  EXPECT_EQ(words(), "; without 1 cycle that was removed (output.keep 1)");
+  EXPECT_EQ(words(), "; without 1 cycle that was removed (1 by output.keep)");
 }
 
 TEST_F(RemovedCyclesTest, are_not_those_that_stay_though_nobody_uploads_them) {
@@ -102,7 +102,7 @@ TEST_F(RemovedCyclesTest, are_of_the_merge_s_ranks_and_run) {
               {saved("7.json", 0), saved("1.json", 0), saved("2.json", 0),
                gone("removed", "7.json"), gone("removed", "1.json")},
               "b");
-  EXPECT_EQ(words(6), "; without 1 cycle that was removed (output.keep 1)");
+  EXPECT_EQ(words(6), "; without 1 cycle that was removed (1 by output.keep)");
 }
 
 TEST_F(RemovedCyclesTest, are_counted_once_where_nodes_have_one_index_each) {
@@ -111,7 +111,7 @@ TEST_F(RemovedCyclesTest, are_counted_once_where_nodes_have_one_index_each) {
                                          gone("removed", "1.json")};
   write_index("index-node0.json", node);
   write_index("index.json", node);
-  EXPECT_EQ(words(), "; without 1 cycle that was removed (output.keep 1)");
+  EXPECT_EQ(words(), "; without 1 cycle that was removed (1 by output.keep)");
 }
 
 }  // namespace

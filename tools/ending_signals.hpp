@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+
+namespace traceagent::tools {
+
+// What goes when SIGINT, SIGTERM or SIGHUP ends the process, which ends by that signal all the
+// same. One that is ignored (nohup) stays so.
+
+// With the files in it; one at a time.
+void guard_folder(const std::string& folder);
+void unguard_folder(const std::string& folder);
+
+// The half-written file of the trace::OutputFile that this process writes to `output`; one at a
+// time, while this lives.
+class GuardedOutput {
+ public:
+  explicit GuardedOutput(const std::string& output);
+  ~GuardedOutput();
+  GuardedOutput(const GuardedOutput&) = delete;
+  GuardedOutput& operator=(const GuardedOutput&) = delete;
+};
+
+}  // namespace traceagent::tools
