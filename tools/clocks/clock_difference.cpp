@@ -55,6 +55,9 @@ ClockDifference ClockDifference::inverse() const {
                                       correction_.corrected(each.span.until_ns)},
                              .by_ns = each.by_ns / (1.0 - limits_.drift) + 1.0});
   }
+  if (seen) {
+    turned.seen = {correction_.corrected(seen->from_ns), correction_.corrected(seen->until_ns)};
+  }
   return turned;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -58,6 +59,9 @@ class ClockDifference {
 
   std::vector<ClockStep> steps;
   std::vector<ClockUnsure> unsure;
+  // A clock that was set before or behind, by any amount, is seen by nobody. Nothing: that none was
+  // set is taken on trust (the marks of one barrier show no step at all).
+  std::optional<ClockSpan> seen;
 
  private:
   [[nodiscard]] double bound_between(std::size_t knot, const ClockSpan& part) const;

@@ -13,14 +13,6 @@ namespace {
 // More of them say nothing that matters of the drift at the pause.
 constexpr std::size_t most_neighbours = 8;
 
-// Where the last collective before the segment's end lies next to which a step shows.
-double seen_until_ns(const ClockSegment& segment) {
-  return segment.has_close ? segment.close_until_ns : segment.from_ns;
-}
-double seen_from_ns(const ClockSegment& segment) {
-  return segment.has_close ? segment.close_from_ns : segment.until_ns;
-}
-
 class Hideouts {
  public:
   Hideouts(std::vector<ClockSegment>& segments, const ClockLimits& limits)
@@ -38,7 +30,7 @@ class Hideouts {
   }
   // Between the segment and the one before it.
   [[nodiscard]] double pause_before_ns(std::size_t i) const {
-    return seen_from_ns(segments_[i]) - seen_until_ns(segments_[i - 1]);
+    return segments_[i].seen_from_ns() - segments_[i - 1].seen_until_ns();
   }
   [[nodiscard]] bool goes_on(std::size_t i) const {
     return !segments_[i].begins_run && hidden_ns_[i] < least_step_ns;
@@ -97,8 +89,8 @@ void Hideouts::find_hidden() {
 // In the pause before the segment.
 void Hideouts::add_before(std::size_t i) {
   if (hidden_ns_[i] >= least_step_ns) {
-    all_.push_back({i, ClockHideout::Place::before, seen_until_ns(segments_[i - 1]),
-                    seen_from_ns(segments_[i]), hidden_ns_[i]});
+    all_.push_back({i, ClockHideout::Place::before, segments_[i - 1].seen_until_ns(),
+                    segments_[i].seen_from_ns(), hidden_ns_[i]});
   }
 }
 
@@ -117,10 +109,10 @@ void Hideouts::add_within(std::size_t i) {
         2 * limits_.drift * own.longest_pause_ns + own.room_ns);
   }
   if (own.begins_run) {
-    add(ClockHideout::Place::at_end, own.from_ns, seen_from_ns(own), own.room_before_ns);
+    add(ClockHideout::Place::at_end, own.from_ns, own.seen_from_ns(), own.room_before_ns);
   }
   if (ends_run) {
-    add(ClockHideout::Place::at_end, seen_until_ns(own), own.until_ns,
+    add(ClockHideout::Place::at_end, own.seen_until_ns(), own.until_ns,
         own.has_close ? own.room_behind_ns : own.room_before_ns);
   }
 }

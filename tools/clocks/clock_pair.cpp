@@ -220,6 +220,14 @@ ClockSpan ClockPair::unsure_span(const ClockHideout& hideout, const ClockSpan& w
           end < segments.size() ? absolute(segments[end].from_ns) : whole.until_ns};
 }
 
+ClockSpan ClockPair::seen_span() const {
+  const std::vector<ClockSegment>& segments = segments_.all();
+  // One behind the last step may have nothing in it yet.
+  const auto last = std::find_if(segments.rbegin(), segments.rend(),
+                                 [](const ClockSegment& segment) { return !segment.is_empty(); });
+  return {absolute(segments.front().seen_from_ns()), absolute(last->seen_until_ns())};
+}
+
 void ClockPair::add_unsure(const std::vector<ClockHideout>& hideouts, const ClockSpan& whole) {
   for (const ClockHideout& hideout : hideouts) {
     // A clock that was set back told times before and behind twice.
@@ -259,6 +267,7 @@ ClockPair::Answer ClockPair::solve(const ClockSpan& span) {
     }
   }
   add_unsure(hideouts, span);
+  difference_.seen = seen_span();
   return Answer::solved;
 }
 

@@ -40,9 +40,10 @@ struct CollectiveTimes {
 // could only be joined by turning the order of times round, is refused.
 //
 // In a pause a clock may have been set so that both sides still fit (clock_hideouts.hpp): that time
-// is told as unsure. What lies on its two sides is then taken apart if the bound suffers nothing by
-// it, or if together they contradict each other. Else the sides that know enough by themselves are
-// taken alone, and the others with all, and as unsure.
+// is told as unsure, and so is what lies before all collectives or behind them. What lies on the
+// two sides of a pause is then taken apart if the bound suffers nothing by it, or if together they
+// contradict each other. Else the sides that know enough by themselves are taken alone, and the
+// others with all, and as unsure.
 //
 // Only the hulls' corners of each segment are kept: memory does not grow with the collectives.
 class ClockPair {
@@ -87,6 +88,7 @@ class ClockPair {
       const std::vector<ClockKnots::Knot>& relative) const;
   void add_step(const ClockKnots::Knot& knot, const ClockDifference::Knot& before,
                 const ClockDifference::Knot& behind);
+  [[nodiscard]] ClockSpan seen_span() const;
   void add_unsure(const std::vector<ClockHideout>& hideouts, const ClockSpan& whole);
   Answer refused(const std::optional<Contradiction>& because);
 

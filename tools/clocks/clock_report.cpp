@@ -63,12 +63,19 @@ void add_node(const ToldClock& told, ClockAlignment& alignment) {
   }
 }
 
+bool uses_barrier(const std::vector<ToldClock>& all) {
+  return std::any_of(all.begin(), all.end(), [](const ToldClock& told) {
+    return told.method.find("barrier") != std::string::npos;
+  });
+}
+
 // Of two clocks. What nobody can see: a clock that is set, or steered, by less than the bound.
-std::string assumption_in_words(const ClockLimits& limits) {
+std::string assumption_in_words(const ClockLimits& limits, bool with_barrier) {
   return "clocks run at most " + number_in_words(limits.drift * 1e6) +
          " ppm apart, which changes by at most wander_ppm_per_minute; where one was set by a "
          "millisecond or more that is in steps, or the time is unsure, unless it was set more than "
-         "once within seconds";
+         "once within seconds" +
+         (with_barrier ? "; those brought together by a barrier were not set at all" : "");
 }
 
 JsonObject metadata_of(const ClockReport& report, const std::vector<ToldClock>& all) {
@@ -86,7 +93,7 @@ JsonObject metadata_of(const ClockReport& report, const std::vector<ToldClock>& 
   if (std::any_of(all.begin(), all.end(), [](const ToldClock& told) {
         return told.route != nullptr && !told.is_reference;
       })) {
-    clocks.add("bounds_hold_if", assumption_in_words(report.limits));
+    clocks.add("bounds_hold_if", assumption_in_words(report.limits, uses_barrier(all)));
   }
   clocks.add("collectives", report.collectives);
   if (report.inconsistent != 0) {

@@ -38,6 +38,9 @@ struct ClockSegment {
   double set_until_ns = 0;             // and before this one
   [[nodiscard]] bool is_empty() const { return !below.has_any() && !above_negated.has_any(); }
   [[nodiscard]] bool bounds_both() const { return below.has_any() && above_negated.has_any(); }
+  // Between the first collective and the last next to which a step shows.
+  [[nodiscard]] double seen_from_ns() const { return has_close ? close_from_ns : until_ns; }
+  [[nodiscard]] double seen_until_ns() const { return has_close ? close_until_ns : from_ns; }
   void note_close(double begin_ns, double end_ns, double open_ns);
 };
 
@@ -66,6 +69,7 @@ class ClockSegments {
   [[nodiscard]] bool is_sure() const;
 
   [[nodiscard]] std::vector<ClockSegment>& all() { return all_; }
+  [[nodiscard]] const std::vector<ClockSegment>& all() const { return all_; }
 
  private:
   [[nodiscard]] double least_at(double t_ns) const;

@@ -1,6 +1,7 @@
 #include "tools/clocks/clock_tree.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <queue>
@@ -95,6 +96,7 @@ class Routes {
   void add_steps(std::uint32_t node, std::uint32_t at, ClockRoute& route) const;
   void widen_step_bounds(std::uint32_t node, ClockRoute& route) const;
   void add_unsure(std::uint32_t node, std::uint32_t at, ClockRoute& route) const;
+  void add_unseen(std::uint32_t node, std::uint32_t at, ClockRoute& route) const;
   void reach(std::uint32_t edge, std::uint32_t from, std::uint32_t to);
 
   const std::vector<ClockSpans>& nodes_;
@@ -183,6 +185,29 @@ void Routes::add_unsure(std::uint32_t node, std::uint32_t at, ClockRoute& route)
   }
 }
 
+// Where the node has events before what is seen of the edge from `at` on, and behind it.
+void Routes::add_unseen(std::uint32_t node, std::uint32_t at, ClockRoute& route) const {
+  const std::optional<ClockSpan>& seen_there = difference(steps_[at].edge, at).seen;
+  if (!seen_there) {
+    return;
+  }
+  const ClockSpan seen = moved(*seen_there, inverse(route.correction));
+  const std::int64_t from_ns =
+      widened(seen, -bound_ns(node, at, {seen.from_ns, seen.from_ns})).from_ns;
+  const std::int64_t until_ns =
+      widened(seen, -bound_ns(node, at, {seen.until_ns, seen.until_ns})).until_ns;
+  for (const ClockSpan& span : nodes_[node]) {
+    if (span.from_ns < from_ns) {
+      route.unsure.push_back({.span = {span.from_ns, std::min(span.until_ns, from_ns)},
+                              .by_ns = std::numeric_limits<double>::infinity()});
+    }
+    if (span.until_ns > until_ns) {
+      route.unsure.push_back({.span = {std::max(span.from_ns, until_ns), span.until_ns},
+                              .by_ns = std::numeric_limits<double>::infinity()});
+    }
+  }
+}
+
 // Within a step the other edges' bounds hold as well, and those of their steps that lie there.
 void Routes::widen_step_bounds(std::uint32_t node, ClockRoute& route) const {
   const std::vector<ClockStep> alone = route.steps;
@@ -204,6 +229,7 @@ std::optional<ClockRoute> Routes::route(std::uint32_t node) const {
     const ClockDifference& next = difference(steps_[at].edge, at);
     add_steps(node, at, route);
     add_unsure(node, at, route);
+    add_unseen(node, at, route);
     route.correction =
         route.edges.empty() ? next.correction() : joined(route.correction, next.correction());
     route.edges.push_back(steps_[at].edge);

@@ -37,20 +37,38 @@ std::string step_in_words(const ClockStep& step, const trace::ClockKnot& first) 
          duration_in_words(step.bound_ns) + " there)";
 }
 
+namespace {
+
+std::string part_in_words(double whole_ns, const std::string& where, const std::string& by) {
+  return ", unsure for " + duration_in_words(whole_ns) + " " + where +
+         ", where a clock may have been set by " + by + " unseen";
+}
+
+}  // namespace
+
 std::string unsure_in_words(const std::vector<ClockUnsure>& unsure) {
-  if (unsure.empty()) {
-    return "";
-  }
-  double whole_ns = 0;
+  double bounded_ns = 0;
   double most_ns = 0;
+  double unbounded_ns = 0;
   for (const ClockUnsure& each : unsure) {
-    whole_ns += static_cast<double>(each.span.until_ns - each.span.from_ns);
-    most_ns = std::max(most_ns, each.by_ns);
+    const auto length_ns = static_cast<double>(each.span.until_ns - each.span.from_ns);
+    if (std::isfinite(each.by_ns)) {
+      bounded_ns += length_ns;
+      most_ns = std::max(most_ns, each.by_ns);
+    } else {
+      unbounded_ns += length_ns;
+    }
   }
-  return ", unsure for " + duration_in_words(whole_ns) +
-         " around pauses of the collectives, where a clock may have been set" +
-         (std::isfinite(most_ns) ? " by up to " + duration_in_words(most_ns) : std::string()) +
-         " unseen";
+  std::string text;
+  if (bounded_ns > 0) {
+    text += part_in_words(bounded_ns, "around pauses of the collectives",
+                          "up to " + duration_in_words(most_ns));
+  }
+  if (unbounded_ns > 0) {
+    text += part_in_words(unbounded_ns, "before or behind all collectives or around pauses of them",
+                          "any amount");
+  }
+  return text;
 }
 
 }  // namespace traceagent::tools

@@ -55,6 +55,12 @@ TEST(ClockReport, tells_how_long_clocks_may_have_been_set_unseen) {
       unsure_in_words(unsure),
       ", unsure for 3.5 s around pauses of the collectives, where a clock may have been set by "
       "up to 7 ms unseen");
+  constexpr double any = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(
+      unsure_in_words({unsure[0], {.span = {6'000'000'000, 6'500'000'000}, .by_ns = any}}),
+      ", unsure for 2 s around pauses of the collectives, where a clock may have been set by up "
+      "to 3 ms unseen, unsure for 500 ms before or behind all collectives or around pauses of "
+      "them, where a clock may have been set by any amount unseen");
 }
 
 TEST(ClockReport, lists_the_knots_and_steps_of_a_few_nodes) {

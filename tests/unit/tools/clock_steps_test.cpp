@@ -29,6 +29,7 @@ struct TwoClocks {
   Clock first_off = [](std::int64_t) { return 0; };
   Clock own_off = [](std::int64_t) { return 0; };
   std::int64_t takes_ns = 12'000;
+  std::int64_t goes_on_ns = second_ns / 2;  // from the last collective's start to the last event
   std::vector<Collective> collectives;
 
   [[nodiscard]] std::int64_t first(std::int64_t at) const {
@@ -45,7 +46,7 @@ struct TwoClocks {
   }
 
   [[nodiscard]] std::vector<ClockSpans> spans() const {
-    const std::int64_t end_ns = collectives.back().start_ns + second_ns / 2;
+    const std::int64_t end_ns = collectives.back().start_ns + goes_on_ns;
     return {{{first(0), first(end_ns)}}, {{own(0), own(end_ns)}}};
   }
   [[nodiscard]] CollectiveTable::Solved solved() const {
@@ -252,6 +253,7 @@ TEST(ClockSteps, a_clock_that_shows_1970_is_as_far_off_as_is_said) {
 // 80 ms over 1,000 s: what the drift alone explains, as nothing is known of it.
 TEST(ClockSteps, that_may_hide_in_a_pause_make_it_unsure) {
   TwoClocks clocks;
+  clocks.goes_on_ns = clocks.takes_ns;
   clocks.add_every(10 * ms_ns, 0, 100 * ms_ns);
   clocks.add_every(10 * ms_ns, 1000 * second_ns, 1000 * second_ns + 100 * ms_ns);
   clocks.own_off = set_by(80 * ms_ns, 400 * second_ns);
@@ -290,6 +292,7 @@ TEST(ClockSteps, that_may_hide_before_the_last_collective_make_the_end_alone_uns
 // in which none may hide says that it does not.
 TEST(ClockSteps, that_would_show_by_what_lies_behind_other_pauses_leave_nothing_unsure) {
   TwoClocks clocks;
+  clocks.goes_on_ns = clocks.takes_ns;
   clocks.add_every(second_ns / 10, 0, 20 * second_ns);
   clocks.add_every(6 * second_ns, 20 * second_ns, 60 * second_ns);
   const auto route = clocks.route();
@@ -299,11 +302,76 @@ TEST(ClockSteps, that_would_show_by_what_lies_behind_other_pauses_leave_nothing_
 
 TEST(ClockSteps, that_would_show_leave_nothing_unsure) {
   TwoClocks clocks;
+  clocks.goes_on_ns = clocks.takes_ns;
   clocks.add_every(10 * ms_ns, 0, 20 * second_ns);
   clocks.add_every(10 * ms_ns, 50 * second_ns, 70 * second_ns);
   const auto route = clocks.route();
   ASSERT_TRUE(route);
   EXPECT_TRUE(route->unsure.empty());
+}
+
+bool is_unsure(const ClockRoute& route, std::int64_t own_ns) {
+  return std::any_of(route.unsure.begin(), route.unsure.end(), [own_ns](const auto& each) {
+    return each.span.from_ns <= own_ns && own_ns <= each.span.until_ns;
+  });
+}
+
+TEST(ClockSteps, before_the_first_collective_or_behind_the_last_are_unsure) {
+  constexpr std::int64_t first_ns = 10 * second_ns;
+  constexpr std::int64_t last_ns = 20 * second_ns;
+  for (const std::int64_t by_ns : {80 * ms_ns, -80 * ms_ns}) {
+    for (const std::int64_t when_ns : {first_ns / 2, last_ns + 200 * ms_ns}) {
+      TwoClocks clocks;
+      clocks.own_off = set_by(by_ns, when_ns);
+      clocks.add_every(second_ns / 10, first_ns, last_ns + 1);
+      const auto route = clocks.route();
+      ASSERT_TRUE(route);
+      EXPECT_TRUE(route->steps.empty());
+      for (const std::int64_t at : {std::int64_t{0}, first_ns - ms_ns, last_ns + ms_ns}) {
+        EXPECT_TRUE(is_unsure(*route, clocks.own(at))) << at;
+      }
+      for (const ClockUnsure& each : route->unsure) {
+        EXPECT_TRUE(std::isinf(each.by_ns));
+      }
+      EXPECT_FALSE(is_unsure(*route, clocks.own(first_ns + ms_ns)));
+      EXPECT_FALSE(is_unsure(*route, clocks.own(last_ns - ms_ns)));
+      EXPECT_LE(beyond(clocks, *route, first_ns, last_ns, 7 * ms_ns), 0.0);
+    }
+  }
+}
+
+// The collectives tell the same as if nobody had set it: nobody can see it.
+TEST(ClockSteps, there_and_back_between_two_collectives_leave_no_trace) {
+  const auto found = [](const TwoClocks::Clock& own_off) {
+    TwoClocks clocks;
+    clocks.own_off = own_off;
+    clocks.add_every(second_ns, 0, 100 * second_ns);
+    return clocks.route();
+  };
+  constexpr std::int64_t from_ns = 50 * second_ns + 300 * ms_ns;
+  constexpr std::int64_t until_ns = from_ns + 400 * ms_ns;
+  const auto set =
+      found([](std::int64_t at) { return at >= from_ns && at < until_ns ? 80 * ms_ns : 0; });
+  const auto never = found([](std::int64_t) { return 0; });
+  ASSERT_TRUE(set && never);
+  EXPECT_EQ(set->correction.knots(), never->correction.knots());
+  EXPECT_EQ(set->bound_ns, never->bound_ns);
+  EXPECT_TRUE(set->steps.empty());
+}
+
+// What it told twice lies among the times of collectives; that it was set is not known.
+TEST(ClockSteps, back_behind_the_last_collective_are_unsure_but_not_what_was_told_before) {
+  TwoClocks clocks;
+  constexpr std::int64_t last_ns = 20 * second_ns;
+  constexpr std::int64_t when_ns = last_ns + 200 * ms_ns;
+  clocks.own_off = set_by(-1000 * ms_ns, when_ns);
+  clocks.goes_on_ns = 200 * ms_ns - 1;  // so that the node's events end where it was set
+  clocks.add_every(second_ns / 10, 0, last_ns + 1);
+  const auto route = clocks.route();
+  ASSERT_TRUE(route);
+  EXPECT_TRUE(is_unsure(*route, clocks.own(when_ns - 1)));
+  EXPECT_FALSE(is_unsure(*route, clocks.own(when_ns)));
+  EXPECT_GT(beyond(clocks, *route, when_ns, when_ns + ms_ns, ms_ns), 900e6);
 }
 
 TEST(ClockSteps, that_may_hide_where_a_node_has_no_events_are_not_told) {
