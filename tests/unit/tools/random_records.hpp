@@ -12,10 +12,10 @@
 
 namespace traceagent::tools {
 
-// What the files of a random job's nodes tell of its collectives, drawn by the same seed: all of it,
-// or some starts and ends are unknown, or some collectives say one side only; in the order of time
-// or in another; of one communicator or of three; by one rank on a node or by two; and to a table
-// that holds all of them or 150.
+// What the files of a random job's nodes tell of its collectives, drawn by the same seed: all of
+// it, or some starts and ends are unknown, or some collectives say one side only; in the order of
+// time or in another; of one communicator or of three; by one rank on a node or by two; and to a
+// table that holds all of them or 150.
 class RandomRecords {
  public:
   RandomRecords(const RandomJob& job, std::uint64_t seed)
@@ -32,8 +32,8 @@ class RandomRecords {
     return table_.solve(job.spans());
   }
 
-  // Two sets between two collectives that bound the clock on both sides, and none such between them.
-  // (Before the first of these, and behind the last, any number of sets is unsure.)
+  // Two sets between two collectives that bound the clock on both sides, and none such between
+  // them. (Before the first of these, and behind the last, any number of sets is unsure.)
   [[nodiscard]] bool has_sets_together(const RandomJob& job) const {
     std::vector<std::size_t> gaps;
     for (const RandomClock& clock : job.clocks) {
