@@ -117,7 +117,10 @@ std::string index_merged(const ring::Ring& ring, const std::string& node_file,
 }
 
 std::string index_joined(const ring::Ring& ring) try {
-  return join(ring, ring.header().identity.overwrite_files != 0, true);
+  const ring::IdentityBlock& identity = ring.header().identity;
+  // A large one by one rank of each node: thousands that each write it anew would load the file
+  // system that they share.
+  return join(ring, identity.overwrite_files != 0, identity.local_rank == 0);
 } catch (...) {
   return out_of_memory();
 }

@@ -25,7 +25,8 @@ std::string index_saved(const ring::Ring& ring, const ring::Window& window,
 std::string index_merged(const ring::Ring& ring, const std::string& node_file,
                          std::uint64_t events);
 // At the end of a process after which nobody makes its node's file, and so looks again: what this
-// node and others have saved since they were joined. Nothing where a run has one node.
+// node and others have saved since they were joined; more than 4 MiB at that of local rank zero
+// alone. Nothing where a run has one node.
 std::string index_joined(const ring::Ring& ring);
 std::string index_removed(const ring::Ring& ring, const std::string& file,
                           IndexQueue* queue = nullptr);

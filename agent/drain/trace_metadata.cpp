@@ -185,7 +185,7 @@ JsonValue shown_option(std::string_view value) {
   constexpr std::string_view command = "\"exec:";
   if (!value.starts_with(command)) return JsonValue::raw(std::string(value));
   const std::size_t begin = std::min(value.find_first_not_of(' ', command.size()), value.size());
-  const std::size_t end = value.find(' ', begin);
+  const std::size_t end = value.find_first_of(" \\", begin);  // a tab is escaped
   if (end == std::string_view::npos) return JsonValue::raw(std::string(value));
   return JsonValue::raw(std::string(value.substr(0, end)) + " ...\"");
 }

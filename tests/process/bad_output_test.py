@@ -69,7 +69,7 @@ def merged_name_of_a_rank(bare):
             one_line(result, "a rank's name", "output.merged", merged, "choose another")
             names = [name for name in place.files() if name.endswith(".json") and "/index/" not in name]
             check(len(names) == 1 and "traceEvents" in place.trace(names[0]) and
-                  "sources" not in place.trace(names[0]).get("distributedInfo", {}), f"a rank's name: {place.files()}")
+                  "ranks" not in place.trace(names[0])["distributedInfo"], f"a rank's name: {place.files()}")
             clean(place, "a rank's name")
 
 
