@@ -170,7 +170,9 @@ bool MergeCommand::merge_into(const MergeOutput& output, const Choice& choice,
                               const ForeignInputs& foreign) {
   trace::MergeOptions options = options_;
   options.gzip = arguments_.gzip || output.path.ends_with(".gz");
-  options.unfinished = unfinished_ranks(output.inputs);
+  const std::vector<trace::Unfinished> unfinished = unfinished_ranks(output.inputs);
+  options.unfinished = foreign.unread();
+  options.unfinished.insert(options.unfinished.end(), unfinished.begin(), unfinished.end());
   options.progress = progress();
   make_room_for_open_files(2 * output.inputs.size());
   SideThread writer;
@@ -189,7 +191,7 @@ bool MergeCommand::merge_into(const MergeOutput& output, const Choice& choice,
   if (report.problem.empty()) foreign.keep_claims();
   report.inputs = foreign.as_given(report.inputs);
   bar_.clear();
-  for (const trace::Unfinished& process : options.unfinished) {
+  for (const trace::Unfinished& process : unfinished) {
     std::cout << "missing: " << process.who << " " << process.why << "\n";
   }
   const bool ok = print_report(report, output.path);

@@ -89,7 +89,8 @@ bool join_ranks(const std::vector<std::string>& rings, const std::set<std::strin
   if (!node.include.empty()) {
     std::cout << "missing: other profilers' traces (merge.include: " << node.include
               << "): add them by traceagent merge " << node.path << " -o " << node.path
-              << " --force --align none --include PATTERN\n";
+              << " --force --align none --include PATTERN"
+              << (node.include_once.empty() ? "" : " --include-once " + node.include_once) << "\n";
   }
   return node.notes.empty();
 }

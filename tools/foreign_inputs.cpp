@@ -229,6 +229,15 @@ bool ForeignInputs::is_refused() const {
                                  [this](const ImportedFile& file) { return has_problem(file); }));
 }
 
+std::vector<trace::Unfinished> ForeignInputs::unread() const {
+  std::vector<trace::Unfinished> unread;
+  for (const ImportedFile& file : imported_->files()) {
+    if (file.is_trace || !has_problem(file) || !exception_of(file).empty()) continue;
+    unread.push_back({file.path.substr(file.path.rfind('/') + 1), file.problem});
+  }
+  return unread;
+}
+
 bool ForeignInputs::print() const {
   bool ok = imported_->problem().empty();
   if (!ok) say(imported_->problem());

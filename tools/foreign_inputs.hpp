@@ -55,6 +55,8 @@ class ForeignInputs {
   void keep_claims() const;
   // --strict, and something is wrong.
   [[nodiscard]] bool is_refused() const;
+  // Files that were meant to be traces and could not be read as such: the output is without them.
+  [[nodiscard]] std::vector<trace::Unfinished> unread() const;
 
  private:
   // Why a file that a pattern found is not to be included, or empty.

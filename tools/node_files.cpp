@@ -238,6 +238,7 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
   const trace::MergeReport report = trace::merge(files, made.path, options);
   made.problem = report.problem;
   made.include = node.include;
+  if (node.nodes > 1) made.include_once = node.folder + "/index";
   made.missing_ranks = report.missing_ranks;
   for (const trace::MergedInput& input : report.inputs) {
     if (!input.problem.empty()) {

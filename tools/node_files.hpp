@@ -13,6 +13,8 @@ struct NodeFile {
   std::vector<std::string> notes;  // one line each, of inputs that are cut
   std::vector<std::int64_t> missing_ranks;
   std::string include;  // merge.include: of what it names nothing is in the file
+  // Of a run of several nodes: of a file that names no rank they agree here whose it is; or empty.
+  std::string include_once;
 };
 
 // Merges what the rings' processes have written and what was recovered of them, with the other

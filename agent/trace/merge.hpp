@@ -17,7 +17,8 @@
 
 namespace traceagent::trace {
 
-// A process whose files do not hold all of it: "rank 2", "still runs".
+// What is missing in a merge: a process whose files do not hold all of it ("rank 2", "still runs"),
+// a file that could not be read ("a.json", its problem).
 struct Unfinished {
   std::string who;
   std::string why;

@@ -44,6 +44,10 @@ def problems_of(folder):
     told = [line for line in run.err.splitlines() if "merge.include" in line]
     if len(told) != 1 or "cut off" not in told[0] or "host_1.pt.trace.json" not in told[0]:
         yield f"told: {run.err!r}"
+    merged = node["traceagent"]
+    faults = {fault["file"]: fault["problem"] for fault in merged["incomplete"]}
+    if set(faults) != {"host_1.pt.trace.json", "notes.pt.trace.json"} or "byte 0" not in faults["notes.pt.trace.json"]:
+        yield f"incomplete: {faults}"
     if sorted(run.files()) != ["ep0-ba3-rank0.json", "ep0-ba3-rank1.json", "node0.json"]:
         yield f"files: {run.files()}"
 

@@ -12,6 +12,9 @@ namespace traceagent::tools {
 
 namespace {
 
+// Its variables (credentials, endpoint, region) are those of whoever started it.
+constexpr char anothers_variables[] = ", with the variables that it was started with";
+
 enum class Turn { ours, not_needed, never };
 
 // Another process may have the lock: it uploads what we have queued too. Beside a job nobody waits
@@ -22,12 +25,13 @@ Turn wait_for_turn(trace::FileLock& lock, const std::string& folder,
   const auto begin = std::chrono::steady_clock::now();
   for (bool is_told = false;; is_told = true) {
     if (lock.try_lock(trace::FileLock::Kind::exclusive) || lock.is_refused()) return Turn::ours;
-    if (!is_told) tell(journal_path + ": another process is at work");
+    if (!is_told) tell(journal_path + ": another process is at work" + anothers_variables);
     if (options.beside_job) return Turn::not_needed;
     if (pending_in(Journal(folder, journal_path), options.others) == 0) return Turn::not_needed;
     if (std::chrono::steady_clock::now() - begin >= options.patience) {
       say("not all is uploaded: " + journal_path +
-          ": another process is still at work: traceagent upload --resume " + folder);
+          ": another process is still at work" + anothers_variables +
+          ": wait, or end it, then: traceagent upload --resume " + folder);
       return Turn::never;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(200));

@@ -13,6 +13,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from backed_memory import backed_memory
 from defects import composer_costs, composer_defects, smdebug_defects
 from mergers import START_US, Mergers, counted, install, metadata, slices, write
 
@@ -117,12 +120,13 @@ def main():
     parser.add_argument("--events", type=int, default=200_000, help="of each rank; 0: no speeds")
     parser.add_argument("--ranks", type=int, default=8)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--backed-gib", type=float, default=0, help="of free memory beforehand, see backed_memory.py")
     arguments = parser.parse_args()
     build = arguments.build.resolve()
     (build / "compare").mkdir(exist_ok=True)
     python = install(build / "compare")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as scratch:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as scratch, backed_memory(arguments.backed_gib):
         folder = pathlib.Path(scratch)
         mergers = Mergers(build, python, folder)
         ok = True
