@@ -27,10 +27,11 @@ def synchronizations(truth):
         if truth.exists() else 0
 
 
-def killed(place, ranks=1, **more):
-    """Ranks that are killed in the middle of their window; their truths."""
+def killed(place, ranks=1, world_size=None, **more):
+    """Ranks of one node that are killed in the middle of their window; their truths."""
     truths = [place.path / f"{rank}.truth" for rank in range(ranks)]
-    running = [place.start([STEADY, 1000, 10, 10_000], variables) for variables in
+    size = {"WORLD_SIZE": str(world_size or ranks)}
+    running = [place.start([STEADY, 1000, 10, 10_000], variables | size) for variables in
                place.ranks(ranks, **{**RECORDING, "SIMGPU_TRUTH": place.path / "{rank}.truth", **more})]
     deadline = time.monotonic() + TIMEOUT
     while any(synchronizations(truth) < 10 for truth in truths) and time.monotonic() < deadline:
@@ -83,7 +84,12 @@ def test_what_else_the_job_wanted():
         killed(place, TRACEAGENT_OUTPUT_KEEP=2, TRACEAGENT_MERGE_INCLUDE="*.pt.trace.json")
         result = recover(place)
         check(result.code == 0 and "missing: other profilers' traces (merge.include: *.pt.trace.json)" in result.out
-              and "upload" not in result.out, f"no uploads: {result}")
+              and "upload" not in result.out and "--include-once" not in result.out, f"no uploads: {result}")
+    with Place() as place:
+        killed(place, TRACEAGENT_MERGE_INCLUDE="*.pt.trace.json", world_size=2)
+        result = recover(place)
+        check(result.code == 0 and f"--include PATTERN --include-once {place.path}/out/index\n" in result.out,
+              f"one of two nodes: {result}")
     with Place() as place:
         killed(place, TRACEAGENT_OUTPUT_REMOTE=f"{place.path}/there/")
         result = recover(place)
