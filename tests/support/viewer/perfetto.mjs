@@ -45,6 +45,9 @@ export function inspect(viewer_folder, trace) {
 export function screenshot(viewer_folder, trace, out, lane) {
   return with_trace(viewer_folder, trace, async (page) => {
     await page.getByText('Default Workspace').waitFor();
+    // While it prepares the trace its search field says so; tracks come when it is done.
+    await page.waitForFunction(() => ![...document.querySelectorAll('input')].some(
+        (input) => /Running plugin|Loading/.test(input.placeholder + input.value)));
     for (const name of lane ? lane.split(',') : []) await page.getByText(name).first().click();
     await page.waitForTimeout(2000);  // tracks are drawn as their queries come back
     await page.screenshot({path: out});
