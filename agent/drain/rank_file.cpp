@@ -18,6 +18,7 @@
 #include "agent/drain/trace_metadata.hpp"
 #include "agent/drain/window_marks.hpp"
 #include "agent/drain/window_order.hpp"
+#include "agent/drain/written_window.hpp"
 #include "agent/trace/document.hpp"
 #include "agent/trace/event_writer.hpp"
 #include "agent/trace/json_syntax.hpp"
@@ -154,11 +155,12 @@ namespace {
 
 bool may_replace(const ring::Ring& ring) { return ring.header().identity.overwrite_files != 0; }
 
-// Of a run that came after a dead one, which is recovered: its file stays whatever output.overwrite
-// says.
-bool is_of_later_run(const ring::Ring& ring, const ring::Window& window, const std::string& path) {
+// A file that a recovery leaves there whatever output.overwrite says: of another cycle, or of a run
+// that came after the dead one.
+bool stays(const ring::Ring& ring, const ring::Window& window, const std::string& path) {
   trace::TraceReader reader;
-  if (is_own_file(ring, path) || !reader.open(path)) return false;
+  if (is_of_run(path, ring)) return true;
+  if (!reader.open(path)) return false;
   const std::uint64_t begin_ticks = window.begin_ticks.load(std::memory_order_relaxed);
   return reader.header().base_ns > clock_of(ring).realtime_ns(begin_ticks);
 }
@@ -178,8 +180,8 @@ std::uint64_t with_room_of(std::uint64_t replaced_bytes, std::uint64_t most_byte
 // The names that a window's file may have, in turn.
 class FileNames {
  public:
-  FileNames(const ring::Ring& ring, const std::string& name, bool may_replace)
-      : ring_(ring), name_(name), may_replace_(may_replace) {}
+  FileNames(const ring::Ring& ring, const std::string& name, bool may_replace, bool is_recovered)
+      : ring_(ring), name_(name), may_replace_(may_replace), is_recovered_(is_recovered) {}
 
   std::string first() {
     const std::string path = may_replace_ ? name_ : next();
@@ -192,8 +194,10 @@ class FileNames {
   std::string next() {
     while (attempt_ < most_names) {
       const std::string path = name_at_attempt(name_, ring_.header().owner_pid, attempt_++);
-      // A name without {batch} meets this process's own files: that is said, not evaded.
-      if (access(path.c_str(), F_OK) != 0 || is_own_file(ring_, path)) return path;
+      if (access(path.c_str(), F_OK) != 0) return path;
+      // A name without {batch} meets this process's own files: that is said, not evaded, as long as
+      // what is not written stays in the ring.
+      if (!is_recovered_ && is_own_file(ring_, path)) return path;
     }
     return {};
   }
@@ -202,6 +206,7 @@ class FileNames {
   const ring::Ring& ring_;
   const std::string& name_;
   const bool may_replace_;
+  const bool is_recovered_;
   int attempt_ = 0;
   bool has_none_ = false;
 };
@@ -229,8 +234,8 @@ RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& windo
   report.problem = named.problem;
   if (!report.problem.empty()) return report;
   const bool replaces =
-      may_replace(ring) && !(options.recovered && is_of_later_run(ring, window, named.path));
-  FileNames names(ring, named.path, replaces);
+      may_replace(ring) && !(options.recovered && stays(ring, window, named.path));
+  FileNames names(ring, named.path, replaces, options.recovered);
   report.path = names.first();
   report.is_of_several_ranks = named.is_of_several_ranks;
   if (named.is_of_several_ranks && report.path != named.path) report.evaded = named.path;

@@ -136,6 +136,18 @@ void note_told_by(const std::string& file, const ring::Ring& ring, const ring::W
   }
 }
 
+// Of cycles that have one name (a template without {batch}) a list of names does not tell which was
+// written.
+bool has_namesake(const ring::Ring& ring, const ring::Window& window) {
+  const std::string name = rank_file_name(ring, window).path;
+  const auto& windows = ring.header().windows;
+  return std::any_of(windows.begin(), windows.end(), [&](const ring::Window& other) {
+    return &other != &window &&
+           other.state.load(std::memory_order_relaxed) != ring::WindowState::empty &&
+           rank_file_name(ring, other).path == name;
+  });
+}
+
 // A ring that is recovered twice (kept, or merged again) has its files in its list. Who was killed
 // between a file's last byte and that note, its owner or an earlier recovery, left a file that says
 // itself whose it is.
@@ -144,9 +156,10 @@ void skip_written_windows(const ring::Ring& ring, const std::string& path, Recov
   const std::vector<std::string> listed = ring::written_files(path);
   for (ring::Window& window : ring.header().windows) {
     if (!ring::is_unwritten(window)) continue;
+    const bool list_tells = !has_namesake(ring, window);
     for (const std::string& file : possible_names(ring, window)) {
       const bool is_listed = std::find(listed.begin(), listed.end(), file) != listed.end();
-      if (!is_listed && !holds_window(file, ring, window)) continue;
+      if (!(is_listed && list_tells) && !holds_window(file, ring, window)) continue;
       if (!is_listed) note_unlisted(ring, window, path, file, recovered, index_queue);
       note_told_by(file, ring, window);
       window.state.store(ring::WindowState::written, std::memory_order_relaxed);

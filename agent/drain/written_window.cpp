@@ -49,6 +49,11 @@ bool holds_window(const std::string& file, const ring::Ring& ring, const ring::W
          number("window", "begin_ticks") == begin_ticks;
 }
 
+bool is_of_run(const std::string& file, const ring::Ring& ring) {
+  trace::TraceReader reader;
+  return open(reader, file) && is_of_run(reader.header(), ring);
+}
+
 bool is_of_owner(const std::string& file, const ring::Ring& ring) {
   trace::TraceReader reader;
   if (!open(reader, file) || !is_of_run(reader.header(), ring)) return false;

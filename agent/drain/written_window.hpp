@@ -14,5 +14,7 @@ bool holds_window(const std::string& file, const ring::Ring& ring, const ring::W
 // Of a file with a window's name: true if the ring's process wrote it, and nobody who recovered it,
 // or another run that took its place. Reads the file.
 bool is_of_owner(const std::string& file, const ring::Ring& ring);
+// True if the file is of the ring's rank and run. Reads its head.
+bool is_of_run(const std::string& file, const ring::Ring& ring);
 
 }  // namespace traceagent::drain

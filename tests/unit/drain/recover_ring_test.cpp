@@ -199,6 +199,76 @@ TEST(RecoverRing, TakesNoOtherRunsFileForItsOwners) {
   expect_next_file_says(path, in_the_way, "\"dropped\": {}");
 }
 
+// Windows of steps 1 to 3, a call in each; the first was written under a name that all of them
+// have, and noted.
+std::string save_with_one_name(CraftedRing& crafted, const trace::ScratchFolder& scratch) {
+  crafted.ring().header().identity.file_template = crafted.ring().add_name("rank{rank}.json");
+  ring::Chunk& chunk = crafted.chunk_of(100, "main");
+  for (std::uint64_t step = 1; step <= 3; ++step) {
+    const std::uint64_t begin = 2000 * step;
+    crafted.add(chunk, api::Function::cudaLaunchKernel, event::Layout::launch, begin + 100,
+                begin + 200);
+    failed_window(crafted, begin, begin + 1000, step);
+  }
+  ring::Window& first = crafted.ring().header().windows[0];
+  const RankFileReport report = write_rank_file(crafted.ring(), first, {});
+  EXPECT_EQ(report.problem, "");
+  first.state = ring::WindowState::written;
+  first.file_name = crafted.ring().add_name(report.path);
+  std::string path = save(crafted, scratch / "rank3.ring");
+  ring::note_written_file(path, report.path);
+  return path;
+}
+
+void expect_cycle(const std::string& file, int cycle) {
+  const std::string text = trace::read_whole(file);
+  EXPECT_NE(text.find("\"cycle\": " + std::to_string(cycle) + ","), std::string::npos) << text;
+  EXPECT_NE(text.find("cudaLaunchKernel"), std::string::npos) << text;
+}
+
+// A name without {batch}: that it is in the list says that one of the windows was written.
+TEST(RecoverRing, WritesAllWindowsOfOneName) {
+  trace::ScratchFolder scratch;
+  CraftedRing crafted(scratch / "out");
+  const std::string path = save_with_one_name(crafted, scratch);
+
+  const Recovered recovered = recover_ring(path);
+  EXPECT_TRUE(recovered.problems.empty());
+  ASSERT_EQ(recovered.files.size(), 2u) << recovered.nothing;
+  expect_cycle(scratch / "out/rank3.json", 0);
+  expect_cycle(recovered.files[0].path, 1);
+  expect_cycle(recovered.files[1].path, 2);
+  EXPECT_TRUE(recover_ring(path).files.empty()) << "they are there";
+}
+
+// The user has moved the file that was in the way.
+TEST(RecoverRing, WritesWindowsWhoseNameIsFreeAgain) {
+  trace::ScratchFolder scratch;
+  CraftedRing crafted(scratch / "out");
+  const std::string path = save_with_one_name(crafted, scratch);
+  std::filesystem::rename(scratch / "out/rank3.json", scratch / "out/moved.json");
+
+  const Recovered recovered = recover_ring(path);
+  ASSERT_EQ(recovered.files.size(), 2u) << recovered.nothing;
+  expect_cycle(recovered.files[0].path, 1);
+  expect_cycle(recovered.files[1].path, 2);
+}
+
+// Where files may be replaced, too: who recovers twice would have the older one at last.
+TEST(RecoverRing, ReplacesNoOtherCycleOfItsRun) {
+  trace::ScratchFolder scratch;
+  CraftedRing crafted(scratch / "out");
+  crafted.ring().header().identity.overwrite_files = 1;
+  const std::string path = save_with_one_name(crafted, scratch);
+
+  const Recovered recovered = recover_ring(path);
+  ASSERT_EQ(recovered.files.size(), 2u) << recovered.nothing;
+  expect_cycle(scratch / "out/rank3.json", 0);
+  expect_cycle(recovered.files[0].path, 1);
+  expect_cycle(recovered.files[1].path, 2);
+  EXPECT_TRUE(recover_ring(path).files.empty()) << "they are there";
+}
+
 // Killed while a file was written that counts what came late: its next one counts that anew.
 TEST(RecoverRing, CountsWhatCameLateOnce) {
   trace::ScratchFolder scratch;
