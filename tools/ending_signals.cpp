@@ -17,7 +17,8 @@ namespace traceagent::tools {
 
 namespace {
 
-constexpr std::array ending_signals = {SIGINT, SIGTERM, SIGHUP};
+// SIGPIPE: who reads what is printed has read enough (head). SIGXCPU: ulimit -t.
+constexpr std::array ending_signals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU};
 
 // A path that the handler removes.
 struct Guarded {

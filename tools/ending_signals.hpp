@@ -4,8 +4,8 @@
 
 namespace traceagent::tools {
 
-// What goes when SIGINT, SIGTERM or SIGHUP ends the process, which ends by that signal all the
-// same. One that is ignored (nohup) stays so.
+// What goes when a signal ends the process (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU),
+// which ends by that signal all the same. One that is ignored (nohup) stays so.
 
 // With the files in it; one at a time.
 void guard_folder(const std::string& folder);

@@ -294,6 +294,25 @@ def test_ended_by_signal(folder):
         check(not [each for each in folder.iterdir() if each.name != "in"], f"{number}: {list(folder.iterdir())}")
 
 
+def test_nothing_of_an_import_stays(folder):
+    """Where nobody reads on what is printed (head), and where files may not be that large (ulimit -f)."""
+    folder = folder / "import"
+    folder.mkdir()
+    rows = [{"ph": "X", "name": "x" * 200, "pid": 1, "tid": 1, "ts": (i * 7919) % 40_000, "dur": 1}
+            for i in range(40_000)]
+    (folder / "rank0.json").write_text(json.dumps(rows))
+    for rank in range(1, 150):
+        (folder / f"rank{rank}.json").write_text(json.dumps(rows[:1]))
+    files = sorted(folder.iterdir())
+    command = shlex.join(map(str, (TRACEAGENT, "merge", *files, "-o", folder / "out.json")))
+    for limited in (f"{command} | :", f"ulimit -f 1000; ulimit -c 0; exec {command}"):
+        said = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                              restore_signals=True, timeout=60)
+        check(not list(folder.glob(".*")), f"{limited[-20:]}: {list(folder.glob('.*'))}")
+    check(said.returncode == 1 and "raise the limit of file sizes (ulimit -f)" in said.stderr,
+          f"ulimit -f: {said.returncode}: {said.stderr}")
+
+
 def test_more_than_may_be_open(folder):
     """Each that cannot be read is named, and what is said of the output is true of it."""
     files, most_open = 60, 40
@@ -368,7 +387,7 @@ def main():
         for test in (test_folders, test_nodes, test_saved_again, test_output_among_inputs, test_corrected_once,
                      test_others_files_by_node, test_others_file_beside_its_merge, test_more_than_may_be_open,
                      test_chosen_files_join_again, test_strict, test_damaged_line, test_usage, test_pipes,
-                     test_terminal, test_ended_by_signal):
+                     test_terminal, test_ended_by_signal, test_nothing_of_an_import_stays):
             test(folder)
     print("ok" if not failures else f"{len(failures)} failed")
     return 1 if failures else 0

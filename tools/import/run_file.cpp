@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "agent/trace/file_size_limit.hpp"
 #include "agent/trace/json_object.hpp"
 #include "agent/trace/merge.hpp"
 
@@ -43,8 +44,10 @@ std::string padded(std::string header) {
 }
 
 int write_at(int descriptor, std::string_view text, off_t offset) {
+  trace::FileSizeLimitGuard guard;
   while (!text.empty()) {
     const ssize_t done = ::pwrite(descriptor, text.data(), text.size(), offset);
+    if (done < 0 && errno == EFBIG) guard.limit_reached();
     if (done < 0 && errno != EINTR) return errno;
     if (done > 0) {
       text.remove_prefix(static_cast<std::size_t>(done));

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <new>
 
+#include "agent/trace/file_size_limit.hpp"
+
 namespace traceagent::tools {
 
 namespace {
@@ -35,9 +37,11 @@ class AppendedFile {
   }
 
   void write(const char* bytes, std::size_t size) {
+    trace::FileSizeLimitGuard guard;
     while (size > 0 && error_number_ == 0) {
       const ssize_t done = ::write(descriptor_, bytes, size);
       if (done < 0 && errno != EINTR) error_number_ = errno;
+      if (error_number_ == EFBIG) guard.limit_reached();
       if (done > 0) {
         bytes += done;
         size -= static_cast<std::size_t>(done);

@@ -14,7 +14,7 @@ namespace {
 
 TEST(ImportFolder, GoesWithAProcessThatASignalEnds) {
   const trace::ScratchFolder scratch;
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU}) {
     const pid_t child = fork();
     if (child == 0) {
       ::signal(number, SIG_DFL);
