@@ -1,6 +1,7 @@
 #include "tools/import/content_mark.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,8 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "tools/import/crc32.hpp"
@@ -26,28 +29,65 @@ std::string ContentMark::text() const {
   return text.data();
 }
 
+namespace {
+
+// From where the descriptor is. How many there were; nothing: they cannot be read.
+std::optional<std::uint64_t> add_bytes(int descriptor, std::uint64_t most_bytes,
+                                       ContentMark& mark) {
+  std::vector<char> buffer(std::size_t{256} << 10);
+  std::uint64_t done = 0;
+  ssize_t got = 0;
+  do {
+    got = ::read(descriptor, buffer.data(),
+                 std::min<std::uint64_t>(buffer.size(), most_bytes - done));
+    if (got > 0) mark.add(buffer.data(), static_cast<std::size_t>(got));
+    if (got > 0) done += static_cast<std::uint64_t>(got);
+  } while (got > 0 || (got < 0 && errno == EINTR));
+  return got < 0 ? std::nullopt : std::optional(done);
+}
+
+std::uint64_t bytes_in(const std::string& mark) {
+  const std::size_t dash = mark.find('-');
+  std::uint64_t bytes = 0;
+  if (dash == std::string::npos) return 0;
+  const char* const end = mark.data() + mark.size();
+  const auto [at, error] = std::from_chars(mark.data() + dash + 1, end, bytes);
+  return error == std::errc() && at == end ? bytes : 0;
+}
+
+}  // namespace
+
 std::string content_mark(const std::string& path, std::uint64_t most_bytes) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
   if (descriptor < 0) return {};
-  std::vector<char> buffer(std::size_t{256} << 10);
   ContentMark mark;
-  ssize_t got = 0;
-  do {
-    got = ::read(descriptor, buffer.data(), std::min<std::uint64_t>(buffer.size(), most_bytes));
-    if (got > 0) mark.add(buffer.data(), static_cast<std::size_t>(got));
-    if (got > 0) most_bytes -= static_cast<std::uint64_t>(got);
-  } while (got > 0 || (got < 0 && errno == EINTR));
+  const bool is_read = add_bytes(descriptor, most_bytes, mark).has_value();
   ::close(descriptor);
-  return got < 0 ? std::string() : mark.text();
+  return is_read ? mark.text() : std::string();
 }
 
-bool begins_with(const std::string& path, const std::string& mark) {
-  const std::size_t dash = mark.find('-');
-  std::uint64_t bytes = 0;
-  if (dash == std::string::npos) return false;
-  const char* const end = mark.data() + mark.size();
-  const auto [at, error] = std::from_chars(mark.data() + dash + 1, end, bytes);
-  return error == std::errc() && at == end && bytes > 0 && content_mark(path, bytes) == mark;
+std::set<std::string> marks_of_beginnings(const std::string& path,
+                                          const std::set<std::string>& marks) {
+  struct stat facts {};
+  std::set<std::pair<std::uint64_t, std::string>> shorter;
+  if (stat(path.c_str(), &facts) != 0) return {};
+  for (const std::string& mark : marks) {
+    const std::uint64_t bytes = bytes_in(mark);
+    if (bytes > 0 && std::cmp_less(bytes, facts.st_size)) shorter.emplace(bytes, mark);
+  }
+  std::set<std::string> found;
+  const int descriptor =
+      shorter.empty() ? -1 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (descriptor < 0) return found;
+  ContentMark so_far;
+  std::uint64_t done = 0;
+  for (const auto& [bytes, mark] : shorter) {
+    if (add_bytes(descriptor, bytes - done, so_far) != bytes - done) break;
+    done = bytes;
+    if (so_far.text() == mark) found.insert(mark);
+  }
+  ::close(descriptor);
+  return found;
 }
 
 }  // namespace traceagent::tools

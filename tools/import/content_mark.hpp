@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 
 namespace traceagent::tools {
@@ -21,7 +22,9 @@ class ContentMark {
 // Of so many bytes of the file, or of all; empty where they cannot be read.
 std::string content_mark(const std::string& path, std::uint64_t most_bytes = UINT64_MAX);
 
-// Whether the file's first bytes are all that a file of that mark had.
-bool begins_with(const std::string& path, const std::string& mark);
+// Those of the marks that a shorter file has whose bytes are the first of this one. It is read
+// once, whatever their number.
+std::set<std::string> marks_of_beginnings(const std::string& path,
+                                          const std::set<std::string>& marks);
 
 }  // namespace traceagent::tools

@@ -194,21 +194,28 @@ class Import {
   // bytes are the first that it has now.
   [[nodiscard]] OlderStates older_states_of(ForeignFile& file) const {
     const std::string name = quoted_name(file);
+    const auto is_of_file = [&name](std::string_view source_name) {
+      return source_name.substr(0, source_name.rfind('#')) == name || source_name == name;
+    };
+    const auto mark_of = [](const std::string& content) {
+      return content.substr(0, content.find('#'));
+    };
+    std::set<std::string> marks;
+    for (const auto& [source, rank] : own_.imported) {
+      if (is_of_file(source.first)) marks.insert(mark_of(source.second));
+    }
+    marks = marks_of_beginnings(file.report().path, marks);
     constexpr std::size_t most_bytes = std::size_t{16} << 10;  // they stand in RunFile's heads
     OlderStates older;
     trace::JsonArray sources;
-    std::map<std::string, bool> is_older{{file.content(), false}};  // by its mark
     for (const auto& [source, rank] : own_.imported) {
       const auto& [source_name, content] = source;
-      if (source_name.substr(0, source_name.rfind('#')) != name && source_name != name) continue;
-      const std::string mark = content.substr(0, content.find('#'));
-      const auto [known, is_new] = is_older.try_emplace(mark);
-      if (is_new) known->second = begins_with(file.report().path, mark);
-      if (!known->second || sources.text().size() > most_bytes) continue;
+      if (!is_of_file(source_name) || !marks.contains(mark_of(content))) continue;
+      trace::JsonObject state;
+      state.add("name", trace::JsonValue::raw("\"" + source_name + "\"")).add("content", content);
+      if (sources.text().size() + state.text().size() > most_bytes) continue;
       older.rank = rank;
-      sources.add(trace::JsonObject()
-                      .add("name", trace::JsonValue::raw("\"" + source_name + "\""))
-                      .add("content", content));
+      sources.add(state);
     }
     if (older.rank) older.sources = sources.text();
     return older;
@@ -270,17 +277,26 @@ class Import {
     }
   }
 
-  // Files of ours that another program has saved, beside those that they were made of.
+  // Files of ours that another program has saved, beside those that they were made of. Of others'
+  // files that such a one holds, but not all of it, the merge leaves out those.
   void leave_out_doubles() {
     std::set<std::string> known = own_.sources;
+    std::set<std::string> imported;
+    for (const auto& file : files_) {
+      if (file->report().is_trace) imported.insert(content_key(file->content()));
+    }
     for (const auto& file : files_) {
       const std::vector<std::string> keys = file->source_keys();
-      const auto doubles = std::count_if(
-          keys.begin(), keys.end(), [&](const std::string& key) { return known.contains(key); });
-      if (doubles == 0) {
-        known.insert(keys.begin(), keys.end());
+      const auto is_known = [&](const std::string& key) { return known.contains(key); };
+      const auto is_held = [&](const std::string& key) {
+        return is_known(key) || imported.contains(key);
+      };
+      if (!keys.empty() && std::all_of(keys.begin(), keys.end(), is_held)) {
+        file->leave_out(true);
+      } else if (std::any_of(keys.begin(), keys.end(), is_known)) {
+        file->leave_out(false);
       } else {
-        file->leave_out(std::cmp_equal(doubles, keys.size()));
+        known.insert(keys.begin(), keys.end());
       }
     }
   }

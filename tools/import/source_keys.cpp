@@ -9,7 +9,7 @@ namespace {
 
 std::string key_of(std::string_view source) {
   const auto content = trace::string_member(source, "content");
-  return content ? "content " + std::string(*content)
+  return content ? content_key(*content)
                  : source_key(trace::integer_member(source, "rank").value_or(0),
                               trace::integer_member(source, "baseTimeNanoseconds").value_or(0));
 }
@@ -19,6 +19,10 @@ std::string key_of(std::string_view source) {
 // As a double has it: JavaScript has no other numbers.
 std::string source_key(std::int64_t rank, std::int64_t base_ns) {
   return std::to_string(rank) + " " + std::to_string(static_cast<double>(base_ns));
+}
+
+std::string content_key(std::string_view content) {
+  return "content " + std::string(content.substr(0, content.find('#')));
 }
 
 std::vector<std::string> source_keys(std::string_view sources) {

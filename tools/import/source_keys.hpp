@@ -12,6 +12,8 @@ namespace traceagent::tools {
 // What tells the rank files of a job apart, however another program writes their names: the rank
 // and where its times begin; of what was imported the content.
 std::string source_key(std::int64_t rank, std::int64_t base_ns);
+// Of all that one file became: `content` is its mark, with or without the number of a run.
+std::string content_key(std::string_view content);
 // Of "sources", a JSON array.
 std::vector<std::string> source_keys(std::string_view sources);
 // Of a file of ours.

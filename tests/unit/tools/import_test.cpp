@@ -10,6 +10,7 @@
 #include "tests/unit/trace/sample_trace.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
 #include "tools/clocks/clock_nodes.hpp"
+#include "tools/import/content_mark.hpp"
 #include "tools/import/event_lines.hpp"
 #include "tools/import/file_facts.hpp"
 #include "tools/import/foreign_ids.hpp"
@@ -182,6 +183,36 @@ TEST_F(ImportTest, AFileThatHasGrownSinceItWasMergedIsTakenOnce) {
   file("a.json", "[ " + event(1) + "," + event(5) + "]");
   import({files[0]}, options);
   EXPECT_EQ(merged_.events, 5U);
+}
+
+TEST_F(ImportTest, AMergedFileMaySayAnythingOfTheFilesThatItWasMadeOf) {
+  const std::string damaged = "[" + event(1) + ",#,";  // so it is written, not made of the file
+  const std::string path = file("a.json", damaged);
+  import({path});
+  std::string text = trace::read_whole(folder_ / "merged");
+  const std::size_t at = text.find("#1\"}");
+  ASSERT_NE(at, text.npos);
+  text.insert(at + 1, std::string(100'000, '1'));
+  ImportOptions options;
+  options.own_files = {file("first.json", text)};
+  file("a.json", damaged + event(5) + "]");
+  import({path}, options);
+  EXPECT_GE(merged_.events, 1U);
+}
+
+TEST_F(ImportTest, TellsWhichShorterFilesOneBeginsWith) {
+  const std::string text(600'000, 'x');
+  std::set<std::string> marks = {"", "-", "0-5", "00000000-5", "00000000-18446744073709551615"};
+  std::set<std::string> expected;
+  for (const std::size_t bytes : {1UL, 7UL, 262'144UL, 262'145UL, 599'999UL}) {
+    expected.insert(content_mark(file("begin", text.substr(0, bytes))));
+  }
+  marks.insert(expected.begin(), expected.end());
+  marks.insert(content_mark(file("other", "y" + text.substr(0, 100))));
+  const std::string whole = file("whole", text);
+  marks.insert({content_mark(whole), content_mark(file("longer", text + "x"))});
+  EXPECT_EQ(marks_of_beginnings(whole, marks), expected);
+  EXPECT_TRUE(marks_of_beginnings(folder_ / "none", marks).empty());
 }
 
 TEST_F(ImportTest, TakesNoPidForARankThatNoneCanBe) {
@@ -368,6 +399,23 @@ TEST_F(ImportTest, OurOwnFileThatAnotherProgramSavedIsNotTakenTwice) {
   options.own_files = {with_it};
   EXPECT_EQ(import({again}, options)[0].left_out, "other files that are given hold all of it");
   EXPECT_EQ(merged_.events, 3U);
+}
+
+TEST_F(ImportTest, OurOwnFileThatAnotherProgramSavedIsNotTakenBesideWhatWasImportedIntoIt) {
+  const std::string first = file("rank0.json", "[" + event(1) + "]");
+  const std::string second = file("rank1.json", "[" + event(2) + "]");
+  import({first, second});
+  ASSERT_EQ(merged_.events, 2U);
+  const std::string again = file("again.json", saved_again(folder_ / "merged"));
+  for (const auto& files : {std::vector{again, first, second}, std::vector{first, second, again}}) {
+    import(files);
+    EXPECT_EQ(merged_.events, 2U);
+    EXPECT_TRUE(merged_.complete);
+  }
+  EXPECT_EQ(import({again, first, second})[0].left_out,
+            "other files that are given hold all of it");
+  EXPECT_EQ(import({again, first})[0].left_out, "");
+  EXPECT_EQ(merged_.events, 2U);
 }
 
 TEST(ForeignPids, TellTheRankAndStayTheSame) {
