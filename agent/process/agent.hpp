@@ -2,6 +2,7 @@
 // The agent of this process, once the first hooked call has started it. Made once and never freed:
 // a thread of the job may be inside a wrapper until the very end.
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -35,6 +36,13 @@ struct KeptFile {
   std::uint64_t bytes = 0;
 };
 
+// Of all rank files that this process has written, those that are gone too.
+struct WrittenTotals {
+  std::uint64_t files = 0;
+  std::uint64_t events = 0;
+  std::array<std::uint64_t, ring::drop_cause_count> dropped{};
+};
+
 struct Agent {
   config::Options options;
   Identity identity;
@@ -48,6 +56,7 @@ struct Agent {
   EventTimes event_times;
   drain::IndexQueue index_queue;
   FileList written_files;  // by the drain thread
+  WrittenTotals written;
   UnqueuedFiles unqueued_files;
   FullQueue full_queue;
   // See queue_end_of_run(): the queue could not be told so far.

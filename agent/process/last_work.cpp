@@ -71,9 +71,9 @@ void do_last_work(Agent& agent, WindowWriter& writer) noexcept try {
   writer.write_last();
   agent.ring.ring.header().finished.store(writer.lists_all() ? 1 : 2, std::memory_order_seq_cst);
   const bool is_without_reason =
-      writer.files_written() + writer.failures() + windows_left_out(agent) == 0;
+      agent.written.files + writer.failures() + windows_left_out(agent) == 0;
   if (is_without_reason) say_no_window(agent);
-  if (writer.files_written() != 0) say_no_step(agent);
+  if (agent.written.files != 0) say_no_step(agent);
   say_cycles_lost(agent);
   say_windows_left_out(agent);
   writer.keep_unwritten();

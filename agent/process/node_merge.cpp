@@ -18,6 +18,7 @@
 #include "agent/process/notices.hpp"
 #include "agent/process/spared.hpp"
 #include "agent/process/uploads.hpp"
+#include "agent/trace/merge.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -143,13 +144,30 @@ void leave(Agent& agent, const NodeView& node) {
   clean_up(agent, node);
 }
 
-void say_own_files(const Agent& agent) {
-  const FileList& files = agent.written_files;
-  if (!files.is_whole()) {
-    say_result(std::to_string(files.left_out()) + " older files stand in the index of " +
-               drain::output_folder(agent.ring.ring));
+trace::Losses losses_of(const WrittenTotals& written) {
+  trace::MergeReport report;
+  for (std::size_t i = 0; i < written.dropped.size(); ++i) {
+    if (written.dropped[i] != 0) report.dropped[ring::drop_cause_names[i]] = written.dropped[i];
   }
-  for (const std::string& file : files.paths()) say_result(file);
+  return trace::losses_of(report);
+}
+
+// Nobody sees the files of all of the node's ranks: each speaks for itself, where it has lost
+// anything, and one says where they are.
+void say_own_files(const Agent& agent) {
+  const WrittenTotals& written = agent.written;
+  const trace::Losses losses = losses_of(written);
+  const bool has_lost = losses.events != 0 || !losses.others.empty();
+  if (written.files == 0 || !(agent.speaks_for_node() || has_lost)) return;
+  say_result(
+      drain::output_folder(agent.ring.ring) + ": rank " + std::to_string(agent.identity.rank) +
+      ": " + std::to_string(written.files) + (written.files == 1 ? " file" : " files") +
+      " written, " + std::to_string(written.events) + " events, " + std::to_string(losses.events) +
+      " lost" + (losses.causes.empty() ? "" : " (" + losses.causes + ")") +
+      (losses.others.empty() ? "" : "; also " + losses.others) +
+      (agent.files_removed == 0
+           ? ""
+           : "; " + std::to_string(agent.files_removed) + " of the files were removed since"));
 }
 
 }  // namespace
@@ -158,7 +176,7 @@ void finish_node(Agent& agent) {
   const bool wants_merge =
       agent.options.merge_mode != "off" && agent.options.output_merged.has_value();
   if (!wants_merge) {
-    if (agent.speaks_for_node()) say_own_files(agent);
+    say_own_files(agent);
     join_index(agent);
     finish_queue(agent);
     if (!is_kept(agent, agent.ring.path)) remove_ring(agent);

@@ -30,9 +30,7 @@ class WindowWriter {
   bool wants_close_looks() const noexcept {
     return governor_ != nullptr && governor_->wants_close_looks();
   }
-  std::uint64_t events_written() const noexcept { return events_; }
   std::uint64_t failures() const noexcept { return failures_.number(); }
-  std::uint64_t files_written() const noexcept { return files_; }
   // False where a file that was written could not be noted beside the ring.
   bool lists_all() const noexcept { return lists_all_; }
 
@@ -61,9 +59,7 @@ class WindowWriter {
   std::uint64_t given_up_until_ticks_ = 0;
   std::uint64_t margin_ticks_;
   std::uint64_t settle_ticks_;
-  std::uint64_t events_ = 0;
   bool lists_all_ = true;
-  std::uint64_t files_ = 0;
 };
 
 }  // namespace traceagent::process

@@ -4,7 +4,7 @@ import collections
 import json
 import os
 
-from jobs import STEADY, Place, bare_run, calls_in, truth_of
+from jobs import STEADY, Place, bare_run, calls_in, end_of, truth_of
 from untouched_job import (COMMAND, check, clean, four_ranks_in_node_file, in_mounts, one_line,
                            ranks_in_shell, run_cases, same_as, whole)
 
@@ -61,6 +61,27 @@ def small_ring_in_cycles(bare):
                   f"cycle {cycle}: {len(calls_in(trace))} events + {lost} dropped, the truth is {wanted}")
         check(f" {all_lost} lost" in result.lines()[-1], f"cycles: {all_lost} lost: {result.lines()}")
         clean(place, "cycles")
+
+
+def small_ring_without_node_file(bare):
+    """Nobody merges: each rank says what it has lost, local rank zero where its files are, in one line."""
+    for more in {"TRACEAGENT_OUTPUT_MERGED": "null"}, {"TRACEAGENT_MERGE_MODE": "off"}:
+        with Place() as place:
+            small = {"TRACEAGENT_RING_SIZE": "1MiB"} | more
+            variables = place.ranks(3, TRACEAGENT_OUTPUT_FOLDER="out", **CALLS_ALONE,
+                                    TRACEAGENT_SCHEDULE="wait=1,warmup=1,active=2,repeat=3")
+            # The last one has room for all.
+            running = [place.start([STEADY, 20, 4000, 0, 4], {**variables[rank], **(small if rank < 2 else more)})
+                       for rank in range(3)]
+            lines = [end_of(process).lines() for process in running]
+            for rank, said in enumerate(lines[:2]):
+                traces = [place.trace(f"out/ep0-ba{last}-rank{rank}.json") for last in (4, 8, 12)]
+                events = sum(trace["traceagent"]["events"] for trace in traces)
+                lost = sum(sum(trace["traceagent"]["dropped"].values()) for trace in traces)
+                wanted = (f"traceagent: {place.path}/out: rank {rank}: 3 files written, {events} events, "
+                          f"{lost} lost (ring_full {lost})")
+                check(lost > 0 and said == [wanted], f"no node file: {said}, not {wanted}")
+            check(lines[2] == [], f"no node file: without losses: {lines[2]}")
 
 
 def overwriting_ring(bare):
@@ -156,6 +177,6 @@ def unwritable_dev_shm(bare):
         four_ranks_in_node_file(place, "out/node0.json", "read-only /dev/shm")
 
 
-run_cases([small_ring, small_ring_in_cycles, overwriting_ring, overwriting_ring_in_cycles, foreign_ring_folder,
+run_cases([small_ring, small_ring_in_cycles, small_ring_without_node_file, overwriting_ring, overwriting_ring_in_cycles, foreign_ring_folder,
            no_dev_shm],
            [small_dev_shm, unwritable_dev_shm])
