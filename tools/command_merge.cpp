@@ -218,6 +218,7 @@ void add_input_options(CLI::App& command, MergeArguments& arguments) {
                   "Of folders, only files whose names end in one of these; may be given again")
       ->type_name("LIST")
       ->delimiter(',')
+      ->transform(without_outer_spaces())
       ->allow_extra_args(false)
       ->capture_default_str();
 }

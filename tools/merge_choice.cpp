@@ -108,6 +108,14 @@ unsigned ChoiceOptions::first_readings() const {
          (!steps.empty() || needs_end(time) ? 1U : 0U);
 }
 
+CLI::Validator without_outer_spaces() {
+  return {[](std::string& word) {
+            CLI::detail::trim(word);
+            return std::string();
+          },
+          ""};
+}
+
 void add_choice_options(CLI::App& command, ChoiceOptions& options) {
   CLI::Option* const time =
       command
@@ -142,6 +150,7 @@ void add_choice_options(CLI::App& command, ChoiceOptions& options) {
                   "Only events of these categories, such as kernel,nccl; may be given again")
       ->type_name("LIST")
       ->delimiter(',')
+      ->transform(without_outer_spaces())
       ->allow_extra_args(false);
 }
 

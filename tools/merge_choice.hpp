@@ -28,6 +28,8 @@ struct ChoiceOptions {
   [[nodiscard]] unsigned first_readings() const;
 };
 
+// Of a list such as "kernel, nccl" each word without the spaces around it.
+CLI::Validator without_outer_spaces();
 void add_choice_options(CLI::App& command, ChoiceOptions& options);
 // Throws CLI::ValidationError where they do not fit together.
 void check_choice(const ChoiceOptions& options);

@@ -10,6 +10,7 @@
 
 #include "agent/drain/end_of_run.hpp"
 #include "agent/drain/file_names.hpp"
+#include "agent/drain/folders.hpp"
 #include "agent/drain/node_claim.hpp"
 #include "agent/drain/run_index.hpp"
 #include "agent/drain/upload_queue.hpp"
@@ -225,6 +226,8 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
   }
   trace::MergeOptions options;
   options.gzip = node.gzip || node.path.ends_with(".gz");
+  made.problem = drain::make_parent_folders(node.path);
+  if (!made.problem.empty()) return made;
   // Before the look at what is there, until the file is.
   std::optional<drain::NodeClaim> claim;
   if (node.nodes > 1) claim.emplace(node.path, node.run_key, node.node_rank, node.nodes);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/drain/file_names.hpp"
+#include "agent/drain/folders.hpp"
 #include "agent/drain/node_claim.hpp"
 #include "agent/drain/run_index.hpp"
 #include "agent/process/agent.hpp"
@@ -211,6 +212,11 @@ bool write_node_file(Agent& agent, NodeInputs& inputs, RankFilesHeld& held) {
   const drain::NamedFile node = drain::node_file_name(agent.ring.ring);
   if (!node.problem.empty()) {
     say_problem("output.merged: " + node.problem);
+    return false;
+  }
+  const std::string problem = drain::make_parent_folders(node.path);
+  if (!problem.empty()) {
+    say_problem(problem);
     return false;
   }
   const Identity& identity = agent.identity;

@@ -73,6 +73,19 @@ def merged_name_of_a_rank(bare):
             clean(place, "a rank's name")
 
 
+def names_with_folders(bare):
+    """Made for the node's file as for the ranks'."""
+    with Place() as place:
+        result = place.run(COMMAND, place.agent(TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_OUTPUT_MERGED="of/nodes/{node_rank}.json",
+                                                TRACEAGENT_OUTPUT_FILENAME="of/ranks/{rank}.json"))
+        same_as(bare, result, "names with folders")
+        check(len(result.lines()) == 1 and is_result(result.lines()[0]), f"names with folders: {result.lines()}")
+        whole(place, "out/of/nodes/0.json", what="names with folders")
+        merged = [entry["merged"] for entry in place.trace("out/index/index.json")["entries"] if "merged" in entry]
+        check(merged == ["of/nodes/0.json"], f"names with folders: index: {merged}")
+        clean(place, "names with folders")
+
+
 def names_that_end_in_gz(bare):
     """Without output.gzip, too: a name is believed."""
     with Place() as place:
@@ -248,7 +261,7 @@ def closed_outputs(bare):
         clean(place, "closed numbers")
 
 
-run_cases([unwritable_folder, merged_name_of_a_rank, names_that_end_in_gz, four_ranks_unwritable,
+run_cases([unwritable_folder, merged_name_of_a_rank, names_with_folders, names_that_end_in_gz, four_ranks_unwritable,
            folder_with_files, limited_files,
            folder_in_the_way, no_working_folder, limited_resources, closed_outputs],
            [read_only_folder, full_disk])

@@ -162,8 +162,9 @@ def test_arrows_and_counters_by_hand(folder):
     check(phases() == [("C", 30), ("s", 40), ("C", 45), ("f", 60)], f"clip: {phases()}")
     merge(path, "-o", out, "--force", "--category", "kernel")
     check(phases() == [], f"kernels alone: {phases()}")
-    merge(path, "-o", out, "--force", "--category", "kernel", "--category", "cuda_runtime")
-    check(phases() == [("s", 1), ("s", 40), ("f", 50), ("f", 60)], f"both ends: {phases()}")
+    for words in (["kernel", "--category", "cuda_runtime"], ["kernel, cuda_runtime "]):
+        merge(path, "-o", out, "--force", "--category", *words)
+        check(phases() == [("s", 1), ("s", 40), ("f", 50), ("f", 60)], f"both ends, {words}: {phases()}")
 
 
 def test_steps_by_hand(folder):

@@ -63,7 +63,7 @@ def test_folders(folder):
     out = folder / "out.json"
     for words, ranks in (([], [0, 1]), (["-r"], [0, 1, 2, 3]), (["-r", "--suffix", ".trace.json"], [3]),
                          (["-r", "--suffix", ".trace.json,.txt,trace.json.gz"], [1, 3, 4]),
-                         (["--suffix", "r0.json", "--suffix", ".gz"], [0, 1])):
+                         (["--suffix", "r0.json", "--suffix", ".gz"], [0, 1]), (["--suffix", "r0.json, .gz"], [0, 1])):
         merge(folder / "a", "-o", out, "--force", *words)
         check(ranks_in(out) == ranks, f"{words}: {ranks_in(out)}")
     result = merge(folder / "a", "--suffix", ".nothing", "-o", out, "--force", code=1)
