@@ -214,11 +214,8 @@ bool write_node_file(Agent& agent, NodeInputs& inputs, RankFilesHeld& held) {
     say_problem("output.merged: " + node.problem);
     return false;
   }
-  const std::string problem = drain::make_parent_folders(node.path);
-  if (!problem.empty()) {
-    say_problem(problem);
-    return false;
-  }
+  // What is wrong is said by who opens the file; the ranks' files may have said it before.
+  drain::make_parent_folders(node.path);
   const Identity& identity = agent.identity;
   // Before the look at what is there, until the file is.
   std::optional<drain::NodeClaim> claim;
