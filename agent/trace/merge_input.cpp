@@ -136,13 +136,24 @@ void leave_out_cut(std::vector<MergeInput>& inputs) {
   }
 }
 
-// Of our own rank files: they are the same where name, rank and base are.
+// Of our own rank files: they are the same where name, rank and base are. One that is damaged gives
+// way to one that is not.
 void leave_out_copies(std::vector<MergeInput>& inputs) {
-  std::map<std::string, std::string> paths;  // by source
+  std::map<std::string, std::vector<MergeInput*>> copies;  // by source
   for (MergeInput& input : inputs) {
     if (!input.is_used() || !input.header.sources.empty() || is_imported(input)) continue;
-    const auto [first, is_first] = paths.emplace(source_json(input.header), input.report.path);
-    if (!is_first) input.report.left_out = "a copy of " + first->second + ", which is given too";
+    copies[source_json(input.header)].push_back(&input);
+  }
+  for (const auto& [source, same] : copies) {
+    if (same.size() == 1) continue;
+    const auto whole = std::find_if(same.begin(), same.end(), [](const MergeInput* input) {
+      return holds_all_of_its_sources(input->report.path);
+    });
+    const MergeInput* const taken = whole == same.end() ? same.front() : *whole;
+    for (MergeInput* const input : same) {
+      if (input == taken) continue;
+      input->report.left_out = "a copy of " + taken->report.path + ", which is given too";
+    }
   }
 }
 

@@ -431,6 +431,25 @@ TEST(Merge, a_copy_of_a_rank_file_is_taken_once) {
   EXPECT_TRUE(merge({a, copy}, folder / "m.json").complete);
 }
 
+TEST(Merge, a_damaged_rank_file_gives_way_to_a_copy_that_is_not) {
+  ScratchFolder folder;
+  const auto a = write_sample(folder / "a.json", {.times_ns = {1, 2, 3}});
+  const auto copy = folder / "b.json";
+  std::filesystem::copy_file(a, copy);
+  std::string text = read_whole(a);
+  text[text.find("{\"ts\":") + 1] = '#';
+  write_whole(a, text);
+  const MergeReport report = merge({a, copy}, folder / "m.json");
+  EXPECT_EQ(report.events, 3U);
+  EXPECT_TRUE(report.complete);
+  EXPECT_EQ(input_of(report, a).left_out, "a copy of " + copy + ", which is given too");
+  // Of copies that are all damaged one is taken, and said to be.
+  write_whole(copy, text);
+  const MergeReport damaged = merge({a, copy}, folder / "m.json");
+  EXPECT_EQ(damaged.events, 2U);
+  EXPECT_EQ(damaged.dropped.at("not_json"), 1U);
+}
+
 TEST(Merge, overlapping_merged_files_are_refused) {
   ScratchFolder folder;
   std::vector<std::string> ranks;
