@@ -297,7 +297,24 @@ TraceLine TraceReader::end_of_events(std::string_view line) {
     return fail_reading(status);
   }
   footer_.closed = true;
+  look_behind();
   return {};
+}
+
+// Nothing is there, unless files were joined (cat), or a longer one was written over.
+void TraceReader::look_behind() {
+  line_offset_ = lines_.offset();
+  std::string_view line;
+  LineReader::Status status = lines_.next(line);
+  while (status == LineReader::Status::line && line.empty()) {
+    status = lines_.next(line);
+  }
+  if (status == LineReader::Status::end) {
+    return;
+  }
+  footer_.complete = false;
+  set_problem("text behind the end of a trace", line_offset_,
+              "what is before it is used; give each trace as a file of its own");
 }
 
 TraceLine TraceReader::fail(const char* what) {

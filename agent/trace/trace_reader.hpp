@@ -82,6 +82,7 @@ class TraceReader {
   bool make_more();
   const char* damage_of(std::string_view line, TraceLine& result);
   TraceLine end_of_events(std::string_view line);
+  void look_behind();
   void leave_out(const char* cause, std::uint64_t events);
   void leave_out_long_line();
   TraceLine fail(const char* what);

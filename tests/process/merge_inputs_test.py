@@ -313,6 +313,19 @@ def test_nothing_of_an_import_stays(folder):
           f"ulimit -f: {said.returncode}: {said.stderr}")
 
 
+def test_joined_by_cat(folder):
+    """What is behind the first trace of a file is not passed over in silence."""
+    first, second = (rank_file(folder / f"cat/r{rank}.json", rank) for rank in range(2))
+    joined, out = folder / "cat/joined.json", folder / "cat/out.json"
+    joined.write_bytes(first.read_bytes() + second.read_bytes())
+    said = merge(joined, "-o", out, code=1)
+    check(f"text behind the end of a trace: {joined}: at byte {first.stat().st_size}: " in said.stderr, f"{said}")
+    check(ranks_in(out) == [0] and not document_of(out).get("complete"), f"{ranks_in(out)}")
+    out.unlink()
+    merge(joined, "--strict", "-o", out, code=1)
+    check(not out.exists(), "--strict")
+
+
 def test_more_than_may_be_open(folder):
     """Each that cannot be read is named, and what is said of the output is true of it."""
     files, most_open = 60, 40
@@ -387,7 +400,8 @@ def main():
         for test in (test_folders, test_nodes, test_saved_again, test_output_among_inputs, test_corrected_once,
                      test_others_files_by_node, test_others_file_beside_its_merge, test_more_than_may_be_open,
                      test_chosen_files_join_again, test_strict, test_damaged_line, test_usage, test_pipes,
-                     test_terminal, test_ended_by_signal, test_nothing_of_an_import_stays):
+                     test_terminal, test_ended_by_signal, test_nothing_of_an_import_stays,
+                     test_joined_by_cat):
             test(folder)
     print("ok" if not failures else f"{len(failures)} failed")
     return 1 if failures else 0

@@ -243,6 +243,29 @@ TEST(TraceReader, a_footer_that_is_not_json_is_told) {
   EXPECT_TRUE(trace.problem.starts_with("metadata that is not JSON")) << trace.problem;
 }
 
+TEST(TraceReader, text_behind_the_end_is_told) {
+  ScratchFolder folder;
+  for (const bool gzip : {false, true}) {
+    const std::string text =
+        read_whole(write_sample(folder / "a.json", {.times_ns = {1, 2}, .gzip = gzip}));
+    const std::string path = folder / "joined.json";
+    for (const std::string& behind : {text, std::string("x"), std::string("\n\nx\n")}) {
+      write_whole(path, text + behind);
+      const ReadTrace trace = read_trace(path);
+      EXPECT_TRUE(gzip || trace.problem.starts_with("text behind the end of a trace: " + path +
+                                                    ": at byte " + std::to_string(text.size())))
+          << trace.problem;
+      EXPECT_NE(trace.problem.find("text behind the end of a trace: " + path), std::string::npos);
+      EXPECT_EQ(trace.events.size(), 2U);
+      EXPECT_NE(trace.footer.metadata, "");
+      EXPECT_FALSE(trace.footer.complete);
+    }
+    write_whole(path, text + (gzip ? "" : "\n\n"));
+    EXPECT_EQ(read_trace(path).problem, "");
+    EXPECT_TRUE(read_trace(path).footer.complete);
+  }
+}
+
 TEST(TraceReader, lines_up_to_a_mebibyte) {
   ScratchFolder folder;
   const std::string path = write_sample(folder / "a.json", {.times_ns = {1, 2, 3}});
