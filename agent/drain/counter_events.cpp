@@ -4,7 +4,9 @@
 #include <optional>
 #include <set>
 
+#include "agent/trace/json_scan.hpp"
 #include "agent/trace/json_syntax.hpp"
+#include "config/counter_names.hpp"
 
 namespace traceagent::drain {
 
@@ -74,6 +76,16 @@ std::optional<trace::JsonValue> value_of(const Sample& sample, const Sample* nex
   const auto whole = whole_of(sample, next);
   if (!whole || *whole <= 0 || *grown > *whole) return std::nullopt;
   return shown(*grown / *whole * 100);
+}
+
+// Whether this rank was to sample any: of its process, or as local rank zero.
+bool are_wanted(const ring::Ring& ring) {
+  const ring::IdentityBlock& identity = ring.header().identity;
+  const std::string_view options = ring.name(identity.options_json);
+  const auto sources = trace::string_member(options, "counters.sources");
+  if (!sources) return false;
+  const config::CounterScopes wanted = config::parse_counters(*sources).scopes;
+  return wanted.process || (identity.local_rank == 0 && (wanted.node || wanted.gpu));
 }
 
 }  // namespace
@@ -197,6 +209,8 @@ trace::JsonObject CounterEvents::describe(const ring::Ring& ring) const {
       gpus.add(trace::JsonValue::raw(std::string(said)));
     }
   }
+  // The window was over before the thread that samples had its turn.
+  if (samples_ == 0 && are_wanted(ring)) not_covered.add("counters: none was read in this window");
   if (!not_covered.empty()) object.add("not_covered", not_covered);
   if (!gpus.empty()) object.add("gpus", gpus);
   return object;

@@ -140,6 +140,23 @@ TEST_F(CounterEventsTest, NotesOfTheWindowAreToldOnce) {
                 std::string(gpu) + "]}");
 }
 
+TEST_F(CounterEventsTest, AWindowWithoutASampleSaysSoWhereSomeWereWanted) {
+  const auto told = [&](const char* options) {
+    crafted.ring().header().identity.options_json = crafted.ring().add_name(options);
+    return events(10 * second, 20 * second).describe(crafted.ring()).text();
+  };
+  const std::string none = R"({"not_covered": ["counters: none was read in this window"]})";
+  sample(9 * second, Counter::process_memory, {1});
+  EXPECT_EQ(told(R"({"counters.sources":"process"})"), none);
+  EXPECT_EQ(told(R"({"counters.sources":"none"})"), "{}");
+  crafted.ring().header().identity.local_rank = 0;
+  EXPECT_EQ(told(R"({"counters.sources":"node, gpu"})"), none);
+  crafted.ring().header().identity.local_rank = 1;
+  EXPECT_EQ(told(R"({"counters.sources":"node, gpu"})"), "{}");
+  sample(10 * second, Counter::process_memory, {1});
+  EXPECT_EQ(told(R"({"counters.sources":"process"})"), R"({"samples": 1})");
+}
+
 TEST_F(CounterEventsTest, ADamagedRingsNotesAreBounded) {
   for (int i = 0; i < 600; ++i) note(10 * second, NoteKind::not_covered, "note");  // 600 texts
   const std::string told = events(10 * second, 20 * second).describe(crafted.ring()).text();
