@@ -177,6 +177,11 @@ trace::MergeOptions merge_options(const Agent& agent, const NodeInputs& inputs,
   return options;
 }
 
+// What is wrong is said by who opens the file; the ranks' files may have said it before.
+void make_folder_of(const std::string& path) {
+  static_cast<void>(drain::make_parent_folders(path));
+}
+
 // True if there is a file.
 bool merge(Agent& agent, NodeInputs& inputs, const Place& place, RankFilesHeld& held) {
   // A node file of this run was made by one who saw less: this one holds all that it holds.
@@ -186,6 +191,7 @@ bool merge(Agent& agent, NodeInputs& inputs, const Place& place, RankFilesHeld& 
   }
   if (inputs.lost_all) say_lost(place.path);
   if (inputs.files.empty()) return false;
+  make_folder_of(place.path);
   // It may be all that is left of what output.keep has removed.
   if (is_there && agent.options.output_keep >= 0) inputs.files.push_back(place.path);
   if (!has_room_for(agent, inputs, place.path)) return false;
@@ -214,8 +220,8 @@ bool write_node_file(Agent& agent, NodeInputs& inputs, RankFilesHeld& held) {
     say_problem("output.merged: " + node.problem);
     return false;
   }
-  // What is wrong is said by who opens the file; the ranks' files may have said it before.
-  drain::make_parent_folders(node.path);
+  // For the claim. Where nothing is to be merged no folder is left.
+  if (!inputs.files.empty()) make_folder_of(node.path);
   const Identity& identity = agent.identity;
   // Before the look at what is there, until the file is.
   std::optional<drain::NodeClaim> claim;
