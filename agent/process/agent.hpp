@@ -2,7 +2,6 @@
 // The agent of this process, once the first hooked call has started it. Made once and never freed:
 // a thread of the job may be inside a wrapper until the very end.
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -23,6 +22,7 @@
 #include "agent/process/run_folder.hpp"
 #include "agent/process/said_topics.hpp"
 #include "agent/process/unqueued_files.hpp"
+#include "agent/process/written_totals.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "agent/step/tracker.hpp"
 #include "agent/step/window_keeper.hpp"
@@ -34,13 +34,6 @@ namespace traceagent::process {
 struct KeptFile {
   std::string path;
   std::uint64_t bytes = 0;
-};
-
-// Of all rank files that this process has written, those that are gone too.
-struct WrittenTotals {
-  std::uint64_t files = 0;
-  std::uint64_t events = 0;
-  std::array<std::uint64_t, ring::drop_cause_count> dropped{};
 };
 
 struct Agent {

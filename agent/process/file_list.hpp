@@ -21,7 +21,6 @@ class FileList {
   // With those that are left out here.
   std::size_t count() const noexcept { return paths_.size() + left_out_; }
   bool is_whole() const noexcept { return left_out_ == 0; }
-  std::size_t left_out() const noexcept { return left_out_; }
   const std::vector<std::string>& paths() const noexcept { return paths_; }
 
  private:

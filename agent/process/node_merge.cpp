@@ -162,8 +162,9 @@ void say_own_files(const Agent& agent) {
   say_result(
       drain::output_folder(agent.ring.ring) + ": rank " + std::to_string(agent.identity.rank) +
       ": " + std::to_string(written.files) + (written.files == 1 ? " file" : " files") +
-      " written, " + std::to_string(written.events) + " events, " + std::to_string(losses.events) +
-      " lost" + (losses.causes.empty() ? "" : " (" + losses.causes + ")") +
+      " written, " + std::to_string(written.events) +
+      (written.events == 1 ? " event, " : " events, ") + std::to_string(losses.events) + " lost" +
+      (losses.causes.empty() ? "" : " (" + losses.causes + ")") +
       (losses.others.empty() ? "" : "; also " + losses.others) +
       (agent.files_removed == 0
            ? ""

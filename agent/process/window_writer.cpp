@@ -187,10 +187,7 @@ void WindowWriter::note_file(ring::Window& window, const drain::RankFileReport& 
   agent_.written_files.add(report.path);
   if (!report.evaded.empty() && is_spokesman(agent_, "evaded")) say_evaded(report);
   say_detail("wrote " + report.path + ": " + std::to_string(report.events) + " events");
-  ++agent_.written.files;
-  agent_.written.events += report.events;
-  const auto dropped = ring::dropped_in(ring, window);
-  for (std::size_t i = 0; i < dropped.size(); ++i) agent_.written.dropped[i] += dropped[i];
+  agent_.written.add_file(report.events, ring::dropped_in(ring, window));
   if (governor_ != nullptr) governor_->note_written(report.bytes, report.replaced_bytes);
   // After all that the merge needs: from here on memory may run out.
   if (!report.index_problem.empty() && is_spokesman(agent_, "index")) {

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "agent/ring/layout.hpp"
+
+namespace traceagent::process {
+
+// Of all rank files that this process has written, those that are gone too.
+struct WrittenTotals {
+  using Dropped = std::array<std::uint64_t, ring::drop_cause_count>;
+  std::uint64_t files = 0;
+  std::uint64_t events = 0;
+  Dropped dropped{};
+
+  // As ring::dropped_in() counts what the file's window has lost.
+  void add_file(std::uint64_t events_written, const Dropped& of_window) noexcept {
+    ++files;
+    events += events_written;
+    for (std::size_t i = 0; i < dropped.size(); ++i) {
+      dropped[i] = counts_all_so_far(static_cast<ring::DropCause>(i))
+                       ? std::max(dropped[i], of_window[i])
+                       : dropped[i] + of_window[i];
+    }
+  }
+
+ private:
+  // A name that found no room is missing in all later windows.
+  static bool counts_all_so_far(ring::DropCause cause) noexcept {
+    return cause == ring::DropCause::names_full || cause == ring::DropCause::communicators_full;
+  }
+};
+
+}  // namespace traceagent::process
