@@ -32,6 +32,17 @@ bool keep_order(std::vector<ClockDifference::Knot>& knots) {
   return true;
 }
 
+// Nobody sets a clock by so little: it was set elsewhere, by more, where the drift hides it.
+bool has_too_small_step(const std::vector<ClockDifference::Knot>& knots) {
+  for (std::size_t i = 1; i < knots.size(); ++i) {
+    const double by_ns = knots[i].offset_ns - knots[i - 1].offset_ns;
+    if (knots[i].after_step && std::abs(by_ns) < least_step_ns / 2) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 double ClockPair::relative(std::int64_t t_ns) const {
@@ -97,7 +108,8 @@ void ClockPair::set_knots(Solution& solution, std::vector<ClockKnots::Knot> rela
 bool ClockPair::is_accepted(const Solution& solution) const {
   const ClockKnots& found = solution.found;
   return !found.contradiction() && solution.is_in_order && segments_.is_sure() &&
-         found.steps() == segments_.steps() + found.pauses_with_step();
+         found.steps() == segments_.steps() + found.pauses_with_step() &&
+         !has_too_small_step(solution.knots);
 }
 
 // What lies on the two sides of a hideout says nothing of the other's.
@@ -237,6 +249,20 @@ void ClockPair::add_unsure(const std::vector<ClockHideout>& hideouts, const Cloc
   }
 }
 
+// By how much the clock was set in a step is known as well as what it was on both sides is: where
+// it may have been set again there, unseen, the step is as unsure.
+void ClockPair::add_unsure_steps() {
+  std::vector<ClockUnsure> steps;
+  for (const ClockStep& step : difference_.steps) {
+    for (const ClockUnsure& each : difference_.unsure) {
+      if (each.span.from_ns < step.span.until_ns && step.span.from_ns < each.span.until_ns) {
+        steps.push_back({.span = step.span, .by_ns = step.bound_ns + each.by_ns});
+      }
+    }
+  }
+  difference_.unsure.insert(difference_.unsure.end(), steps.begin(), steps.end());
+}
+
 ClockPair::Answer ClockPair::refused(const std::optional<Contradiction>& because) {
   contradiction_ = because.value_or(Contradiction());
   return Answer::contradictory;
@@ -267,6 +293,7 @@ ClockPair::Answer ClockPair::solve(const ClockSpan& span) {
     }
   }
   add_unsure(hideouts, span);
+  add_unsure_steps();
   difference_.seen = seen_span();
   return Answer::solved;
 }

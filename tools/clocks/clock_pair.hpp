@@ -37,13 +37,14 @@ struct CollectiveTimes {
 // the ones before it at any drift within the limit, by a millisecond or more, one of the clocks was
 // set: what follows knows nothing of what was before. The same goes for what lies behind a pause,
 // if no line within the limits meets both sides. What contradicts by less, or again and again, or
-// could only be joined by turning the order of times round, is refused.
+// could only be joined by turning the order of times round, or by a step that nobody would set, is
+// refused.
 //
 // In a pause a clock may have been set so that both sides still fit (clock_hideouts.hpp): that time
-// is told as unsure, and so is what lies before all collectives or behind them. What lies on the
-// two sides of a pause is then taken apart if the bound suffers nothing by it, or if together they
-// contradict each other. Else the sides that know enough by themselves are taken alone, and the
-// others with all, and as unsure.
+// is told as unsure, and so are a step next to it and what lies before all collectives or behind
+// them. What lies on the two sides of a pause is then taken apart if the bound suffers nothing by
+// it, or if together they contradict each other. Else the sides that know enough by themselves are
+// taken alone, and the others with all, and as unsure.
 //
 // Only the hulls' corners of each segment are kept: memory does not grow with the collectives.
 class ClockPair {
@@ -90,6 +91,7 @@ class ClockPair {
                 const ClockDifference::Knot& behind);
   [[nodiscard]] ClockSpan seen_span() const;
   void add_unsure(const std::vector<ClockHideout>& hideouts, const ClockSpan& whole);
+  void add_unsure_steps();
   Answer refused(const std::optional<Contradiction>& because);
 
   ClockLimits limits_;

@@ -170,7 +170,12 @@ ClockSegment& ClockSegments::segment_at(double t_ns) {
     last.from_ns = last.until_ns = t_ns;
     return last;
   }
-  if (!last.bounds_both() || !is_over(last, t_ns)) {
+  // What says one side only waits for the other, but not over a pause: before and behind it a
+  // segment's sides would be of two differences, and nothing would show that.
+  const bool goes_on = last.bounds_both()
+                           ? !is_over(last, t_ns)
+                           : t_ns - last.until_ns <= length_scale_ * hiding_pause_ns_;
+  if (goes_on) {
     return last;
   }
   last.below.settle();

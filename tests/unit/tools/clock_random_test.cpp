@@ -130,16 +130,36 @@ TEST(ClockRandom, jobs_of_which_not_all_is_known_have_no_false_bound) {
 }
 
 // Each was false once. What of the first was set was set before the first collective that is known,
-// or behind the last; of the others before the first that says both sides.
+// or behind the last; of the next before the first that says both sides; of the last three in a
+// pause over which collectives of one side alone waited for the other side.
 TEST(ClockRandom, jobs_whose_bounds_were_false_have_none) {
   Tally tally;
   for (const std::uint64_t seed : {6329, 9671, 10142, 16870, 17770, 10664, 15559, 23380, 10621,
-                                   14513, 16067, 18347, 536, 5915, 18632}) {
+                                   14513, 16067, 18347, 536, 5915, 18632, 21014, 32527, 103646}) {
     look_at_records_of(seed, tally);
     if (HasFatalFailure()) return;
   }
   EXPECT_EQ(tally.together, 0U);
   EXPECT_EQ(tally.refused, 0U);
+}
+
+// Two sets a twentieth of a second apart: what was said of the first was true of both together.
+TEST(ClockRandom, a_step_next_to_another_one_that_hides_is_unsure) {
+  Tally tally;
+  RandomJob job({.seed = 18377});
+  look_at(job, job.solved(), 18377, tally);
+  EXPECT_EQ(tally.refused, 0U);
+  EXPECT_GT(tally.sure, 0U);
+}
+
+// The drift hid where the clock was set, by little more than a millisecond; a step of a fraction of
+// that was found beside it.
+TEST(ClockRandom, a_step_that_nobody_sets_is_refused) {
+  for (const std::uint64_t seed : {29353, 59804}) {
+    Tally tally;
+    look_at_records_of(seed, tally);
+    EXPECT_EQ(tally.refused, 1U) << "seed " << seed;
+  }
 }
 
 }  // namespace
