@@ -17,8 +17,9 @@ namespace traceagent::tools {
 
 namespace {
 
-// SIGPIPE: who reads what is printed has read enough (head). SIGXCPU: ulimit -t.
-constexpr std::array ending_signals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU};
+// SIGPIPE: who reads what is printed has read enough (head). SIGXCPU: ulimit -t. SIGALRM: the
+// agent, which has started this, waits no longer (merge.timeout).
+constexpr std::array ending_signals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU, SIGALRM};
 
 // A path that the handler removes.
 struct Guarded {

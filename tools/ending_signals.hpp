@@ -4,7 +4,8 @@
 
 namespace traceagent::tools {
 
-// What goes when a signal ends the process (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU),
+// What goes when a signal ends the process (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU,
+// SIGALRM),
 // which ends by that signal all the same. One that is ignored (nohup) stays so.
 
 // With the files in it; one at a time.

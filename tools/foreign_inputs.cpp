@@ -173,8 +173,8 @@ void ForeignInputs::claim_files_without_rank(const std::string& folder) {
     const std::string name = file.path.substr(file.path.rfind('/') + 1);
     const std::string mark = std::to_string(event::hash_text(name + "\n" + file.content));
     claims_.emplace(file.path, std::make_unique<drain::NodeClaim>(
-                                   folder + "/included-" + mark, run_key, node,
-                                   std::max(reader.header().world_size, node + 1)));
+                                   folder + "/" + std::string(drain::included_name) + mark, run_key,
+                                   node, std::max(reader.header().world_size, node + 1)));
   }
 }
 

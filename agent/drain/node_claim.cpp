@@ -1,5 +1,6 @@
 #include "agent/drain/node_claim.hpp"
 
+#include <dirent.h>
 #include <unistd.h>
 
 #include <array>
@@ -7,17 +8,21 @@
 #include <charconv>
 
 #include "agent/event/hash.hpp"
+#include "agent/event/high_descriptor.hpp"
 
 namespace traceagent::drain {
 namespace {
 
 constexpr std::string_view target_prefix = "node-";
 
+std::string claim_suffix(std::string_view run_key) {
+  return ".claim-" + std::to_string(event::hash_text(run_key));
+}
+
 // Another run's claim of the name, which may have been killed over it, is no concern of this one's.
 std::string link_beside(const std::string& file, std::string_view run_key) {
   const std::size_t name = file.rfind('/') + 1;  // npos + 1 is 0
-  return file.substr(0, name) + "." + file.substr(name) + ".claim-" +
-         std::to_string(event::hash_text(run_key));
+  return file.substr(0, name) + "." + file.substr(name) + claim_suffix(run_key);
 }
 
 // -1: it is gone, or says nothing.
@@ -60,6 +65,24 @@ NodeClaim::NodeClaim(const std::string& node_file, std::string_view run_key, std
 
 NodeClaim::~NodeClaim() {
   if (may_go_) unlink(link_.c_str());
+}
+
+std::set<std::string> links_of_node(const std::string& folder, std::string_view name_begin,
+                                    std::string_view run_key, std::int64_t node_rank) {
+  std::set<std::string> links;
+  DIR* entries = event::open_folder_high(folder.c_str());
+  if (entries == nullptr) return links;
+  const std::string begin = "." + std::string(name_begin);
+  const std::string end = claim_suffix(run_key);
+  while (const dirent* entry = readdir(entries)) {
+    const std::string_view name = entry->d_name;
+    const std::string path = folder + "/" + entry->d_name;
+    if (name.starts_with(begin) && name.ends_with(end) && node_of(path) == node_rank) {
+      links.insert(path);
+    }
+  }
+  closedir(entries);
+  return links;
 }
 
 }  // namespace traceagent::drain

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,9 @@ namespace traceagent::drain {
 // Where nodes have different numbers of ranks: not fewer than there are, as far as one rank can
 // tell.
 std::int64_t nodes_of(std::int64_t world_size, std::int64_t local_world_size) noexcept;
+
+// What begins the name of a claim of what other profilers left (merge.include, --include-once).
+inline constexpr std::string_view included_name = "included-";
 
 // Nodes that share a folder and whose files have one name (output.merged without {node_rank}): the
 // first has it, the others are refused. Those that come at one instant would all find the name
@@ -44,5 +48,9 @@ class NodeClaim {
   bool may_go_ = false;
   std::optional<std::int64_t> other_node_;
 };
+
+// The links in the folder by which a node of a run holds names that begin so.
+std::set<std::string> links_of_node(const std::string& folder, std::string_view name_begin,
+                                    std::string_view run_key, std::int64_t node_rank);
 
 }  // namespace traceagent::drain

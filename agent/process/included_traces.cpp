@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "agent/drain/file_names.hpp"
 #include "agent/process/agent.hpp"
+#include "agent/process/include_claims.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/process/tool_path.hpp"
 #include "agent/process/tool_process.hpp"
@@ -24,9 +24,21 @@ std::vector<std::string> patterns_of(std::string_view list) {
   return patterns;
 }
 
-std::string problem_in(const ToolEnd& end) {
+// For a shell.
+std::string in_words(const std::vector<std::string>& words) {
+  std::string text = "traceagent";
+  for (const std::string& word : words) {
+    const bool is_plain = word.find_first_of(" *?[]\\\"'`$&|;<>(){}!#~") == std::string::npos;
+    text += " " + (is_plain ? word : "'" + word + "'");
+  }
+  return text;
+}
+
+std::string problem_in(const ToolEnd& end, const std::string& command) {
   if (!end.problem.empty()) return end.problem;
-  if (!end.ended) return "it took longer than merge.timeout: raise it";
+  if (!end.ended) {
+    return "it took longer than merge.timeout: raise it, or run it later: " + command;
+  }
   return problem_said(end.said);
 }
 
@@ -58,6 +70,26 @@ std::string ranks_of_others(const Identity& identity, const std::vector<std::int
   const bool is_last = behind >= identity.world_size;
   const std::string after = is_last ? "" : range(behind, identity.world_size - 1);
   return before + (before.empty() || after.empty() ? "" : ",") + after;
+}
+
+std::vector<std::string> merge_words(const Agent& agent, const std::string& node_path,
+                                     const std::vector<std::string>& patterns,
+                                     const std::vector<std::int64_t>& ranks) {
+  // All of them have this machine's clock.
+  std::vector<std::string> words = {"merge",   node_path, "-o",  node_path,
+                                    "--force", "--align", "none"};
+  const std::string folder = node_path.substr(0, node_path.rfind('/') + 1);
+  for (const std::string& pattern : patterns) {
+    words.emplace_back("--include");
+    words.push_back(pattern_in(folder, pattern));
+  }
+  if (const std::string others = ranks_of_others(agent.identity, ranks); !others.empty()) {
+    words.insert(words.end(), {"--include-except", others});
+  }
+  if (agent.identity.world_size > agent.identity.local_world_size) {
+    words.insert(words.end(), {"--include-once", include_claims_folder(agent)});
+  }
+  return words;
 }
 
 bool take_number(std::string_view& text, std::uint64_t& number) {
@@ -134,30 +166,20 @@ std::optional<NodeTotals> include_traces(Agent& agent, const std::string& node_p
                                          const std::vector<std::int64_t>& ranks) {
   const std::vector<std::string> patterns = included_patterns(agent.options);
   if (patterns.empty()) return std::nullopt;
+  std::vector<std::string> words = merge_words(agent, node_path, patterns, ranks);
   const ToolPath tool = find_tool("traceagent");
   if (tool.path.empty()) {
-    say_problem("merge.include: " + tool.problem + "; or run it later: traceagent merge " +
-                node_path);
+    say_problem("merge.include: " + tool.problem + "; or run it later: " + in_words(words));
     return std::nullopt;
   }
-  // All of them have this machine's clock.
-  std::vector<std::string> words = {tool.path, "merge",   node_path, "-o",
-                                    node_path, "--force", "--align", "none"};
-  const std::string folder = node_path.substr(0, node_path.rfind('/') + 1);
-  for (const std::string& pattern : patterns) {
-    words.emplace_back("--include");
-    words.push_back(pattern_in(folder, pattern));
-  }
-  if (const std::string others = ranks_of_others(agent.identity, ranks); !others.empty()) {
-    words.insert(words.end(), {"--include-except", others});
-  }
-  if (agent.identity.world_size > agent.identity.local_world_size) {
-    words.insert(words.end(), {"--include-once", drain::output_folder(agent.ring.ring) + "/index"});
-  }
+  const std::string said_words = in_words(words);
+  words.insert(words.begin(), tool.path);
   // Beside what the wait for the ranks and our own merge have taken.
   agent.drain.allow(agent.options.merge_timeout + agent.options.exit_timeout);
+  const IncludeClaims claims(agent, node_path);
   const ToolEnd end = run_tool(std::move(words), agent.options.merge_timeout);
-  if (end.exit_code != 0) say_problem("merge.include: " + problem_in(end));
+  if (end.exit_code < 0) claims.undo();
+  if (end.exit_code != 0) say_problem("merge.include: " + problem_in(end, said_words));
   return end.ended ? totals_said(end.said, node_path) : std::nullopt;
 }
 

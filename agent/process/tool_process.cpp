@@ -82,6 +82,10 @@ int become_tool(void* shared) {
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaction(signal, &ignore, nullptr);
+  // This one ends it; a job may ignore it.
+  struct sigaction usual {};
+  usual.sa_handler = SIG_DFL;
+  sigaction(SIGALRM, &usual, nullptr);
   // A launcher waits for the end of its ranks' output: none of it may stay open here.
   open_standard_numbers(start.output);
 #ifdef SYS_close_range
@@ -169,6 +173,14 @@ bool listen(int pipe, std::uint64_t until_ns, std::string& said) {
   }
 }
 
+// It has a moment to remove what it has written by halves (tools/ending_signals.hpp).
+void end_tool(pid_t pid, int pipe) {
+  constexpr std::uint64_t moment_ns = 2'000'000'000;
+  std::string unheard;
+  kill(-pid, SIGALRM);
+  if (!listen(pipe, event::clock_ns(CLOCK_MONOTONIC) + moment_ns, unheard)) kill(-pid, SIGKILL);
+}
+
 void take_exit_line(ToolEnd& end) {
   const std::string_view line = exit_line(end.said);
   if (line.empty()) return;
@@ -198,9 +210,9 @@ ToolEnd run_tool(std::vector<std::string> words, std::uint64_t timeout_ns) {
   const pid_t pid = has_pipe ? start_with(words, ends[1], end.problem) : -1;
   if (ends[1] >= 0) close(ends[1]);
   if (pid > 0) end.ended = listen(ends[0], until_ns, end.said);
-  if (ends[0] >= 0) close(ends[0]);
   // It lives: it holds the pipe.
-  if (pid > 0 && !end.ended) kill(-pid, SIGKILL);
+  if (pid > 0 && !end.ended) end_tool(pid, ends[0]);
+  if (ends[0] >= 0) close(ends[0]);
   take_exit_line(end);
   return end;
 }

@@ -16,7 +16,7 @@ std::string start_tool(std::vector<std::string> words);
 
 struct ToolEnd {
   std::string problem;  // it could not be started
-  bool ended = false;   // false: it still ran when the time was over, and was killed
+  bool ended = false;   // false: it still ran when the time was over, and was ended
   int exit_code = -1;   // -1: not told, since it was killed
   std::string said;     // on standard output and error, the first 64 KiB
 };

@@ -281,11 +281,11 @@ def test_ended_by_signal(folder):
     """Nothing half-written stays, and it ends by that signal."""
     folder = folder / "ended"
     path, out = rank_file(folder / "in/0.json", 0, times=range(0, 3_000_000, 10)), folder / "out.json.gz"
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
+    for number in signals:
         job = subprocess.Popen([TRACEAGENT, "merge", path, "-o", out, "--level", "9"], stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
-                               preexec_fn=lambda: [signal.signal(each, signal.SIG_DFL) for each in
-                                                   (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)])
+                               preexec_fn=lambda: [signal.signal(each, signal.SIG_DFL) for each in signals])
         until = time.monotonic() + 60
         while not list(folder.glob(".out*.tmp-*")) and job.poll() is None and time.monotonic() < until:
             time.sleep(0.001)

@@ -2,12 +2,14 @@
 """Two nodes that share the folder of the traces: one index of both, and names that collide. What they may share
 besides, on one machine: the folder of the rings."""
 import json
+import shutil
 import signal
 import sys
 import time
 import uuid
 
 from jobs import STEADY, TRACEAGENT, Checks, Place, end_of
+from places import LIBRARY
 
 checks = Checks()
 check = checks.check
@@ -199,6 +201,37 @@ def included_by_their_node():
         check(result.code == 0 and info["ranks"] == list(range(RANKS + 1)), f"included: {result}, {info}")
 
 
+def tool_that_hangs(place):
+    """An installation whose tool has claimed what it is to include, and never comes to its node's file. Returns the
+    library's path."""
+    for folder in ("lib", "bin"):
+        (place.path / folder).mkdir(mode=0o755)
+    tool = place.path / "bin/traceagent"
+    tool.write_text(f'#!/bin/sh\nln "$2" "$2.kept"\n{TRACEAGENT} "$@" > /dev/null 2>&1\nmv "$2.kept" "$2"\nsleep 100\n')
+    tool.chmod(0o755)
+    return shutil.copy(LIBRARY, place.path / "lib")
+
+
+def killed_while_including():
+    """What a killed tool had claimed of what names no rank is nobody's again, so that it can be had later, as the
+    line says."""
+    with Place() as place:
+        write_others(place.path / "out")
+        lines = run_nodes(place, "killed", LD_PRELOAD=tool_that_hangs(place), TRACEAGENT_MERGE_TIMEOUT="6s",
+                          TRACEAGENT_MERGE_INCLUDE="*.pt.trace.json")
+        left = [path.name for path in (place.path / "out/index").glob(".included-*")]
+        check(not left, f"killed: claims {left}")
+        for node in range(NODES):
+            told = [line for line in lines if "merge.timeout" in line and f"node{node}.json" in line]
+            if not check(len(told) == 1, f"killed: {node}: {lines}"):
+                continue
+            later = told[0].partition("run it later: traceagent ")[2]
+            result = place.run(["sh", "-c", f"{TRACEAGENT} {later}"])
+            names = [event["name"] for event in place.trace(f"out/node{node}.json")["traceEvents"] if event["ph"] != "M"]
+            check(result.code == 0 and f"of {node * PER_NODE}" in names, f"killed: {later}: {result}, {names}")
+            check(("nobody's" in names) == (node == 0), f"killed: {node}: {names}")
+
+
 def main():
     for one_memory in (False, True):
         one_index(one_memory)
@@ -210,6 +243,7 @@ def main():
         one_name_for_ranks(name, True)
     two_runs_at_once()
     included_by_their_node()
+    killed_while_including()
     sys.exit(checks.end())
 
 

@@ -83,6 +83,16 @@ TEST_F(NodeClaimTest, OfANodeThatIsNotThereItIsNobodys) {
   EXPECT_EQ(nodes_of(9, 8), 9);
 }
 
+TEST_F(NodeClaimTest, ThoseOfANodeAreFound) {
+  const NodeClaim own(folder_ + "/included-1", "run", 3, 8);
+  const NodeClaim others(folder_ + "/included-2", "run", 4, 8);
+  const NodeClaim of_another_run(folder_ + "/included-3", "again", 3, 8);
+  const NodeClaim of_a_file(file_, "run", 3, 8);
+  const auto links = links_of_node(folder_, included_name, "run", 3);
+  EXPECT_EQ(links, std::set<std::string>{own.link()});
+  EXPECT_TRUE(links_of_node(folder_ + "/none", included_name, "run", 3).empty());
+}
+
 TEST_F(NodeClaimTest, WhereNoneCanBeMadeItIsAsWithout) {
   EXPECT_FALSE(NodeClaim(folder_ + "/none/all.json", "run", 1, 8).other_node());
   EXPECT_FALSE(NodeClaim("/proc/all.json", "run", 1, 8).other_node());

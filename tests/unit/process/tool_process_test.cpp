@@ -62,6 +62,20 @@ TEST_F(ToolProcess, IsKilledWhenItsTimeIsOver) {
   EXPECT_TRUE(is_gone());
 }
 
+// A job may ignore the signal that asks it to.
+TEST_F(ToolProcess, MayRemoveWhatItHasWrittenByHalves) {
+  char name[] = "/tmp/traceagent-test-XXXXXX";
+  const std::string half = std::string(mkdtemp(name)) + "/half";
+  signal(SIGALRM, SIG_IGN);
+  const ToolEnd end = shell(
+      "trap 'rm " + half + "; exit' ALRM; : > " + half + "; echo made; while :; do sleep 0.1; done",
+      second_ns);
+  signal(SIGALRM, SIG_DFL);
+  EXPECT_FALSE(end.ended);
+  EXPECT_EQ(end.said, "made\n");
+  EXPECT_EQ(rmdir(name), 0) << "the half file is there still";
+}
+
 TEST_F(ToolProcess, HasTheJobsEnvironmentWithoutOurs) {
   setenv("AWS_REGION", "kept", 1);
   setenv("TRACEAGENT_RANK", "7", 1);
