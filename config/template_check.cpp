@@ -14,13 +14,18 @@ bool contains(const std::vector<std::string_view>& names, std::string_view name)
 
 }  // namespace
 
-std::vector<std::string> doubtful_variables(OptionType type, std::string_view name_template) {
+std::vector<std::string> doubts_about(OptionType type, std::string_view name_template) {
   const bool is_file = type == OptionType::file_name_template || type == OptionType::file_remote;
   const bool is_node = type == OptionType::node_name_template ||
                        type == OptionType::nullable_name_template ||
                        type == OptionType::node_remote;
   std::vector<std::string> doubts;
   if (!is_file && !is_node) return doubts;
+  const bool is_within_folder =
+      type == OptionType::file_name_template || type == OptionType::nullable_name_template;
+  if (is_within_folder && name_template.starts_with('/')) {
+    doubts.emplace_back("it lies below output.folder: name the folder there");
+  }
   std::vector<std::string_view> known = node_variable_names();
   const std::vector<std::string_view>& of_batch = batch_variable_names();
   if (is_file) known.insert(known.end(), of_batch.begin(), of_batch.end());

@@ -9,7 +9,8 @@
 namespace traceagent::config {
 
 // What is probably a mistake in a name template: variables that do not exist, or that this kind of
-// name does not know, and would stay in the name with their braces. Empty for other types.
-std::vector<std::string> doubtful_variables(OptionType type, std::string_view name_template);
+// name does not know, and would stay in the name with their braces; a file's name that begins as if
+// it lay elsewhere than in output.folder. Empty for other types.
+std::vector<std::string> doubts_about(OptionType type, std::string_view name_template);
 
 }  // namespace traceagent::config

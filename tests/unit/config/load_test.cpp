@@ -376,6 +376,12 @@ TEST(Load, NameTemplates) {
                    "doubtful name: job.yaml:1: \"{rnk}{batch}\": there is no variable {rnk}, the "
                    "nearest is rank; it stays as it is"}));
   EXPECT_EQ(doubtful.options.output_folder, "{epoch}");
+  EXPECT_EQ(lines_of(from_yaml("output: {folder: /data, filename: \"/data/x/{rank}.json\",\n"
+                               "  merged: /x/all.json, remote: /there/}\n")),
+            (Lines{"doubtful name: job.yaml:1: \"/data/x/{rank}.json\": it lies below "
+                   "output.folder: name the folder there; it stays as it is",
+                   "doubtful name: job.yaml:2: \"/x/all.json\": it lies below output.folder: name "
+                   "the folder there; it stays as it is"}));
   EXPECT_EQ(lines_of(from_yaml("output: {folder: \"\"}\n")),
             (Lines{"bad value: job.yaml:1: output.folder: \"\": it is empty; using the default "
                    "{run_name}/traces"}));
