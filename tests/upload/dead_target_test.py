@@ -89,6 +89,21 @@ def test_forget_a_folder():
         check("1 waiting" in status.out and "/xy/a.json" in status.out, f"folder: {status}")
 
 
+def test_by_hand_it_is_said_how_long_it_is_tried():
+    """And not for as long as a job would: somebody waits."""
+    with Here() as here:
+        here.make("a.json")
+        waits = here.start(here.files, "--to", "exec:false {}")
+        line = waits.stdout.readline()
+        waits.kill()
+        waits.communicate()
+        check("exit code 1: tried again for 5min while none succeeds (--patience)\n" in line, f"patience: {line!r}")
+        done = here.run("--resume", here.files, "--allow-commands", "--patience", "1s")
+        check(done.code == 1 and "tried again for 1s while" in done.out and done.out.endswith(
+            f"given up: none succeeded for 1s: the files wait: later: traceagent upload --resume {here.files}\n"),
+              f"patience: {done}")
+
+
 def test_wrong_keys_are_not_tried_for_each_file():
     """Each cycle of a job starts an uploader, and thousands of files may wait."""
     with Here() as here:

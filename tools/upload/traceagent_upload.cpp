@@ -34,7 +34,7 @@ struct Arguments {
   std::string resume;
   std::string status;
   std::string host;
-  std::string patience = "1h";
+  std::string patience;  // empty: by hand a little, beside a job as upload.patience is by default
   std::string command_time = "10min";
   std::string multipart_from = "64MiB";
   std::string part_size = "16MiB";
@@ -60,7 +60,9 @@ std::chrono::nanoseconds duration(const char* option, const std::string& text) {
 
 UploaderOptions options_of(const Arguments& arguments) {
   UploaderOptions options;
-  options.patience = duration("--patience", arguments.patience);
+  const char* const usual_patience = arguments.beside_job ? "1h" : "5min";
+  options.patience =
+      duration("--patience", arguments.patience.empty() ? usual_patience : arguments.patience);
   options.command_time = duration("--command-time", arguments.command_time);
   if (options.command_time.count() == 0) {
     throw CLI::ValidationError("--command-time", "0 leaves a command no time");
@@ -219,8 +221,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->check(is_folder());
   app.add_option("--status", arguments.status, "Say what is uploaded and what waits")
       ->check(is_folder());
-  app.add_option("--patience", arguments.patience, "How long to try again while none succeeds")
-      ->capture_default_str();
+  app.add_option("--patience", arguments.patience,
+                 "How long to try again while none succeeds [5min]");
   app.add_option("--command-time", arguments.command_time,
                  "How long a command may take for a file, and a second more for each MiB of it")
       ->capture_default_str();

@@ -13,6 +13,7 @@
 
 #include "agent/trace/delivery_lock.hpp"
 #include "agent/trace/upload_journal.hpp"
+#include "config/units.hpp"
 #include "tools/upload/index_notes.hpp"
 #include "tools/upload/kept_files.hpp"
 #include "tools/upload/local_file.hpp"
@@ -101,7 +102,26 @@ bool Uploader::work() {
   const std::size_t all = pending_in(journal_) + unwanted_in(journal_);
   if (all == 0) write_problem({});
   if (is_done && all != 0) tell_others_wait(all);
+  if (!is_done) tell_given_up();
   return is_done;
+}
+
+// By hand somebody waits: for how long.
+std::string Uploader::tried_again() {
+  const bool is_told = std::exchange(has_told_patience_, true);
+  if (is_told || options_.beside_job || options_.patience.count() == 0) return ": tried again";
+  return ": tried again for " + patience_in_words() + " while none succeeds (--patience)";
+}
+
+void Uploader::tell_given_up() {
+  const bool is_over = patience_.left().count() <= 0 && options_.patience.count() != 0;
+  if (!is_over || options_.beside_job) return;
+  tell_("given up: none succeeded for " + patience_in_words() +
+        ": the files wait: later: traceagent upload --resume " + folder_);
+}
+
+std::string Uploader::patience_in_words() const {
+  return config::show_duration(static_cast<std::uint64_t>(options_.patience.count()));
 }
 
 // The problem stays theirs, unless it was overwritten.
@@ -239,7 +259,7 @@ void Uploader::settle(Upload& upload, const Delivery& delivery, const std::strin
   }
   if (delivery.outcome == Outcome::gone) return give_up(upload, delivery.what);
   upload.is_refused = delivery.outcome == Outcome::refused;
-  tell_problem(subject + ": " + delivery.what, upload.is_refused ? "" : ": tried again");
+  tell_problem(subject + ": " + delivery.what, upload.is_refused ? "" : tried_again());
   if (delivery.is_of_place) back_off_.note_refusal(upload);
   if (upload.is_refused) return;
   back_off_.note_failure(upload, Clock::now());

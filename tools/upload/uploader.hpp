@@ -57,6 +57,9 @@ class Uploader {
   void tell_still_locked();
   void tell_problem(const std::string& problem, const std::string& what_next);
   void tell_others_wait(std::size_t count);
+  std::string tried_again();
+  void tell_given_up();
+  [[nodiscard]] std::string patience_in_words() const;
   void note_done(Upload& upload);
   void note(const trace::JsonObject& record);
   void give_up(Upload& upload, const std::string& why);
@@ -74,6 +77,7 @@ class Uploader {
   const UploaderOptions options_;
   const Tell tell_;
   Patience patience_;
+  bool has_told_patience_ = false;
   S3 s3_;
   const Note note_;
   BackOff back_off_;
