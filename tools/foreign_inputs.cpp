@@ -138,6 +138,8 @@ ForeignInputs::ForeignInputs(const TraceFiles& files, const ForeignOptions& opti
   import.progress = progress;
   imported_ = std::make_unique<ImportedTraces>(foreign, import);
   if (!options.include_once.empty()) claim_files_without_rank(options.include_once);
+  std::erase_if(own_,
+                [this](const std::string& path) { return imported_->replaced().contains(path); });
   paths_ = own_;
   std::copy_if(imported_->paths().begin(), imported_->paths().end(), std::back_inserter(paths_),
                [this](const std::string& path) {
@@ -246,6 +248,11 @@ bool ForeignInputs::print() const {
   }
   for (const std::string& path : given_twice_) {
     std::cout << "left out: " << path << ": given twice\n";
+  }
+  for (const auto& [path, holder] : imported_->replaced()) {
+    std::cout
+        << "left out: " << path << ": " << holder
+        << ", which is given too, holds all of it, and what is given of it is not all whole\n";
   }
   for (const ImportedFile& file : imported_->files()) {
     if (const std::string exception = exception_of(file); !exception.empty()) {

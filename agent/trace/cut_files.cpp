@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <string_view>
 
 #include "agent/event/high_descriptor.hpp"
@@ -115,6 +117,21 @@ bool is_gzip(const std::string& path) {
   return file.open(path) && file.is_gzip();
 }
 
+// True: nothing was wrong with it.
+bool read_to_its_end(const std::string& path, TraceFooter& footer) {
+  TraceReader reader;
+  if (!reader.open(path)) return false;
+  bool is_in_order = true;
+  std::int64_t before_ns = std::numeric_limits<std::int64_t>::min();
+  for (TraceLine line; (line = reader.next()).kind != TraceLine::Kind::end;) {
+    if (line.kind != TraceLine::Kind::event) continue;
+    is_in_order = is_in_order && line.ts_ns >= before_ns;
+    before_ns = line.ts_ns;
+  }
+  footer = reader.footer();
+  return is_in_order && footer.closed && reader.problem().empty();
+}
+
 }  // namespace
 
 bool ends_whole(const std::string& path) {
@@ -126,13 +143,14 @@ bool ends_whole(const std::string& path) {
   return is_found || tail.size() < most_member_bytes ? is_whole : all_of_it_ends_whole(path);
 }
 
+bool is_undamaged(const std::string& path) {
+  TraceFooter footer;
+  return read_to_its_end(path, footer);
+}
+
 bool holds_all_of_its_sources(const std::string& path) {
-  TraceReader reader;
-  if (!reader.open(path)) return false;
-  while (reader.next().kind != TraceLine::Kind::end) {
-  }
-  const TraceFooter& footer = reader.footer();
-  bool holds_all = footer.closed && reader.problem().empty();
+  TraceFooter footer;
+  bool holds_all = read_to_its_end(path, footer);
   for_each_element(member(footer.metadata, "incomplete").value_or(""), [&](std::string_view fault) {
     holds_all = holds_all && string_member(fault, "problem") == writer_lost_something;
   });

@@ -9,8 +9,12 @@ namespace traceagent::trace {
 // are. Throws std::bad_alloc.
 bool ends_whole(const std::string& path);
 
-// Whether a merged file is whole and, as it says itself, was made of whole files: what its writers
-// had lost before is no matter. It is read from its beginning to its end. Throws std::bad_alloc.
+// Whether nothing of a file of ours is cut, damaged or out of order. It is read from its beginning
+// to its end, as by the next. Throws std::bad_alloc.
+bool is_undamaged(const std::string& path);
+
+// Whether a merged file is undamaged and, as it says itself, was made of whole files: what its
+// writers had lost before is no matter. Throws std::bad_alloc.
 bool holds_all_of_its_sources(const std::string& path);
 
 }  // namespace traceagent::trace

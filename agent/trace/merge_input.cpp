@@ -79,9 +79,17 @@ class Wholeness {
     if (is_new) found->second = ends_whole(input.report.path);
     return found->second;
   }
+  // Nor is any of it damaged: it is read.
+  bool is_undamaged(const MergeInput& input) {
+    if (!is_whole(input)) return false;
+    const auto [found, is_new] = undamaged_.try_emplace(&input);
+    if (is_new) found->second = trace::is_undamaged(input.report.path);
+    return found->second;
+  }
   // Nothing is missing from it that its sources had.
   bool holds_all(const MergeInput& input) {
-    if (input.header.sources.empty() || !is_whole(input)) return is_whole(input);
+    if (input.header.sources.empty()) return is_undamaged(input);
+    if (!is_whole(input)) return false;
     const auto [found, is_new] = holds_all_.try_emplace(&input);
     if (is_new) found->second = holds_all_of_its_sources(input.report.path);
     return found->second;
@@ -89,6 +97,7 @@ class Wholeness {
 
  private:
   std::map<const MergeInput*, bool> whole_;
+  std::map<const MergeInput*, bool> undamaged_;
   std::map<const MergeInput*, bool> holds_all_;
 };
 
@@ -119,7 +128,7 @@ bool is_imported(const MergeInput& input) {
   return string_member(input.header.distributed_info, "content").has_value();
 }
 
-// A copy that was broken off gives way to whole files that hold all of it.
+// A copy that was broken off, or damaged, gives way to whole files that hold all of it.
 void leave_out_cut(std::vector<MergeInput>& inputs) {
   const Holders holders = holders_among(inputs);
   Wholeness known;
@@ -128,10 +137,17 @@ void leave_out_cut(std::vector<MergeInput>& inputs) {
     const auto is_better = [&](const MergeInput* other) {
       return is_another(other) && other->is_used() && known.holds_all(*other);
     };
+    const auto is_rank_file = [&](const MergeInput* other) {
+      return is_another(other) && other->header.sources.empty();
+    };
     const bool is_double =
         input.is_used() && !is_imported(input) && is_all_held(input, holders, is_another);
-    if (is_double && !known.is_whole(input) && is_all_held(input, holders, is_better)) {
-      input.report.left_out = "it is cut, and whole files that are given hold all of it";
+    if (!is_double) continue;
+    // Beside its rank files a merged one is not taken in any case (leave_out_covered).
+    const bool is_good = is_all_held(input, holders, is_rank_file) ? known.is_whole(input)
+                                                                   : known.is_undamaged(input);
+    if (!is_good && is_all_held(input, holders, is_better)) {
+      input.report.left_out = "it is cut or damaged, and whole files that are given hold all of it";
     }
   }
 }

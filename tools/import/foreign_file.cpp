@@ -224,7 +224,8 @@ void ForeignFile::leave_out(bool is_all_held) {
   report_.left_out = is_all_held ? "other files that are given hold all of it"
                                  : "it shares some ranks with other files that are given";
   if (!is_all_held) {
-    report_.problem = "merged files overlap: " + path_ + ": give the rank files instead";
+    report_.problem = "merged files overlap: " + path_ +
+                      ": give all of its rank files, or leave out those that it holds";
   }
 }
 

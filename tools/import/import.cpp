@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "agent/trace/cut_files.hpp"
 #include "agent/trace/json_object.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/trace_reader.hpp"
@@ -30,8 +31,8 @@ struct OwnFiles {
   std::set<std::int64_t> ranks;
   // Of files that were imported into them before: name and content with the rank they got.
   std::map<std::pair<std::string, std::string>, std::int64_t> imported;
-  bool has_job = false;           // one at least holds what was not imported
-  std::set<std::string> sources;  // source_keys() of all
+  bool has_job = false;  // one at least holds what was not imported
+  std::map<std::string, std::vector<std::string>> sources;  // source_keys(), by path
   std::optional<std::int64_t> first_ns;
   std::int64_t world_size = 1;
 
@@ -42,7 +43,7 @@ struct OwnFiles {
       add_ranks(reader.header());
       // What holds only a part of them replaces nothing.
       if (reader.header().selections.empty()) {
-        for (std::string& key : source_keys(reader.header())) sources.insert(std::move(key));
+        sources.emplace(path, source_keys(reader.header()));
       }
       world_size = std::max(world_size, reader.header().world_size);
       const std::int64_t base = reader.header().base_ns;
@@ -94,6 +95,9 @@ class Import {
       total_bytes_ += none ? 0 : size;
     }
   }
+
+  // Of our own files, those that are cut or damaged, with the one of these that holds all of each.
+  [[nodiscard]] const std::map<std::string, std::string>& replaced() const { return replaced_; }
 
   // `made_of`: of each path that is returned, which file it is of.
   std::vector<std::string> run(std::vector<ImportedFile>& reports,
@@ -280,7 +284,8 @@ class Import {
   // Files of ours that another program has saved, beside those that they were made of. Of others'
   // files that such a one holds, but not all of it, the merge leaves out those.
   void leave_out_doubles() {
-    std::set<std::string> known = own_.sources;
+    std::set<std::string> known;
+    for (const auto& [path, keys] : own_.sources) known.insert(keys.begin(), keys.end());
     std::set<std::string> imported;
     for (const auto& file : files_) {
       if (file->report().is_trace) imported.insert(content_key(file->content()));
@@ -291,7 +296,9 @@ class Import {
       const auto is_held = [&](const std::string& key) {
         return is_known(key) || imported.contains(key);
       };
-      if (!keys.empty() && std::all_of(keys.begin(), keys.end(), is_held)) {
+      if (replace_damaged(*file, keys)) {
+        known.insert(keys.begin(), keys.end());
+      } else if (!keys.empty() && std::all_of(keys.begin(), keys.end(), is_held)) {
         file->leave_out(true);
       } else if (std::any_of(keys.begin(), keys.end(), is_known)) {
         file->leave_out(false);
@@ -299,6 +306,31 @@ class Import {
         known.insert(keys.begin(), keys.end());
       }
     }
+  }
+
+  // Where what is damaged of ours is in a whole file that another program has saved: all of ours
+  // that this one holds gives way, and where it does not hold all of such a one, nothing does.
+  bool replace_damaged(ForeignFile& file, const std::vector<std::string>& keys) {
+    if (!file.report().problem.empty() || !file.report().dropped.empty()) return false;
+    const auto is_in_file = [&](const std::string& key) {
+      return std::find(keys.begin(), keys.end(), key) != keys.end();
+    };
+    std::vector<std::string> held;
+    for (const auto& [path, own_keys] : own_.sources) {
+      if (std::none_of(own_keys.begin(), own_keys.end(), is_in_file)) continue;
+      const bool is_all_there = std::all_of(own_keys.begin(), own_keys.end(), is_in_file);
+      if (!is_all_there || replaced_.contains(path)) return false;
+      held.push_back(path);
+    }
+    std::set<std::string> damaged;
+    std::set<std::string> whole;
+    for (const std::string& path : held) {
+      const std::vector<std::string>& own_keys = own_.sources.at(path);
+      (trace::is_undamaged(path) ? whole : damaged).insert(own_keys.begin(), own_keys.end());
+    }
+    if (std::includes(whole.begin(), whole.end(), damaged.begin(), damaged.end())) return false;
+    for (const std::string& path : held) replaced_.emplace(path, file.report().path);
+    return true;
   }
 
   void place_without_clock() {
@@ -314,6 +346,7 @@ class Import {
   const ImportOptions& options_;
   trace::JudgedFolder& judged_;
   OwnFiles own_;
+  std::map<std::string, std::string> replaced_;
   std::vector<std::unique_ptr<ForeignFile>> files_;
   std::vector<std::vector<ForeignFile*>> groups_;
   ForeignPids pids_;
@@ -334,7 +367,9 @@ ImportedTraces::ImportedTraces(const std::vector<std::string>& files,
   if (folder_.empty()) return;
   try {
     judged_.emplace(folder_);
-    paths_ = Import(files, options, folder_, *judged_).run(files_, made_of_);
+    Import import(files, options, folder_, *judged_);
+    paths_ = import.run(files_, made_of_);
+    replaced_ = import.replaced();
   } catch (...) {
     remove_import_folder(folder_);
     throw;

@@ -63,6 +63,9 @@ class ImportedTraces {
   // The file, of those that were given, of which one of paths() was made; null: it is none of
   // these.
   [[nodiscard]] const ImportedFile* made_of(const std::string& path) const;
+  // Our own files that are not to be merged, since one of these, which another program has saved,
+  // holds all of them, and not all of ours is whole: with that one.
+  [[nodiscard]] const std::map<std::string, std::string>& replaced() const { return replaced_; }
   // Why nothing could be imported: "<what>: <folder>: <remedy>"; or empty.
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
@@ -72,6 +75,7 @@ class ImportedTraces {
   std::vector<ImportedFile> files_;
   std::vector<std::string> paths_;
   std::map<std::string, std::size_t> made_of_;  // each of paths_: which of files_
+  std::map<std::string, std::string> replaced_;
   std::string problem_;
 };
 

@@ -39,7 +39,9 @@ class ImportTest : public ::testing::Test {
     const ImportedTraces imported(files, options);
     EXPECT_EQ(imported.problem(), "");
     std::vector<std::string> paths = imported.paths();
-    paths.insert(paths.end(), options.own_files.begin(), options.own_files.end());
+    for (const std::string& own : options.own_files) {
+      if (!imported.replaced().contains(own)) paths.push_back(own);
+    }
     merged_ = trace::merge(paths, folder_ / "merged", {});
     read_ = trace::read_trace(folder_ / "merged");
     return imported.files();
@@ -404,6 +406,38 @@ TEST_F(ImportTest, OurOwnFileThatAnotherProgramSavedIsNotTakenTwice) {
   options.own_files = {with_it};
   EXPECT_EQ(import({again}, options)[0].left_out, "other files that are given hold all of it");
   EXPECT_EQ(merged_.events, 3U);
+}
+
+TEST_F(ImportTest, WhatIsDamagedOfOursGivesWayToAWholeFileThatAnotherProgramSaved) {
+  ImportOptions options;
+  for (std::int64_t rank = 0; rank < 2; ++rank) {
+    options.own_files.push_back(
+        trace::write_sample(folder_ / ("r" + std::to_string(rank) + ".json"),
+                            {.rank = rank, .times_ns = {rank, rank + 5}, .run_key = "k"}));
+  }
+  const std::string node = folder_ / "node0.json";
+  ASSERT_EQ(trace::merge(options.own_files, node).problem, "");
+  const std::string again = file("again.json", saved_again(node));
+  const std::string whole = trace::read_whole(options.own_files[0]);
+  std::string damaged = whole;
+  damaged[damaged.find("{\"ts\":") + 1] = '#';
+  for (const std::string& text : {whole.substr(0, whole.size() - 100), damaged}) {
+    trace::write_whole(options.own_files[0], text);
+    EXPECT_EQ(import({again}, options)[0].left_out, "");
+    EXPECT_EQ(merged_.events, 4U);
+    EXPECT_TRUE(merged_.complete);
+    // Beside a copy that is whole ours are taken.
+    ImportOptions with_copy = options;
+    with_copy.own_files.push_back(file("copy.json", whole));
+    EXPECT_NE(import({again}, with_copy)[0].left_out, "");
+    EXPECT_EQ(merged_.events, 4U);
+    // One that is cut itself replaces nothing.
+    const std::string text_again = saved_again(node);
+    const std::string cut = file("cut.json", text_again.substr(0, text_again.rfind("{\"ts\":")));
+    import({cut}, options);
+    EXPECT_LT(merged_.events, 4U);
+    EXPECT_FALSE(merged_.complete);
+  }
 }
 
 TEST_F(ImportTest, OurOwnFileThatAnotherProgramSavedIsNotTakenBesideWhatWasImportedIntoIt) {

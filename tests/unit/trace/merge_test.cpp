@@ -382,7 +382,7 @@ TEST(Merge, a_cut_rank_file_gives_way_to_the_merged_file_that_holds_all_of_it) {
     EXPECT_EQ(report.events, 5U) << gzip;
     EXPECT_TRUE(report.complete);
     EXPECT_EQ(input_of(report, a).left_out,
-              "it is cut, and whole files that are given hold all of it");
+              "it is cut or damaged, and whole files that are given hold all of it");
 
     // One that is cut itself, or was made of the cut file, has no more than what is there.
     const auto of_cut = folder / "of_cut.json";
@@ -448,6 +448,45 @@ TEST(Merge, a_damaged_rank_file_gives_way_to_a_copy_that_is_not) {
   const MergeReport damaged = merge({a, copy}, folder / "m.json");
   EXPECT_EQ(damaged.events, 2U);
   EXPECT_EQ(damaged.dropped.at("not_json"), 1U);
+}
+
+TEST(Merge, a_file_damaged_in_its_middle_gives_way_to_whole_files_that_hold_all_of_it) {
+  ScratchFolder folder;
+  const auto a = write_sample(folder / "a.json", {.times_ns = {1, 2, 3}});
+  const auto b = write_sample(folder / "b.json", {.rank = 1, .times_ns = {4, 5}});
+  const auto node = folder / "node.json";
+  const auto all = folder / "all.json";
+  ASSERT_EQ(merge({a, b}, node).problem, "");
+  ASSERT_EQ(merge({node}, all).problem, "");
+  const std::string whole = read_whole(a);
+  const std::string whole_node = read_whole(node);
+  const auto damaged = [](std::string text) {
+    text[text.find("{\"ts\":") + 1] = '#';
+    return text;
+  };
+  // Its second event behind its third.
+  const auto disordered = [](std::string text) {
+    text[text.find("0.002") + 4] = '7';
+    return text;
+  };
+  for (const std::string& text : {damaged(whole), disordered(whole)}) {
+    write_whole(a, text);
+    const MergeReport report = merge({a, b, node}, folder / "m.json");
+    EXPECT_EQ(report.events, 5U);
+    EXPECT_TRUE(report.complete);
+    EXPECT_EQ(input_of(report, a).left_out,
+              "it is cut or damaged, and whole files that are given hold all of it");
+  }
+  write_whole(a, whole);
+  write_whole(all, damaged(read_whole(all)));
+  EXPECT_EQ(merge({node, all}, folder / "m.json").events, 5U);
+  write_whole(node, damaged(whole_node));
+  EXPECT_EQ(merge({a, b, node}, folder / "m.json").events, 5U);
+  // Where all are damaged one is taken, and said to be.
+  write_whole(a, damaged(whole));
+  const MergeReport rest = merge({a, b, node}, folder / "m.json");
+  EXPECT_EQ(rest.events, 4U);
+  EXPECT_NE(input_of(rest, a).problem, "");
 }
 
 TEST(Merge, overlapping_merged_files_are_refused) {
