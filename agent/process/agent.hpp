@@ -62,6 +62,7 @@ struct Agent {
   double cpu_quota = 0;                 // usable_cpus.hpp
   std::int64_t trace_pid = 0;  // shown as pid in the trace: the rank, but for a second claimant
   int pid = 0;
+  bool is_private_worker = false;  // private_workers.hpp
 
   // One process says what concerns all; a child that inherited the rank does not say it again.
   bool speaks_for_node() const noexcept {

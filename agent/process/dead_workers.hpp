@@ -9,18 +9,30 @@
 namespace traceagent::process {
 
 struct Agent;
+struct Peer;
 
 class DeadWorkers {
  public:
-  // Writes what dead second claimants of a rank have recorded and removes their rings, once there
-  // are more than a few of them. At most every few seconds, in local rank zero.
+  // Writes what dead second claimants of a rank have recorded and removes their rings, but for a
+  // few that may wait for the end. Every few seconds, in local rank zero, and no longer at a time
+  // than the drain thread may be away.
   void look(Agent& agent) noexcept;
 
  private:
-  bool tidy(Agent& agent, std::uint64_t until_ns);
+  bool look_on(Agent& agent, std::uint64_t until_ns);
+  void look_at(Agent& agent, const std::string& ring_path);
+  bool may_wait(const Agent& agent, const std::string& ring_path) noexcept;
+  void tidy(Agent& agent, const Peer& peer);
 
   std::uint64_t next_look_ns_ = 0;
-  std::set<std::string> left_;  // rings that have to stay: `traceagent recover` says why
+  // One pass over all rings, by their names' order, which may take several turns.
+  std::string last_looked_at_;
+  std::size_t waiting_rings_ = 0;
+  std::uint64_t waiting_bytes_ = 0;
+  bool has_tidied_ = false;
+  // Rings that could not be written: tried again now and then.
+  std::set<std::string> left_;
+  std::uint64_t next_retry_ns_ = 0;
 };
 
 }  // namespace traceagent::process

@@ -1,9 +1,12 @@
 #include "agent/process/last_work.hpp"
 
+#include <unistd.h>
+
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/node_merge.hpp"
 #include "agent/process/notices.hpp"
+#include "agent/process/private_workers.hpp"
 #include "agent/process/uploads.hpp"
 
 namespace traceagent::process {
@@ -59,6 +62,13 @@ void say_windows_left_out(const Agent& agent) {
              "see budget.overhead, budget.memory and budget.disk");
 }
 
+// Where others merge it stays until they have, and they read no record of it.
+void give_back_ring(const Agent& agent) noexcept {
+  const ring::CreatedRing& own = agent.ring;
+  if (own.path.empty() || ring::has_unwritten_window(own.ring)) return;
+  if (access(own.path.c_str(), F_OK) == 0) ring::give_back_memory(own.ring);
+}
+
 }  // namespace
 
 void do_last_work(Agent& agent, WindowWriter& writer) noexcept try {
@@ -77,10 +87,12 @@ void do_last_work(Agent& agent, WindowWriter& writer) noexcept try {
   say_cycles_lost(agent);
   say_windows_left_out(agent);
   writer.keep_unwritten();
+  if (agent.is_private_worker) note_private_worker_ended(agent.run_folder, agent.pid);
   finish_index(agent);
   finish_node(agent);
   finish_index(agent);
   finish_uploads(agent);
+  give_back_ring(agent);
 } catch (...) {
   say_problem("out of memory at the end: the ring stays in memory for `traceagent recover`");
 }

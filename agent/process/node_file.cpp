@@ -17,6 +17,7 @@
 #include "agent/process/node_inputs.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/process/older_run.hpp"
+#include "agent/process/private_workers.hpp"
 #include "agent/process/run_files.hpp"
 #include "agent/process/uploads.hpp"
 #include "agent/trace/merge.hpp"
@@ -173,6 +174,9 @@ trace::MergeOptions merge_options(const Agent& agent, const NodeInputs& inputs,
     options.unfinished.push_back({"rank " + std::to_string(rank), "still runs"});
   }
   options.unfinished.insert(options.unfinished.end(), inputs.kept.begin(), inputs.kept.end());
+  if (const std::size_t killed = private_workers_killed(agent.run_folder); killed != 0) {
+    options.unfinished.push_back({std::to_string(killed) + " workers", "were killed: lost"});
+  }
   options.mix_runs = true;  // they were chosen by their run, and nobody is there to be asked
   return options;
 }

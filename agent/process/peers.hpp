@@ -2,6 +2,7 @@
 // The processes of this node's run, as their rings show them.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,12 @@ struct Peer {
   bool gone() const noexcept { return finished || !alive; }
 };
 
-// All rings of the run but `own_path`, whose lock must not be touched: closing any descriptor of a
-// file drops this process's POSIX lock on it.
+// Nothing where its process was not ready yet. Not for this process's own ring, whose lock must not
+// be touched: closing any descriptor of a file drops this process's POSIX lock on it.
+// `problem` is set where the ring cannot be read: one line.
+std::optional<Peer> look_at_peer(const std::string& ring_path, std::string& problem);
+
+// All rings of the run but `own_path`.
 // `problem` is set where a ring, or the folder, cannot be read: one line.
 std::vector<Peer> look_at_peers(const RunFolder& folder, const std::string& own_path,
                                 std::string& problem);

@@ -35,6 +35,7 @@
 #include "agent/process/notices.hpp"
 #include "agent/process/output_folder.hpp"
 #include "agent/process/own_thread.hpp"
+#include "agent/process/private_workers.hpp"
 #include "agent/process/ring_identity.hpp"
 #include "agent/process/usable_cpus.hpp"
 #include "agent/ring/anchors.hpp"
@@ -45,6 +46,7 @@
 #include "config/environment.hpp"
 #include "config/name_template.hpp"
 #include "config/signal_names.hpp"
+#include "config/units.hpp"
 
 namespace traceagent::process {
 
@@ -74,6 +76,22 @@ std::string absolute(const std::string& path) {
   return config::as_template(folder.get()) + "/" + path;
 }
 
+// Of workers of the rank: what they had recorded waits in memory to be written.
+bool has_too_many_dead(const Agent& made) {
+  if (made.trace_pid == made.identity.rank || made.run_folder.path.empty()) return false;
+  return has_more_dead_than(made.run_folder,
+                            most_dead_bytes(made.run_folder, made.options.ring_size));
+}
+
+void say_private_worker(const Agent& made) {
+  note_private_worker(made.run_folder, made.pid);
+  if (!is_spokesman(made, "private-workers")) return;
+  say_problem("ring.folder: " + made.run_folder.path + ": rings of dead workers take more than " +
+              config::show_bytes(most_dead_bytes(made.run_folder, made.options.ring_size)) +
+              " there: new workers record in private memory, which does not survive a kill: let "
+              "workers end by themselves, or lower ring.size");
+}
+
 bool make_ring(Agent& made) {
   made.run_folder = make_run_folder(made.options.ring_folder, made.identity.run_key,
                                     made.identity.stated_node_rank);
@@ -83,8 +101,15 @@ bool make_ring(Agent& made) {
   const std::int64_t claim = claim_rank(made.run_folder, made.identity.rank, made.pid);
   // A second process that claims the rank is a process of its own in the trace.
   made.trace_pid = trace::trace_pid(made.identity.rank, claim);
-  made.ring = ring::create_ring(ring_path(made.run_folder, made.identity.rank, made.pid),
+  made.is_private_worker = has_too_many_dead(made);
+  made.ring = ring::create_ring(made.is_private_worker
+                                    ? std::string()
+                                    : ring_path(made.run_folder, made.identity.rank, made.pid),
                                 made.options.ring_size);
+  if (made.is_private_worker && made.ring.ring.valid()) {
+    say_private_worker(made);
+    return true;
+  }
   // Where the folder cannot be had there is no path, and all has been said.
   const bool is_known = made.run_folder.path.empty() && made.ring.ring.valid();
   if (!made.ring.problem.empty() && !is_known && is_spokesman(made, "ring")) {

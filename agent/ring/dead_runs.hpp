@@ -35,6 +35,8 @@ std::string remove_dead_run(const std::string& path);
 
 // A file in a run's folder that is no ring: what be_first() makes is empty, the others have names.
 // Whatever else is there was not made by the agent: it, and so the folder, stays.
+inline constexpr const char* private_workers_note = "private-workers";
+inline constexpr const char* private_workers_ended_note = "private-workers-ended";
 bool is_runs_note(const std::string& path);
 
 // Made by claim_rank(): of a process that lives and is not a later one of that pid.

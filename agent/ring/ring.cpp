@@ -101,6 +101,10 @@ std::uint32_t Ring::replace_name(NamePlace& place, std::string_view text) const 
   return place.offset;
 }
 
+std::uint64_t Ring::close_names() const noexcept {
+  return header().names_used.exchange(header().names_bytes, std::memory_order_relaxed);
+}
+
 bool has_unwritten_window(const Ring& ring) noexcept {
   const auto& windows = ring.header().windows;
   return std::any_of(windows.begin(), windows.end(), is_unwritten);

@@ -39,6 +39,8 @@ class Ring {
   // Into its place, over what was there, or into a larger one; 0 when the area is full. Nobody may
   // read what was there.
   std::uint32_t replace_name(NamePlace& place, std::string_view text) const noexcept;
+  // No name finds room any more. Returns how many bytes of the area are used.
+  std::uint64_t close_names() const noexcept;
 
   void count_drop(DropCause cause, std::uint64_t n = 1) const noexcept {
     header().dropped[static_cast<std::size_t>(cause)].fetch_add(n, std::memory_order_relaxed);
@@ -66,6 +68,11 @@ void retire_chunk(Chunk& chunk) noexcept;
 bool free_chunk_before(const Ring& ring, Chunk& chunk, std::uint64_t before_ticks) noexcept;
 // Whatever is in it.
 bool free_chunk(const Ring& ring, Chunk& chunk) noexcept;
+// By the owner, once no record is wanted any more: the memory of what no thread holds goes back to
+// the system, and nothing can be claimed or named from then on. What readers look at without a
+// record stays: the header, the names so far, and of each chunk the page that says whose it is,
+// where a thread may look at any time.
+void give_back_memory(const Ring& ring) noexcept;
 
 // No file has its records yet: they are wanted.
 inline bool is_unwritten(const Window& window) noexcept {

@@ -1,7 +1,8 @@
 #pragma once
-// A ring's file that has holes. None of ours has: each is granted whole. A copy may (cp --sparse),
-// and so has what somebody made to have a recovery run out of memory: holes of shared memory become
-// real pages when they are looked at.
+// A ring's file that has holes. Of ours none has whose records are wanted: each is granted whole,
+// and spent_memory.cpp comes after the last. A copy may (cp --sparse), and so has what somebody
+// made to have a recovery run out of memory: holes of shared memory become real pages when they are
+// looked at.
 
 #include <string>
 

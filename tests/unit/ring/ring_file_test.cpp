@@ -68,6 +68,43 @@ class RingFileTest : public testing::Test {
   fs::path folder_;
 };
 
+std::uint64_t bytes_taken(const std::string& path) {
+  struct stat facts {};
+  return stat(path.c_str(), &facts) == 0 ? static_cast<std::uint64_t>(facts.st_blocks) * 512 : 0;
+}
+
+TEST_F(RingFileTest, KeepsLittleMemoryOnceNothingIsWanted) {
+  constexpr std::uint64_t bytes = 16 << 20;
+  const CreatedRing created = create_ring(path(), bytes);
+  ASSERT_TRUE(created.ring.valid());
+  const Ring& ring = created.ring;
+  const std::uint32_t name = ring.add_name("of the identity");
+  // One that a thread still has, one that is given back, one in which a call still runs.
+  Chunk* const owned = claim_chunk(ring, 1, "owner", false);
+  Chunk* const ended = claim_chunk(ring, 2, "ended", false);
+  Chunk* const running = claim_chunk(ring, 3, "running", false);
+  event::Record& last = ended->records[records_per_chunk - 1];
+  last.begin_ticks = 5;
+  last.end_ticks = 6;
+  running->records[records_per_chunk - 1].begin_ticks = 7;
+  retire_chunk(*ended);
+  retire_chunk(*running);
+  EXPECT_GE(bytes_taken(path()), bytes - chunk_bytes);
+
+  give_back_memory(ring);
+  EXPECT_LT(bytes_taken(path()), bytes / 8);
+  EXPECT_EQ(claim_chunk(ring, 4, "late", false), nullptr);
+  EXPECT_EQ(claim_chunk(ring, 5, "late", true), nullptr) << "ring.full: overwrite";
+  EXPECT_EQ(running->records[records_per_chunk - 1].begin_ticks.load(), 7u);
+  EXPECT_EQ(ring.add_name("too late"), 0u);
+  EXPECT_EQ(ring.name(name), "of the identity");
+  EXPECT_EQ(owned->state.load(), ChunkState::owned);
+  OpenedRing opened = open_ring(path());
+  EXPECT_EQ(opened.problem, "");
+  EXPECT_EQ(opened.ring.name(name), "of the identity");
+  close_ring(opened);
+}
+
 TEST_F(RingFileTest, IsMadeForItsOwnerAlone) {
   const CreatedRing created = create_ring(path(), 4 << 20);
   ASSERT_TRUE(created.ring.valid());

@@ -1,0 +1,26 @@
+#pragma once
+// Workers of a rank that are killed faster than their rings are written, or where nobody writes
+// them, must not fill the node's memory with those: from some size on new workers record into
+// memory of their own, which is gone when they are killed, and the job is told of it.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "agent/process/run_folder.hpp"
+
+namespace traceagent::process {
+
+// Most memory that the rings of a run's dead processes may take when another second claimant makes
+// a ring of `ring_bytes`: sixteen such or 256 MiB, but no more than a quarter of the folder's file system.
+std::uint64_t most_dead_bytes(const RunFolder& folder, std::uint64_t ring_bytes) noexcept;
+bool has_more_dead_than(const RunFolder& folder, std::uint64_t bytes);
+
+// Who merges has to know that there are such, though it sees no ring of theirs.
+void note_private_worker(const RunFolder& folder, int pid);
+void note_private_worker_ended(const RunFolder& folder, int pid);
+// Of those that were noted, how many are dead and had not ended in good order.
+std::size_t private_workers_killed(const RunFolder& folder);
+// One line, if there are any.
+void say_private_workers_killed(const RunFolder& folder);
+
+}  // namespace traceagent::process
