@@ -71,11 +71,23 @@ bool DrainThread::is_alone() noexcept {
   return is_last_thread();
 }
 
+// A usual ring at the first turn. False once all is touched.
+bool DrainThread::prefault(WindowWriter& writer) noexcept {
+  constexpr std::uint64_t patience_ns = 100 * ms;
+  const std::uint64_t until_ns = event::clock_ns(CLOCK_MONOTONIC) + patience_ns;
+  bool has_more = writer.prefault();
+  while (has_more && wake_.load(std::memory_order_acquire) == 0 &&
+         event::clock_ns(CLOCK_MONOTONIC) < until_ns) {
+    has_more = writer.prefault();
+  }
+  return has_more;
+}
+
 void DrainThread::loop() noexcept {
   // Our own file work is no event of the job, whatever library it should one day go through.
   ring::writer.nested_in_start = 1;
   WindowWriter writer(*agent_);
-  bool has_more_to_touch = writer.prefault();
+  bool has_more_to_touch = prefault(writer);
   agent_->counters.start(*agent_);
   DeadWorkers workers;
   // Not at the exit: nobody waits for this thread now, and a job that is killed has done it too.
@@ -83,7 +95,7 @@ void DrainThread::loop() noexcept {
   while (wake_.load(std::memory_order_acquire) == 0 && !is_alone()) {
     writer.poll();
     workers.look(*agent_);
-    if (has_more_to_touch) has_more_to_touch = writer.prefault();
+    if (has_more_to_touch) has_more_to_touch = prefault(writer);
     sleep(writer);
   }
   const bool was_told = wake_.load(std::memory_order_acquire) != 0;

@@ -29,6 +29,7 @@ class DrainThread {
   static void* run(void* self) noexcept;
   void loop() noexcept;
   void sleep(const WindowWriter& writer) noexcept;
+  bool prefault(WindowWriter& writer) noexcept;
   bool is_alone() noexcept;
 
   Agent* agent_ = nullptr;

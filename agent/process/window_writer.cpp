@@ -46,8 +46,9 @@ WindowWriter::WindowWriter(Agent& agent) noexcept
 }
 
 bool WindowWriter::prefault() noexcept {
-  // The whole of a usual ring, within a tenth of a second.
-  constexpr std::uint64_t piece_bytes = 128 << 20;
+  // A millisecond or two: as long a thread of the job that maps memory waits for the kernel's lock,
+  // and the process's end for this thread.
+  constexpr std::uint64_t piece_bytes = 2 << 20;
   ring::Header& header = agent_.ring.ring.header();
   const std::uint64_t left_bytes = header.file_bytes - prefaulted_bytes_;
   if (left_bytes == 0) return false;
