@@ -13,7 +13,6 @@
 #include "tools/damaged_inputs.hpp"
 #include "tools/ending_signals.hpp"
 #include "tools/foreign_inputs.hpp"
-#include "tools/given_path.hpp"
 #include "tools/merge_choice.hpp"
 #include "tools/merge_outputs.hpp"
 #include "tools/merge_report.hpp"
@@ -209,8 +208,7 @@ void add_input_options(CLI::App& command, MergeArguments& arguments) {
       .add_option("inputs", arguments.inputs,
                   "Files that TraceAgent or others (PyTorch, Composer, ...) wrote, or folders of "
                   "them; in any order")
-      ->required()
-      ->check(is_there());
+      ->required();
   command.add_flag("-r,--recursive", arguments.folders.recursive,
                    "Enter the folders within folders too, but for hidden ones and links");
   command
@@ -239,6 +237,16 @@ void add_output_options(CLI::App& command, MergeArguments& arguments) {
       ->capture_default_str();
 }
 
+// Of "a, ,b" two are meant; of an empty one, as a shell makes of a variable that is not set,
+// nothing.
+void check_list(const CLI::Option& option, std::vector<std::string>& words) {
+  std::erase(words, "");
+  if (option.count() > 0 && words.empty()) {
+    throw CLI::ValidationError(option.get_name(),
+                               "it is empty: leave the option out, or name some");
+  }
+}
+
 }  // namespace
 
 void add_merge_command(CLI::App& app, int& exit_code) {
@@ -251,7 +259,8 @@ void add_merge_command(CLI::App& app, int& exit_code) {
   add_foreign_options(*command, arguments->foreign);
   add_align_options(*command, arguments->align);
   command->footer(
-      "Exits with 1 when an input was cut, unreadable or no trace; what could be read is merged.\n"
+      "Exits with 1 when an input was not there, cut, unreadable or no trace; the others are "
+      "merged.\n"
       "Files of different runs are refused, unless --mix-runs.\n"
       "An event overlaps a window that it only touches. Metadata events are always kept. An arrow\n"
       "stays where the slices at both its ends do. With --clip a counter begins with its last "
@@ -264,7 +273,9 @@ void add_merge_command(CLI::App& app, int& exit_code) {
       "  traceagent merge my-run/traces -o end.json --time -500ms end --clip\n"
       "  traceagent merge -r runs/7 --per-node -o merged --category kernel,nccl\n"
       "  traceagent merge node*.json --align collectives");
-  command->callback([arguments, &exit_code] {
+  command->callback([command, arguments, &exit_code] {
+    check_list(*command->get_option("--category"), arguments->choice.categories);
+    check_list(*command->get_option("--suffix"), arguments->folders.suffixes);
     check_choice(arguments->choice);
     exit_code = MergeCommand(*arguments).run();
   });

@@ -113,6 +113,7 @@ ForeignInputs::ForeignInputs(const TraceFiles& files, const ForeignOptions& opti
                              const std::string& output, const Progress& progress)
     : strict_(options.strict),
       has_unread_(!files.problems.empty()),
+      not_looked_at_(files.unread),
       has_patterns_(!options.include.empty()) {
   for (const std::string& path : files.paths) {
     (is_own_trace(path) ? own_ : named_).push_back(path);
@@ -232,7 +233,7 @@ bool ForeignInputs::is_refused() const {
 }
 
 std::vector<trace::Unfinished> ForeignInputs::unread() const {
-  std::vector<trace::Unfinished> unread;
+  std::vector<trace::Unfinished> unread = not_looked_at_;
   for (const ImportedFile& file : imported_->files()) {
     if (file.is_trace || !has_problem(file) || !exception_of(file).empty()) continue;
     unread.push_back({file.path.substr(file.path.rfind('/') + 1), file.problem});

@@ -70,6 +70,7 @@ class ForeignInputs {
 
   bool strict_;
   bool has_unread_;  // inputs that could not be looked at, which was said
+  std::vector<trace::Unfinished> not_looked_at_;
   bool has_patterns_;
   std::vector<std::string> own_;
   std::vector<std::string> named_;  // foreign, and given by name, not found in a folder

@@ -46,14 +46,9 @@ bool is_run_index(const fs::path& path) {
   return text && begin.starts_with(*text);
 }
 
-struct FoundFiles {
-  std::vector<std::string> paths;
-  std::vector<std::string> problems;
-};
-
 // Folders that are links are not entered: they may lead round in a circle. What cannot be looked
 // into is told, and the others are gone through.
-void look_into(const std::string& folder, const FolderOptions& options, FoundFiles& found) {
+void look_into(const std::string& folder, const FolderOptions& options, TraceFiles& found) {
   std::vector<std::string> within;
   std::error_code error;
   fs::directory_iterator at(folder, error);
@@ -70,14 +65,14 @@ void look_into(const std::string& folder, const FolderOptions& options, FoundFil
       const bool leads_nowhere = type == fs::file_type::not_found || type == fs::file_type::none ||
                                  type == fs::file_type::unknown;
       if (leads_nowhere) {
-        found.problems.push_back("a link that leads to no file: " + path.string() +
-                                 ": bring the file back, or remove the link");
+        found.add_unread("a link that leads to no file", path.string(),
+                         "bring the file back, or remove the link");
       }
     }
   }
   if (error) {
-    found.problems.push_back("cannot read a folder: " + folder + ": " + error.message() +
-                             ": give one that this user may read");
+    found.add_unread("cannot read a folder", folder,
+                     error.message() + ": give one that this user may read");
   }
   for (const std::string& each : within) look_into(each, options, found);
 }
@@ -91,7 +86,7 @@ std::string list_of(const std::vector<std::string>& suffixes) {
 }
 
 void add_folder(const std::string& folder, const FolderOptions& options, TraceFiles& files) {
-  FoundFiles found;
+  TraceFiles found;
   look_into(folder, options, found);
   std::sort(found.paths.begin(), found.paths.end());
   if (found.paths.empty() && found.problems.empty()) {
@@ -100,12 +95,19 @@ void add_folder(const std::string& folder, const FolderOptions& options, TraceFi
                              (options.recursive ? "" : ", or --recursive for those within it"));
   }
   files.problems.insert(files.problems.end(), found.problems.begin(), found.problems.end());
+  files.unread.insert(files.unread.end(), found.unread.begin(), found.unread.end());
   for (const std::string& path : found.paths) {
     (is_own_trace(path) ? files.paths : files.foreign).push_back(path);
   }
 }
 
 }  // namespace
+
+void TraceFiles::add_unread(const char* what, const std::string& path, const std::string& remedy) {
+  problems.push_back(std::string(what) + ": " + path + ": " + remedy);
+  const std::string name = fs::path(path).filename().string();
+  unread.push_back({name.empty() ? path : name, problems.back()});
+}
 
 std::optional<bool> is_own_if_open(const std::string& path) {
   constexpr std::string_view begin = "{\n\"schemaVersion\": 1,\n\"distributedInfo\": {\"";
@@ -139,14 +141,16 @@ TraceFiles trace_files(const std::vector<std::string>& files_and_folders,
                        const FolderOptions& options) {
   TraceFiles files;
   for (const std::string& path : files_and_folders) {
-    std::error_code ignored;
-    if (fs::is_directory(path, ignored)) {
+    std::error_code error;
+    const fs::file_type type = fs::status(path, error).type();
+    if (error) {
+      files.add_unread("no such input", path, error.message() + ": give files that are there");
+    } else if (type == fs::file_type::directory) {
       add_folder(path, options, files);
-    } else if (fs::is_fifo(path, ignored)) {
-      files.problems.push_back("a pipe, not a file: " + path +
-                               ": a merge reads files more than once: write it into one first: "
-                               "cat " +
-                               path + " > trace.json");
+    } else if (type == fs::file_type::fifo) {
+      files.add_unread("a pipe, not a file", path,
+                       "a merge reads files more than once: write it into one first: cat " + path +
+                           " > trace.json");
     } else {
       files.paths.push_back(path);
     }

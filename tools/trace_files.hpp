@@ -5,12 +5,19 @@
 #include <string>
 #include <vector>
 
+#include "agent/trace/merge.hpp"
+
 namespace traceagent::tools {
 
 struct TraceFiles {
   std::vector<std::string> paths;
   std::vector<std::string> foreign;   // found in folders, but not ours
   std::vector<std::string> problems;  // one line each
+  // What was meant and cannot be read; each stands in `problems` too.
+  std::vector<trace::Unfinished> unread;
+
+  // `what` is wrong with `path`; `remedy` begins with what the system says of it, if anything.
+  void add_unread(const char* what, const std::string& path, const std::string& remedy);
 };
 
 // Which files of a folder are looked at; none that are hidden.
@@ -32,7 +39,8 @@ bool is_named_pipe(const std::string& path);
 // What there is to read of them; of those that are imported, what their events are made of too.
 std::uint64_t bytes_of(const std::vector<std::string>& paths);
 
-// Files as they are named, but no pipes; of a folder, those that `options` allow.
+// Files as they are named, but none that are not there, and no pipes; of a folder, those that
+// `options` allow.
 TraceFiles trace_files(const std::vector<std::string>& files_and_folders,
                        const FolderOptions& options = {});
 

@@ -23,10 +23,7 @@ std::string include_claims_folder(const Agent& agent) {
 }
 
 IncludeClaims::IncludeClaims(const Agent& agent, const std::string& node_path)
-    : agent_(agent),
-      node_path_(node_path),
-      node_file_(number_of(node_path)),
-      before_(links()) {}
+    : agent_(agent), node_path_(node_path), node_file_(number_of(node_path)), before_(links()) {}
 
 std::set<std::string> IncludeClaims::links() const {
   return drain::links_of_node(include_claims_folder(agent_), drain::included_name,

@@ -271,10 +271,33 @@ def test_usage(folder):
     other.write_text("hello")
     said = merge(other, "-o", folder / "usage/none.json", code=1)
     check("TraceAgent or others wrote" in said.stderr, f"no trace: {said}")
+    for option in ("--category", "--suffix"):
+        for empty in ("", " ", ","):
+            said = merge(path, "-o", folder / "usage/none.json", option, empty, code=2)
+            check(f"{option}: " in said.stderr and not (folder / "usage/none.json").exists(), f"empty: {said}")
+    merge(folder / "usage", "-o", out, "--force", "--suffix", "0.json, ")
+    check(ranks_in(out) == [0], f"an empty one beside another: {ranks_in(out)}")
     path.chmod(0)
     if not os.access(path, os.R_OK):  # root may read all
         said = merge(path, "-o", out, "--force", code=1)
         check("Permission denied: let this user read it" in said.stderr, f"unreadable: {said}")
+
+
+def test_missing(folder):
+    """What is not there is named, and the others are merged."""
+    first, second = (rank_file(folder / f"missing/r{rank}.json", rank) for rank in range(2))
+    gone, out = folder / "missing/gone.json", folder / "missing.out.json"
+    for words in ((), ("--strict",)):
+        said = merge(first, gone, second, "-o", out, *words, code=1)
+        check(f"no such input: {gone}: No such file or directory: " in said.stderr, f"{said}")
+        check(out.exists() != bool(words), f"{words}: {out.exists()}")
+        if out.exists():
+            about = document_of(out)["traceagent"]
+            check(ranks_in(out) == [0, 1] and not document_of(out).get("complete"), f"{ranks_in(out)}, {about}")
+            check([fault["file"] for fault in about["incomplete"]] == ["gone.json"], f"{about['incomplete']}")
+            out.unlink()
+    merge(gone, "-o", out, code=1)
+    check(not out.exists(), "nothing is there")
 
 
 def test_ended_by_signal(folder):
@@ -400,7 +423,7 @@ def main():
         for test in (test_folders, test_nodes, test_saved_again, test_output_among_inputs, test_corrected_once,
                      test_others_files_by_node, test_others_file_beside_its_merge, test_more_than_may_be_open,
                      test_chosen_files_join_again, test_strict, test_damaged_line, test_usage, test_pipes,
-                     test_terminal, test_ended_by_signal, test_nothing_of_an_import_stays,
+                     test_terminal, test_missing, test_ended_by_signal, test_nothing_of_an_import_stays,
                      test_joined_by_cat):
             test(folder)
     print("ok" if not failures else f"{len(failures)} failed")

@@ -15,6 +15,12 @@ std::optional<std::int64_t> number_of(std::string_view text) {
   return ok ? std::optional(number) : std::nullopt;
 }
 
+std::string_view without_outer_spaces(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(' ') + 1 - first);
+}
+
 // Calls visit for what is between the commas.
 template <typename Visit>
 void for_each_part(std::string_view list, Visit visit) {
@@ -50,7 +56,8 @@ bool EventRules::has_category(std::string_view category) const {
 std::vector<std::pair<std::int64_t, std::int64_t>> parse_ranks(std::string_view list) {
   std::vector<std::pair<std::int64_t, std::int64_t>> ranks;
   bool ok = true;
-  for_each_part(list, [&](std::string_view part) {
+  for_each_part(list, [&](std::string_view spaced) {
+    const std::string_view part = without_outer_spaces(spaced);
     const std::size_t dash = part.find('-');
     const auto first = number_of(part.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : number_of(part.substr(dash + 1));

@@ -41,14 +41,21 @@ export function inspect(viewer_folder, trace) {
 }
 
 // `lane` names the processes to unfold by parts of their names, divided by commas; without it all
-// are folded.
+// are folded. Throws RangeError where none has such a name.
 export function screenshot(viewer_folder, trace, out, lane) {
   return with_trace(viewer_folder, trace, async (page) => {
     await page.getByText('Default Workspace').waitFor();
     // While it prepares the trace its search field says so; tracks come when it is done.
     await page.waitForFunction(() => ![...document.querySelectorAll('input')].some(
         (input) => /Running plugin|Loading/.test(input.placeholder + input.value)));
-    for (const name of lane ? lane.split(',') : []) await page.getByText(name).first().click();
+    const processes = await page.evaluate(query_in_page, 'select name from process');
+    for (const name of lane ? lane.split(',') : []) {
+      const is_part = (text) => text?.toLowerCase().includes(name.toLowerCase());  // as getByText
+      if (!processes.some((process) => is_part(process.name))) {
+        throw new RangeError(`no process has a name with "${name}" in it`);
+      }
+      await page.getByText(name).first().click();
+    }
     await page.waitForTimeout(2000);  // tracks are drawn as their queries come back
     await page.screenshot({path: out});
   });

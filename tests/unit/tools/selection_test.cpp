@@ -187,7 +187,8 @@ TEST(EventRules, ranks_and_categories_are_lists) {
   rules.categories = {"kernel"};
   EXPECT_TRUE(rules.has_category("gpu,kernel"));
   EXPECT_FALSE(rules.has_category("gpu_kernel") || rules.has_category(""));
-  for (const char* list : {"", "x", "3-", "-3", "5-3", "1,,2", "1;2"}) {
+  EXPECT_EQ(parse_ranks(" 0, 3-7 "), parse_ranks("0,3-7"));
+  for (const char* list : {"", " ", "1, ", "x", "3-", "-3", "5-3", "1,,2", "1;2"}) {
     EXPECT_TRUE(parse_ranks(list).empty()) << list;
   }
 }
