@@ -167,6 +167,24 @@ def test_arrows_and_counters_by_hand(folder):
         check(phases() == [("s", 1), ("s", 40), ("f", 50), ("f", 60)], f"both ends, {words}: {phases()}")
 
 
+def test_out_of_order(folder):
+    """In a damaged file: what is chosen is known by its place among the events that the merge takes."""
+    events = [{"ts": begin * 1000, "dur": 5000, "ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 2, "args": {}}
+              for begin in (1, 40, 50, 60)]
+    events += [{"ts": ts * 1000, "ph": ph, "id": flow, "cat": "ac2g", "name": "ac2g", "pid": 0, "tid": 2}
+               for ph, ts, flow in (("s", 2, 5), ("f", 51, 5), ("s", 41, 6), ("f", 61, 6))]
+    events.sort(key=lambda event: event["ts"])
+    digit_lost = {"ts": 4000, "ph": "s", "id": 8, "cat": "ac2g", "name": "ac2g", "pid": 0, "tid": 2}
+    events[3:3] = [digit_lost]
+    path = File(folder / "o.json", 0, BASE, events).write()
+    out = folder / "out.json"
+    merge(path, "-o", out, "--force", "--time", "+29us", "end", code=1)
+    document = document_of(out)
+    got = [(e["ph"], e["ts"]) for e in document["traceEvents"] if e["ph"] in "sf"]
+    check(got == [("s", 41), ("f", 61)], f"out of order: {got}")
+    check(document["traceagent"]["dropped"].get("not_in_order") == 1, f"out of order: {document['traceagent']}")
+
+
 def test_steps_by_hand(folder):
     """The window is that of the first rank to begin a step, up to the first that begins the other."""
     paths = [slices(folder, f"s{rank}.json", rank, [(shift + at, shift + at + 5) for at in range(0, 50, 10)], extra=[
@@ -207,7 +225,8 @@ def main():
     rounds = int(os.environ.get("MERGE_ROUNDS", "12"))
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for test in (test_window_by_hand, test_arrows_and_counters_by_hand, test_steps_by_hand, test_empty):
+        for test in (test_window_by_hand, test_arrows_and_counters_by_hand, test_out_of_order,
+                     test_steps_by_hand, test_empty):
             test(folder)
         test_against_the_model(folder, rounds)
     print("ok" if not failures else f"{len(failures)} failed")

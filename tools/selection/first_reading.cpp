@@ -46,23 +46,31 @@ class InputReading {
     }
     do {
       line_ = reader_->next();
-    } while (line_.kind == trace::TraceLine::Kind::metadata);
+    } while (is_passed_over());
     const bool is_over = line_.kind == trace::TraceLine::Kind::end;
     if (on_read && (is_over || ++events_ % events_between_reports == 0)) {
       on_read(reader_->file_bytes_read() - told_bytes_);
       told_bytes_ = reader_->file_bytes_read();
     }
     if (!is_over) {
-      due_.first = input_->absolute_ns(line_.ts_ns);
+      due_.first = last_ns_ = input_->absolute_ns(line_.ts_ns);
     }
     return !is_over;
   }
 
  private:
+  // Events out of order too, as the merge does: the verdicts are told by their places.
+  [[nodiscard]] bool is_passed_over() const {
+    return line_.kind == trace::TraceLine::Kind::metadata ||
+           (line_.kind == trace::TraceLine::Kind::event &&
+            input_->absolute_ns(line_.ts_ns) < last_ns_);
+  }
+
   const trace::MergeInput* input_;
   Due due_;
   std::unique_ptr<trace::TraceReader> reader_;
   trace::TraceLine line_;
+  std::int64_t last_ns_ = std::numeric_limits<std::int64_t>::min();
   std::uint64_t events_ = 0;
   std::uint64_t told_bytes_ = 0;
 };
