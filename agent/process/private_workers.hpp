@@ -11,7 +11,8 @@
 namespace traceagent::process {
 
 // Most memory that the rings of a run's dead processes may take when another second claimant makes
-// a ring of `ring_bytes`: sixteen such or 256 MiB, but no more than a quarter of the folder's file system.
+// a ring of `ring_bytes`: sixteen such or 256 MiB, but no more than a quarter of the folder's file
+// system.
 std::uint64_t most_dead_bytes(const RunFolder& folder, std::uint64_t ring_bytes) noexcept;
 bool has_more_dead_than(const RunFolder& folder, std::uint64_t bytes);
 

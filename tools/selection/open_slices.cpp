@@ -10,8 +10,7 @@ void OpenSlices::pop_ended(std::vector<Slice>& slices, std::int64_t ns) {
   }
 }
 
-void OpenSlices::open(const Lane& lane, const Slice& slice) {
-  std::vector<Slice>& slices = lanes_[lane];
+void OpenSlices::push(std::vector<Slice>& slices, const Slice& slice) {
   pop_ended(slices, slice.begin_ns);
   // From now on this one hides those that end no later: so overlapping slices do not pile up.
   while (slice.index == no_index && !slices.empty() && slices.back().end_ns <= slice.end_ns) {

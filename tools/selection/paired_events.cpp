@@ -92,7 +92,9 @@ void PairedEvents::read_slice(const EventFields& fields, std::int64_t ns) {
     slice.end_ns = ns + std::max<std::int64_t>(fields.dur_ns, 0);
     slice.verdict = span_verdict(slice.verdict, ns, slice.end_ns);
   }
-  slices_.open({fields.pid, fields.tid}, slice);
+  slices_.open({fields.pid, fields.tid}, slice, [this](const OpenSlices::Slice& given_up) {
+    leave_unended(given_up.index, given_up.verdict, given_up.begin_ns);
+  });
 }
 
 void PairedEvents::read_end(const EventFields& fields, std::int64_t ns) {
@@ -111,11 +113,37 @@ void PairedEvents::read_end(const EventFields& fields, std::int64_t ns) {
   }
 }
 
+// It lasts to the end of the trace.
+void PairedEvents::leave_unended(std::size_t index, Verdict verdict, std::int64_t from_ns) {
+  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+  verdicts_.set(index, span_verdict(verdict, from_ns, never));
+}
+
+void PairedEvents::begin_async(std::uint64_t key, const Began& began) {
+  async_[key].push_back(began);
+  oldest_async_.emplace_back(key, began.index);
+  if (oldest_async_.size() <= most_open_async) {
+    return;
+  }
+  const auto [oldest, index] = oldest_async_.front();
+  oldest_async_.pop_front();
+  const auto found = async_.find(oldest);
+  // Ends take the last that began: if it has none yet, it is the first of its key.
+  if (found == async_.end() || found->second.front().index != index) {
+    return;
+  }
+  const Began& given_up = found->second.front();
+  leave_unended(index, given_up.verdict, given_up.ns);
+  found->second.pop_front();
+  if (found->second.empty()) {
+    async_.erase(found);
+  }
+}
+
 void PairedEvents::read_async(const EventFields& fields, std::int64_t ns) {
   const std::size_t index = add(Verdict::unpaired);
   if (fields.phase == 'b' || fields.phase == 'S') {
-    async_[async_key(fields)].push_back({ns, index, category_verdict(fields)});
-    return;
+    return begin_async(async_key(fields), {ns, index, category_verdict(fields)});
   }
   EventFields begin = fields;
   begin.phase = fields.phase == 'e' ? 'b' : 'S';
@@ -173,13 +201,12 @@ void PairedEvents::judge_points() {
 
 Verdicts PairedEvents::finish() {
   judge_points();
-  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
   slices_.for_each_unclosed([this](const OpenSlices::Slice& slice) {
-    verdicts_.set(slice.index, span_verdict(slice.verdict, slice.begin_ns, never));
+    leave_unended(slice.index, slice.verdict, slice.begin_ns);
   });
   for (const auto& [key, all] : async_) {
     for (const Began& began : all) {
-      verdicts_.set(began.index, span_verdict(began.verdict, began.ns, never));
+      leave_unended(began.index, began.verdict, began.ns);
     }
   }
   for (const auto& [key, index] : counters_) {

@@ -1,8 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <list>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tools/selection/arrows.hpp"
@@ -22,8 +26,12 @@ namespace traceagent::tools {
 //   are, and both ends are. A point at no slice is judged by its own time and category; one within
 //   a "B" by its own time and the slice's category.
 // - Where the window cuts, the last value of each counter before it.
+// Memory is bounded: of more "b" and "S" without an end than `most_open_async`, and of a thread's
+// "B" as OpenSlices says, the oldest are given up, as beginnings without an end.
 class PairedEvents {
  public:
+  static constexpr std::size_t most_open_async = std::size_t{1} << 16;
+
   explicit PairedEvents(const EventRules& rules, std::size_t inputs = 1)
       : rules_(rules), verdicts_(inputs) {}
 
@@ -57,6 +65,8 @@ class PairedEvents {
   void read_slice(const EventFields& fields, std::int64_t ns);
   void read_end(const EventFields& fields, std::int64_t ns);
   void read_async(const EventFields& fields, std::int64_t ns);
+  void begin_async(std::uint64_t key, const Began& began);
+  void leave_unended(std::size_t index, Verdict verdict, std::int64_t from_ns);
   void read_point(const EventFields& fields, std::int64_t ns);
   void settle(Point& point);
   void judge_points();
@@ -67,7 +77,8 @@ class PairedEvents {
   std::size_t input_ = 0;  // whose event is being read
   OpenSlices slices_;
   Arrows arrows_{verdicts_};
-  std::unordered_map<std::uint64_t, std::vector<Began>> async_;
+  std::unordered_map<std::uint64_t, std::list<Began>> async_;
+  std::deque<std::pair<std::uint64_t, std::size_t>> oldest_async_;  // key, index; some have ended
   std::unordered_map<std::uint64_t, std::size_t> counters_;
   // Of one time: the slices that they stand at may come behind them in the file.
   std::vector<Point> points_;

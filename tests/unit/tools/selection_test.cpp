@@ -16,6 +16,7 @@
 #include "tools/selection/event_fields.hpp"
 #include "tools/selection/event_selection.hpp"
 #include "tools/selection/open_slices.hpp"
+#include "tools/selection/paired_events.hpp"
 #include "tools/selection/step_marks.hpp"
 #include "tools/selection/time_words.hpp"
 #include "tools/selection/trace_range.hpp"
@@ -216,10 +217,11 @@ TEST(Arrows, forget_the_oldest_and_keep_none_that_lacks_an_end) {
 TEST(OpenSlices, the_last_to_begin_holds_a_point) {
   OpenSlices slices;
   const OpenSlices::Lane lane(1, 2);
+  const auto none = [](const OpenSlices::Slice&) { FAIL() << "one was given up"; };
   EXPECT_EQ(slices.around(lane, 0), nullptr);
-  slices.open(lane, {0, 100, Verdict::keep});
-  slices.open(lane, {10, 50, Verdict::time});
-  slices.open(lane, {20, 80, Verdict::category});  // runs out of the one before
+  slices.open(lane, {0, 100, Verdict::keep}, none);
+  slices.open(lane, {10, 50, Verdict::time}, none);
+  slices.open(lane, {20, 80, Verdict::category}, none);  // runs out of the one before
   EXPECT_EQ(slices.around(lane, 60)->begin_ns, 20);
   EXPECT_EQ(slices.around(lane, 80)->begin_ns, 20);
   EXPECT_EQ(slices.around(lane, 81)->begin_ns, 0);
@@ -227,6 +229,50 @@ TEST(OpenSlices, the_last_to_begin_holds_a_point) {
   OpenSlices::Slice closed;
   EXPECT_FALSE(slices.close(lane, closed));
   EXPECT_EQ(slices.around(lane, 101), nullptr);
+}
+
+TEST(OpenSlices, gives_up_the_outermost_of_too_many) {
+  OpenSlices slices;
+  const OpenSlices::Lane lane(1, 2);
+  std::vector<std::size_t> given_up;
+  constexpr std::size_t count = OpenSlices::most_of_lane + 100;
+  for (std::size_t i = 0; i < count; ++i) {
+    slices.open(lane, {static_cast<std::int64_t>(i), INT64_MAX, Verdict::keep, i},
+                [&](const OpenSlices::Slice& slice) { given_up.push_back(slice.index); });
+  }
+  ASSERT_EQ(given_up.size(), OpenSlices::most_of_lane / 2);
+  EXPECT_EQ(given_up.front(), 0U);
+  EXPECT_EQ(given_up.back(), given_up.size() - 1);
+  OpenSlices::Slice closed;
+  for (std::size_t i = count; i-- > given_up.size();) {
+    ASSERT_TRUE(slices.close(lane, closed));
+    EXPECT_EQ(closed.index, i);
+  }
+  EXPECT_FALSE(slices.close(lane, closed));
+}
+
+// Of those without an end a million would take as much memory as the trace.
+TEST(PairedEvents, give_up_the_oldest_of_too_many_beginnings) {
+  const EventRules rules;
+  PairedEvents pairs(rules);
+  const auto read = [&pairs](char phase, std::size_t id, std::int64_t ns) {
+    const std::string text = std::to_string(id);
+    EventFields fields;
+    fields.phase = phase;
+    fields.category = "c";
+    fields.id = text;
+    pairs.read(fields, ns);
+  };
+  constexpr std::size_t count = PairedEvents::most_open_async + 10;
+  for (std::size_t i = 0; i < count; ++i) read('b', i, static_cast<std::int64_t>(i));
+  for (const std::size_t id : {std::size_t{9}, std::size_t{10}, count - 1}) {
+    read('e', id, static_cast<std::int64_t>(count));
+  }
+  const Verdicts verdicts = pairs.finish();
+  for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(verdicts.at(i), Verdict::keep) << i;
+  EXPECT_EQ(verdicts.at(count), Verdict::unpaired) << "its beginning was given up";
+  EXPECT_EQ(verdicts.at(count + 1), Verdict::keep);
+  EXPECT_EQ(verdicts.at(count + 2), Verdict::keep);
 }
 
 TEST(EventSelection, memory_of_a_merge_of_64_inputs_is_that_of_their_buffers) {
