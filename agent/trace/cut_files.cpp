@@ -150,11 +150,15 @@ bool is_undamaged(const std::string& path) {
 
 bool holds_all_of_its_sources(const std::string& path) {
   TraceFooter footer;
-  bool holds_all = read_to_its_end(path, footer);
-  for_each_element(member(footer.metadata, "incomplete").value_or(""), [&](std::string_view fault) {
-    holds_all = holds_all && string_member(fault, "problem") == writer_lost_something;
+  return read_to_its_end(path, footer) && is_made_of_whole_files(footer.metadata);
+}
+
+bool is_made_of_whole_files(std::string_view metadata) {
+  bool is_whole = true;
+  for_each_element(member(metadata, "incomplete").value_or(""), [&](std::string_view fault) {
+    is_whole = is_whole && string_member(fault, "problem") == writer_lost_something;
   });
-  return holds_all;
+  return is_whole;
 }
 
 }  // namespace traceagent::trace

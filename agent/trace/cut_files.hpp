@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace traceagent::trace {
 
@@ -16,5 +17,7 @@ bool is_undamaged(const std::string& path);
 // Whether a merged file is undamaged and, as it says itself, was made of whole files: what its
 // writers had lost before is no matter. Throws std::bad_alloc.
 bool holds_all_of_its_sources(const std::string& path);
+// The latter alone, by its "traceagent" object.
+bool is_made_of_whole_files(std::string_view metadata);
 
 }  // namespace traceagent::trace

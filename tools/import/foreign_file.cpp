@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "agent/trace/cut_files.hpp"
 #include "agent/trace/document.hpp"
 #include "agent/trace/file_problem.hpp"
 #include "agent/trace/json_scan.hpp"
@@ -218,6 +219,13 @@ std::vector<std::string> ForeignFile::source_keys() const {
   if (!facts_.sources().empty()) return tools::source_keys(facts_.sources());
   if (facts_.own_ranks().size() > 1 || !facts_.base_ns()) return {};
   return {source_key(*facts_.rank(), *facts_.base_ns())};
+}
+
+bool ForeignFile::is_all_there() const {
+  if (!report_.problem.empty() || !report_.dropped.empty()) return false;
+  const auto events = trace::integer_member(facts_.own_metadata(), "events");
+  return events && static_cast<std::int64_t>(report_.events) >= *events &&
+         trace::is_made_of_whole_files(facts_.own_metadata());
 }
 
 void ForeignFile::leave_out(bool is_all_held) {

@@ -58,6 +58,9 @@ class ForeignFile {
   // (source_keys.hpp). Else none.
   [[nodiscard]] const std::set<std::int64_t>& own_ranks() const { return facts_.own_ranks(); }
   [[nodiscard]] std::vector<std::string> source_keys() const;
+  // Of such a one: whether all was read that its writer, ours, says is in it, and all of the files
+  // that it was made of.
+  [[nodiscard]] bool is_all_there() const;
   // Others that are given hold all of it too, or a part.
   void leave_out(bool is_all_held);
 

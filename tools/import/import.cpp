@@ -311,7 +311,7 @@ class Import {
   // Where what is damaged of ours is in a whole file that another program has saved: all of ours
   // that this one holds gives way, and where it does not hold all of such a one, nothing does.
   bool replace_damaged(ForeignFile& file, const std::vector<std::string>& keys) {
-    if (!file.report().problem.empty() || !file.report().dropped.empty()) return false;
+    if (!file.is_all_there()) return false;
     const auto is_in_file = [&](const std::string& key) {
       return std::find(keys.begin(), keys.end(), key) != keys.end();
     };

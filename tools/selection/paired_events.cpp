@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
+#include <unordered_set>
 #include <utility>
 
 namespace traceagent::tools {
@@ -121,13 +122,21 @@ void PairedEvents::leave_unended(std::size_t index, Verdict verdict, std::int64_
 
 void PairedEvents::begin_async(std::uint64_t key, const Began& began) {
   async_[key].push_back(began);
+  ++open_async_;
   oldest_async_.emplace_back(key, began.index);
-  if (oldest_async_.size() <= most_open_async) {
-    return;
+  while (open_async_ > most_open_async) {
+    give_up_oldest();
   }
-  const auto [oldest, index] = oldest_async_.front();
+  if (oldest_async_.size() > 2 * most_open_async) {
+    forget_ended();
+  }
+}
+
+// Nothing is given up if the oldest has ended.
+void PairedEvents::give_up_oldest() {
+  const auto [key, index] = oldest_async_.front();
   oldest_async_.pop_front();
-  const auto found = async_.find(oldest);
+  const auto found = async_.find(key);
   // Ends take the last that began: if it has none yet, it is the first of its key.
   if (found == async_.end() || found->second.front().index != index) {
     return;
@@ -135,9 +144,23 @@ void PairedEvents::begin_async(std::uint64_t key, const Began& began) {
   const Began& given_up = found->second.front();
   leave_unended(index, given_up.verdict, given_up.ns);
   found->second.pop_front();
+  --open_async_;
   if (found->second.empty()) {
     async_.erase(found);
   }
+}
+
+// At most one in most_open_async beginnings is worth it: so many have ended since.
+void PairedEvents::forget_ended() {
+  std::unordered_set<std::size_t> open;
+  for (const auto& [key, all] : async_) {
+    for (const Began& began : all) {
+      open.insert(began.index);
+    }
+  }
+  const auto has_ended = [&open](const auto& one) { return !open.contains(one.second); };
+  oldest_async_.erase(std::remove_if(oldest_async_.begin(), oldest_async_.end(), has_ended),
+                      oldest_async_.end());
 }
 
 void PairedEvents::read_async(const EventFields& fields, std::int64_t ns) {
@@ -153,6 +176,7 @@ void PairedEvents::read_async(const EventFields& fields, std::int64_t ns) {
   }
   const Began began = found->second.back();
   found->second.pop_back();
+  --open_async_;
   if (found->second.empty()) {
     async_.erase(found);
   }

@@ -66,6 +66,8 @@ class PairedEvents {
   void read_end(const EventFields& fields, std::int64_t ns);
   void read_async(const EventFields& fields, std::int64_t ns);
   void begin_async(std::uint64_t key, const Began& began);
+  void give_up_oldest();
+  void forget_ended();
   void leave_unended(std::size_t index, Verdict verdict, std::int64_t from_ns);
   void read_point(const EventFields& fields, std::int64_t ns);
   void settle(Point& point);
@@ -78,6 +80,7 @@ class PairedEvents {
   OpenSlices slices_;
   Arrows arrows_{verdicts_};
   std::unordered_map<std::uint64_t, std::list<Began>> async_;
+  std::size_t open_async_ = 0;                                      // in async_
   std::deque<std::pair<std::uint64_t, std::size_t>> oldest_async_;  // key, index; some have ended
   std::unordered_map<std::uint64_t, std::size_t> counters_;
   // Of one time: the slices that they stand at may come behind them in the file.

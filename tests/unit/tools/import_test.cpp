@@ -437,7 +437,36 @@ TEST_F(ImportTest, WhatIsDamagedOfOursGivesWayToAWholeFileThatAnotherProgramSave
     import({cut}, options);
     EXPECT_LT(merged_.events, 4U);
     EXPECT_FALSE(merged_.complete);
+    // Nor one that lacks an event without a trace of it.
+    std::string less = text_again;
+    const std::size_t comma = less.rfind(',', less.rfind("{\"ts\":"));
+    less.erase(comma, less.find(" ]", comma) - comma);
+    const ImportedFile of_less = import({file("less.json", less)}, options)[0];
+    EXPECT_EQ(of_less.problem, "");
+    EXPECT_NE(of_less.left_out, "");
   }
+}
+
+TEST_F(ImportTest, AFileThatWasMadeOfACutOneReplacesNothing) {
+  ImportOptions options;
+  for (std::int64_t rank = 0; rank < 2; ++rank) {
+    options.own_files.push_back(
+        trace::write_sample(folder_ / ("r" + std::to_string(rank) + ".json"),
+                            {.rank = rank, .times_ns = {rank, rank + 5}, .run_key = "k"}));
+  }
+  const std::string whole = trace::read_whole(options.own_files[1]);
+  trace::write_whole(options.own_files[1], whole.substr(0, whole.rfind("{\"ts\":")));
+  const std::string node = folder_ / "node0.json";
+  ASSERT_EQ(trace::merge(options.own_files, node).events, 3U);
+  const std::string again = file("again.json", saved_again(node));
+  // Now rank 1 is whole, and it is rank 0 that is damaged.
+  trace::write_whole(options.own_files[1], whole);
+  std::string damaged = trace::read_whole(options.own_files[0]);
+  damaged[damaged.rfind("{\"ts\":") + 1] = '#';
+  trace::write_whole(options.own_files[0], damaged);
+  EXPECT_NE(import({again}, options)[0].left_out, "");
+  EXPECT_EQ(merged_.events, 3U);
+  EXPECT_FALSE(merged_.complete);
 }
 
 TEST_F(ImportTest, OurOwnFileThatAnotherProgramSavedIsNotTakenBesideWhatWasImportedIntoIt) {

@@ -275,6 +275,28 @@ TEST(PairedEvents, give_up_the_oldest_of_too_many_beginnings) {
   EXPECT_EQ(verdicts.at(count + 2), Verdict::keep);
 }
 
+TEST(PairedEvents, do_not_give_up_a_long_one_for_many_that_have_ended) {
+  const EventRules rules;
+  PairedEvents pairs(rules);
+  const auto read = [&pairs](char phase, const char* id, std::int64_t ns) {
+    EventFields fields;
+    fields.phase = phase;
+    fields.category = "c";
+    fields.id = id;
+    pairs.read(fields, ns);
+  };
+  constexpr std::size_t count = 5 * PairedEvents::most_open_async;
+  read('b', "long", 0);
+  for (std::size_t i = 0; i < count; ++i) {
+    const char* const id = i % 3 == 0 ? "long" : "short";  // or within it, by the same id
+    read('b', id, 1);
+    read('e', id, 2);
+  }
+  read('e', "long", 3);
+  const Verdicts verdicts = pairs.finish();
+  for (std::size_t i = 0; i < 2 * count + 2; ++i) ASSERT_EQ(verdicts.at(i), Verdict::keep) << i;
+}
+
 TEST(EventSelection, memory_of_a_merge_of_64_inputs_is_that_of_their_buffers) {
   trace::ScratchFolder folder;
   std::vector<std::string> files;
