@@ -12,7 +12,7 @@
 #include "agent/process/notices.hpp"
 #include "agent/process/peers.hpp"
 #include "agent/process/run_folder.hpp"
-#include "agent/ring/ring_file.hpp"
+#include "agent/ring/stillborn_ring.hpp"
 #include "agent/ring/written_files.hpp"
 
 namespace traceagent::process {
@@ -53,21 +53,6 @@ void take_over_list(Agent& agent, const std::string& ring_path) {
   for (const std::string& file : ring::written_files(ring_path)) agent.workers_files.add(file);
 }
 
-// Made by a process that was killed before it could record. Old enough that who has neither lock
-// nor pid in it yet would have.
-bool is_stillborn(const std::string& ring_path) {
-  constexpr std::time_t longest_start_s = 10;
-  struct stat facts {};
-  if (stat(ring_path.c_str(), &facts) != 0) return false;
-  if (std::time(nullptr) - facts.st_ctime <= longest_start_s) return false;
-  ring::OpenedRing opened = ring::open_ring(ring_path);
-  const bool is_unready =
-      opened.is_unmade ||
-      (opened.ring.valid() && opened.ring.header().ready.load(std::memory_order_acquire) == 0);
-  ring::close_ring(opened);
-  return is_unready && !opened.owner_alive;
-}
-
 }  // namespace
 
 bool DeadWorkers::may_wait(const Agent& agent, const std::string& ring_path) noexcept {
@@ -94,7 +79,9 @@ void DeadWorkers::look_at(Agent& agent, const std::string& ring_path) {
   std::string unread;
   const std::optional<Peer> peer = look_at_peer(ring_path, unread);
   if (!peer) {
-    if (unread.empty() && is_stillborn(ring_path)) remove(ring_path);
+    if (unread.empty() && ring::is_stillborn(ring_path, std::time(nullptr))) {
+      remove(ring_path);
+    }
   } else if (is_dead_worker(*peer) && !may_wait(agent, ring_path)) {
     tidy(agent, *peer);
   }

@@ -130,9 +130,9 @@ void note_lockless(const Ring& ring) noexcept {
 // too that the ring's owner lives.
 void give_back_low(CreatedRing& created) noexcept {
   if (created.fd < 0 || created.fd >= event::lowest_high_descriptor) return;
+  note_lockless(created.ring);
   close(created.fd);
   created.fd = -1;
-  note_lockless(created.ring);
 }
 
 std::string describe_errno(int error) { return std::strerror(error); }
@@ -238,6 +238,14 @@ bool owner_holds_lock(const std::string& path) noexcept {
   return held;
 }
 
+bool maker_lives(const std::string& path) noexcept {
+  const char* name = path.c_str() + (path.rfind('/') + 1);  // npos + 1 is 0
+  const char* dash = std::strchr(name, '-');
+  if (dash == nullptr) return false;
+  const auto pid = static_cast<std::uint32_t>(std::strtoul(dash + 1, nullptr, 10));
+  return process_lives(pid, start_time_of(pid));
+}
+
 namespace {
 
 // The magic number is written last, so a ring without it holds nothing. Only under a ring's name: a
@@ -248,16 +256,11 @@ bool is_unmade(int fd, const std::string& path) noexcept {
   return path.ends_with(".ring") && got >= 0 && begin == 0;
 }
 
-// Between the file's creation and its lock its maker shows by its pid alone, <rank>-<pid>-<n>.ring.
+// Between the file's creation and its lock its maker shows by its pid alone.
 bool is_being_made(const std::string& path, const struct stat& facts) noexcept {
   if (owner_holds_lock(path)) return true;
   constexpr std::time_t longest_s = 10;  // the pid may be another's by then
-  if (std::time(nullptr) - facts.st_ctime > longest_s) return false;
-  const char* name = path.c_str() + (path.rfind('/') + 1);  // npos + 1 is 0
-  const char* dash = std::strchr(name, '-');
-  if (dash == nullptr) return false;
-  const auto pid = static_cast<std::uint32_t>(std::strtoul(dash + 1, nullptr, 10));
-  return process_lives(pid, start_time_of(pid));
+  return std::time(nullptr) - facts.st_ctime <= longest_s && maker_lives(path);
 }
 
 // In another pid namespace, of which only the ring is seen.

@@ -44,4 +44,8 @@ std::int64_t last_anchor_ns(const Header& header) noexcept;
 // True while the process that made the file lives (the kernel drops its lock at death).
 bool owner_holds_lock(const std::string& path) noexcept;
 
+// By the pid in the file's name, <rank>-<pid>-<n>.ring, in this pid namespace: it may be another's
+// by now.
+bool maker_lives(const std::string& path) noexcept;
+
 }  // namespace traceagent::ring
