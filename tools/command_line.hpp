@@ -1,7 +1,11 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
+
+// CLI11 is seconds of work for a compiler: only who parses includes it.
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace traceagent::tools {
 

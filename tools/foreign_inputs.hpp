@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,6 +12,11 @@
 #include "tools/import/import.hpp"
 #include "tools/selection/event_rules.hpp"
 #include "tools/trace_files.hpp"
+
+// CLI11 is seconds of work for a compiler: only who parses includes it.
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace traceagent::tools {
 

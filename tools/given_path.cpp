@@ -1,5 +1,6 @@
 #include "tools/given_path.hpp"
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string>
 #include <system_error>

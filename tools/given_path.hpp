@@ -1,6 +1,9 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
+// CLI11 is seconds of work for a compiler: only who parses includes it.
+namespace CLI {
+class Validator;
+}  // namespace CLI
 
 namespace traceagent::tools {
 

@@ -1,5 +1,6 @@
 #include "tools/merge_choice.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdio>

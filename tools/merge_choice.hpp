@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -11,6 +10,12 @@
 #include "agent/trace/json_object.hpp"
 #include "tools/selection/event_rules.hpp"
 #include "tools/selection/event_selection.hpp"
+
+// CLI11 is seconds of work for a compiler: only who parses includes it.
+namespace CLI {
+class App;
+class Validator;
+}  // namespace CLI
 
 namespace traceagent::tools {
 

@@ -1,5 +1,6 @@
 #include "tools/run_options.hpp"
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <system_error>
 #include <vector>

@@ -1,9 +1,13 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <utility>
 #include <vector>
+
+// CLI11 is seconds of work for a compiler: only who parses includes it.
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace traceagent::tools {
 

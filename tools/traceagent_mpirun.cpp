@@ -1,4 +1,6 @@
 // The wrapper around a launcher: traceagent-mpirun -n 8 python train.py
+#include <unistd.h>
+
 #include <iostream>
 #include <string>
 #include <vector>

@@ -1,5 +1,6 @@
 #include "tools/clocks/align_options.hpp"
 
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <map>
 #include <utility>

@@ -1,11 +1,15 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "agent/trace/merge.hpp"
 #include "tools/clocks/align_clocks.hpp"
+
+// CLI11 is seconds of work for a compiler: only who parses includes it.
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace traceagent::tools {
 

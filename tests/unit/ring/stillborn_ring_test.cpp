@@ -91,8 +91,8 @@ TEST_F(StillbornRingTest, AStartThatTakesLongWithoutALockIsNone) {
 
 // Nobody knows whether it lives.
 TEST_F(StillbornRingTest, NorIsOneWithoutALockOfAnotherPidNamespace) {
-  const pid_t maker = start(
-      [](const CreatedRing& made) { made.ring.header().lockless_in = pid_namespace() + 1; });
+  const pid_t maker =
+      start([](const CreatedRing& made) { made.ring.header().lockless_in = pid_namespace() + 1; });
   end(maker);
   EXPECT_FALSE(is_stillborn_after(60, path_of(maker)));
 }

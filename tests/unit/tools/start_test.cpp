@@ -1,6 +1,7 @@
 // Finding the library, the preload's value, and what the launchers get.
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
