@@ -62,9 +62,11 @@ void say_windows_left_out(const Agent& agent) {
              "see budget.overhead, budget.memory and budget.disk");
 }
 
-// Where others merge it stays until they have, and they read no record of it.
+// Where others merge it stays until they have, and they read no record of it. Not where threads may
+// have overwritten a call that still runs: at its end it looks whether its place is its own.
 void give_back_ring(const Agent& agent) noexcept {
   const ring::CreatedRing& own = agent.ring;
+  if (agent.options.ring_full == "overwrite") return;
   if (own.path.empty() || ring::has_unwritten_window(own.ring)) return;
   if (access(own.path.c_str(), F_OK) == 0) ring::give_back_memory(own.ring);
 }

@@ -68,10 +68,10 @@ void retire_chunk(Chunk& chunk) noexcept;
 bool free_chunk_before(const Ring& ring, Chunk& chunk, std::uint64_t before_ticks) noexcept;
 // Whatever is in it.
 bool free_chunk(const Ring& ring, Chunk& chunk) noexcept;
-// By the owner, once no record is wanted any more: the memory of what no thread holds goes back to
-// the system, and nothing can be claimed or named from then on. What readers look at without a
-// record stays: the header, the names so far, and of each chunk the page that says whose it is,
-// where a thread may look at any time.
+// By the owner, once no record is wanted any more, and where none was ever overwritten: the memory
+// of what no thread holds goes back to the system, and nothing can be claimed or named from then
+// on. What readers look at without a record stays: the header, the names so far, and of each chunk
+// the page that says whose it is, where a thread may look at any time.
 void give_back_memory(const Ring& ring) noexcept;
 
 // No file has its records yet: they are wanted.

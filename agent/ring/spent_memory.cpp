@@ -28,6 +28,10 @@ bool has_ended(const event::Record& record) noexcept {
          record.end_ticks.load(std::memory_order_relaxed) != 0;
 }
 
+// NCCL may tell more of an operation that has ended: its door looks at the claim number first, and
+// at the record only where that is still its own.
+void disown(Chunk& chunk) noexcept { chunk.claim_number.store(0, std::memory_order_release); }
+
 // From then on it is nobody's, and stays so.
 bool take(const Ring& ring, Chunk& chunk) noexcept {
   ChunkState expected = ChunkState::free;
@@ -40,9 +44,12 @@ bool take(const Ring& ring, Chunk& chunk) noexcept {
                                            std::memory_order_acquire)) {
     return false;
   }
-  if (std::all_of(std::begin(chunk.records), std::end(chunk.records), has_ended)) return true;
-  retire_chunk(chunk);
-  return false;
+  if (!std::all_of(std::begin(chunk.records), std::end(chunk.records), has_ended)) {
+    retire_chunk(chunk);
+    return false;
+  }
+  disown(chunk);
+  return true;
 }
 
 }  // namespace

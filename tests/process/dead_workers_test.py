@@ -109,6 +109,15 @@ with Place() as place:
     result = job.end()
     job.check_calls(FEW_WORKERS + 2, result)
 
+# A page that is gone may be refused when it is touched, and a call that was overwritten looks at its place when it ends.
+with Place() as place:
+    job = Running(place, FEW, FEW_WORKERS, "by themselves", TRACEAGENT_RING_SIZE="4MiB", TRACEAGENT_RING_FULL="overwrite",
+                  RANK=1, LOCAL_RANK=1, WORLD_SIZE=2, LOCAL_WORLD_SIZE=2, TORCHELASTIC_RUN_ID="overwrite")
+    waiting, whole = job.ring_bytes(), len(job.rings()) * (4 * MIB - 64 * 1024)
+    checks.check(len(job.rings()) == FEW_WORKERS + 1 and waiting >= whole, f"overwrite: {waiting} bytes of {whole}")
+    result = job.end()
+    job.check_calls(FEW_WORKERS + 2, result)
+
 # However many lie there, each turn removes some. Their names are of one ring: of thousands there would be no room.
 MANY = 3000
 with Place() as place:

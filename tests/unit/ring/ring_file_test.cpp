@@ -89,6 +89,7 @@ TEST_F(RingFileTest, KeepsLittleMemoryOnceNothingIsWanted) {
   running->records[records_per_chunk - 1].begin_ticks = 7;
   retire_chunk(*ended);
   retire_chunk(*running);
+  const std::uint64_t owners_claim = owned->claim_number, running_claim = running->claim_number;
   EXPECT_GE(bytes_taken(path()), bytes - chunk_bytes);
 
   give_back_memory(ring);
@@ -99,6 +100,9 @@ TEST_F(RingFileTest, KeepsLittleMemoryOnceNothingIsWanted) {
   EXPECT_EQ(ring.add_name("too late"), 0u);
   EXPECT_EQ(ring.name(name), "of the identity");
   EXPECT_EQ(owned->state.load(), ChunkState::owned);
+  EXPECT_EQ(owned->claim_number.load(), owners_claim);
+  EXPECT_EQ(running->claim_number.load(), running_claim);
+  EXPECT_EQ(ended->claim_number.load(), 0u) << "what NCCL tells late finds its record gone";
   OpenedRing opened = open_ring(path());
   EXPECT_EQ(opened.problem, "");
   EXPECT_EQ(opened.ring.name(name), "of the identity");
