@@ -26,20 +26,20 @@ constexpr std::uint64_t retry_period_ns = 60 * second;
 // So many may wait for the end, where a line tells of each that was killed, if their rings take no
 // more memory than one that a process has for itself.
 constexpr std::size_t most_waiting_rings = 16;
+// Rings of which it was said why they could not be written. Of the others the end tells, where they
+// still could not.
+constexpr std::size_t most_told_rings = 64;
 // At a turn: the drain thread has the job's own windows to write, and the job may end.
 constexpr std::uint64_t patience_ns = 50 * ms;
 constexpr std::uint64_t pause_ns = 200 * ms;
 
 bool is_dead_worker(const Peer& peer) { return !peer.alive && peer.trace_pid != peer.rank; }
 
-// False where the ring has to stay.
-bool write_what_is_left(Agent& agent, const Peer& peer) {
-  if (peer.finished && !peer.has_unwritten && peer.has_queued_all()) return true;
-  const drain::Recovered recovered = drain::recover_ring(peer.ring_path, false, &agent.index_queue);
+void say(const Peer& peer, const drain::Recovered& recovered) {
   say_detail("a worker of rank " + std::to_string(peer.rank) + " died: recovered " +
              std::to_string(recovered.events()) + " of its events from memory");
+  for (const std::string& problem : recovered.problems) say_detail(problem);
   for (const std::string& note : recovered.notes) say_problem(note);
-  return recovered.problems.empty();
 }
 
 void remove(const std::string& ring_path) {
@@ -60,6 +60,19 @@ bool DeadWorkers::may_wait(const Agent& agent, const std::string& ring_path) noe
   if (stat(ring_path.c_str(), &facts) != 0) return true;
   waiting_bytes_ += static_cast<std::uint64_t>(facts.st_blocks) * 512;
   return ++waiting_rings_ <= most_waiting_rings && waiting_bytes_ <= agent.options.ring_size;
+}
+
+bool DeadWorkers::is_told_now(const std::string& ring_path) {
+  return told_.size() < most_told_rings && told_.insert(ring_path).second;
+}
+
+// False where the ring has to stay.
+bool DeadWorkers::write_what_is_left(Agent& agent, const Peer& peer) {
+  if (peer.finished && !peer.has_unwritten && peer.has_queued_all()) return true;
+  const drain::Recovered recovered = drain::recover_ring(peer.ring_path, false, &agent.index_queue);
+  const bool may_go = recovered.problems.empty();
+  if (may_go || is_told_now(peer.ring_path)) say(peer, recovered);
+  return may_go;
 }
 
 void DeadWorkers::tidy(Agent& agent, const Peer& peer) {

@@ -23,6 +23,8 @@ class DeadWorkers {
   void look_at(Agent& agent, const std::string& ring_path);
   bool may_wait(const Agent& agent, const std::string& ring_path) noexcept;
   void tidy(Agent& agent, const Peer& peer);
+  bool write_what_is_left(Agent& agent, const Peer& peer);
+  bool is_told_now(const std::string& ring_path);
 
   std::uint64_t next_look_ns_ = 0;
   // One pass over all rings, by their names' order, which may take several turns.
@@ -30,8 +32,8 @@ class DeadWorkers {
   std::size_t waiting_rings_ = 0;
   std::uint64_t waiting_bytes_ = 0;
   bool has_tidied_ = false;
-  // Rings that could not be written: tried again now and then.
-  std::set<std::string> left_;
+  // Rings that could not be written: tried again now and then, and told of once.
+  std::set<std::string> left_, told_;
   std::uint64_t next_retry_ns_ = 0;
 };
 
