@@ -69,7 +69,6 @@ Uploader::Choice Uploader::next() {
 }
 
 bool Uploader::work() {
-  patience_.note_success();
   idle_since_ = Clock::now();
   for (;;) {
     if (has_lost_lock()) return false;
@@ -262,6 +261,7 @@ void Uploader::settle(Upload& upload, const Delivery& delivery, const std::strin
   tell_problem(subject + ": " + delivery.what, upload.is_refused ? "" : tried_again());
   if (delivery.is_of_place) back_off_.note_refusal(upload);
   if (upload.is_refused) return;
+  patience_.note_failure();
   back_off_.note_failure(upload, Clock::now());
 }
 
@@ -269,8 +269,9 @@ void Uploader::settle(Upload& upload, const Delivery& delivery, const std::strin
 void Uploader::note_locked(Upload& upload) {
   const Clock::time_point now = Clock::now();
   if (!upload.locked_since) upload.locked_since = now;
-  if (upload.is_lock_told || now - *upload.locked_since < options_.longest_lock) return;
-  upload.is_lock_told = true;
+  if (now - *upload.locked_since < options_.longest_lock) return;
+  patience_.note_failure();
+  if (std::exchange(upload.is_lock_told, true)) return;
   tell_problem(from_to(upload) + ": another process has it locked: see lsof " +
                    journal_.path_of(upload) + ", and end that one",
                ": tried again");

@@ -150,6 +150,22 @@ TEST_F(UploaderTest, WhatItRemovesStandsInTheIndexOfItsNodeAndInTheJoinedOne) {
   }
 }
 
+// The first attempt alone takes longer than there is patience.
+TEST_F(UploaderTest, WhatFailsLateIsTriedAgain) {
+  options_.patience = std::chrono::seconds(1);
+  options_.allow_commands = true;
+  const std::string tried = scratch_ / "tried";
+  trace::JsonObject record;
+  std::ofstream(folder_ + "/b.json") << "{}";
+  record.add("queue", "2").add("file", "b.json").add("kind", "rank").add("keep", -1);
+  record.add("words", std::vector<std::string>{
+                          "/bin/sh", "-c",
+                          "test -e " + tried + " || { touch " + tried + "; sleep 1.2; exit 1; }"});
+  ASSERT_EQ(trace::append_record(path_, record), "");
+  EXPECT_TRUE(work()) << told_;
+  EXPECT_EQ(times_told("tried again"), 1u) << told_;
+}
+
 TEST_F(UploaderTest, AServerThatFailsIsTold) {
   std::ofstream(scratch_ / "there") << "no folder";
   EXPECT_FALSE(work());
