@@ -259,8 +259,9 @@ def test_a_full_queue():
         batch = lambda name: int(re.search(r"ba(\d+)", name)[1])  # noqa: E731
         for rank in range(2):
             of_rank = [{batch(name) for name in files if name.endswith(f"-rank{rank}.json")} for files in (gone, here)]
-            # But for one that was just being tried.
-            check(sum(one < max(of_rank[0]) for one in of_rank[1]) <= 1, f"full queue: the oldest go: {of_rank}")
+            # But for what was just being tried when the rank came to it: an uploader of this patience tries two, and a
+            # rank that loses its core between them meets both.
+            check(sum(one < max(of_rank[0]) for one in of_rank[1]) <= 2, f"full queue: the oldest go: {of_rank}")
         check(len(gone) + len(here) == 80 and not gone & here, f"full queue: {len(gone)} gone, {len(here)} here")
         server.start()
         done = place.run([jobs.TRACEAGENT, "upload", "--resume", place.path / "out"],
