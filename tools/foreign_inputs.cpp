@@ -108,6 +108,8 @@ void add_foreign_options(CLI::App& command, ForeignOptions& options) {
                   "Of what --include finds and names no rank, nothing that another node of the run "
                   "has included, for which all nodes give this folder")
       ->type_name("FOLDER");
+  // The agent's, for what it starts.
+  command.add_option("--claimant", options.claimant)->group("");
 }
 
 ForeignInputs::ForeignInputs(const TraceFiles& files, const ForeignOptions& options,
@@ -139,7 +141,7 @@ ForeignInputs::ForeignInputs(const TraceFiles& files, const ForeignOptions& opti
   import.own_files = own_;
   import.progress = progress;
   imported_ = std::make_unique<ImportedTraces>(foreign, import);
-  if (!options.include_once.empty()) claim_files_without_rank(options.include_once);
+  if (!options.include_once.empty()) claim_files_without_rank(options);
   std::erase_if(own_,
                 [this](const std::string& path) { return imported_->replaced().contains(path); });
   paths_ = own_;
@@ -166,7 +168,7 @@ std::string ForeignInputs::exception_of(const ImportedFile& file) const {
 
 // Nodes that share a folder all find them, and no file tells whose it is. By their content: each
 // node may have one of that name for itself. The node is that of the file they are to go into.
-void ForeignInputs::claim_files_without_rank(const std::string& folder) {
+void ForeignInputs::claim_files_without_rank(const ForeignOptions& options) {
   trace::TraceReader reader;
   if (own_.empty() || !reader.open(own_.front())) return;
   const std::string& info = reader.header().distributed_info;
@@ -176,9 +178,11 @@ void ForeignInputs::claim_files_without_rank(const std::string& folder) {
     if (!file.is_trace || file.rank_from != "none" || !matching_.contains(file.path)) continue;
     const std::string name = file.path.substr(file.path.rfind('/') + 1);
     const std::string mark = std::to_string(event::hash_text(name + "\n" + file.content));
-    claims_.emplace(file.path, std::make_unique<drain::NodeClaim>(
-                                   folder + "/" + std::string(drain::included_name) + mark, run_key,
-                                   node, std::max(reader.header().world_size, node + 1)));
+    const std::string claimed =
+        options.include_once + "/" + std::string(drain::included_name) + mark;
+    const std::int64_t nodes = std::max(reader.header().world_size, node + 1);
+    claims_.emplace(file.path, std::make_unique<drain::NodeClaim>(claimed, run_key, node, nodes,
+                                                                  options.claimant));
   }
 }
 

@@ -25,6 +25,7 @@ struct ForeignOptions {
   std::vector<std::string> include = {};           // patterns of paths
   std::vector<std::string> include_except = {};    // ranks: what is theirs alone is not included
   std::string include_once = {};                   // a folder, or empty
+  std::string claimant = {};                       // for whom: drain::NodeClaim
   std::map<std::string, std::int64_t> ranks = {};  // --rank FILE=N, by path as it was given
 };
 
@@ -65,7 +66,7 @@ class ForeignInputs {
  private:
   // Why a file that a pattern found is not to be included, or empty.
   [[nodiscard]] std::string exception_of(const ImportedFile& file) const;
-  void claim_files_without_rank(const std::string& folder);
+  void claim_files_without_rank(const ForeignOptions& options);
   void leave_out_same_files(std::vector<std::string>& foreign);
   std::map<std::string, std::int64_t> ranks_by_path(
       const std::vector<std::string>& foreign, const std::map<std::string, std::int64_t>& given);

@@ -25,11 +25,23 @@ std::string link_beside(const std::string& file, std::string_view run_key) {
   return file.substr(0, name) + "." + file.substr(name) + claim_suffix(run_key);
 }
 
+std::string target_of(std::int64_t node_rank, std::string_view claimant) {
+  std::string target = std::string(target_prefix) + std::to_string(node_rank);
+  if (!claimant.empty()) target.append("-").append(claimant);
+  return target;
+}
+
+// Empty: it is gone.
+std::string read_target(const std::string& link) {
+  std::array<char, 128> target{};
+  const ssize_t size = readlink(link.c_str(), target.data(), target.size());
+  return {target.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
+}
+
 // -1: it is gone, or says nothing.
 std::int64_t node_of(const std::string& link) {
-  std::array<char, 64> target{};
-  const ssize_t size = readlink(link.c_str(), target.data(), target.size());
-  std::string_view text(target.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  const std::string target = read_target(link);
+  std::string_view text = target;
   std::int64_t node = -1;
   if (!text.starts_with(target_prefix)) return node;
   text.remove_prefix(target_prefix.size());
@@ -45,9 +57,9 @@ std::int64_t nodes_of(std::int64_t world_size, std::int64_t local_world_size) no
 }
 
 NodeClaim::NodeClaim(const std::string& node_file, std::string_view run_key, std::int64_t node_rank,
-                     std::int64_t nodes)
+                     std::int64_t nodes, std::string_view claimant)
     : link_(link_beside(node_file, run_key)) {
-  const std::string target = std::string(target_prefix) + std::to_string(node_rank);
+  const std::string target = target_of(node_rank, claimant);
   // Again where its holder has removed it between the two calls.
   constexpr int most_attempts = 10;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
@@ -68,16 +80,18 @@ NodeClaim::~NodeClaim() {
 }
 
 std::set<std::string> links_of_node(const std::string& folder, std::string_view name_begin,
-                                    std::string_view run_key, std::int64_t node_rank) {
+                                    std::string_view run_key, std::int64_t node_rank,
+                                    std::string_view claimant) {
   std::set<std::string> links;
   DIR* entries = event::open_folder_high(folder.c_str());
   if (entries == nullptr) return links;
   const std::string begin = "." + std::string(name_begin);
   const std::string end = claim_suffix(run_key);
+  const std::string target = target_of(node_rank, claimant);
   while (const dirent* entry = readdir(entries)) {
     const std::string_view name = entry->d_name;
     const std::string path = folder + "/" + entry->d_name;
-    if (name.starts_with(begin) && name.ends_with(end) && node_of(path) == node_rank) {
+    if (name.starts_with(begin) && name.ends_with(end) && read_target(path) == target) {
       links.insert(path);
     }
   }

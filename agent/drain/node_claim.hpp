@@ -25,9 +25,9 @@ inline constexpr std::string_view included_name = "included-";
 // same key has no such node any more, by any.
 class NodeClaim {
  public:
-  // `nodes`: how many the run has.
+  // `nodes`: how many the run has. `claimant`: who makes it for the node, a word; may be empty.
   NodeClaim(const std::string& node_file, std::string_view run_key, std::int64_t node_rank,
-            std::int64_t nodes);
+            std::int64_t nodes, std::string_view claimant = {});
   // Another container's of this node, which may merge still, stays.
   ~NodeClaim();
   NodeClaim(const NodeClaim&) = delete;
@@ -49,8 +49,10 @@ class NodeClaim {
   std::optional<std::int64_t> other_node_;
 };
 
-// The links in the folder by which a node of a run holds names that begin so.
+// The links in the folder by which a node of a run holds names that begin so, of one claimant:
+// another container of the node may make some too.
 std::set<std::string> links_of_node(const std::string& folder, std::string_view name_begin,
-                                    std::string_view run_key, std::int64_t node_rank);
+                                    std::string_view run_key, std::int64_t node_rank,
+                                    std::string_view claimant);
 
 }  // namespace traceagent::drain

@@ -6,6 +6,7 @@
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/node_claim.hpp"
 #include "agent/process/agent.hpp"
+#include "agent/ring/owner.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -23,11 +24,15 @@ std::string include_claims_folder(const Agent& agent) {
 }
 
 IncludeClaims::IncludeClaims(const Agent& agent, const std::string& node_path)
-    : agent_(agent), node_path_(node_path), node_file_(number_of(node_path)), before_(links()) {}
+    : agent_(agent),
+      node_path_(node_path),
+      claimant_(std::to_string(agent.pid) + "-" + std::to_string(ring::pid_namespace())),
+      node_file_(number_of(node_path)),
+      before_(links()) {}
 
 std::set<std::string> IncludeClaims::links() const {
   return drain::links_of_node(include_claims_folder(agent_), drain::included_name,
-                              agent_.identity.run_key, agent_.identity.node_rank);
+                              agent_.identity.run_key, agent_.identity.node_rank, claimant_);
 }
 
 void IncludeClaims::undo() const {

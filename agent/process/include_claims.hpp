@@ -16,7 +16,10 @@ class IncludeClaims {
  public:
   IncludeClaims(const Agent& agent, const std::string& node_path);
 
-  // Where the node's file is as it was, what was claimed since for this node is nobody's.
+  // What the tool is to call itself in its claims: another container of the node may include too.
+  [[nodiscard]] const std::string& claimant() const noexcept { return claimant_; }
+
+  // Where the node's file is as it was, what that tool has claimed is nobody's.
   void undo() const;
 
  private:
@@ -24,6 +27,7 @@ class IncludeClaims {
 
   const Agent& agent_;
   std::string node_path_;
+  const std::string claimant_;
   ino_t node_file_;  // each merge makes a new one
   std::set<std::string> before_;
 };

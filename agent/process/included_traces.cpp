@@ -173,10 +173,11 @@ std::optional<NodeTotals> include_traces(Agent& agent, const std::string& node_p
     return std::nullopt;
   }
   const std::string said_words = in_words(words);
+  const IncludeClaims claims(agent, node_path);
   words.insert(words.begin(), tool.path);
+  words.insert(words.end(), {"--claimant", claims.claimant()});
   // Beside what the wait for the ranks and our own merge have taken.
   agent.drain.allow(agent.options.merge_timeout + agent.options.exit_timeout);
-  const IncludeClaims claims(agent, node_path);
   const ToolEnd end = run_tool(std::move(words), agent.options.merge_timeout);
   if (end.exit_code < 0) claims.undo();
   if (end.exit_code != 0) say_problem("merge.include: " + problem_in(end, said_words));

@@ -83,14 +83,26 @@ TEST_F(NodeClaimTest, OfANodeThatIsNotThereItIsNobodys) {
   EXPECT_EQ(nodes_of(9, 8), 9);
 }
 
-TEST_F(NodeClaimTest, ThoseOfANodeAreFound) {
-  const NodeClaim own(folder_ + "/included-1", "run", 3, 8);
-  const NodeClaim others(folder_ + "/included-2", "run", 4, 8);
-  const NodeClaim of_another_run(folder_ + "/included-3", "again", 3, 8);
-  const NodeClaim of_a_file(file_, "run", 3, 8);
-  const auto links = links_of_node(folder_, included_name, "run", 3);
-  EXPECT_EQ(links, std::set<std::string>{own.link()});
-  EXPECT_TRUE(links_of_node(folder_ + "/none", included_name, "run", 3).empty());
+TEST_F(NodeClaimTest, ThoseOfANodesClaimantAreFound) {
+  const NodeClaim own(folder_ + "/included-1", "run", 3, 8, "71-2");
+  const NodeClaim others(folder_ + "/included-2", "run", 4, 8, "71-2");
+  const NodeClaim of_another_run(folder_ + "/included-3", "again", 3, 8, "71-2");
+  const NodeClaim of_a_file(file_, "run", 3, 8, "71-2");
+  const NodeClaim of_another_container(folder_ + "/included-4", "run", 3, 8, "71-20");
+  const NodeClaim by_hand(folder_ + "/included-5", "run", 3, 8);
+  const auto found = [this](const char* claimant) {
+    return links_of_node(folder_, included_name, "run", 3, claimant);
+  };
+  EXPECT_EQ(found("71-2"), std::set<std::string>{own.link()});
+  EXPECT_EQ(found(""), std::set<std::string>{by_hand.link()});
+  EXPECT_TRUE(links_of_node(folder_ + "/none", included_name, "run", 3, "").empty());
+}
+
+// Whatever version of ours made it.
+TEST_F(NodeClaimTest, OthersReadTheNodeOfAClaimant) {
+  const NodeClaim claim(file_, "run", 3, 8, "71-2");
+  EXPECT_EQ(NodeClaim(file_, "run", 5, 8).other_node(), 3);
+  EXPECT_FALSE(NodeClaim(file_, "run", 3, 8, "71-20").other_node());
 }
 
 TEST_F(NodeClaimTest, WhereNoneCanBeMadeItIsAsWithout) {
