@@ -21,7 +21,7 @@ def truth_of_steps(records, first, last):
 
 def small_ring(bare):
     with Place() as place:
-        command = [STEADY, 12, 20000]
+        command = [STEADY, 12, 12000]
         variables = place.agent(TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_RING_SIZE="256KiB", **CALLS_ALONE,
                                 SIMGPU_TRUTH=place.path / "t.truth")
         result = place.run(command, variables)
@@ -43,7 +43,7 @@ def small_ring(bare):
 def small_ring_in_cycles(bare):
     """Each cycle counts its own losses; threads that share too small a ring lose none uncounted."""
     with Place() as place:
-        command = [STEADY, 20, 4000, 0, 4]
+        command = [STEADY, 20, 2000, 0, 4]
         variables = place.agent(TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_RING_SIZE="1MiB", **CALLS_ALONE,
                                 TRACEAGENT_SCHEDULE="wait=1,warmup=1,active=2,repeat=3",
                                 SIMGPU_TRUTH=place.path / "t.truth")
@@ -86,7 +86,7 @@ def small_ring_without_node_file(bare):
 
 def overwriting_ring(bare):
     with Place() as place:
-        command = [STEADY, 12, 20000]
+        command = [STEADY, 12, 5000]
         variables = place.agent(TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_RING_SIZE="1MiB", **CALLS_ALONE,
                                 TRACEAGENT_RING_FULL="overwrite", SIMGPU_TRUTH=place.path / "t.truth")
         result = place.run(command, variables)
