@@ -21,16 +21,10 @@ struct WrittenTotals {
     ++files;
     events += events_written;
     for (std::size_t i = 0; i < dropped.size(); ++i) {
-      dropped[i] = counts_all_so_far(static_cast<ring::DropCause>(i))
+      dropped[i] = ring::counts_all_so_far(static_cast<ring::DropCause>(i))
                        ? std::max(dropped[i], of_window[i])
                        : dropped[i] + of_window[i];
     }
-  }
-
- private:
-  // A name that found no room is missing in all later windows.
-  static bool counts_all_so_far(ring::DropCause cause) noexcept {
-    return cause == ring::DropCause::names_full || cause == ring::DropCause::communicators_full;
   }
 };
 

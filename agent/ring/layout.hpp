@@ -59,6 +59,10 @@ inline constexpr std::array<const char*, drop_cause_count> drop_cause_names = {
     "ranges_too_deep",  "range_unmatched", "communicators_full", "step_tokens_full",
     "device_ring_full", "device_dropped",  "device_late",        "plan_ring_full",
     "not_written"};
+// A name that found no room is missing in all later windows: each tells of all so far.
+constexpr bool counts_all_so_far(DropCause cause) noexcept {
+  return cause == DropCause::names_full || cause == DropCause::communicators_full;
+}
 
 enum class DoorId : std::uint32_t { cudart, nccl, dlsym, driver, nccl_plugin, nvtx, cupti, count };
 inline constexpr std::size_t door_count = static_cast<std::size_t>(DoorId::count);

@@ -137,7 +137,7 @@ std::array<std::uint64_t, drop_cause_count> dropped_in(const Ring& ring,
   const bool is_open = window.state.load(std::memory_order_acquire) == WindowState::open;
   for (std::size_t i = 0; i < drop_cause_count; ++i) {
     const auto cause = static_cast<DropCause>(i);
-    if (cause == DropCause::names_full || cause == DropCause::communicators_full) continue;
+    if (counts_all_so_far(cause)) continue;
     if (!is_open) dropped[i] = window.dropped_at_end[i];
     dropped[i] -= std::min(dropped[i], window.dropped_at_begin[i]);
   }
