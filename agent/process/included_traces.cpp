@@ -24,13 +24,16 @@ std::vector<std::string> patterns_of(std::string_view list) {
   return patterns;
 }
 
-// For a shell.
+std::string for_shell(const std::string& word) {
+  if (word.find_first_of(" *?[]\\\"'`$&|;<>(){}!#~") == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 std::string in_words(const std::vector<std::string>& words) {
   std::string text = "traceagent";
-  for (const std::string& word : words) {
-    const bool is_plain = word.find_first_of(" *?[]\\\"'`$&|;<>(){}!#~") == std::string::npos;
-    text += " " + (is_plain ? word : "'" + word + "'");
-  }
+  for (const std::string& word : words) text += " " + for_shell(word);
   return text;
 }
 

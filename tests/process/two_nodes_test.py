@@ -218,7 +218,7 @@ def killed_while_including():
     with Place() as place:
         write_others(place.path / "out")
         lines = run_nodes(place, "killed", LD_PRELOAD=tool_that_hangs(place), TRACEAGENT_MERGE_TIMEOUT="6s",
-                          TRACEAGENT_MERGE_INCLUDE="*.pt.trace.json")
+                          TRACEAGENT_MERGE_INCLUDE="*.pt.trace.json,o'clock")
         left = [path.name for path in (place.path / "out/index").glob(".included-*")]
         check(not left, f"killed: claims {left}")
         for node in range(NODES):
@@ -227,7 +227,7 @@ def killed_while_including():
                 continue
             later = told[0].partition("run it later: traceagent ")[2]
             result = place.run(["sh", "-c", f"{TRACEAGENT} {later}"])
-            names = [event["name"] for event in place.trace(f"out/node{node}.json")["traceEvents"] if event["ph"] != "M"]
+            names = {event["name"] for event in place.trace(f"out/node{node}.json")["traceEvents"] if event["ph"] != "M"}
             check(result.code == 0 and f"of {node * PER_NODE}" in names, f"killed: {later}: {result}, {names}")
             check(("nobody's" in names) == (node == 0), f"killed: {node}: {names}")
 
