@@ -23,6 +23,7 @@
 #include "agent/process/said_topics.hpp"
 #include "agent/process/unqueued_files.hpp"
 #include "agent/process/written_totals.hpp"
+#include "agent/ring/private_workers.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "agent/step/tracker.hpp"
 #include "agent/step/window_keeper.hpp"
@@ -62,7 +63,8 @@ struct Agent {
   double cpu_quota = 0;                 // usable_cpus.hpp
   std::int64_t trace_pid = 0;  // shown as pid in the trace: the rank, but for a second claimant
   int pid = 0;
-  bool is_private_worker = false;  // private_workers.hpp
+  bool is_private_worker = false;    // private_workers.hpp
+  ring::PrivatePlace private_place;  // of such
 
   // One process says what concerns all; a child that inherited the rank does not say it again.
   bool speaks_for_node() const noexcept {

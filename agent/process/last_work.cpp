@@ -6,7 +6,6 @@
 #include "agent/process/agent.hpp"
 #include "agent/process/node_merge.hpp"
 #include "agent/process/notices.hpp"
-#include "agent/process/private_workers.hpp"
 #include "agent/process/uploads.hpp"
 
 namespace traceagent::process {
@@ -82,6 +81,7 @@ void do_last_work(Agent& agent, WindowWriter& writer) noexcept try {
   agent.counters.finish(agent);
   writer.write_last();
   agent.ring.ring.header().finished.store(writer.lists_all() ? 1 : 2, std::memory_order_seq_cst);
+  ring::finish_private_worker(agent.private_place);
   const bool is_without_reason =
       agent.written.files + writer.failures() + windows_left_out(agent) == 0;
   if (is_without_reason) say_no_window(agent);
@@ -89,7 +89,6 @@ void do_last_work(Agent& agent, WindowWriter& writer) noexcept try {
   say_cycles_lost(agent);
   say_windows_left_out(agent);
   writer.keep_unwritten();
-  if (agent.is_private_worker) note_private_worker_ended(agent.run_folder, agent.pid);
   finish_index(agent);
   finish_node(agent);
   finish_index(agent);

@@ -174,7 +174,7 @@ trace::MergeOptions merge_options(const Agent& agent, const NodeInputs& inputs,
     options.unfinished.push_back({"rank " + std::to_string(rank), "still runs"});
   }
   options.unfinished.insert(options.unfinished.end(), inputs.kept.begin(), inputs.kept.end());
-  if (const std::size_t killed = private_workers_killed(agent.run_folder); killed != 0) {
+  if (const std::uint64_t killed = private_workers_killed(agent); killed != 0) {
     options.unfinished.push_back({std::to_string(killed) + " workers", "were killed: lost"});
   }
   options.mix_runs = true;  // they were chosen by their run, and nobody is there to be asked

@@ -47,6 +47,7 @@ constexpr const char* could_not_write = "could not write all: traceagent recover
 
 // "" where its ring may go; else why it stays. Of what it could not write it has told itself.
 std::string keep_or_recover(Agent& agent, const Peer& peer) {
+  if (peer.is_private) return {};
   if (peer.keeps_ring()) {
     if (!is_kept(agent, peer.ring_path)) agent.kept_rings.push_back(peer.ring_path);
     return could_not_write;

@@ -84,7 +84,7 @@ Part own_part(const Agent& agent, NodeView& node) {
 
 // What cannot be read stays, for who can.
 void clean_up(Agent& agent, const NodeView& node) {
-  say_private_workers_killed(agent.run_folder);
+  say_private_workers_killed(private_workers_killed(agent));
   finish_queue(agent);  // of what waits nobody knows once the lists are gone
   if (!node.problem.empty()) return;
   std::vector<std::string> rings{agent.ring.path};
@@ -180,7 +180,7 @@ void finish_node(Agent& agent) {
       agent.options.merge_mode != "off" && agent.options.output_merged.has_value();
   if (!wants_merge) {
     say_own_files(agent);
-    if (agent.speaks_for_node()) say_private_workers_killed(agent.run_folder);
+    if (agent.speaks_for_node()) say_private_workers_killed(private_workers_killed(agent));
     join_index(agent);
     finish_queue(agent);
     if (!is_kept(agent, agent.ring.path)) remove_ring(agent);

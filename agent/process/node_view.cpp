@@ -70,7 +70,7 @@ bool NodeView::has_living_zero() const {
 
 NodeView look_at_node(const Agent& agent) {
   NodeView node;
-  node.peers = look_at_peers(agent.run_folder, agent.ring.path, node.problem);
+  node.peers = look_at_peers(agent.run_folder, agent.ring.path, agent.private_place, node.problem);
   return node;
 }
 

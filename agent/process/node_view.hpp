@@ -12,7 +12,7 @@ namespace traceagent::process {
 struct Agent;
 
 struct NodeView {
-  std::vector<Peer> peers;         // by their rings
+  std::vector<Peer> peers;         // by their rings, or their notes
   std::vector<RunFile> strangers;  // files of ranks whose rings are not here: in other containers
   std::string problem;             // rings are here that cannot be read: one line
 

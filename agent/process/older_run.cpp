@@ -14,8 +14,10 @@
 #include "agent/event/uninterrupted.hpp"
 #include "agent/process/note_file.hpp"
 #include "agent/process/notices.hpp"
+#include "agent/process/private_workers.hpp"
 #include "agent/ring/dead_runs.hpp"
 #include "agent/ring/movers_note.hpp"
+#include "agent/ring/private_workers.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "agent/ring/written_files.hpp"
 
@@ -111,6 +113,7 @@ bool set_aside(const RunFolder& folder, const std::string& own_claim, int pid) {
     return false;
   }
   if (ring_paths(aside).empty()) {
+    say_private_workers_killed(ring::private_workers_of(aside.path).killed);
     remove_run_folder(aside);
   } else {
     say_result(

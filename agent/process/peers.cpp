@@ -33,13 +33,43 @@ std::optional<Peer> look_at_peer(const std::string& ring_path, std::string& prob
   return peer;
 }
 
+std::string private_workers_path(const RunFolder& folder, const ring::PrivateWorker& worker) {
+  return folder.path + "/" + std::to_string(worker.rank) + "-" + std::to_string(worker.pid) + "-" +
+         std::to_string(worker.start_time);
+}
+
+namespace {
+
+Peer as_peer(const RunFolder& folder, const ring::PrivateWorker& worker, bool is_alive) {
+  Peer peer;
+  peer.ring_path = private_workers_path(folder, worker);
+  peer.is_private = true;
+  peer.rank = worker.rank;
+  peer.local_rank = worker.local_rank;
+  peer.finished = worker.finished != 0;
+  peer.lists_all = false;
+  peer.alive = is_alive;
+  return peer;
+}
+
+void add_private_workers(const RunFolder& folder, const ring::PrivatePlace& own,
+                         std::vector<Peer>& peers) {
+  if (folder.path.empty()) return;
+  const ring::PrivateWorkers workers = ring::private_workers_of(folder.path, own);
+  for (const auto& worker : workers.living) peers.push_back(as_peer(folder, worker, true));
+  for (const auto& worker : workers.dead) peers.push_back(as_peer(folder, worker, false));
+}
+
+}  // namespace
+
 std::vector<Peer> look_at_peers(const RunFolder& folder, const std::string& own_path,
-                                std::string& problem) {
+                                const ring::PrivatePlace& own_place, std::string& problem) {
   std::vector<Peer> peers;
   for (const std::string& path : ring_paths(folder, &problem)) {
     if (path == own_path) continue;
     if (std::optional<Peer> peer = look_at_peer(path, problem)) peers.push_back(std::move(*peer));
   }
+  add_private_workers(folder, own_place, peers);
   return peers;
 }
 

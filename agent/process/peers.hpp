@@ -1,5 +1,6 @@
 #pragma once
-// The processes of this node's run, as their rings show them.
+// The processes of this node's run, as their rings show them, or the table of those that record
+// into private memory.
 
 #include <cstdint>
 #include <optional>
@@ -7,12 +8,14 @@
 #include <vector>
 
 #include "agent/process/run_folder.hpp"
+#include "agent/ring/private_workers.hpp"
 #include "agent/ring/ring_file.hpp"
 
 namespace traceagent::process {
 
 struct Peer {
-  std::string ring_path;
+  std::string ring_path;    // of a private worker a path without a file: it tells one from another
+  bool is_private = false;  // its files are known to nobody's list, and it cannot be recovered
   std::string host;
   std::int64_t rank = -1;
   std::int64_t local_rank = -1;
@@ -33,9 +36,12 @@ struct Peer {
 // `problem` is set where the ring cannot be read: one line.
 std::optional<Peer> look_at_peer(const std::string& ring_path, std::string& problem);
 
-// All rings of the run but `own_path`.
+// <rank>-<pid>-<start>, as a ring's begins.
+std::string private_workers_path(const RunFolder& folder, const ring::PrivateWorker& worker);
+
+// All rings of the run but `own_path`, and all private workers but who has `own_place`.
 // `problem` is set where a ring, or the folder, cannot be read: one line.
 std::vector<Peer> look_at_peers(const RunFolder& folder, const std::string& own_path,
-                                std::string& problem);
+                                const ring::PrivatePlace& own_place, std::string& problem);
 
 }  // namespace traceagent::process

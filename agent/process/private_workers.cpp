@@ -4,15 +4,11 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <set>
 #include <string>
-#include <utility>
 
-#include "agent/process/note_file.hpp"
+#include "agent/process/agent.hpp"
 #include "agent/process/notices.hpp"
-#include "agent/ring/dead_runs.hpp"
-#include "agent/ring/owner.hpp"
+#include "agent/ring/private_workers.hpp"
 #include "agent/ring/ring_file.hpp"
 
 namespace traceagent::process {
@@ -21,32 +17,6 @@ namespace {
 constexpr std::uint64_t most_dead_rings = 16;
 // Of small rings more: some die before any is written.
 constexpr std::uint64_t usual_dead_bytes = 256 << 20;
-
-// Of processes, by pid and start.
-using Processes = std::set<std::pair<std::uint32_t, std::uint64_t>>;
-
-std::string note_path(const RunFolder& folder, const char* name) {
-  return folder.path + "/" + name;
-}
-
-void note(const RunFolder& folder, const char* name, int pid) {
-  if (folder.path.empty()) return;
-  const std::uint64_t start_time = ring::start_time_of(static_cast<std::uint32_t>(pid));
-  add_to_note(note_path(folder, name),
-              std::to_string(pid) + " " + std::to_string(start_time) + "\n");
-}
-
-Processes noted(const RunFolder& folder, const char* name) {
-  Processes processes;
-  const std::string text = read_note(note_path(folder, name));
-  for (std::size_t at = 0; at < text.size();) {
-    char* behind_pid = nullptr;
-    const auto pid = static_cast<std::uint32_t>(std::strtoul(&text[at], &behind_pid, 10));
-    processes.emplace(pid, std::strtoull(behind_pid, nullptr, 10));
-    at = std::min(text.find('\n', at), text.size() - 1) + 1;
-  }
-  return processes;
-}
 
 }  // namespace
 
@@ -71,26 +41,23 @@ bool has_more_dead_than(const RunFolder& folder, std::uint64_t bytes) {
   return false;
 }
 
-void note_private_worker(const RunFolder& folder, int pid) {
-  be_first(folder, tidied_topic);
-  note(folder, ring::private_workers_note, pid);
+void note_private_worker(Agent& agent) {
+  be_first(agent.run_folder, tidied_topic);
+  agent.private_place = ring::take_private_place(agent.run_folder.path, agent.identity.rank,
+                                                 agent.identity.local_rank);
+  if (agent.private_place.worker != nullptr) return;
+  if (!is_spokesman(agent, "private-workers-note")) return;
+  say_problem("ring.folder: " + agent.run_folder.path + "/" + ring::private_workers_note +
+              ": no room for a worker that records in private memory: nobody waits for it, and if "
+              "it is killed nobody tells");
 }
 
-void note_private_worker_ended(const RunFolder& folder, int pid) {
-  note(folder, ring::private_workers_ended_note, pid);
+std::uint64_t private_workers_killed(const Agent& agent) {
+  if (agent.run_folder.path.empty()) return 0;
+  return ring::private_workers_of(agent.run_folder.path, agent.private_place).killed;
 }
 
-std::size_t private_workers_killed(const RunFolder& folder) {
-  if (folder.path.empty()) return 0;
-  const Processes ended = noted(folder, ring::private_workers_ended_note);
-  const Processes all = noted(folder, ring::private_workers_note);
-  return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [&](const auto& process) {
-    return ended.count(process) == 0 && !ring::process_lives(process.first, process.second);
-  }));
-}
-
-void say_private_workers_killed(const RunFolder& folder) {
-  const std::size_t killed = private_workers_killed(folder);
+void say_private_workers_killed(std::uint64_t killed) {
   if (killed == 0) return;
   say_problem(std::to_string(killed) + (killed == 1 ? " worker that was" : " workers that were") +
               " killed had recorded in private memory: what was not written yet is lost");

@@ -10,18 +10,20 @@
 
 namespace traceagent::process {
 
+struct Agent;
+
 // Most memory that the rings of a run's dead processes may take when another second claimant makes
 // a ring of `ring_bytes`: sixteen such or 256 MiB, but no more than a quarter of the folder's file
 // system.
 std::uint64_t most_dead_bytes(const RunFolder& folder, std::uint64_t ring_bytes) noexcept;
 bool has_more_dead_than(const RunFolder& folder, std::uint64_t bytes);
 
-// Who merges has to know that there are such, though it sees no ring of theirs.
-void note_private_worker(const RunFolder& folder, int pid);
-void note_private_worker_ended(const RunFolder& folder, int pid);
-// Of those that were noted, how many are dead and had not ended in good order.
-std::size_t private_workers_killed(const RunFolder& folder);
+// Who merges has to know that there are such, though it sees no ring of theirs: they are peers of
+// its like all others (peers.hpp). Where that cannot be noted a line says so.
+void note_private_worker(Agent& agent);
+// Of the run, as its ranks end: ever.
+std::uint64_t private_workers_killed(const Agent& agent);
 // One line, if there are any.
-void say_private_workers_killed(const RunFolder& folder);
+void say_private_workers_killed(std::uint64_t killed);
 
 }  // namespace traceagent::process

@@ -210,6 +210,14 @@ bool has_no_ring(const RunFolder& folder) noexcept {
   return error == 0 && !has_ring;
 }
 
+bool has_note(const RunFolder& folder, const char* name) noexcept {
+  bool is_there = false;
+  for_each_name(folder.path.c_str(), [&](int, const char* entry) noexcept {
+    is_there = is_there || std::strcmp(entry, name) == 0;
+  });
+  return is_there;
+}
+
 namespace {
 
 // Who removes them may be killed over it. What is left then must not be taken for a later run's of

@@ -6,6 +6,7 @@
 //                                        <R>-<pid>-<n>.files    the trace files it has written
 //                                        output                 verdict on the output folder
 //                                        merge, …               see be_first()
+//                                        private-workers        see ring/private_workers.hpp
 //                                        aside, older           see claim_rank()
 //
 // <run> is the run key, and names the node too where it is another than the first: nodes of a run
@@ -52,6 +53,8 @@ inline constexpr const char* second_merge_topic = "merge-2";  // taken by the la
 
 // False too where that cannot be seen.
 bool has_no_ring(const RunFolder& folder) noexcept;
+// A note of that name is there; takes no memory.
+bool has_note(const RunFolder& folder, const char* name) noexcept;
 
 class Spared;
 

@@ -4,8 +4,10 @@
 #include <charconv>
 
 #include "agent/process/note_file.hpp"
+#include "agent/process/peers.hpp"
 #include "agent/ring/dead_runs.hpp"
 #include "agent/ring/owner.hpp"
+#include "agent/ring/private_workers.hpp"
 #include "agent/ring/ring_file.hpp"
 
 namespace traceagent::process {
@@ -69,6 +71,17 @@ bool Spared::may_be_newcomers(std::string_view ring_name) const {
          may_hold_events(path);
 }
 
+// This process's own has ended.
+bool Spared::has_private_newcomer() const {
+  const ring::PrivateWorkers workers = ring::private_workers_of(folder_.path);
+  const auto is_new = [&](const ring::PrivateWorker& worker) {
+    return worker.pid != static_cast<std::uint32_t>(own_pid_) &&
+           !is_among(known_rings_, name_of(private_workers_path(folder_, worker)));
+  };
+  return std::any_of(workers.living.begin(), workers.living.end(), is_new) ||
+         std::any_of(workers.dead.begin(), workers.dead.end(), is_new);
+}
+
 bool Spared::has_claim(std::string_view name) const {
   if (!kept_rings_.empty()) return true;
   const std::string path = folder_.path + "/" + std::string(name);
@@ -80,6 +93,9 @@ bool Spared::has_claim(std::string_view name) const {
 
 bool Spared::has(std::string_view name) const noexcept try {
   if (name.starts_with(claim_begin)) return has_claim(name);
+  if (name == ring::private_workers_note) {
+    return !kept_rings_.empty() || has_private_newcomer();
+  }
   std::string ring_name(name);
   if (name.ends_with(list_end)) {
     ring_name.resize(name.size() - list_end.size());

@@ -83,8 +83,8 @@ bool has_too_many_dead(const Agent& made) {
                             most_dead_bytes(made.run_folder, made.options.ring_size));
 }
 
-void say_private_worker(const Agent& made) {
-  note_private_worker(made.run_folder, made.pid);
+void begin_private_worker(Agent& made) {
+  note_private_worker(made);
   if (!is_spokesman(made, "private-workers")) return;
   say_problem("ring.folder: " + made.run_folder.path + ": rings of dead workers take more than " +
               config::show_bytes(most_dead_bytes(made.run_folder, made.options.ring_size)) +
@@ -107,7 +107,7 @@ bool make_ring(Agent& made) {
                                     : ring_path(made.run_folder, made.identity.rank, made.pid),
                                 made.options.ring_size);
   if (made.is_private_worker && made.ring.ring.valid()) {
-    say_private_worker(made);
+    begin_private_worker(made);
     return true;
   }
   // Where the folder cannot be had there is no path, and all has been said.
@@ -191,9 +191,22 @@ std::vector<std::string> check_values(const config::Options& options) {
   return problems;
 }
 
+// None lives; what nobody will know once the folder is gone is said.
+bool are_private_workers_gone(const Agent& made) {
+  const ring::PrivateWorkers workers =
+      ring::private_workers_of(made.run_folder.path, made.private_place);
+  if (!workers.living.empty()) return false;
+  // Who speaks for the node has said it at its end.
+  if (!made.speaks_for_node()) say_private_workers_killed(workers.killed);
+  return true;
+}
+
 // Only if nobody else is seen to be in it. Returns what went wrong.
 std::string remove_unused_run_folder(const Agent& made) {
-  return has_no_ring(made.run_folder) ? remove_run_folder(made.run_folder) : std::string();
+  const bool is_unused =
+      has_no_ring(made.run_folder) &&
+      (!has_note(made.run_folder, ring::private_workers_note) || are_private_workers_gone(made));
+  return is_unused ? remove_run_folder(made.run_folder) : std::string();
 }
 
 // Where memory runs out before the agent has begun, its ring goes, and what else it has put into
@@ -204,6 +217,7 @@ class RingOfNobody {
   ~RingOfNobody() {
     if (owner_ == nullptr || owner_->run_folder.path.empty()) return;
     if (!owner_->ring.path.empty()) unlink(owner_->ring.path.c_str());
+    ring::finish_private_worker(owner_->private_place);
     try {
       const std::string problem = remove_unused_run_folder(*owner_);
       if (!problem.empty()) say_problem(problem);
@@ -298,6 +312,7 @@ void begin(Agent& made) {
     // Without it nothing could be written or bounded.
     switch_off();
     header.finished.store(1, std::memory_order_seq_cst);
+    ring::finish_private_worker(made.private_place);
     remove_ring(made);
     say_problem(std::string("no thread could be made for writing traces (") + std::strerror(error) +
                 "): tracing is off: " + thread_remedy);
@@ -320,13 +335,16 @@ bool is_spokesman(const Agent& made, const char* topic) {
 }
 
 void remove_ring(const Agent& made) {
-  if (made.ring.path.empty()) return;
+  const std::string& path = made.ring.path;
+  if (path.empty() && !made.is_private_worker) return;
   std::string problem;
-  if (unlink(made.ring.path.c_str()) != 0 && errno != ENOENT) {
-    problem = "ring.folder: " + made.ring.path + ": " + std::strerror(errno) +
-              ": not removed: it is of no more use, remove it by hand";
+  if (!path.empty()) {
+    if (unlink(path.c_str()) != 0 && errno != ENOENT) {
+      problem = "ring.folder: " + path + ": " + std::strerror(errno) +
+                ": not removed: it is of no more use, remove it by hand";
+    }
+    unlink(ring::written_files_path(path).c_str());
   }
-  unlink(ring::written_files_path(made.ring.path).c_str());
   const std::string left = remove_unused_run_folder(made);
   if (!left.empty()) problem = left;
   if (!problem.empty()) say_problem(problem);

@@ -17,6 +17,7 @@
 #include "agent/event/uninterrupted.hpp"
 #include "agent/ring/movers_note.hpp"
 #include "agent/ring/owner.hpp"
+#include "agent/ring/private_workers.hpp"
 #include "agent/ring/ring_file.hpp"
 
 namespace traceagent::ring {
@@ -84,6 +85,12 @@ void refuse(Run& run, const std::string& problem) {
 
 bool is_own(const struct stat& facts) noexcept { return facts.st_uid == geteuid(); }
 
+void add_private_workers(Run& run) {
+  const PrivateWorkers workers = private_workers_of(run.path);
+  run.private_workers_killed = workers.killed;
+  if (!workers.living.empty()) run.state = Run::State::lives;
+}
+
 void add_entry(Run& run, const std::string& name) {
   const std::string path = run.path + "/" + name;
   struct stat facts {};
@@ -97,6 +104,7 @@ void add_entry(Run& run, const std::string& name) {
   if (is_ring_name(name)) return add_ring(run, path, facts);
   if (!is_runs_note(path)) return refuse(run, path + ": is no file of traceagent's");
   run.notes.push_back(path);
+  if (name == private_workers_note) add_private_workers(run);
   if (name.starts_with("claim-rank") && has_living_claimant(path)) run.state = Run::State::lives;
 }
 
@@ -131,8 +139,7 @@ bool is_runs_note(const std::string& path) {
       std::string_view(path).substr(path.rfind('/') + 1);  // npos + 1 is 0
   struct stat facts {};
   return name == "output" || name == "aside" || name == "older" || name == private_workers_note ||
-         name == private_workers_ended_note || name.starts_with("claim-rank") ||
-         name.ends_with(".files") ||
+         name.starts_with("claim-rank") || name.ends_with(".files") ||
          (lstat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size == 0);
 }
 

@@ -21,7 +21,8 @@ struct Run {
   std::vector<std::string> rings;  // sorted; none: it was killed as it began or as it cleaned up
   std::vector<std::string> notes;  // all its other files
   std::uint64_t ring_bytes = 0;    // memory that the rings take
-  std::int64_t last_sign_ns = 0;   // CLOCK_REALTIME: the last that is known of its processes
+  std::uint64_t private_workers_killed = 0;  // private_workers.hpp
+  std::int64_t last_sign_ns = 0;  // CLOCK_REALTIME: the last that is known of its processes
 };
 
 // What the folder is. A process that makes a ring's lock, maps it or has just claimed a rank lives.
@@ -35,8 +36,6 @@ std::string remove_dead_run(const std::string& path);
 
 // A file in a run's folder that is no ring: what be_first() makes is empty, the others have names.
 // Whatever else is there was not made by the agent: it, and so the folder, stays.
-inline constexpr const char* private_workers_note = "private-workers";
-inline constexpr const char* private_workers_ended_note = "private-workers-ended";
 bool is_runs_note(const std::string& path);
 
 // Made by claim_rank(): of a process that lives and is not a later one of that pid.

@@ -6,9 +6,11 @@
 
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 
-#include "agent/ring/dead_runs.hpp"
+#include "agent/process/node_view.hpp"
+#include "agent/process/peers.hpp"
+#include "agent/process/spared.hpp"
+#include "agent/ring/private_workers.hpp"
 #include "agent/ring/ring_file.hpp"
 
 namespace traceagent::process {
@@ -75,34 +77,48 @@ TEST_F(PrivateWorkersTest, OnlyDeadRingsCount) {
   close(made[1]);
 }
 
-TEST_F(PrivateWorkersTest, WhoWasKilledIsCounted) {
-  EXPECT_EQ(private_workers_killed(folder_), 0u);
-  note_private_worker(folder_, getpid());
-  EXPECT_EQ(private_workers_killed(folder_), 0u) << "it lives";
-  killed_worker([&] { note_private_worker(folder_, getpid()); });
-  killed_worker([&] { note_private_worker(folder_, getpid()); });
-  killed_worker([&] {
-    note_private_worker(folder_, getpid());
-    note_private_worker_ended(folder_, getpid());
-  });
-  EXPECT_EQ(private_workers_killed(folder_), 2u);
-  EXPECT_TRUE(has_been(folder_, tidied_topic)) << "who merges looks for files without a list";
-}
-
-// `traceagent recover` removes a run's folder of which it knows every file.
-TEST_F(PrivateWorkersTest, NotesAreKnownAsTheRuns) {
-  killed_worker([&] {
-    note_private_worker(folder_, getpid());
-    note_private_worker_ended(folder_, getpid());
-  });
-  for (const auto& entry : fs::directory_iterator(folder_.path)) {
-    EXPECT_TRUE(ring::is_runs_note(entry.path())) << entry.path();
+// As who merges sees it: its files are still to come.
+TEST_F(PrivateWorkersTest, ArePeers) {
+  int said[2], told[2];
+  ASSERT_TRUE(pipe(said) == 0 && pipe(told) == 0);
+  const pid_t worker = fork();
+  if (worker == 0) {
+    const ring::PrivatePlace own = ring::take_private_place(folder_.path, 7, 3);
+    char byte = 0;
+    if (write(said[1], "1", 1) != 1 || read(told[0], &byte, 1) != 1) _exit(1);
+    ring::finish_private_worker(own);
+    _exit(write(said[1], "2", 1) == 1 ? pause() : 1);
   }
-}
+  char byte = 0;
+  std::string problem;
+  ASSERT_EQ(read(said[0], &byte, 1), 1);
+  NodeView node;
+  const auto look = [&] { node.peers = look_at_peers(folder_, "", {}, problem); };
+  look();
+  ASSERT_EQ(node.peers.size(), 1u);
+  EXPECT_EQ(node.peers[0].rank, 7);
+  EXPECT_FALSE(node.all_gone());
+  EXPECT_TRUE(node.all_ranks_gone());
+  EXPECT_FALSE(node.has_living_zero());
+  ASSERT_EQ(write(told[1], "1", 1), 1);
+  ASSERT_EQ(read(said[0], &byte, 1), 1);
+  look();
+  EXPECT_TRUE(node.all_gone());
+  EXPECT_TRUE(node.any_alive()) << "it may be the one that merges";
 
-TEST_F(PrivateWorkersTest, DamagedNotesAreRead) {
-  std::ofstream(folder_.path + "/" + ring::private_workers_note) << "nonsense\n\n123";
-  EXPECT_LE(private_workers_killed(folder_), 3u);
+  // Who takes the run's folder away leaves what it has not seen.
+  const Spared newcomers(folder_, {}, {}, getpid());
+  EXPECT_TRUE(newcomers.has(ring::private_workers_note));
+  const Spared none(folder_, {node.peers[0].ring_path}, {}, getpid());
+  EXPECT_FALSE(none.has(ring::private_workers_note));
+  const Spared kept(folder_, {node.peers[0].ring_path}, {"0-1-0.ring"}, getpid());
+  EXPECT_TRUE(kept.has(ring::private_workers_note));
+  kill(worker, SIGKILL);
+  waitpid(worker, nullptr, 0);
+  look();
+  EXPECT_FALSE(node.any_alive());
+  EXPECT_EQ(problem, "");
+  for (const int fd : {said[0], said[1], told[0], told[1]}) close(fd);
 }
 
 }  // namespace
