@@ -123,6 +123,14 @@ void tell_of_uploads(const std::set<std::string>& folders, bool is_keeper) {
   }
 }
 
+void tell_of_private_workers(std::uint64_t killed) {
+  if (killed == 0) return;
+  std::cout
+      << "missing: " << in_words(killed, "worker")
+      << " of the job had recorded in private memory and were killed: what was not written yet "
+         "is lost\n";
+}
+
 // The rings go last of all: whoever is killed in here leaves all that a second run needs.
 bool recover_run(const std::vector<std::string>& rings, const RecoverArguments& arguments) {
   bool ok = true;
@@ -137,6 +145,7 @@ bool recover_run(const std::vector<std::string>& rings, const RecoverArguments& 
       folders.insert(fs::path(file).parent_path().string());
     }
   }
+  tell_of_private_workers(private_workers_killed(fs::path(rings.front()).parent_path().string()));
   for (const std::string& folder : folders) remove_old_temporaries(folder);
   if (!arguments.no_merge && is_whole_dead_run(rings)) {
     if (!join_ranks(rings, folders)) return false;
@@ -217,7 +226,14 @@ int recover_rings(const RecoverArguments& arguments) {
   for (const std::string& run : runs_of(rings.paths)) {
     ok = recover_run(rings_in(run, rings.paths), arguments) && ok;
   }
-  if (arguments.inputs.empty() && !arguments.keep) remove_ringless_runs(inputs.front());
+  for (const std::string& input : arguments.inputs) {
+    if (rings_in(input, rings.paths).empty()) {
+      tell_of_private_workers(private_workers_killed(input));
+    }
+  }
+  if (arguments.inputs.empty() && !arguments.keep) {
+    tell_of_private_workers(remove_ringless_runs(inputs.front()));
+  }
   return ok ? exit_ok : exit_bad_data;
 }
 

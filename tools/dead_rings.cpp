@@ -12,6 +12,7 @@
 
 #include "agent/ring/dead_runs.hpp"
 #include "agent/ring/movers_note.hpp"
+#include "agent/ring/private_workers.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "agent/ring/written_files.hpp"
 
@@ -28,6 +29,10 @@ bool has_living_owner(const std::string& path) {
   const bool lives = opened.owner_alive;
   ring::close_ring(opened);
   return lives;
+}
+
+bool has_living_private_worker(const fs::path& run) {
+  return !ring::private_workers_of(run.string()).living.empty();
 }
 
 // <ring.folder>/traceagent-<uid>/<run>/<ring>: three levels and no link.
@@ -57,7 +62,8 @@ void add_folder(const std::string& folder, DeadRings& found) {
   }
   for (auto [run, paths] : rings) {
     std::sort(paths.begin(), paths.end());
-    const bool goes_on = std::any_of(paths.begin(), paths.end(), has_living_owner);
+    const bool goes_on =
+        std::any_of(paths.begin(), paths.end(), has_living_owner) || has_living_private_worker(run);
     auto& into = goes_on ? found.left : found.paths;
     into.insert(into.end(), paths.begin(), paths.end());
   }
@@ -74,18 +80,21 @@ std::optional<std::vector<fs::path>> notes_of_empty_run(const fs::path& run) {
     if (is_claim(at->path()) && ring::has_living_claimant(at->path())) return std::nullopt;
     notes.push_back(at->path());
   }
-  if (error) return std::nullopt;
+  if (error || has_living_private_worker(run)) return std::nullopt;
   return notes;
 }
 
 // Only what the agent makes there: a ring may have been copied to anywhere. Under the lock of who
-// may set a run aside: a new run of its key may begin now.
-void remove_empty_run(const fs::path& run) {
-  if (!notes_of_empty_run(run)) return;
+// may set a run aside: a new run of its key may begin now. True where its notes are gone.
+bool remove_empty_run(const fs::path& run) {
+  if (!notes_of_empty_run(run)) return false;
   const ring::MoversNote movers_note(run);
-  if (!movers_note.is_ours()) return;
+  if (!movers_note.is_ours()) return false;
   std::optional<std::vector<fs::path>> notes = notes_of_empty_run(run);
-  if (!notes) return movers_note.remove();
+  if (!notes) {
+    movers_note.remove();
+    return false;
+  }
   // Claims last: see agent/ring/dead_runs.cpp.
   std::erase_if(*notes,
                 [](const fs::path& note) { return note.filename() == ring::MoversNote::name; });
@@ -95,6 +104,7 @@ void remove_empty_run(const fs::path& run) {
   for (const fs::path& note : *notes) fs::remove(note, ignored);
   movers_note.remove();
   if (rmdir(run.c_str()) == 0) rmdir(run.parent_path().c_str());  // both only if empty
+  return true;
 }
 
 bool is_young(const fs::path& path) {
@@ -111,7 +121,7 @@ bool is_left_over(const fs::path& run) {
 
 }  // namespace
 
-void remove_ringless_runs(const std::string& users_folder) {
+std::uint64_t remove_ringless_runs(const std::string& users_folder) {
   std::error_code error;
   std::vector<fs::path> runs;
   for (fs::directory_iterator at(users_folder, error), end; !error && at != end;
@@ -119,10 +129,18 @@ void remove_ringless_runs(const std::string& users_folder) {
     std::error_code ignored;
     if (fs::is_directory(at->symlink_status(ignored))) runs.push_back(at->path());
   }
+  std::uint64_t killed = 0;
   for (const fs::path& run : runs) {
-    if (is_left_over(run)) remove_empty_run(run);
+    if (!is_left_over(run)) continue;
+    const std::uint64_t killed_there = private_workers_killed(run.string());
+    if (remove_empty_run(run)) killed += killed_there;
   }
   if (!is_young(users_folder)) rmdir(users_folder.c_str());
+  return killed;
+}
+
+std::uint64_t private_workers_killed(const std::string& run) {
+  return ring::private_workers_of(run).killed;
 }
 
 DeadRings find_dead_rings(const std::vector<std::string>& files_and_folders) {
@@ -162,7 +180,8 @@ bool is_whole_dead_run(const std::vector<std::string>& rings) {
   for (const fs::directory_iterator end; !error && at != end; at.increment(error)) {
     if (is_ring_name(at->path()) && !given.contains(at->path())) return false;
   }
-  return std::none_of(rings.begin(), rings.end(), has_living_owner);
+  return std::none_of(rings.begin(), rings.end(), has_living_owner) &&
+         !has_living_private_worker(fs::path(rings.front()).parent_path());
 }
 
 std::string users_ring_folder(const std::string& ring_folder) {

@@ -30,7 +30,11 @@ std::int64_t age_ns(const ring::Run& run) {
 // "4 rings, 256 MiB, 3 h old"
 std::string describe(const ring::Run& run) {
   return in_words(run.rings.size(), "ring") + ", " + size_in_words(run.ring_bytes) + ", " +
-         age_in_words(age_ns(run)) + " old";
+         age_in_words(age_ns(run)) + " old" +
+         (run.private_workers_killed == 0
+              ? ""
+              : ", nothing of " + in_words(run.private_workers_killed, "worker") +
+                    " that had private memory");
 }
 
 std::string owner_of(const std::string& path) {

@@ -21,6 +21,7 @@
 #include "agent/trace/removed_cycles.hpp"
 #include "agent/trace/trace_reader.hpp"
 #include "agent/trace/upload_journal.hpp"
+#include "tools/dead_rings.hpp"
 #include "tools/losses.hpp"
 
 namespace traceagent::tools {
@@ -238,6 +239,10 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
   if (is_there && node.keep >= 0) files.push_back(made.path);
   options.missing_ranks = ranks_of(node);
   options.mix_runs = true;  // they were chosen by their run
+  const std::string run = fs::path(rings_of_run.front()).parent_path().string();
+  if (const std::uint64_t killed = private_workers_killed(run); killed != 0) {
+    options.unfinished.push_back({in_words(killed, "worker"), "were killed: lost"});
+  }
   const trace::MergeReport report = trace::merge(files, made.path, options);
   made.problem = report.problem;
   made.include = node.include;

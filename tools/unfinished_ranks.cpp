@@ -4,12 +4,14 @@
 #include <filesystem>
 #include <set>
 
+#include "agent/ring/private_workers.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "agent/ring/run_folder_name.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/trace_reader.hpp"
 #include "config/options.hpp"
 #include "tools/dead_rings.hpp"
+#include "tools/losses.hpp"
 
 namespace traceagent::tools {
 
@@ -44,6 +46,8 @@ bool is_folder_of_any(const fs::path& run, const std::set<std::string>& keys) {
                      [&](const std::string& key) { return ring::is_run_folder_name(name, key); });
 }
 
+constexpr const char* still_runs = "still runs: merge again when the job has ended";
+
 void add(const fs::path& path, std::vector<trace::Unfinished>& found) {
   ring::OpenedRing opened = ring::open_ring(path.string());
   if (!opened.ring.valid()) return;
@@ -51,12 +55,21 @@ void add(const fs::path& path, std::vector<trace::Unfinished>& found) {
   const bool is_over = header.finished.load(std::memory_order_acquire) != 0;
   const std::string who = "rank " + std::to_string(header.identity.rank);
   if (!is_over && opened.owner_alive) {
-    found.push_back({who, "still runs: merge again when the job has ended"});
+    found.push_back({who, still_runs});
   } else if (ring::has_unwritten_window(opened.ring)) {
     const std::string why = is_over ? "could not write all" : "was killed";
     found.push_back({who, why + ": traceagent recover " + path.parent_path().string()});
   }
   ring::close_ring(opened);
+}
+
+void add_private_workers(const fs::path& run, std::vector<trace::Unfinished>& found) {
+  const ring::PrivateWorkers workers = ring::private_workers_of(run.string());
+  for (const ring::PrivateWorker& worker : workers.living) {
+    if (worker.finished == 0) found.push_back({"rank " + std::to_string(worker.rank), still_runs});
+  }
+  if (workers.killed == 0) return;
+  found.push_back({in_words(workers.killed, "worker"), "were killed: lost"});
 }
 
 }  // namespace
@@ -67,6 +80,7 @@ std::vector<trace::Unfinished> unfinished_ranks(const std::vector<std::string>& 
   std::vector<trace::Unfinished> found;
   for (const fs::path& run : paths_in(users_ring_folder(loaded.options.ring_folder))) {
     if (!is_folder_of_any(run, keys)) continue;
+    add_private_workers(run, found);
     for (const fs::path& ring : paths_in(run)) {
       if (ring.extension() == ".ring") add(ring, found);
     }
