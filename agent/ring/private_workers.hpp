@@ -1,7 +1,7 @@
 #pragma once
 // Workers that record into memory of their own (agent/process/private_workers.hpp), of which no
-// ring tells: a table in the run's folder. It has as many places as such workers ever lived at once:
-// the place of a dead one is the next one's, and counts those that were killed.
+// ring tells: a table in the run's folder. It has as many places as such workers ever lived at
+// once: the place of a dead one is the next one's, and counts those that were killed.
 
 #include <cstddef>
 #include <cstdint>
