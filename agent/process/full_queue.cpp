@@ -1,5 +1,6 @@
 #include "agent/process/full_queue.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,6 +41,13 @@ std::string limiting_option(const config::Options& options) {
 std::string limit_in_words(const config::Options& options) {
   return config::show_bytes(most_waiting_bytes(options)) + " or " + std::to_string(most_files) +
          " files";
+}
+
+// False where another file has the name since, which need not be in the queue.
+bool is_still(const std::string& path, std::int64_t modified_ns) noexcept {
+  struct stat facts {};
+  if (modified_ns == 0 || stat(path.c_str(), &facts) != 0) return true;
+  return facts.st_mtim.tv_sec * std::int64_t{1'000'000'000} + facts.st_mtim.tv_nsec == modified_ns;
 }
 
 }  // namespace
@@ -98,7 +106,7 @@ bool FullQueue::remove_uploaded_ones(Agent& agent) {
   for (std::size_t i = 0; i + 1 < agent.kept_files.size() && fills_disk(agent.options);) {
     const KeptFile file = agent.kept_files[i];
     const trace::QueuedFile* const queued = find(agent, file);
-    if (queued == nullptr || !queued->is_uploaded) {
+    if (queued == nullptr || !queued->is_uploaded || !is_still(file.path, queued->modified_ns)) {
       ++i;
     } else if (remove_uploaded(agent, file, queued->id) == Result::gone) {
       held_.here_bytes -= file.bytes;

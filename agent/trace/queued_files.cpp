@@ -35,7 +35,7 @@ void QueuedFiles::take(std::string_view line) {
   if (const auto id = first_value(line, "{\"queue\":"); !id.empty()) {
     take_queued(id, line);
   } else if (const auto done = first_value(line, "{\"done\":"); !done.empty()) {
-    take_uploaded(done);
+    take_uploaded(done, line);
   } else {
     for (const std::string_view over : {"{\"gone\":", "{\"removed\":"}) {
       forget(first_value(line, over));
@@ -51,16 +51,17 @@ void QueuedFiles::take_queued(std::string_view id, std::string_view line) {
   if (const auto older = files_.find(file); older != files_.end()) {
     forget(std::string(older->second.id));
   }
-  files_[file] = {key, false};
+  files_[file] = {key};
   places_[key] = {std::move(file), integer_member(line, "keep").value_or(-1) >= 0};
   ++waiting_;
 }
 
-void QueuedFiles::take_uploaded(std::string_view id) {
+void QueuedFiles::take_uploaded(std::string_view id, std::string_view line) {
   const auto place = places_.find(std::string(id));
   if (place == places_.end()) return;
   if (!place->second.is_kept) return forget(id);
   QueuedFile& file = files_[place->second.file];
+  file.modified_ns = integer_member(line, "modified").value_or(0);
   if (!std::exchange(file.is_uploaded, true)) --waiting_;
 }
 

@@ -17,6 +17,7 @@ namespace traceagent::trace {
 struct QueuedFile {
   std::string id;
   bool is_uploaded = false;
+  std::int64_t modified_ns = 0;  // CLOCK_REALTIME, of what was uploaded; 0: nobody knows
 };
 
 // Files that a journal says are here: they wait, or are uploaded and kept. Read as it grows, in
@@ -41,7 +42,7 @@ class QueuedFiles {
  private:
   void take(std::string_view line);
   void take_queued(std::string_view id, std::string_view line);
-  void take_uploaded(std::string_view id);
+  void take_uploaded(std::string_view id, std::string_view line);
   void forget(std::string_view id);
   void remember_over(const std::string& id);
   void begin_anew();

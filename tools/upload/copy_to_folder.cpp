@@ -76,6 +76,13 @@ bool copy_under_another_name(int from, const std::string& temporary) {
          to.release_and_close() == 0;
 }
 
+// By a link or a mount: it would be its own copy, and removed here.
+bool is_the_file_itself(const fs::path& target, const fs::path& path) {
+  std::error_code error;
+  return target.filename() == path.filename() &&
+         fs::equivalent(target.parent_path(), path.parent_path(), error);
+}
+
 }  // namespace
 
 Delivery copy_to_folder(const Upload& upload, const std::string& path, bool is_alone) {
@@ -84,6 +91,9 @@ Delivery copy_to_folder(const Upload& upload, const std::string& path, bool is_a
   const Descriptor from(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   std::error_code error;
   fs::create_directories(target.parent_path(), error);
+  if (is_the_file_itself(target, path)) {
+    return {Delivery::Outcome::refused, "that is the file itself: name another folder"};
+  }
   bool ok = from.get() >= 0 && !error;
   if (ok) ok = copy_under_another_name(from.get(), temporary);
   if (ok) ok = rename(temporary.c_str(), target.c_str()) == 0;

@@ -169,6 +169,7 @@ void Journal::take(std::string_view line) {
   std::string_view value;
   if (first == record.end() || first.value().get(value) != simdjson::SUCCESS) return;
   const std::string_view what = first.key();
+  if (what == "queue" || what == "ended") ++asked_;
   if (what == "compacted") {
     earlier_done_ = static_cast<std::uint64_t>(number_of(record, "done", 0));
     earlier_removed_ = static_cast<std::uint64_t>(number_of(record, "removed", 0));

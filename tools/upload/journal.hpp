@@ -33,6 +33,9 @@ class Journal {
   // journal stays as it was. See journal_compaction.cpp.
   void compact(std::uint64_t from_bytes);
 
+  // How often others have asked for something: queued a file, or said that a run has ended.
+  std::uint64_t asked() const noexcept { return asked_; }
+
   // Uploaded, removed here, or left out, and no more in the journal.
   std::uint64_t earlier_done() const noexcept { return earlier_done_; }
   std::uint64_t earlier_removed() const noexcept { return earlier_removed_; }
@@ -59,6 +62,7 @@ class Journal {
   const std::string folder_, path_;
   trace::JournalReader reader_;
   std::uint64_t compact_at_ = 0;  // not before it has so many bytes
+  std::uint64_t asked_ = 0;
   std::uint64_t earlier_done_ = 0, earlier_removed_ = 0, earlier_left_out_ = 0;
   std::vector<Upload> uploads_;
   std::unordered_map<std::string, std::size_t> by_id_;

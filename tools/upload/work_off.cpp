@@ -51,14 +51,14 @@ Journal opened(const std::string& folder, const std::string& journal_path,
 }  // namespace
 
 // What is appended while we have the lock is ours, what comes after it is the next one's: who
-// queues a file looks whether the lock is free, so after it was given up the journal is read once
-// more.
+// queues a file, or says that a run has ended, looks whether the lock is free: so after it was
+// given up the journal is read once more.
 bool work_off(const std::string& folder, const std::string& journal_path,
               const UploaderOptions& options, const Tell& tell) {
   const std::string stem = journal_path.substr(0, journal_path.rfind('.'));
   trace::FileLock lock(stem + ".lock");
   bool is_done = false;
-  for (std::size_t seen = 0;;) {
+  for (;;) {
     const Turn turn = wait_for_turn(lock, folder, journal_path, options, tell);
     if (turn != Turn::ours) return turn == Turn::not_needed;
     UploaderOptions of_turn = options;
@@ -67,12 +67,12 @@ bool work_off(const std::string& folder, const std::string& journal_path,
     Journal journal = opened(folder, journal_path, stem);
     Uploader uploader(journal, folder, stem + ".problem", of_turn, tell);
     is_done = uploader.work();
-    seen = journal.uploads().size();
+    const std::uint64_t asked = journal.asked();
     const bool lock_is_lost = lock.is_lost();
     lock.unlock();
     if (lock_is_lost) return false;
     if (!journal.read()) throw std::runtime_error(journal.unreadable());
-    if (journal.uploads().size() == seen) return is_done;
+    if (journal.asked() == asked) return is_done;
   }
 }
 

@@ -138,6 +138,13 @@ TEST_F(FullDiskTest, UploadedFilesGoBeforeAnyThatWaits) {
   EXPECT_EQ(trace::count_of(trace::read_whole(folder_ + "/index/index-node1.json"), "removed"), 2u);
 }
 
+TEST_F(FullDiskTest, WhatHasTheNameOfAnUploadedOneStays) {
+  have("wwwuw");
+  append(trace::JsonObject().add("done", "2").add("modified", 1));
+  EXPECT_EQ(here_when_bounded(), "235") << "it was written since, and 1 waits as well";
+  EXPECT_EQ(agent_.files_removed, 2u);
+}
+
 TEST_F(FullDiskTest, ThenTheOldestThatWait) {
   have("uwwwwu");
   EXPECT_EQ(here_when_bounded(), "456") << "the newest stays, also where it is uploaded";

@@ -61,6 +61,14 @@ TEST_F(CopyToFolderTest, WhereThereAreNoLocksTwoUploadersEachWriteAFileOfTheirOw
   EXPECT_EQ(contents(upload_.target), "whole");
 }
 
+TEST_F(CopyToFolderTest, AFolderThatLeadsToItsOwnIsRefused) {
+  fs::create_directory_symlink(fs::path(file_).parent_path(), scratch_ / "there");
+  EXPECT_EQ(copy_to_folder(upload_, file_, true).outcome, Delivery::Outcome::refused);
+  upload_.target = scratch_ / "there/b.json";
+  EXPECT_EQ(copy_to_folder(upload_, file_, true).outcome, Delivery::Outcome::done);
+  EXPECT_EQ(contents(scratch_ / "b.json"), "whole");
+}
+
 TEST_F(CopyToFolderTest, WhoHasTheLockRemovesAKilledOnesHalf) {
   fs::create_directory(scratch_ / "there");
   std::ofstream(scratch_ / "there/.a.json.part-1") << "wh";

@@ -14,6 +14,7 @@
 #include "agent/trace/index_name.hpp"
 #include "agent/trace/upload_journal.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
+#include "tools/upload/work_off.hpp"
 
 namespace traceagent::tools {
 namespace {
@@ -164,6 +165,28 @@ TEST_F(UploaderTest, WhatFailsLateIsTriedAgain) {
   ASSERT_EQ(trace::append_record(path_, record), "");
   EXPECT_TRUE(work()) << told_;
   EXPECT_EQ(times_told("tried again"), 1u) << told_;
+}
+
+// It comes when the journal was read for the last time, and who sends it sees that we are at work.
+TEST_F(UploaderTest, WhatARunsEndFreesIsRemovedHoweverLateItComes) {
+  trace::JsonObject kept, others;
+  std::ofstream(folder_ + "/b.json") << "{}";
+  kept.add("queue", "2").add("file", "b.json").add("target", scratch_ / "there/b.json");
+  kept.add("kind", "rank").add("keep", 0).add("merge", true).add("run", "r");
+  others.add("queue", "3").add("file", "c.json").add("target", "/proc/nowhere/c.json");
+  for (const auto* record : {&kept, &others}) ASSERT_EQ(trace::append_record(path_, *record), "");
+  options_.others = {"3"};
+  const auto at_end = [&](const std::string& line) {
+    if (line.find("queued before wait") == std::string::npos) return;
+    EXPECT_TRUE(fs::exists(folder_ + "/b.json")) << "its run may go on";
+    EXPECT_EQ(trace::append_record(path_, trace::JsonObject().add("ended", "r")), "");
+  };
+  bool is_first = true;
+  EXPECT_TRUE(work_off(folder_, path_, options_, [&](const std::string& line) {
+    if (is_first) at_end(line);
+    is_first = is_first && line.find("queued before wait") == std::string::npos;
+  }));
+  EXPECT_FALSE(fs::exists(folder_ + "/b.json"));
 }
 
 TEST_F(UploaderTest, AServerThatFailsIsTold) {
