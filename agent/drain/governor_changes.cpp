@@ -110,6 +110,10 @@ JsonObject governor_object(const ring::Ring& ring, const event::TickConverter& c
     in_window |= changes[i].left_out;
     shown.add(change_object(changes[i], clock));
   }
+  const std::uint32_t count = block.change_count.load(std::memory_order_acquire);
+  const bool lacks_changes =
+      count > ring::budget_change_slots && changes.front().ticks > begin_ticks;
+  if (lacks_changes) in_window |= changes.front().left_out_before;
   JsonObject object;
   object.add("budget_overhead_percent", percent(block.budget_millionths))
       .add("busiest_thread_percent", percent(block.thread_millionths))
@@ -127,6 +131,8 @@ JsonObject governor_object(const ring::Ring& ring, const event::TickConverter& c
     object.add("windows_left_out", windows);
   }
   object.add("left_out", names_array(in_window)).add("changes", shown);
+  // Of the whole run: which of them were in this window nobody knows any more.
+  if (lacks_changes) object.add("changes_not_kept", count - (ring::budget_change_slots - 1));
   return object;
 }
 

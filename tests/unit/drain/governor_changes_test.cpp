@@ -77,6 +77,12 @@ TEST(GovernorChanges, TheNewestAreKept) {
   // The oldest is told by what came before it, though that was told of last.
   EXPECT_EQ(changes.front().left_out, 0U);
   EXPECT_EQ(changes.front().left_out_before, streams);
+  const std::uint64_t first = changes.front().ticks;
+  const std::string lacking = object_of(crafted, first - 1, first);
+  EXPECT_NE(lacking.find(R"("left_out": ["streams"], "changes": [], "changes_not_kept": 873)"),
+            std::string::npos)
+      << lacking;
+  EXPECT_EQ(object_of(crafted, first, 3000).find("changes_not_kept"), std::string::npos);
 }
 
 TEST(GovernorChanges, BearADamagedRing) {
