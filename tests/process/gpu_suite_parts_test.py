@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """What tests/gpu/run judges by, on traces made by hand: each check must be able to fail."""
+import contextlib
+import io
 import json
 import pathlib
 import sys
 import tempfile
 import time
+import types
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "gpu"))
 from suite import runner, table
@@ -97,7 +100,26 @@ def test_table():
     check("1 FAILED" in table.text(rows) and "! a | b c" in table.text(rows), table.text(rows))
 
 
-for test in (test_trace, test_runner, test_table):
+def test_ends():
+    """torch_train.py, without PyTorch: work of the last step has GPU_SETTLE_S to be told before a kill."""
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "gpu/programs"))
+    stand_in = types.SimpleNamespace(Mlp=None, Tokens=None, Transformer=None, triton_scale=None)
+    sys.modules |= {"torch": stand_in, "torch_models": stand_in}
+    import torch_train
+
+    done = []
+    torch_train.time = types.SimpleNamespace(sleep=lambda seconds: done.append("settle"))
+    torch_train.end_by = lambda how: done.append(f"end by {how}")
+    training = types.SimpleNamespace(marked=contextlib.nullcontext, synchronize=lambda: None,
+                                     step=lambda: done.append("step") or 1.0)
+    for how in ("SIGKILL", "SIGTERM", "os._exit"):
+        done.clear()
+        with contextlib.redirect_stdout(io.StringIO()):
+            torch_train.run_steps(training, None, types.SimpleNamespace(steps=4, settle_in_step=0, end=how))
+        check(done == ["step", "settle", "step", "step", "settle", f"end by {how}", "step"], f"{how}: {done}")
+
+
+for test in (test_trace, test_runner, test_table, test_ends):
     test()
 print(f"{len(failures)} failed")
 sys.exit(1 if failures else 0)

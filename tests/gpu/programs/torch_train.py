@@ -131,6 +131,11 @@ def profiler_of(options, keep=True):
         on_trace_ready=(lambda done: done.export_chrome_trace(options.profile)) if keep else (lambda done: None))
 
 
+def settle():
+    """Who watches needs time: to switch on what it needs, or to be told of the GPU's last work."""
+    time.sleep(float(os.environ.get("GPU_SETTLE_S", "0")))
+
+
 def end_by(how):
     if how == "exception":
         raise RuntimeError("the end")
@@ -161,10 +166,12 @@ def run_steps(training, profiler, options):
             training.synchronize()
             print(f"step {step} loss {float(loss):.3f}", flush=True)
             if step == options.settle_in_step:
-                time.sleep(float(os.environ.get("GPU_SETTLE_S", "0")))
+                settle()
         if profiler:
             profiler.step()
         if step == options.steps - 2:
+            if options.end == "os._exit" or options.end.startswith("SIG"):
+                settle()  # nobody is asked before these ends
             end_by(options.end)
 
 
