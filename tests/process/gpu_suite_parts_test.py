@@ -3,11 +3,15 @@
 import contextlib
 import io
 import json
+import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import time
 import types
+
+from places import BUILD, SOURCE
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "gpu"))
 from suite import runner, table
@@ -89,6 +93,20 @@ def test_runner():
     check(time.monotonic() - begin < 30, "a case that hung is ended with what it started")
 
 
+def test_budget():
+    """Its time begins with the command: here a PyTorch that takes three seconds of thirteen."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "torch.py").write_text("import time; time.sleep(3)")
+        results = folder / "results.json"
+        command = [sys.executable, SOURCE / "tests/gpu/run", "--simulate", BUILD, "--only", "cupti_offsets",
+                   "--budget", "13", "--results", results]
+        done = subprocess.run([str(word) for word in command], env=os.environ | {"PYTHONPATH": name},
+                              capture_output=True, text=True)
+        rows = json.loads(results.read_text())["rows"] if results.exists() else {}
+        check(rows.get("cupti_offsets", {}).get("state") == "not run", f"{rows}, {done.stderr}")
+
+
 def test_table():
     row = Row()
     row.figure("kernels", "3 of 4")
@@ -119,7 +137,7 @@ def test_ends():
         check(done == ["step", "settle", "step", "step", "settle", f"end by {how}", "step"], f"{how}: {done}")
 
 
-for test in (test_trace, test_runner, test_table, test_ends):
+for test in (test_trace, test_runner, test_budget, test_table, test_ends):
     test()
 print(f"{len(failures)} failed")
 sys.exit(1 if failures else 0)

@@ -94,9 +94,8 @@ def keep_failed(running, row, keep):
         target.unlink()
 
 
-def run_all(cases, child_words, folder, *, jobs, budget_s, slower, keep, done):
+def run_all(cases, child_words, folder, *, jobs, end_s, slower, keep, done):
     """`done(name, row)` for each case as it ends. Cases that measure time run alone, last."""
-    end = time.monotonic() + budget_s
     waiting = sorted(cases, key=lambda case: case.alone)
     running = []
     while waiting or running:
@@ -111,7 +110,7 @@ def run_all(cases, child_words, folder, *, jobs, budget_s, slower, keep, done):
             if running and (next_case.alone or running[0].case.alone):
                 break
             waiting.pop(0)
-            left = end - time.monotonic()
+            left = end_s - time.monotonic()
             if left < 10:
                 done(next_case.name, empty_row("not run", "no time left: run it with --rest"))
                 continue
