@@ -16,6 +16,7 @@ from places import BUILD, SOURCE
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "gpu"))
 from suite import runner, table
 from suite.case import Case, Row
+from suite.places import Agent
 from suite.trace import Trace
 
 failures = []
@@ -107,6 +108,17 @@ def test_budget():
         check(rows.get("cupti_offsets", {}).get("state") == "not run", f"{rows}, {done.stderr}")
 
 
+def test_agent():
+    """A library that the loader refuses is no agent to test."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "lib").mkdir()
+        (folder / "lib/libtraceagent.so").write_text("no library")
+        (folder / "bin").symlink_to(BUILD / "bin")
+        check("cannot be preloaded" in Agent(folder).problem(), f"a library that is none: {Agent(folder).problem()!r}")
+    check(Agent(BUILD).problem() == "", f"the agent of this build: {Agent(BUILD).problem()}")
+
+
 def test_table():
     row = Row()
     row.figure("kernels", "3 of 4")
@@ -137,7 +149,7 @@ def test_ends():
         check(done == ["step", "settle", "step", "step", "settle", f"end by {how}", "step"], f"{how}: {done}")
 
 
-for test in (test_trace, test_runner, test_budget, test_table, test_ends):
+for test in (test_trace, test_runner, test_budget, test_agent, test_table, test_ends):
     test()
 print(f"{len(failures)} failed")
 sys.exit(1 if failures else 0)

@@ -22,7 +22,8 @@ class Agent:
                 return f"{path} is not here"
         if not output_of(self.tool, "--version"):
             return f"{self.tool} does not run here"
-        answer = output_of("env", f"LD_PRELOAD={self.library}", "sh", "-c", "echo same 2>&1")
+        # The loader complains on the preloaded program's own standard error.
+        answer = output_of("sh", "-c", 'LD_PRELOAD="$1" sh -c "echo same" 2>&1', "sh", self.library)
         return "" if answer == "same" else f"{self.library} cannot be preloaded here"
 
     def version(self):
