@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import types
@@ -14,7 +15,7 @@ import types
 from places import BUILD, SOURCE
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "gpu"))
-from suite import runner, table
+from suite import kept, runner, table
 from suite.case import Case, Row
 from suite.places import Agent
 from suite.trace import Trace
@@ -74,10 +75,10 @@ def test_trace():
     check(trace_of(copy, copy).copies() == {"copy HtoD": (2, 192)}, "copies are summed")
 
 
-def row_of(words, limit_s):
+def row_of(words, limit_s, **more):
     with tempfile.TemporaryDirectory() as folder:
         case = Case("made_up", "", None, limit_s, False, False, ())
-        running = runner.Running(case, pathlib.Path(folder) / "case", words, limit_s)
+        running = runner.Running(case, pathlib.Path(folder) / "case", words, limit_s, **more)
         row = None
         while row is None:
             time.sleep(0.02)
@@ -92,6 +93,8 @@ def test_runner():
     hung = row_of(["sh", "-c", "sleep 60 & sleep 60"], 1)
     check(hung["state"] == "FAILED" and "1 s" in hung["problems"][0], f"a case that hung: {hung}")
     check(time.monotonic() - begin < 30, "a case that hung is ended with what it started")
+    cut = row_of(["sh", "-c", "sleep 60"], 1, cut_short=True)
+    check(cut["state"] == "not run" and "1 s" in cut["notes"][0], f"a case that the budget ended: {cut}")
 
 
 def test_budget():
@@ -106,6 +109,52 @@ def test_budget():
                               capture_output=True, text=True)
         rows = json.loads(results.read_text())["rows"] if results.exists() else {}
         check(rows.get("cupti_offsets", {}).get("state") == "not run", f"{rows}, {done.stderr}")
+
+
+def test_order():
+    """--only keeps its order, --rest runs what failed after what nobody has tried."""
+    with tempfile.TemporaryDirectory() as name:
+        results = pathlib.Path(name) / "results.json"
+        wanted = ["streams", "nccl_abort", "pool_and_copies", "cupti_offsets"]
+        table.save(results, {"machine": {}, "rows": {"streams": runner.empty_row("FAILED"),
+                                                      "pool_and_copies": runner.empty_row("passed")}})
+        command = [sys.executable, SOURCE / "tests/gpu/run", "--simulate", BUILD, "--only", ",".join(wanted),
+                   "--budget", "0", "--results", results, "--rest"]
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+        named = [line.split()[2] for line in done.stdout.splitlines() if line.startswith("not run") and "(0 s)" in line]
+        states = {row: found["state"] for row, found in table.load(results)["rows"].items()}
+        check(states["streams"] == "FAILED", f"what failed and had no time now has still failed: {states}")
+        check(named == ["nccl_abort", "cupti_offsets", "streams"], f"order {named}, {done.stdout}, {done.stderr}")
+
+
+def kept_in(path):
+    with tarfile.open(path) as archive:
+        return {member.name: archive.extractfile(member).read() for member in archive}
+
+
+def test_kept():
+    """One file for all failed cases, of several calls too."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        file, left = folder / "out/failed.tar.gz", folder / "left"
+        (left / "1-bare").mkdir(parents=True)
+        (left / "1-bare/stderr.txt").write_text("first")
+        said = [kept.Kept(file).add("one", left), kept.Kept(file).add("two", left)]
+        (left / "1-bare/stderr.txt").write_text("again")
+        said.append(kept.Kept(file).add("one", left))
+        wanted = {"two/1-bare/stderr.txt": b"first", "one/1-bare/stderr.txt": b"again"}
+        check(kept_in(file) == wanted and said == ["", "", ""], f"kept: {kept_in(file)}, {said}")
+        (left / "ring").write_bytes(bytes(kept.MOST_OF_A_CASE_BYTES))
+        check("1-bare" not in (said := kept.Kept(file).add("one", left)) and "ring" in said, f"too large: {said!r}")
+        check(kept_in(file) == wanted, f"a file too large is left out: {kept_in(file).keys()}")
+        kept.MOST_BYTES = 10
+        check("no room" in kept.Kept(file).add("three", left), "an archive that grows too large is told of")
+        check(kept_in(file) == wanted, f"and stays as it was: {kept_in(file).keys()}")
+        file.write_text("no archive")
+        kept.MOST_BYTES = 1 << 20
+        check("not kept" in kept.Kept(file).add("four", left), "a file that is no archive ends nothing")
+        file.with_name(f".{file.name}.part").unlink()
+        check(os.listdir(file.parent) == [file.name], f"left behind: {os.listdir(file.parent)}")
 
 
 def test_agent():
@@ -149,7 +198,7 @@ def test_ends():
         check(done == ["step", "settle", "step", "step", "settle", f"end by {how}", "step"], f"{how}: {done}")
 
 
-for test in (test_trace, test_runner, test_budget, test_agent, test_table, test_ends):
+for test in (test_trace, test_runner, test_budget, test_order, test_agent, test_kept, test_table, test_ends):
     test()
 print(f"{len(failures)} failed")
 sys.exit(1 if failures else 0)

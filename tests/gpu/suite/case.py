@@ -10,7 +10,7 @@ class Skip(Exception):
     """What is missing, in a few words."""
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(frozen=True)
 class Case:
     name: str
     about: str

@@ -6,8 +6,6 @@ import pathlib
 import shutil
 import signal
 import subprocess
-import sys
-import tarfile
 import time
 import traceback
 
@@ -44,11 +42,11 @@ def run_here(case, machine, agent, compiler, folder):
 class Running:
     """A case in its child process."""
 
-    def __init__(self, case, folder, child_words, limit_s):
+    def __init__(self, case, folder, child_words, limit_s, cut_short=False):
         self.case, self.folder = case, pathlib.Path(folder)
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
-        self._result, self._limit_s = self.folder / "row.json", limit_s
+        self._result, self._limit_s, self._cut_short = self.folder / "row.json", limit_s, cut_short
         self._begin = time.monotonic()
         self._output = open(self.folder / "output.txt", "w")
         # A session of its own: what the case started ends with it.
@@ -65,6 +63,8 @@ class Running:
         if self._result.exists():
             return json.loads(self._result.read_text())
         late = seconds >= self._limit_s
+        if late and self._cut_short:
+            return empty_row("not run", f"it had only {self._limit_s} s: run it with --rest")
         last = (self.folder / "output.txt").read_text(errors="replace")[-600:]
         return empty_row("FAILED") | {"seconds": round(seconds, 1), "problems": [
             f"no end within {self._limit_s} s" if late else f"the case's process died: {last}"]}
@@ -79,23 +79,10 @@ class Running:
         self._output.close()
 
 
-def keep_failed(running, row, keep):
-    """A failed case's folder as one file that can be carried home: 16 MiB at most."""
-    if keep is None or row["state"] != "FAILED":
-        return
-    keep.mkdir(parents=True, exist_ok=True)
-    target, room = keep / f"{running.case.name}.tar.gz", 40 << 20
-    with tarfile.open(target, "w:gz") as archive:
-        for path in sorted(running.folder.rglob("*"), key=lambda path: path.stat().st_size):
-            room -= path.stat().st_size if path.is_file() else 0
-            if path.is_file() and room > 0:
-                archive.add(path, path.relative_to(running.folder))
-    if target.stat().st_size > 16 << 20:
-        target.unlink()
-
-
 def run_all(cases, child_words, folder, *, jobs, end_s, slower, keep, done):
-    """`done(name, row)` for each case as it ends. Cases that measure time run alone, last."""
+    """`done(name, row)` for each case as it ends. Cases that measure time run alone, last.
+
+    keep: a Kept for what failed cases left, or None. end_s: by time.monotonic(); nothing is started after it."""
     waiting = sorted(cases, key=lambda case: case.alone)
     running = []
     while waiting or running:
@@ -103,7 +90,8 @@ def run_all(cases, child_words, folder, *, jobs, end_s, slower, keep, done):
             row = now.row()
             if row is not None:
                 running.remove(now)
-                keep_failed(now, row, keep)
+                if keep and row["state"] == "FAILED":
+                    row["notes"] += filter(None, [keep.add(now.case.name, now.folder)])
                 done(now.case.name, row)
         while waiting and len(running) < jobs:
             next_case = waiting[0]
@@ -114,6 +102,7 @@ def run_all(cases, child_words, folder, *, jobs, end_s, slower, keep, done):
             if left < 10:
                 done(next_case.name, empty_row("not run", "no time left: run it with --rest"))
                 continue
-            limit = min(next_case.limit_s * slower, left)
-            running.append(Running(next_case, folder / next_case.name, child_words, round(limit)))
+            limit = next_case.limit_s * slower
+            running.append(Running(next_case, folder / next_case.name, child_words, round(min(limit, left)),
+                                   cut_short=left < limit))
         time.sleep(0.05)

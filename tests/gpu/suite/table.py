@@ -19,6 +19,12 @@ def save(path, results):
     os.replace(part, path)
 
 
+def put(rows, name, row):
+    """A row of this call. What failed before and had no time now has still failed."""
+    if row["state"] != "not run" or rows.get(name, {}).get("state") != "FAILED":
+        rows[name] = row
+
+
 def in_words(row):
     parts = [f"{name} {value}" for name, value in row["figures"].items()]
     return "; ".join(parts + row["notes"])
