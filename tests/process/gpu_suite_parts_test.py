@@ -15,8 +15,10 @@ import types
 from places import BUILD, SOURCE
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "gpu"))
-from suite import kept, runner, table
+from suite import kept, rings, runner, table
+from suite.bench import Bench
 from suite.case import Case, Row
+from suite.machine import Machine
 from suite.places import Agent
 from suite.trace import Trace
 
@@ -168,6 +170,24 @@ def test_agent():
     check(Agent(BUILD).problem() == "", f"the agent of this build: {Agent(BUILD).problem()}")
 
 
+def test_rings():
+    """Where /dev/shm is too small for all rings of the cases beside each other, they lie elsewhere, and that is said."""
+    machine = types.SimpleNamespace(simulate=None)
+    with tempfile.TemporaryDirectory() as name:
+        for beside in (False, True):
+            bench = Bench(machine, Agent(BUILD), None, name, beside)
+            found = bench.traced({}, bench.new_folder(f"beside-{beside}")).get("TRACEAGENT_RING_FOLDER")
+            check((found is not None and os.path.isdir(found)) == beside, f"rings in {found}, beside: {beside}")
+    sizes = [rings.in_shared_memory(ring_mib, 3) for ring_mib in (0, 1 << 30)]
+    check(sizes[0][0] and not sizes[1][0] and "beside the traces" in sizes[1][1], f"room {sizes}")
+
+
+def test_machine():
+    """The versions of all CUPTIs: here the simulated one and that of the toolkit's headers."""
+    facts = Machine(BUILD).facts()
+    check("130000, " in facts["CUPTI"] and "sim/cupti/libcupti.so.13" in facts["CUPTI"], f"{facts}")
+
+
 def test_table():
     row = Row()
     row.figure("kernels", "3 of 4")
@@ -198,7 +218,7 @@ def test_ends():
         check(done == ["step", "settle", "step", "step", "settle", f"end by {how}", "step"], f"{how}: {done}")
 
 
-for test in (test_trace, test_runner, test_budget, test_order, test_agent, test_kept, test_table, test_ends):
+for test in (test_trace, test_runner, test_budget, test_order, test_agent, test_kept, test_rings, test_machine, test_table, test_ends):
     test()
 print(f"{len(failures)} failed")
 sys.exit(1 if failures else 0)

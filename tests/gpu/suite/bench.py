@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+from suite import rings
 from suite.case import Row, Skip
 from suite.programs import PROGRAMS
 from suite.trace import Trace, rank_files
@@ -32,8 +33,10 @@ class Ended:
 
 
 class Bench:
-    def __init__(self, machine, agent, compiler, folder):
-        self.machine, self.agent, self.compiler = machine, agent, compiler
+    """rings_beside: /dev/shm is too small, rings lie in each run's folder."""
+
+    def __init__(self, machine, agent, compiler, folder, rings_beside=False):
+        self.machine, self.agent, self.compiler, self._rings_beside = machine, agent, compiler, rings_beside
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.simulated = machine.simulate is not None
@@ -62,9 +65,13 @@ class Bench:
         return self.variables(**{"LD_LIBRARY_PATH": found, **more})
 
     def traced(self, variables, folder, **options):
+        ring_mib = rings.SIMULATED_MIB if self.simulated else rings.REAL_MIB
+        ring = {"TRACEAGENT_RING_SIZE": f"{ring_mib}MiB"}
+        if self._rings_beside:
+            (folder / "rings").mkdir(exist_ok=True)
+            ring["TRACEAGENT_RING_FOLDER"] = str(folder / "rings")
         return variables | {"LD_PRELOAD": str(self.agent.library), "TRACEAGENT_RUN_NAME": "run",
-                            "TRACEAGENT_OUTPUT_FOLDER": str(folder / "traces"), **TWO_STEPS,
-                            "TRACEAGENT_RING_SIZE": "64MiB" if self.simulated else "512MiB",
+                            "TRACEAGENT_OUTPUT_FOLDER": str(folder / "traces"), **TWO_STEPS, **ring,
                             **{key: str(value) for key, value in options.items()}}
 
     def new_folder(self, name):

@@ -4,6 +4,7 @@ import datetime
 import functools
 import glob
 import importlib.util
+import json
 import os
 import pathlib
 import re
@@ -12,6 +13,7 @@ import subprocess
 import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
+SUITE = pathlib.Path(__file__).resolve().parent
 
 
 def output_of(*command, timeout=60):
@@ -30,9 +32,19 @@ def has_module(name):
         return False
 
 
+def all_with(folders, pattern):
+    """Those of the folders that hold a file of this pattern."""
+    return (pathlib.Path(folder) for folder in folders if glob.glob(f"{folder}/{pattern}"))
+
+
 def first_with(folders, pattern):
-    """The first of the folders that holds a file of this pattern, or None."""
-    return next((pathlib.Path(folder) for folder in folders if glob.glob(f"{folder}/{pattern}")), None)
+    return next(all_with(folders, pattern), None)
+
+
+def cupti_version(library):
+    """130100 for 13.1; None where it does not say."""
+    said = output_of(sys.executable, SUITE / "ask_cupti.py", library)
+    return int(said) if said else None
 
 
 class Machine:
@@ -78,13 +90,17 @@ class Machine:
     def _simulated(self):
         return [self.simulate / "sim/lib", self.simulate / "sim/cupti"]
 
+    def _libraries(self, pattern):
+        """The folders that hold libcudart.so.*, say, the first choice first."""
+        if self.simulate:
+            yield from all_with(self._simulated(), pattern)
+        yield from all_with((root / below for root in self._roots for below in
+                             ("lib64", "lib", "targets/x86_64-linux/lib", "extras/CUPTI/lib64", "lib/x86_64-linux-gnu")),
+                            pattern)
+
     def library(self, pattern):
         """The folder that holds libcudart.so.*, say; NVIDIA's wheels have no unversioned names."""
-        if self.simulate and (found := first_with(self._simulated(), pattern)):
-            return found
-        places = [root / below for root in self._roots for below in
-                  ("lib64", "lib", "targets/x86_64-linux/lib", "extras/CUPTI/lib64", "lib/x86_64-linux-gnu")]
-        return first_with(places, pattern)
+        return next(self._libraries(pattern), None)
 
     def library_path(self):
         """LD_LIBRARY_PATH of a program that nvcc made."""
@@ -92,6 +108,26 @@ class Machine:
             return ":".join(map(str, self._simulated()))
         folders = [self.library(name) for name in ("libcudart.so.*", "libnccl.so.2", "libcupti.so.*")]
         return ":".join(dict.fromkeys(str(folder) for folder in folders if folder))
+
+    @functools.cached_property
+    def torch_facts(self):
+        """{what: version} of PyTorch, and its CUPTI's path; {} where there is none."""
+        said = output_of(sys.executable, SUITE / "ask_torch.py", timeout=120)
+        return json.loads(said) if said else {}
+
+    @functools.cached_property
+    def torch_cupti_version(self):
+        """Of the library that torch.profiler uses."""
+        path = self.torch_facts.get("CUPTI of PyTorch")
+        return cupti_version(path) if path else None
+
+    def _cupti_facts(self):
+        """Each CUPTI of the machine with its version: several toolkits and wheels may lie beside each other."""
+        paths = [path for folder in self._libraries("libcupti.so.1*") for path in sorted(folder.glob("libcupti.so.1*"))]
+        own = self.torch_facts.get("CUPTI of PyTorch")
+        paths = dict.fromkeys(path.resolve() for path in [*paths, *([pathlib.Path(own)] if own else [])])
+        mine = pathlib.Path(own).resolve() if own else None
+        return "; ".join(f"{cupti_version(path) or 'no version'}, {path}{' (of PyTorch)' if path == mine else ''}" for path in paths)
 
     def facts(self):
         """{what: version}, for the head of RESULTS.md."""
@@ -101,12 +137,9 @@ class Machine:
             facts["driver"] = self.gpus[0].split(",")[2].strip() if self.gpus else "none"
         release = re.search(r"release ([\d.]+)", output_of(self.nvcc, "--version") if self.nvcc else "")
         facts["nvcc"] = release[1] if release else "none"
-        asked = ("import torch; n = torch.cuda.is_available() and torch.cuda.nccl.version() or (); "
-                 "print(torch.__version__, torch.version.cuda, '.'.join(map(str, n)))")
-        words = output_of(sys.executable, "-c", asked, timeout=120).split()
-        facts["PyTorch"] = words[0] if words else "none"
-        facts["CUDA of PyTorch"] = words[1] if len(words) > 1 else "none"
-        facts["NCCL of PyTorch"] = words[2] if len(words) > 2 else "none"
+        for what in ("PyTorch", "CUDA of PyTorch", "NCCL of PyTorch"):
+            facts[what] = self.torch_facts.get(what) or "none"
+        facts["CUPTI"] = self._cupti_facts() or "none"
         facts["Python"] = sys.version.split()[0]
         facts["glibc"] = os.confstr("CS_GNU_LIBC_VERSION").split()[-1]
         return facts

@@ -18,9 +18,9 @@ def empty_row(state, *notes):
     return {"state": state, "seconds": 0.0, "figures": {}, "notes": list(notes), "problems": []}
 
 
-def run_here(case, machine, agent, compiler, folder):
+def run_here(case, machine, agent, compiler, folder, rings_beside):
     """In the case's own process: the row as it goes into the results."""
-    bench = Bench(machine, agent, compiler, folder)
+    bench = Bench(machine, agent, compiler, folder, rings_beside)
     begin = time.monotonic()
     try:
         missing = [name for name in case.needs if not has_module(name)]
