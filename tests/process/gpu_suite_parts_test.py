@@ -70,6 +70,12 @@ def test_trace():
     check(len(list(lonely.device_problems())) == 1, "a kernel without an arrow is found")
     astray = trace_of(call(10, 1), kernel(20, 30, 1), *arrow(15, 20, 1))
     check(len(list(astray.device_problems())) == 1, "an arrow out of no call is found")
+    tied = [event for i in range(10) for event in (call(100 + 10 * i, 2 + i), kernel(105 + 10 * i, 2, 2 + i),
+                                                   *arrow(100 + 10 * i, 105 + 10 * i, 2 + i))]
+    early = trace_of(call(10, 1), kernel(9.5, 30, 1), *tied)
+    check(list(early.device_problems()) == [], f"no arrow back in time: {list(early.device_problems())}")
+    check(early.early_work() == [0.5], f"work before its call is counted: {early.early_work()}")
+    check(len(list(trace_of(call(10, 1), kernel(9.5, 30, 1)).device_problems())) == 1, "clocks that disagree are found")
     both = [call(10, 1), *arrow(10, 20, 1), call(12, 2), *arrow(12, 40, 2), kernel(20, 30, 1)]
     check(len(list(trace_of(*both, kernel(40, 5, 2)).device_problems())) == 1, "nested work on a lane is found")
     copy = {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)", "pid": 0, "tid": 7, "ts": 1,

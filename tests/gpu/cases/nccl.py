@@ -74,7 +74,7 @@ def check_kernels(bench, trace, rank):
     calls = [event for event in trace.of("nccl")]
     row = bench.row
     row.check(kernels, f"rank {rank}: no NCCL kernel")
-    launches = trace.launches()
+    launches = trace.launches
     named = inside = 0
     for kernel in kernels:
         launch = launches.get(kernel["args"].get("correlation"))

@@ -136,6 +136,9 @@ class Bench:
         if not row.check(trace.device_source() == "cupti", f"device times from {trace.device_source()}, not CUPTI"):
             return False
         row.add_problems(trace.device_problems())
+        if early := trace.early_work():
+            row.note(f"{len(early)} of {len(trace.device_work())} pieces of work seem to start before their call, "
+                     f"by up to {max(early):.3f} us: no arrow to these")
         return True
 
     def check_expected(self, trace, out):

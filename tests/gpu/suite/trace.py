@@ -2,12 +2,15 @@
 
 import bisect
 import collections
+import functools
 import gzip
 import json
 import pathlib
 
 DEVICE_CATEGORIES = ("kernel", "gpu_memcpy", "gpu_memset")
 HOST_CATEGORIES = ("cuda_runtime", "cuda_driver", "nccl")
+# More than that is no small error of two clocks.
+MOST_EARLY = 0.1
 
 
 class Trace:
@@ -44,14 +47,15 @@ class Trace:
         return sorted((event["ts"], event["ts"] + event["dur"]) for event in self.slices
                       if event["name"].startswith("ProfilerStep#") and event.get("cat") == "user_annotation")
 
+    @functools.cached_property
     def launches(self):
-        """{(pid, correlation): host event}; torch.profiler's GPU rows have pids of their own."""
+        """{correlation: host event}"""
         return {event["args"]["correlation"]: event for event in self.of(*HOST_CATEGORIES)
                 if "correlation" in event.get("args", {})}
 
     def kernels_by_step(self):
         """[{kernel: count}] of the steps in order: a kernel belongs to the step that launched it."""
-        steps, launches = self.steps(), self.launches()
+        steps, launches = self.steps(), self.launches
         begins = [begin for begin, _ in steps]
         counts = [collections.Counter() for _ in steps]
         for event in self.of("kernel"):
@@ -82,7 +86,17 @@ class Trace:
     def device_problems(self):
         """What must hold for every file of ours that has device work."""
         yield from self._arrow_problems()
+        yield from self._early_problems()
         yield from self._overlap_problems()
+
+    def _early_us(self, event):
+        """How much before its own call a piece of work seems to start, by clocks that disagree a little."""
+        launch = self.launches.get(event["args"].get("correlation"))
+        return launch["ts"] - event["ts"] if launch else 0
+
+    def early_work(self):
+        """[us] of what seems to start before its call: the agent draws no arrow back in time."""
+        return [early for early in map(self._early_us, self.device_work()) if early > 0]
 
     def _arrow_problems(self):
         """Every piece of device work has an arrow that starts in a host slice and ends at it."""
@@ -96,10 +110,15 @@ class Trace:
             if event["args"].get("launched before the window"):
                 continue
             flow = starts.get(ends.get((event["pid"], event["tid"], event["ts"])))
-            if flow is None:
+            if flow is None and self._early_us(event) <= 0:
                 yield f"no arrow to {event['name']} at {event['ts']}"
-            elif not any(begin <= flow["ts"] <= end for begin, end in hosts[flow["pid"], flow["tid"]]):
+            elif flow and not any(begin <= flow["ts"] <= end for begin, end in hosts[flow["pid"], flow["tid"]]):
                 yield f"the arrow to {event['name']} at {event['ts']} starts in no host call"
+
+    def _early_problems(self):
+        early, work = self.early_work(), self.device_work()
+        if len(early) > len(work) * MOST_EARLY:
+            yield f"{len(early)} of {len(work)} pieces of work start before their call, by up to {max(early):.3f} us"
 
     def _overlap_problems(self):
         lanes = collections.defaultdict(list)
