@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What tests/gpu/run judges by, on traces made by hand: each check must be able to fail."""
+import collections
 import contextlib
 import io
 import json
@@ -15,7 +16,7 @@ import types
 from places import BUILD, SOURCE
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "gpu"))
-from suite import kept, rings, runner, table
+from suite import kept, kernel_counts, rings, runner, table
 from suite.bench import Bench
 from suite.case import Case, Row
 from suite.machine import Machine
@@ -81,6 +82,30 @@ def test_trace():
     copy = {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)", "pid": 0, "tid": 7, "ts": 1,
             "dur": 1, "args": {"bytes": 96}}
     check(trace_of(copy, copy).copies() == {"copy HtoD": (2, 192)}, "copies are summed")
+
+
+def compared(ours, theirs, version):
+    row = Row()
+    kernel_counts.compare_steps(row, [collections.Counter(ours)], [collections.Counter(theirs)], lambda: version)
+    return len(row.problems), len(row.notes)
+
+
+def test_kernel_counts():
+    """torch.profiler's own faults are told apart from ours."""
+    mangled, words = "_Z" + "N" * 2000, "void kernel<" + "n, " * 700 + ">"
+    for ours, theirs, version, wanted, what in (
+            ({"a": 2}, {"a": 2}, 130000, (0, 0), "equal"),
+            ({"a": 2, "b": 1}, {"a": 1, "b": 1}, 130000, (0, 1), "lost by torch.profiler, old CUPTI"),
+            ({"a": 2, "b": 1}, {"a": 1, "b": 1}, 130100, (1, 0), "lost by torch.profiler, new CUPTI"),
+            ({"a": 2, "b": 1}, {"a": 1, "b": 1}, None, (1, 0), "lost by torch.profiler, unknown CUPTI"),
+            ({"a": 1}, {"a": 2}, 130000, (1, 0), "lost by us"),
+            ({"a": 1, "b": 1}, {"a": 2}, 130000, (1, 0), "another kernel"),
+            ({"a": 1, words: 3}, {"a": 1, mangled: 3}, 130100, (0, 1), "a name too long"),
+            ({"a": 1, mangled: 3}, {"a": 1, words: 3}, 130100, (0, 1), "a name too long for us"),
+            ({"a": 1, words: 2}, {"a": 1, mangled: 3}, 130100, (1, 1), "lost by us, of a name too long"),
+            ({"a": 1, words: 4}, {"a": 1, mangled: 3}, 130000, (0, 2), "lost by torch.profiler, of a name too long")):
+        found = compared(ours, theirs, version)
+        check(found == wanted, f"kernels {what}: {found[0]} problems, {found[1]} notes")
 
 
 def row_of(words, limit_s, **more):
@@ -224,7 +249,7 @@ def test_ends():
         check(done == ["step", "settle", "step", "step", "settle", f"end by {how}", "step"], f"{how}: {done}")
 
 
-for test in (test_trace, test_runner, test_budget, test_order, test_agent, test_kept, test_rings, test_machine, test_table, test_ends):
+for test in (test_trace, test_kernel_counts, test_runner, test_budget, test_order, test_agent, test_kept, test_rings, test_machine, test_table, test_ends):
     test()
 print(f"{len(failures)} failed")
 sys.exit(1 if failures else 0)
