@@ -245,7 +245,7 @@ def test_ends():
     for how in ("SIGKILL", "SIGTERM", "os._exit"):
         done.clear()
         with contextlib.redirect_stdout(io.StringIO()):
-            torch_train.run_steps(training, None, types.SimpleNamespace(steps=4, settle_in_step=0, end=how))
+            torch_train.run_steps(training, None, types.SimpleNamespace(steps=4, settle_in_steps=[0], end=how))
         check(done == ["step", "settle", "step", "step", "settle", f"end by {how}", "step"], f"{how}: {done}")
 
 

@@ -6,18 +6,22 @@ from suite.trace import Trace, rank_files
 
 # Steps 0 to 2 wait, 3 is warm-up, 4 to 7 are recorded; 8 and 9 come after.
 STEPS, WAIT, WARMUP, ACTIVE = 10, 3, 1, 4
-SCHEDULE = f"skip_first=0,wait={WAIT},warmup={WARMUP},active={ACTIVE},repeat=1"
 BUSY_LIMIT_PERCENT = 2.0
+
+
+def schedule(wait=WAIT):
+    """Where fewer steps wait, more are warm-up: the same are recorded."""
+    return f"skip_first=0,wait={wait},warmup={WAIT + WARMUP - wait},active={ACTIVE},repeat=1"
 
 
 def train(bench, *words):
     size = ["--batch", 1] if bench.simulated else []
-    return bench.python("torch_train.py", "--steps", STEPS, "--settle-in-step", WAIT, *size, *words)
+    return bench.python("torch_train.py", "--steps", STEPS, "--settle-in-steps", WAIT, *size, *words)
 
 
-def compare(bench, *words, needs_gpu=True, **options):
+def compare(bench, *words, wait=WAIT):
     """Bare and traced give the same losses; per step the same kernels as torch.profiler's."""
-    bare, traced, folder = bench.both(train(bench, *words), bench.variables(), TRACEAGENT_SCHEDULE=SCHEDULE, **options)
+    bare, traced, folder = bench.both(train(bench, *words), bench.variables(), TRACEAGENT_SCHEDULE=schedule(wait))
     losses = bare.out.count("loss")
     bench.row.check(losses == STEPS, f"{losses} losses of {STEPS}")
     profile = bench.new_folder("profiler") / "profile.json"
@@ -81,10 +85,18 @@ def torch_compile(bench):
     compare(bench, "--compile")
 
 
-@case("CUDA graphs captured and replayed", limit_s=150, needs=("torch",))
+# Before CUDA 13.1 Update 1 CUPTI gives graph launches wrong correlations from its second session on (its
+# release notes): where the first of these two cases fails and the second does not, look there first.
+@case("CUDA graphs captured and replayed, CUPTI switched off and on between", limit_s=150, needs=("torch",))
 def torch_graphs(bench):
     bench.need_gpu("CUDA graphs")
-    compare(bench, "--graphs")
+    compare(bench, "--graphs", "--settle-in-steps", f"{WAIT - 2},{WAIT}")
+
+
+@case("the same in CUPTI's first session", limit_s=150, needs=("torch",))
+def torch_graphs_one_session(bench):
+    bench.need_gpu("CUDA graphs")
+    compare(bench, "--graphs", wait=0)
 
 
 @case("a data loader with two worker processes", limit_s=150, needs=("torch",))
@@ -119,7 +131,7 @@ def torch_automatic_steps(bench):
 @case("torch.profiler inside the traced job: it gets all its events, we yield", limit_s=150, needs=("torch",))
 def torch_profiler_inside(bench):
     words = ["--profile", "profile.json", "--schedule", f"{WAIT},{WARMUP},{ACTIVE}"]
-    alone, traced, folder = bench.both(train(bench, *words), bench.variables(), TRACEAGENT_SCHEDULE=SCHEDULE)
+    alone, traced, folder = bench.both(train(bench, *words), bench.variables(), TRACEAGENT_SCHEDULE=schedule())
     alone_file = next(bench.folder.glob("*-bare/profile.json"))
     mine, other = (Trace(path).kernels() for path in (alone_file, folder / "profile.json"))
     bench.row.check(mine == other, f"torch.profiler lost {dict(mine - other)}")

@@ -24,7 +24,7 @@ def arguments():
     parser.add_argument("--dtype", choices=["fp32", "bf16", "autocast"], default="fp32")
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--settle-in-step", type=int, default=2, help="where to wait for who watches")
+    parser.add_argument("--settle-in-steps", default="2", help="1,3 where to wait for who watches in steps 1 and 3")
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--accumulate", type=int, default=1)
     for flag in ("compile", "graphs", "checkpointing", "triton", "turns"):
@@ -33,7 +33,9 @@ def arguments():
     parser.add_argument("--schedule", default="3,1,4", help="wait, warm-up and active steps of --profile")
     parser.add_argument("--end", choices=["return", "exception", "os._exit", "SIGTERM", "SIGKILL"], default="return")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.settle_in_steps = [int(word) for word in options.settle_in_steps.split(",")]
+    return options
 
 
 class Training:
@@ -165,7 +167,7 @@ def run_steps(training, profiler, options):
             loss = training.step()
             training.synchronize()
             print(f"step {step} loss {float(loss):.3f}", flush=True)
-            if step == options.settle_in_step:
+            if step in options.settle_in_steps:
                 settle()
         if profiler:
             profiler.step()
