@@ -4,6 +4,10 @@ import re
 
 from suite.case import Skip, case
 
+# With the driver's calls recorded too.
+NESTED = {"driver": "driver's calls", "nested": "of them in a runtime call", "sharing": "with its correlation",
+          "of_runtime": "kernels with a runtime call's correlation", "of_driver": "with a driver call's"}
+
 
 @case("CUPTI's records at the agent's offsets: grid, sizes, times, correlations", quick=True)
 def cupti_offsets(bench):
@@ -17,4 +21,6 @@ def cupti_offsets(bench):
     bench.row.add_problems(wrong)
     for word, value in re.findall(r"(kernels|copies|sets|calls|fields|wrong) (\d+)", done.out):
         bench.row.figure(word, int(value))
+    for word, value in re.findall(r"(driver|nested|sharing|of_runtime|of_driver) (\d+)", done.out):
+        bench.row.figure(NESTED[word], int(value))
     bench.row.figure("library", library.name)

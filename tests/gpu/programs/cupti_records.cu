@@ -1,7 +1,10 @@
 // CUPTI's own records, read at the agent's offsets, against work whose facts are known here: grid,
-// sizes, order, times. usage: cupti_records LIBCUPTI. The agent is not loaded.
+// sizes, order, times. Then once more with the driver's calls beside the run-time library's:
+// whether a call within another has a correlation of its own. usage: cupti_records LIBCUPTI. The
+// agent is not loaded.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <ctime>
 #include <vector>
 
@@ -105,24 +108,7 @@ struct TransferPlaces {
   std::size_t bytes, device, start, end;
 };
 
-int main(int argc, char** argv) {
-  void* const cupti = dlopen(argc > 1 ? argv[1] : "libcupti.so.13", RTLD_NOW);
-  if (cupti == nullptr) return 77;
-  next_record = symbol<decltype(next_record)>(cupti, "cuptiActivityGetNextRecord");
-  symbol<int (*)(decltype(&request), decltype(&complete))>(cupti, "cuptiActivityRegisterCallbacks")(
-      request, complete);
-  const auto enable = symbol<int (*)(std::uint32_t)>(cupti, "cuptiActivityEnable");
-  for (const ActivityKind kind : {ActivityKind::concurrent_kernel, ActivityKind::copy,
-                                  ActivityKind::set, ActivityKind::runtime}) {
-    const int result = enable(static_cast<std::uint32_t>(kind));
-    if (result != 0)
-      std::printf("WRONG cuptiActivityEnable(%u): %d\n", static_cast<unsigned>(kind), result),
-          ++wrong;
-  }
-  const std::uint64_t begin = realtime_ns();
-  work();
-  symbol<int (*)(std::uint32_t)>(cupti, "cuptiActivityFlushAll")(1);
-  const std::uint64_t end = realtime_ns() + 1'000'000;
+static void check_records(std::uint64_t begin, std::uint64_t end) {
   int kernels = 0, copies = 0, sets = 0, calls = 0;
   std::map<std::uint32_t, int> of_calls;
   std::vector<std::uint32_t> of_work;
@@ -166,5 +152,80 @@ int main(int argc, char** argv) {
   expect("sets", static_cast<std::uint64_t>(sets), 1);
   std::printf("kernels %d copies %d sets %d calls %d\nfields %d wrong %d\n", kernels, copies, sets,
               calls, right, wrong);
+}
+
+struct ApiCall {
+  std::uint64_t start, end;
+  std::uint32_t thread, correlation;
+  bool encloses(const ApiCall& other) const {
+    return thread == other.thread && start <= other.start && other.end <= end;
+  }
+};
+
+static std::vector<ApiCall> calls_of(ActivityKind kind) {
+  namespace at = device::api_record;
+  std::vector<ApiCall> calls;
+  for (const auto& bytes : records) {
+    const std::byte* record = bytes.data();
+    if (load<ActivityKind>(record, 0) != kind) continue;
+    calls.push_back({load<std::uint64_t>(record, at::start), load<std::uint64_t>(record, at::end),
+                     load<std::uint32_t>(record, at::thread),
+                     load<std::uint32_t>(record, at::correlation)});
+  }
+  return calls;
+}
+
+static int kernels_of(const std::vector<ApiCall>& calls) {
+  int kernels = 0;
+  for (const auto& bytes : records) {
+    const std::byte* record = bytes.data();
+    if (load<ActivityKind>(record, 0) != ActivityKind::concurrent_kernel) continue;
+    const auto wanted = load<std::uint32_t>(record, device::kernel_record::correlation);
+    kernels += std::any_of(calls.begin(), calls.end(),
+                           [&](const ApiCall& call) { return call.correlation == wanted; });
+  }
+  return kernels;
+}
+
+// Nothing here is right or wrong: versions of CUPTI may differ.
+static void print_nested_calls() {
+  const std::vector<ApiCall> outer = calls_of(ActivityKind::runtime),
+                             inner = calls_of(ActivityKind::driver);
+  int nested = 0, sharing = 0;
+  for (const ApiCall& call : inner) {
+    const auto found = std::find_if(outer.begin(), outer.end(),
+                                    [&](const ApiCall& each) { return each.encloses(call); });
+    nested += found != outer.end();
+    sharing += found != outer.end() && found->correlation == call.correlation;
+  }
+  std::printf("driver %zu nested %d sharing %d\nof_runtime %d of_driver %d\n", inner.size(), nested,
+              sharing, kernels_of(outer), kernels_of(inner));
+}
+
+int main(int argc, char** argv) {
+  void* const cupti = dlopen(argc > 1 ? argv[1] : "libcupti.so.13", RTLD_NOW);
+  if (cupti == nullptr) return 77;
+  next_record = symbol<decltype(next_record)>(cupti, "cuptiActivityGetNextRecord");
+  symbol<int (*)(decltype(&request), decltype(&complete))>(cupti, "cuptiActivityRegisterCallbacks")(
+      request, complete);
+  const auto enable = symbol<int (*)(std::uint32_t)>(cupti, "cuptiActivityEnable");
+  for (const ActivityKind kind : {ActivityKind::concurrent_kernel, ActivityKind::copy,
+                                  ActivityKind::set, ActivityKind::runtime}) {
+    const int result = enable(static_cast<std::uint32_t>(kind));
+    if (result != 0)
+      std::printf("WRONG cuptiActivityEnable(%u): %d\n", static_cast<unsigned>(kind), result),
+          ++wrong;
+  }
+  const std::uint64_t begin = realtime_ns();
+  work();
+  const auto flush = symbol<int (*)(std::uint32_t)>(cupti, "cuptiActivityFlushAll");
+  flush(1);
+  check_records(begin, realtime_ns() + 1'000'000);
+  records.clear();
+  const int result = enable(static_cast<std::uint32_t>(ActivityKind::driver));
+  if (result != 0) std::printf("cuptiActivityEnable(driver): %d\n", result);
+  work();
+  flush(1);
+  print_nested_calls();
   return wrong == 0 ? 0 : 1;
 }
