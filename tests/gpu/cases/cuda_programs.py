@@ -37,6 +37,12 @@ def graph_branches(bench):
     compare(bench, [bench.compiler.program("graph_branches")])
 
 
+@case("captures in global mode, in which CUPTI comes and goes and a window opens and closes")
+def capture_in_window(bench):
+    compare(bench, [bench.compiler.program("capture_in_window")],
+            TRACEAGENT_SCHEDULE="skip_first=0,wait=2,warmup=1,active=2,repeat=1")
+
+
 @case("cudaMallocAsync and copies of 256 MiB in all directions")
 def pool_and_copies(bench):
     size = 4 << 20 if bench.simulated else 256 << 20
