@@ -2,6 +2,7 @@
 """tests/gpu/run without a GPU: all that can be tried on the simulated libraries must pass, and the
 table and RESULTS.md must say so. usage: gpu_suite_dry_run_test.py BUILD DEPS CASES"""
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -13,12 +14,22 @@ from places import ARGUMENTS, BUILD, DEPS, SOURCE, VENV, need
 RUN = SOURCE / "tests/gpu/run"
 
 
+def with_nvidia_smi(folder):
+    """The environment with one that sees 100 MiB in use, whatever runs."""
+    tool = folder / "bin/nvidia-smi"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\necho 100\n")
+    tool.chmod(0o755)
+    return os.environ | {"PATH": f"{tool.parent}:{os.environ['PATH']}"}
+
+
 def problems_of(cases, folder):
     python = VENV / "bin/python"
     results, page = folder / "results.json", folder / "RESULTS.md"
     command = [python if python.exists() else sys.executable, RUN, "--simulate", BUILD, "--only", cases,
                "--results", results, "--markdown", page, "--keep", folder / "failed.tar.gz", "--jobs", "2"]
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=800)
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=800,
+                          env=with_nvidia_smi(folder))
     print(done.stdout, done.stderr, sep="")
     if done.returncode != 0:
         yield f"exit code {done.returncode}"
