@@ -1,5 +1,6 @@
 // Captures in global mode, which an unsafe call of any thread of the process ends. Each step begins
-// within one: so whoever watches switches itself on and off, and opens and closes its window, there.
+// within one: so whoever watches switches itself on and off, and opens and closes its window,
+// there.
 #include "gpu_program.cuh"
 
 constexpr int steps = 6, first_recorded = 3, recorded = 2, nodes = 4, count = 1 << 16;
