@@ -119,7 +119,8 @@ std::vector<Paragraph> introduction(std::string_view q) {
            "not kept, active steps recorded; the last of them writes the cycle's file."},
       {"Values",
        "Sizes: bytes, or a number with KiB, MiB, GiB, TiB (powers of 1024), KB, MB, GB, TB (powers "
-       "of 1000). Durations: a number with ns, us, ms, s, min, h. Shares: a number with %. true, "
+       "of 1000). Durations: a number with ns, us, ms, s, min, h, d. Shares: a number with %. "
+       "true, "
        "yes, on, 1 and false, no, "
        "off, 0. Null: null in YAML; null or nothing in the environment."},
       {"Names",

@@ -51,17 +51,37 @@ const Unit* find_unit(std::string_view name, std::span<const Unit> units) {
   return nullptr;
 }
 
-std::string unknown_unit(std::string_view name, std::span<const Unit> units) {
+// "min or ms" for m: one letter is near to any other, so the nearest would be just any.
+std::string units_that_begin_with(std::string_view letter, std::span<const Unit> units) {
+  std::string names;
+  for (const Unit& unit : units) {
+    if (edit_distance(letter, unit.name.substr(0, 1)) != 0) continue;
+    names += (names.empty() ? "" : " or ") + std::string(unit.name);
+  }
+  return names;
+}
+
+std::string all_names(std::span<const Unit> units) {
+  std::string names;
+  for (const Unit& unit : units) names = ' ' + std::string(unit.name) + names;
+  return names;
+}
+
+std::string nearest_unit(std::string_view name, std::span<const Unit> units) {
   std::vector<std::string_view> names;
   for (const Unit& unit : units) names.push_back(unit.name);
-  const std::string_view near = nearest(name, names);
-  std::string problem = "unknown unit " + in_quotes(name);
-  if (!near.empty()) return problem + ", the nearest is " + std::string(near);
-  problem += ", the units are";
-  for (auto name_of = names.rbegin(); name_of != names.rend(); ++name_of) {
-    problem += ' ' + std::string(*name_of);
+  return std::string(nearest(name, names));
+}
+
+std::string unknown_unit(std::string_view name, std::span<const Unit> units) {
+  const std::string problem = "unknown unit " + in_quotes(name);
+  if (name.size() == 1) {
+    const std::string meant = units_that_begin_with(name, units);
+    if (!meant.empty()) return problem + ", it may be " + meant;
+  } else if (const std::string near = nearest_unit(name, units); !near.empty()) {
+    return problem + ", the nearest is " + near;
   }
-  return problem;
+  return problem + ", the units are" + all_names(units);
 }
 
 // Whole numbers stay exact up to 2^64; only a number with a point goes through a double.

@@ -57,6 +57,9 @@ TEST(Units, SaysWhatIsWrongWithASize) {
   EXPECT_EQ(parse_bytes("many").problem, "not a size such as 64MiB");
   EXPECT_EQ(parse_bytes("-1").problem, "not a size such as 64MiB");
   EXPECT_EQ(parse_bytes("64Mi").problem, "unknown unit \"Mi\", the nearest is MiB");
+  EXPECT_EQ(parse_bytes("64M").problem, "unknown unit \"M\", it may be MiB or MB");
+  EXPECT_EQ(parse_bytes("64x").problem,
+            "unknown unit \"x\", the units are B KB MB GB TB KiB MiB GiB TiB");
   EXPECT_EQ(parse_bytes("64 MiBs").problem, "unknown unit \"MiBs\", the nearest is MiB");
   EXPECT_EQ(parse_bytes("64parsecs").problem,
             "unknown unit \"parsecs\", the units are B KB MB GB TB KiB MiB GiB TiB");
@@ -74,6 +77,9 @@ TEST(Units, SaysWhatIsWrongWithADuration) {
   EXPECT_EQ(parse_duration("5sec").problem,
             "unknown unit \"sec\", the units are ns us ms s min h d");
   EXPECT_EQ(parse_duration("5mn").problem, "unknown unit \"mn\", the nearest is min");
+  EXPECT_EQ(parse_duration("5m").problem, "unknown unit \"m\", it may be min or ms");
+  EXPECT_EQ(parse_duration("5U").problem, "unknown unit \"U\", it may be us");
+  EXPECT_EQ(parse_duration("5w").problem, "unknown unit \"w\", the units are ns us ms s min h d");
   EXPECT_EQ(parse_duration("6000000h").problem, "too large");
 }
 
