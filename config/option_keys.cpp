@@ -43,6 +43,10 @@ bool is_group(std::string_view name) {
 
 bool is_nullable(const OptionRow& row) {
   if (row.type == OptionType::percent || row.type == OptionType::nullable_bytes) return true;
+  return is_nullable_text(row);
+}
+
+bool is_nullable_text(const OptionRow& row) {
   return std::holds_alternative<std::optional<std::string> Options::*>(row.field);
 }
 

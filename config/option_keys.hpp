@@ -16,6 +16,8 @@ std::string_view group_of(std::string_view key);
 bool is_group(std::string_view name);
 
 bool is_nullable(const OptionRow& row);
+// A name or a target that may be null.
+bool is_nullable_text(const OptionRow& row);
 
 // For messages about a key that does not exist: "the nearest is output.filename".
 std::string nearest_key_in_words(std::string_view key);

@@ -120,9 +120,9 @@ std::vector<Paragraph> introduction(std::string_view q) {
       {"Values",
        "Sizes: bytes, or a number with KiB, MiB, GiB, TiB (powers of 1024), KB, MB, GB, TB (powers "
        "of 1000). Durations: a number with ns, us, ms, s, min, h, d. Shares: a number with %. "
-       "true, "
-       "yes, on, 1 and false, no, "
-       "off, 0. Null: null in YAML; null or nothing in the environment."},
+       "true, yes, on, 1 and false, no, off, 0. Null: null, in YAML and in the environment. An "
+       "empty variable is null for names and targets, and the empty text for run_name; for all "
+       "others it is as if it were not set."},
       {"Names",
        "Folder, file and merged name may hold " + names_in_braces(node_variable_names(), q) +
            "; the file name also " + names_in_braces(batch_variable_names(), q) +

@@ -5,11 +5,12 @@
 namespace traceagent::config {
 namespace {
 
-// NAME= is how a shell takes a variable back, except where nothing is a value.
+// NAME= is how a shell takes a variable back, except where nothing is a text or no name. A limit is
+// none but by a word: who leaves a variable empty has not asked for that.
 bool means_unset(const OptionRow& row, std::string_view text) {
-  if (!text.empty() || is_nullable(row)) return false;
+  if (!text.empty()) return false;
   const bool is_text = row.type == OptionType::text && !row.rule.refuses_empty;
-  return !is_text;
+  return !is_text && !is_nullable_text(row);
 }
 
 void set_from_variable(OptionSetter& setter, const Environment& environment, const OptionRow& row,

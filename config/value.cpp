@@ -162,10 +162,6 @@ bool is_limit(const OptionRow& row) {
 
 std::string assign_unsigned(std::uint64_t& field, const OptionRow& row, std::string_view text) {
   if (row.type == OptionType::count) return assign_count(field, text);
-  if (is_limit(row) && text.empty()) {
-    field = 0;
-    return {};
-  }
   return row.type == OptionType::percent ? assign_percent(field, text)
                                          : assign_quantity(field, row, text);
 }
@@ -188,8 +184,10 @@ struct Assign {
     return text ? assign_integer(options.*field, row.rule, *text) : null_refused();
   }
   std::string operator()(std::uint64_t Options::*field) const {
-    if (!text && !is_limit(row)) return null_refused();
-    return assign_unsigned(options.*field, row, text.value_or(std::string_view()));
+    if (text) return assign_unsigned(options.*field, row, *text);
+    if (!is_limit(row)) return null_refused();
+    options.*field = 0;
+    return {};
   }
 
   static std::string null_refused() { return "it must have a value"; }

@@ -59,12 +59,12 @@ TEST(Load, NothingGivesTheDefaults) {
 
 TEST(Load, ALimitMayBeNone) {
   EXPECT_EQ(from_variables({}).options.budget_overhead, 10'000U);
-  for (const char* none : {"0", "0%", "null", ""}) {
+  for (const char* none : {"0", "0%", "null"}) {
     const Loaded loaded = from_variables({std::string("TRACEAGENT_BUDGET_OVERHEAD=") + none});
     EXPECT_EQ(lines_of(loaded), Lines{}) << none;
     EXPECT_EQ(loaded.options.budget_overhead, 0U) << none;
   }
-  for (const char* none : {"0", "null", ""}) {
+  for (const char* none : {"0", "null"}) {
     const Loaded loaded = from_variables({std::string("TRACEAGENT_BUDGET_MEMORY=") + none});
     EXPECT_EQ(lines_of(loaded), Lines{}) << none;
     EXPECT_EQ(loaded.options.budget_memory, 0U) << none;
@@ -352,6 +352,19 @@ TEST(Load, NullAndEmptyVariables) {
                                 {"TRACEAGENT_RUN_NAME=", "TRACEAGENT_RING_SIZE="});
   EXPECT_EQ(over.options.run_name, "");
   EXPECT_EQ(over.options.ring_size, 1048576U);
+}
+
+TEST(Load, AnEmptyVariableTakesNoLimitAway) {
+  const Loaded loaded = from_yaml(
+      "budget: {memory: 64MiB}\n",
+      {"TRACEAGENT_BUDGET_OVERHEAD=", "TRACEAGENT_BUDGET_MEMORY=", "TRACEAGENT_UPLOAD_QUEUE="});
+  EXPECT_EQ(lines_of(loaded), Lines{});
+  EXPECT_EQ(loaded.options.budget_overhead, 10'000U);
+  EXPECT_EQ(loaded.options.budget_memory, 67108864U);
+  EXPECT_EQ(loaded.options.upload_queue, 10737418240U);
+  EXPECT_EQ(lines_of(from_yaml("budget: {overhead: \"\"}\n")),
+            (Lines{"bad value: job.yaml:1: budget.overhead: \"\": not a share such as 1%; using "
+                   "the default 1%"}));
 }
 
 TEST(Load, QuotedNullIsAName) {
