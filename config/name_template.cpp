@@ -190,6 +190,10 @@ std::string template_problem(std::string_view name_template) {
   return format_name(name_template, variables).problem;
 }
 
+bool is_trace_name(std::string_view name) {
+  return name.ends_with(".json") || name.ends_with(".json.gz");
+}
+
 std::vector<std::string> variables_in(std::string_view name_template) {
   std::vector<std::string> names;
   for (const Piece& piece : split(name_template).pieces) {

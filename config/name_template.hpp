@@ -48,6 +48,9 @@ std::string as_template(std::string_view text);
 // What is wrong with a template whatever the variables are: a brace, a specification; empty: fine.
 std::string template_problem(std::string_view name_template);
 
+// Ends in .json or .json.gz.
+bool is_trace_name(std::string_view name);
+
 // The names of the variables in a template, in order, known or not. Stops at a bad brace.
 std::vector<std::string> variables_in(std::string_view name_template);
 

@@ -18,6 +18,11 @@ std::string& OptionSetter::origin_of(const OptionRow& row) {
   return origins_[static_cast<std::size_t>(&row - option_rows().data())];
 }
 
+bool OptionSetter::is_null(const OptionRow& row) const {
+  const auto* const field = std::get_if<std::optional<std::string> Options::*>(&row.field);
+  return field != nullptr && !(loaded_.options.*(*field)).has_value();
+}
+
 void OptionSetter::set(const OptionRow& row, const std::string& where, bool names_key,
                        std::optional<std::string_view> text) {
   const std::string why = assign(loaded_.options, row, text);
@@ -104,7 +109,7 @@ void OptionSetter::check_schedule() {
 
 void OptionSetter::check_names() {
   for (const OptionRow& row : option_rows()) {
-    if (origin_of(row).empty()) continue;
+    if (origin_of(row).empty() || is_null(row)) continue;
     const std::string text = show(loaded_.options, row);
     for (const std::string& doubt : doubts_about(row.type, text)) {
       problem("doubtful name", origin_of(row), in_quotes(text), doubt, "it stays as it is");

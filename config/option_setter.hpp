@@ -39,6 +39,7 @@ class OptionSetter {
   void check_names();
   void check_keep();
   std::string& origin_of(const OptionRow& row);
+  bool is_null(const OptionRow& row) const;
 
   Loaded& loaded_;
   std::vector<std::string> origins_;  // of each row; empty: the default

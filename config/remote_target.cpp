@@ -23,12 +23,8 @@ RemoteTarget command_target(std::string_view command, const NameVariables& varia
   return target;
 }
 
-bool names_a_file(std::string_view text) {
-  return text.ends_with(".json") || text.ends_with(".json.gz");
-}
-
 std::string with_file_name(std::string place, const std::string& file_name) {
-  if (!names_a_file(place)) {
+  if (!is_trace_name(place)) {
     if (!place.empty() && place.back() != '/') place += '/';
     return place + file_name;
   }
@@ -74,7 +70,7 @@ RemoteTarget remote_target(std::string_view remote_template, const NameVariables
 std::string remote_problem(std::string_view remote_template, bool of_rank_files) {
   if (std::string problem = template_problem(remote_template); !problem.empty()) return problem;
   RemoteTarget target = remote_target(remote_template, {}, "file.json");
-  const bool is_own_name = target.words.empty() && names_a_file(remote_template);
+  const bool is_own_name = target.words.empty() && is_trace_name(remote_template);
   if (!target.problem.empty() || !is_own_name || !of_rank_files) return target.problem;
   const std::vector<std::string> names = variables_in(remote_template);
   if (!has_any(names, {"rank", "local_rank"})) {

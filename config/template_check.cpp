@@ -26,6 +26,11 @@ std::vector<std::string> doubts_about(OptionType type, std::string_view name_tem
   if (is_within_folder && name_template.starts_with('/')) {
     doubts.emplace_back("it lies below output.folder: name the folder there");
   }
+  if (is_within_folder && !is_trace_name(name_template)) {
+    doubts.emplace_back(
+        "it does not end in .json or .json.gz, and traceagent merge takes no other files of a "
+        "folder");
+  }
   std::vector<std::string_view> known = node_variable_names();
   const std::vector<std::string_view>& of_batch = batch_variable_names();
   if (is_file) known.insert(known.end(), of_batch.begin(), of_batch.end());

@@ -105,6 +105,15 @@ std::string choice_problem(std::string_view text, std::string_view joined) {
 
 constexpr const char* no_utf8 = "it is not UTF-8";
 
+// Of a file that is not wanted, as other options would say it.
+std::string merged_name_problem(std::string_view text) {
+  const std::string word = lowered(text);
+  for (const std::string_view none : {"none", "off", "false", "no"}) {
+    if (word == none) return "null means none";
+  }
+  return is_utf8(text) ? template_problem(text) : no_utf8;
+}
+
 std::string text_problem(const OptionRow& row, std::string_view text) {
   if (row.rule.refuses_empty && text.empty()) return "it is empty";
   if (text.size() > longest_text) return "longer than 4096 bytes";
@@ -121,6 +130,7 @@ std::string text_problem(const OptionRow& row, std::string_view text) {
     case OptionType::node_name_template:
       return template_problem(text);
     case OptionType::nullable_name_template:
+      return merged_name_problem(text);
     case OptionType::file_name_template:
       return is_utf8(text) ? template_problem(text) : no_utf8;
     case OptionType::file_remote:

@@ -39,7 +39,7 @@ bool is_shared_by_nodes(const ring::Ring& ring, const std::string& remote,
   const ring::IdentityBlock& identity = ring.header().identity;
   if (identity.world_size <= identity.local_world_size) return false;
   if (is_any_named(remote, {"node_rank", "rank"})) return false;
-  if (remote.ends_with(".json") || remote.ends_with(".json.gz")) return true;
+  if (config::is_trace_name(remote)) return true;
   const auto names = text_option(ring, name_option);
   return names && !is_any_named(*names, {"node_rank", "rank"});
 }

@@ -171,6 +171,10 @@ TEST(Load, EveryOptionHasItsVariable) {
       case OptionType::count:
         value = "3";
         break;
+      case OptionType::file_name_template:
+      case OptionType::nullable_name_template:
+        value = "some.json";
+        break;
       default:
         value = "some-text";
     }
@@ -382,12 +386,14 @@ TEST(Load, NameTemplates) {
                    "bad value: job.yaml:3: output.filename: \"{batch:06q}.json\": {batch:06q}: "
                    "unknown format \"06q\"; using the default "
                    "ep{epoch}-ba{batch}-rank{rank}.json"}));
-  const Loaded doubtful = from_yaml("output: {folder: \"{epoch}\", filename: \"{rnk}{batch}\"}\n");
-  EXPECT_EQ(lines_of(doubtful),
-            (Lines{"doubtful name: job.yaml:1: \"{epoch}\": {epoch} is known in output.filename "
-                   "only; it stays as it is",
-                   "doubtful name: job.yaml:1: \"{rnk}{batch}\": there is no variable {rnk}, the "
-                   "nearest is rank; it stays as it is"}));
+  const Loaded doubtful =
+      from_yaml("output: {folder: \"{epoch}\", filename: \"{rnk}{batch}.json\"}\n");
+  EXPECT_EQ(
+      lines_of(doubtful),
+      (Lines{"doubtful name: job.yaml:1: \"{epoch}\": {epoch} is known in output.filename "
+             "only; it stays as it is",
+             "doubtful name: job.yaml:1: \"{rnk}{batch}.json\": there is no variable {rnk}, the "
+             "nearest is rank; it stays as it is"}));
   EXPECT_EQ(doubtful.options.output_folder, "{epoch}");
   EXPECT_EQ(lines_of(from_yaml("output: {folder: /data, filename: \"/data/x/{rank}.json\",\n"
                                "  merged: /x/all.json, remote: /there/}\n")),
@@ -398,6 +404,25 @@ TEST(Load, NameTemplates) {
   EXPECT_EQ(lines_of(from_yaml("output: {folder: \"\"}\n")),
             (Lines{"bad value: job.yaml:1: output.folder: \"\": it is empty; using the default "
                    "{run_name}/traces"}));
+}
+
+TEST(Load, NamesThatAreNoTraces) {
+  for (const char* none : {"none", "None", "'off'", "false", "no"}) {
+    const Loaded loaded = from_yaml("output: {merged: " + std::string(none) + "}\n");
+    ASSERT_EQ(loaded.problems.size(), 1U) << none;
+    EXPECT_TRUE(loaded.problems[0].line.ends_with(
+        ": null means none; using the default node{node_rank}.json"))
+        << loaded.problems[0].line;
+  }
+  EXPECT_EQ(lines_of(from_yaml("output: {filename: \"off\", merged: node.json.bz2}\n")),
+            (Lines{"doubtful name: job.yaml:1: \"off\": it does not end in .json or .json.gz, and "
+                   "traceagent merge takes no other files of a folder; it stays as it is",
+                   "doubtful name: job.yaml:1: \"node.json.bz2\": it does not end in .json or "
+                   ".json.gz, and traceagent merge takes no other files of a folder; it stays as "
+                   "it is"}));
+  EXPECT_EQ(lines_of(from_yaml("output: {filename: \"{rank}.pt.trace.json.gz\", merged: null,\n"
+                               "  gzip: true}\n")),
+            Lines{});
 }
 
 TEST(Load, ControlCharactersAreRefused) {
