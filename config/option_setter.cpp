@@ -84,6 +84,7 @@ void OptionSetter::check_whole() {
   check_schedule();
   check_names();
   check_keep();
+  check_merged_remote();
   if (left_out_ > 0) {
     loaded_.problems.push_back(
         {"more problems with options: " + std::to_string(left_out_) + " are not shown"});
@@ -115,6 +116,18 @@ void OptionSetter::check_names() {
       problem("doubtful name", origin_of(row), in_quotes(text), doubt, "it stays as it is");
     }
   }
+}
+
+void OptionSetter::check_merged_remote() {
+  const Options& options = loaded_.options;
+  if (!options.output_merged_remote) return;
+  const bool is_off = options.merge_mode == "off";
+  if (!is_off && options.output_merged) return;
+  problem("output.merged_remote", origin_of(*find_option("output.merged_remote")),
+          in_quotes(*options.output_merged_remote),
+          std::string(is_off ? "merge.mode is off" : "output.merged is null") +
+              ", so that there is no such file",
+          "nothing is uploaded there");
 }
 
 // Without a place to bring them to, the files that were to go there first would be removed unseen.

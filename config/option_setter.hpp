@@ -38,6 +38,7 @@ class OptionSetter {
   void check_schedule();
   void check_names();
   void check_keep();
+  void check_merged_remote();
   std::string& origin_of(const OptionRow& row);
   bool is_null(const OptionRow& row) const;
 

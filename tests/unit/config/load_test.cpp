@@ -104,7 +104,10 @@ signals: [TERM, XCPU]
 keeper: true
 identity: {rank: 3, local_rank: 1, world_size: 8, local_world_size: 2, node_rank: 1}
 )");
-  EXPECT_EQ(lines_of(loaded), Lines{});
+  EXPECT_EQ(
+      lines_of(loaded),
+      (Lines{"output.merged_remote: job.yaml:7: \"/data\": merge.mode is off, so that there is "
+             "no such file; nothing is uploaded there"}));
   EXPECT_EQ(
       describe(loaded.options),
       R"({"enabled":false,"run_name":"my-run","verbose":true,"quiet":true,)"
@@ -339,6 +342,19 @@ TEST(Load, NothingIsRemovedThatARefusedRemoteShouldHaveHad) {
       from_yaml("output: {remote: s3://bucket/key, keep: 2}", {"TRACEAGENT_OUTPUT_REMOTE=s3://"});
   EXPECT_EQ(loaded.options.output_keep, 2);
   EXPECT_EQ(loaded.problems.size(), 1u);
+}
+
+TEST(Load, NothingIsUploadedWhereNothingIsMerged) {
+  EXPECT_EQ(
+      lines_of(from_yaml("output: {merged: null, merged_remote: \"/there/{run_name}/\"}\n")),
+      (Lines{"output.merged_remote: job.yaml:1: \"/there/{run_name}/\": output.merged is null, "
+             "so that there is no such file; nothing is uploaded there"}));
+  EXPECT_EQ(lines_of(from_yaml("merge: {mode: off}\n",
+                               {"TRACEAGENT_OUTPUT_MERGED_REMOTE=/there/{run_name}/"})),
+            (Lines{"output.merged_remote: TRACEAGENT_OUTPUT_MERGED_REMOTE: "
+                   "\"/there/{run_name}/\": merge.mode is off, so that there is no such file; "
+                   "nothing is uploaded there"}));
+  EXPECT_EQ(lines_of(from_yaml("output: {merged: null, merged_remote: null}\n")), Lines{});
 }
 
 TEST(Load, NullAndEmptyVariables) {
