@@ -82,6 +82,7 @@ std::string OptionSetter::using_instead(const OptionRow& row) const {
 
 void OptionSetter::check_whole() {
   check_schedule();
+  check_epoch();
   check_names();
   check_keep();
   check_merged_remote();
@@ -106,6 +107,19 @@ void OptionSetter::check_schedule() {
   }
   problem("impossible schedule", where, show(schedule), why,
           "using the default " + show(schedule_of(defaults)));
+}
+
+// Without epochs the schedule is what was asked for, in steps of the whole run. Any other one would
+// record what nobody asked for.
+void OptionSetter::check_epoch() {
+  std::uint64_t& per_epoch = loaded_.options.step_per_epoch;
+  const Schedule schedule = schedule_of(loaded_.options);
+  if (per_epoch == 0 || records_in_epoch(schedule, per_epoch)) return;
+  problem("impossible schedule", origin_of(*find_option("step.per_epoch")), show(schedule),
+          "it begins anew with each epoch, and an epoch has only " + std::to_string(per_epoch) +
+              " steps (step.per_epoch)",
+          "using step.per_epoch 0");
+  per_epoch = 0;
 }
 
 void OptionSetter::check_names() {

@@ -36,6 +36,7 @@ class OptionSetter {
  private:
   void set_schedule_part(const std::string& where, std::string_view part);
   void check_schedule();
+  void check_epoch();
   void check_names();
   void check_keep();
   void check_merged_remote();

@@ -49,6 +49,10 @@ std::string refusal(const Schedule& schedule) {
   return {};
 }
 
+bool records_in_epoch(const Schedule& schedule, std::uint64_t batches_of_epoch) noexcept {
+  return saturating_sum(first_non_skip(schedule), schedule.warmup) < batches_of_epoch;
+}
+
 std::uint64_t skipped_from(const Schedule& schedule, std::uint64_t batch) noexcept {
   const std::uint64_t length = cycle_length(schedule);
   if (length == 0) return most;

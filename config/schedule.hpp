@@ -28,6 +28,9 @@ Action action_at(const Schedule& schedule, std::uint64_t batch,
 // Why this schedule cannot be used, in words; empty: it can.
 std::string refusal(const Schedule& schedule);
 
+// Whether any batch is recorded where the schedule begins anew with each epoch of so many.
+bool records_in_epoch(const Schedule& schedule, std::uint64_t batches_of_epoch) noexcept;
+
 // How many cycles are complete before `batch`: batches below it in which action_at saves, where
 // epochs have no known length.
 std::uint64_t cycles_before(const Schedule& schedule, std::uint64_t batch) noexcept;

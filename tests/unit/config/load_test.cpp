@@ -252,6 +252,23 @@ TEST(Load, AnImpossibleScheduleIsReplacedWhole) {
       "impossible schedule: TRACEAGENT_SCHEDULE, job.yaml:1: "));
 }
 
+// It begins anew with each epoch, and would never come to its first active step.
+TEST(Load, EpochsThatEndBeforeTheScheduleRecordsAreLeftOut) {
+  const Loaded loaded = from_yaml("schedule: {skip_first: 45, wait: 4}\nstep: {per_epoch: 50}\n");
+  EXPECT_EQ(
+      lines_of(loaded),
+      (Lines{"impossible schedule: job.yaml:2: "
+             "skip_first=45,wait=4,warmup=1,active=4,repeat=1: it begins anew with each epoch, "
+             "and an epoch has only 50 steps (step.per_epoch); using step.per_epoch 0"}));
+  EXPECT_EQ(loaded.options.step_per_epoch, 0U);
+  EXPECT_EQ(schedule_of(loaded.options), (Schedule{45, 4, 1, 4, 1}));
+  const Loaded fits = from_yaml("schedule: {skip_first: 45, wait: 4}\nstep: {per_epoch: 51}\n");
+  EXPECT_EQ(lines_of(fits), Lines{});
+  EXPECT_EQ(fits.options.step_per_epoch, 51U);
+  // Even with the default schedule, whose first step is a warm-up.
+  EXPECT_EQ(from_variables({"TRACEAGENT_STEP_PER_EPOCH=1"}).options.step_per_epoch, 0U);
+}
+
 TEST(Load, ValuesOfTheWrongType) {
   EXPECT_EQ(
       lines_of(from_yaml("enabled: maybe\n"

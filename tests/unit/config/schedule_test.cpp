@@ -118,6 +118,23 @@ TEST(Schedule, RefusesWhatCannotRecord) {
   EXPECT_EQ(refusal({most - 10, 0, 1, 1, most}), "");
 }
 
+TEST(Schedule, RecordsInAnEpochThatIsLongEnough) {
+  std::mt19937_64 random(11);
+  int never = 0;
+  for (int round = 0; round < 3000; ++round) {
+    const Schedule s{random() % 6, random() % 4, random() % 3, 1 + random() % 4, random() % 4};
+    const std::uint64_t epoch = 1 + random() % 12;
+    bool records = false;
+    for (std::uint64_t batch = 0; batch < epoch; ++batch) {
+      records |= action_at(s, batch, batch + 1 == epoch) >= Action::active;
+    }
+    ASSERT_EQ(records_in_epoch(s, epoch), records) << show(s) << " of " << epoch;
+    never += records ? 0 : 1;
+  }
+  EXPECT_GT(never, 100);
+  EXPECT_FALSE(records_in_epoch({most, most, 1, 1, 1}, most));
+}
+
 TEST(Schedule, FirstBatchThatIsNotSkipped) {
   EXPECT_EQ(first_non_skip({0, 0, 1, 4, 1}), 0U);
   EXPECT_EQ(first_non_skip({10, 5, 1, 3, 2}), 15U);
