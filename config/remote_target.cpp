@@ -23,8 +23,9 @@ RemoteTarget command_target(std::string_view command, const NameVariables& varia
   return target;
 }
 
-std::string with_file_name(std::string place, const std::string& file_name) {
-  if (!is_trace_name(place)) {
+// The template says whether it is a whole name: a variable's value may end as one by chance.
+std::string with_file_name(std::string place, bool is_whole, const std::string& file_name) {
+  if (!is_whole) {
     if (!place.empty() && place.back() != '/') place += '/';
     return place + file_name;
   }
@@ -32,21 +33,33 @@ std::string with_file_name(std::string place, const std::string& file_name) {
   return place;
 }
 
-RemoteTarget s3_target(std::string_view place, const std::string& file_name) {
+RemoteTarget s3_target(std::string_view place, bool is_whole, const std::string& file_name) {
   const std::size_t slash = std::min(place.find('/'), place.size());
   const std::string bucket(place.substr(0, slash));
   place.remove_prefix(slash);
   place.remove_prefix(std::min(place.find_first_not_of('/'), place.size()));
   if (bucket.empty()) return {{}, {}, "it names no bucket"};
-  std::string key = with_file_name(std::string(place), file_name);
+  std::string key = with_file_name(std::string(place), is_whole, file_name);
   key.erase(0, key.find_first_not_of('/'));
   return {std::string(s3_scheme) + bucket + "/" + key, {}, {}};
 }
 
-bool has_any(const std::vector<std::string>& names, const std::vector<std::string_view>& wanted) {
-  return std::ranges::any_of(names, [&](const std::string& name) {
-    return std::ranges::find(wanted, name) != wanted.end();
-  });
+// A cycle far into a run, where a format that shows too few digits would show them alike. What its
+// epochs begin anew is equal in another of them, and what other options count is 0.
+struct Cycle {
+  std::int64_t rank = 1234567;
+  std::int64_t epoch = 1234;
+  std::int64_t batch_in_epoch = 567;
+};
+
+std::string name_in(std::string_view remote_template, const Cycle& cycle) {
+  constexpr std::int64_t batches_of_epoch = 1000;
+  NameVariables variables;
+  variables.rank = variables.local_rank = cycle.rank;
+  variables.epoch = cycle.epoch;
+  variables.batch_in_epoch = cycle.batch_in_epoch;
+  variables.batch = cycle.epoch * batches_of_epoch + cycle.batch_in_epoch;
+  return format_name(remote_template, variables).name;
 }
 
 }  // namespace
@@ -58,13 +71,16 @@ RemoteTarget remote_target(std::string_view remote_template, const NameVariables
   }
   FormattedName formatted = format_name(remote_template, variables);
   if (!formatted.problem.empty()) return {{}, {}, formatted.problem};
+  const bool is_whole = is_trace_name(remote_template);
   std::string_view place = formatted.name;
-  if (place.starts_with(s3_scheme)) return s3_target(place.substr(s3_scheme.size()), file_name);
+  if (place.starts_with(s3_scheme)) {
+    return s3_target(place.substr(s3_scheme.size()), is_whole, file_name);
+  }
   if (place.starts_with(file_scheme)) place.remove_prefix(file_scheme.size());
   if (!place.starts_with('/')) {
     return {{}, {}, "it is no s3://bucket/key, no folder from the root and no exec:COMMAND"};
   }
-  return {with_file_name(std::string(place), file_name), {}, {}};
+  return {with_file_name(std::string(place), is_whole, file_name), {}, {}};
 }
 
 std::string remote_problem(std::string_view remote_template, bool of_rank_files) {
@@ -72,11 +88,13 @@ std::string remote_problem(std::string_view remote_template, bool of_rank_files)
   RemoteTarget target = remote_target(remote_template, {}, "file.json");
   const bool is_own_name = target.words.empty() && is_trace_name(remote_template);
   if (!target.problem.empty() || !is_own_name || !of_rank_files) return target.problem;
-  const std::vector<std::string> names = variables_in(remote_template);
-  if (!has_any(names, {"rank", "local_rank"})) {
+  const Cycle cycle;
+  const std::string name = name_in(remote_template, cycle);
+  if (name == name_in(remote_template, {.rank = cycle.rank + 1})) {
     return "all ranks would write the same: end it with / or name {rank}";
   }
-  if (!has_any(names, batch_variable_names())) {
+  if (name == name_in(remote_template, {.epoch = cycle.epoch + 1}) ||
+      name == name_in(remote_template, {.batch_in_epoch = cycle.batch_in_epoch + 1})) {
     return "all cycles would write the same: end it with / or name {batch}";
   }
   return {};

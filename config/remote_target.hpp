@@ -1,13 +1,12 @@
 #pragma once
 // Where a finished file is copied to: the options output.remote and output.merged_remote.
 //
-//   s3://bucket/prefix/         the file's name is appended; so it is to any text that does not end
-//   s3://bucket/{rank}.json     in .json or .json.gz. Slashes before the key are dropped.
-//   /folder, file:///folder     likewise
-//   exec:COMMAND {}             split into words here, at spaces, with quotes and backslashes as in
-//   a
-//                               shell, before any name is put in; no shell ever sees it. {} is the
-//                               file's path, put at the end where no word has it.
+//   s3://bucket/prefix/              the file's name is appended; so it is to any text that does
+//   not s3://bucket/{rank}-{batch}.json  end in .json or .json.gz. Slashes before the key are
+//   dropped. /folder, file:///folder          likewise exec:COMMAND {}                  split into
+//   words here, at spaces, with quotes and backslashes as
+//                                    in a shell, before any name is put in; no shell ever sees it.
+//                                    {} is the file's path, put at the end where no word has it.
 
 #include <string>
 #include <string_view>
@@ -29,7 +28,7 @@ RemoteTarget remote_target(std::string_view remote_template, const NameVariables
                            const std::string& file_name);
 
 // What is wrong with a template whatever the variables are; empty: fine. `of_rank_files`: one that
-// names no rank, or no cycle, would have them overwrite each other.
+// is the same for all ranks, or for any two cycles, would have them overwrite each other.
 std::string remote_problem(std::string_view remote_template, bool of_rank_files);
 
 }  // namespace traceagent::config
