@@ -126,7 +126,7 @@ void OptionSetter::check_names() {
   for (const OptionRow& row : option_rows()) {
     if (origin_of(row).empty() || is_null(row)) continue;
     const std::string text = show(loaded_.options, row);
-    for (const std::string& doubt : doubts_about(row.type, text)) {
+    for (const std::string& doubt : doubts_about(row.type, text, loaded_.options)) {
       problem("doubtful name", origin_of(row), in_quotes(text), doubt, "it stays as it is");
     }
   }

@@ -12,9 +12,36 @@ bool contains(const std::vector<std::string_view>& names, std::string_view name)
   return std::ranges::find(names, name) != names.end();
 }
 
+bool is_remote(OptionType type) {
+  return type == OptionType::file_remote || type == OptionType::node_remote;
+}
+
+// Of an epoch nobody would expect anything else: without step.per_epoch a run is in its first.
+std::string_view option_that_counts(std::string_view name, const Options& options) {
+  if (name.starts_with("sample") && options.step_samples == 0) return "step.samples";
+  if (name.starts_with("token") && options.step_tokens == 0) return "step.tokens";
+  return {};
+}
+
+// What is wrong with a variable; empty: nothing.
+std::string doubt_about_variable(const std::string& name, bool is_file, const Options& options) {
+  std::vector<std::string_view> known = node_variable_names();
+  const std::vector<std::string_view>& of_batch = batch_variable_names();
+  if (contains(known, name)) return {};
+  const std::string variable = "{" + name + "}";
+  if (!contains(of_batch, name)) {
+    if (is_file) known.insert(known.end(), of_batch.begin(), of_batch.end());
+    return "there is no variable " + variable + ", " + nearest_in_words(name, known);
+  }
+  if (!is_file) return variable + " is known in output.filename only";
+  const std::string_view option = option_that_counts(name, options);
+  return option.empty() ? "" : variable + " is 0 without " + std::string(option);
+}
+
 }  // namespace
 
-std::vector<std::string> doubts_about(OptionType type, std::string_view name_template) {
+std::vector<std::string> doubts_about(OptionType type, std::string_view name_template,
+                                      const Options& options) {
   const bool is_file = type == OptionType::file_name_template || type == OptionType::file_remote;
   const bool is_node = type == OptionType::node_name_template ||
                        type == OptionType::nullable_name_template ||
@@ -31,18 +58,10 @@ std::vector<std::string> doubts_about(OptionType type, std::string_view name_tem
         "it does not end in .json or .json.gz, and traceagent merge takes no other files of a "
         "folder");
   }
-  std::vector<std::string_view> known = node_variable_names();
-  const std::vector<std::string_view>& of_batch = batch_variable_names();
-  if (is_file) known.insert(known.end(), of_batch.begin(), of_batch.end());
   for (const std::string& name : variables_in(name_template)) {
-    if (contains(known, name)) continue;
-    const bool is_remote = type == OptionType::file_remote || type == OptionType::node_remote;
-    if (is_remote && name.empty()) continue;  // a command's {}: the file
-    if (contains(of_batch, name)) {
-      doubts.push_back("{" + name + "} is known in output.filename only");
-    } else {
-      doubts.push_back("there is no variable {" + name + "}, " + nearest_in_words(name, known));
-    }
+    if (is_remote(type) && name.empty()) continue;  // a command's {}: the file
+    std::string doubt = doubt_about_variable(name, is_file, options);
+    if (!doubt.empty()) doubts.push_back(std::move(doubt));
   }
   return doubts;
 }

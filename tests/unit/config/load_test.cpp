@@ -87,7 +87,7 @@ run_name: my-run
 verbose: yes
 quiet: on
 output: {folder: a/b, filename: "r{rank}.json", merged: null, gzip: true, overwrite: 1, keep: 3,
-         remote: "s3://bucket/prefix", merged_remote: "/data"}
+         remote: "s3://bucket/{run_name}", merged_remote: "/{run_name}"}
 upload: {patience: 2h, queue: null, command_time: 90s, wait: 1s}
 schedule: {skip_first: 10, wait: 5, warmup: 2, active: 3, repeat: 7}
 step: {mark: "nvtx:step", per_epoch: 100, samples: 32, tokens: 4096, patience: 2min}
@@ -106,14 +106,15 @@ identity: {rank: 3, local_rank: 1, world_size: 8, local_world_size: 2, node_rank
 )");
   EXPECT_EQ(
       lines_of(loaded),
-      (Lines{"output.merged_remote: job.yaml:7: \"/data\": merge.mode is off, so that there is "
-             "no such file; nothing is uploaded there"}));
+      (Lines{
+          "output.merged_remote: job.yaml:7: \"/{run_name}\": merge.mode is off, so that there is "
+          "no such file; nothing is uploaded there"}));
   EXPECT_EQ(
       describe(loaded.options),
       R"({"enabled":false,"run_name":"my-run","verbose":true,"quiet":true,)"
       R"("output.folder":"a/b","output.filename":"r{rank}.json","output.merged":null,)"
       R"("output.gzip":true,"output.overwrite":true,"output.keep":3,)"
-      R"("output.remote":"s3://bucket/prefix","output.merged_remote":"/data",)"
+      R"("output.remote":"s3://bucket/{run_name}","output.merged_remote":"/{run_name}",)"
       R"("upload.patience":"2h","upload.queue":null,"upload.command_time":"90s","upload.wait":"1s",)"
       R"("schedule.skip_first":10,"schedule.wait":5,)"
       R"("schedule.warmup":2,"schedule.active":3,"schedule.repeat":7,)"
@@ -168,7 +169,7 @@ TEST(Load, EveryOptionHasItsVariable) {
         break;
       case OptionType::file_remote:
       case OptionType::node_remote:
-        value = "s3://bucket";
+        value = "s3://bucket/{run_name}";
         break;
       case OptionType::integer:
       case OptionType::count:
@@ -355,8 +356,8 @@ TEST(Load, NothingIsRemovedThatARefusedRemoteShouldHaveHad) {
       "output.keep: TRACEAGENT_OUTPUT_KEEP: 0: output.remote was refused, and what it does not "
       "have would be removed; using -1");
   // That of the file stays in force.
-  loaded =
-      from_yaml("output: {remote: s3://bucket/key, keep: 2}", {"TRACEAGENT_OUTPUT_REMOTE=s3://"});
+  loaded = from_yaml("output: {remote: 's3://bucket/{run_name}', keep: 2}",
+                     {"TRACEAGENT_OUTPUT_REMOTE=s3://"});
   EXPECT_EQ(loaded.options.output_keep, 2);
   EXPECT_EQ(loaded.problems.size(), 1u);
 }
@@ -429,7 +430,7 @@ TEST(Load, NameTemplates) {
              "nearest is rank; it stays as it is"}));
   EXPECT_EQ(doubtful.options.output_folder, "{epoch}");
   EXPECT_EQ(lines_of(from_yaml("output: {folder: /data, filename: \"/data/x/{rank}.json\",\n"
-                               "  merged: /x/all.json, remote: /there/}\n")),
+                               "  merged: /x/all.json, remote: '/{run_name}/'}\n")),
             (Lines{"doubtful name: job.yaml:1: \"/data/x/{rank}.json\": it lies below "
                    "output.folder: name the folder there; it stays as it is",
                    "doubtful name: job.yaml:2: \"/x/all.json\": it lies below output.folder: name "
@@ -437,6 +438,18 @@ TEST(Load, NameTemplates) {
   EXPECT_EQ(lines_of(from_yaml("output: {folder: \"\"}\n")),
             (Lines{"bad value: job.yaml:1: output.folder: \"\": it is empty; using the default "
                    "{run_name}/traces"}));
+}
+
+TEST(Load, NamesWithWhatIsAlwaysZero) {
+  EXPECT_EQ(lines_of(from_yaml("output: {filename: \"{sample:06d}-{batch}-{rank}.json\",\n"
+                               "  remote: \"/d/{run_name}/{token_in_epoch}/\"}\n")),
+            (Lines{"doubtful name: job.yaml:1: \"{sample:06d}-{batch}-{rank}.json\": {sample} is 0 "
+                   "without step.samples; it stays as it is",
+                   "doubtful name: job.yaml:2: \"/d/{run_name}/{token_in_epoch}/\": "
+                   "{token_in_epoch} is 0 without step.tokens; it stays as it is"}));
+  EXPECT_EQ(lines_of(from_yaml("output: {filename: \"{sample}-{token}-{epoch}-{rank}.json\"}\n"
+                               "step: {samples: 32, tokens: 4096}\n")),
+            Lines{});
 }
 
 TEST(Load, NamesThatAreNoTraces) {
