@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::string_view s3_scheme = "s3://";
 constexpr std::string_view file_scheme = "file://";
-constexpr std::string_view command_scheme = "exec:";
 
 RemoteTarget command_target(std::string_view command, const NameVariables& variables) {
   CommandWords split = split_command(command);

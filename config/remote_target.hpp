@@ -16,6 +16,8 @@
 
 namespace traceagent::config {
 
+inline constexpr std::string_view command_scheme = "exec:";
+
 struct RemoteTarget {
   std::string place;               // s3://bucket/key, or an absolute path
   std::vector<std::string> words;  // or a command; {} stands for the file's path

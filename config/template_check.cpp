@@ -4,6 +4,7 @@
 
 #include "config/name_template.hpp"
 #include "config/nearest.hpp"
+#include "config/remote_target.hpp"
 
 namespace traceagent::config {
 namespace {
@@ -38,6 +39,17 @@ std::string doubt_about_variable(const std::string& name, bool is_file, const Op
   return option.empty() ? "" : variable + " is 0 without " + std::string(option);
 }
 
+// Nothing in the target, nor in the file's name that is put to it, is another in another run. A
+// command may see to that by itself.
+bool is_same_for_all_runs(std::string_view remote, const std::string& file_name) {
+  if (remote.starts_with(command_scheme)) return false;
+  const auto names_run = [](std::string_view name_template) {
+    const std::vector<std::string> names = variables_in(name_template);
+    return std::ranges::find(names, "run_name") != names.end();
+  };
+  return !names_run(remote) && (is_trace_name(remote) || !names_run(file_name));
+}
+
 }  // namespace
 
 std::vector<std::string> doubts_about(OptionType type, std::string_view name_template,
@@ -62,6 +74,12 @@ std::vector<std::string> doubts_about(OptionType type, std::string_view name_tem
     if (is_remote(type) && name.empty()) continue;  // a command's {}: the file
     std::string doubt = doubt_about_variable(name, is_file, options);
     if (!doubt.empty()) doubts.push_back(std::move(doubt));
+  }
+  const std::string file_name =
+      is_file ? options.output_filename : options.output_merged.value_or("");
+  if (is_remote(type) && is_same_for_all_runs(name_template, file_name)) {
+    doubts.emplace_back(
+        "another run's files of the same names would be replaced there: name {run_name}");
   }
   return doubts;
 }

@@ -8,8 +8,9 @@ TOLD = ("is not queued", "stay queued", "output.remote", "output.merged_remote",
 
 
 def remote_options(place):
-    there = f"{place.path}/there/"
-    return {"TRACEAGENT_OUTPUT_REMOTE": there, "TRACEAGENT_OUTPUT_MERGED_REMOTE": there}
+    """The folder `there`: without a run's name in the target a line says that runs would replace each other's files."""
+    there = f"{place.path}/{{run_name}}/"
+    return {"TRACEAGENT_RUN_NAME": "there", "TRACEAGENT_OUTPUT_REMOTE": there, "TRACEAGENT_OUTPUT_MERGED_REMOTE": there}
 
 
 def missing_there(files):

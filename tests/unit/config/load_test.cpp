@@ -452,6 +452,33 @@ TEST(Load, NamesWithWhatIsAlwaysZero) {
             Lines{});
 }
 
+TEST(Load, RemotesThatAreTheSameForAllRuns) {
+  const auto line = [](const std::string& remote) {
+    return "doubtful name: job.yaml:1: \"" + remote +
+           "\": another run's files of the same names would be replaced there: name {run_name}; it "
+           "stays as it is";
+  };
+  for (const std::string remote :
+       {"s3://bucket/traces/", "/there/r{rank}-{batch}.json", "file:///x"}) {
+    EXPECT_EQ(lines_of(from_yaml("output: {remote: \"" + remote + "\"}\n")), Lines{line(remote)});
+  }
+  for (const std::string remote : {"s3://bucket/all.json", "/there/{node_rank}/"}) {
+    EXPECT_EQ(lines_of(from_yaml("output: {merged_remote: \"" + remote + "\"}\n")),
+              Lines{line(remote)});
+  }
+  EXPECT_EQ(lines_of(from_yaml("output: {remote: \"s3://b/{run_name}/\",\n"
+                               "  merged_remote: \"/x/{run_name:>20}.json\"}\n")),
+            Lines{});
+  // Who the file's name tells apart already.
+  EXPECT_EQ(lines_of(from_yaml("output: {remote: \"s3://b/\", merged_remote: \"s3://b/\",\n"
+                               "  filename: \"{run_name}-{batch}-{rank}.json\",\n"
+                               "  merged: \"{run_name}.json\"}\n")),
+            Lines{});
+  EXPECT_EQ(
+      lines_of(from_yaml("output: {remote: \"exec:put {}\", merged_remote: \"exec:put {}\"}")),
+      Lines{});
+}
+
 TEST(Load, NamesThatAreNoTraces) {
   for (const char* none : {"none", "None", "'off'", "false", "no"}) {
     const Loaded loaded = from_yaml("output: {merged: " + std::string(none) + "}\n");
