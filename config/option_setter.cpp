@@ -3,6 +3,7 @@
 #include "config/nearest.hpp"
 #include "config/option_keys.hpp"
 #include "config/plain_text.hpp"
+#include "config/remote_target.hpp"
 #include "config/template_check.hpp"
 #include "config/value.hpp"
 
@@ -144,15 +145,32 @@ void OptionSetter::check_merged_remote() {
           "nothing is uploaded there");
 }
 
-// Without a place to bring them to, the files that were to go there first would be removed unseen.
+// What is wrong with removing what is uploaded; empty: nothing.
+std::string OptionSetter::loss_by_keep() const {
+  const Options& options = loaded_.options;
+  if (options.output_keep < 0) return {};
+  if (!options.output_remote) {
+    return is_remote_refused_
+               ? "output.remote was refused, and what it does not have would be removed"
+               : "";
+  }
+  // Who has each replaced here wants no more there.
+  const bool is_one_cycle = options.schedule_repeat == 1 && options.step_per_epoch == 0;
+  if (is_one_cycle || options.output_overwrite) return {};
+  // A target that is a whole name has its own variables: it was refused without these.
+  if (!is_same_for_cycles(*options.output_remote + "/" + options.output_filename)) return {};
+  return "all cycles have one name in output.filename, and would replace those that are removed "
+         "here: name {batch}";
+}
+
+// What would be removed unseen.
 void OptionSetter::check_keep() {
-  if (!is_remote_refused_ || loaded_.options.output_remote || loaded_.options.output_keep < 0)
-    return;
+  const std::string why = loss_by_keep();
+  if (why.empty()) return;
   const OptionRow& row = *find_option("output.keep");
   const std::string value = show(loaded_.options, row);
   loaded_.options.output_keep = -1;
-  problem("output.keep", origin_of(row), value,
-          "output.remote was refused, and what it does not have would be removed", "using -1");
+  problem("output.keep", origin_of(row), value, why, "using -1");
 }
 
 }  // namespace traceagent::config

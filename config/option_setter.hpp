@@ -39,6 +39,7 @@ class OptionSetter {
   void check_epoch();
   void check_names();
   void check_keep();
+  std::string loss_by_keep() const;
   void check_merged_remote();
   std::string& origin_of(const OptionRow& row);
   bool is_null(const OptionRow& row) const;

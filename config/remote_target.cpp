@@ -88,15 +88,20 @@ std::string remote_problem(std::string_view remote_template, bool of_rank_files)
   const bool is_own_name = target.words.empty() && is_trace_name(remote_template);
   if (!target.problem.empty() || !is_own_name || !of_rank_files) return target.problem;
   const Cycle cycle;
-  const std::string name = name_in(remote_template, cycle);
-  if (name == name_in(remote_template, {.rank = cycle.rank + 1})) {
+  if (name_in(remote_template, cycle) == name_in(remote_template, {.rank = cycle.rank + 1})) {
     return "all ranks would write the same: end it with / or name {rank}";
   }
-  if (name == name_in(remote_template, {.epoch = cycle.epoch + 1}) ||
-      name == name_in(remote_template, {.batch_in_epoch = cycle.batch_in_epoch + 1})) {
+  if (is_same_for_cycles(remote_template)) {
     return "all cycles would write the same: end it with / or name {batch}";
   }
   return {};
+}
+
+bool is_same_for_cycles(std::string_view name_template) {
+  const Cycle cycle;
+  const std::string name = name_in(name_template, cycle);
+  return name == name_in(name_template, {.epoch = cycle.epoch + 1}) ||
+         name == name_in(name_template, {.batch_in_epoch = cycle.batch_in_epoch + 1});
 }
 
 }  // namespace traceagent::config

@@ -33,4 +33,7 @@ RemoteTarget remote_target(std::string_view remote_template, const NameVariables
 // is the same for all ranks, or for any two cycles, would have them overwrite each other.
 std::string remote_problem(std::string_view remote_template, bool of_rank_files);
 
+// Whether any two cycles of a rank may have the same name by it.
+bool is_same_for_cycles(std::string_view name_template);
+
 }  // namespace traceagent::config

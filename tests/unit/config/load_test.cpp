@@ -362,6 +362,27 @@ TEST(Load, NothingIsRemovedThatARefusedRemoteShouldHaveHad) {
   EXPECT_EQ(loaded.problems.size(), 1u);
 }
 
+// Each would replace the one before there, and that one has been removed here.
+TEST(Load, NothingIsRemovedWhoseNameTheNextCycleHas) {
+  const auto keep_of = [](const std::string& more) {
+    const Loaded loaded = from_yaml("output: {remote: \"/d/{run_name}/\", keep: 0, " + more +
+                                    "}\nschedule: repeat=0\n");
+    EXPECT_EQ(loaded.problems.size(), loaded.options.output_keep == 0 ? 0U : 1U) << more;
+    return loaded.options.output_keep;
+  };
+  EXPECT_EQ(keep_of("filename: \"{rank}-{batch}.json\""), 0);
+  EXPECT_EQ(keep_of("filename: \"{rank}-{epoch}.json\""), -1);
+  EXPECT_EQ(keep_of("filename: \"{rank}.json\", overwrite: true"), 0);
+  const Options one_cycle =
+      from_yaml("output: {remote: \"/d/{run_name}/\", keep: 0, filename: \"{rank}.json\"}").options;
+  EXPECT_EQ(one_cycle.output_keep, 0);
+  EXPECT_EQ(
+      lines_of(from_yaml("output: {remote: \"exec:put {}\", keep: 2, filename: \"{rank}.json\"}\n"
+                         "schedule: repeat=2\n")),
+      (Lines{"output.keep: job.yaml:1: 2: all cycles have one name in output.filename, and would "
+             "replace those that are removed here: name {batch}; using -1"}));
+}
+
 TEST(Load, NothingIsUploadedWhereNothingIsMerged) {
   EXPECT_EQ(
       lines_of(from_yaml("output: {merged: null, merged_remote: \"/there/{run_name}/\"}\n")),
