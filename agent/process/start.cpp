@@ -307,7 +307,10 @@ void begin(Agent& made) {
   // Before the real call: CUDA is not there yet, and the keeper has none of it.
   start_keeper(made);
   const std::vector<int> signals = config::parse_signals(made.options.signals).numbers;
-  made.windows->begin_startup(event::read_ticks());
+  const std::uint64_t now_ticks = event::read_ticks();
+  made.windows->begin_startup(now_ticks);
+  // Slices of time begin with this call, and not once the drain thread first looks.
+  made.tracker->poll(now_ticks, event::clock_ns(CLOCK_MONOTONIC));
   if (const int error = made.drain.start(made); error != 0) {
     // Without it nothing could be written or bounded.
     switch_off();

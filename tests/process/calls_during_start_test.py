@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Calls that come while another thread starts the agent pass through: each of them is counted as lost."""
+"""Calls that come while another thread starts the agent pass through: each of them is counted as lost; none is lost before."""
 import collections
 import sys
 
@@ -12,11 +12,11 @@ THREADS, CALLS = 4, 60
 SLOW_START = PROGRAMS / "libslow_start.so"
 
 
-def test(preload, is_slow):
+def test(preload, is_slow, **options):
     with Place() as place:
         ended = place.run([PROGRAMS / "first_calls", THREADS, CALLS, 5000],
                           place.agent(LD_PRELOAD=preload, TRACEAGENT_OUTPUT_FOLDER="out", SIMGPU_TRUTH=place.path / "truth",
-                                      TRACEAGENT_DOORS_CUPTI="false"))
+                                      TRACEAGENT_DOORS_CUPTI="false", **options))
         check(ended.code == 0, f"{ended}")
         made = sum(record["kind"] == "call" for record in truth_of(place.path / "truth"))
         trace = place.trace("out/node0.json")
@@ -36,6 +36,8 @@ def main():
     need(LIBRARY, "the library")
     test(LIBRARY, False)
     test(f"{LIBRARY} {SLOW_START}", True)
+    # Slices of time begin with the first call, too.
+    test(LIBRARY, False, TRACEAGENT_STEP_MARK="every:10s", TRACEAGENT_SCHEDULE="warmup=0,active=100")
     return checks.end()
 
 

@@ -70,6 +70,8 @@ class Bench:
         if self._rings_beside:
             (folder / "rings").mkdir(exist_ok=True)
             ring["TRACEAGENT_RING_FOLDER"] = str(folder / "rings")
+        if self.machine.has_unsafe_cupti:
+            ring["TRACEAGENT_DEVICE_UNSAFE_CUPTI"] = "true"
         return variables | {"LD_PRELOAD": str(self.agent.library), "TRACEAGENT_RUN_NAME": "run",
                             "TRACEAGENT_OUTPUT_FOLDER": str(folder / "traces"), **TWO_STEPS, **ring,
                             **{key: str(value) for key, value in options.items()}}

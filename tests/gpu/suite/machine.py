@@ -41,6 +41,9 @@ def first_with(folders, pattern):
     return next(all_with(folders, pattern), None)
 
 
+UNSAFE_CUPTI = 130000  # agent/device/cupti_library.hpp
+
+
 def cupti_version(library):
     """130100 for 13.1; None where it does not say."""
     said = output_of(sys.executable, SUITE / "ask_cupti.py", library)
@@ -121,13 +124,24 @@ class Machine:
         path = self.torch_facts.get("CUPTI of PyTorch")
         return cupti_version(path) if path else None
 
-    def _cupti_facts(self):
-        """Each CUPTI of the machine with its version: several toolkits and wheels may lie beside each other."""
+    @functools.cached_property
+    def _cupti_paths(self):
+        """Several toolkits and wheels may lie beside each other."""
         paths = [path for folder in self._libraries("libcupti.so.1*") for path in sorted(folder.glob("libcupti.so.1*"))]
         own = self.torch_facts.get("CUPTI of PyTorch")
-        paths = dict.fromkeys(path.resolve() for path in [*paths, *([pathlib.Path(own)] if own else [])])
+        return list(dict.fromkeys(path.resolve() for path in [*paths, *([pathlib.Path(own)] if own else [])]))
+
+    @functools.cached_property
+    def has_unsafe_cupti(self):
+        """The agent leaves that of CUDA 13.0 alone, unless it is told not to: here it is to be seen."""
+        return any(cupti_version(path) == UNSAFE_CUPTI for path in self._cupti_paths)
+
+    def _cupti_facts(self):
+        own = self.torch_facts.get("CUPTI of PyTorch")
         mine = pathlib.Path(own).resolve() if own else None
-        return "; ".join(f"{cupti_version(path) or 'no version'}, {path}{' (of PyTorch)' if path == mine else ''}" for path in paths)
+        said = [f"{cupti_version(path) or 'no version'}, {path}{' (of PyTorch)' if path == mine else ''}"
+                for path in self._cupti_paths]
+        return "; ".join(said + ["used by device.unsafe_cupti"] * self.has_unsafe_cupti)
 
     def facts(self):
         """{what: version}, for the head of RESULTS.md."""
