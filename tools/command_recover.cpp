@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "agent/drain/file_names.hpp"
 #include "agent/drain/recover_ring.hpp"
 #include "agent/ring/written_files.hpp"
 #include "agent/trace/queued_files.hpp"
@@ -38,6 +39,7 @@ struct RecoverArguments {
   bool any_size = false;
   std::optional<std::string> older_than;
   std::string log;
+  std::string output;
 };
 
 // Prints what came of it. True when nothing is wrong with it.
@@ -145,7 +147,12 @@ bool recover_run(const std::vector<std::string>& rings, const RecoverArguments& 
       folders.insert(fs::path(file).parent_path().string());
     }
   }
-  tell_of_private_workers(private_workers_killed(fs::path(rings.front()).parent_path().string()));
+  const std::string run = fs::path(rings.front()).parent_path().string();
+  if (!ok && arguments.output.empty()) {
+    std::cout << "where its folder cannot be written: traceagent recover " << run
+              << " --output FOLDER\n";
+  }
+  tell_of_private_workers(private_workers_killed(run));
   for (const std::string& folder : folders) remove_old_temporaries(folder);
   if (!arguments.no_merge && is_whole_dead_run(rings)) {
     if (!join_ranks(rings, folders)) return false;
@@ -211,6 +218,9 @@ int recover_rings(const RecoverArguments& arguments) {
       arguments.inputs.empty() && !fs::exists(inputs.front(), ignored) && !ignored;
   if (arguments.wait && !wait_for_end_of_run(inputs.front())) return exit_ok;
   if (!arguments.log.empty()) print_into(arguments.log);
+  if (!arguments.output.empty()) {
+    drain::use_output_folder(fs::absolute(arguments.output).lexically_normal().string());
+  }
   const DeadRings rings = is_empty ? DeadRings{} : find_dead_rings(inputs);
   for (const std::string& path : rings.left) {
     std::cout << path << ": left: its run still goes on and will recover it at its end\n";
@@ -255,6 +265,9 @@ void add_recover_command(CLI::App& app, int& exit_code) {
   CLI::Option* const wait = command->add_flag(
       "--wait", arguments->wait, "Wait until no process of the run, a folder of rings, lives");
   command->add_option("--log", arguments->log, "Add what is said to this file")->needs(wait);
+  CLI::Option* const output = command->add_option(
+      "-o,--output", arguments->output,
+      "Write into this folder, not where the job would have written: its own cannot be written");
   command->add_flag("--all", arguments->all, "Of all dead runs, where none is named");
   command->add_flag("--any-size", arguments->any_size,
                     "Also what takes more than 64 times the memory of its ring: long names in a "
@@ -265,6 +278,7 @@ void add_recover_command(CLI::App& app, int& exit_code) {
       "--discard", arguments->discard,
       "Remove what dead jobs of yours left in memory, whole runs, and recover nothing");
   discard->excludes(list)->excludes(keep)->excludes(wait);
+  output->excludes(list)->excludes(discard);
   command
       ->add_option("--older-than", arguments->older_than,
                    "Leave runs of which some process lived less long ago, such as 7d or 12h")
@@ -276,6 +290,7 @@ void add_recover_command(CLI::App& app, int& exit_code) {
       "examples:\n"
       "  traceagent recover\n"
       "  traceagent recover --all\n"
+      "  traceagent recover /dev/shm/traceagent-1000/slurm123 --output /scratch/traces\n"
       "  traceagent recover --list\n"
       "  traceagent recover --discard --older-than 7d\n"
       "  traceagent recover --wait /dev/shm/traceagent-1000/slurm123\n"

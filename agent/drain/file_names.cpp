@@ -14,10 +14,17 @@ std::string with_gzip_suffix(std::string path, bool gzip) {
   return path;
 }
 
+// Null: what each ring names. Never freed: the job's last events are written among its destructors.
+const std::string* folder_instead = nullptr;
+
+config::FormattedName folder_of(const ring::Ring& ring, const config::NameVariables& variables) {
+  if (folder_instead != nullptr) return {*folder_instead, {}};
+  return config::format_name(ring.name(ring.header().identity.output_folder), variables);
+}
+
 NamedFile in_folder(const ring::Ring& ring, std::uint32_t name_template,
                     const config::NameVariables& variables) {
-  const auto folder =
-      config::format_name(ring.name(ring.header().identity.output_folder), variables);
+  const auto folder = folder_of(ring, variables);
   const auto file = config::format_name(ring.name(name_template), variables);
   if (!folder.problem.empty()) return {{}, folder.problem};
   if (!file.problem.empty()) return {{}, file.problem};
@@ -117,10 +124,10 @@ config::NameVariables run_variables(const ring::Ring& ring) {
 }
 
 std::string output_folder(const ring::Ring& ring) {
-  const auto folder =
-      config::format_name(ring.name(ring.header().identity.output_folder), run_variables(ring));
-  return folder.name;
+  return folder_of(ring, run_variables(ring)).name;
 }
+
+void use_output_folder(const std::string& folder) { folder_instead = new std::string(folder); }
 
 config::NameVariables window_variables(const ring::Ring& ring, const ring::Window& window) {
   config::NameVariables variables = run_variables(ring);

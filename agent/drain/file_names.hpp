@@ -20,6 +20,8 @@ config::NameVariables run_variables(const ring::Ring& ring);
 
 // The folder of the run's files.
 std::string output_folder(const ring::Ring& ring);
+// For who recovers rings whose own folder cannot be written: all go there. Not while others read.
+void use_output_folder(const std::string& folder);
 
 // Those that name a window's file: also batch, samples, times of its last step.
 config::NameVariables window_variables(const ring::Ring& ring, const ring::Window& window);

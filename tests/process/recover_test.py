@@ -273,6 +273,22 @@ def test_after_a_later_run():
         check(len(rest) == 2 and all(len(calls_in(place.trace(name))) >= 7 * 11 for name in rest), f"later run: {rest}")
 
 
+def test_into_another_folder():
+    """Where the job's own cannot be, nobody may be left with what cannot be written anywhere."""
+    with Place() as place:
+        ended = place.run([STEADY, 8, 10], place.agent(TRACEAGENT_OUTPUT_FOLDER="/proc/typo"))
+        run = next((place.rings / f"traceagent-{os.geteuid()}").iterdir())
+        check(f"traceagent recover {run}" in ended.err, f"{ended}")
+        result = recover(place, TRACEAGENT_OUTPUT_FOLDER="elsewhere")
+        check(result.code == 1 and f"traceagent recover {run} --output FOLDER" in result.out, f"/proc/typo: {result}")
+        result = recover(place, run, "--output", "new/there")
+        check(result.code == 0 and "new/there/node0.json: 1 rank" in result.out, f"--output: {result}")
+        trace = place.trace("new/there/node0.json")
+        check(len(calls_in(trace)) > 0 and trace["traceagent"]["dropped"] == {}, f"--output: {len(calls_in(trace))}")
+        check(not run.exists(), "--output: the rings are gone")
+        check(recover(place, "--list", "--output", "x").code == 2, "--output and --list")
+
+
 def test_usage():
     with Place() as place:
         helped = recover(place, "--help")
@@ -350,7 +366,8 @@ def main():
     need(LIBRARY, "the library")
     need(TRACEAGENT, "the tool")
     for test in (test_two_ranks, test_what_else_the_job_wanted, test_nobody_left_to_merge, test_zero_begins_late, test_no_merge, test_same_key_again, test_ring_not_made,
-                 test_living, test_merge_of_living, test_several_runs, test_after_a_later_run, test_usage, test_another_user, test_damaged):
+                 test_living, test_merge_of_living, test_several_runs, test_after_a_later_run, test_into_another_folder,
+                 test_usage, test_another_user, test_damaged):
         started = time.monotonic()
         test()
         print(f"{test.__name__}: {time.monotonic() - started:.1f} s", flush=True)
