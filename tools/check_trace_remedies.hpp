@@ -24,6 +24,8 @@ inline constexpr Remedy drops[] = {
     {"step_tokens_full", "step detection missed calls, no event is lost", "set step.mark"},
     {"device_ring_full", "device records found no room in the ring", "raise ring.size"},
     {"device_dropped", "CUPTI had no buffer for device records", "raise device.buffers"},
+    {"device_untimed", "CUPTI could not tell when device work was done",
+     "launch less at once between synchronisations: CUPTI's own room on the device was used up"},
     {"device_late", "device work had not been told when the file was written",
      "raise device.settle"},
     {"not_written", "events were in windows that could not be written, nor kept for later",

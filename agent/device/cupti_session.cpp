@@ -265,7 +265,9 @@ void CuptiSession::stop() noexcept {
 void CuptiSession::deliver(bool forced) noexcept {
   const std::int64_t before_ns = realtime_ns();
   in_own_flush = true;
+  reader_->expect_unfinished(forced);
   const CuptiResult result = library_.functions.flush_all(forced ? flush_forced : 0);
+  reader_->expect_unfinished(false);
   in_own_flush = false;
   count_dropped(nullptr, 0);
   if (result != cupti_result::success) return;

@@ -81,8 +81,7 @@ void RecordReader::read(std::uint8_t* buffer, std::size_t valid_bytes) noexcept 
     const std::size_t left = is_inside ? static_cast<std::size_t>(buffer + valid_bytes - bytes) : 0;
     if (left < sizeof(ActivityKind) ||
         left < bytes_read_of(load<ActivityKind>(reinterpret_cast<const std::byte*>(record), 0))) {
-      count(counts_.damaged);
-      return;
+      return count_dropped(buffer, valid_bytes, record, 1);
     }
     read_one(reinterpret_cast<const std::byte*>(record));
   }
@@ -129,9 +128,18 @@ std::size_t RecordReader::bytes_read_of(ActivityKind kind) const noexcept {
 }
 
 void RecordReader::discard(std::uint8_t* buffer, std::size_t valid_bytes) noexcept {
-  std::uint64_t records = 0;
-  void* record = nullptr;
-  while (next_(buffer, valid_bytes, &record) == cupti_result::success) ++records;
+  count_dropped(buffer, valid_bytes, nullptr, 0);
+}
+
+// `records`, and those that come after `last`. Of what is beyond the buffer nothing follows.
+void RecordReader::count_dropped(std::uint8_t* buffer, std::size_t valid_bytes, void* last,
+                                 std::uint64_t records) noexcept {
+  const auto* const end = buffer + valid_bytes;
+  const auto is_inside = [&](const void* record) {
+    const auto* bytes = static_cast<const std::uint8_t*>(record);
+    return record == nullptr || (bytes >= buffer && bytes < end);
+  };
+  while (is_inside(last) && next_(buffer, valid_bytes, &last) == cupti_result::success) ++records;
   ring_.count_drop(ring::DropCause::device_dropped, records);
 }
 
@@ -166,7 +174,16 @@ void RecordReader::read_one(const std::byte* record) noexcept {
   count(counts_.passed_over);
 }
 
+// CUPTI says 0 of work whose times it could not take, and an end before the start has been seen: of
+// very many launches at once, when its own buffers on the device are used up.
+bool RecordReader::is_untimed(const DeviceWork& work) const noexcept {
+  if (work.kind > DeviceKind::set && work.kind != DeviceKind::graph) return false;
+  if (work.end_ns == 0) return !unfinished_expected_.load(std::memory_order_acquire);
+  return work.start_ns == 0 || work.end_ns < work.start_ns;
+}
+
 void RecordReader::write(const DeviceWork& work) noexcept {
+  if (is_untimed(work)) return ring_.count_drop(ring::DropCause::device_untimed);
   if (work.start_ns == 0 || work.end_ns == 0) {
     count(counts_.unfinished);
     return;

@@ -25,16 +25,21 @@ class RecordReader {
     std::atomic<std::uint64_t> written{0};
     std::atomic<std::uint64_t> passed_over{0};  // kinds and calls that are of no use
     std::atomic<std::uint64_t> unfinished{0};   // no end yet: cut off by a forced flush
-    std::atomic<std::uint64_t> damaged{0};      // beyond the buffer: reading stopped there
   };
 
   RecordReader(ring::Ring ring, std::uint32_t version, NextRecord next, ApiFunctions& functions);
 
   // From any thread, CUPTI's or the job's. Records that find no room in the ring are counted as
-  // device_ring_full.
+  // device_ring_full, work without times as device_untimed, and what lies beyond the buffer, with
+  // all that follows it there, as device_dropped.
   void read(std::uint8_t* buffer, std::size_t valid_bytes) noexcept;
   // Counts the buffer's records as device_dropped and keeps none.
   void discard(std::uint8_t* buffer, std::size_t valid_bytes) noexcept;
+
+  // Until this is taken back, what has no end has not ended: a forced flush is under way.
+  void expect_unfinished(bool is_expected) noexcept {
+    unfinished_expected_.store(is_expected, std::memory_order_release);
+  }
 
   // Once for a device; one thread at a time.
   void set_shape(std::uint32_t device, const DeviceShape& shape) noexcept;
@@ -53,6 +58,8 @@ class RecordReader {
 
  private:
   std::size_t bytes_read_of(ActivityKind kind) const noexcept;
+  void count_dropped(std::uint8_t* buffer, std::size_t valid_bytes, void* last,
+                     std::uint64_t records) noexcept;
   void read_one(const std::byte* record) noexcept;
   void read_kernel(const std::byte* record) noexcept;
   void read_copy(const std::byte* record) noexcept;
@@ -69,6 +76,7 @@ class RecordReader {
   DeviceShape shape_of(std::uint32_t device) const noexcept;
   std::uint32_t kernel_facts(const std::byte* record, std::uint32_t device) noexcept;
   std::uint32_t graph_facts(std::uint64_t node, std::uint32_t graph) noexcept;
+  bool is_untimed(const event::DeviceWork& work) const noexcept;
   void write(const event::DeviceWork& work) noexcept;
   bool has(std::uint32_t since_version) const noexcept { return version_ >= since_version; }
   void learn_context(std::uint32_t context, std::uint32_t device) noexcept;
@@ -80,6 +88,7 @@ class RecordReader {
   ApiFunctions& functions_;
   TextStore texts_;
   Counts counts_;
+  std::atomic<bool> unfinished_expected_{false};
 
   // Written once, before `is_known`.
   struct KnownShape {

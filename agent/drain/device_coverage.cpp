@@ -69,9 +69,11 @@ bool is_empty(const Record* host) noexcept {
 
 std::uint64_t lost_on_the_way(const ring::Ring& ring, const ring::Window& window) noexcept {
   const auto dropped = ring::dropped_in(ring, window);
-  return dropped[static_cast<std::size_t>(DropCause::device_dropped)] +
-         dropped[static_cast<std::size_t>(DropCause::device_ring_full)] +
-         dropped[static_cast<std::size_t>(DropCause::overwritten)];
+  std::uint64_t lost = dropped[static_cast<std::size_t>(DropCause::overwritten)];
+  for (const DropCause cause : ring::lost_device_records) {
+    lost += dropped[static_cast<std::size_t>(cause)];
+  }
+  return lost;
 }
 
 class Counter {

@@ -10,7 +10,7 @@ namespace {
 
 // Counted while windows are open.
 constexpr DropCause device_causes[] = {DropCause::device_ring_full, DropCause::device_dropped,
-                                       DropCause::plan_ring_full};
+                                       DropCause::device_untimed, DropCause::plan_ring_full};
 // Counted by who writes files.
 constexpr DropCause drain_causes[] = {DropCause::device_late, DropCause::not_written};
 

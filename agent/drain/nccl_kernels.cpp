@@ -133,8 +133,9 @@ void NcclKernels::find_calls(const ring::Window& window, const event::TickConver
       left.push_back(&kernel);
     }
   }
+  const auto& on_device = ring::lost_device_records;
   const bool all_are_here = plans_are_whole && !lost(DropCause::ring_full) &&
-                            !lost(DropCause::device_ring_full) && !lost(DropCause::device_dropped);
+                            std::none_of(on_device.begin(), on_device.end(), lost);
   if (!all_are_here && !left.empty()) {
     without_call_[cause_call_lost] += left.size();
     return;

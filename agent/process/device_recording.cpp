@@ -279,8 +279,7 @@ std::uint64_t DeviceRecording::outstanding(const ring::Window& window) const noe
 std::uint64_t DeviceRecording::lost(const ring::Window& window) const noexcept {
   const ring::Ring& ring = agent_->ring.ring;
   std::uint64_t lost = 0;
-  for (const ring::DropCause cause :
-       {ring::DropCause::device_ring_full, ring::DropCause::device_dropped}) {
+  for (const ring::DropCause cause : ring::lost_device_records) {
     const auto index = static_cast<std::size_t>(cause);
     const std::uint64_t all = ring.header().dropped[index].load(std::memory_order_relaxed);
     lost += all - std::min(all, drain::losses_told(ring, window, cause));

@@ -14,7 +14,7 @@
 namespace traceagent::ring {
 
 inline constexpr std::uint64_t magic = 0x474e4952'41525454u;  // "TTRARING"
-inline constexpr std::uint32_t layout_version = 12;
+inline constexpr std::uint32_t layout_version = 13;
 
 inline constexpr std::size_t chunk_bytes = 64 * 1024;
 inline constexpr std::size_t records_per_chunk = chunk_bytes / sizeof(event::Record) - 1;
@@ -45,12 +45,13 @@ enum class DropCause : std::uint32_t {
   communicators_full,
   step_tokens_full,  // step detection missed calls; no event is lost
   device_ring_full,  // no free chunk for what CUPTI told
-  device_dropped,    // CUPTI had no buffer, by its own count
+  device_dropped,    // CUPTI had no buffer, by its own count, or handed over what cannot be read
   device_late,       // had not arrived when the window was written
   plan_ring_full,    // no free chunk for what NCCL's profiler interface told
   // Of windows whose files failed, and for which the ring had no room: with what they had lost
   // themselves. The next file tells of it, or who recovers.
   not_written,
+  device_untimed,  // CUPTI could not tell when the work was done
   count
 };
 inline constexpr std::size_t drop_cause_count = static_cast<std::size_t>(DropCause::count);
@@ -58,7 +59,10 @@ inline constexpr std::array<const char*, drop_cause_count> drop_cause_names = {
     "ring_full",        "overwritten",     "during_start",       "names_full",
     "ranges_too_deep",  "range_unmatched", "communicators_full", "step_tokens_full",
     "device_ring_full", "device_dropped",  "device_late",        "plan_ring_full",
-    "not_written"};
+    "not_written",      "device_untimed"};
+// Of what CUPTI had to tell of work, and of calls: nothing else is left of it.
+inline constexpr std::array lost_device_records = {
+    DropCause::device_ring_full, DropCause::device_dropped, DropCause::device_untimed};
 // A name that found no room is missing in all later windows: each tells of all so far.
 constexpr bool counts_all_so_far(DropCause cause) noexcept {
   return cause == DropCause::names_full || cause == DropCause::communicators_full;

@@ -91,7 +91,7 @@ def damage_identity(place):
 CAUSES = {  # command of the killed rank, faults of the one that recovers it, damage, how it is got at
     "no space": ([STEADY, 1000, 10, 10_000], lambda: place_of_writing().rule(4, "ENOSPC"), None, []),
     "no name": ([STEADY, 1000, 10, 10_000], lambda: "rename#3=EIO", None, []),
-    "too large": ([LONG_NAMES, 1000], lambda: "", None, ["--any-size"]),
+    "too large": ([LONG_NAMES, 2000], lambda: "", None, ["--any-size"]),
     "damaged": ([STEADY, 1000, 10, 10_000], lambda: "", damage_identity, None),
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The device's work in the demo's node file against what the simulated GPU says that it did.
 
-usage: device_truth_test.py BUILD DEPS plain|concurrent|windows|drops|all_calls|all_calls_per_thread
+usage: device_truth_test.py BUILD DEPS plain|concurrent|windows|drops|untimed|all_calls|all_calls_per_thread
 `all_calls…`: that program instead, with a copy of every kind, a captured graph and NCCL's groups.
 `plain` leaves its files in BUILD/tests/device_demo for the tests of what other people's programs see.
 """
@@ -23,6 +23,7 @@ SCRIPTS = {
     "plain": KERNELS,
     "concurrent": KERNELS + "concurrent: {kernels: 0.5}\n",
     "drops": KERNELS + "faults: [{cupti_drops: {share: 0.05}}]\n",
+    "untimed": KERNELS + "faults: [{cupti_untimed: {share: 0.05}}]\n",
 }
 
 
@@ -33,6 +34,7 @@ MORE = {
     "windows": {"TRACEAGENT_SCHEDULE": "skip_first=2,wait=0,warmup=0,active=1,repeat=6"},
     # CUPTI's count of what it dropped has no times: the whole program is one window, for want of steps.
     "drops": NO_STEPS,
+    "untimed": NO_STEPS,
     "all_calls": NO_STEPS,
     "all_calls_per_thread": NO_STEPS,
 }
@@ -79,6 +81,21 @@ def dropped_problems(comparison, trace, truth):
             yield f"not in the trace though not dropped: {record}"
 
 
+def untimed_problems(comparison, trace):
+    """Work that CUPTI could not time is in no trace, and each piece of it is counted."""
+    true = {rank: sum(record["cupti"] == "untimed" for record in records)
+            for rank, records in comparison.work.items()}
+    told = {about["identity"]["rank"]: about["dropped"].get("device_untimed", 0) for about in trace.about}
+    print(f"untimed by the truth {true}, by the trace {told}")
+    if told != true or not all(told.values()):
+        yield f"{told} told as untimed, {true} were"
+    for record in comparison.missing(comparison.launched_here()):
+        if record["cupti"] not in ("untimed", "off"):  # off: launched before CUPTI was on
+            yield f"not in the trace though it was told of: {record}"
+    yield from (f"unexplained: {device}" for _, device in about_device(trace)
+                if device["launches_without_work"].get("unknown") or device["launches_without_work"].get("late"))
+
+
 def came_late(trace):
     """On a busy machine CUPTI may come on, or again, when the steps have begun; the file says so."""
     return any(device.get("recording_since_ns", 0) > trace.windows(rank)[0][0] or
@@ -103,7 +120,7 @@ def compared(folder):
         shutil.rmtree(KEPT, ignore_errors=True)
         shutil.copytree(done.folder, KEPT)
     trace, truth = done.trace(), done.truth()
-    if case != "drops":
+    if case not in ("drops", "untimed"):
         yield from trace.problems()
     comparison = DeviceComparison(trace, truth)
     yield from comparison.calls.problems
@@ -112,6 +129,9 @@ def compared(folder):
     yield from lane_problems(trace)
     if case == "drops":
         yield from dropped_problems(comparison, trace, truth)
+        return
+    if case == "untimed":
+        yield from untimed_problems(comparison, trace)
         return
     yield from comparison.arrow_problems()
     yield from complete_problems(comparison, trace)

@@ -8,7 +8,7 @@ from places import BUILD
 from ranks import LIMIT_S, THREADS
 
 COUNTER = BUILD / "soak/count_events"
-DEVICE_CAUSES = ("device_late", "device_ring_full", "device_dropped")
+DEVICE_CAUSES = ("device_late", "device_ring_full", "device_dropped", "device_untimed")
 
 
 class TraceCounts:

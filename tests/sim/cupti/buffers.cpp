@@ -114,7 +114,7 @@ void Buffers::append(const Entry& entry) {
       drop(entry);
     } else {
       std::memcpy(current_->data + current_->used, entry.bytes, entry.size);
-      current_->spans.push_back({current_->used, entry.size, entry.complete, entry.works});
+      current_->spans.push_back({current_->used, entry.size, entry.fate, entry.works});
       current_->used += entry.size;
     }
     filled = full_.size() != full_before;
@@ -179,8 +179,8 @@ void Buffers::deliver(Buffer buffer) {
   }
   account().delivered.fetch_add(buffer.spans.size());
   for (const Span& span : buffer.spans) {
-    account().incomplete.fetch_add(span.complete ? 0 : 1);
-    mark(span.works, span.complete ? CuptiState::delivered : CuptiState::incomplete);
+    account().incomplete.fetch_add(span.fate == CuptiState::incomplete ? 1 : 0);
+    mark(span.works, span.fate);
   }
 }
 

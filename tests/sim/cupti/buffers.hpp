@@ -49,7 +49,7 @@ class Buffers {
   struct Span {
     std::size_t at;
     std::size_t size;
-    bool complete;
+    CuptiState fate;
     std::vector<activity::DeviceWorkPtr> works;
   };
   struct Buffer {

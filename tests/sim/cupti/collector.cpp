@@ -171,9 +171,21 @@ bool Collector::over(const Item& item, std::int64_t time_ns) {
 }
 
 void Collector::write(const Item& item, bool over) {
-  Buffers::get().append(item.kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE
-                            ? graph_entry(item.works, over)
-                            : work_entry(item.works.front(), item.kind, over));
+  if (item.kind != CUPTI_ACTIVITY_KIND_GRAPH_TRACE) {
+    return write_work(item, over);
+  }
+  Buffers::get().append(graph_entry(item.works, over));
+}
+
+void Collector::write_work(const Item& item, bool over) {
+  Entry entry = work_entry(item.works.front(), item.kind, over);
+  untimed_debt_ += over ? script().cupti.untimed_share : 0;
+  if (untimed_debt_ >= 1) {
+    untimed_debt_ -= 1;
+    takes_both_ = !takes_both_;
+    take_times(entry, takes_both_);
+  }
+  Buffers::get().append(entry);
 }
 
 void Collector::collect(bool forced) {

@@ -44,11 +44,14 @@ class Collector final : public activity::Listener {
   static bool over(const Item& item, std::int64_t time_ns);
   void write_host_records(const activity::Api& api);
   void write(const Item& item, bool over);
+  void write_work(const Item& item, bool over);
   std::size_t waiting_bytes();
 
   std::mutex collecting_;  // taken before mutex_: who flushes finds all that is over in a buffer
   std::mutex mutex_;
   std::deque<Item> items_;
+  double untimed_debt_ = 0;  // under collecting_
+  bool takes_both_ = false;  // of an untimed record's times, by turns
 };
 
 }  // namespace simgpu::cupti

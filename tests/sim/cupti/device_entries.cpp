@@ -153,7 +153,7 @@ CUpti_ActivityKind kind_of(const DeviceWork& work) {
 Entry work_entry(const DeviceWorkPtr& work, CUpti_ActivityKind kind, bool over) {
   Entry entry = record_of(*work, kind, over);
   entry.works.push_back(work);
-  entry.complete = over;
+  entry.fate = over ? CuptiState::delivered : CuptiState::incomplete;
   return entry;
 }
 
@@ -173,8 +173,23 @@ Entry graph_entry(std::vector<DeviceWorkPtr> works, bool over) {
   }
   Entry entry = entry_of(record, record.kind);
   entry.works = std::move(works);
-  entry.complete = over;
+  entry.fate = over ? CuptiState::delivered : CuptiState::incomplete;
   return entry;
+}
+
+void take_times(Entry& entry, bool all) {
+  // At the same places in every kind's record.
+  static_assert(offsetof(CUpti_ActivityKernel10, start) == offsetof(CUpti_ActivityMemcpy6, start));
+  static_assert(offsetof(CUpti_ActivityKernel10, start) ==
+                offsetof(CUpti_ActivityMemcpyPtoP4, start));
+  static_assert(offsetof(CUpti_ActivityKernel10, start) == offsetof(CUpti_ActivityMemset4, start));
+  std::uint64_t times[2];  // start, end
+  unsigned char* const place = entry.bytes + offsetof(CUpti_ActivityKernel10, start);
+  std::memcpy(times, place, sizeof times);
+  times[1] = all ? 0 : times[0] - 1;
+  times[0] = all ? 0 : times[0];
+  std::memcpy(place, times, sizeof times);
+  entry.fate = CuptiState::untimed;
 }
 
 }  // namespace simgpu::cupti

@@ -15,6 +15,10 @@ CUpti_ActivityKind kind_of(const activity::DeviceWork& work);
 /// an end of 0, as in a forced flush.
 Entry work_entry(const activity::DeviceWorkPtr& work, CUpti_ActivityKind kind, bool over);
 
+/// As CUPTI has it once its buffers on the device are used up: both times 0, or an end before the
+/// start.
+void take_times(Entry& entry, bool all);
+
 /// One record for a whole graph launch.
 Entry graph_entry(std::vector<activity::DeviceWorkPtr> works, bool over);
 

@@ -16,7 +16,7 @@ struct Entry {
   alignas(8) unsigned char bytes[512];
   std::size_t size = 0;
   std::vector<activity::DeviceWorkPtr> works;  // what the record is of; empty for host records
-  bool complete = true;
+  CuptiState fate = CuptiState::delivered;     // of the works, once it is handed over
 };
 
 template <class Newest>

@@ -21,8 +21,17 @@ enum class WorkKind : std::uint8_t { none, kernel, copy, set, collective, host, 
 
 /// What became of the CUPTI record of a piece of device work. Off: its kind was not enabled when
 /// the work was launched. Pending: never handed over. Incomplete: handed over by a forced flush
-/// before the work had ended. Lost: its context ended first.
-enum class CuptiState : std::uint8_t { off, pending, delivered, dropped, incomplete, lost };
+/// before the work had ended. Lost: its context ended first. Untimed: handed over without its
+/// times.
+enum class CuptiState : std::uint8_t {
+  off,
+  pending,
+  delivered,
+  dropped,
+  incomplete,
+  lost,
+  untimed
+};
 
 struct TruthHeader {
   std::uint64_t magic;

@@ -118,6 +118,8 @@ void read_fault(const YAML::Node& node, int rank, Script& script) {
        {"cupti_refused", for_rank([&](auto&) { script.cupti.refused = true; })},
        {"cupti_drops",
         for_rank([&](auto& f) { script.cupti.dropped_share = f["share"].template as<double>(); })},
+       {"cupti_untimed",
+        for_rank([&](auto& f) { script.cupti.untimed_share = f["share"].template as<double>(); })},
        {"context_ends_at_exit", for_rank([&](auto&) { script.cupti.context_ends_at_exit = true; })},
        {"cupti_slow_callbacks",
         for_rank([&](auto& f) { script.cupti.callbacks_take_ns = time_ns(f["time"]); })},

@@ -111,7 +111,8 @@ void add_collective(const Record& record, Object& object) {
 }
 
 const char* cupti_state(CuptiState state) {
-  constexpr const char* names[] = {"off", "pending", "delivered", "dropped", "incomplete", "lost"};
+  constexpr const char* names[] = {"off",        "pending", "delivered", "dropped",
+                                   "incomplete", "lost",    "untimed"};
   return names[static_cast<std::size_t>(state)];
 }
 

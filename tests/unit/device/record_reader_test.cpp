@@ -313,12 +313,36 @@ TEST_F(RecordReaderTest, unknown_kinds_are_passed_over) {
   EXPECT_EQ(reader->counts().passed_over, 1u);
 }
 
-TEST_F(RecordReaderTest, work_without_an_end_is_not_kept) {
+TEST_F(RecordReaderTest, work_that_has_not_ended_at_a_forced_flush_is_not_kept) {
   CraftedBuffer buffer;
   buffer.add(crafted_kernel("k", 1, 0, 0)).add(crafted_kernel("k", 2, 10, 0));
-  read(buffer.add(crafted_kernel("k", 3, 10, 20)));
+  buffer.add(crafted_kernel("k", 3, 10, 20));
+  reader = std::make_unique<RecordReader>(ring.ring(), newest, CraftedBuffer::next, api);
+  reader->expect_unfinished(true);
+  reader->read(buffer.data(), buffer.size());
   EXPECT_EQ(only_work().correlation, 3u);
   EXPECT_EQ(reader->counts().unfinished, 2u);
+  EXPECT_EQ(ring.dropped(ring::DropCause::device_untimed), 0u);
+  reader->expect_unfinished(false);
+  reader->read(buffer.data(), buffer.size());
+  EXPECT_EQ(ring.dropped(ring::DropCause::device_untimed), 2u);
+}
+
+// As CUPTI hands over what it had no room to time: 0 and 0, or an end before the start.
+TEST_F(RecordReaderTest, work_that_cupti_could_not_time_is_counted) {
+  CUpti_ActivityMemcpy5 copy{};
+  copy.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+  CUpti_ActivityMemcpyPtoP4 peer_copy{};
+  peer_copy.kind = CUPTI_ACTIVITY_KIND_MEMCPY2;
+  CUpti_ActivityMemset4 set{};
+  set.kind = CUPTI_ACTIVITY_KIND_MEMSET;
+  CraftedBuffer buffer;
+  buffer.add(crafted_kernel("k", 1, 0, 0)).add(crafted_kernel("k", 2, 20, 10)).add(copy);
+  buffer.add(peer_copy).add(set).add(crafted_kernel("k", 3, 0, 20));
+  read(buffer.add(crafted_kernel("k", 4, 10, 10)));
+  EXPECT_EQ(only_work().correlation, 4u) << "no time at all is a time";
+  EXPECT_EQ(ring.dropped(ring::DropCause::device_untimed), 6u);
+  EXPECT_EQ(reader->counts().unfinished, 0u);
 }
 
 TEST_F(RecordReaderTest, a_record_beyond_the_buffer_ends_the_reading) {
@@ -329,8 +353,23 @@ TEST_F(RecordReaderTest, a_record_beyond_the_buffer_ends_the_reading) {
   reader = std::make_unique<RecordReader>(ring.ring(), newest, astray, api);
   std::array<std::uint8_t, 64> buffer{};
   reader->read(buffer.data(), buffer.size());
-  EXPECT_EQ(reader->counts().damaged, 1u);
+  EXPECT_EQ(ring.dropped(ring::DropCause::device_dropped), 1u);
   EXPECT_TRUE(ring.records().empty());
+}
+
+// A library that takes its records for shorter than we do goes on behind one that we do not read.
+TEST_F(RecordReaderTest, what_follows_a_damaged_record_is_counted) {
+  const auto in_words = [](std::uint8_t* buffer, std::size_t valid_bytes, void** record) {
+    auto* const next = *record == nullptr ? buffer : static_cast<std::uint8_t*>(*record) + 8;
+    if (next >= buffer + valid_bytes) return cupti_result::max_limit_reached;
+    *record = next;
+    return cupti_result::success;
+  };
+  reader = std::make_unique<RecordReader>(ring.ring(), newest, in_words, api);
+  alignas(8) std::array<std::uint8_t, 64> buffer{};
+  buffer[0] = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+  reader->read(buffer.data(), buffer.size());
+  EXPECT_EQ(ring.dropped(ring::DropCause::device_dropped), 8u);
 }
 
 // The name is a pointer at byte 104: what lies behind the buffer must not be taken for one.
@@ -339,7 +378,7 @@ TEST_F(RecordReaderTest, ReadsNoRecordThatTheBuffersEndCuts) {
   buffer.add(crafted_kernel("whole", 7, 100, 200)).add(crafted_kernel("cut", 8, 300, 400));
   reader = std::make_unique<RecordReader>(ring.ring(), newest, CraftedBuffer::next, api);
   reader->read(buffer.data(), buffer.size() - 64);
-  EXPECT_EQ(reader->counts().damaged, 1u);
+  EXPECT_EQ(ring.dropped(ring::DropCause::device_dropped), 1u);
   ASSERT_EQ(ring.records().size(), 1u);
   EXPECT_EQ(name(event::device_work_of(*ring.records()[0]).name), "whole");
 }
