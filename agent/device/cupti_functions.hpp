@@ -17,6 +17,8 @@ inline constexpr CuptiResult virtualised_device = 33;
 inline constexpr CuptiResult insufficient_privileges = 35;
 inline constexpr CuptiResult multiple_subscribers = 39;
 inline constexpr CuptiResult virtualised_insufficient_privileges = 40;
+// Ours, of what would come of going on.
+inline constexpr CuptiResult other_clock = -1;
 }  // namespace cupti_result
 
 namespace cupti_domain {
@@ -51,6 +53,7 @@ using Callback = void (*)(void* user, int domain, std::uint32_t id, const void* 
   FUNCTION(enable_all_sync_records, "cuptiActivityEnableAllSyncRecords", (std::uint8_t))          \
   FUNCTION(set_thread_id_type, "cuptiSetThreadIdType", (int))                                     \
   FUNCTION(get_thread_id_type, "cuptiGetThreadIdType", (int*))                                    \
+  FUNCTION(get_timestamp, "cuptiGetTimestamp", (std::uint64_t * ns))                              \
   FUNCTION(next_record, "cuptiActivityGetNextRecord",                                             \
            (std::uint8_t * buffer, std::size_t valid_bytes, void** record))                       \
   FUNCTION(flush_all, "cuptiActivityFlushAll", (std::uint32_t flag))                              \

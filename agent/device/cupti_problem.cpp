@@ -25,6 +25,8 @@ CuptiState state_of(CuptiResult result) noexcept {
     case cupti_result::insufficient_privileges:
     case cupti_result::virtualised_insufficient_privileges:
       return CuptiState::refused;
+    case cupti_result::other_clock:
+      return CuptiState::other_clock;
     default:
       return CuptiState::failed;
   }
@@ -41,6 +43,10 @@ std::string problem_line(CuptiState state, CuptiResult result, const CuptiLibrar
       return what +
              "CUPTI is in use by another profiler (torch.profiler, nsys, a debugger): we try again "
              "in the next cycle of the schedule; let the other one end";
+    case CuptiState::other_clock:
+      return what +
+             "a profiler of the job has CUPTI take its times from a clock of its own until the "
+             "process ends, as PyTorch's does: leave that profiler out of runs that are traced";
     case CuptiState::refused:
       return what + text_of(result, library) +
              ": load the driver's module with NVreg_RestrictProfilingToAdminUsers=0 or give the "

@@ -10,10 +10,11 @@ namespace traceagent::device {
 enum class CuptiState : std::uint32_t {
   off,
   recording,
-  absent,   // no library
-  taken,    // another subscriber
-  refused,  // missing privileges
-  failed,   // anything else
+  absent,       // no library
+  taken,        // another subscriber
+  refused,      // missing privileges
+  failed,       // anything else
+  other_clock,  // of the job's: our records would lie outside of all windows
 };
 
 CuptiState state_of(CuptiResult result) noexcept;

@@ -48,6 +48,20 @@ std::int64_t realtime_ns() noexcept {
   return static_cast<std::int64_t>(event::clock_ns(CLOCK_REALTIME));
 }
 
+// The job may have CUPTI take its times from a function of its own, as PyTorch's profiler does, and
+// what that was before cannot be had back. Such records would lie outside of all windows. A clock
+// that is set meanwhile, or read late, is no other clock.
+bool has_system_clock(const CuptiFunctions& cupti) noexcept {
+  constexpr std::int64_t tolerance_ns = 1'000'000'000;
+  if (cupti.get_timestamp == nullptr) return true;
+  std::uint64_t cupti_ns = 0;
+  const std::int64_t before_ns = realtime_ns();
+  if (cupti.get_timestamp(&cupti_ns) != cupti_result::success) return true;
+  const std::int64_t after_ns = realtime_ns();
+  const auto ns = static_cast<std::int64_t>(cupti_ns);
+  return ns >= before_ns - tolerance_ns && ns <= after_ns + tolerance_ns;
+}
+
 // CUPTI calls CUDA on this thread, and CUDA may call what we wrap: no event of the job.
 class OwnWork {
  public:
@@ -182,6 +196,11 @@ CuptiResult CuptiSession::start() noexcept {
   live.store(this, std::memory_order_release);
   const CuptiResult subscribed = cupti.subscribe(&subscriber_, on_callback, this);
   if (subscribed != cupti_result::success) return subscribed;
+  if (!has_system_clock(cupti)) {
+    cupti.unsubscribe(subscriber_);
+    subscriber_ = nullptr;
+    return cupti_result::other_clock;
+  }
   // Must come before the kinds: the ids are those of /proc and of our own records.
   if (cupti.set_thread_id_type != nullptr) {
     if (cupti.get_thread_id_type != nullptr) cupti.get_thread_id_type(&thread_ids_before_);

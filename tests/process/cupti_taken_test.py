@@ -270,8 +270,29 @@ def the_jobs_own_use(folder):
                 yield from source_problems(run.trace(), about["identity"]["rank"], about)
 
 
+def a_clock_of_the_jobs(folder):
+    """The job's profiler has CUPTI take its times from another clock, for good: the agent has its own times before,
+    says why it has none after, and shows nothing at a wrong time."""
+    for flags in (["--own-clock"],) if SANITIZED else (["--own-clock"], ["--own-clock", "--dlsym"]):
+        name = "".join(flags).replace("-", "_")
+        run, problems = traced(folder.with_name(folder.name + name), [USER, *STEPS, "--own", *flags])
+        yield from problems
+        said = [line for line in run.err.splitlines() if "clock of its own" in line]
+        if len(said) != 1:
+            yield f"said of the clock: {said}"
+        trace = run.trace()
+        sources = sorted((about["window"]["cycle"], about["device"]["source"]) for about in trace.about)
+        print(f"{flags}: {sources}")
+        if sources[-1][1] != "cuda_events":
+            yield f"times after the job's own use from {sources}"
+        yield from time_problems(trace, DeviceTruth(run), timed(trace), operations(trace))
+        for about in trace.about:
+            if (about["device"]["source"] == "cuda_events") == (about["device"]["work"] == 0):
+                yield from source_problems(trace, about["identity"]["rank"], about)
+
+
 CASES = [taken_from_the_start, refused, absent, taken_over, capture_in_another_thread, launches_too,
-         the_jobs_own_use]
+         the_jobs_own_use, a_clock_of_the_jobs]
 
 
 def cases(folder):

@@ -4,6 +4,7 @@
 //   --own          two spells of steps in the middle are profiled by the program itself
 //   --dlsym        ... with CUPTI's functions looked up by dlsym, not linked
 //   --once         ... buffer callbacks registered once in two profiled spells, as PyTorch does
+//   --own-clock    ... whose times are of a clock of its own, registered for good, as PyTorch does
 //   --capture      another thread captures graphs all the while
 //
 // What its own profiler was told goes to stdout of rank 0, one line a kernel: "own" name start end
@@ -46,6 +47,8 @@ struct Cupti {
   decltype(&cuptiActivityRegisterCallbacks) register_callbacks = cuptiActivityRegisterCallbacks;
   decltype(&cuptiActivityEnable) enable = cuptiActivityEnable;
   decltype(&cuptiActivityDisable) disable = cuptiActivityDisable;
+  decltype(&cuptiActivityRegisterTimestampCallback) register_timestamp =
+      cuptiActivityRegisterTimestampCallback;
 
   void look_up() {
     void* library = dlopen("libcupti.so.13", RTLD_NOW | RTLD_LOCAL);
@@ -54,6 +57,7 @@ struct Cupti {
     find(library, "cuptiActivityRegisterCallbacks", register_callbacks);
     find(library, "cuptiActivityEnable", enable);
     find(library, "cuptiActivityDisable", disable);
+    find(library, "cuptiActivityRegisterTimestampCallback", register_timestamp);
   }
 
  private:
@@ -68,7 +72,8 @@ struct Cupti {
 
 class OwnProfiler {
  public:
-  explicit OwnProfiler(bool looks_up, bool registers_once) : registers_once_(registers_once) {
+  OwnProfiler(bool looks_up, bool registers_once, bool has_clock)
+      : registers_once_(registers_once), has_clock_(has_clock) {
     if (looks_up) {
       cupti_.look_up();
     }
@@ -76,6 +81,9 @@ class OwnProfiler {
 
   void start() {
     CHECK(cudaDeviceSynchronize());
+    if (has_clock_ && !registered_) {
+      check(cupti_.register_timestamp(clock), "cuptiActivityRegisterTimestampCallback");
+    }
     check(cupti_.subscribe(&subscriber_, on_callback, nullptr), "cuptiSubscribe");
     if (!registered_ || !registers_once_) {
       check(cupti_.register_callbacks(on_request, on_complete), "cuptiActivityRegisterCallbacks");
@@ -106,6 +114,11 @@ class OwnProfiler {
     static std::vector<std::string> all;
     return all;
   }
+  // Counts from the machine's start, not from 1970.
+  static std::uint64_t clock() {
+    return static_cast<std::uint64_t>(
+        std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
+  }
   static void on_callback(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {}
   static void on_request(std::uint8_t** buffer, std::size_t* bytes, std::size_t* records) {
     *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(8, buffer_bytes));
@@ -133,6 +146,7 @@ class OwnProfiler {
 
   Cupti cupti_;
   const bool registers_once_;
+  const bool has_clock_;
   bool registered_ = false;
   CUpti_SubscriberHandle subscriber_ = nullptr;
   std::uint64_t spells_ = 0;
@@ -217,8 +231,8 @@ void profile_around(OwnProfiler& profiler, int step, int steps) {
 }
 
 void run(int argc, char** argv) {
-  Job job(argc, argv, true, {"--own", "--dlsym", "--once", "--capture"});
-  OwnProfiler profiler(job.flag("--dlsym"), job.flag("--once"));
+  Job job(argc, argv, true, {"--own", "--dlsym", "--once", "--own-clock", "--capture"});
+  OwnProfiler profiler(job.flag("--dlsym"), job.flag("--once"), job.flag("--own-clock"));
   std::unique_ptr<Capturing> capturing;
   if (job.flag("--capture")) {
     int device = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tests/sim/cupti/timestamps.hpp"
 #include "tests/sim/engine/truth_file.hpp"
 
 namespace simgpu::cupti {
@@ -10,13 +11,10 @@ namespace {
 using activity::DeviceWork;
 using activity::DeviceWorkPtr;
 
-std::uint64_t end_of(const DeviceWork& work, bool over) {
-  return over ? static_cast<std::uint64_t>(work.end_ns) : 0;
-}
+std::uint64_t end_of(const DeviceWork& work, bool over) { return over ? told_ns(work.end_ns) : 0; }
 
 std::uint64_t begin_of(const DeviceWork& work) {
-  return work.resolved.load(std::memory_order_acquire) ? static_cast<std::uint64_t>(work.begin_ns)
-                                                       : 0;
+  return work.resolved.load(std::memory_order_acquire) ? told_ns(work.begin_ns) : 0;
 }
 
 template <class Newest>

@@ -10,6 +10,7 @@
 #include "tests/sim/cupti/format.hpp"
 #include "tests/sim/cupti/handles.hpp"
 #include "tests/sim/cupti/host_entries.hpp"
+#include "tests/sim/cupti/timestamps.hpp"
 #include "tests/sim/engine/activity.hpp"
 #include "tests/sim/engine/clock.hpp"
 #include "tests/sim/engine/misuse.hpp"
@@ -110,7 +111,15 @@ SIMGPU_CUPTI(cuptiGetTimestamp)(std::uint64_t* time_ns) {
   if (time_ns == nullptr) {
     return failed(CUPTI_ERROR_INVALID_PARAMETER);
   }
-  *time_ns = static_cast<std::uint64_t>(simgpu::now_ns());
+  *time_ns = told_ns(simgpu::now_ns());
+  return CUPTI_SUCCESS;
+}
+
+SIMGPU_CUPTI(cuptiActivityRegisterTimestampCallback)(CUpti_TimestampCallbackFunc callback) {
+  if (callback == nullptr) {
+    return failed(CUPTI_ERROR_INVALID_PARAMETER);
+  }
+  set_timestamp_callback(callback);
   return CUPTI_SUCCESS;
 }
 

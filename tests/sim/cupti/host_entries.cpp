@@ -6,6 +6,7 @@
 #include <atomic>
 #include <string_view>
 
+#include "tests/sim/cupti/timestamps.hpp"
 #include "tests/sim/engine/script.hpp"
 
 namespace simgpu::cupti {
@@ -63,8 +64,8 @@ Entry api_entry(const activity::Api& api, std::uint32_t cbid) {
   record.kind = api.domain == activity::Domain::driver ? CUPTI_ACTIVITY_KIND_DRIVER
                                                        : CUPTI_ACTIVITY_KIND_RUNTIME;
   record.cbid = cbid;
-  record.start = static_cast<std::uint64_t>(api.begin_ns);
-  record.end = static_cast<std::uint64_t>(api.end_ns);
+  record.start = told_ns(api.begin_ns);
+  record.end = told_ns(api.end_ns);
   record.processId = pid();
   record.threadId = id_of_thread(api.tid);
   record.correlationId = api.correlation;
@@ -90,8 +91,8 @@ std::optional<Entry> synchronization_entry(const activity::Api& api, std::uint32
   CUpti_ActivitySynchronization2 record{};
   record.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
   record.type = type;
-  record.start = static_cast<std::uint64_t>(api.begin_ns);
-  record.end = static_cast<std::uint64_t>(api.end_ns);
+  record.start = told_ns(api.begin_ns);
+  record.end = told_ns(api.end_ns);
   record.correlationId = api.correlation;
   record.contextId = context;
   const bool of_stream = type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE ||
@@ -120,7 +121,7 @@ std::optional<Entry> memory_entry(const activity::Api& api, std::uint32_t device
   record.correlationId = api.correlation;
   record.address = api.arguments->address;
   record.bytes = api.arguments->bytes;
-  record.timestamp = static_cast<std::uint64_t>(api.end_ns);
+  record.timestamp = told_ns(api.end_ns);
   record.processId = pid();
   record.deviceId = device;
   record.contextId = context;
@@ -138,8 +139,8 @@ Entry overhead_entry(std::int64_t begin_ns, std::int64_t end_ns, std::uint32_t t
   record.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD;
   record.objectId.pt.processId = pid();
   record.objectId.pt.threadId = id_of_thread(thread);
-  record.start = static_cast<std::uint64_t>(begin_ns);
-  record.end = static_cast<std::uint64_t>(end_ns);
+  record.start = told_ns(begin_ns);
+  record.end = told_ns(end_ns);
   return entry_of(record, record.kind);
 }
 

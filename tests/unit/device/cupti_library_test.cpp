@@ -86,12 +86,15 @@ TEST(CuptiProblem, each_has_its_remedy) {
   library.path = "/x/libcupti.so.13";
   EXPECT_EQ(state_of(cupti_result::multiple_subscribers), CuptiState::taken);
   EXPECT_EQ(state_of(cupti_result::insufficient_privileges), CuptiState::refused);
+  EXPECT_EQ(state_of(cupti_result::other_clock), CuptiState::other_clock);
   EXPECT_EQ(state_of(999), CuptiState::failed);
   const auto line = [&](CuptiState state, int result) {
     return problem_line(state, result, library);
   };
   EXPECT_NE(line(CuptiState::absent, 0).find("LD_LIBRARY_PATH"), std::string::npos);
   EXPECT_NE(line(CuptiState::taken, 39).find("another profiler"), std::string::npos);
+  EXPECT_NE(line(CuptiState::other_clock, cupti_result::other_clock).find("clock of its own"),
+            std::string::npos);
   EXPECT_NE(line(CuptiState::refused, 35).find("NVreg_RestrictProfilingToAdminUsers=0"),
             std::string::npos);
   EXPECT_NE(line(CuptiState::failed, 14).find("does not fit the driver"), std::string::npos);

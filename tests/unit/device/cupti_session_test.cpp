@@ -25,7 +25,8 @@ struct FakeCupti {
   int subscribers = 0, flushes = 0, thread_ids = 0;
   int all_sync_records = 1;
   bool is_taken = false;
-  std::set<std::uint32_t> kinds;
+  std::set<std::uint32_t> kinds, kinds_ever;
+  std::int64_t clock_offset_ns = 0;
   RequestBuffer request = nullptr;
   CompleteBuffer complete = nullptr;
   std::function<void()> while_subscribing, while_flushing;
@@ -50,6 +51,7 @@ CuptiResult register_callbacks(RequestBuffer request, CompleteBuffer complete) {
 }
 CuptiResult enable(std::uint32_t kind) {
   fake.kinds.insert(kind);
+  fake.kinds_ever.insert(kind);
   return cupti_result::success;
 }
 CuptiResult disable(std::uint32_t kind) {
@@ -73,6 +75,12 @@ CuptiResult get_thread_id_type(int* type) {
   *type = fake.thread_ids;
   return cupti_result::success;
 }
+CuptiResult get_timestamp(std::uint64_t* ns) {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  *ns = static_cast<std::uint64_t>(now.tv_sec * 1'000'000'000 + now.tv_nsec + fake.clock_offset_ns);
+  return cupti_result::success;
+}
 
 CuptiLibrary made_up(std::uint32_t version) {
   CuptiLibrary library;
@@ -87,6 +95,7 @@ CuptiLibrary made_up(std::uint32_t version) {
   library.functions.enable_all_sync_records = enable_all_sync_records;
   library.functions.set_thread_id_type = set_thread_id_type;
   library.functions.get_thread_id_type = get_thread_id_type;
+  library.functions.get_timestamp = get_timestamp;
   library.functions.next_record = CraftedBuffer::next;
   return library;
 }
@@ -150,6 +159,29 @@ TEST_F(CuptiSessionTest, says_since_when_until_it_is_on_again) {
   EXPECT_EQ(session.enable(), CuptiState::taken);
   EXPECT_EQ(since_ns, 0);
   EXPECT_NE(session.problem().find("another profiler"), std::string::npos) << session.problem();
+}
+
+TEST_F(CuptiSessionTest, a_cupti_with_a_clock_of_the_jobs_is_left_to_it) {
+  constexpr std::int64_t hour_ns = 3'600'000'000'000;
+  for (const std::int64_t offset_ns : {-hour_ns, hour_ns}) {
+    fake.clock_offset_ns = offset_ns;
+    CuptiSession& session = session_of(newest);
+    EXPECT_EQ(session.enable(), CuptiState::other_clock);
+    EXPECT_TRUE(fake.kinds_ever.empty()) << "nothing was recorded";
+    EXPECT_EQ(fake.subscribers, 0);
+    EXPECT_EQ(fake.thread_ids, 0);
+    EXPECT_NE(session.problem().find("clock"), std::string::npos) << session.problem();
+    EXPECT_EQ(ring.ring().header().device.source.load(), ring::DeviceSource::cuda_events);
+  }
+}
+
+TEST_F(CuptiSessionTest, a_clock_that_was_set_a_little_is_no_other_clock) {
+  for (const std::int64_t offset_ns : {-900'000'000, 900'000'000}) {
+    fake.clock_offset_ns = offset_ns;
+    CuptiSession& session = session_of(newest);
+    EXPECT_EQ(session.enable(), CuptiState::recording);
+    session.disable();
+  }
 }
 
 TEST_F(CuptiSessionTest, a_cupti_that_can_bear_it_is_refused_buffers) {
