@@ -9,6 +9,10 @@
 
 namespace traceagent::device {
 
+// CUDA 13.0: it may hang where kernels are switched off and crash in a flush. Repaired in 13.0
+// Update 1, which is 130001.
+inline constexpr std::uint32_t unsafe_cupti_version = 130000;
+
 struct CuptiLibrary {
   CuptiFunctions functions;
   std::uint32_t version = 0;  // cuptiGetVersion: 18 = CUDA 11.8, 130000 = 13.0

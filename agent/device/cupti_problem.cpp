@@ -43,6 +43,11 @@ std::string problem_line(CuptiState state, CuptiResult result, const CuptiLibrar
       return what +
              "CUPTI is in use by another profiler (torch.profiler, nsys, a debugger): we try again "
              "in the next cycle of the schedule; let the other one end";
+    case CuptiState::unsafe:
+      return what + library.path +
+             " is CUPTI of CUDA 13.0, which may hang or crash the job: use that of 13.0 Update 1 "
+             "or "
+             "later, or set device.unsafe_cupti to true";
     case CuptiState::other_clock:
       return what +
              "a profiler of the job has CUPTI take its times from a clock of its own until the "

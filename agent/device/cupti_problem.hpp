@@ -14,6 +14,7 @@ enum class CuptiState : std::uint32_t {
   taken,        // another subscriber
   refused,      // missing privileges
   failed,       // anything else
+  unsafe,       // a version that is known to hang or crash
   other_clock,  // of the job's: our records would lie outside of all windows
 };
 

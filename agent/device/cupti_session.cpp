@@ -174,6 +174,9 @@ CuptiState CuptiSession::enable() noexcept {
   if (job_has_it.load(std::memory_order_acquire)) return fail(CuptiState::taken, 0);
   const CuptiState opened = open();
   if (opened != CuptiState::off) return fail(opened, 0);
+  if (library_.version == unsafe_cupti_version && !accepts_unsafe_) {
+    return fail(CuptiState::unsafe, 0);
+  }
   if (!buffers_.reserve(buffer_bytes_)) return fail(CuptiState::failed, 0);
   const CuptiResult result = start();
   if (result != cupti_result::success) return fail(state_of(result), result);

@@ -25,6 +25,9 @@ class CuptiSession {
   // With this library instead of one that is looked for.
   CuptiSession(ring::Ring ring, std::size_t buffer_bytes, CuptiLibrary library);
 
+  // Before all else: a version that is known to hang or crash is used too.
+  void accept_unsafe() noexcept { accepts_unsafe_ = true; }
+
   // The three below: one thread of ours at a time, and never one of the job's.
   // Subscribes and enables. What comes of it is also in the ring's DeviceBlock.
   CuptiState enable() noexcept;
@@ -79,6 +82,7 @@ class CuptiSession {
   ring::Ring ring_;
   const std::size_t buffer_bytes_;
   const LookUp look_up_;
+  bool accepts_unsafe_ = false;
   const int pid_;
   CudaDriver driver_;
   CuptiLibrary library_;

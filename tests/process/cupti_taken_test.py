@@ -167,6 +167,20 @@ def refused(folder):
     yield from events_problems(run)
 
 
+def known_to_hang(folder):
+    """CUPTI of CUDA 13.0: used only where the job's user says so."""
+    run, problems = traced(folder, [USER, *STEPS], ["cupti_of_13_0: {}"])
+    yield from problems
+    yield from line_problems(run, "13.0 Update 1")
+    yield from events_problems(run)
+    run, problems = traced(folder.with_name(folder.name + "_asked_for"), [USER, *STEPS], ["cupti_of_13_0: {}"],
+                           TRACEAGENT_DEVICE_UNSAFE_CUPTI="true")
+    yield from problems
+    yield from line_problems(run)
+    if {about["device"]["source"] for about in run.trace().about} != {"cupti"}:
+        yield f"asked for, and not used: {[about['device'] for about in run.trace().about]}"
+
+
 def absent(folder):
     """No libcupti at all: the program that uses none."""
     run, problems = traced(folder, [PROGRAMS / "step_data_parallel", *STEPS], libraries=WITHOUT_CUPTI)
@@ -291,7 +305,7 @@ def a_clock_of_the_jobs(folder):
                 yield from source_problems(trace, about["identity"]["rank"], about)
 
 
-CASES = [taken_from_the_start, refused, absent, taken_over, capture_in_another_thread, launches_too,
+CASES = [taken_from_the_start, refused, known_to_hang, absent, taken_over, capture_in_another_thread, launches_too,
          the_jobs_own_use, a_clock_of_the_jobs]
 
 

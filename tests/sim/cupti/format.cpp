@@ -1,5 +1,7 @@
 #include "tests/sim/cupti/format.hpp"
 
+#include "tests/sim/engine/script.hpp"
+
 namespace simgpu::cupti {
 namespace {
 
@@ -72,7 +74,7 @@ static_assert(offsetof(CUpti_ActivityGraphTrace2, streamId) ==
 
 std::uint32_t api_version() {
   if (cupti_major >= 13) {
-    return 130000;
+    return script().cupti.is_of_13_0 ? 130000 : 130001;
   }
   return cupti_major == 12 ? 22 : 18;
 }

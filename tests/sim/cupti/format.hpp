@@ -11,7 +11,7 @@ namespace simgpu::cupti {
 /// 13, 12 or 11: the one thing in which the builds of this library differ.
 extern const std::uint16_t cupti_major;
 
-/// As cuptiGetVersion says: 13.0, 12.4, 11.8.
+/// As cuptiGetVersion says: 13.0 Update 1 (13.0 where the script says so), 12.4, 11.8.
 std::uint32_t api_version();
 
 /// How long a record of this kind is in the major's format, a multiple of 8; 0 for a kind that the

@@ -116,6 +116,7 @@ void read_fault(const YAML::Node& node, int rank, Script& script) {
        {"error", for_rank([&](auto& f) { read_error(f, script); })},
        {"cupti_taken", for_rank([&](auto& f) { read_taken(f, script); })},
        {"cupti_refused", for_rank([&](auto&) { script.cupti.refused = true; })},
+       {"cupti_of_13_0", for_rank([&](auto&) { script.cupti.is_of_13_0 = true; })},
        {"cupti_drops",
         for_rank([&](auto& f) { script.cupti.dropped_share = f["share"].template as<double>(); })},
        {"cupti_untimed",

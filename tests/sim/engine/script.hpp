@@ -32,6 +32,7 @@ struct Taken {
 struct CuptiFaults {
   std::vector<Taken> taken;
   bool refused = false;                // no privileges
+  bool is_of_13_0 = false;             // and not of its Update 1
   double dropped_share = 0;            // of the buffers
   double untimed_share = 0;            // of the records of device work
   bool context_ends_at_exit = false;   // without a callback, before the libraries' destructors

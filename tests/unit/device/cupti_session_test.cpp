@@ -19,7 +19,7 @@ namespace traceagent::device {
 namespace {
 
 constexpr std::size_t mib = 1024 * 1024;
-constexpr std::uint32_t before_refusals = 26, newest = 130000;
+constexpr std::uint32_t before_refusals = 26, newest = 130001;
 
 struct FakeCupti {
   int subscribers = 0, flushes = 0, thread_ids = 0;
@@ -159,6 +159,19 @@ TEST_F(CuptiSessionTest, says_since_when_until_it_is_on_again) {
   EXPECT_EQ(session.enable(), CuptiState::taken);
   EXPECT_EQ(since_ns, 0);
   EXPECT_NE(session.problem().find("another profiler"), std::string::npos) << session.problem();
+}
+
+TEST_F(CuptiSessionTest, a_cupti_that_is_known_to_hang_is_not_used_unasked) {
+  CuptiSession& session = session_of(unsafe_cupti_version);
+  EXPECT_EQ(session.enable(), CuptiState::unsafe);
+  EXPECT_TRUE(fake.kinds_ever.empty());
+  EXPECT_EQ(fake.flushes, 0);
+  EXPECT_NE(session.problem().find("13.0 Update 1"), std::string::npos) << session.problem();
+  EXPECT_EQ(ring.ring().header().device.source.load(), ring::DeviceSource::cuda_events);
+  CuptiSession& accepted = session_of(unsafe_cupti_version);
+  accepted.accept_unsafe();
+  EXPECT_EQ(accepted.enable(), CuptiState::recording);
+  accepted.disable();
 }
 
 TEST_F(CuptiSessionTest, a_cupti_with_a_clock_of_the_jobs_is_left_to_it) {

@@ -140,7 +140,7 @@ TEST(CuptiRecords, OlderMajorsWriteShorterOnes) {
   const std::map<std::string, std::size_t> kernel_bytes = {{"13", sizeof(CUpti_ActivityKernel10)},
                                                            {"12", sizeof(CUpti_ActivityKernel9)},
                                                            {"11.8", sizeof(CUpti_ActivityKernel8)}};
-  const std::map<std::string, std::uint32_t> versions = {{"13", 130000}, {"12", 22}, {"11.8", 18}};
+  const std::map<std::string, std::uint32_t> versions = {{"13", 130001}, {"12", 22}, {"11.8", 18}};
   for (const auto& [version, bytes] : kernel_bytes) {
     in_own_process("major" + version, "", [&, version = version, bytes = bytes] {
       CuptiClient client(version);
