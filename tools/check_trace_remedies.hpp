@@ -39,6 +39,8 @@ inline constexpr Remedy lost_work[] = {
     {"after_recording", "came when CUPTI was off again", "add steps to schedule.warmup"},
     {"late", "had not ended when the file was written", "raise device.settle"},
     {"lost", "lost their record: see the losses", "raise device.buffers and ring.size"},
+    {"wrong_call", "launched graphs whose work CUPTI ascribed to other calls",
+     "use CUPTI of CUDA 13.1 Update 1 or later"},
     {"unknown", "have no device record and no known cause",
      "were they captured into a graph? Else report this as a bug"},
 };
@@ -46,6 +48,8 @@ inline constexpr Remedy lost_work[] = {
 // Of "work_without_launch"; "launched_before_window" lacks nothing.
 inline constexpr Remedy lost_launches[] = {
     {"call_lost", "lost the record of their call: see the losses", "raise ring.size"},
+    {"wrong_call", "of graphs were ascribed by CUPTI to calls that launch none",
+     "use CUPTI of CUDA 13.1 Update 1 or later"},
     {"unknown", "were launched by no call that was seen", "report this as a bug"},
 };
 

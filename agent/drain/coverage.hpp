@@ -53,6 +53,8 @@ inline constexpr char cause_unknown[] = "unknown";
 // Causes of device work without a launch (and cause_unknown).
 inline constexpr char cause_before_window[] = "launched_before_window";
 inline constexpr char cause_call_lost[] = "call_lost";  // the call's own record was lost
+// Of both: CUPTI named a call for a graph's work that launches none.
+inline constexpr char cause_wrong_call[] = "wrong_call";
 // Causes of an NCCL kernel without the collective it carries out (and cause_call_lost).
 inline constexpr char cause_several_calls[] = "several_calls";  // may be of either
 inline constexpr char cause_no_call[] = "no_call";              // that is seen to have asked for it

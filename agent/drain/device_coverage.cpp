@@ -121,6 +121,7 @@ class Counter {
   AskingNames asks_;
   Captures captures_;
   DeviceMatch match_;
+  bool has_wrong_calls_ = false;  // work that may be any graph launch's
   std::int64_t first_call_ns_ = INT64_MAX;
   std::int64_t first_with_work_ns_ = INT64_MAX;  // where none has come: later than all
   // By stream handle: the latest launch whose work has come.
@@ -149,6 +150,7 @@ const char* Counter::cause_of(const Launch& launch) {
   if (launch.start_ns < since_ns) return cause_before_recording;
   if (is_after_recording(launch.start_ns)) return cause_after_recording;
   if (explain_by_loss()) return cause_lost;
+  if (has_wrong_calls_ && launches_graph(ring_, launch)) return cause_wrong_call;
   if (launch.host_record == nullptr) return cause_late;
   // A stream works in order: what was launched later is done, so this is not to come.
   const auto latest = latest_with_work_.find(launch.host_record->args[3]);
@@ -209,6 +211,7 @@ void Counter::count_unseen_calls() {
 }
 
 const char* Counter::cause_without_call(const DeviceSlice& slice) const {
+  if (slice.names_wrong_call) return cause_wrong_call;
   if (slice.launched_before) return cause_before_window;
   if (lost_ != 0) return cause_call_lost;
   return slice.start_ns < first_call_ns_ ? cause_before_recording : cause_unknown;
@@ -227,6 +230,7 @@ void Counter::count_work(const std::vector<DeviceSlice>& slices) {
         break;
     }
     ++match_.work;
+    has_wrong_calls_ |= slice.names_wrong_call;
     if (slice.launched_before || !slice.launch_seen) {
       ++match_.work_without_launch[cause_without_call(slice)];
     }

@@ -52,6 +52,12 @@ std::uint32_t first_in_window(const ring::Ring& ring, const std::vector<Launch>&
   return best_in_window(launches, is_older);
 }
 
+bool is_of_graph(const ring::Ring& ring, const DeviceWork& work) noexcept {
+  if (work.kind == DeviceKind::kernel) return work.quantity != 0;
+  if (work.kind > DeviceKind::set || work.facts == 0) return false;
+  return ring.name(work.facts).find("\"graph node id\"") != std::string_view::npos;
+}
+
 }  // namespace
 
 DeviceEvents::DeviceEvents(const ring::Ring& ring, const ring::Window& window,
@@ -132,8 +138,13 @@ void DeviceEvents::add_work(const ring::Ring& ring, const ring::Window& window,
   for (const Record* record : records.work) {
     const DeviceWork work = event::device_work_of(*record);
     std::uint32_t launch = table.find(work.correlation);
-    if (launch != no_index) launch = outermost(launches_, launch);
     DeviceSlice slice{};
+    if (launch != no_index) {
+      const std::uint32_t outer = outermost(launches_, launch);
+      slice.names_wrong_call = !launches_graph(ring, launches_[launch]) &&
+                               !launches_graph(ring, launches_[outer]) && is_of_graph(ring, work);
+      launch = slice.names_wrong_call ? no_index : outer;
+    }
     slice.record = record;
     slice.start_ns = work.start_ns;
     slice.end_ns = std::max(work.start_ns, work.end_ns);
@@ -142,7 +153,8 @@ void DeviceEvents::add_work(const ring::Ring& ring, const ring::Window& window,
     if (launch != no_index) slice.thread = launches_[launch].thread;
     note_lane(work, slice, launch);
     // Its call was told of, and given back, long ago.
-    const bool has_lost_call = launch == no_index && work.correlation != 0;
+    const bool has_lost_call =
+        launch == no_index && work.correlation != 0 && !slice.names_wrong_call;
     slice.launched_before =
         has_lost_call && first_launch != 0 && is_older(work.correlation, first_launch);
     const bool was_late = has_lost_call && told != 0 && !is_older(told, work.correlation);

@@ -27,6 +27,7 @@ struct DeviceSlice {
   std::uint16_t device;       // event::no_device: not known
   bool launched_before;       // before the window
   bool launch_seen;
+  bool names_wrong_call;  // CUPTI does: a graph's work cannot come of it
 };
 
 // An arrow's beginning, behind the host's slice.

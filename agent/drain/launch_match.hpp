@@ -2,6 +2,7 @@
 // Which call of the job stands behind a call that CUPTI saw.
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "agent/drain/device_records.hpp"
@@ -37,6 +38,12 @@ struct Launch {
 std::vector<Launch> match_launches(const ring::Ring& ring, const DeviceRecords& device,
                                    const WindowEdges& edges, const event::TickConverter& clock,
                                    std::vector<ThreadEvents>& threads);
+
+// Whether its own call is one that launches a graph.
+inline bool launches_graph(const ring::Ring& ring, const Launch& launch) noexcept {
+  return ring.name(event::api_call_of(*launch.api).name).find("GraphLaunch") !=
+         std::string_view::npos;
+}
 
 // The launch that stands for `index`: itself, or the outermost one that it is a part of.
 inline std::uint32_t outermost(const std::vector<Launch>& launches, std::uint32_t index) noexcept {

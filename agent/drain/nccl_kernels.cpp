@@ -126,8 +126,7 @@ void NcclKernels::find_calls(const ring::Window& window, const event::TickConver
   for (NcclKernel& kernel : kernels_) {
     const Launch& launch = launches[kernel.launch];
     if (launch.when != When::in_window) continue;
-    const auto function = ring_.name(event::api_call_of(*launch.api).name);
-    if (function.find("GraphLaunch") != function.npos) {
+    if (launches_graph(ring_, launch)) {
       ++without_call_[cause_in_graph];
     } else if (!find_by_launch(kernel, threads, launch_plans, launch)) {
       left.push_back(&kernel);

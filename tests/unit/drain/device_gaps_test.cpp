@@ -75,6 +75,40 @@ TEST_F(DeviceGapsTest, AFileThatFailsTellsNothingOfLateWork) {
   EXPECT_EQ(ring::last_correlation_of(crafted.ring(), own).load(), 50u);
 }
 
+// CUPTI before CUDA 13.1 Update 1, from its second use on: an arrow from a call that has nothing to
+// do with it would be a lie.
+TEST_F(DeviceGapsTest, AGraphsWorkHasNoArrowFromACallThatLaunchesNoGraph) {
+  crafted.launch(thread, 110 * us, 115 * us).args[3] = 0x10;
+  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 50);
+  crafted.call(thread, api::Function::cudaGraphLaunch, event::Layout::graph, 120 * us, 125 * us);
+  crafted.api(thread, "cudaGraphLaunch", 121'000, 124'000, 51);
+  crafted.kernel("own", 130'000, 140'000, 50);
+  const std::uint32_t graph = crafted.name("\"graph id\":3,\"graph node id\":1");
+  crafted.kernel("misled", 141'000, 150'000, 50).args[3] = 1;
+  crafted.work({event::DeviceKind::copy, 0, 1, 7, crafted.name("Memcpy misled"), epoch_ns + 151'000,
+                epoch_ns + 160'000, 50, graph, 4});
+  write(window());
+  EXPECT_EQ(lines({"\"ph\":\"f\""}).size(), 1u) << text;
+  EXPECT_NE(text.find("\"launches\": 2, \"work\": 3, \"launches_without_work\": "
+                      "{\"wrong_call\": 1}, \"work_without_launch\": {\"wrong_call\": 2}"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("\"device_late\""), std::string::npos) << text;
+  EXPECT_EQ(line({"\"name\":\"misled\""}).find("launched before"), std::string::npos) << text;
+}
+
+TEST_F(DeviceGapsTest, AGraphsWorkIsTiedToItsGraphLaunch) {
+  crafted.call(thread, api::Function::cudaGraphLaunch, event::Layout::graph, 120 * us, 125 * us);
+  crafted.api(thread, "cudaGraphLaunch", 121'000, 124'000, 51);
+  crafted.api(thread, "cuGraphLaunch", 122'000, 123'000, 51);
+  crafted.kernel("node", 141'000, 150'000, 51).args[3] = 1;
+  crafted.work({event::DeviceKind::copy, 0, 1, 7, crafted.name("Memcpy node"), epoch_ns + 151'000,
+                epoch_ns + 160'000, 51, crafted.name("\"graph id\":3,\"graph node id\":1"), 4});
+  write(window());
+  EXPECT_EQ(lines({"\"ph\":\"f\""}).size(), 2u) << text;
+  EXPECT_NE(text.find("\"work_without_launch\": {}"), std::string::npos) << text;
+}
+
 // It was given up: what came late of it must not be taken off what the next file has to tell.
 TEST_F(DeviceGapsTest, AWindowThatIsGivenUpLeavesTheNextOnesLossesWhole) {
   crafted.launch(thread, 110 * us, 115 * us).args[3] = 0x10;
