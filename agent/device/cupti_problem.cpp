@@ -42,7 +42,8 @@ std::string problem_line(CuptiState state, CuptiResult result, const CuptiLibrar
     case CuptiState::taken:
       return what +
              "CUPTI is in use by another profiler (torch.profiler, nsys, a debugger): we try again "
-             "in the next cycle of the schedule; let the other one end";
+             "in the next cycle of the schedule; let the other one end (PyTorch's profiler keeps "
+             "CUPTI until the process ends)";
     case CuptiState::unsafe:
       return what + library.path +
              " is CUPTI of CUDA 13.0, which may hang or crash the job: use that of 13.0 Update 1 "

@@ -93,6 +93,8 @@ TEST(CuptiProblem, each_has_its_remedy) {
   };
   EXPECT_NE(line(CuptiState::absent, 0).find("LD_LIBRARY_PATH"), std::string::npos);
   EXPECT_NE(line(CuptiState::taken, 39).find("another profiler"), std::string::npos);
+  EXPECT_NE(line(CuptiState::taken, 39).find("PyTorch's profiler keeps CUPTI until the process "),
+            std::string::npos);
   EXPECT_NE(line(CuptiState::other_clock, cupti_result::other_clock).find("clock of its own"),
             std::string::npos);
   EXPECT_NE(line(CuptiState::refused, 35).find("NVreg_RestrictProfilingToAdminUsers=0"),
