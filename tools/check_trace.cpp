@@ -32,6 +32,20 @@ void check_node(std::string_view metadata, CheckReport& report) {
   });
 }
 
+// What each rank says of itself is of all that it wrote.
+void check_choice(const trace::TraceReader& reader, CheckReport& report) {
+  if (reader.header().selections.empty()) return;
+  std::string left_out;
+  trace::for_each_member(member(reader.footer().metadata, "left_out").value_or(""),
+                         [&](std::string_view why, std::string_view events) {
+                           left_out += (left_out.empty() ? "" : ", ") + std::string(why) + " " +
+                                       std::string(events);
+                         });
+  report.section("A part of a trace");
+  report.yes("chosen", "events left out by who merged: " + (left_out.empty() ? "none" : left_out) +
+                           "; what ranks say above is of all that they wrote");
+}
+
 }  // namespace
 
 bool check_trace(const std::string& path, CheckReport& report, std::string& problem) {
@@ -57,6 +71,7 @@ bool check_trace(const std::string& path, CheckReport& report, std::string& prob
               std::to_string(events) + " in the file, " + std::to_string(written) + " were written",
               "the file was changed: trace again");
   }
+  check_choice(reader, report);
   if (!reader.footer().complete && report.problems() == 0) {
     report.no("complete", "its writer does not say that it is", "trace again");
   }

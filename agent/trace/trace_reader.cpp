@@ -92,7 +92,9 @@ bool TraceReader::open(const std::string& path) {
   }
   std::string_view line;
   LineReader::Status status = lines_.next(line);
-  if (status == LineReader::Status::line && line != "{") {
+  // Nor is an empty file, or somebody's all on one line, one of ours that is cut off.
+  const bool has_no_line = status == LineReader::Status::end || status == LineReader::Status::cut;
+  if (has_no_line || (status == LineReader::Status::line && line != "{")) {
     fail("not a trace of TraceAgent's");
     return false;
   }

@@ -100,6 +100,27 @@ def test_second_copy():
         checks.check(page[0] == 1, f"exit code {page[0]}: {page[1]}")
 
 
-for test in (test_nothing_missing, test_gaps, test_shut_on_purpose, test_second_copy):
+def test_part():
+    """Somebody chose: what is said of the ranks is not what lies in this file."""
+    with Place() as place:
+        traced(place)
+        node, part = place.path / "job/traces/node0.json", place.path / "part.json"
+        done = subprocess.run([TRACEAGENT, "merge", node, "-o", part, "--category", "kernel"], capture_output=True,
+                              text=True, timeout=60)
+        checks.check(done.returncode == 0, f"{done}")
+        says(page_of(part), "yes  chosen", "events left out by who merged: category ")
+
+
+def test_other_traces():
+    """Nobody's writer was stopped."""
+    with Place() as place:
+        for name, text in (("others.json", '{"schemaVersion": 1, "traceEvents": []}'), ("empty.json", "")):
+            path = place.path / name
+            path.write_text(text)
+            code, _, said = page_of(path)
+            checks.check(code == 1 and f"not a trace of TraceAgent's: {path}" in said, f"{name}: {code} {said}")
+
+
+for test in (test_nothing_missing, test_gaps, test_shut_on_purpose, test_second_copy, test_part, test_other_traces):
     test()
 sys.exit(checks.end())

@@ -250,6 +250,10 @@ std::vector<std::string> journals_in(const std::string& folder) {
        fs::directory_iterator(trace::upload_folder(folder), error)) {
     if (entry.path().extension() == ".journal") paths.push_back(entry.path().string());
   }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw std::runtime_error("upload: " + trace::upload_folder(folder) +
+                             ": cannot be read: " + error.message() + ": ask as its owner");
+  }
   std::sort(paths.begin(), paths.end());
   return paths;
 }

@@ -75,7 +75,7 @@ std::size_t pending_in(const Journal& journal, const std::set<std::string>& othe
 // Those of which the server has parts that nobody will join.
 std::size_t unwanted_in(const Journal& journal, const std::set<std::string>& others = {});
 
-// Those in the folder, by their paths.
+// Those in the folder, by their paths. Throws std::runtime_error where they cannot be read.
 std::vector<std::string> journals_in(const std::string& folder);
 
 }  // namespace traceagent::tools

@@ -40,6 +40,13 @@ bool print_journal(const std::string& folder, const std::string& path) {
     if (!upload.has_unwanted_parts()) continue;
     std::cout << "waiting: parts that nobody will join: " << upload.where() << "\n";
   }
+  const bool has_commands = std::any_of(uploads.begin(), uploads.end(), [](const Upload& each) {
+    return each.is_pending() && !each.words.empty();
+  });
+  if (has_commands) {
+    std::cout << "commands are run by: traceagent upload --resume " << folder
+              << " --allow-commands\n";
+  }
   std::ifstream problem(stem + ".problem");
   for (std::string line; std::getline(problem, line);) std::cout << "problem: " << line << "\n";
   return waiting == 0 && unwanted == 0;

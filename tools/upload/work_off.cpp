@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "agent/trace/upload_journal.hpp"
+#include "config/units.hpp"
 #include "tools/command_line.hpp"
 #include "tools/upload/new_file.hpp"
 
@@ -14,6 +15,13 @@ namespace {
 
 // Its variables (credentials, endpoint, region) are those of whoever started it.
 constexpr char anothers_variables[] = ", with the variables that it was started with";
+
+std::string waited_for(const UploaderOptions& options) {
+  if (options.beside_job) return anothers_variables;
+  return std::string(anothers_variables) + ": waiting for it, at most " +
+         config::show_duration(static_cast<std::uint64_t>(options.patience.count())) +
+         " (--patience)";
+}
 
 enum class Turn { ours, not_needed, never };
 
@@ -25,7 +33,7 @@ Turn wait_for_turn(trace::FileLock& lock, const std::string& folder,
   const auto begin = std::chrono::steady_clock::now();
   for (bool is_told = false;; is_told = true) {
     if (lock.try_lock(trace::FileLock::Kind::exclusive) || lock.is_refused()) return Turn::ours;
-    if (!is_told) tell(journal_path + ": another process is at work" + anothers_variables);
+    if (!is_told) tell(journal_path + ": another process is at work" + waited_for(options));
     if (options.beside_job) return Turn::not_needed;
     if (pending_in(Journal(folder, journal_path), options.others) == 0) return Turn::not_needed;
     if (std::chrono::steady_clock::now() - begin >= options.patience) {

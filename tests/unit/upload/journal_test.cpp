@@ -343,6 +343,13 @@ TEST_F(JournalTest, OthersMayNotHaveWrittenIt) {
   EXPECT_THROW(Journal(folder_, path_), std::runtime_error);
 }
 
+// To say that nothing is queued would be a lie.
+TEST_F(JournalTest, AQueueThatCannotBeReadIsNotAnEmptyOne) {
+  EXPECT_TRUE(journals_in(folder_).empty());
+  std::ofstream(trace::upload_folder(folder_)) << "no folder";
+  EXPECT_THROW(journals_in(folder_), std::runtime_error);
+}
+
 TEST_F(JournalTest, HostsNamesAreFileNames) {
   EXPECT_EQ(trace::journal_path("/f", "../a b"), "/f/.traceagent-upload/_._a_b.journal");
   EXPECT_EQ(trace::journal_path("/f", ""), "/f/.traceagent-upload/_.journal");
