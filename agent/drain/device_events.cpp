@@ -141,8 +141,9 @@ void DeviceEvents::add_work(const ring::Ring& ring, const ring::Window& window,
     DeviceSlice slice{};
     if (launch != no_index) {
       const std::uint32_t outer = outermost(launches_, launch);
-      slice.names_wrong_call = !launches_graph(ring, launches_[launch]) &&
-                               !launches_graph(ring, launches_[outer]) && is_of_graph(ring, work);
+      slice.names_wrong_call = is_of_graph(ring, work) &&
+                               !launches_graph(ring, launches_[launch]) &&
+                               !launches_graph(ring, launches_[outer]);
       launch = slice.names_wrong_call ? no_index : outer;
     }
     slice.record = record;
