@@ -1,12 +1,14 @@
 #pragma once
 // Where a finished file is copied to: the options output.remote and output.merged_remote.
 //
-//   s3://bucket/prefix/              the file's name is appended; so it is to any text that does
-//   not s3://bucket/{rank}-{batch}.json  end in .json or .json.gz. Slashes before the key are
-//   dropped. /folder, file:///folder          likewise exec:COMMAND {}                  split into
-//   words here, at spaces, with quotes and backslashes as
-//                                    in a shell, before any name is put in; no shell ever sees it.
-//                                    {} is the file's path, put at the end where no word has it.
+//   s3://bucket/prefix/    the file's name is appended; so it is to any text that does not end
+//   s3://bucket/a.json     in .json or .json.gz, the latter with {rank} and {batch}. Slashes before
+//                          the key are dropped.
+//   /folder, file:///folder
+//                          likewise
+//   exec:COMMAND {}        split into words here, at spaces, with quotes and backslashes as in a
+//                          shell, before any name is put in; no shell ever sees it. {} is the
+//                          file's path, put at the end where no word has it.
 
 #include <string>
 #include <string_view>

@@ -70,12 +70,7 @@ std::vector<std::string> doubts_about(OptionType type, std::string_view name_tem
         "it does not end in .json or .json.gz, and traceagent merge takes no other files of a "
         "folder");
   }
-  const auto variables = variables_in(name_template);
-  if (is_remote(type) && name_template.starts_with("exec:") &&
-      std::ranges::find(variables, "") == variables.end()) {
-    doubts.emplace_back("the command is not told the file: put {} where its path goes");
-  }
-  for (const std::string& name : variables) {
+  for (const std::string& name : variables_in(name_template)) {
     if (is_remote(type) && name.empty()) continue;  // a command's {}: the file
     std::string doubt = doubt_about_variable(name, is_file, options);
     if (!doubt.empty()) doubts.push_back(std::move(doubt));

@@ -474,15 +474,6 @@ TEST(Load, NamesWithWhatIsAlwaysZero) {
             Lines{});
 }
 
-TEST(Load, CommandsThatAreNotToldTheFile) {
-  EXPECT_EQ(lines_of(from_yaml("output: {remote: \"exec:put {}\"}")), Lines{});
-  const Lines lines = lines_of(from_yaml("output: {remote: \"exec:put it\"}"));
-  ASSERT_EQ(lines.size(), 1U);
-  EXPECT_NE(lines[0].find("the command is not told the file: put {} where its path goes"),
-            std::string::npos)
-      << lines[0];
-}
-
 TEST(Load, RemotesThatAreTheSameForAllRuns) {
   const auto line = [](const std::string& remote) {
     return "doubtful name: job.yaml:1: \"" + remote +
