@@ -1,9 +1,10 @@
 #include "config/option_setter.hpp"
 
+#include "config/cycle_names.hpp"
+#include "config/name_template.hpp"
 #include "config/nearest.hpp"
 #include "config/option_keys.hpp"
 #include "config/plain_text.hpp"
-#include "config/remote_target.hpp"
 #include "config/template_check.hpp"
 #include "config/value.hpp"
 
@@ -155,12 +156,13 @@ std::string OptionSetter::loss_by_keep() const {
                : "";
   }
   // Who has each replaced here wants no more there.
-  const bool is_one_cycle = options.schedule_repeat == 1 && options.step_per_epoch == 0;
-  if (is_one_cycle || options.output_overwrite) return {};
-  // A target that is a whole name has its own variables: it was refused without these.
-  if (!is_same_for_cycles(*options.output_remote + "/" + options.output_filename)) return {};
-  return "all cycles have one name in output.filename, and would replace those that are removed "
-         "here: name {batch}";
+  if (options.output_overwrite) return {};
+  const bool is_whole = is_trace_name(*options.output_remote);
+  const std::string name = is_whole ? "" : "/" + options.output_filename;
+  if (!cycles_share_name(*options.output_remote + name, options)) return {};
+  return std::string("cycles have one name in ") +
+         (is_whole ? "output.remote" : "output.filename") +
+         ", and would replace those that are removed here: name {batch}";
 }
 
 // What would be removed unseen.

@@ -43,22 +43,10 @@ RemoteTarget s3_target(std::string_view place, bool is_whole, const std::string&
   return {std::string(s3_scheme) + bucket + "/" + key, {}, {}};
 }
 
-// A cycle far into a run, where a format that shows too few digits would show them alike. What its
-// epochs begin anew is equal in another of them, and what other options count is 0.
-struct Cycle {
-  std::int64_t rank = 1234567;
-  std::int64_t epoch = 1234;
-  std::int64_t batch_in_epoch = 567;
-};
-
-std::string name_in(std::string_view remote_template, const Cycle& cycle) {
-  constexpr std::int64_t batches_of_epoch = 1000;
-  NameVariables variables;
-  variables.rank = variables.local_rank = cycle.rank;
-  variables.epoch = cycle.epoch;
-  variables.batch_in_epoch = cycle.batch_in_epoch;
-  variables.batch = cycle.epoch * batches_of_epoch + cycle.batch_in_epoch;
-  return format_name(remote_template, variables).name;
+bool has_any(const std::vector<std::string>& names, const std::vector<std::string_view>& wanted) {
+  return std::ranges::any_of(names, [&](const std::string& name) {
+    return std::ranges::find(wanted, name) != wanted.end();
+  });
 }
 
 }  // namespace
@@ -87,21 +75,14 @@ std::string remote_problem(std::string_view remote_template, bool of_rank_files)
   RemoteTarget target = remote_target(remote_template, {}, "file.json");
   const bool is_own_name = target.words.empty() && is_trace_name(remote_template);
   if (!target.problem.empty() || !is_own_name || !of_rank_files) return target.problem;
-  const Cycle cycle;
-  if (name_in(remote_template, cycle) == name_in(remote_template, {.rank = cycle.rank + 1})) {
+  const std::vector<std::string> names = variables_in(remote_template);
+  if (!has_any(names, {"rank", "local_rank"})) {
     return "all ranks would write the same: end it with / or name {rank}";
   }
-  if (is_same_for_cycles(remote_template)) {
+  if (!has_any(names, batch_variable_names())) {
     return "all cycles would write the same: end it with / or name {batch}";
   }
   return {};
-}
-
-bool is_same_for_cycles(std::string_view name_template) {
-  const Cycle cycle;
-  const std::string name = name_in(name_template, cycle);
-  return name == name_in(name_template, {.epoch = cycle.epoch + 1}) ||
-         name == name_in(name_template, {.batch_in_epoch = cycle.batch_in_epoch + 1});
 }
 
 }  // namespace traceagent::config

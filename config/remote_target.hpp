@@ -32,10 +32,7 @@ RemoteTarget remote_target(std::string_view remote_template, const NameVariables
                            const std::string& file_name);
 
 // What is wrong with a template whatever the variables are; empty: fine. `of_rank_files`: one that
-// is the same for all ranks, or for any two cycles, would have them overwrite each other.
+// names no rank, or no cycle, would have them overwrite each other.
 std::string remote_problem(std::string_view remote_template, bool of_rank_files);
-
-// Whether any two cycles of a rank may have the same name by it.
-bool is_same_for_cycles(std::string_view name_template);
 
 }  // namespace traceagent::config

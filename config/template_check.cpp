@@ -79,7 +79,8 @@ std::vector<std::string> doubts_about(OptionType type, std::string_view name_tem
       is_file ? options.output_filename : options.output_merged.value_or("");
   if (is_remote(type) && is_same_for_all_runs(name_template, file_name)) {
     doubts.emplace_back(
-        "another run's files of the same names would be replaced there: name {run_name}");
+        "another run's files of the same names would be replaced there: name {run_name}, "
+        "unless this text is another in each run");
   }
   return doubts;
 }

@@ -76,6 +76,12 @@ std::uint64_t lost_on_the_way(const ring::Ring& ring, const ring::Window& window
   return lost;
 }
 
+// What CUPTI could not time was work and no call.
+bool may_have_lost_calls(const ring::Ring& ring, const ring::Window& window) noexcept {
+  const auto untimed = static_cast<std::size_t>(DropCause::device_untimed);
+  return lost_on_the_way(ring, window) != ring::dropped_in(ring, window)[untimed];
+}
+
 class Counter {
  public:
   Counter(const ring::Ring& ring, const ring::Window& window, const event::TickConverter& clock,
@@ -87,6 +93,7 @@ class Counter {
         launches_(launches),
         works_(works),
         lost_(lost_on_the_way(ring, window)),
+        may_have_lost_calls_(may_have_lost_calls(ring, window)),
         since_ns_(ring.header().device.recording_since_ns.load(std::memory_order_relaxed)),
         until_ns_(ring.header().device.recording_until_ns.load(std::memory_order_relaxed)),
         delivered_ns_(ring.header().device.delivered_until_ns.load(std::memory_order_relaxed)),
@@ -115,6 +122,7 @@ class Counter {
   const std::vector<Launch>& launches_;
   const std::vector<std::uint32_t>& works_;
   std::uint64_t lost_;
+  bool may_have_lost_calls_;
   const std::int64_t since_ns_;      // 0: CUPTI could not be had
   const std::int64_t until_ns_;      // 0: CUPTI is on
   const std::int64_t delivered_ns_;  // what ended later may not have been told yet; 0: all
@@ -213,7 +221,7 @@ void Counter::count_unseen_calls() {
 const char* Counter::cause_without_call(const DeviceSlice& slice) const {
   if (slice.names_wrong_call) return cause_wrong_call;
   if (slice.launched_before) return cause_before_window;
-  if (lost_ != 0) return cause_call_lost;
+  if (may_have_lost_calls_) return cause_call_lost;
   return slice.start_ns < first_call_ns_ ? cause_before_recording : cause_unknown;
 }
 

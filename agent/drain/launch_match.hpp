@@ -39,10 +39,10 @@ std::vector<Launch> match_launches(const ring::Ring& ring, const DeviceRecords& 
                                    const WindowEdges& edges, const event::TickConverter& clock,
                                    std::vector<ThreadEvents>& threads);
 
-// Whether its own call is one that launches a graph.
+// Whether its own call is one that launches a graph, or may be: its name found no room.
 inline bool launches_graph(const ring::Ring& ring, const Launch& launch) noexcept {
-  return ring.name(event::api_call_of(*launch.api).name).find("GraphLaunch") !=
-         std::string_view::npos;
+  const std::string_view name = ring.name(event::api_call_of(*launch.api).name);
+  return name.empty() || name.find("GraphLaunch") != std::string_view::npos;
 }
 
 // The launch that stands for `index`: itself, or the outermost one that it is a part of.

@@ -180,7 +180,9 @@ void finish_node(Agent& agent) {
       agent.options.merge_mode != "off" && agent.options.output_merged.has_value();
   if (!wants_merge) {
     say_own_files(agent);
-    if (agent.speaks_for_node()) say_private_workers_killed(private_workers_killed(agent));
+    if (agent.speaks_for_node()) {
+      say_private_workers_killed_once(agent, private_workers_killed(agent));
+    }
     join_index(agent);
     finish_queue(agent);
     if (!is_kept(agent, agent.ring.path)) remove_ring(agent);

@@ -63,4 +63,10 @@ void say_private_workers_killed(std::uint64_t killed) {
               " killed had recorded in private memory: what was not written yet is lost");
 }
 
+void say_private_workers_killed_once(const Agent& agent, std::uint64_t killed) {
+  if (killed != 0 && is_spokesman(agent, "private-workers-killed")) {
+    say_private_workers_killed(killed);
+  }
+}
+
 }  // namespace traceagent::process

@@ -25,5 +25,7 @@ void note_private_worker(Agent& agent);
 std::uint64_t private_workers_killed(const Agent& agent);
 // One line, if there are any.
 void say_private_workers_killed(std::uint64_t killed);
+// Where nobody merges: who speaks for the node, or else who removes the run's folder.
+void say_private_workers_killed_once(const Agent& agent, std::uint64_t killed);
 
 }  // namespace traceagent::process

@@ -197,7 +197,7 @@ bool are_private_workers_gone(const Agent& made) {
       ring::private_workers_of(made.run_folder.path, made.private_place);
   if (!workers.living.empty()) return false;
   // Who speaks for the node has said it at its end.
-  if (!made.speaks_for_node()) say_private_workers_killed(workers.killed);
+  if (!made.speaks_for_node()) say_private_workers_killed_once(made, workers.killed);
   return true;
 }
 

@@ -380,7 +380,7 @@ TEST(Load, NothingIsRemovedWhoseNameTheNextCycleHas) {
   EXPECT_EQ(
       lines_of(from_yaml("output: {remote: \"exec:put {}\", keep: 2, filename: \"{rank}.json\"}\n"
                          "schedule: repeat=2\n")),
-      (Lines{"output.keep: job.yaml:1: 2: all cycles have one name in output.filename, and would "
+      (Lines{"output.keep: job.yaml:1: 2: cycles have one name in output.filename, and would "
              "replace those that are removed here: name {batch}; using -1"}));
 }
 
@@ -477,8 +477,9 @@ TEST(Load, NamesWithWhatIsAlwaysZero) {
 TEST(Load, RemotesThatAreTheSameForAllRuns) {
   const auto line = [](const std::string& remote) {
     return "doubtful name: job.yaml:1: \"" + remote +
-           "\": another run's files of the same names would be replaced there: name {run_name}; it "
-           "stays as it is";
+           "\": another run's files of the same names would be replaced there: name {run_name}, "
+           "unless "
+           "this text is another in each run; it stays as it is";
   };
   for (const std::string remote :
        {"s3://bucket/traces/", "/there/r{rank}-{batch}.json", "file:///x"}) {
