@@ -203,7 +203,7 @@ def test_agent():
 
 def test_rings():
     """Where /dev/shm is too small for all rings of the cases beside each other, they lie elsewhere, and that is said."""
-    machine = types.SimpleNamespace(simulate=None)
+    machine = types.SimpleNamespace(simulate=None, has_unsafe_cupti=False)
     with tempfile.TemporaryDirectory() as name:
         for beside in (False, True):
             bench = Bench(machine, Agent(BUILD), None, name, beside)
@@ -216,7 +216,17 @@ def test_rings():
 def test_machine():
     """The versions of all CUPTIs: here the simulated one and that of the toolkit's headers."""
     facts = Machine(BUILD).facts()
-    check("130000, " in facts["CUPTI"] and "sim/cupti/libcupti.so.13" in facts["CUPTI"], f"{facts}")
+    check("130001, " in facts["CUPTI"] and "sim/cupti/libcupti.so.13" in facts["CUPTI"], f"{facts}")
+
+
+def test_unsafe_cupti():
+    """The agent leaves that of CUDA 13.0 alone: the suite, which is there to see it, does not."""
+    check(not Machine(BUILD).has_unsafe_cupti, "the simulated one is unsafe")
+    with tempfile.TemporaryDirectory() as name:
+        for is_unsafe in (False, True):
+            bench = Bench(types.SimpleNamespace(simulate=None, has_unsafe_cupti=is_unsafe), Agent(BUILD), None, name, False)
+            variables = bench.traced({}, bench.new_folder(f"unsafe-{is_unsafe}"))
+            check(("TRACEAGENT_DEVICE_UNSAFE_CUPTI" in variables) == is_unsafe, f"{is_unsafe}: {variables}")
 
 
 def test_table():
@@ -249,7 +259,7 @@ def test_ends():
         check(done == ["step", "settle", "step", "step", "settle", f"end by {how}", "step"], f"{how}: {done}")
 
 
-for test in (test_trace, test_kernel_counts, test_runner, test_budget, test_order, test_agent, test_kept, test_rings, test_machine, test_table, test_ends):
+for test in (test_trace, test_kernel_counts, test_runner, test_budget, test_order, test_agent, test_kept, test_rings, test_machine, test_unsafe_cupti, test_table, test_ends):
     test()
 print(f"{len(failures)} failed")
 sys.exit(1 if failures else 0)
