@@ -9,6 +9,12 @@ import time
 from jobs import TIMEOUT, TRACEAGENT, Checks, Place, calls_in, end_of, variables_of
 
 WORKERS, WORKER_CALLS, CALLS = 60, 3, 7
+# The end of each job: all workers are dead, and it goes on until it is told to end.
+AND_WAIT = """
+open("forked", "w").close()
+while not os.path.exists("end"):
+    time.sleep(0.05)
+"""
 # Every second one is killed with its calls unwritten.
 JOB = f"""
 import ctypes, os, signal, time
@@ -26,10 +32,7 @@ for worker in range({WORKERS}):
             os.kill(os.getpid(), signal.SIGKILL)
         os._exit(0)
     os.waitpid(child, 0)
-open("forked", "w").close()
-while not os.path.exists("end"):
-    time.sleep(0.05)
-"""
+""" + AND_WAIT
 MOST_LEFT = 17  # dead_workers.cpp: 16 may wait, and the job's own
 # So many may wait by their number; what they take is another thing.
 FEW_WORKERS, MIB = 12, 1 << 20
@@ -49,10 +52,7 @@ for worker in range(count):
             os.kill(os.getpid(), signal.SIGKILL)
         os._exit(0)
     os.waitpid(child, 0)
-open("forked", "w").close()
-while not os.path.exists("end"):
-    time.sleep(0.05)
-"""
+""" + AND_WAIT
 
 checks = Checks()
 

@@ -69,6 +69,12 @@ def complete_problems(comparison, trace):
             yield f"rank {rank}: {device}"
 
 
+def missing_but_for(state, comparison):
+    for record in comparison.missing(comparison.launched_here()):
+        if record["cupti"] not in (state, "off"):  # off: launched before CUPTI was on
+            yield f"not in the trace though not {state}: {record}"
+
+
 def dropped_problems(comparison, trace, truth):
     """What the traces say is lost is what CUPTI dropped."""
     by_truth = {record["rank"]: record["dropped"] for record in truth.records if record["kind"] == "cupti"}
@@ -76,9 +82,7 @@ def dropped_problems(comparison, trace, truth):
     print(f"dropped by the truth {by_truth}, by the trace {told}")
     if told != by_truth or not sum(told.values()):
         yield f"{told} told as dropped, {by_truth} were"
-    for record in comparison.missing(comparison.launched_here()):
-        if record["cupti"] not in ("dropped", "off"):  # off: launched before CUPTI was on
-            yield f"not in the trace though not dropped: {record}"
+    yield from missing_but_for("dropped", comparison)
 
 
 def untimed_problems(comparison, trace):
@@ -89,9 +93,7 @@ def untimed_problems(comparison, trace):
     print(f"untimed by the truth {true}, by the trace {told}")
     if told != true or not all(told.values()):
         yield f"{told} told as untimed, {true} were"
-    for record in comparison.missing(comparison.launched_here()):
-        if record["cupti"] not in ("untimed", "off"):  # off: launched before CUPTI was on
-            yield f"not in the trace though it was told of: {record}"
+    yield from missing_but_for("untimed", comparison)
     yield from (f"unexplained: {device}" for _, device in about_device(trace)
                 if device["launches_without_work"].get("unknown") or device["launches_without_work"].get("late"))
 
