@@ -183,6 +183,19 @@ TEST_F(DeviceGapsTest, OverwrittenRecordsExplainWhatDoesNotMatch) {
   EXPECT_NE(text.find("\"work_without_launch\": {\"call_lost\": 1}"), std::string::npos) << text;
 }
 
+// What could not be timed was a piece of work: the call of another one is not lost by it.
+TEST_F(DeviceGapsTest, UntimedWorkExplainsALaunchAndNoCall) {
+  crafted.launch(thread, 110 * us, 115 * us);
+  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 1);
+  crafted.kernel("whose call nobody knows", 120'000, 130'000, 9);
+  ring::Window& own = window();
+  own.dropped_at_end[static_cast<std::size_t>(ring::DropCause::device_untimed)] = 1;
+  crafted.ring().count_drop(ring::DropCause::device_untimed, 1);
+  write(own);
+  EXPECT_NE(text.find("\"launches_without_work\": {\"lost\": 1}"), std::string::npos) << text;
+  EXPECT_NE(text.find("\"work_without_launch\": {\"unknown\": 1}"), std::string::npos) << text;
+}
+
 TEST_F(DeviceGapsTest, ALaunchWhoseStreamHasGoneOnIsNotLate) {
   crafted.launch(thread, 110 * us, 115 * us).args[3] = 0x10;  // captured into a graph
   crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 1);
