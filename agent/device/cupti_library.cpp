@@ -5,7 +5,7 @@
 namespace traceagent::device {
 namespace {
 
-CuptiLibrary bind(void* handle, LookUp look_up, const std::string& path) {
+CuptiLibrary bound_to(void* handle, LookUp look_up, const std::string& path) {
   CuptiLibrary library;
   CuptiFunctions& functions = library.functions;
 #define TRACEAGENT_BIND(member, symbol, parameters) \
@@ -34,7 +34,7 @@ CuptiLibrary open_cupti(LookUp look_up, int driver_major) {
   const std::vector<std::string> loaded = loaded_paths();
   std::string found;
   if (void* handle = open_loaded(cuda_majors(loaded, driver_major), found)) {
-    return bind(handle, look_up, found);
+    return bound_to(handle, look_up, found);
   }
   for (const std::string& candidate : cupti_candidates(loaded, driver_major)) {
     // Never closed again: its threads and our callbacks outlive any window. The loader has the
@@ -42,7 +42,7 @@ CuptiLibrary open_cupti(LookUp look_up, int driver_major) {
     // its first call of a device, and threads that open files at once cannot know their numbers
     // anyway.
     if (void* handle = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-      CuptiLibrary library = bind(handle, look_up, candidate);
+      CuptiLibrary library = bound_to(handle, look_up, candidate);
       if (!library.path.empty()) return library;
     }
   }

@@ -7,7 +7,7 @@
 namespace traceagent::drain {
 namespace {
 
-std::string quoted(std::string_view name) { return " \"" + std::string(name) + "\""; }
+std::string in_quotes(std::string_view name) { return " \"" + std::string(name) + "\""; }
 
 std::uint64_t begin_of(const event::Record& call) noexcept {
   return call.begin_ticks.load(std::memory_order_relaxed);
@@ -78,7 +78,7 @@ std::int64_t LaneNames::priority(const LaneKey& lane) const {
 std::string LaneNames::device_text(std::uint16_t device) const {
   if (device == event::no_device) return "GPU";
   const std::string_view name = names_.device(device);
-  return "GPU " + std::to_string(device) + (name.empty() ? "" : quoted(name));
+  return "GPU " + std::to_string(device) + (name.empty() ? "" : in_quotes(name));
 }
 
 std::string LaneNames::timed_text(const LaneKey& lane) const {
@@ -86,7 +86,7 @@ std::string LaneNames::timed_text(const LaneKey& lane) const {
   const char* end = trace::put_hex(handle, lane.stream);
   const std::string_view name = given(lane);
   return " stream " + std::string(static_cast<const char*>(handle) + 1, end - 1) +
-         (name.empty() ? "" : quoted(name)) + " (timed by events)";
+         (name.empty() ? "" : in_quotes(name)) + " (timed by events)";
 }
 
 // What follows "GPU 0 stream 7 context 1".
@@ -97,7 +97,7 @@ std::string LaneNames::stream_text(const LaneKey& lane) const {
     const Facts& known = found->second;
     // What PyTorch and others give to NCCL alone is known by what runs there.
     if (!known.name.empty())
-      text = quoted(known.name);
+      text = in_quotes(known.name);
     else if (known.has_nccl && !known.has_other)
       text = " (NCCL)";
   }

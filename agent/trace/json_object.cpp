@@ -4,7 +4,7 @@ namespace traceagent::trace {
 
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string result(escaped_bound(text.size()), '\0');
   const char* end = put_string(result.data(), text);
   result.resize(static_cast<std::size_t>(end - result.data()));
@@ -18,7 +18,7 @@ JsonValue::JsonValue(double value) {
   text_.assign(text, put_double(text, value));
 }
 
-JsonValue::JsonValue(std::string_view value) : text_(quoted(value)) {}
+JsonValue::JsonValue(std::string_view value) : text_(in_quotes(value)) {}
 
 JsonValue::JsonValue(const JsonObject& value) : text_(value.text()) {}
 
@@ -30,7 +30,7 @@ JsonArray& JsonArray::add(const JsonValue& value) {
 }
 
 JsonObject& JsonObject::add(std::string_view key, const JsonValue& value) {
-  members_.append(members_.empty() ? "" : ", ").append(quoted(key));
+  members_.append(members_.empty() ? "" : ", ").append(in_quotes(key));
   members_.append(": ").append(value.text());
   return *this;
 }

@@ -16,15 +16,15 @@ namespace traceagent::trace {
 
 namespace {
 
-std::string quoted(std::string_view escaped) { return "\"" + std::string(escaped) + "\""; }
+std::string in_quotes(std::string_view escaped) { return "\"" + std::string(escaped) + "\""; }
 
 std::string source_json(const TraceHeader& header) {
   JsonObject source;
-  source.add("name", JsonValue::raw(quoted(header.trace_name)))
+  source.add("name", JsonValue::raw(in_quotes(header.trace_name)))
       .add("rank", header.rank)
       .add("baseTimeNanoseconds", header.base_ns);
   const auto content = string_member(header.distributed_info, "content");
-  if (content) source.add("content", JsonValue::raw(quoted(*content)));
+  if (content) source.add("content", JsonValue::raw(in_quotes(*content)));
   return source.text();
 }
 

@@ -1,37 +1,14 @@
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "config/counter_names.hpp"
 #include "config/options.hpp"
-#include "tests/unit/config/variables.hpp"
+#include "tests/unit/config/loaded_from.hpp"
 
 namespace traceagent::config {
 namespace {
-
-using Lines = std::vector<std::string>;
-
-Lines lines_of(const Loaded& loaded) {
-  Lines lines;
-  for (const Problem& problem : loaded.problems) lines.push_back(problem.line);
-  return lines;
-}
-
-Loaded from_yaml(std::string_view text, std::initializer_list<std::string> variables = {}) {
-  const Variables environment(variables);
-  return load_text("job.yaml", text, environment.environment());
-}
-
-Loaded from_variables(std::initializer_list<std::string> variables) {
-  const Variables environment(variables);
-  return load(environment.environment());
-}
 
 TEST(Load, NothingGivesTheDefaults) {
   const Loaded loaded = from_variables({});
@@ -217,60 +194,6 @@ TEST(Load, ShortNamesOfTheIdentity) {
       from_variables({"TRACEAGENT_IDENTITY_RANK=5", "TRACEAGENT_RANK=3"}).options.identity_rank, 5);
 }
 
-TEST(Load, TheCompactSchedule) {
-  constexpr auto compact = "TRACEAGENT_SCHEDULE=skip_first=10,wait=5,warmup=1,active=3,repeat=2";
-  EXPECT_EQ(schedule_of(from_variables({compact}).options), (Schedule{10, 5, 1, 3, 2}));
-  EXPECT_EQ(schedule_of(from_yaml("schedule: \"skip_first=10, wait=5, active=3\"\n").options),
-            (Schedule{10, 5, 1, 3, 1}));
-  // What the variable does not name stays as the file has it; a single variable is more exact.
-  const Loaded mixed =
-      from_yaml("schedule: {skip_first: 10, wait: 5}\n",
-                {"TRACEAGENT_SCHEDULE=wait=6, active=2,", "TRACEAGENT_SCHEDULE_ACTIVE=3"});
-  EXPECT_EQ(lines_of(mixed), Lines{});
-  EXPECT_EQ(schedule_of(mixed.options), (Schedule{10, 6, 1, 3, 1}));
-}
-
-TEST(Load, ProblemsOfTheCompactSchedule) {
-  EXPECT_EQ(lines_of(from_variables({"TRACEAGENT_SCHEDULE=skip_frist=1,wait,active=x"})),
-            (Lines{"unknown option: TRACEAGENT_SCHEDULE: \"skip_frist\": the nearest is "
-                   "skip_first; ignored",
-                   "bad value: TRACEAGENT_SCHEDULE: \"wait\": the number is missing, such as in "
-                   "wait=1; using the default 0",
-                   "bad value: TRACEAGENT_SCHEDULE: schedule.active: \"x\": not a whole number "
-                   "from 0; using the default 4"}));
-}
-
-TEST(Load, AnImpossibleScheduleIsReplacedWhole) {
-  const Loaded loaded = from_yaml("schedule:\n  wait: 7\n  active: 0\n");
-  EXPECT_EQ(lines_of(loaded),
-            (Lines{"impossible schedule: job.yaml:2, job.yaml:3: "
-                   "skip_first=0,wait=7,warmup=1,active=0,repeat=1: active is 0, so that nothing "
-                   "would ever be recorded; using the default "
-                   "skip_first=0,wait=0,warmup=1,active=4,repeat=1"}));
-  EXPECT_EQ(schedule_of(loaded.options), Schedule{});
-  const Loaded two_places = from_yaml("schedule: {active: 0}\n", {"TRACEAGENT_SCHEDULE=warmup=0"});
-  ASSERT_EQ(two_places.problems.size(), 1U);
-  EXPECT_TRUE(two_places.problems[0].line.starts_with(
-      "impossible schedule: TRACEAGENT_SCHEDULE, job.yaml:1: "));
-}
-
-// It begins anew with each epoch, and would never come to its first active step.
-TEST(Load, EpochsThatEndBeforeTheScheduleRecordsAreLeftOut) {
-  const Loaded loaded = from_yaml("schedule: {skip_first: 45, wait: 4}\nstep: {per_epoch: 50}\n");
-  EXPECT_EQ(
-      lines_of(loaded),
-      (Lines{"impossible schedule: job.yaml:2: "
-             "skip_first=45,wait=4,warmup=1,active=4,repeat=1: it begins anew with each epoch, "
-             "and an epoch has only 50 steps (step.per_epoch); using step.per_epoch 0"}));
-  EXPECT_EQ(loaded.options.step_per_epoch, 0U);
-  EXPECT_EQ(schedule_of(loaded.options), (Schedule{45, 4, 1, 4, 1}));
-  const Loaded fits = from_yaml("schedule: {skip_first: 45, wait: 4}\nstep: {per_epoch: 51}\n");
-  EXPECT_EQ(lines_of(fits), Lines{});
-  EXPECT_EQ(fits.options.step_per_epoch, 51U);
-  // Even with the default schedule, whose first step is a warm-up.
-  EXPECT_EQ(from_variables({"TRACEAGENT_STEP_PER_EPOCH=1"}).options.step_per_epoch, 0U);
-}
-
 TEST(Load, ValuesOfTheWrongType) {
   EXPECT_EQ(
       lines_of(from_yaml("enabled: maybe\n"
@@ -347,56 +270,6 @@ TEST(Load, UnknownVariablesNameTheNearest) {
              "unknown variable: TRACEAGENT_BANANA: there is none like it; ignored"}));
 }
 
-TEST(Load, NothingIsRemovedThatARefusedRemoteShouldHaveHad) {
-  Loaded loaded = from_variables({"TRACEAGENT_OUTPUT_REMOTE=s3://", "TRACEAGENT_OUTPUT_KEEP=0"});
-  EXPECT_EQ(loaded.options.output_remote, std::nullopt);
-  EXPECT_EQ(loaded.options.output_keep, -1);
-  ASSERT_EQ(loaded.problems.size(), 2u);
-  EXPECT_EQ(
-      loaded.problems[1].line,
-      "output.keep: TRACEAGENT_OUTPUT_KEEP: 0: output.remote was refused, and what it does not "
-      "have would be removed; using -1");
-  // That of the file stays in force.
-  loaded = from_yaml("output: {remote: 's3://bucket/{run_name}', keep: 2}",
-                     {"TRACEAGENT_OUTPUT_REMOTE=s3://"});
-  EXPECT_EQ(loaded.options.output_keep, 2);
-  EXPECT_EQ(loaded.problems.size(), 1u);
-}
-
-// Each would replace the one before there, and that one has been removed here.
-TEST(Load, NothingIsRemovedWhoseNameTheNextCycleHas) {
-  const auto keep_of = [](const std::string& more) {
-    const Loaded loaded = from_yaml("output: {remote: \"/d/{run_name}/\", keep: 0, " + more +
-                                    "}\nschedule: repeat=0\n");
-    EXPECT_EQ(loaded.problems.size(), loaded.options.output_keep == 0 ? 0U : 1U) << more;
-    return loaded.options.output_keep;
-  };
-  EXPECT_EQ(keep_of("filename: \"{rank}-{batch}.json\""), 0);
-  EXPECT_EQ(keep_of("filename: \"{rank}-{epoch}.json\""), -1);
-  EXPECT_EQ(keep_of("filename: \"{rank}.json\", overwrite: true"), 0);
-  const Options one_cycle =
-      from_yaml("output: {remote: \"/d/{run_name}/\", keep: 0, filename: \"{rank}.json\"}").options;
-  EXPECT_EQ(one_cycle.output_keep, 0);
-  EXPECT_EQ(
-      lines_of(from_yaml("output: {remote: \"exec:put {}\", keep: 2, filename: \"{rank}.json\"}\n"
-                         "schedule: repeat=2\n")),
-      (Lines{"output.keep: job.yaml:1: 2: cycles have one name in output.filename, and would "
-             "replace those that are removed here: name {batch}; using -1"}));
-}
-
-TEST(Load, NothingIsUploadedWhereNothingIsMerged) {
-  EXPECT_EQ(
-      lines_of(from_yaml("output: {merged: null, merged_remote: \"/there/{run_name}/\"}\n")),
-      (Lines{"output.merged_remote: job.yaml:1: \"/there/{run_name}/\": output.merged is null, "
-             "so that there is no such file; nothing is uploaded there"}));
-  EXPECT_EQ(lines_of(from_yaml("merge: {mode: off}\n",
-                               {"TRACEAGENT_OUTPUT_MERGED_REMOTE=/there/{run_name}/"})),
-            (Lines{"output.merged_remote: TRACEAGENT_OUTPUT_MERGED_REMOTE: "
-                   "\"/there/{run_name}/\": merge.mode is off, so that there is no such file; "
-                   "nothing is uploaded there"}));
-  EXPECT_EQ(lines_of(from_yaml("output: {merged: null, merged_remote: null}\n")), Lines{});
-}
-
 TEST(Load, NullAndEmptyVariables) {
   const Loaded loaded = from_variables({"TRACEAGENT_OUTPUT_MERGED=null",
                                         "TRACEAGENT_OUTPUT_REMOTE=", "TRACEAGENT_RUN_NAME=",
@@ -427,100 +300,6 @@ TEST(Load, AnEmptyVariableTakesNoLimitAway) {
                    "the default 1%"}));
 }
 
-TEST(Load, QuotedNullIsAName) {
-  EXPECT_EQ(from_yaml("output: {merged: 'null'}\n").options.output_merged, "null");
-  EXPECT_EQ(from_yaml("output: {merged: null}\n").options.output_merged, std::nullopt);
-}
-
-TEST(Load, NameTemplates) {
-  EXPECT_EQ(lines_of(from_yaml("output:\n"
-                               "  folder: \"{rank\"\n"
-                               "  filename: \"{batch:06q}.json\"\n"
-                               "  merged: \"\"\n")),
-            (Lines{"bad value: job.yaml:2: output.folder: \"{rank\": a '{' has no '}' after it; "
-                   "using the default {run_name}/traces",
-                   "bad value: job.yaml:3: output.filename: \"{batch:06q}.json\": {batch:06q}: "
-                   "unknown format \"06q\"; using the default "
-                   "ep{epoch}-ba{batch}-rank{rank}.json"}));
-  const Loaded doubtful =
-      from_yaml("output: {folder: \"{epoch}\", filename: \"{rnk}{batch}.json\"}\n");
-  EXPECT_EQ(
-      lines_of(doubtful),
-      (Lines{"doubtful name: job.yaml:1: \"{epoch}\": {epoch} is known in output.filename "
-             "only; it stays as it is",
-             "doubtful name: job.yaml:1: \"{rnk}{batch}.json\": there is no variable {rnk}, the "
-             "nearest is rank; it stays as it is"}));
-  EXPECT_EQ(doubtful.options.output_folder, "{epoch}");
-  EXPECT_EQ(lines_of(from_yaml("output: {folder: /data, filename: \"/data/x/{rank}.json\",\n"
-                               "  merged: /x/all.json, remote: '/{run_name}/'}\n")),
-            (Lines{"doubtful name: job.yaml:1: \"/data/x/{rank}.json\": it lies below "
-                   "output.folder: name the folder there; it stays as it is",
-                   "doubtful name: job.yaml:2: \"/x/all.json\": it lies below output.folder: name "
-                   "the folder there; it stays as it is"}));
-  EXPECT_EQ(lines_of(from_yaml("output: {folder: \"\"}\n")),
-            (Lines{"bad value: job.yaml:1: output.folder: \"\": it is empty; using the default "
-                   "{run_name}/traces"}));
-}
-
-TEST(Load, NamesWithWhatIsAlwaysZero) {
-  EXPECT_EQ(lines_of(from_yaml("output: {filename: \"{sample:06d}-{batch}-{rank}.json\",\n"
-                               "  remote: \"/d/{run_name}/{token_in_epoch}/\"}\n")),
-            (Lines{"doubtful name: job.yaml:1: \"{sample:06d}-{batch}-{rank}.json\": {sample} is 0 "
-                   "without step.samples; it stays as it is",
-                   "doubtful name: job.yaml:2: \"/d/{run_name}/{token_in_epoch}/\": "
-                   "{token_in_epoch} is 0 without step.tokens; it stays as it is"}));
-  EXPECT_EQ(lines_of(from_yaml("output: {filename: \"{sample}-{token}-{epoch}-{rank}.json\"}\n"
-                               "step: {samples: 32, tokens: 4096}\n")),
-            Lines{});
-}
-
-TEST(Load, RemotesThatAreTheSameForAllRuns) {
-  const auto line = [](const std::string& remote) {
-    return "doubtful name: job.yaml:1: \"" + remote +
-           "\": another run's files of the same names would be replaced there: name {run_name}, "
-           "unless "
-           "this text is another in each run; it stays as it is";
-  };
-  for (const std::string remote :
-       {"s3://bucket/traces/", "/there/r{rank}-{batch}.json", "file:///x"}) {
-    EXPECT_EQ(lines_of(from_yaml("output: {remote: \"" + remote + "\"}\n")), Lines{line(remote)});
-  }
-  for (const std::string remote : {"s3://bucket/all.json", "/there/{node_rank}/"}) {
-    EXPECT_EQ(lines_of(from_yaml("output: {merged_remote: \"" + remote + "\"}\n")),
-              Lines{line(remote)});
-  }
-  EXPECT_EQ(lines_of(from_yaml("output: {remote: \"s3://b/{run_name}/\",\n"
-                               "  merged_remote: \"/x/{run_name:>20}.json\"}\n")),
-            Lines{});
-  // Who the file's name tells apart already.
-  EXPECT_EQ(lines_of(from_yaml("output: {remote: \"s3://b/\", merged_remote: \"s3://b/\",\n"
-                               "  filename: \"{run_name}-{batch}-{rank}.json\",\n"
-                               "  merged: \"{run_name}.json\"}\n")),
-            Lines{});
-  EXPECT_EQ(
-      lines_of(from_yaml("output: {remote: \"exec:put {}\", merged_remote: \"exec:put {}\"}")),
-      Lines{});
-}
-
-TEST(Load, NamesThatAreNoTraces) {
-  for (const char* none : {"none", "None", "'off'", "false", "no"}) {
-    const Loaded loaded = from_yaml("output: {merged: " + std::string(none) + "}\n");
-    ASSERT_EQ(loaded.problems.size(), 1U) << none;
-    EXPECT_TRUE(loaded.problems[0].line.ends_with(
-        ": null means none; using the default node{node_rank}.json"))
-        << loaded.problems[0].line;
-  }
-  EXPECT_EQ(lines_of(from_yaml("output: {filename: \"off\", merged: node.json.bz2}\n")),
-            (Lines{"doubtful name: job.yaml:1: \"off\": it does not end in .json or .json.gz, and "
-                   "traceagent merge takes no other files of a folder; it stays as it is",
-                   "doubtful name: job.yaml:1: \"node.json.bz2\": it does not end in .json or "
-                   ".json.gz, and traceagent merge takes no other files of a folder; it stays as "
-                   "it is"}));
-  EXPECT_EQ(lines_of(from_yaml("output: {filename: \"{rank}.pt.trace.json.gz\", merged: null,\n"
-                               "  gzip: true}\n")),
-            Lines{});
-}
-
 TEST(Load, ControlCharactersAreRefused) {
   EXPECT_EQ(lines_of(from_yaml("run_name: \"a\\nb\"\n")),
             (Lines{"bad value: job.yaml:1: run_name: \"a\\x0ab\": it has a control character in "
@@ -532,20 +311,6 @@ TEST(Load, TextLongerThanAnyPathIsRefused) {
   EXPECT_EQ(lines_of(from_yaml("run_name: " + std::string(4097, 'x'))),
             (Lines{"bad value: job.yaml:1: run_name: \"" + std::string(100, 'x') +
                    "...\": longer than 4096 bytes; using the default \"\""}));
-}
-
-TEST(Load, BrokenYamlIsNotUsedAtAll) {
-  const Loaded loaded = from_yaml("verbose: true\nring: {size: 1MiB\nquiet: true\n");
-  EXPECT_EQ(lines_of(loaded), (Lines{"broken YAML: job.yaml:3: end of map flow not found; going on "
-                                     "without this file"}));
-  EXPECT_FALSE(loaded.options.verbose);
-}
-
-TEST(Load, DoubtfulYaml) {
-  EXPECT_EQ(lines_of(from_yaml("quiet: true\nquiet: false\n---\nx: 1\n")),
-            (Lines{"doubtful YAML: job.yaml:2: \"quiet\" is given twice; the first one is used",
-                   "doubtful YAML: job.yaml: a second document begins; only the first one is "
-                   "read"}));
 }
 
 TEST(Load, ManyProblemsAreCountedNotShown) {
@@ -563,67 +328,6 @@ TEST(Load, EveryProblemIsOneLineWhateverTheInput) {
        from_yaml(nasty, {"TRACEAGENT_\nX=1", "TRACEAGENT_\xff=1"}).problems) {
     EXPECT_EQ(problem.line.find_first_of("\n\r\x07"), std::string::npos) << problem.line;
   }
-}
-
-// Also the beginning of a fuzzer's corpus.
-TEST(Load, SurvivesTheSeeds) {
-  int seeds = 0;
-  for (const auto& file :
-       std::filesystem::directory_iterator(TRACEAGENT_SOURCE_DIR "/tests/unit/config/seeds")) {
-    std::stringstream text;
-    text << std::ifstream(file.path()).rdbuf();
-    for (const std::string& line : lines_of(from_yaml(text.str()))) {
-      EXPECT_EQ(line.find_first_of("\n\r"), std::string::npos) << file.path();
-    }
-    ++seeds;
-  }
-  EXPECT_GE(seeds, 8);
-}
-
-class LoadFile : public testing::Test {
- protected:
-  std::string path_ = testing::TempDir() + "traceagent_load_" + std::to_string(getpid()) + ".yaml";
-  void TearDown() override { std::remove(path_.c_str()); }
-};
-
-TEST_F(LoadFile, ThatTheVariableNames) {
-  std::ofstream(path_) << "ring:\n  size: 1MiB\n  fall: drop\n";
-  const Loaded loaded = from_variables({"TRACEAGENT_CONFIG=" + path_});
-  EXPECT_EQ(loaded.options.ring_size, 1048576U);
-  EXPECT_EQ(loaded.config_path, path_);
-  EXPECT_EQ(lines_of(loaded), (Lines{"unknown option: " + path_ +
-                                     ":3: \"ring.fall\": the nearest is ring.full; ignored"}));
-}
-
-TEST_F(LoadFile, ThatCannotBeRead) {
-  EXPECT_EQ(lines_of(from_variables({"TRACEAGENT_CONFIG=" + path_, "TRACEAGENT_VERBOSE=1"})),
-            (Lines{"unreadable options file: " + path_ +
-                   ": No such file or directory; going on without it"}));
-  EXPECT_EQ(lines_of(from_variables({"TRACEAGENT_CONFIG="})), Lines{});
-}
-
-TEST_F(LoadFile, ThatIsBinary) {
-  std::string bytes;
-  for (int i = 0; i < 5000; ++i) bytes += static_cast<char>(i * 37 % 251 + 1);
-  std::ofstream(path_) << bytes;
-  const Loaded loaded = from_variables({"TRACEAGENT_CONFIG=" + path_});
-  ASSERT_EQ(loaded.problems.size(), 1U);
-  EXPECT_TRUE(loaded.problems[0].line.starts_with("broken YAML: " + path_));
-  EXPECT_EQ(describe(loaded.options), describe({}));
-  std::ofstream(path_) << std::string(
-      "\x7f"
-      "ELF\0\0",
-      6);
-  EXPECT_EQ(lines_of(from_variables({"TRACEAGENT_CONFIG=" + path_})),
-            (Lines{"broken YAML: " + path_ +
-                   ": not text: it has a zero byte in it; going on without this file"}));
-}
-
-TEST_F(LoadFile, OfTenMegabytes) {
-  std::ofstream(path_) << std::string(10 << 20, 'a');
-  EXPECT_EQ(
-      lines_of(from_variables({"TRACEAGENT_CONFIG=" + path_})),
-      (Lines{"unreadable options file: " + path_ + ": larger than 1 MiB; going on without it"}));
 }
 
 TEST(Load, Counters) {

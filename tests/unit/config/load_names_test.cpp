@@ -1,0 +1,157 @@
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+#include "config/options.hpp"
+#include "tests/unit/config/loaded_from.hpp"
+
+namespace traceagent::config {
+namespace {
+
+TEST(LoadNames, NothingIsRemovedThatARefusedRemoteShouldHaveHad) {
+  Loaded loaded = from_variables({"TRACEAGENT_OUTPUT_REMOTE=s3://", "TRACEAGENT_OUTPUT_KEEP=0"});
+  EXPECT_EQ(loaded.options.output_remote, std::nullopt);
+  EXPECT_EQ(loaded.options.output_keep, -1);
+  ASSERT_EQ(loaded.problems.size(), 2u);
+  EXPECT_EQ(
+      loaded.problems[1].line,
+      "output.keep: TRACEAGENT_OUTPUT_KEEP: 0: output.remote was refused, and what it does not "
+      "have would be removed; using -1");
+  // That of the file stays in force.
+  loaded = from_yaml("output: {remote: 's3://bucket/{run_name}', keep: 2}",
+                     {"TRACEAGENT_OUTPUT_REMOTE=s3://"});
+  EXPECT_EQ(loaded.options.output_keep, 2);
+  EXPECT_EQ(loaded.problems.size(), 1u);
+}
+
+// Each would replace the one before there, and that one has been removed here.
+TEST(LoadNames, NothingIsRemovedWhoseNameTheNextCycleHas) {
+  const auto keep_of = [](const std::string& more) {
+    const Loaded loaded = from_yaml("output: {remote: \"/d/{run_name}/\", keep: 0, " + more +
+                                    "}\nschedule: repeat=0\n");
+    EXPECT_EQ(loaded.problems.size(), loaded.options.output_keep == 0 ? 0U : 1U) << more;
+    return loaded.options.output_keep;
+  };
+  EXPECT_EQ(keep_of("filename: \"{rank}-{batch}.json\""), 0);
+  EXPECT_EQ(keep_of("filename: \"{rank}-{epoch}.json\""), -1);
+  EXPECT_EQ(keep_of("filename: \"{rank}.json\", overwrite: true"), 0);
+  const Options one_cycle =
+      from_yaml("output: {remote: \"/d/{run_name}/\", keep: 0, filename: \"{rank}.json\"}").options;
+  EXPECT_EQ(one_cycle.output_keep, 0);
+  EXPECT_EQ(
+      lines_of(from_yaml("output: {remote: \"exec:put {}\", keep: 2, filename: \"{rank}.json\"}\n"
+                         "schedule: repeat=2\n")),
+      (Lines{"output.keep: job.yaml:1: 2: cycles have one name in output.filename, and would "
+             "replace those that are removed here: name {batch}; using -1"}));
+}
+
+TEST(LoadNames, NothingIsUploadedWhereNothingIsMerged) {
+  EXPECT_EQ(
+      lines_of(from_yaml("output: {merged: null, merged_remote: \"/there/{run_name}/\"}\n")),
+      (Lines{"output.merged_remote: job.yaml:1: \"/there/{run_name}/\": output.merged is null, "
+             "so that there is no such file; nothing is uploaded there"}));
+  EXPECT_EQ(lines_of(from_yaml("merge: {mode: off}\n",
+                               {"TRACEAGENT_OUTPUT_MERGED_REMOTE=/there/{run_name}/"})),
+            (Lines{"output.merged_remote: TRACEAGENT_OUTPUT_MERGED_REMOTE: "
+                   "\"/there/{run_name}/\": merge.mode is off, so that there is no such file; "
+                   "nothing is uploaded there"}));
+  EXPECT_EQ(lines_of(from_yaml("output: {merged: null, merged_remote: null}\n")), Lines{});
+}
+
+TEST(LoadNames, QuotedNullIsAName) {
+  EXPECT_EQ(from_yaml("output: {merged: 'null'}\n").options.output_merged, "null");
+  EXPECT_EQ(from_yaml("output: {merged: null}\n").options.output_merged, std::nullopt);
+}
+
+TEST(LoadNames, NameTemplates) {
+  EXPECT_EQ(lines_of(from_yaml("output:\n"
+                               "  folder: \"{rank\"\n"
+                               "  filename: \"{batch:06q}.json\"\n"
+                               "  merged: \"\"\n")),
+            (Lines{"bad value: job.yaml:2: output.folder: \"{rank\": a '{' has no '}' after it; "
+                   "using the default {run_name}/traces",
+                   "bad value: job.yaml:3: output.filename: \"{batch:06q}.json\": {batch:06q}: "
+                   "unknown format \"06q\"; using the default "
+                   "ep{epoch}-ba{batch}-rank{rank}.json"}));
+  const Loaded doubtful =
+      from_yaml("output: {folder: \"{epoch}\", filename: \"{rnk}{batch}.json\"}\n");
+  EXPECT_EQ(
+      lines_of(doubtful),
+      (Lines{"doubtful name: job.yaml:1: \"{epoch}\": {epoch} is known in output.filename "
+             "only; it stays as it is",
+             "doubtful name: job.yaml:1: \"{rnk}{batch}.json\": there is no variable {rnk}, the "
+             "nearest is rank; it stays as it is"}));
+  EXPECT_EQ(doubtful.options.output_folder, "{epoch}");
+  EXPECT_EQ(lines_of(from_yaml("output: {folder: /data, filename: \"/data/x/{rank}.json\",\n"
+                               "  merged: /x/all.json, remote: '/{run_name}/'}\n")),
+            (Lines{"doubtful name: job.yaml:1: \"/data/x/{rank}.json\": it lies below "
+                   "output.folder: name the folder there; it stays as it is",
+                   "doubtful name: job.yaml:2: \"/x/all.json\": it lies below output.folder: name "
+                   "the folder there; it stays as it is"}));
+  EXPECT_EQ(lines_of(from_yaml("output: {folder: \"\"}\n")),
+            (Lines{"bad value: job.yaml:1: output.folder: \"\": it is empty; using the default "
+                   "{run_name}/traces"}));
+}
+
+TEST(LoadNames, NamesWithWhatIsAlwaysZero) {
+  EXPECT_EQ(lines_of(from_yaml("output: {filename: \"{sample:06d}-{batch}-{rank}.json\",\n"
+                               "  remote: \"/d/{run_name}/{token_in_epoch}/\"}\n")),
+            (Lines{"doubtful name: job.yaml:1: \"{sample:06d}-{batch}-{rank}.json\": {sample} is 0 "
+                   "without step.samples; it stays as it is",
+                   "doubtful name: job.yaml:2: \"/d/{run_name}/{token_in_epoch}/\": "
+                   "{token_in_epoch} is 0 without step.tokens; it stays as it is"}));
+  EXPECT_EQ(lines_of(from_yaml("output: {filename: \"{sample}-{token}-{epoch}-{rank}.json\"}\n"
+                               "step: {samples: 32, tokens: 4096}\n")),
+            Lines{});
+}
+
+TEST(LoadNames, RemotesThatAreTheSameForAllRuns) {
+  const auto line = [](const std::string& remote) {
+    return "doubtful name: job.yaml:1: \"" + remote +
+           "\": another run's files of the same names would be replaced there: name {run_name}, "
+           "unless "
+           "this text is another in each run; it stays as it is";
+  };
+  for (const std::string remote :
+       {"s3://bucket/traces/", "/there/r{rank}-{batch}.json", "file:///x"}) {
+    EXPECT_EQ(lines_of(from_yaml("output: {remote: \"" + remote + "\"}\n")), Lines{line(remote)});
+  }
+  for (const std::string remote : {"s3://bucket/all.json", "/there/{node_rank}/"}) {
+    EXPECT_EQ(lines_of(from_yaml("output: {merged_remote: \"" + remote + "\"}\n")),
+              Lines{line(remote)});
+  }
+  EXPECT_EQ(lines_of(from_yaml("output: {remote: \"s3://b/{run_name}/\",\n"
+                               "  merged_remote: \"/x/{run_name:>20}.json\"}\n")),
+            Lines{});
+  // Who the file's name tells apart already.
+  EXPECT_EQ(lines_of(from_yaml("output: {remote: \"s3://b/\", merged_remote: \"s3://b/\",\n"
+                               "  filename: \"{run_name}-{batch}-{rank}.json\",\n"
+                               "  merged: \"{run_name}.json\"}\n")),
+            Lines{});
+  EXPECT_EQ(
+      lines_of(from_yaml("output: {remote: \"exec:put {}\", merged_remote: \"exec:put {}\"}")),
+      Lines{});
+}
+
+TEST(LoadNames, NamesThatAreNoTraces) {
+  for (const char* none : {"none", "None", "'off'", "false", "no"}) {
+    const Loaded loaded = from_yaml("output: {merged: " + std::string(none) + "}\n");
+    ASSERT_EQ(loaded.problems.size(), 1U) << none;
+    EXPECT_TRUE(loaded.problems[0].line.ends_with(
+        ": null means none; using the default node{node_rank}.json"))
+        << loaded.problems[0].line;
+  }
+  EXPECT_EQ(lines_of(from_yaml("output: {filename: \"off\", merged: node.json.bz2}\n")),
+            (Lines{"doubtful name: job.yaml:1: \"off\": it does not end in .json or .json.gz, and "
+                   "traceagent merge takes no other files of a folder; it stays as it is",
+                   "doubtful name: job.yaml:1: \"node.json.bz2\": it does not end in .json or "
+                   ".json.gz, and traceagent merge takes no other files of a folder; it stays as "
+                   "it is"}));
+  EXPECT_EQ(lines_of(from_yaml("output: {filename: \"{rank}.pt.trace.json.gz\", merged: null,\n"
+                               "  gzip: true}\n")),
+            Lines{});
+}
+
+}  // namespace
+}  // namespace traceagent::config
