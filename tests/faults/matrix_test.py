@@ -3,10 +3,11 @@
 each cell of the table the job is the same as without the agent, what is wrong is said, and the files
 that are there are whole.
 
-usage: matrix_test.py BUILD_FOLDER DEPS_FOLDER [--all | --count] [--memory] [--only FUNCTION] [--every N] [--by-function]
+usage: matrix_test.py BUILD_FOLDER DEPS_FOLDER [--all | --brief | --count] [--memory] [--only FUNCTION] [--every N] [--by-function]
                       [SCENARIO ...]
   --all      each call of each place, not only the first, the second and all of them; in each scenario,
              not only in the first that has the place
+  --brief    the first and all calls of each place, not the second
   --count    how many cells that would be
   --memory   malloc and its like alone: 30 of its calls; with --all each
   --only     functions that match, as in --only '^(open|mmap)$'
@@ -61,7 +62,8 @@ def calls_of(place, options):
         step = 1 if is_whole else max(1, place.calls // MEMORY_CALLS)
         return [(call, lasts) for call in range(1, place.calls + 1, step) for lasts in (False, True)]
     step = max(1, place.calls // MOST_CALLS)
-    calls = range(1, place.calls + 1, step) if is_whole else range(1, min(place.calls, 2) + 1)
+    few = 1 if "--brief" in options else 2
+    calls = range(1, place.calls + 1, step) if is_whole else range(1, min(place.calls, few) + 1)
     return [(call, False) for call in calls] + [(1, True)]
 
 
