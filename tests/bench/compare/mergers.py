@@ -5,7 +5,6 @@ import os
 import pathlib
 import subprocess
 import sys
-import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 START_US = 1_700_000_000_000_000
@@ -27,15 +26,17 @@ class Merge:
 
     def __init__(self, command, output):
         output.unlink(missing_ok=True)
-        before = time.monotonic()
-        process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   text=True, env=os.environ | {"PYTHONWARNINGS": "ignore"})
-        self.said = process.stdout.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        self.seconds = time.monotonic() - before
-        self.cpu_seconds = usage.ru_utime + usage.ru_stime
-        self.peak_mb = usage.ru_maxrss / 1024
-        self.ok = os.waitstatus_to_exitcode(status) == 0
+        told, tells = os.pipe()
+        starter = [sys.executable, "-S", HERE / "measured.py", tells]
+        process = subprocess.Popen([str(word) for word in [*starter, *command]], stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True, pass_fds=[tells],
+                                   env=os.environ | {"PYTHONWARNINGS": "ignore"})
+        os.close(tells)
+        self.said, _ = process.communicate()
+        with open(told, encoding="utf-8") as measured:
+            usage = json.load(measured)
+        self.seconds, self.cpu_seconds, self.peak_mb = usage["seconds"], usage["cpu_seconds"], usage["peak_mb"]
+        self.ok = usage["code"] == 0
         self.output = output
 
     def events(self):
