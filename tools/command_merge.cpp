@@ -92,6 +92,9 @@ int MergeCommand::run() {
   if (arguments_.per_node) {
     output = node_template(arguments_.output, arguments_.gzip);
   }
+  if (output.text == "-") {
+    output.problem = "bad output: -: only files are written: give a name, such as merged.json";
+  }
   if (!output.problem.empty()) {
     say(output.problem);
     return exit_usage;
@@ -197,6 +200,10 @@ bool MergeCommand::merge_into(const MergeOutput& output, const Choice& choice,
   const bool ok = print_report(report, output.path);
   if (selection && report.problem.empty()) {
     print_selection(selection->counts());
+    for (const std::string& line :
+         selection->counts().categories.missing_in_words(choice.rules.categories)) {
+      std::cout << line << "\n";
+    }
     if (report.events == 0) {
       std::cout << emptiness_in_words(choice, selection->counts()) << "\n";
     }

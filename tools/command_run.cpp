@@ -17,6 +17,10 @@ constexpr char description[] = "Run a program with the agent";
 
 std::string footer(const std::string& name) {
   return "Behind the options: [--] PROGRAM [ARGUMENTS]; its exit code is passed on.\n"
+         "Exits with 2 for a wrong option, 125 when the agent cannot be preloaded, 126 when "
+         "PROGRAM "
+         "cannot\n"
+         "be run, 127 when it is not there.\n"
          "examples:\n"
          "  " +
          name +

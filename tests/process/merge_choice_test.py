@@ -216,6 +216,14 @@ def test_empty(folder):
     check(len(lines) == 1 and "(0.000030 s)" in lines[0] and "2023-11-14 22:13:21.000000000" in lines[0], str(lines))
     document = document_of(out)
     check(len(document["traceEvents"]) == 1 and document["traceagent"]["left_out"] == {"time": 2}, str(document))
+    said = merge(path, "-o", out, "--force", "--category", "cc,kernel,c").stdout
+    check([line for line in said.splitlines() if "category" in line] ==
+          ["no event has the category cc: the nearest is c", "no event has the category kernel: there is none like it"],
+          said)
+    path_of_kernels = slices(folder, "k.json", 1, [(0, 10)], category="kernel")
+    said = merge(path, path_of_kernels, "-o", out, "--force", "--category", "kernl").stdout
+    check("no event has the category kernl: the nearest is kernel\n" in said, said)
+    check("bad output: -: " in merge(path, "-o", "-", code=2).stderr and not pathlib.Path("-").exists(), "no file named -")
     merge(path, "-o", folder / "none.json", "--rank", "5", code=1)
     check(not (folder / "none.json").exists(), "no file of no rank")
     merge(path, "-o", out, "--rank", "5-3", code=2)

@@ -21,19 +21,6 @@ std::string_view without_outer_spaces(std::string_view text) {
   return text.substr(first, text.find_last_not_of(' ') + 1 - first);
 }
 
-// Calls visit for what is between the commas.
-template <typename Visit>
-void for_each_part(std::string_view list, Visit visit) {
-  while (true) {
-    const std::size_t comma = list.find(',');
-    visit(list.substr(0, comma));
-    if (comma == std::string_view::npos) {
-      return;
-    }
-    list.remove_prefix(comma + 1);
-  }
-}
-
 }  // namespace
 
 bool EventRules::has_rank(std::int64_t rank) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -33,6 +34,19 @@ enum class Verdict : std::uint8_t {
   unpaired,  // an end of an arrow or of a slice whose other end is not in the merge
   rank,      // none that was asked for
 };
+
+// Calls visit for what is between the commas.
+template <typename Visit>
+void for_each_part(std::string_view list, Visit visit) {
+  while (true) {
+    const std::size_t comma = list.find(',');
+    visit(list.substr(0, comma));
+    if (comma == std::string_view::npos) {
+      return;
+    }
+    list.remove_prefix(comma + 1);
+  }
+}
 
 // "0,3-7". Empty when it is none.
 std::vector<std::pair<std::int64_t, std::int64_t>> parse_ranks(std::string_view list);

@@ -52,6 +52,9 @@ class RuledEvents : public trace::EventFilter {
     if (!rules_.looks_into_ranks()) {
       return Verdict::keep;
     }
+    if (!rules_.categories.empty()) {
+      counts_.categories.add(fields.category);
+    }
     if (PairedEvents::is_one(fields.phase, ns, rules_)) {
       return judged_.verdicts->at(next_++, judged_.index);
     }

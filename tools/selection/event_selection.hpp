@@ -11,6 +11,7 @@
 
 #include "agent/trace/selection.hpp"
 #include "tools/selection/event_rules.hpp"
+#include "tools/selection/seen_categories.hpp"
 #include "tools/selection/verdicts.hpp"
 
 namespace traceagent::tools {
@@ -21,6 +22,7 @@ struct SelectionCounts {
   // Of all events of the wanted ranks: the first begin, the last end. begin > end: none.
   std::int64_t begin_ns = std::numeric_limits<std::int64_t>::max();
   std::int64_t end_ns = std::numeric_limits<std::int64_t>::min();
+  SeenCategories categories;  // of all events of the wanted ranks, where some are asked for
 
   void see(std::int64_t from_ns, std::int64_t to_ns);
   void count(Verdict verdict) { ++events[static_cast<std::size_t>(verdict)]; }
