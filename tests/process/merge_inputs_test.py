@@ -186,6 +186,26 @@ def test_others_file_beside_its_merge(folder):
     check(".traceagent-import" not in result.stdout + result.stderr, f"hidden names: {result}")
 
 
+def test_composers_merged_file(folder):
+    """Composer writes it beside the files of its ranks: all times of a rank shifted, the JSON written anew."""
+    here, out = folder / "composer", folder / "composer.out.json"
+    here.mkdir()
+    first = composer_file(here / "ep0-ba5-rank0.json", 0)
+    second = composer_file(here / "ep0-ba5-rank1.json", 1, off_ns=5_000_000)
+    merged = []
+    for path, shift_us in ((first, 0), (second, -5_000)):
+        for event in json.loads(path.read_text()):
+            order = {"name": "thread_sort_index", "ph": "M", "pid": event["pid"], "tid": event["tid"]}
+            merged += [order, {**event, "ts": event["ts"] + shift_us}]
+    (here / "merged_trace.json").write_text(json.dumps(merged, indent=1))
+    for words in ((), ("--strict",)):
+        said = merge(here, "-o", out, "--force", *words)
+        check(f"left out: {here}/merged_trace.json: it holds what the files of its 2 ranks hold" in said.stdout, f"{said}")
+        check(absolute_times(out) == [BASE + 2_000_000] * 2, f"{absolute_times(out)}")
+    merge(here / "merged_trace.json", "-o", out, "--force")
+    check(absolute_times(out) == [BASE + 2_000_000] * 2, f"alone: {absolute_times(out)}")
+
+
 def test_output_among_inputs(folder):
     """The node's file is made again in its place, from all cycles and from itself."""
     for cycle in range(2):
@@ -421,7 +441,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         for test in (test_folders, test_nodes, test_saved_again, test_output_among_inputs, test_corrected_once,
-                     test_others_files_by_node, test_others_file_beside_its_merge, test_more_than_may_be_open,
+                     test_others_files_by_node, test_others_file_beside_its_merge, test_composers_merged_file, test_more_than_may_be_open,
                      test_chosen_files_join_again, test_strict, test_damaged_line, test_usage, test_pipes,
                      test_terminal, test_missing, test_ended_by_signal, test_nothing_of_an_import_stays,
                      test_joined_by_cat):

@@ -22,10 +22,11 @@ void ContentMark::add(const char* bytes, std::size_t size) {
   bytes_ += size;
 }
 
-std::string ContentMark::text() const {
+std::string ContentMark::text() const { return text_of(crc_, bytes_); }
+
+std::string ContentMark::text_of(std::uint32_t crc, std::uint64_t bytes) {
   std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), "%08x-%llu", crc_,
-                static_cast<unsigned long long>(bytes_));
+  std::snprintf(text.data(), text.size(), "%08x-%llu", crc, static_cast<unsigned long long>(bytes));
   return text.data();
 }
 
@@ -64,6 +65,23 @@ std::string content_mark(const std::string& path, std::uint64_t most_bytes) {
   const bool is_read = add_bytes(descriptor, most_bytes, mark).has_value();
   ::close(descriptor);
   return is_read ? mark.text() : std::string();
+}
+
+std::string mark_of_gzip_text(const std::string& path, std::uint64_t text_bytes) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (descriptor < 0) return {};
+  struct stat facts {};
+  std::array<unsigned char, 8> trailer{};  // RFC 1952: the CRC and the size, little-endian
+  const bool is_read = fstat(descriptor, &facts) == 0 &&
+                       pread(descriptor, trailer.data(), trailer.size(), facts.st_size - 8) == 8;
+  ::close(descriptor);
+  const auto number_at = [&trailer](std::size_t at) {
+    std::uint32_t number = 0;
+    for (std::size_t i = 4; i-- > 0;) number = number << 8U | trailer[at + i];
+    return number;
+  };
+  const bool is_whole_text = is_read && number_at(4) == static_cast<std::uint32_t>(text_bytes);
+  return is_whole_text ? ContentMark::text_of(number_at(0), text_bytes) : std::string();
 }
 
 std::set<std::string> marks_of_beginnings(const std::string& path,

@@ -13,6 +13,7 @@ class ContentMark {
  public:
   void add(const char* bytes, std::size_t size);
   [[nodiscard]] std::string text() const;
+  [[nodiscard]] static std::string text_of(std::uint32_t crc, std::uint64_t bytes);
 
  private:
   std::uint32_t crc_ = 0;  // zlib's, of no bytes
@@ -21,6 +22,10 @@ class ContentMark {
 
 // Of so many bytes of the file, or of all; empty where they cannot be read.
 std::string content_mark(const std::string& path, std::uint64_t most_bytes = UINT64_MAX);
+
+// Of the text that a gzip file of one member holds, which is so many bytes, as it says itself;
+// empty where it has several members, or what it says is another number.
+std::string mark_of_gzip_text(const std::string& path, std::uint64_t text_bytes);
 
 // Those of the marks that a shorter file has whose bytes are the first of this one. It is read
 // once, whatever their number.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -52,6 +53,7 @@ class DocumentScan {
   [[nodiscard]] const std::string& problem() const { return problem_; }
   // See TextWindow.
   [[nodiscard]] std::string content_mark() const { return window_.content_mark(); }
+  [[nodiscard]] std::optional<std::uint64_t> text_bytes() const { return window_.text_bytes(); }
   [[nodiscard]] std::uint64_t file_bytes_read() const { return window_.file_bytes_read(); }
   [[nodiscard]] bool is_gzip() const { return window_.is_gzip(); }
 

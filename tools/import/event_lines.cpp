@@ -73,8 +73,9 @@ std::optional<ExactTime> EventLines::time_of(const ForeignEvent& fields,
 
 EventPlace EventLines::place_of(const ForeignEvent& fields, const ExactTime& begin) {
   ForeignLanes::Process& process = lanes_->process_of(fields.pid);
-  return {process.rank, process.pid, lanes_->tid_of(process, fields.tid),
-          times_->in_line(begin.rounded_ns())};
+  const std::int64_t ns = begin.rounded_ns();
+  if (has_fingerprints_) process.fingerprint.add(fields, ns);
+  return {process.rank, process.pid, lanes_->tid_of(process, fields.tid), times_->in_line(ns)};
 }
 
 std::int64_t EventLines::shift_before(std::int64_t ns) {

@@ -36,7 +36,9 @@ class EventLines {
 
   // Without `times` the first event decides on them.
   EventLines(const EventOwner& owner, ForeignPids& pids, std::optional<EventTimes> times = {})
-      : lanes_(std::make_shared<ForeignLanes>(owner, pids)), times_(times) {}
+      : lanes_(std::make_shared<ForeignLanes>(owner, pids)),
+        has_fingerprints_(owner.rank_is_pid),
+        times_(times) {}
 
   // Valid JSON (DocumentScan's), with TextWindow's padding behind it. The line goes into `runs`.
   void add(const ScannedObject& event, SortedRuns& runs);
@@ -76,6 +78,7 @@ class EventLines {
                           const ScannedObject& event);
 
   std::shared_ptr<ForeignLanes> lanes_;
+  bool has_fingerprints_;
   EventCounts counts_;
   std::optional<EventTimes> times_;
   std::optional<std::int64_t> first_epoch_ns_;

@@ -110,6 +110,7 @@ void ForeignFile::read(ForeignPids& pids, const OnBytes& on_bytes) {
   }
   read_once(pids, on_bytes);
   report_.content = content();
+  if (text_mark_.empty()) text_mark_ = report_.content;
   take_rank(facts_);
   const bool is_another = *rank_ != rank || facts_.kind() != kind || must_read_again_;
   is_due_ = !is_read_ && is_another && report_.is_trace;
@@ -170,6 +171,9 @@ void ForeignFile::read_into_runs(ForeignPids& pids, const OnBytes& on_bytes) {
 
 void ForeignFile::take(FileReading& reading) {
   if (reading.scan.has_cut_event()) reading.lines.drop("cut");
+  const auto text_bytes = reading.scan.text_bytes();
+  const bool has_text_mark = reading.scan.is_gzip() && text_bytes;
+  text_mark_ = has_text_mark ? mark_of_gzip_text(path_, *text_bytes) : std::string();
   report_.is_trace = reading.scan.is_trace();
   report_.problem = reading.scan.problem();
   facts_ = std::move(reading.facts);
@@ -186,6 +190,7 @@ void ForeignFile::finish_report(EventLines& lines) {
   metadata_lines_ = lines.metadata_lines();
   described_ = lines.described();
   may_have_collectives_ = lines.may_have_collectives();
+  fingerprints_ = lines.lanes()->fingerprints();
   report_.kind = name_of(facts_.kind());
   report_.events = counts_.events;
   report_.repaired = counts_.repaired;
@@ -234,6 +239,36 @@ void ForeignFile::leave_out(bool is_all_held) {
   if (!is_all_held) {
     report_.problem = "merged files overlap: " + path_ +
                       ": give all of its rank files, or leave out those that it holds";
+  }
+}
+
+bool ForeignFile::is_copy_of(const ForeignFile& other) const {
+  const auto plain_name = [](const ForeignFile& file) {
+    std::string name = file.trace_name();
+    if (name.ends_with(".gz")) name.resize(name.size() - 3);
+    return name;
+  };
+  const bool is_told = report_.rank_from == "content" && other.report_.rank_from == "content";
+  const bool is_users = rank_is_given_ || other.rank_is_given_;
+  return !text_mark_.empty() && text_mark_ == other.text_mark_ &&
+         (is_told || plain_name(*this) == plain_name(other)) &&
+         (!is_users || report_.ranks == other.report_.ranks);
+}
+
+void ForeignFile::leave_out_or_warn(const HeldRanks& held) {
+  const std::string ranks = std::to_string(fingerprints_.size());
+  if (held.are_all) {
+    report_.left_out =
+        fingerprints_.size() == 1
+            ? "it holds what other files of its rank hold, which are given too"
+            : "it holds what the files of its " + ranks + " ranks hold, which are given too";
+  } else if (held.count > 0) {
+    const std::string twice = "at least " + std::to_string(held.count) + " of its " + ranks +
+                              " ranks stand in files of their own, too";
+    report_.problem = report_.problem.empty()
+                          ? "events given twice: " + path_ + ": " + twice +
+                                ": leave those out, or this one if they hold all that you want"
+                          : report_.problem + "; and " + twice;
   }
 }
 

@@ -13,6 +13,7 @@
 #include "tools/import/import.hpp"
 #include "tools/import/imported_events.hpp"
 #include "tools/import/order_check.hpp"
+#include "tools/import/rank_fingerprint.hpp"
 #include "tools/import/sagemaker_names.hpp"
 #include "tools/import/sorted_runs.hpp"
 
@@ -63,6 +64,13 @@ class ForeignFile {
   [[nodiscard]] bool is_all_there() const;
   // Others that are given hold all of it too, or a part.
   void leave_out(bool is_all_held);
+  // After read(): one of the two is enough. The same text, plain or compressed, under the same
+  // name, or of the rank that it tells.
+  [[nodiscard]] bool is_copy_of(const ForeignFile& other) const;
+  // In Composer's files, by rank, of all their events.
+  [[nodiscard]] const Fingerprints& fingerprints() const { return fingerprints_; }
+  // Files of one rank that are given hold so many of its ranks.
+  void leave_out_or_warn(const HeldRanks& held);
 
   // After read(), absolute; nothing where it has no clock (see place()) or no events.
   [[nodiscard]] std::optional<std::int64_t> first_ns() const;
@@ -107,6 +115,8 @@ class ForeignFile {
   bool may_have_collectives_ = false;
   FileFacts facts_;
   std::string content_;
+  std::string text_mark_;  // of the uncompressed text, where it is known; else content_
+  Fingerprints fingerprints_;
   std::string older_states_;
   ImportedFile report_;
   EventCounts counts_;

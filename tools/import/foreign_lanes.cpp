@@ -119,6 +119,14 @@ std::int64_t ForeignLanes::find_tid(const Process& process, std::string_view tid
   return found != process.tids.end() ? found->second : first_tid_of(tid);
 }
 
+Fingerprints ForeignLanes::fingerprints() const {
+  Fingerprints ranks;
+  for (const auto& [key, process] : processes_) {
+    if (process.fingerprint.events > 0) ranks[process.rank].add(process.fingerprint);
+  }
+  return ranks;
+}
+
 std::vector<std::string> ForeignLanes::metadata_lines() const {
   std::vector<std::string> lines;
   const auto add = [&lines](const char* name, std::int64_t pid, std::int64_t tid,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tools/import/foreign_ids.hpp"
+#include "tools/import/rank_fingerprint.hpp"
 
 namespace traceagent::tools {
 
@@ -42,6 +43,7 @@ class ForeignLanes {
     std::optional<double> sort_index;
     std::map<std::string, std::int64_t, std::less<>> tids;  // of names
     std::map<std::int64_t, std::string> unnamed;            // tid -> JSON string
+    RankFingerprint fingerprint;
   };
 
   ForeignLanes(const EventOwner& owner, ForeignPids& pids) : owner_(owner), pids_(pids) {}
@@ -63,6 +65,8 @@ class ForeignLanes {
   // Events in a lane of those that had no room for their own.
   [[nodiscard]] std::uint64_t crowded() const { return crowded_; }
   [[nodiscard]] const std::set<std::int64_t>& ranks() const { return ranks_; }
+  // Of the events that were added to those of processes.
+  [[nodiscard]] Fingerprints fingerprints() const;
   // {"ph":"M",...}: the names of all.
   [[nodiscard]] std::vector<std::string> metadata_lines() const;
 

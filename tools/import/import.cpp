@@ -105,6 +105,8 @@ class Import {
     find_ranks();
     read_all();
     leave_out_doubles();
+    leave_out_copies();
+    leave_out_composers_merges();
     for (const auto& file : files_) {
       if (file->report().is_trace) file->set_older_states(older_states_of(*file).sources);
     }
@@ -306,6 +308,65 @@ class Import {
         known.insert(keys.begin(), keys.end());
       }
     }
+  }
+
+  void leave_out_copies() {
+    for (std::size_t i = 0; i < files_.size(); ++i) {
+      if (!is_taken(*files_[i])) continue;
+      for (std::size_t j = 0; j < i; ++j) {
+        if (!is_taken(*files_[j]) || !files_[i]->is_copy_of(*files_[j])) continue;
+        files_[i]->report().left_out = "a copy of " + files_[j]->report().path;
+        break;
+      }
+    }
+  }
+
+  // It writes one beside the files of its ranks. The last that were given go first: of two files of
+  // the same events, which a job of one rank has, the first stays.
+  void leave_out_composers_merges() {
+    const FilesOfRanks of_ranks = files_of_one_rank();
+    for (auto file = files_.rbegin(); file != files_.rend(); ++file) {
+      if (!is_taken(**file) || (*file)->fingerprints().empty()) continue;
+      (*file)->leave_out_or_warn(held_by_others(**file, of_ranks));
+    }
+  }
+
+  using FilesOfRanks = std::map<std::int64_t, std::vector<ForeignFile*>>;
+
+  // One behind the other in time.
+  [[nodiscard]] FilesOfRanks files_of_one_rank() const {
+    FilesOfRanks of_ranks;
+    for (const auto& file : files_) {
+      const Fingerprints& ranks = file->fingerprints();
+      const bool is_of_one = ranks.size() == 1 && !is_anothers(ranks.begin()->first);
+      if (is_of_one && is_taken(*file)) of_ranks[ranks.begin()->first].push_back(file.get());
+    }
+    const auto first_ns = [](const ForeignFile* file) {
+      return file->fingerprints().begin()->second.first_ns;
+    };
+    for (auto& [rank, files] : of_ranks) {
+      std::sort(files.begin(), files.end(), [&](const ForeignFile* a, const ForeignFile* b) {
+        return first_ns(a) < first_ns(b);
+      });
+    }
+    return of_ranks;
+  }
+
+  static HeldRanks held_by_others(const ForeignFile& file, const FilesOfRanks& of_ranks) {
+    std::map<std::int64_t, std::vector<RankFingerprint>> others;
+    for (const auto& [rank, fingerprint] : file.fingerprints()) {
+      const auto found = of_ranks.find(rank);
+      if (found == of_ranks.end()) continue;
+      for (ForeignFile* const other : found->second) {
+        if (other == &file || !is_taken(*other)) continue;
+        others[rank].push_back(other->fingerprints().at(rank));
+      }
+    }
+    return held_ranks(file.fingerprints(), others);
+  }
+
+  static bool is_taken(ForeignFile& file) {
+    return file.report().is_trace && file.report().left_out.empty();
   }
 
   // Where what is damaged of ours is in a whole file that another program has saved: all of ours

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -46,6 +47,12 @@ class TextWindow {
   [[nodiscard]] std::string content_mark() const {
     const bool is_whole = has_mark_ && status_ == trace::InputFile::Status::end && !file_.is_gzip();
     return is_whole ? mark_.text() : std::string();
+  }
+
+  // Of all the text, where fill() has read it to its end; or nothing.
+  [[nodiscard]] std::optional<std::uint64_t> text_bytes() const {
+    const bool is_whole = status_ == trace::InputFile::Status::end;
+    return is_whole ? std::optional(offset_ + size()) : std::nullopt;
   }
 
   [[nodiscard]] bool is_gzip() const { return file_.is_gzip(); }

@@ -1,6 +1,7 @@
 #include "tools/import/import.hpp"
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -484,6 +485,112 @@ TEST_F(ImportTest, OurOwnFileThatAnotherProgramSavedIsNotTakenBesideWhatWasImpor
             "other files that are given hold all of it");
   EXPECT_EQ(import({again, first})[0].left_out, "");
   EXPECT_EQ(merged_.events, 2U);
+}
+
+// A file of Composer's: of each rank, how much its clock is ahead and when its events are, in us.
+struct ComposersRank {
+  std::int64_t rank = 0;
+  std::vector<std::int64_t> times_us;
+  std::int64_t shift_us = 0;
+};
+std::string composers(const std::vector<ComposersRank>& ranks) {
+  constexpr std::int64_t epoch_us = 1'700'000'000'000'000;
+  std::string text;
+  for (const ComposersRank& each : ranks) {
+    const std::string lane = R"(,"tid":71,"pid":)" + std::to_string(each.rank);
+    text += std::string(text.empty() ? "[" : ",") + R"({"ph":"M","name":"global_rank","ts":1)" +
+            lane + R"(,"args":{"value":)" + std::to_string(each.rank) + "}}";
+    for (const std::int64_t us : each.times_us) {
+      text += R"(,{"ph":"i","name":"b","ts":)" + std::to_string(epoch_us + us + each.shift_us) +
+              lane + "}";
+    }
+  }
+  return text + "]";
+}
+
+TEST_F(ImportTest, WhatComposerMergedIsNotTakenBesideItsRanks) {
+  const std::string first = file("ep0-rank0.json", composers({{0, {10, 25}}}));
+  const std::string second = file("ep0-rank1.json", composers({{1, {12, 26}}}));
+  const std::string merged =
+      file("merged_trace.json", composers({{0, {10, 25}}, {1, {12, 26}, 7}}));
+  EXPECT_EQ(import({first, second, merged})[2].left_out,
+            "it holds what the files of its 2 ranks hold, which are given too");
+  EXPECT_EQ(merged_.events, 4U);
+  EXPECT_EQ(import({merged})[0].left_out, "");
+  EXPECT_EQ(merged_.events, 4U);
+  // Another cycle of the same work is not in it.
+  const std::string later = file("ep1-rank0.json", composers({{0, {110, 125}}}));
+  const std::string later2 = file("ep1-rank1.json", composers({{1, {112, 126}}}));
+  EXPECT_EQ(import({later, later2, merged})[2].left_out, "");
+  EXPECT_EQ(import({first, second, later, later2, merged})[4].left_out,
+            "it holds what the files of its 2 ranks hold, which are given too");
+  EXPECT_EQ(merged_.events, 8U);
+}
+
+// With the second cycle Composer makes every rank of the first one rank 0.
+TEST_F(ImportTest, WhatComposerMergedOfSeveralCyclesIsNotTakenBesideThem) {
+  const std::vector<std::string> cycles = {file("ep0-rank0.json", composers({{0, {10, 25}}})),
+                                           file("ep0-rank1.json", composers({{1, {12, 26}}})),
+                                           file("ep1-rank0.json", composers({{0, {110, 125}}})),
+                                           file("ep1-rank1.json", composers({{1, {112, 126}}}))};
+  const std::string merged =
+      file("merged_trace.json", composers({{0, {10, 25, 12, 26, 110, 125}}, {1, {112, 126}}}));
+  std::vector<std::string> files = cycles;
+  files.push_back(merged);
+  EXPECT_EQ(import(files)[4].left_out,
+            "it holds what the files of its 2 ranks hold, which are given too");
+  EXPECT_EQ(merged_.events, 8U);
+  // Nothing is lost of what it alone has, and what stands in the output twice is said.
+  const auto reports = import({cycles[2], cycles[3], merged});
+  EXPECT_EQ(reports[2].left_out, "");
+  EXPECT_NE(
+      reports[2].problem.find("events given twice: " + merged + ": at least 1 of its 2 ranks"),
+      std::string::npos)
+      << reports[2].problem;
+  EXPECT_EQ(merged_.events, 12U);
+  EXPECT_FALSE(merged_.complete);
+}
+
+TEST_F(ImportTest, WhatComposerMergedOfOneRankIsNotTakenBesideIt) {
+  const std::string first = file("ep0-rank0.json", composers({{0, {10, 25}}}));
+  const std::string second = file("ep1-rank0.json", composers({{0, {110, 125}}}));
+  const std::string merged = file("merged_trace.json", composers({{0, {10, 25}}, {0, {110, 125}}}));
+  EXPECT_EQ(import({first, second, merged})[2].left_out,
+            "it holds what other files of its rank hold, which are given too");
+  EXPECT_EQ(merged_.events, 4U);
+}
+
+TEST_F(ImportTest, ACopyIsTakenOnce) {
+  for (const char* name : {"a", "b"}) fs::create_directories(folder_.path() / name);
+  const std::string text = "[" + event(1) + "," + event(2) + "]";
+  const std::string plain = file("a/x.json", text);
+  const auto gzip = [&](const std::string& name, int members) {
+    std::string bytes;
+    for (int i = 0; i < members; ++i) {
+      gzFile to = gzopen((folder_ / name).c_str(), i == 0 ? "wb" : "ab");
+      gzwrite(to, text.data(), static_cast<unsigned>(text.size()));
+      gzclose(to);
+    }
+    return folder_ / name;
+  };
+  for (const std::string& copy : {file("b/x.json", text), gzip("a/x.json.gz", 1)}) {
+    EXPECT_EQ(import({plain, copy})[1].left_out, "a copy of " + plain) << copy;
+    EXPECT_EQ(merged_.events, 2U);
+  }
+  // What only looks alike is not: another name, a rank that the user gives, more text behind it.
+  const std::string other = file("b/y.json", text);
+  EXPECT_EQ(import({plain, other})[1].left_out, "");
+  const std::string twice = gzip("b/x.json.gz", 2);
+  EXPECT_EQ(import({plain, twice})[1].left_out, "");
+  EXPECT_EQ(merged_.events, 6U);
+  ImportOptions options;
+  options.ranks = {{plain, 0}, {folder_ / "b/x.json", 1}};
+  EXPECT_EQ(import({plain, folder_ / "b/x.json"}, options)[1].left_out, "");
+  EXPECT_EQ(merged_.ranks, (std::vector<std::int64_t>{0, 1}));
+  // Whatever it is called, where its content tells whose it is.
+  const std::string ranked = R"({"distributedInfo": {"rank": 3}, "traceEvents": )" + text + "}";
+  EXPECT_EQ(import({file("k.json", ranked), file("l.json", ranked)})[1].left_out,
+            "a copy of " + (folder_ / "k.json"));
 }
 
 TEST(ForeignPids, TellTheRankAndStayTheSame) {
