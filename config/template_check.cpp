@@ -70,6 +70,9 @@ std::vector<std::string> doubts_about(OptionType type, std::string_view name_tem
         "it does not end in .json or .json.gz, and traceagent merge takes no other files of a "
         "folder");
   }
+  if (name_template == "~" || name_template.starts_with("~/")) {
+    doubts.emplace_back("only a shell makes a home folder of ~: give the whole path");
+  }
   for (const std::string& name : variables_in(name_template)) {
     if (is_remote(type) && name.empty()) continue;  // a command's {}: the file
     std::string doubt = doubt_about_variable(name, is_file, options);

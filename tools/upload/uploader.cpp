@@ -126,8 +126,9 @@ std::string Uploader::patience_in_words() const {
 // The problem stays theirs, unless it was overwritten.
 void Uploader::tell_others_wait(std::size_t count) {
   const std::string line = folder_ + ": " + std::to_string(count) +
-                           " uploads that were queued before wait: traceagent upload --resume " +
-                           folder_;
+                           (count == 1 ? " upload that was queued before waits"
+                                       : " uploads that were queued before wait") +
+                           ": traceagent upload --resume " + folder_;
   tell_(line);
   if (has_told_problem_) write_problem(line);
 }

@@ -89,6 +89,9 @@ TEST(LoadNames, NameTemplates) {
                    "output.folder: name the folder there; it stays as it is",
                    "doubtful name: job.yaml:2: \"/x/all.json\": it lies below output.folder: name "
                    "the folder there; it stays as it is"}));
+  EXPECT_EQ(lines_of(from_yaml("output: {folder: ~/traces}\n")),
+            (Lines{"doubtful name: job.yaml:1: \"~/traces\": only a shell makes a home folder of "
+                   "~: give the whole path; it stays as it is"}));
   EXPECT_EQ(lines_of(from_yaml("output: {folder: \"\"}\n")),
             (Lines{"bad value: job.yaml:1: output.folder: \"\": it is empty; using the default "
                    "{run_name}/traces"}));
