@@ -231,10 +231,16 @@ bool ForeignInputs::has_problem(const ImportedFile& file) const {
   return !file.problem.empty() && (is_named || !file.is_other_json || !is_expected);
 }
 
+bool ForeignInputs::may_be_cut(const ImportedFile& file) const {
+  return file.open_end && file.left_out.empty() && exception_of(file).empty();
+}
+
 bool ForeignInputs::is_refused() const {
   return strict_ && (has_unread_ || !imported_->problem().empty() ||
                      std::any_of(imported_->files().begin(), imported_->files().end(),
-                                 [this](const ImportedFile& file) { return has_problem(file); }));
+                                 [this](const ImportedFile& file) {
+                                   return has_problem(file) || may_be_cut(file);
+                                 }));
 }
 
 std::vector<trace::Unfinished> ForeignInputs::unread() const {
@@ -274,6 +280,7 @@ bool ForeignInputs::print() const {
     } else if (!file.is_trace) {
       std::cout << "left out: " << file.path << ": not a trace: at byte 0: it holds no events\n";
     }
+    if (strict_ && may_be_cut(file)) say(not_closed(file));
     if (file.is_trace && file.left_out.empty()) print_file(file);
   }
   if (is_refused()) say("nothing was written: --strict: leave out the files named above");
@@ -306,6 +313,7 @@ void ForeignInputs::print_file(const ImportedFile& file) const {
   if (file.crowded > 0) {
     std::cout << ", " << file.crowded << " in shared lanes: it has too many processes or threads";
   }
+  if (file.open_end) std::cout << ", not closed: perhaps cut at byte " << *file.open_end;
   if (!file.has_clock && file.events > 0) std::cout << ", its times are relative";
   std::cout << "\n";
 }

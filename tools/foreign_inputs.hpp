@@ -71,6 +71,8 @@ class ForeignInputs {
   std::map<std::string, std::int64_t> ranks_by_path(
       const std::vector<std::string>& foreign, const std::map<std::string, std::int64_t>& given);
   [[nodiscard]] bool has_problem(const ImportedFile& file) const;
+  // Nothing is wrong with what was taken of it, but nobody knows whether it is all.
+  [[nodiscard]] bool may_be_cut(const ImportedFile& file) const;
   void print_file(const ImportedFile& file) const;
 
   bool strict_;

@@ -12,6 +12,9 @@ namespace traceagent::trace {
 
 // A "problem" in "incomplete": of a file that is whole, and does not say that it is complete.
 inline constexpr char writer_lost_something[] = "its writer says that something is missing";
+// So begins that of a file of others' of which all was read, and nobody can tell whether there was
+// more.
+inline constexpr char not_closed[] = "an array of events that is not closed";
 
 // "traceagent" of the merged file: {"merged": [each rank's and cycle's own], "events": n,
 // "dropped":

@@ -303,6 +303,29 @@ def test_usage(folder):
         check("Permission denied: let this user read it" in said.stderr, f"unreadable: {said}")
 
 
+def test_not_closed(folder):
+    """An array of others' may lack its end: it is used, and who reads the output is told."""
+    path, out = folder / "open/rank0.json", folder / "open.out.json"
+    path.parent.mkdir()
+    whole = json.dumps([{"ph": "X", "name": "e", "ts": ts, "dur": 1, "pid": 1, "tid": 1} for ts in range(3)])
+    text = whole[:whole.rindex(", {")]
+    path.write_text(text + ",\n")
+    said = merge(path, "-o", out)
+    check(f"2 events, not closed: perhaps cut at byte {len(text) + 2}" in said.stdout, f"{said}")
+    about = document_of(out)
+    fault = f"an array of events that is not closed: {path}: at byte {len(text) + 2}: "
+    check([each["problem"].startswith(fault) for each in about["traceagent"]["incomplete"]] == [True], f"{about}")
+    check("complete" not in about, f"{about}")
+    checked = subprocess.run([TRACEAGENT, "check", out], capture_output=True, text=True, timeout=60)
+    check(checked.returncode == 1 and fault in checked.stdout, f"check: {checked}")
+    out.unlink()
+    said = merge(path, "-o", out, "--strict", code=1)
+    check(said.stderr.startswith(f"traceagent: {fault}") and not out.exists(), f"--strict: {said}")
+    path.write_text(whole)
+    merge(path, "-o", out, "--strict")
+    check(document_of(out).get("complete"), "a whole one")
+
+
 def test_missing(folder):
     """What is not there is named, and the others are merged."""
     first, second = (rank_file(folder / f"missing/r{rank}.json", rank) for rank in range(2))
@@ -443,7 +466,7 @@ def main():
         for test in (test_folders, test_nodes, test_saved_again, test_output_among_inputs, test_corrected_once,
                      test_others_files_by_node, test_others_file_beside_its_merge, test_composers_merged_file, test_more_than_may_be_open,
                      test_chosen_files_join_again, test_strict, test_damaged_line, test_usage, test_pipes,
-                     test_terminal, test_missing, test_ended_by_signal, test_nothing_of_an_import_stays,
+                     test_terminal, test_missing, test_not_closed, test_ended_by_signal, test_nothing_of_an_import_stays,
                      test_joined_by_cat):
             test(folder)
     print("ok" if not failures else f"{len(failures)} failed")

@@ -343,11 +343,12 @@ DocumentScan::Item DocumentScan::at_end_of_file() {
       remember("a trace that is cut off within its gzip data", window_.offset(), rest_is_used);
       break;
     default:
-      // An array of events need not be closed.
       if (inside && !is_trace_) {
         remember("not a trace", window_.offset(), give_a_trace);
       } else if (inside && !is_array_form_) {
         remember("a trace that is cut off", window_.offset(), rest_is_used);
+      } else if (inside && problem_.empty()) {
+        open_end_ = window_.offset();
       }
   }
   return Item::end;

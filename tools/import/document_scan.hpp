@@ -51,6 +51,9 @@ class DocumentScan {
   [[nodiscard]] bool has_cut_event() const { return has_cut_event_; }
   // The first thing that is wrong: "<what>: <file>: at byte <n>: <remedy>"; empty: nothing.
   [[nodiscard]] const std::string& problem() const { return problem_; }
+  // Of text that ends behind a whole event: the byte. Chrome's form allows that, and what was cut
+  // there looks the same.
+  [[nodiscard]] const std::optional<std::uint64_t>& open_end() const { return open_end_; }
   // See TextWindow.
   [[nodiscard]] std::string content_mark() const { return window_.content_mark(); }
   [[nodiscard]] std::optional<std::uint64_t> text_bytes() const { return window_.text_bytes(); }
@@ -95,6 +98,7 @@ class DocumentScan {
   bool has_cut_event_ = false;
   std::size_t work_ = 0;  // bytes looked at in search of an event
   std::string problem_;
+  std::optional<std::uint64_t> open_end_;
 };
 
 }  // namespace traceagent::tools

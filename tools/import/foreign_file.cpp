@@ -26,6 +26,13 @@ constexpr std::size_t peeked_bytes = std::size_t{64} << 10;
 
 }  // namespace
 
+std::string not_closed(const ImportedFile& file) {
+  return file.open_end ? std::string(trace::not_closed) + ": " + file.path + ": at byte " +
+                             std::to_string(*file.open_end) +
+                             ": what is there is used; if it was cut there, copy the file again"
+                       : std::string();
+}
+
 ForeignFile::ForeignFile(std::string path, std::string prefix, std::optional<std::int64_t> rank)
     : path_(std::move(path)),
       prefix_(std::move(prefix)),
@@ -176,6 +183,7 @@ void ForeignFile::take(FileReading& reading) {
   text_mark_ = has_text_mark ? mark_of_gzip_text(path_, *text_bytes) : std::string();
   report_.is_trace = reading.scan.is_trace();
   report_.problem = reading.scan.problem();
+  report_.open_end = reading.scan.open_end();
   facts_ = std::move(reading.facts);
   finish_report(reading.lines);
   if (facts_.has_lost_own() && report_.problem.empty()) {
@@ -368,7 +376,7 @@ bool ForeignFile::write_head(const std::string& path) {
       file.append(&line == metadata_lines_.data() ? "\n" : ",\n");
       file.append(line);
     }
-    trace::write_footer(file, metadata_json(), report_.problem.empty());
+    trace::write_footer(file, metadata_json(), report_.problem.empty() && !report_.open_end);
   }
   if (file.failed() || !file.finish()) {
     report_.problem = file.error();
@@ -432,7 +440,8 @@ trace::JsonObject ForeignFile::metadata_of_import() const {
   imported.add("empty_events", counts_.empty).add("repaired", counts_.repaired);
   if (counts_.crowded > 0) imported.add("crowded", counts_.crowded);
   imported.add("runs", runs_.size()).add("has_clock", report_.has_clock);
-  if (!report_.problem.empty()) imported.add("problem", report_.problem);
+  const std::string problem = report_.problem.empty() ? not_closed(report_) : report_.problem;
+  if (!problem.empty()) imported.add("problem", problem);
   imported.add("members", facts_.members());
   trace::JsonObject all;
   all.add("identity",

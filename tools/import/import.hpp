@@ -41,9 +41,14 @@ struct ImportedFile {
   bool is_trace = false;       // false: nothing of it is in the merge
   bool is_other_json = false;  // whole JSON that holds no events
   std::string content;         // content_mark.hpp
-  std::string left_out;        // why nothing of it is in the merge though it is a trace; or empty
-  std::string problem;         // one line, or empty
+  // Where its array of events ends that nobody has closed: perhaps it was cut there.
+  std::optional<std::uint64_t> open_end;
+  std::string left_out;  // why nothing of it is in the merge though it is a trace; or empty
+  std::string problem;   // one line, or empty
 };
+
+// One line; empty where it has no open_end.
+std::string not_closed(const ImportedFile& file);
 
 // Other people's traces (Composer's, PyTorch's, TensorFlow's, SageMaker Debugger's, any in Chrome's
 // JSON form; plain or gzip; cut or damaged) as files of our own form, for trace::merge. They go

@@ -20,8 +20,9 @@ bool has_same_events(const RankFingerprint& a, const RankFingerprint& b) {
 // them apart for certain.
 bool is_same(const RankFingerprint& merged, const RankFingerprint& own, bool is_shifted) {
   if (!has_same_events(merged, own)) return false;
-  return is_shifted ? are_near(merged.last_ns - merged.first_ns, own.last_ns - own.first_ns)
-                    : are_near(merged.first_ns, own.first_ns) && are_near(merged.last_ns, own.last_ns);
+  return is_shifted
+             ? are_near(merged.last_ns - merged.first_ns, own.last_ns - own.first_ns)
+             : are_near(merged.first_ns, own.first_ns) && are_near(merged.last_ns, own.last_ns);
 }
 
 // All of them, or cycles that follow each other.

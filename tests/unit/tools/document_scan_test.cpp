@@ -21,6 +21,7 @@ struct Found {
   std::string problem;
   bool is_trace = false;
   bool has_cut_event = false;
+  std::optional<std::uint64_t> open_end;
 
   friend bool operator==(const Found&, const Found&) = default;
 };
@@ -45,6 +46,7 @@ Found scan(const std::string& path, std::size_t read_bytes = TextWindow::first_b
   found.problem = scan.problem();
   found.is_trace = scan.is_trace();
   found.has_cut_event = scan.has_cut_event();
+  found.open_end = scan.open_end();
   return found;
 }
 
@@ -110,6 +112,25 @@ TEST_F(DocumentScanTest, GivesWhatIsBeforeACut) {
     EXPECT_NE(cut.problem, "") << size;
     EXPECT_NE(cut.problem.find("at byte"), std::string::npos) << cut.problem;
   }
+}
+
+// No array passes for whole that was cut, wherever that was.
+TEST_F(DocumentScanTest, TellsAnArrayThatIsNotClosed) {
+  const std::string document = "[{\"ph\":\"X\"},\n{\"ph\":\"E\"}\n]\n";
+  const std::size_t closed = document.find(']');
+  for (std::size_t size = 0; size < document.size(); ++size) {
+    const Found cut = scan_text(document.substr(0, size));
+    const bool is_whole = size > closed;
+    EXPECT_EQ(cut.problem.empty() && !cut.open_end, is_whole) << size;
+    if (cut.open_end) {
+      EXPECT_EQ(cut.problem, "");
+      EXPECT_EQ(*cut.open_end, size);
+      EXPECT_FALSE(cut.has_cut_event);
+    }
+  }
+  EXPECT_EQ(scan_text(R"([{"ph":"X"},)").open_end, 12U);
+  EXPECT_EQ(scan_text(R"([{"ph":"X"}][{"ph":"E"})").open_end, 23U);
+  EXPECT_FALSE(scan_text(R"({"traceEvents":[{"ph":"X"},)").open_end) << "a problem by itself";
 }
 
 TEST_F(DocumentScanTest, ReadsOnBehindDamage) {

@@ -162,6 +162,25 @@ TEST_F(ForeignInputsTest, StrictLeavesNothingOutButARunsIndex) {
       << said.err;
 }
 
+// Chrome's form allows that; what was cut behind an event looks the same.
+TEST_F(ForeignInputsTest, AnArrayThatIsNotClosedIsToldAndRefusedByStrict) {
+  const std::string path = file("rank0.json", trace_.substr(0, trace_.size() - 1) + ",");
+  ForeignOptions options;
+  const Said said = give({path}, options);
+  EXPECT_TRUE(said.is_fine);
+  EXPECT_EQ(said.events, 1U);
+  EXPECT_NE(said.out.find("1 event, not closed: perhaps cut at byte 35"), std::string::npos)
+      << said.out;
+  EXPECT_EQ(said.err, "");
+  EXPECT_FALSE(said.is_refused);
+  options.strict = true;
+  const Said strict = give({path}, options);
+  EXPECT_TRUE(strict.is_refused);
+  EXPECT_NE(strict.err.find("an array of events that is not closed: " + path + ": at byte 35: "),
+            std::string::npos)
+      << strict.err;
+}
+
 TEST_F(ForeignInputsTest, StrictAlsoMissesWhatIsNotThere) {
   file("rank0.json", trace_);
   ForeignOptions options;

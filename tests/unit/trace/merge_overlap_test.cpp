@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <set>
 
+#include "agent/trace/cut_files.hpp"
 #include "agent/trace/merge.hpp"
+#include "agent/trace/merge_metadata.hpp"
 #include "tests/unit/trace/sample_trace.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
 
@@ -180,6 +182,17 @@ TEST(Merge, a_file_damaged_in_its_middle_gives_way_to_whole_files_that_hold_all_
   const MergeReport rest = merge({a, b, node}, folder / "m.json");
   EXPECT_EQ(rest.events, 4U);
   EXPECT_NE(input_of(rest, a).problem, "");
+}
+
+// What others' array of events lacks behind its last one takes nothing from our own files.
+TEST(Merge, a_file_is_made_of_whole_files_whatever_their_writers_had_lost) {
+  const auto is_whole = [](const std::string& problem) {
+    return is_made_of_whole_files(R"({"incomplete": [{"file": "f", "problem": ")" + problem +
+                                  "\"}]}");
+  };
+  EXPECT_TRUE(is_whole(writer_lost_something));
+  EXPECT_TRUE(is_whole(std::string(not_closed) + ": f: at byte 3: copy it again"));
+  EXPECT_FALSE(is_whole("a trace that is cut off: f: at byte 3: what is whole is used"));
 }
 
 TEST(Merge, overlapping_merged_files_are_refused) {
