@@ -147,6 +147,7 @@ bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& 
     say(outputs.problem);
     return false;
   }
+  for (const std::string& note : outputs.notes) std::cout << note << "\n";
   options_.gzip_level = arguments_.level;
   options_.overwrite = arguments_.force;
   options_.strict = arguments_.foreign.strict;

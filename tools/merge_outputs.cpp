@@ -4,10 +4,13 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/trace_reader.hpp"
 #include "config/name_template.hpp"
+#include "tools/import/sagemaker_names.hpp"
+#include "tools/losses.hpp"
 
 namespace traceagent::tools {
 
@@ -20,6 +23,7 @@ struct FileOfNode {
   std::string name;
   std::int64_t rank = 0;
   std::optional<std::int64_t> node;  // others' files say none
+  std::string host;                  // of others' files, where that is known
   bool is_one = true;
 };
 
@@ -27,16 +31,20 @@ struct FileOfNode {
 FileOfNode file_of_node(const std::string& path) {
   trace::TraceReader reader;
   if (!reader.open(path)) {
-    return {path, path, 0, std::nullopt, true};
+    return {path, path, 0, std::nullopt, "", true};
   }
   const std::string& info = reader.header().distributed_info;
-  return {path, reader.header().trace_name, reader.header().rank,
-          trace::integer_member(info, "node_rank"), !trace::member(info, "node_ranks").has_value()};
+  return {path,
+          reader.header().trace_name,
+          reader.header().rank,
+          trace::integer_member(info, "node_rank"),
+          std::string(trace::string_member(info, "host").value_or("")),
+          !trace::member(info, "node_ranks").has_value()};
 }
 
 using NodesOfRanks = std::map<std::int64_t, std::int64_t>;
 
-// Of our own files, whose node_rank is known.
+// Of files whose node is known.
 NodesOfRanks nodes_of_ranks(const std::vector<FileOfNode>& files) {
   NodesOfRanks nodes;
   for (const FileOfNode& file : files) {
@@ -55,19 +63,65 @@ NodesOfRanks nodes_of_ranks(const std::vector<FileOfNode>& files) {
   return nodes;
 }
 
-// Where no file says a node, or all say the same, there is one.
-std::optional<std::int64_t> node_of(const FileOfNode& file, const NodesOfRanks& nodes) {
-  if (file.node) {
-    return file.node;
+// Of all files, the node of each.
+class Nodes {
+ public:
+  explicit Nodes(std::vector<FileOfNode>& files)
+      : has_own_(std::any_of(files.begin(), files.end(),
+                             [](const FileOfNode& file) { return file.node.has_value(); })) {
+    if (!has_own_) number_hosts(files);
+    by_rank_ = nodes_of_ranks(files);
   }
-  if (const auto found = nodes.find(file.rank); found != nodes.end()) {
-    return found->second;
+
+  // Nothing: several nodes are known, and nobody says which.
+  std::optional<std::int64_t> of(const FileOfNode& file) {
+    if (file.node) return file.node;
+    if (const auto found = by_rank_.find(file.rank); found != by_rank_.end()) return found->second;
+    // Where no file says a node, or all say the same, there is one.
+    const std::int64_t first = by_rank_.empty() ? 0 : by_rank_.begin()->second;
+    const bool is_one = std::all_of(by_rank_.begin(), by_rank_.end(),
+                                    [&](const auto& each) { return each.second == first; });
+    if (has_own_) return is_one ? std::optional(first) : std::nullopt;
+    homeless_ranks_.insert(file.rank);
+    return is_one ? first : static_cast<std::int64_t>(hosts_.size());
   }
-  const std::int64_t first = nodes.empty() ? 0 : nodes.begin()->second;
-  const bool is_one = std::all_of(nodes.begin(), nodes.end(),
-                                  [&](const auto& each) { return each.second == first; });
-  return is_one ? std::optional(first) : std::nullopt;
-}
+
+  // See MergeOutputs; after of() was asked for all.
+  [[nodiscard]] std::vector<std::string> notes() const {
+    std::vector<std::string> notes;
+    for (std::size_t i = 0; i < hosts_.size(); ++i) {
+      notes.push_back("node " + std::to_string(i) + ": " + hosts_[i]);
+    }
+    if (homeless_ranks_.size() + hosts_.size() > 1 && !homeless_ranks_.empty()) {
+      const std::size_t node = hosts_.size() > 1 ? hosts_.size() : 0;
+      notes.push_back("node " + std::to_string(node) + ": " +
+                      in_words(homeless_ranks_.size(), "rank") +
+                      ", of one node or of several: no file tells the host");
+    }
+    return notes;
+  }
+
+ private:
+  // Those that others' files name become the nodes.
+  void number_hosts(std::vector<FileOfNode>& files) {
+    for (const FileOfNode& file : files) {
+      if (!file.host.empty()) hosts_.push_back(file.host);
+    }
+    std::sort(hosts_.begin(), hosts_.end(), [](const std::string& a, const std::string& b) {
+      return place_of_host(a) < place_of_host(b);
+    });
+    hosts_.erase(std::unique(hosts_.begin(), hosts_.end()), hosts_.end());
+    for (FileOfNode& file : files) {
+      const auto at = std::find(hosts_.begin(), hosts_.end(), file.host);
+      if (at != hosts_.end()) file.node = at - hosts_.begin();
+    }
+  }
+
+  bool has_own_;  // files that name their node
+  std::vector<std::string> hosts_;
+  NodesOfRanks by_rank_;
+  std::set<std::int64_t> homeless_ranks_;
+};
 
 bool has_node(const std::string& name_template) {
   const auto names = config::variables_in(name_template);
@@ -105,14 +159,14 @@ MergeOutputs outputs_of_nodes(const std::vector<std::string>& files,
   for (const std::string& path : files) {
     known.push_back(file_of_node(path));
   }
-  const NodesOfRanks nodes_by_rank = nodes_of_ranks(known);
+  Nodes known_nodes(known);
   std::map<std::int64_t, std::vector<std::string>> nodes;
   for (const FileOfNode& file : known) {
     if (!file.is_one) {
       result.problem = "a file of several nodes: " + file.path + ": give the rank files instead";
       return result;
     }
-    const auto node = node_of(file, nodes_by_rank);
+    const auto node = known_nodes.of(file);
     if (!node) {
       result.problem = "a file of a node that nobody names: " + file.name + ": rank " +
                        std::to_string(file.rank) +
@@ -121,6 +175,7 @@ MergeOutputs outputs_of_nodes(const std::vector<std::string>& files,
     }
     nodes[*node].push_back(file.path);
   }
+  result.notes = known_nodes.notes();
   for (auto& [node, inputs] : nodes) {
     config::NameVariables variables;
     variables.node_rank = node;

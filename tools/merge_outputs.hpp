@@ -13,6 +13,8 @@ struct MergeOutput {
 struct MergeOutputs {
   std::vector<MergeOutput> outputs = {};
   std::string problem = {};  // one line, or empty
+  // Lines that say which node is which, where no file of ours does.
+  std::vector<std::string> notes = {};
 };
 
 inline constexpr char usual_node_name[] = "node{node_rank}.json";
@@ -26,8 +28,9 @@ struct NodeTemplate {
 // files of the usual name, with ".gz" behind it if wanted.
 NodeTemplate node_template(const std::string& output, bool gzip);
 
-// One output for each node, by the nodes that the files' headers name; a file that names none is
-// node 0's.
+// One output for each node, by the nodes that our own files name. Without any of ours the hosts
+// that others' files name are the nodes, in the order of their names; files of a host that nobody
+// tells stay together.
 MergeOutputs outputs_of_nodes(const std::vector<std::string>& files,
                               const std::string& name_template);
 

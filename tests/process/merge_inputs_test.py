@@ -173,6 +173,39 @@ def test_others_files_by_node(folder):
     check("other7.json" in result.stderr and "--rank FILE=N" in result.stderr, f"a rank of no node: {result}")
 
 
+def test_hosts_by_node(folder):
+    """Where no file of ours tells the nodes they are the hosts that others' files name, in the order of their names."""
+    here = folder / "hosts"
+    here.mkdir()
+    for pid, host in ((4422, "algo-10"), (4423, "algo-2"), (4424, "algo-2")):
+        for writer in ("pythontimeline", "horovod_timeline"):
+            path = here / f"1594662614815222_{pid}-{host}_{writer}.json"
+            events = [{"ph": "X", "name": f"of{pid}", "ts": BASE // 1000, "dur": 1, "pid": 1, "tid": 1}]
+            path.write_text(json.dumps(events))
+
+    def names_by_node(count):
+        return [{event["name"] for event in document_of(here / f"by/node{node}.json")["traceEvents"] if event["ph"] == "X"}
+                for node in range(count)]
+
+    said = merge(here, "--per-node", "-o", here / "by")
+    check(names_by_node(2) == [{"of4423", "of4424"}, {"of4422"}], f"hosts: {names_by_node(2)}")
+    check("node 0: algo-2\nnode 1: algo-10\n" in said.stdout, f"hosts: {said}")
+    for rank in (8, 9):
+        composer_file(here / f"ep0-rank{rank}.json", rank)
+    said = merge(here, "--per-node", "-o", here / "by", "--force", "--align", "none")
+    check(names_by_node(3)[1:] == [{"of4422"}, {"of8", "of9"}], f"and others: {names_by_node(3)}")
+    check("node 2: 2 ranks, of one node or of several: no file tells the host\n" in said.stdout, f"and others: {said}")
+    for path in here.glob("*timeline.json"):
+        path.unlink()
+    said = merge(here, "--per-node", "-o", here / "by", "--force", "--align", "none")
+    check(names_by_node(1) == [{"of8", "of9"}], f"others: {names_by_node(1)}")
+    check("node 0: 2 ranks, of one node or of several: no file tells the host\n" in said.stdout, f"others: {said}")
+    # A file of ours says more.
+    rank_file(here / "own.json", 8, node=3)
+    said = merge(here, "--per-node", "-o", here / "own{node_rank}.json", "--align", "none")
+    check((here / "own3.json").exists() and "no file tells" not in said.stdout, f"beside our own: {said}")
+
+
 def test_others_file_beside_its_merge(folder):
     """It is named as it was given, once, and not as the files which it is for the time of the merge."""
     here = folder / "beside"
@@ -464,7 +497,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         for test in (test_folders, test_nodes, test_saved_again, test_output_among_inputs, test_corrected_once,
-                     test_others_files_by_node, test_others_file_beside_its_merge, test_composers_merged_file, test_more_than_may_be_open,
+                     test_others_files_by_node, test_hosts_by_node, test_others_file_beside_its_merge, test_composers_merged_file, test_more_than_may_be_open,
                      test_chosen_files_join_again, test_strict, test_damaged_line, test_usage, test_pipes,
                      test_terminal, test_missing, test_not_closed, test_ended_by_signal, test_nothing_of_an_import_stays,
                      test_joined_by_cat):

@@ -25,18 +25,8 @@ std::size_t digits_in_front(std::string_view text) {
   return static_cast<std::size_t>(end - text.begin());
 }
 
-// Its name up to the number at the end, and that; -1: it has none.
-std::pair<std::string_view, std::int64_t> parts_of_host(std::string_view host) {
-  std::size_t digits = host.size();
-  while (digits > 0 && is_digit(host[digits - 1])) --digits;
-  std::int64_t number = -1;
-  whole_number(host.substr(digits), number);
-  return {host.substr(0, digits), number};
-}
-
-// By the number at the end: algo-2 before algo-10.
 auto place_of(const SageMakerName& name) {
-  return std::tuple(parts_of_host(name.host), name.number.value_or(-1), name.process);
+  return std::tuple(place_of_host(name.host), name.number.value_or(-1), name.process);
 }
 
 bool may_be_rank(const SageMakerName& name) {
@@ -45,7 +35,7 @@ bool may_be_rank(const SageMakerName& name) {
 
 // algo-1 and algo-2, and not what the same machine calls itself elsewhere.
 bool are_neighbours(const std::string& a, const std::string& b) {
-  return a != b && parts_of_host(a).first == parts_of_host(b).first;
+  return a != b && place_of_host(a).first == place_of_host(b).first;
 }
 
 SageMakerName name_of_process(std::string_view process, std::string_view writer) {
@@ -89,6 +79,15 @@ std::set<std::string> hosts_of_profiles(const fs::path& folder) {
 }
 
 }  // namespace
+
+// Its name up to the number at the end, and that; -1: it has none.
+std::pair<std::string_view, std::int64_t> place_of_host(std::string_view host) {
+  std::size_t digits = host.size();
+  while (digits > 0 && is_digit(host[digits - 1])) --digits;
+  std::int64_t number = -1;
+  whole_number(host.substr(digits), number);
+  return {host.substr(0, digits), number};
+}
 
 std::optional<SageMakerProfile> sagemaker_profile(const std::string& path) {
   std::error_code error;

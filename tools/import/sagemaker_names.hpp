@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace traceagent::tools {
 
@@ -23,6 +24,9 @@ struct SageMakerName {
 
 // Nothing where the name is another's.
 std::optional<SageMakerName> sagemaker_name(std::string_view path);
+
+// What sorts hosts by the number at the end of their names: algo-2 before algo-10.
+std::pair<std::string_view, std::int64_t> place_of_host(std::string_view host);
 
 // A TensorFlow profile that it has taken, whose times count from the profile's begin: a file
 // FOLDER/plugins/profile/<time>/<host>.trace.json.gz, with an empty one beside it that tells whose
