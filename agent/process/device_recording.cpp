@@ -17,6 +17,7 @@
 #include "agent/event/ticks.hpp"
 #include "agent/event/usual_floats.hpp"
 #include "agent/process/agent.hpp"
+#include "agent/process/exit.hpp"
 #include "agent/process/futex.hpp"
 #include "agent/process/last_thread.hpp"
 #include "agent/process/notices.hpp"
@@ -54,6 +55,7 @@ bool is_recording(step::State state) noexcept {
 void at_exit() noexcept {
   Agent* ending = agent.load(std::memory_order_acquire);
   if (ending == nullptr || ending->pid != getpid()) return;
+  begin_end();
   ending->device.finish(ending->options.exit_timeout / 2);
 }
 

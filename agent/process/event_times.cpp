@@ -10,6 +10,7 @@
 #include "agent/door/event_timing_binding.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
+#include "agent/process/exit.hpp"
 #include "agent/process/futex.hpp"
 #include "agent/process/notices.hpp"
 
@@ -27,6 +28,7 @@ std::uint64_t longest_wait_ns(const Agent& agent) noexcept {
 void at_exit() noexcept {
   Agent* ending = agent.load(std::memory_order_acquire);
   if (ending == nullptr || ending->pid != getpid()) return;
+  begin_end();
   ending->event_times.finish_by_drain(*ending);
 }
 

@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
@@ -71,7 +72,7 @@ bool is_preloaded() noexcept {
   return found;
 }
 
-[[gnu::constructor]] void load() noexcept {
+void open_doors() noexcept {
   if (!is_preloaded()) {
     door::stay_out_of_look_ups();
     return stay_off();
@@ -91,6 +92,13 @@ bool is_preloaded() noexcept {
   // tool's, and all their children inherit it.
   const bool has_use = has_driver || !is_off("TRACEAGENT_DOORS_CUPTI");
   if (!door::dlsym_door_is_open() && has_use) offer_to_driver();
+}
+
+[[gnu::constructor]] void load() noexcept {
+  // 0 when main begins: programs look at it behind strtol() without having set it.
+  const int saved_errno = errno;
+  open_doors();
+  errno = saved_errno;
 }
 
 }  // namespace

@@ -32,24 +32,28 @@ constinit ErrorOutput at_load;
 
 constexpr std::string_view prefix = "traceagent: ";
 
-// The job may have nobody who reads its standard error, or a limit of file sizes: neither may end
-// it. What a failed write raises in this thread while it is blocked is taken back.
+// The job may have nobody who reads its standard error, a limit of file sizes, or be in the
+// background of a terminal that stops who writes (stty tostop, which lets pass who blocks SIGTTOU):
+// none of these may end or stop it. What a failed write raises in this thread while it is blocked
+// is taken back.
 class WriteSignalsBlocked {
  public:
   WriteSignalsBlocked() noexcept {
-    sigemptyset(&signals_);
-    sigaddset(&signals_, SIGPIPE);
-    sigaddset(&signals_, SIGXFSZ);
     sigset_t pending;
     sigpending(&pending);
-    // One that was pending before is the job's.
-    if (sigismember(&pending, SIGPIPE) == 1) sigdelset(&signals_, SIGPIPE);
-    if (sigismember(&pending, SIGXFSZ) == 1) sigdelset(&signals_, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    sigemptyset(&taken_back_);
+    for (const int signal : {SIGPIPE, SIGXFSZ, SIGTTOU}) {
+      sigaddset(&blocked, signal);
+      // One that was pending before is the job's.
+      if (sigismember(&pending, signal) != 1) sigaddset(&taken_back_, signal);
+    }
+    pthread_sigmask(SIG_BLOCK, &blocked, &before_);
   }
   ~WriteSignalsBlocked() {
     const timespec at_once{0, 0};
-    while (sigtimedwait(&signals_, nullptr, &at_once) > 0) {
+    while (sigtimedwait(&taken_back_, nullptr, &at_once) > 0) {
     }
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
@@ -57,7 +61,7 @@ class WriteSignalsBlocked {
   WriteSignalsBlocked& operator=(const WriteSignalsBlocked&) = delete;
 
  private:
-  sigset_t signals_;
+  sigset_t taken_back_;
   sigset_t before_;
 };
 
@@ -68,8 +72,8 @@ bool is_error_output() noexcept {
   struct stat output {};
   if (!at_load.is_known) return true;
   if (!at_load.is_open || fstat(STDERR_FILENO, &now) != 0) return false;
-  if (!S_ISREG(now.st_mode)) return true;
   if (now.st_dev == at_load.device && now.st_ino == at_load.inode) return true;
+  if (!S_ISREG(now.st_mode)) return !S_ISSOCK(now.st_mode);  // a connection's protocol
   if ((fcntl(STDERR_FILENO, F_GETFL) & O_APPEND) != 0) return true;
   return fstat(STDOUT_FILENO, &output) == 0 && output.st_dev == now.st_dev &&
          output.st_ino == now.st_ino;
@@ -89,9 +93,14 @@ void write_line(std::string_view line) noexcept {
   std::size_t size = prefix.size();
   std::memcpy(text.data(), prefix.data(), size);
   const std::size_t room = text.size() - size - 1;
-  for (const char c : line.substr(0, room)) {
-    const auto byte = static_cast<unsigned char>(c);
-    text[size++] = byte < 0x20 || byte == 0x7f ? '?' : c;
+  line = line.substr(0, room);
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(line[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < line.size() ? line[i + 1] : 0);
+    // U+0080 to U+009F: a terminal obeys the second of these as it does an escape.
+    const bool is_pair = byte == 0xc2 && next >= 0x80 && next < 0xa0;
+    text[size++] = byte < 0x20 || byte == 0x7f || is_pair ? '?' : line[i];
+    i += is_pair ? 1 : 0;
   }
   text[size++] = '\n';
   const int saved_errno = errno;

@@ -127,7 +127,7 @@ program("starts_no_process", "refusals", named="starts_the_upload", environment=
 
 # With these the agent uses its yaml-cpp at the start and its zlib at each window's end.
 OWN_AND_OURS = {"environment": {"TRACEAGENT_CONFIG": str(HERE / "own_libraries.yaml")}, "leaves": "packed"}
-for name in ("constructors", "reopened", "two_majors", "dl_errors", "every_call", "last_error", "nccl_alone",
+for name in ("constructors", "errno_at_start", "reopened", "two_majors", "dl_errors", "every_call", "last_error", "nccl_alone",
              "own_malloc", "own_libraries", "own_wrappers"):
     program(name, "libraries")
 program("own_linked_libraries", "libraries", **OWN_AND_OURS)

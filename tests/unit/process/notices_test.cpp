@@ -2,9 +2,14 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
+#include <cstdlib>
 #include <string>
 
 namespace traceagent::process {
@@ -41,6 +46,13 @@ TEST_F(NoticesTest, AreOneLineEach) {
 TEST_F(NoticesTest, LetNoControlCharacterThrough) {
   say_result(std::string("a\033[31mred\nb\rc\0d\x7f", 16) + "ü");
   EXPECT_EQ(said(), "traceagent: a?[31mred?b?c?d?ü\n");
+  say_result(
+      "a\xc2\x9b"
+      "31m\xc2\x80\xc2\xa0"
+      "b\xc2");
+  EXPECT_EQ(said(),
+            "traceagent: a?31m?\xc2\xa0"
+            "b\xc2\n");
 }
 
 TEST_F(NoticesTest, AreCutWhereALineWouldNotEnd) {
@@ -72,6 +84,66 @@ TEST_F(NoticesTest, LeaveErrnoAloneEvenWithoutAStandardError) {
   errno = ENOENT;
   say_problem("nobody hears this");
   EXPECT_EQ(errno, ENOENT);
+}
+
+// A job's own connection may have the number of a standard error that it has closed.
+TEST_F(NoticesTest, DoNotGoIntoAConnection) {
+  look_at_error_output();
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+  dup2(ends[1], STDERR_FILENO);
+  say_problem("to whom?");
+  char text[100];
+  EXPECT_EQ(read(ends[0], text, sizeof text), -1);
+  // One that was there from the beginning has our lines, as the job's.
+  look_at_error_output();
+  say_problem("p");
+  EXPECT_EQ(read(ends[0], text, sizeof text), 14);
+  give_back();
+  for (const int fd : ends) close(fd);
+}
+
+// In the background of a terminal that stops whoever writes to it. `terminal`: this session's.
+int stopped_by(int terminal) {
+  const pid_t job = fork();
+  if (job == 0) {
+    setpgid(0, 0);
+    dup2(terminal, STDERR_FILENO);
+    look_at_error_output();
+    say_problem("p");
+    _exit(0);
+  }
+  setpgid(job, job);
+  int status = 0;
+  waitpid(job, &status, WUNTRACED);
+  if (!WIFSTOPPED(status)) return WEXITSTATUS(status);
+  kill(job, SIGKILL);
+  waitpid(job, nullptr, 0);
+  return WSTOPSIG(status);
+}
+
+TEST(Notices, DoNotStopAJobInTheBackground) {
+  const int user = posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_TRUE(grantpt(user) == 0 && unlockpt(user) == 0);
+  const std::string name = ptsname(user);
+  const pid_t session = fork();
+  if (session == 0) {
+    setsid();
+    const int terminal = open(name.c_str(), O_RDWR);  // becomes the session's
+    termios settings{};
+    tcgetattr(terminal, &settings);
+    settings.c_lflag |= TOSTOP;
+    tcsetattr(terminal, TCSANOW, &settings);
+    tcsetpgrp(terminal, getpgrp());
+    _exit(stopped_by(terminal));
+  }
+  int status = 0;
+  waitpid(session, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  char text[100];
+  EXPECT_EQ(read(user, text, sizeof text), 15);  // "traceagent: p\r\n"
+  close(user);
 }
 
 }  // namespace
