@@ -431,7 +431,7 @@ std::set<std::int64_t> ranks_in(const std::vector<MergeInput>& inputs, const Sel
 MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selection* selection) {
   MergedHeader merged;
   merged.base_ns = std::numeric_limits<std::int64_t>::max();
-  std::int64_t world_size = 1;
+  std::int64_t world_size = 0;
   std::vector<std::string> groups;
   std::vector<std::string> devices;
   std::vector<std::string> corrections;
@@ -453,7 +453,10 @@ MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selectio
   const std::set<std::int64_t> ranks = ranks_in(inputs, selection);
   merged.ranks.assign(ranks.begin(), ranks.end());
   JsonObject info;
-  info.add("rank", *ranks.begin()).add("world_size", world_size).add("ranks", merged.ranks);
+  info.add("rank", *ranks.begin());
+  // Where nobody says it, and others' files need not, the ranks that are here may be a few of many.
+  if (world_size > 0) info.add("world_size", std::max(world_size, *ranks.rbegin() + 1));
+  info.add("ranks", merged.ranks);
   add_first(inputs, "backend", info);
   if (!groups.empty()) {
     info.add("pg_count", groups.size()).add("pg_config", array_of(groups));

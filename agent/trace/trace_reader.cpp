@@ -134,7 +134,7 @@ bool TraceReader::read_header_line(std::string_view line) {
   if (key == "distributedInfo") {
     header_.distributed_info = value;
     header_.rank = integer_member(value, "rank").value_or(0);
-    header_.world_size = integer_member(value, "world_size").value_or(1);
+    header_.world_size = integer_member(value, "world_size").value_or(0);
   } else if (key == "baseTimeNanoseconds") {
     const auto base = parse_integer(value);
     has_base_ = base.has_value();

@@ -15,7 +15,7 @@ namespace traceagent::trace {
 
 struct TraceHeader {
   std::int64_t rank = 0;
-  std::int64_t world_size = 1;
+  std::int64_t world_size = 0;  // 0: it does not say
   std::int64_t base_ns = 0;
   std::string distributed_info;   // JSON text
   std::string device_properties;  // JSON text

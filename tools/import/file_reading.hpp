@@ -41,8 +41,9 @@ struct FileReading {
       if (item == DocumentScan::Item::end) break;
       if (item == DocumentScan::Item::event) {
         lines.counts().repaired += scan.was_repaired() ? 1 : 0;
+        const std::uint64_t metadata_events = lines.counts().metadata_events;
         add(scan.event());
-        if (scan.event().members.size() < 8) facts.add_event(scan.event());
+        if (lines.counts().metadata_events > metadata_events) facts.add_event(scan.event());
       } else {
         drop(item);
       }

@@ -330,7 +330,9 @@ std::string ForeignFile::distributed_info_json() const {
   trace::JsonObject info;
   info.add("rank", report_.ranks.front());
   const std::string& known = facts_.distributed_info();
-  info.add("world_size", trace::integer_member(known, "world_size").value_or(1));
+  if (const auto world_size = trace::integer_member(known, "world_size")) {
+    info.add("world_size", *world_size);
+  }
   if (report_.ranks.size() > 1) info.add("ranks", report_.ranks);
   for (const char* key : {"backend", "pg_count", "pg_config", "nccl_version"}) {
     if (const auto value = trace::member(known, key)) {

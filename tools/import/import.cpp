@@ -34,7 +34,7 @@ struct OwnFiles {
   bool has_job = false;  // one at least holds what was not imported
   std::map<std::string, std::vector<std::string>> sources;  // source_keys(), by path
   std::optional<std::int64_t> first_ns;
-  std::int64_t world_size = 1;
+  std::int64_t world_size = 0;
 
   explicit OwnFiles(const std::vector<std::string>& paths) {
     for (const std::string& path : paths) {
@@ -53,7 +53,7 @@ struct OwnFiles {
 
   // A job of one rank alone: what is beside it is that rank's.
   [[nodiscard]] bool is_of_one_rank() const {
-    return has_job && ranks.size() == 1 && world_size == 1;
+    return has_job && ranks.size() == 1 && world_size <= 1;
   }
 
  private:

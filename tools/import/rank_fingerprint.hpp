@@ -1,5 +1,7 @@
 #pragma once
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -22,7 +24,7 @@ struct RankFingerprint {
   // An event (DocumentScan's) of that time.
   void add(const ForeignEvent& event, std::int64_t ns) {
     if (!merger_takes(event)) return;
-    names += event::mix(mark_of(event.name) + 3 * mark_of(event.dur) + 5 * mark_of(event.ph));
+    names += event::mix(fold(fold(fold(1, event.name), event.dur), event.ph));
     add_times(ns, ns);
     ++events;
   }
@@ -42,19 +44,20 @@ struct RankFingerprint {
   }
 
   // A word at a time, the last one with what is readable behind the text (TextWindow's padding).
-  static std::uint64_t mark_of(std::string_view text) {
-    constexpr std::uint64_t odd = 0x9e3779b97f4a7c15U;
-    std::uint64_t mark = text.size();
-    while (!text.empty()) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, text.data(), sizeof word);
-      const std::size_t bytes = text.size() < sizeof word ? text.size() : sizeof word;
-      word <<= 8 * (sizeof word - bytes);
-      mark = (mark ^ word) * odd;
-      mark ^= mark >> 32U;
-      text.remove_prefix(bytes);
-    }
-    return mark;
+  static std::uint64_t fold(std::uint64_t mark, std::string_view text) {
+    const char* at = text.data();
+    std::size_t left = text.size();
+    mark ^= left;
+    for (; left > 8; at += 8, left -= 8) mark = fold(mark, word_at(at));
+    return left > 0 ? fold(mark, word_at(at) << (64 - 8 * left)) : mark;
+  }
+  static std::uint64_t fold(std::uint64_t mark, std::uint64_t word) {
+    return std::rotl((mark ^ word) * 0x9e3779b97f4a7c15U, 29);
+  }
+  static std::uint64_t word_at(const char* at) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, at, sizeof word);
+    return word;
   }
 
   void add_times(std::int64_t first, std::int64_t last) {

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "agent/trace/json_scan.hpp"
 #include "agent/trace/merge.hpp"
 #include "agent/trace/process_ids.hpp"
+#include "agent/trace/trace_reader.hpp"
 #include "tests/unit/trace/sample_trace.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
 #include "tools/clocks/clock_nodes.hpp"
@@ -506,6 +508,37 @@ std::string composers(const std::vector<ComposersRank>& ranks) {
     }
   }
   return text + "]";
+}
+
+// Wherever in the file, and whatever else it says.
+TEST_F(ImportTest, BelievesARankInALongMetadataEvent) {
+  const std::string told =
+      R"({"ph":"M","name":"global_rank","cat":"","ts":1,"dur":0,"pid":5,"tid":1,"s":"p","args":{"value":5}})";
+  std::string late = "[";
+  for (int i = 0; i < 300; ++i) late += event(1) + ",";
+  const auto reports = import(
+      {file("a.json", "[" + told + "," + event(1) + "]"), file("b.json", late + told + "]")});
+  for (const ImportedFile& report : reports) {
+    EXPECT_EQ(report.kind, "Composer") << report.path;
+    EXPECT_EQ(report.rank_from, "content") << report.path;
+    EXPECT_TRUE(std::find(report.ranks.begin(), report.ranks.end(), 5) != report.ranks.end());
+  }
+}
+
+TEST_F(ImportTest, SaysNoSizeOfTheWorldThatNobodyTold) {
+  const auto world_size = [&](const std::vector<std::string>& files) {
+    import(files);
+    trace::TraceReader reader;
+    EXPECT_TRUE(reader.open(folder_ / "merged"));
+    return trace::integer_member(reader.header().distributed_info, "world_size");
+  };
+  const std::string composer = file("ep0-rank2.json", composers({{2, {10, 25}}}));
+  const std::string told =
+      file("t.json", R"({"distributedInfo": {"rank": 1, "world_size": 2}, "traceEvents": [)" +
+                         event(1) + "]}");
+  EXPECT_EQ(world_size({composer}), std::nullopt);
+  EXPECT_EQ(world_size({told}), 2);
+  EXPECT_EQ(world_size({composer, told}), 3) << "there is a rank 2";
 }
 
 TEST_F(ImportTest, WhatComposerMergedIsNotTakenBesideItsRanks) {
