@@ -53,9 +53,10 @@ bool is_recording(step::State state) noexcept {
 // CUDA's and CUPTI's own exit handlers run before the agent's, which was there first. This one is
 // registered after theirs and so comes before them, while the device can still be asked.
 void at_exit() noexcept {
+  static constinit std::atomic<pid_t> done_in{0};  // there are two of these
   Agent* ending = agent.load(std::memory_order_acquire);
-  if (ending == nullptr || ending->pid != getpid()) return;
-  begin_end();
+  if (ending == nullptr || ending->pid != getpid() || !may_end()) return;
+  if (done_in.exchange(ending->pid, std::memory_order_relaxed) == ending->pid) return;
   ending->device.finish(ending->options.exit_timeout / 2);
 }
 
@@ -217,7 +218,7 @@ void DeviceRecording::try_enable() noexcept try {
   if (!was_refused_) {
     say_detail("times of the device from CUPTI: " + session_->library().path + ", version " +
                std::to_string(session_->library().version));
-    if (!watches_exit_) watches_exit_ = std::atexit(at_exit) == 0;
+    if (!watches_exit_) watches_exit_ = watch_exit_by(at_exit);
     return;
   }
   const std::uint32_t bit = std::uint32_t{1} << static_cast<unsigned>(got);

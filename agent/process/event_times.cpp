@@ -26,9 +26,10 @@ std::uint64_t longest_wait_ns(const Agent& agent) noexcept {
 // CUDA's own exit handlers come before the agent's, which was registered first. This one is
 // registered when CUDA is in use, and so comes before them.
 void at_exit() noexcept {
+  static constinit std::atomic<pid_t> done_in{0};  // there are two of these
   Agent* ending = agent.load(std::memory_order_acquire);
-  if (ending == nullptr || ending->pid != getpid()) return;
-  begin_end();
+  if (ending == nullptr || ending->pid != getpid() || !may_end()) return;
+  if (done_in.exchange(ending->pid, std::memory_order_relaxed) == ending->pid) return;
   ending->event_times.finish_by_drain(*ending);
 }
 
@@ -38,7 +39,7 @@ bool EventTimes::turn_on(Agent& agent) {
   const device::EventApi* api = door::bind_event_api();
   if (api != nullptr) {
     poller_.turn_on(*api, agent.options.device_time_launches);
-    if (!watches_exit_) watches_exit_ = std::atexit(at_exit) == 0;
+    if (!watches_exit_) watches_exit_ = watch_exit_by(at_exit);
     return true;
   }
   is_refused_ = true;

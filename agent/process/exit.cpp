@@ -75,8 +75,7 @@ void await_ender(Agent& ending) noexcept {
 // _exit) while this thread holds malloc's lock.
 void finish() noexcept {
   Agent* ending = own_agent();
-  if (ending == nullptr) return;
-  if (!is_ender()) return await_ender(*ending);
+  if (ending == nullptr || !may_end()) return;
   if (is_finished.load(std::memory_order_acquire) != 0) return;
   if (!ending->drain.finish(longest_wait_ns(*ending)) &&
       is_finished.load(std::memory_order_acquire) == 0) {
@@ -101,7 +100,17 @@ void finish_before_death() noexcept {
   futex_wake(is_finished);
 }
 
-void begin_end() noexcept { is_ender(); }
+bool watch_exit_by(void (*handler)()) noexcept {
+  return std::atexit(handler) == 0 && std::atexit(handler) == 0;
+}
+
+bool may_end() noexcept {
+  Agent* ending = own_agent();
+  if (ending == nullptr) return false;
+  if (is_ender()) return true;
+  await_ender(*ending);
+  return false;
+}
 
 void watch_exit() noexcept {
   ender.store(0, std::memory_order_relaxed);
@@ -109,12 +118,8 @@ void watch_exit() noexcept {
   static bool watched = false;  // a forked child inherits the handlers
   if (watched) return;
   watched = true;
-  // Twice: a thread that comes to exit while another one is in the first meets the second.
-  bool is_watched = true;
-  for (int i = 0; i < 2; ++i) {
-    is_watched = std::atexit(finish) == 0 && std::at_quick_exit(finish) == 0 && is_watched;
-  }
-  if (!is_watched) {
+  if (!watch_exit_by(finish) || std::at_quick_exit(finish) != 0 ||
+      std::at_quick_exit(finish) != 0) {
     say_problem(
         "out of memory: the program's end goes unseen: its last events stay in memory for "
         "`traceagent recover`");

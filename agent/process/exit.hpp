@@ -9,9 +9,12 @@ void watch_exit() noexcept;
 // The same work in a signal handler: the drain thread's, waited for at most exit.timeout.
 void finish_before_death() noexcept;
 
-// By a handler of ours that runs at exit before those of watch_exit(): this thread ends the
-// process.
-void begin_end() noexcept;
+// atexit() for a handler that takes its time. Registers it twice: a thread that comes to exit while
+// another one is in the first copy must find the second one, or the C library would let it go past,
+// end the process and free the list of handlers under the other.
+bool watch_exit_by(void (*handler)()) noexcept;
+// What such a handler begins with. False: another thread ends the process, and was awaited.
+bool may_end() noexcept;
 
 // Every wrapper passes straight through from now on.
 void switch_off() noexcept;

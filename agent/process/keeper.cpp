@@ -1,5 +1,8 @@
 #include "agent/process/keeper.hpp"
 
+#include <sys/prctl.h>
+#include <unistd.h>
+
 #include <string>
 #include <vector>
 
@@ -22,10 +25,24 @@ std::string log_path(const Agent& agent) {
   return folder.name + "/keeper-node" + std::to_string(agent.identity.node_rank) + ".log";
 }
 
+// The keeper would become a child of this process, which may wait for all its children, as the
+// keeper waits for it. The end of a container's first process is the keeper's, too.
+bool takes_orphans() noexcept {
+  int is_subreaper = 0;
+  return getpid() == 1 || (prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper) == 0 && is_subreaper != 0);
+}
+
 }  // namespace
 
 void start_keeper(const Agent& agent) {
   if (!agent.options.keeper || agent.run_folder.path.empty() || agent.ring.path.empty()) return;
+  if (takes_orphans()) {
+    return say_problem(
+        "keeper: this process starts none, since it would be its own child (it is the first of its "
+        "container, or PR_SET_CHILD_SUBREAPER is set): set `signals`, or let a small init start "
+        "the "
+        "job, as docker run --init does");
+  }
   if (!be_first(agent.run_folder, keeper_topic)) return;
   const ToolPath tool = find_tool("traceagent");
   if (tool.path.empty()) return say_problem("keeper: none runs on this node: " + tool.problem);

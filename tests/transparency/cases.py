@@ -57,7 +57,7 @@ def shell(name, group, text, **more):
 
 for name in ("fork", "fork_before_call", "fork_in_exit_handler", "fork_chain", "fork_without_handlers",
              "vfork_exec", "posix_spawn", "system_and_popen", "daemon", "double_fork", "orphan", "exec_itself",
-             "environment", "no_children", "children_by_the_dozen"):
+             "environment", "no_children", "takes_orphans", "children_by_the_dozen"):
     program(name, "children")
 program("environment_cleared", "children", leaves="nothing", differs=dict.fromkeys(
     ("waiting", "active", "failing"), "its options are gone with the environment: it traces into the working folder"))
@@ -160,7 +160,7 @@ for name in ("own_handlers", "chained_handler", "own_stack", "signal_in_call", "
     program(name, "options", named=f"{name}_with_signals", **WITH_SIGNALS)
 program("end_sigkill", "options", named="end_sigkill_with_signals", leaves="ring", **WITH_SIGNALS)
 for name in ("end_return", "end_in_thread", "fork", "vfork_exec", "posix_spawn", "exec_itself", "exec_in_thread",
-             "no_children", "all_closed", "end_sigterm", "end_sigkill"):
+             "no_children", "takes_orphans", "all_closed", "end_sigterm", "end_sigkill"):
     program(name, "options", named=f"{name}_with_keeper", **WITH_KEEPER)
 
 # Debian's releases whose libraries are fetched (packaging/other_libraries.txt), and the versions.
