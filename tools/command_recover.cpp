@@ -149,8 +149,8 @@ bool recover_run(const std::vector<std::string>& rings, const RecoverArguments& 
   }
   const std::string run = fs::path(rings.front()).parent_path().string();
   if (!ok && arguments.output.empty()) {
-    std::cout << "where its folder cannot be written: traceagent recover " << run
-              << " --output FOLDER\n";
+    std::cout << "where its folder cannot be written: traceagent recover "
+              << (run.empty() ? "." : run) << " --output FOLDER\n";
   }
   tell_of_private_workers(private_workers_killed(run));
   for (const std::string& folder : folders) remove_old_temporaries(folder);
