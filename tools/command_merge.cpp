@@ -281,7 +281,9 @@ void add_merge_command(CLI::App& app, int& exit_code) {
       "  traceagent merge my-run/traces -o steps.json --steps 20 22 --rank 0,3-7\n"
       "  traceagent merge my-run/traces -o end.json --time -500ms end --clip\n"
       "  traceagent merge -r runs/7 --per-node -o merged --category kernel,nccl\n"
-      "  traceagent merge node*.json --align collectives");
+      "  traceagent merge node*.json --align collectives\n"
+      "  traceagent merge my-run/traces host_*.pt.trace.json.gz odd.json --rank odd.json=3\n"
+      "  traceagent merge -r profiler-output --suffix timeline.json,trace.json.gz -o all.json");
   command->callback([command, arguments, &exit_code] {
     check_list(*command->get_option("--category"), arguments->choice.categories);
     check_list(*command->get_option("--suffix"), arguments->folders.suffixes);

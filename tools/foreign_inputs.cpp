@@ -304,8 +304,10 @@ std::vector<trace::MergedInput> ForeignInputs::as_given(
 }
 
 void ForeignInputs::print_file(const ImportedFile& file) const {
+  const bool has_rank = file.rank_from != "none" || file.events > 0;
   std::cout << "read: " << file.path << ": " << file.kind << ", "
-            << ranks_in_words(file.ranks, file.rank_from) << ", " << in_words(file.events, "event");
+            << (has_rank ? ranks_in_words(file.ranks, file.rank_from) + ", " : "")
+            << in_words(file.events, "event");
   for (const auto& [cause, count] : file.dropped) {
     std::cout << ", " << count << " lost: " << cause;
   }

@@ -53,14 +53,18 @@ void ForeignFile::peek() {
   const auto take = [&facts](std::string_view key, std::string_view value) {
     facts.add_member(key, value);
   };
+  bool has_item = false;
   if (scan.open(path_, take)) {
     for (unsigned i = 0; i < peeked_events; ++i) {
       const DocumentScan::Item item = scan.next();
       if (item == DocumentScan::Item::end) break;
-      if (item == DocumentScan::Item::event) facts.add_event(scan.event());
+      const bool is_event = item == DocumentScan::Item::event;
+      if (is_event) facts.add_event(scan.event());
+      has_item = has_item || !is_event || !scan.event().members.empty();
     }
   }
   report_.is_trace = scan.is_trace();
+  is_empty_ = report_.is_trace && !has_item && scan.is_well_formed();
   report_.problem = report_.is_trace ? "" : scan.problem();
   report_.is_other_json = !report_.is_trace && scan.is_well_formed();
   if (!report_.is_trace && report_.problem.empty()) {

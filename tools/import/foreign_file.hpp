@@ -34,6 +34,8 @@ class ForeignFile {
   // the user tells it.
   void peek();
   [[nodiscard]] std::optional<std::int64_t> rank() const { return rank_; }
+  // A list of events in which there is none: nobody's rank is needed for it.
+  [[nodiscard]] bool is_empty() const { return is_empty_; }
   // `from`: see ImportedFile.
   void set_rank(std::int64_t rank, const char* from = "none");
   // Whose it is by its name alone; null where that says nothing, or the content says more.
@@ -109,6 +111,7 @@ class ForeignFile {
   std::optional<std::int64_t> begin_ns_;  // SageMakerProfile's
   std::optional<std::int64_t> rank_;
   bool rank_is_given_ = false;
+  bool is_empty_ = false;
   bool is_due_ = true;
   bool is_read_ = false;
   bool must_read_again_ = false;

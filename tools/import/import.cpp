@@ -146,7 +146,7 @@ class Import {
         continue;
       }
       while (taken.contains(free) || is_anothers(free)) ++free;
-      if (file->report().is_trace) taken.insert(free);
+      if (file->report().is_trace && !file->is_empty()) taken.insert(free);
       file->set_rank(free);
     }
   }

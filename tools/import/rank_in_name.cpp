@@ -36,9 +36,9 @@ std::optional<std::int64_t> after_word(std::string_view name, std::string_view w
   return std::nullopt;
 }
 
-// What others number their files by: of one process these are no ranks.
-constexpr std::array<std::string_view, 7> ends_of_counters = {"step", "epoch",     "batch", "cycle",
-                                                              "iter", "iteration", "window"};
+// What others number their files by: of one process these are no ranks, and a node has several.
+constexpr std::array<std::string_view, 9> ends_of_counters = {
+    "step", "epoch", "batch", "cycle", "iter", "iteration", "window", "node", "host"};
 constexpr std::array<std::string_view, 8> counters = {"ep",   "ba",   "it",     "pid",
                                                       "time", "date", "sample", "token"};
 

@@ -162,6 +162,13 @@ TEST_F(ForeignInputsTest, StrictLeavesNothingOutButARunsIndex) {
       << said.err;
 }
 
+TEST_F(ForeignInputsTest, NamesNoRankOfWhatHasNoEvents) {
+  const std::string path = file("t.json", "[]");
+  const Said said = give({path, file("u.json", trace_)});
+  EXPECT_NE(said.out.find("read: " + path + ": Chrome, 0 events\n"), std::string::npos) << said.out;
+  EXPECT_NE(said.out.find("u.json: Chrome, rank 0 (it names none), 1 event"), std::string::npos);
+}
+
 // Chrome's form allows that; what was cut behind an event looks the same.
 TEST_F(ForeignInputsTest, AnArrayThatIsNotClosedIsToldAndRefusedByStrict) {
   const std::string path = file("rank0.json", trace_.substr(0, trace_.size() - 1) + ",");

@@ -510,6 +510,15 @@ std::string composers(const std::vector<ComposersRank>& ranks) {
   return text + "]";
 }
 
+TEST_F(ImportTest, AListWithoutEventsTakesNoRank) {
+  const auto reports =
+      import({file("a.json", "[]"), file("b.json", R"({"traceEvents":[]})"),
+              file("c.json", R"({"traceEvents":[{}]})"), file("d.json", "[" + event(1) + "]")});
+  EXPECT_EQ(reports[3].ranks, std::vector<std::int64_t>{0});
+  EXPECT_EQ(merged_.ranks, std::vector<std::int64_t>{0});
+  EXPECT_EQ(merged_.problem, "");
+}
+
 // Wherever in the file, and whatever else it says.
 TEST_F(ImportTest, BelievesARankInALongMetadataEvent) {
   const std::string told =
@@ -702,11 +711,28 @@ TEST(RankInName, IsANumberAtTheRightPlace) {
 }
 
 TEST(RankInName, IsNotWhatCountsSomethingElse) {
-  for (const char* name :
-       {"trace_step_100.json", "trace_steps-2.json", "TrainStep_3.pt.trace.json.gz", "epoch_1.json",
-        "ep-2.json", "batch_3.json", "cycle-4.json.gz", "iter_5.json", "iteration_6.json",
-        "window_7.json", "pid_17.json", "2026-11-22.json", "step_100_200.json", "host_12345_3.json",
-        "ep0-ba4.json", "gpur.json", "rank_1700000000.json"}) {
+  for (const char* name : {"trace_step_100.json",
+                           "trace_steps-2.json",
+                           "TrainStep_3.pt.trace.json.gz",
+                           "epoch_1.json",
+                           "ep-2.json",
+                           "batch_3.json",
+                           "cycle-4.json.gz",
+                           "iter_5.json",
+                           "iteration_6.json",
+                           "window_7.json",
+                           "pid_17.json",
+                           "2026-11-22.json",
+                           "step_100_200.json",
+                           "host_12345_3.json",
+                           "ep0-ba4.json",
+                           "gpur.json",
+                           "rank_1700000000.json",
+                           "node-1.json",
+                           "node_0.json.gz",
+                           "gpunode-2.json",
+                           "host-3.json",
+                           "nodes_2.json"}) {
     EXPECT_FALSE(rank_in_name(name)) << name;
   }
 }
