@@ -276,11 +276,10 @@ void ForeignFile::leave_out_or_warn(const HeldRanks& held) {
             : "it holds what the files of its " + ranks + " ranks hold, which are given too";
   } else if (held.count > 0) {
     const std::string twice = "at least " + std::to_string(held.count) + " of its " + ranks +
-                              " ranks stand in files of their own, too";
-    report_.problem = report_.problem.empty()
-                          ? "events given twice: " + path_ + ": " + twice +
-                                ": leave those out, or this one if they hold all that you want"
-                          : report_.problem + "; and " + twice;
+                              " ranks are in files of their own, too";
+    report_.problem = report_.problem.empty() ? "events given twice: " + path_ + ": " + twice +
+                                                    ": give them or it, whichever hold more"
+                                              : report_.problem + "; and " + twice;
   }
 }
 

@@ -1,4 +1,5 @@
-// Takes its grandchildren as children, as the first process of a container does, and waits until there are none.
+// Takes its grandchildren as children, as the first process of a container does, and waits until
+// there are none.
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
