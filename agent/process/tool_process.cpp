@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -124,8 +125,27 @@ void start_orphan(Start& start) {
   }
 }
 
+// After unshare(CLONE_NEWPID) the job's next child is the first process of that namespace, and at
+// its end no other can be made there: ours must not take that place.
+bool children_live_apart() noexcept {
+  constexpr const char* childrens_link = "/proc/thread-self/ns/pid_for_children";
+  char own[64], childrens[64];
+  struct stat link {};
+  const ssize_t own_size = readlink("/proc/thread-self/ns/pid", own, sizeof own);
+  if (own_size <= 0 || lstat(childrens_link, &link) != 0) return false;  // before Linux 4.12
+  // It leads nowhere until the namespace has its first process.
+  const ssize_t size = readlink(childrens_link, childrens, sizeof childrens);
+  if (size <= 0) return errno == ENOENT;
+  return std::string_view(own, static_cast<std::size_t>(own_size)) !=
+         std::string_view(childrens, static_cast<std::size_t>(size));
+}
+
 // Returns the tool's pid; 0, with `problem` set, where there is none.
 pid_t start_with(std::vector<std::string>& words, int output, std::string& problem) {
+  if (children_live_apart()) {
+    problem = "the job's children are in another pid namespace";
+    return 0;
+  }
   std::vector<std::string> variables = tools_environment(output >= 0);
   const std::vector<char*> arguments = as_argv(words);
   const std::vector<char*> environment = as_argv(variables);

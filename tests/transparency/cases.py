@@ -162,6 +162,7 @@ program("end_sigkill", "options", named="end_sigkill_with_signals", leaves="ring
 for name in ("end_return", "end_in_thread", "fork", "vfork_exec", "posix_spawn", "exec_itself", "exec_in_thread",
              "no_children", "takes_orphans", "all_closed", "end_sigterm", "end_sigkill"):
     program(name, "options", named=f"{name}_with_keeper", **WITH_KEEPER)
+program("own_pid_namespace", "options", named="own_pid_namespace_with_keeper", root=True, leaves="nothing", **WITH_KEEPER)
 
 # Debian's releases whose libraries are fetched (packaging/other_libraries.txt), and the versions.
 RELEASES = {"bullseye": {"zlib": "1.2.11", "yaml-cpp": "0.6.3", "libunwind": "1.3"},
