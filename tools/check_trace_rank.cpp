@@ -265,6 +265,23 @@ std::string rank_title(std::string_view metadata) {
   return title + ": " + std::to_string(number_of(metadata, "events")) + " events";
 }
 
+void check_all_causes(std::string_view metadata, CheckReport& report) {
+  trace::for_each_member(member(metadata, "dropped").value_or(""),
+                         [&](std::string_view cause, std::string_view count) {
+                           report.no("losses", std::string(count) + ": " + std::string(cause), "");
+                         });
+}
+
+// What whoever merged it saw of a file of ours; its writer's own account stands by itself, where
+// that was there to be read.
+void check_damage(std::string_view metadata, CheckReport& report) {
+  report.section("Damaged: " + text_of(metadata, "damaged"));
+  check_all_causes(metadata, report);
+  if (member(metadata, "end_is_lost").value_or("") == "true") {
+    report.no("account", "what its writer said at its end is lost", "copy the file again");
+  }
+}
+
 // Of another program's file: what was read of it. What that program missed is not known.
 void check_import(std::string_view metadata, std::string_view imported, CheckReport& report) {
   const std::string_view identity = member(metadata, "identity").value_or("");
@@ -277,10 +294,7 @@ void check_import(std::string_view metadata, std::string_view imported, CheckRep
   } else {
     report.no("file", problem, "");
   }
-  trace::for_each_member(member(metadata, "dropped").value_or(""),
-                         [&](std::string_view cause, std::string_view count) {
-                           report.no("losses", std::string(count) + ": " + std::string(cause), "");
-                         });
+  check_all_causes(metadata, report);
   if (const std::int64_t crowded = number_of(imported, "crowded"); crowded != 0) {
     report.no("lanes", std::to_string(crowded) + " events are in lanes that they share", "");
   }
@@ -292,6 +306,7 @@ void check_rank(std::string_view metadata, CheckReport& report) {
   if (const auto imported = member(metadata, "imported")) {
     return check_import(metadata, *imported, report);
   }
+  if (member(metadata, "damaged")) return check_damage(metadata, report);
   report.section(rank_title(metadata));
   check_doors(metadata, report);
   check_libraries(metadata, report);

@@ -8,6 +8,7 @@ namespace traceagent::trace {
 
 bool AheadFile::start() {
   file_bytes_read_ = file_.file_bytes_read();
+  damage_ = file_.damage();
   block_.reset(static_cast<char*>(std::malloc(buffer_bytes)));
   if (!block_) {
     return false;
@@ -32,12 +33,17 @@ void AheadFile::finish() {
     reads_.finish(*this);
     is_begun_ = false;
     file_bytes_read_ = file_.file_bytes_read();
+    damage_ = file_.damage();
   }
 }
 
 InputFile::Status AheadFile::read(char* to, std::size_t capacity, std::size_t& size) {
   finish();
   size = std::min(capacity, size_ - used_);
+  if (status_ == InputFile::Status::gap) {
+    begin();
+    return InputFile::Status::gap;
+  }
   if (status_ != InputFile::Status::data) {
     return status_;
   }

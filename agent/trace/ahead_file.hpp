@@ -40,6 +40,7 @@ class AheadFile : private SideReads::Read {
   bool swap(Memory& buffer, std::size_t& capacity, std::size_t& size);
 
   [[nodiscard]] std::uint64_t file_bytes_read() const { return file_bytes_read_; }
+  [[nodiscard]] const GzipDamage& damage() const { return damage_; }
   [[nodiscard]] std::size_t memory_bytes() const { return capacity_; }
 
  private:
@@ -55,7 +56,9 @@ class AheadFile : private SideReads::Read {
   std::size_t used_ = 0;
   InputFile::Status status_ = InputFile::Status::data;
   bool is_begun_ = false;
-  std::uint64_t file_bytes_read_ = 0;  // when the block was there
+  // When the block was there.
+  std::uint64_t file_bytes_read_ = 0;
+  GzipDamage damage_;
 };
 
 }  // namespace traceagent::trace

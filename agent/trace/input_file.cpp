@@ -4,10 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <new>
 
 #include "agent/event/high_descriptor.hpp"
+#include "agent/event/uninterrupted.hpp"
+#include "agent/trace/member_search.hpp"
 
 namespace traceagent::trace {
 
@@ -17,11 +20,25 @@ constexpr std::size_t zlib_inflate_bytes = std::size_t{48} << 10;  // window and
 constexpr int window_bits_gzip = 15 + 16;                          // + 16: gzip framing only
 }  // namespace
 
+std::string damage_in_words(const GzipDamage& damage, const std::string& path) {
+  const bool is_one = damage.places == 1;
+  return (is_one ? "damaged gzip data: "
+                 : "gzip data damaged in " + std::to_string(damage.places) + " places: ") +
+         path + (is_one ? ": at byte " : ": the first at byte ") + std::to_string(damage.begin) +
+         " to " + std::to_string(damage.end) + " of the compressed file: ";
+}
+
 struct InputFile::Inflater {
   z_stream stream{};
   bool initialised = false;
   bool within_member = false;
+  Status next = Status::data;   // else what is to be given before any text
+  std::uint64_t offset = 0;     // of the file, behind `input`
+  std::uint64_t member_at = 0;  // where this member begins, or the one before has ended
+  MemberSearch search;
   Bytef input[compressed_bytes];
+
+  explicit Inflater(std::uint64_t file_bytes) : search(file_bytes) {}
 
   ~Inflater() {
     if (initialised) {
@@ -45,6 +62,7 @@ void InputFile::close() {
 bool InputFile::open(const std::string& path) {
   close();
   file_bytes_read_ = 0;
+  damage_ = {};
   descriptor_ = event::open_high(path.c_str(), O_RDONLY | O_NOCTTY);
   struct stat status {};
   if (descriptor_ < 0 || fstat(descriptor_, &status) != 0) {
@@ -62,7 +80,7 @@ bool InputFile::open(const std::string& path) {
 }
 
 bool InputFile::start_gzip() {
-  inflater_.reset(new (std::nothrow) Inflater);
+  inflater_.reset(new (std::nothrow) Inflater(file_bytes_));
   if (!inflater_ || inflateInit2(&inflater_->stream, window_bits_gzip) != Z_OK) {
     error_number_ = ENOMEM;
     return false;
@@ -99,41 +117,88 @@ InputFile::Status InputFile::read_system(char* to, std::size_t capacity, std::si
 }
 
 InputFile::Status InputFile::read_gzip(char* to, std::size_t capacity, std::size_t& size) {
+  if (inflater_->next != Status::data) {
+    const Status status = inflater_->next;
+    inflater_->next = status == Status::gap ? Status::data : status;
+    return status;
+  }
   z_stream& stream = inflater_->stream;
   stream.next_out = reinterpret_cast<Bytef*>(to);
   stream.avail_out = static_cast<uInt>(capacity);
-  Status input = Status::data;
-  while (stream.avail_out == capacity) {
-    const Status status = inflate_some(input);
-    size = capacity - stream.avail_out;
-    if (status != Status::data) {
-      return size > 0 ? Status::data : status;  // met again at the next call
-    }
+  Status status = Status::data;
+  while (stream.avail_out == capacity && status == Status::data) {
+    status = inflate_some();
   }
-  return Status::data;
+  size = capacity - stream.avail_out;
+  if (status == Status::cut || status == Status::damaged) {
+    status = pass_damage(status);
+  }
+  if (status == Status::data || (status == Status::gap && size == 0)) {
+    return status;
+  }
+  inflater_->next = status;  // to be given again, and behind this text
+  return size > 0 ? Status::data : status;
 }
 
-InputFile::Status InputFile::inflate_some(Status& input) {
+InputFile::Status InputFile::inflate_some() {
   z_stream& stream = inflater_->stream;
   if (stream.avail_in == 0) {
-    std::size_t got = 0;
-    input = read_system(reinterpret_cast<char*>(inflater_->input), compressed_bytes, got);
-    stream.next_in = inflater_->input;
-    stream.avail_in = static_cast<uInt>(got);
-    if (input == Status::end) {
-      return inflater_->within_member ? Status::cut : Status::end;
-    }
-    if (input != Status::data) {
-      return input;
+    const Status status = read_compressed();
+    if (status != Status::data) {
+      return status == Status::end && inflater_->within_member ? Status::cut : status;
     }
   }
   inflater_->within_member = true;
   const int result = inflate(&stream, Z_NO_FLUSH);
   if (result == Z_STREAM_END) {
     inflater_->within_member = false;
+    inflater_->member_at = inflater_->offset - stream.avail_in;
     return inflateReset(&stream) == Z_OK ? Status::data : Status::damaged;
   }
+  if (result == Z_MEM_ERROR) {
+    error_number_ = ENOMEM;
+    return Status::failed;
+  }
   return result == Z_OK || result == Z_BUF_ERROR ? Status::data : Status::damaged;
+}
+
+InputFile::Status InputFile::read_compressed() {
+  Inflater& inflater = *inflater_;
+  const ssize_t got = event::uninterrupted([&] {
+    return pread(descriptor_, inflater.input, compressed_bytes,
+                 static_cast<off_t>(inflater.offset));
+  });
+  if (got < 0) {
+    error_number_ = errno;
+    return Status::failed;
+  }
+  inflater.stream.next_in = inflater.input;
+  inflater.stream.avail_in = static_cast<uInt>(got);
+  inflater.offset += static_cast<std::uint64_t>(got);
+  // Behind damage some bytes are read again.
+  file_bytes_read_ = std::max(file_bytes_read_, inflater.offset);
+  return got == 0 ? Status::end : Status::data;
+}
+
+// On to the next member that can be read. A damaged length may have run over it up to the end of
+// the file, which then looks cut.
+InputFile::Status InputFile::pass_damage(Status status) {
+  Inflater& inflater = *inflater_;
+  const bool has_text = inflater.stream.total_out > 0;
+  inflater.search.count(inflater.stream);
+  const auto next = inflater.search.next(descriptor_, inflater.member_at + 1, inflater.stream,
+                                         inflater.input, compressed_bytes);
+  inflater.within_member = false;
+  inflater.stream.avail_in = 0;
+  inflater.offset = next.value_or(file_bytes_);
+  const bool is_damage = next || status == Status::damaged;
+  if (is_damage && damage_.places++ == 0) {
+    damage_.begin = inflater.member_at;
+    damage_.end = inflater.offset;
+  }
+  damage_.has_text = has_text;
+  inflater.member_at = inflater.offset;
+  return next && inflateReset(&inflater.stream) == Z_OK ? Status::gap : status;
 }
 
 }  // namespace traceagent::trace

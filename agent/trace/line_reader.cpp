@@ -99,6 +99,9 @@ LineReader::Status LineReader::next_after_reading(std::string_view& line) {
                    : file_.read(to, capacity_ - end_, size)) {
       case InputFile::Status::data:
         break;
+      case InputFile::Status::gap:
+        begin_ = end_;
+        return Status::gap;
       case InputFile::Status::end:
         return end_ == 0 ? Status::end : Status::cut;
       case InputFile::Status::cut:

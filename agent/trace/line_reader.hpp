@@ -24,7 +24,8 @@ class LineReader {
     line,
     end,       // after the last line, which ended with a newline
     cut,       // the file ends within a line or within a gzip member; the rest of a line is dropped
-    damaged,   // not gzip data
+    gap,       // gzip: text is missing here, of this line and perhaps of more
+    damaged,   // not gzip data, nor is any behind it
     too_long,  // a line of more than max_line_bytes; what follows is the rest of it
     failed,    // the system refused: see error_number()
   };
@@ -53,6 +54,10 @@ class LineReader {
     return ahead_ ? ahead_->file_bytes_read() : file_.file_bytes_read();
   }
   [[nodiscard]] std::uint64_t file_bytes() const { return file_.file_bytes(); }
+  // So far.
+  [[nodiscard]] const GzipDamage& damage() const {
+    return ahead_ ? ahead_->damage() : file_.damage();
+  }
   [[nodiscard]] std::size_t memory_bytes() const {
     return capacity_ + (ahead_ ? ahead_->memory_bytes() : 0) + file_.memory_bytes();
   }

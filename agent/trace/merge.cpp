@@ -62,6 +62,7 @@ class Merger {
   void leave_out_of_order(MergeInput& input);
   void count_event();
   void note_void(const TraceReader& reader);
+  void note_problem(MergeInput& input);
   void finish_input(MergeInput& input);
   void look_around();
 
@@ -317,11 +318,21 @@ void Merger::note_void(const TraceReader& reader) {
   }
 }
 
+// Damage is why the times may be out of order; it is said first.
+void Merger::note_problem(MergeInput& input) {
+  const std::string& damage = input.reader->problem();
+  if (input.reader->is_void() || damage.empty()) return;
+  const auto late = input.lost.find("not_in_order");
+  input.report.problem = damage;
+  if (late != input.lost.end()) {
+    input.report.problem +=
+        "; events not in the order of time, left out: " + std::to_string(late->second);
+  }
+}
+
 void Merger::finish_input(MergeInput& input) {
   note_void(*input.reader);
-  if (input.report.problem.empty() && !input.reader->is_void()) {
-    input.report.problem = input.reader->problem();
-  }
+  note_problem(input);
   for (const auto& [cause, count] : input.reader->lost()) input.lost[cause] += count;
   input.footer = input.reader->footer();
   input.report.complete = input.footer.complete && input.report.problem.empty();
@@ -381,10 +392,12 @@ void merge_into(const std::vector<std::string>& paths, const std::string& output
 Losses losses_of(const MergeReport& report) {
   Losses losses;
   for (const auto& [cause, count] : report.dropped) {
-    const bool is_of_events =
-        cause != "names_full" && cause != "communicators_full" && cause != "step_tokens_full";
+    const bool is_of_places = cause.ends_with("_places");
+    const bool is_of_events = cause != "names_full" && cause != "communicators_full" &&
+                              cause != "step_tokens_full" && !is_of_places;
     std::string& list = is_of_events ? losses.causes : losses.others;
-    list += (list.empty() ? "" : ", ") + cause + " " + std::to_string(count);
+    list += (list.empty() ? "" : ", ") + cause + " " + std::to_string(count) +
+            (is_of_places ? " (how many events were there is not known)" : "");
     losses.events += is_of_events ? count : 0;
   }
   return losses;

@@ -78,7 +78,8 @@ struct MergeReport {
 struct Losses {
   std::uint64_t events = 0;
   std::string causes;  // "ring_full 2, device_late 1", of events
-  std::string others;  // "names_full 3"
+  std::string
+      others;  // "names_full 3"; also damaged places, in which it is not known how many were
 };
 Losses losses_of(const MergeReport& report);
 

@@ -21,7 +21,9 @@ std::string losses_of(const MergeInput& input) {
   if (input.header.sources.empty()) losses.add("rank", input.header.rank);
   JsonObject dropped;
   for (const auto& [cause, count] : input.lost) dropped.add(cause, count);
-  return losses.add("dropped", dropped).text();
+  losses.add("dropped", dropped);
+  if (input.footer.metadata.empty()) losses.add("end_is_lost", true);
+  return losses.text();
 }
 
 class Collector {

@@ -20,6 +20,10 @@ constexpr char copy_remedy[] = "copy the file again";
 constexpr char not_json[] = "not_json";
 constexpr char bad_ts[] = "bad_ts";
 constexpr char too_long[] = "too_long";
+constexpr char damaged_gzip[] = "damaged_gzip";
+constexpr char damaged_gzip_places[] = "damaged_gzip_places";
+constexpr char gzip_remedy[] =
+    "what is whole before and behind it is used, and what it let through may be wrong; ";
 constexpr std::string_view metadata_key = "\"traceagent\": ";
 constexpr std::string_view completeness = "\"complete\": true";
 constexpr std::uint64_t max_whole_microseconds = INT64_MAX / 1000 - 1;
@@ -62,6 +66,12 @@ bool is_behind_events(std::string_view line) {
   return line == "]," || line == "}" || line == completeness || line.starts_with(metadata_key);
 }
 
+// What a merged file says of itself may take many lines, of which the first may be lost.
+bool is_of_metadata(std::string_view line) {
+  return !line.starts_with(ts_prefix) &&
+         (line.starts_with("], \"") || is_whole_object(without_comma(line)));
+}
+
 // A damaged newline makes one line of two events. In a text the quote would be escaped.
 std::uint64_t events_in(std::string_view line) {
   std::uint64_t events = 0;
@@ -81,6 +91,8 @@ bool TraceReader::open(const std::string& path) {
   problem_.clear();
   lost_.clear();
   damaged_lines_ = 0;
+  gzip_damage_ = {};
+  events_ = 0;
   has_events_ = has_base_ = ended_ = false;
   is_judged_ = JudgedFolder::holds(path);
   maker_ = JudgedFolder::events_of(path);
@@ -210,18 +222,23 @@ TraceLine TraceReader::next_read() {
       leave_out_long_line();
       continue;
     }
+    if (status == LineReader::Status::gap) {
+      note_gap();
+      continue;
+    }
     if (status != LineReader::Status::line) {
       return fail_reading(status);
     }
     TraceLine result;
     const char* const damage = damage_of(line, result);
     if (damage == nullptr) [[likely]] {
+      events_ += result.kind == TraceLine::Kind::event ? 1 : 0;
       return result;
     }
     if (is_behind_events(line)) {
       return end_of_events(line);
     }
-    leave_out(damage, events_in(line));
+    if (gzip_damage_.places == 0 || !is_of_metadata(line)) leave_out(damage, events_in(line));
   }
   return {};
 }
@@ -249,6 +266,18 @@ const char* TraceReader::damage_of(std::string_view line, TraceLine& result) {
 void TraceReader::leave_out(const char* cause, std::uint64_t events) {
   lost_[cause] += events;
   first_damage_ = damaged_lines_++ == 0 ? line_offset_ : first_damage_;
+  tell_damage();
+}
+
+void TraceReader::tell_damage() {
+  if (gzip_damage_.places > 0) {
+    problem_ =
+        damage_in_words(gzip_damage_, path_) + (has_events_ ? gzip_remedy : "") + copy_remedy;
+    if (damaged_lines_ > 0) {
+      problem_ += "; damaged lines, left out: " + std::to_string(damaged_lines_);
+    }
+    return;
+  }
   const bool is_one = damaged_lines_ == 1;
   problem_ = (is_one ? "a damaged line: " : std::to_string(damaged_lines_) + " damaged lines: ") +
              path_ + (is_one ? ": at byte " : ": the first at byte ") +
@@ -258,8 +287,38 @@ void TraceReader::leave_out(const char* cause, std::uint64_t events) {
 void TraceReader::leave_out_long_line() {
   leave_out(too_long, 1);
   std::string_view rest;
-  while (lines_.next(rest) == LineReader::Status::too_long) {
+  LineReader::Status status = LineReader::Status::too_long;
+  while (status == LineReader::Status::too_long) {
+    status = lines_.next(rest);
   }
+  if (status == LineReader::Status::gap) note_gap();
+}
+
+void TraceReader::note_gap() {
+  gzip_damage_ = lines_.damage();
+  tell_damage();
+}
+
+// What stood in damaged text is not to be seen there, but the file says how many events it has.
+void TraceReader::count_missing() {
+  if (damaged_lines_ == 0 && gzip_damage_.places == 0) return;
+  const auto said = integer_member(footer_.metadata, "events");
+  if (!said) {
+    count_places();
+    return;
+  }
+  const auto written = static_cast<std::uint64_t>(std::max<std::int64_t>(*said, 0));
+  if (gzip_damage_.places > 0) lost_.clear();
+  std::uint64_t known = events_;
+  for (const auto& [cause, count] : lost_) known += count;
+  if (written > known) lost_[gzip_damage_.places > 0 ? damaged_gzip : not_json] += written - known;
+}
+
+// Lines that damaged gzip data let through are not as many as were written there.
+void TraceReader::count_places() {
+  if (gzip_damage_.places == 0) return;
+  lost_.clear();
+  lost_[damaged_gzip_places] = gzip_damage_.places;
 }
 
 // From `line` on, most often "],": `"traceagent": {...},` (over several lines in a merged file),
@@ -273,7 +332,7 @@ TraceLine TraceReader::end_of_events(std::string_view line) {
   }
   for (; status == LineReader::Status::line && line != "}"; status = lines_.next(line)) {
     if (line == completeness) {
-      footer_.complete = damaged_lines_ == 0;
+      footer_.complete = damaged_lines_ == 0 && gzip_damage_.places == 0;
       continue;
     }
     if (line.starts_with(metadata_key)) {
@@ -291,6 +350,7 @@ TraceLine TraceReader::end_of_events(std::string_view line) {
     if (status == LineReader::Status::line) {
       footer_.complete = false;
       set_problem("metadata that is not JSON", line_offset_, copy_remedy);
+      look_for_damage();
       return {};
     }
   }
@@ -303,6 +363,17 @@ TraceLine TraceReader::end_of_events(std::string_view line) {
   return {};
 }
 
+// Gzip data that is damaged shows it only behind what it has let through.
+void TraceReader::look_for_damage() {
+  std::string_view line;
+  LineReader::Status status = LineReader::Status::line;
+  while (status == LineReader::Status::line || status == LineReader::Status::too_long) {
+    status = lines_.next(line);
+  }
+  if (status == LineReader::Status::gap || status == LineReader::Status::damaged) note_gap();
+  count_places();
+}
+
 // Nothing is there, unless files were joined (cat), or a longer one was written over.
 void TraceReader::look_behind() {
   line_offset_ = lines_.offset();
@@ -311,6 +382,15 @@ void TraceReader::look_behind() {
   while (status == LineReader::Status::line && line.empty()) {
     status = lines_.next(line);
   }
+  const bool is_damaged =
+      status == LineReader::Status::gap || status == LineReader::Status::damaged;
+  if (is_damaged && lines_.damage().has_text) {  // then what the file says of itself may be wrong
+    footer_.complete = false;
+    note_gap();
+    count_places();
+    return;
+  }
+  count_missing();
   if (status == LineReader::Status::end) {
     return;
   }
@@ -333,13 +413,16 @@ TraceLine TraceReader::fail_reading(LineReader::Status status) {
     case LineReader::Status::too_long:
       set_problem("a line of more than 1 MiB", line_offset_, foreign_remedy.data());
       break;
+    case LineReader::Status::gap:
     case LineReader::Status::damaged:
-      set_problem("damaged gzip data", lines_.offset(), copy_remedy);
+      ended_ = true;
+      note_gap();
       break;
     default:
       set_problem("a trace that is cut off", lines_.offset(),
                   "its writer was stopped; what stands before is used");
   }
+  count_places();
   return {};
 }
 
@@ -348,6 +431,9 @@ void TraceReader::set_problem(const std::string& what, std::uint64_t offset, con
   problem_ = what + ": " + path_ + ": at byte " + std::to_string(offset) + ": " + remedy;
   if (damaged_lines_ > 0) {
     problem_ += "; damaged lines before it, left out: " + std::to_string(damaged_lines_);
+  }
+  if (gzip_damage_.places > 0) {
+    problem_ += "; damaged places of gzip data before it: " + std::to_string(gzip_damage_.places);
   }
 }
 

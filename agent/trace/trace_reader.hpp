@@ -59,7 +59,8 @@ class TraceReader {
   [[nodiscard]] const TraceFooter& footer() const { return footer_; }
   // "<what>: <file>: <remedy>", one line; empty while all is well.
   [[nodiscard]] const std::string& problem() const { return problem_; }
-  // Events in damaged lines, by cause.
+  // Events in damaged lines, by cause. Of damaged gzip data the file's own count tells how many
+  // there were (damaged_gzip); where that is lost, the places are counted (damaged_gzip_places).
   [[nodiscard]] const std::map<std::string, std::uint64_t>& lost() const { return lost_; }
   // Then what next() has given is of no use (MadeEvents::problem()).
   [[nodiscard]] bool is_void() const { return maker_ && !maker_->problem().empty(); }
@@ -82,11 +83,16 @@ class TraceReader {
   bool make_more();
   const char* damage_of(std::string_view line, TraceLine& result);
   TraceLine end_of_events(std::string_view line);
+  void note_gap();
+  void count_missing();
+  void count_places();
+  void look_for_damage();
   void look_behind();
   void leave_out(const char* cause, std::uint64_t events);
   void leave_out_long_line();
   TraceLine fail(const char* what);
   TraceLine fail_reading(LineReader::Status status);
+  void tell_damage();
   void set_problem(const std::string& what, std::uint64_t offset, const char* remedy);
 
   std::string path_;
@@ -101,6 +107,8 @@ class TraceReader {
   std::map<std::string, std::uint64_t> lost_;
   std::uint64_t damaged_lines_ = 0;
   std::uint64_t first_damage_ = 0;  // its offset
+  GzipDamage gzip_damage_;          // as far as it was met
+  std::uint64_t events_ = 0;        // that stood in the file and were given
   std::uint64_t line_offset_ = 0;
   bool is_judged_ = false;  // see judged_folder.hpp
   bool has_events_ = false;

@@ -15,6 +15,8 @@ using trace::InputFile;
 
 constexpr char give_a_trace[] = "give a trace in Chrome's JSON form";
 constexpr char rest_is_used[] = "what is whole is used";
+constexpr char gzip_remedy[] =
+    "what is whole before and behind it is used, and what it let through may be wrong; ";
 // Looking for the next event in damaged text may look at much of it many times: at so much more
 // than once.
 constexpr std::size_t most_work_bytes = std::size_t{256} << 20;
@@ -44,23 +46,23 @@ DocumentScan::Item DocumentScan::next() {
   while (true) {
     switch (place_) {
       case Place::start:
-        if (!pass_start()) return at_end_of_file();
+        if (!pass_start()) return at_end_of_text();
         break;
       case Place::members:
-        if (!pass_member()) return at_end_of_file();
+        if (!pass_member()) return at_end_of_text();
         break;
       case Place::events:
         return next_event();
       case Place::behind:
-        if (!pass_behind()) return at_end_of_file();
+        if (!pass_behind()) return at_end_of_text();
         break;
       case Place::end:
-        return Item::end;
+        return at_end_of_trace();
     }
   }
 }
 
-// The next character that is neither space nor comma; false at the end of the file.
+// The next character that is neither space nor comma; false at the end of the text, and at zeros.
 bool DocumentScan::peek(char& c) {
   do {
     const char* at = window_.begin();
@@ -68,7 +70,7 @@ bool DocumentScan::peek(char& c) {
     window_.drop_until(std::min(at, window_.end()));
   } while (window_.size() == 0 && window_.fill());
   c = *window_.begin();
-  return window_.size() > 0;
+  return window_.size() > 0 && c != '\0';
 }
 
 bool DocumentScan::pass_start() {
@@ -79,7 +81,7 @@ bool DocumentScan::pass_start() {
     window_.drop(byte_order_mark.size());
   }
   char c = 0;
-  if (!peek(c)) {
+  if (!peek(c) && !is_at_zero()) {
     if (window_.file_bytes_read() == 0) remember("an empty file", 0, give_a_trace);
     return false;
   }
@@ -128,7 +130,7 @@ bool DocumentScan::pass_member() {
 // trace. Members would speak of the events before them, too: they are not.
 bool DocumentScan::pass_behind() {
   char c = 0;
-  if (!peek(c)) return false;
+  if (!peek(c) && !is_at_zero()) return false;
   const bool is_array = c == '[';
   if ((!is_trace_ && c == '{') || (is_array && (!is_trace_ || is_array_form_))) {
     window_.drop(1);
@@ -141,7 +143,8 @@ bool DocumentScan::pass_behind() {
   return true;
 }
 
-// Whatever its size; `copy` gets its first most_member_bytes. False: it does not end.
+// Whatever its size; `copy` gets its first most_member_bytes. False: it does not end, or zeros are
+// within.
 bool DocumentScan::pass_value(std::string& copy) {
   const char c = *window_.begin();
   if (c == '"' || c == '{' || c == '[') return pass_bracketed(copy);
@@ -170,6 +173,10 @@ bool DocumentScan::pass_bracketed(std::string& copy) {
         depth += (*at | 0x20) == '{' ? 1 : 0;
         depth -= (*at | 0x20) == '}' ? 1 : 0;
       }
+      if (*at == '\0') {
+        copy_until(at, copy);
+        return false;
+      }
       if (depth <= 0 && !in_string) {
         copy_until(at + 1, copy);
         return true;
@@ -188,7 +195,7 @@ void DocumentScan::copy_until(const char* end, std::string& copy) {
 
 DocumentScan::Item DocumentScan::next_event() {
   char c = 0;
-  if (!peek(c)) return at_end_of_file();
+  if (!peek(c)) return at_end_of_text();
   if (c == '{') [[likely]] {
     return pass_object();
   }
@@ -213,7 +220,8 @@ DocumentScan::Item DocumentScan::pass_object() {
     }
     if (scan == Scan::broken) {
       work_ += object_.text.size();
-      return leave_damage(Item::broken);
+      const bool is_hole = object_.text.data()[object_.text.size()] == '\0';
+      return is_hole ? leave_hole(offset + object_.text.size()) : leave_damage(Item::broken);
     }
     if (window_.size() > most_event_bytes) {
       work_ += window_.size();
@@ -229,11 +237,12 @@ DocumentScan::Item DocumentScan::pass_object() {
       remember("text that is not JSON", offset, rest_is_used);
       return Item::broken;
     }
-    has_cut_event_ = true;
+    has_cut_event_ =
+        window_.status() == InputFile::Status::end || window_.status() == InputFile::Status::cut;
     if (window_.status() == InputFile::Status::end) {
       remember("a trace that is cut off within an event", offset, rest_is_used);
     }
-    return at_end_of_file();
+    return at_end_of_text();
   }
 }
 
@@ -291,7 +300,7 @@ DocumentScan::Item DocumentScan::pass_other_value() {
   if (!is_value) return leave_damage(Item::broken);
   has_others_ = true;
   std::string ignored;
-  return pass_value(ignored) ? Item::not_an_object : at_end_of_file();
+  return pass_value(ignored) ? Item::not_an_object : at_end_of_text();
 }
 
 // On to the next event, wherever it is.
@@ -304,6 +313,28 @@ DocumentScan::Item DocumentScan::leave_damage(Item item) {
   return item;
 }
 
+// The same, where zeros begin at `begin` of the text. An event that they cut is not to be mended:
+// they may stand for any number of others.
+DocumentScan::Item DocumentScan::leave_hole(std::uint64_t begin) {
+  zeros_end_ = begin + 1;
+  place_ = Place::events;
+  window_.drop(1);
+  is_trace_ = find_event() || is_trace_;
+  if (problem_.empty()) {
+    problem_ = "zeros in the place of text: " + path_ + ": at byte " + std::to_string(begin) +
+               " to " + std::to_string(zeros_end_) + ": " + rest_is_used;
+  }
+  return Item::hole;
+}
+
+void DocumentScan::note_zeros(const char* end) {
+  const std::string_view passed(window_.begin(), static_cast<std::size_t>(end - window_.begin()));
+  const std::size_t last = passed.rfind('\0');
+  if (last != std::string_view::npos) zeros_end_ = window_.offset() + last + 1;
+}
+
+bool DocumentScan::is_at_zero() const { return window_.size() > 0 && *window_.begin() == '\0'; }
+
 bool DocumentScan::find_event() {
   while (true) {
     if (work_ > most_work_bytes + window_.offset()) {
@@ -311,14 +342,17 @@ bool DocumentScan::find_event() {
       remember("text that is not JSON", window_.offset(), "the rest was left out");
       window_.drop(window_.size());
       place_ = Place::end;
+      has_given_up_ = true;
       return false;
     }
     const void* const brace = std::memchr(window_.begin(), '{', window_.size());
     if (brace == nullptr) {
+      note_zeros(window_.end());
       window_.drop(window_.size());
       if (!window_.fill()) return false;
       continue;
     }
+    note_zeros(static_cast<const char*>(brace));
     window_.drop_until(static_cast<const char*>(brace));
     ScannedObject candidate;
     const Scan scan = scan_object(window_.begin(), window_.end(), candidate);
@@ -329,16 +363,23 @@ bool DocumentScan::find_event() {
   }
 }
 
+// Or what cannot be read on at this place.
+DocumentScan::Item DocumentScan::at_end_of_text() {
+  if (is_at_zero()) return leave_hole(window_.offset());
+  return window_.status() == InputFile::Status::gap ? pass_gap() : at_end_of_file();
+}
+
 DocumentScan::Item DocumentScan::at_end_of_file() {
   const bool inside = place_ != Place::behind && place_ != Place::end;
+  const bool is_among_events = place_ == Place::events;
   place_ = Place::end;
   switch (window_.status()) {
     case InputFile::Status::failed:
       problem_ = trace::reading_problem(path_, window_.error_number());
       break;
     case InputFile::Status::damaged:
-      remember("damaged gzip data", window_.offset(), "copy the file again; what is whole is used");
-      break;
+      tell_gzip_damage();
+      return is_among_events ? Item::damaged_gzip : Item::end;
     case InputFile::Status::cut:
       remember("a trace that is cut off within its gzip data", window_.offset(), rest_is_used);
       break;
@@ -352,6 +393,31 @@ DocumentScan::Item DocumentScan::at_end_of_file() {
       }
   }
   return Item::end;
+}
+
+// Of gzip data damage may look like that.
+DocumentScan::Item DocumentScan::at_end_of_trace() {
+  if (!is_trace_ || !window_.is_gzip() || has_given_up_) return Item::end;
+  do {
+    window_.drop(window_.size());
+  } while (window_.fill());
+  return window_.status() == InputFile::Status::gap ? pass_gap() : Item::end;
+}
+
+// On to the next event, wherever in the document that is.
+DocumentScan::Item DocumentScan::pass_gap() {
+  const bool is_among_events = place_ == Place::events;
+  tell_gzip_damage();
+  window_.cross_gap();
+  place_ = Place::events;
+  const bool is_found = find_event();
+  is_trace_ = is_found || is_trace_;
+  return is_found || is_among_events ? Item::damaged_gzip : next();
+}
+
+// It is why text is not JSON: what was said of that before goes.
+void DocumentScan::tell_gzip_damage() {
+  problem_ = trace::damage_in_words(window_.damage(), path_) + gzip_remedy + "copy the file again";
 }
 
 void DocumentScan::remember(const char* what, std::uint64_t offset, const char* remedy) {

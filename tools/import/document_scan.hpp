@@ -25,6 +25,8 @@ class DocumentScan {
     not_an_object,  // a value of another kind stands in its place
     broken,         // text that is no event, up to the next one
     too_long,       // an event of more than most_event_bytes
+    damaged_gzip,   // text that is missing, see trace::InputFile; any number of events
+    hole,           // zeros in the place of text, as of a file system that crashed; likewise
     end,
   };
   // Members of the document beside "traceEvents"; a value of more than most_member_bytes is cut.
@@ -80,8 +82,15 @@ class DocumentScan {
   Item skip_whole(const char* end, Item item);
   Item pass_other_value();
   Item leave_damage(Item item);
+  Item leave_hole(std::uint64_t begin);
   bool find_event();
+  void note_zeros(const char* end);
+  [[nodiscard]] bool is_at_zero() const;
+  Item at_end_of_text();
   Item at_end_of_file();
+  Item at_end_of_trace();
+  Item pass_gap();
+  void tell_gzip_damage();
   void remember(const char* what, std::uint64_t offset, const char* remedy);
 
   std::string path_;
@@ -97,6 +106,8 @@ class DocumentScan {
   bool has_others_ = false;  // values that are no events
   bool has_cut_event_ = false;
   std::size_t work_ = 0;  // bytes looked at in search of an event
+  bool has_given_up_ = false;
+  std::uint64_t zeros_end_ = 0;  // of those that the search for an event has passed
   std::string problem_;
   std::optional<std::uint64_t> open_end_;
 };

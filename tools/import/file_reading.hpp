@@ -52,14 +52,33 @@ struct FileReading {
         told = scan.file_bytes_read();
       }
     }
+    // What damaged gzip data lets through is not as many events as were written there.
+    if (lines.counts().dropped.contains("damaged_gzip_places")) {
+      lines.counts().dropped.erase("not_json");
+      lines.counts().dropped.erase("not_an_object");
+    }
   }
 
  private:
   void drop(DocumentScan::Item item) {
     is_damaged = is_damaged || item != DocumentScan::Item::not_an_object;
-    lines.drop(item == DocumentScan::Item::not_an_object ? "not_an_object"
-               : item == DocumentScan::Item::too_long    ? "too_long"
-                                                         : "not_json");
+    lines.drop(cause_of(item));
+  }
+
+  // Causes in "_places" count places: how many events stood there is not known.
+  static const char* cause_of(DocumentScan::Item item) {
+    switch (item) {
+      case DocumentScan::Item::not_an_object:
+        return "not_an_object";
+      case DocumentScan::Item::too_long:
+        return "too_long";
+      case DocumentScan::Item::damaged_gzip:
+        return "damaged_gzip_places";
+      case DocumentScan::Item::hole:
+        return "zeroed_places";
+      default:
+        return "not_json";
+    }
   }
 
   bool is_open_ = false;

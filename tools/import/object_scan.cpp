@@ -17,7 +17,7 @@ const char* after_spaces(const char* at) {
   return at;
 }
 
-// Behind the object or array that begins at `at`; null: it does not end.
+// Behind the object or array that begins at `at`, or at a zero within; null: it does not end.
 const char* after_nested(const char* at, const char* end) {
   int depth = 0;
   while (true) {
@@ -29,8 +29,8 @@ const char* after_nested(const char* at, const char* end) {
       }
       continue;
     }
-    if (c == '\0' && at >= end) {
-      return nullptr;
+    if (c == '\0') {
+      return at >= end ? nullptr : at;
     }
     // '[' and '{', ']' and '}' differ in this bit alone.
     const int folded = c | 0x20;
@@ -83,6 +83,9 @@ const char* after_string(const char* at, const char* end) {
     }
     if (*at == '"') {
       return at + 1;
+    }
+    if (*at == '\0') {
+      return at;
     }
     at += *at == '\\' ? 2 : 1;
   }

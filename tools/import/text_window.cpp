@@ -58,4 +58,9 @@ bool TextWindow::fill() {
   return got > 0;
 }
 
+void TextWindow::cross_gap() {
+  drop(size());
+  status_ = trace::InputFile::Status::data;
+}
+
 }  // namespace traceagent::tools

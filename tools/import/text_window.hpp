@@ -39,8 +39,11 @@ class TextWindow {
   void drop_until(const char* at) { drop(static_cast<std::size_t>(at - begin())); }
 
   // More text behind end(); moves all that is in the window. False: there is none, see status(), or
-  // the window is full, then status() is `data`.
+  // the window is full, then status() is `data`. Where that is `gap`, text is missing, and what is
+  // behind it comes after cross_gap() alone.
   bool fill();
+  // The window is empty then.
+  void cross_gap();
 
   [[nodiscard]] trace::InputFile::Status status() const { return status_; }
   // Of the whole file, where fill() has read it to its end and found no gzip; or empty.
@@ -51,10 +54,11 @@ class TextWindow {
 
   // Of all the text, where fill() has read it to its end; or nothing.
   [[nodiscard]] std::optional<std::uint64_t> text_bytes() const {
-    const bool is_whole = status_ == trace::InputFile::Status::end;
+    const bool is_whole = status_ == trace::InputFile::Status::end && damage().places == 0;
     return is_whole ? std::optional(offset_ + size()) : std::nullopt;
   }
-
+  // So far.
+  [[nodiscard]] const trace::GzipDamage& damage() const { return file_.damage(); }
   [[nodiscard]] bool is_gzip() const { return file_.is_gzip(); }
   [[nodiscard]] int error_number() const { return file_.error_number(); }
   [[nodiscard]] std::uint64_t file_bytes_read() const { return file_.file_bytes_read(); }

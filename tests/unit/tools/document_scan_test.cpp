@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "agent/trace/json_syntax.hpp"
+#include "tests/unit/trace/gzip_member.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
 #include "tools/import/content_mark.hpp"
 
@@ -214,6 +217,92 @@ TEST_F(DocumentScanTest, TellsCutGzipByItsPlace) {
   EXPECT_GT(cut.events.size(), 1000U);
   EXPECT_LT(cut.events.size(), 4000U);
   EXPECT_NE(cut.problem.find("cut off within its gzip data"), std::string::npos) << cut.problem;
+}
+
+// Events across the ends of members, as of a file that was compressed in pieces.
+TEST_F(DocumentScanTest, ReadsOnBehindADamagedMember) {
+  std::string text = "[";
+  for (int i = 0; i < 6000; ++i) text += R"({"ph":"X","n":)" + std::to_string(i) + "},";
+  const std::size_t third = text.size() / 3;
+  const std::string begin = trace::gzip_member(text.substr(0, third));
+  const std::string middle = trace::gzip_member(text.substr(third, third));
+  const std::string end = trace::gzip_member(text.substr(2 * third));
+  for (const std::size_t at :
+       {std::size_t{0}, std::size_t{15}, middle.size() / 2, middle.size() - 6}) {
+    std::string damaged = middle;
+    damaged[at] ^= 0x10;
+    trace::write_whole(path_, begin + damaged + end);
+    for (const std::size_t read_bytes : {std::size_t{1000}, TextWindow::first_bytes}) {
+      const Found found = scan(path_, read_bytes);
+      EXPECT_GE(found.events.size(), 3990U) << at;
+      EXPECT_EQ(found.events.back(), R"({"ph":"X","n":5999})") << at;
+      EXPECT_EQ(std::count(found.others.begin(), found.others.end(), Item::damaged_gzip), 1) << at;
+      EXPECT_TRUE(found.problem.starts_with(
+          "damaged gzip data: " + path_ + ": at byte " + std::to_string(begin.size()) + " to " +
+          std::to_string(begin.size() + middle.size()) + " of the compressed file: "))
+          << found.problem;
+    }
+  }
+}
+
+// What damaged data lets through may look like the end of the trace.
+TEST_F(DocumentScanTest, ReadsOnBehindADamagedMemberThatEndsTheTrace) {
+  const std::string begin = R"({"traceEvents":[{"ph":"X","n":1},)";
+  for (const std::string let_through :
+       {R"({"ph":"X","n":2}]})", R"({"ph":"X","n":2}], nonsense)", R"({"ph":"X","n":2}],"a":{)"}) {
+    std::string damaged = trace::gzip_member(let_through + std::string(500, ' '));
+    damaged[damaged.size() - 6] ^= 0x10;
+    trace::write_whole(path_, trace::gzip_member(begin) + damaged +
+                                  trace::gzip_member(R"({"ph":"X","n":3}],"b":4})"));
+    const Found found = scan(path_);
+    EXPECT_EQ(found.events.size(), 3U) << let_through;
+    EXPECT_EQ(found.others, std::vector{Item::damaged_gzip}) << let_through;
+    EXPECT_EQ(found.members.at("b"), "4") << let_through;
+    EXPECT_TRUE(found.problem.starts_with("damaged gzip data: ")) << found.problem;
+  }
+}
+
+TEST_F(DocumentScanTest, CountsNoEventForBytesBehindAWholeTrace) {
+  trace::write_whole(path_, trace::gzip_member(R"([{"ph":"X"}])") + std::string(100, '\0'));
+  const Found found = scan(path_);
+  EXPECT_EQ(found.events.size(), 1U);
+  EXPECT_TRUE(found.others.empty());
+  EXPECT_TRUE(found.problem.starts_with("damaged gzip data: ")) << found.problem;
+}
+
+// As a file system leaves it that crashed: never is an event made of the halves of two.
+TEST_F(DocumentScanTest, MakesNoEventOfTwoAcrossAHoleOfZeros) {
+  for (const std::string form : {"[", R"({"traceEvents":[)"}) {
+    std::vector<std::string> events;
+    std::string text = form;
+    for (int i = 0; i < 300; ++i) {
+      events.push_back(R"({"ph":"X","name":"kernel )" + std::to_string(i) + R"(","args":{"n":)" +
+                       std::to_string(i) + "}}");
+      text += (i == 0 ? "" : ",\n") + events.back();
+    }
+    text += form == "[" ? "]" : R"(],"otherData":{"a":"b"}})";
+    for (std::size_t begin = form.size(); begin < 400; ++begin) {
+      const std::size_t end = begin + 4096;
+      trace::write_whole(path_, text.substr(0, begin) + std::string(4096, '\0') + text.substr(end));
+      const Found found = scan(path_, begin % 2 == 0 ? 1000 : TextWindow::first_bytes);
+      const std::set<std::string> whole(events.begin(), events.end());
+      for (const std::string& event : found.events) ASSERT_TRUE(whole.contains(event)) << event;
+      ASSERT_GE(found.events.size(), 200U) << begin;
+      ASSERT_EQ(found.others, std::vector{Item::hole}) << begin;
+      ASSERT_EQ(found.problem, "zeros in the place of text: " + path_ + ": at byte " +
+                                   std::to_string(begin) + " to " + std::to_string(end) +
+                                   ": what is whole is used")
+          << begin;
+    }
+  }
+}
+
+TEST_F(DocumentScanTest, FindsTheEventsBehindAHoleInAMember) {
+  const Found found = scan_text(R"({"a":{"b":")" + std::string(5000, '\0') +
+                                R"("},"traceEvents":[{"ph":"X"},{"ph":"E"}]})");
+  EXPECT_EQ(found.events.size(), 2U);
+  EXPECT_EQ(found.others, std::vector{Item::hole});
+  EXPECT_TRUE(found.is_trace);
 }
 
 // The first bytes are looked at before they are read, and some files are not read to their end.

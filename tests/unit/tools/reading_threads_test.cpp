@@ -39,8 +39,12 @@ std::string all_of(const std::string& path, trace::SideReads* reads) {
   std::string all;
   std::string_view line;
   LineReader::Status status{};
-  while ((status = reader.next(line)) == LineReader::Status::line) {
-    all += std::to_string(reader.offset()) + " " + std::string(line) + "\n";
+  while ((status = reader.next(line)) == LineReader::Status::line ||
+         status == LineReader::Status::gap) {
+    const bool is_gap = status == LineReader::Status::gap;
+    all += std::to_string(reader.offset()) + " ";
+    all += is_gap ? "gap " + std::to_string(reader.damage().end) : std::string(line);
+    all += "\n";
   }
   const bool is_whole = reader.file_bytes_read() == reader.file_bytes();
   return all + "status " + std::to_string(static_cast<int>(status)) + " at " +
@@ -118,6 +122,7 @@ TEST(ReadingThreads, GiveTheLinesThatAreReadWithoutThem) {
       "no end",
       many,
       many.substr(0, many.size() - 7),
+      packed + damaged + packed + damaged + packed,
       lines(3'000'000, 3 * block),
       lines(2'000'000, 2 * trace::AheadFile::lead_bytes),
       lines(500'000, 10) + std::string(most - 1, 'x') + "\n" + lines(500'000, 10),

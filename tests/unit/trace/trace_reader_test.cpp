@@ -110,6 +110,85 @@ TEST(TraceReader, a_cut_or_damaged_gzip_file_gives_what_can_be_read) {
   EXPECT_EQ(trace.events.size(), 40000U);
 }
 
+// Where the members of a gzip file begin that OutputFile wrote.
+std::vector<std::size_t> members_of(const std::string& bytes) {
+  std::vector<std::size_t> members;
+  const std::string begin("\x1f\x8b\x08\0\0\0\0\0", 8);
+  for (std::size_t at = bytes.find(begin); at != std::string::npos;
+       at = bytes.find(begin, at + 1)) {
+    members.push_back(at);
+  }
+  return members;
+}
+
+TEST(TraceReader, a_damaged_member_costs_no_other_one_and_what_it_costs_is_counted) {
+  ScratchFolder folder;
+  const auto path =
+      write_sample(folder / "a.json.gz", {.times_ns = many_times(40000), .gzip = true});
+  const std::string whole = read_whole(path);
+  const std::vector<std::size_t> members = members_of(whole);
+  ASSERT_GE(members.size(), 4U);
+  const std::size_t size = members[2] - members[1];
+  for (const std::size_t at : {size / 100, size / 3, size / 2, size - 5}) {
+    std::string damaged = whole;
+    damaged[members[1] + at] ^= 0x10;
+    write_whole(path, damaged);
+    const ReadTrace trace = read_trace(path);
+    const std::uint64_t events = trace.events.size();
+    EXPECT_GT(events, 20000U) << at;
+    EXPECT_NE(trace.events.back().find("\"e39999\""), std::string::npos) << at;
+    EXPECT_EQ(trace.lost,
+              events == 40000
+                  ? (std::map<std::string, std::uint64_t>{})
+                  : (std::map<std::string, std::uint64_t>{{"damaged_gzip", 40000 - events}}))
+        << at;
+    EXPECT_TRUE(trace.problem.starts_with("damaged gzip data: " + path + ": at byte " +
+                                          std::to_string(members[1]) + " to " +
+                                          std::to_string(members[2]) + " of the compressed file: "))
+        << trace.problem;
+    EXPECT_TRUE(trace.footer.closed) << at;
+    EXPECT_FALSE(trace.footer.complete) << at;
+  }
+}
+
+TEST(TraceReader, how_many_events_were_lost_is_not_told_where_that_is_lost_too) {
+  ScratchFolder folder;
+  const auto path =
+      write_sample(folder / "a.json.gz", {.times_ns = many_times(40000), .gzip = true});
+  std::string damaged = read_whole(path);
+  damaged[members_of(damaged)[1] + 10000] ^= 0x10;
+  damaged[damaged.size() - 6] ^= 0x10;
+  write_whole(path, damaged);
+  const ReadTrace trace = read_trace(path);
+  EXPECT_EQ(trace.lost, (std::map<std::string, std::uint64_t>{{"damaged_gzip_places", 2}}));
+  EXPECT_TRUE(trace.problem.starts_with("gzip data damaged in 2 places: ")) << trace.problem;
+  EXPECT_FALSE(trace.footer.complete);
+}
+
+TEST(TraceReader, bytes_behind_a_whole_gzip_file_lose_no_event) {
+  ScratchFolder folder;
+  const auto path = write_sample(folder / "a.json.gz", {.times_ns = {1, 2}, .gzip = true});
+  write_whole(path, read_whole(path) + std::string(100, '\0'));
+  const ReadTrace trace = read_trace(path);
+  EXPECT_EQ(trace.events.size(), 2U);
+  EXPECT_TRUE(trace.lost.empty());
+  EXPECT_TRUE(trace.problem.starts_with("text behind the end of a trace: ")) << trace.problem;
+}
+
+// As a file system leaves it that crashed.
+TEST(TraceReader, a_hole_of_zeros_makes_no_event_of_two_and_all_that_it_held_are_counted) {
+  ScratchFolder folder;
+  const auto path = write_sample(folder / "a.json", {.times_ns = many_times(200)});
+  const std::string whole = read_whole(path);
+  const std::size_t first = whole.find("\"e50\"") + 2;
+  const std::size_t last = whole.find("\"e90\"") + 2;
+  write_whole(path, whole.substr(0, first) + std::string(last - first, '\0') + whole.substr(last));
+  const ReadTrace trace = read_trace(path);
+  EXPECT_EQ(trace.events.size(), 159U);
+  EXPECT_EQ(trace.lost, (std::map<std::string, std::uint64_t>{{"not_json", 41}}));
+  EXPECT_TRUE(trace.problem.starts_with("a damaged line: ")) << trace.problem;
+}
+
 TEST(TraceReader, foreign_files_are_named_with_a_remedy) {
   ScratchFolder folder;
   const std::string path = folder / "a.json";
