@@ -41,6 +41,11 @@ def test_by_hand_with_odd_names():
         check(len(here.server.requests("PUT", 200)) == 3, "each is sent once")
         status = here.run("--status", here.files)
         check(status.code == 0 and "3 uploaded, 0 waiting" in status.out, f"status: {status}")
+        here.run(here.files / "plain.json.gz", "--to", "s3://traces//lead//ing/=:@+/")
+        check(len(here.server.requests("PUT", 200)) == 4, "by hand it is sent each time")
+        said = " ".join(here.run("--help").out.split())
+        check("What --resume finds to be there whole it does not send again" in said and "sent each time" in said,
+              f"help: {said}")
 
 
 def test_killed_at_any_time():
