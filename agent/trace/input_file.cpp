@@ -197,6 +197,7 @@ InputFile::Status InputFile::pass_damage(Status status) {
     damage_.end = inflater.offset;
   }
   damage_.has_text = has_text;
+  damage_.is_given_up = inflater.search.is_given_up();
   inflater.member_at = inflater.offset;
   return next && inflateReset(&inflater.stream) == Z_OK ? Status::gap : status;
 }

@@ -15,7 +15,8 @@ struct GzipDamage {
   std::uint64_t places = 0;
   std::uint64_t begin = 0;  // of the first, in the compressed file
   std::uint64_t end = 0;
-  bool has_text = false;  // some came of the last one
+  bool has_text = false;     // some came of the last one
+  bool is_given_up = false;  // behind the last one nothing was looked for any more
 };
 
 // "damaged gzip data: <path>: at byte 10 to 90 of the compressed file: ", or of more places.

@@ -49,7 +49,7 @@ bool MemberSearch::begins_at(Bytef* at, std::size_t bytes, z_stream& stream) {
 std::size_t MemberSearch::find_in(Bytef* buffer, std::size_t bytes, std::size_t most,
                                   z_stream& stream) {
   std::size_t at = 0;
-  while (at < most && work_ < most_work_) {
+  while (at < most && !is_given_up()) {
     const void* const found =
         memmem(buffer + at, bytes - at, member_begin.data(), member_begin.size());
     if (found == nullptr) break;
@@ -63,7 +63,7 @@ std::size_t MemberSearch::find_in(Bytef* buffer, std::size_t bytes, std::size_t 
 std::optional<std::uint64_t> MemberSearch::next(int descriptor, std::uint64_t from,
                                                 z_stream& stream, Bytef* buffer,
                                                 std::size_t buffer_bytes) {
-  while (work_ < most_work_) {
+  while (!is_given_up()) {
     const std::size_t bytes = read_at(descriptor, from, buffer, buffer_bytes);
     const bool is_last = bytes < buffer_bytes;
     // What begins further back is looked at with more behind it.

@@ -18,6 +18,8 @@ class MemberSearch {
   // A member that turned out to be damaged was read as far as `stream` tells.
   void count(const z_stream& stream) { work_ += stream.total_in + stream.total_out; }
 
+  [[nodiscard]] bool is_given_up() const { return work_ >= most_work_; }
+
   // The first member from `from` on. `stream` and `buffer` are free to be used; nothing is kept in
   // them.
   [[nodiscard]] std::optional<std::uint64_t> next(int descriptor, std::uint64_t from,

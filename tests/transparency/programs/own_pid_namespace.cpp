@@ -1,4 +1,5 @@
-// Its children live in a pid namespace of their own, whose first process is the first that is forked. Needs root.
+// Its children live in a pid namespace of their own, whose first process is the first that is
+// forked. Needs root.
 #include <sched.h>
 #include <sys/wait.h>
 

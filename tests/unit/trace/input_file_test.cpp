@@ -68,6 +68,7 @@ TEST(InputFile, ReadsOnBehindADamagedMemberWhereverTheDamageIs) {
       ASSERT_EQ(read.damage.begin, begin.size()) << at;
       ASSERT_EQ(read.damage.end, begin.size() + middle.size()) << at;
       ASSERT_TRUE(read.text.ends_with("|" + third)) << at;
+      ASSERT_FALSE(read.damage.is_given_up) << at;
     }
   }
   EXPECT_GT(gaps, middle.size());
@@ -122,6 +123,7 @@ TEST(InputFile, GivesUpWhatLooksLikeMembersEverywhere) {
   const Read read = read_all(path, 100'000);
   EXPECT_EQ(read.status, InputFile::Status::damaged);
   EXPECT_LT(read.text.size(), 150'000'000U);
+  EXPECT_TRUE(read.damage.is_given_up);
 }
 
 }  // namespace
