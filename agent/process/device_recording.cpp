@@ -55,7 +55,8 @@ bool is_recording(step::State state) noexcept {
 void at_exit() noexcept {
   static constinit std::atomic<pid_t> done_in{0};  // there are two of these
   Agent* ending = agent.load(std::memory_order_acquire);
-  if (ending == nullptr || ending->pid != getpid() || !may_end()) return;
+  if (ending == nullptr || ending->pid != getpid()) return;
+  const HandlerAtExit handler(at_exit);
   if (done_in.exchange(ending->pid, std::memory_order_relaxed) == ending->pid) return;
   ending->device.finish(ending->options.exit_timeout / 2);
 }

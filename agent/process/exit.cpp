@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -19,12 +20,16 @@
 namespace traceagent::process {
 namespace {
 
-// Who ends the process, and what of it is done: the thread whose end comes first is the one whose
-// exit code counts, as without the agent, where it would be through before another one came.
+// Who ends the process: the thread whose end comes first is the one whose exit code counts, as
+// without the agent, where it would be through before another one came.
 constinit std::atomic<pid_t> ender{0};
-constinit std::atomic<std::uint32_t> is_finished{0};  // futex
+// Where it is, as a futex.
+enum Stage : std::uint32_t { outside, in_handler, finishing, finished };
+constinit std::atomic<std::uint32_t> stage{outside};
 
-// What the job's own later handlers, and CUDA's, may take before another thread's end counts.
+// What the job's own handlers may take, between ours and behind them, before another thread's end
+// counts. Between them that thread may be awaited by the ender.
+constexpr std::uint64_t longest_between_ns = 100'000'000;
 constexpr std::uint64_t longest_last_words_ns = 1'000'000'000;
 
 bool may_merge(const Agent& ending) noexcept { return ending.options.merge_mode != "off"; }
@@ -46,80 +51,114 @@ void say_late(bool with_merge) noexcept {
                            "memory for `traceagent recover`");
 }
 
-// True for the first thread that comes, whenever it comes again.
-bool is_ender() noexcept {
-  const pid_t self = static_cast<pid_t>(syscall(SYS_gettid));
-  pid_t first = 0;
-  return ender.compare_exchange_strong(first, self, std::memory_order_acq_rel) || first == self;
+void set_stage(Stage now) noexcept {
+  stage.store(now, std::memory_order_release);
+  futex_wake(stage);
 }
 
-// In another thread than the ender, which in the C library's own exit would go past it: with main's
-// exit code in place of the ender's, in the middle of its merge. The ender may wait for this
-// thread, so that the wait has an end.
-void await_ender(Agent& ending) noexcept {
-  const int saved_errno = errno;
-  const std::uint64_t now_ns = event::clock_ns(CLOCK_MONOTONIC);
-  const std::uint64_t until_ns = now_ns + longest_wait_ns(ending);
-  while (is_finished.load(std::memory_order_acquire) == 0 &&
-         event::clock_ns(CLOCK_MONOTONIC) < until_ns) {
-    futex_wait(is_finished, 0, longest_sleep_ns);
+pid_t own_thread() noexcept { return static_cast<pid_t>(syscall(SYS_gettid)); }
+
+// Whoever ended by pthread_exit in a handler. A main thread that has ended stays until all have,
+// without a folder to work in.
+bool has_ended(pid_t thread) noexcept {
+  if (syscall(SYS_tgkill, getpid(), thread, 0) != 0) return errno == ESRCH;
+  char first = 0;
+  return thread == getpid() && readlink("/proc/self/cwd", &first, 1) < 0 && errno == ENOENT;
+}
+
+// Until the ender has ended the process, or it has become plain that it will not so soon.
+void await_ender(Agent& ending, pid_t first) noexcept {
+  std::uint64_t until_ns = event::clock_ns(CLOCK_MONOTONIC) + longest_between_ns;
+  const std::uint64_t end_ns = until_ns + ending.options.exit_timeout;
+  for (;;) {
+    const std::uint32_t now = stage.load(std::memory_order_acquire);
+    const std::uint64_t now_ns = event::clock_ns(CLOCK_MONOTONIC);
+    if (now == in_handler) until_ns = std::min(now_ns + longest_between_ns, end_ns);
+    if (now >= finishing || now_ns >= until_ns || has_ended(first)) break;
+    futex_wait(stage, now, longest_sleep_ns);
   }
-  ending.drain.finish(longest_wait_ns(ending));  // which may have been put off
+  if (stage.load(std::memory_order_acquire) < finishing) return;
+  ending.drain.finish(longest_wait_ns(ending));
   static constinit std::atomic<std::uint32_t> never{0};
-  const std::uint64_t end_ns = event::clock_ns(CLOCK_MONOTONIC) + longest_last_words_ns;
-  while (event::clock_ns(CLOCK_MONOTONIC) < end_ns) futex_wait(never, 0, longest_sleep_ns);
+  until_ns = event::clock_ns(CLOCK_MONOTONIC) + longest_last_words_ns;
+  while (event::clock_ns(CLOCK_MONOTONIC) < until_ns && !has_ended(first)) {
+    futex_wait(never, 0, longest_sleep_ns);
+  }
+}
+
+using Register = int (*)(void (*)());
+
+// Returns when this thread is the ender. Another one would go past the ender in the C library's own
+// exit: with main's exit code in place of its own, in the middle of its merge. While it waits, it
+// leaves a handler behind for a third one (`again`; null: there is no list of handlers).
+void take_turn(Agent& ending, Register again, void (*handler)()) noexcept {
+  const int saved_errno = errno;
+  const pid_t self = own_thread();
+  pid_t first = 0;
+  if (!ender.compare_exchange_strong(first, self, std::memory_order_acq_rel) && first != self) {
+    if (again != nullptr) again(handler);
+    await_ender(ending, first);
+    ender.store(self, std::memory_order_release);
+  }
   errno = saved_errno;
 }
 
 // All the work is the drain thread's: this may run in a signal handler (a handler that calls
 // _exit) while this thread holds malloc's lock.
-void finish() noexcept {
+void finish(Register again, void (*handler)()) noexcept {
   Agent* ending = own_agent();
-  if (ending == nullptr || !may_end()) return;
-  if (is_finished.load(std::memory_order_acquire) != 0) return;
-  if (!ending->drain.finish(longest_wait_ns(*ending)) &&
-      is_finished.load(std::memory_order_acquire) == 0) {
-    say_late(may_merge(*ending));
-  }
+  if (ending == nullptr) return;
+  take_turn(*ending, again, handler);
+  if (stage.load(std::memory_order_acquire) == finished) return;
+  set_stage(finishing);
+  if (!ending->drain.finish(longest_wait_ns(*ending))) say_late(may_merge(*ending));
   switch_off();
-  is_finished.store(1, std::memory_order_release);
-  futex_wake(is_finished);
+  set_stage(finished);
 }
+
+void finish_at_exit() noexcept { finish(std::atexit, finish_at_exit); }
+void finish_at_quick_exit() noexcept { finish(std::at_quick_exit, finish_at_quick_exit); }
 
 }  // namespace
 
 void finish_before_death() noexcept {
   Agent* ending = own_agent();
   if (ending == nullptr) return;
-  is_ender();
+  pid_t nobody = 0;
+  ender.compare_exchange_strong(nobody, own_thread(), std::memory_order_acq_rel);
+  set_stage(finishing);
   // Peers that were told to end too are awaited within the same time: whoever sends the signal
   // sends SIGKILL soon.
   if (!ending->drain.finish_within(ending->options.exit_timeout)) say_late(false);
   switch_off();
-  is_finished.store(1, std::memory_order_release);
-  futex_wake(is_finished);
+  set_stage(finished);
 }
 
 bool watch_exit_by(void (*handler)()) noexcept {
   return std::atexit(handler) == 0 && std::atexit(handler) == 0;
 }
 
-bool may_end() noexcept {
+HandlerAtExit::HandlerAtExit(void (*handler)()) noexcept {
   Agent* ending = own_agent();
-  if (ending == nullptr) return false;
-  if (is_ender()) return true;
-  await_ender(*ending);
-  return false;
+  if (ending == nullptr) return;
+  take_turn(*ending, std::atexit, handler);
+  if (stage.load(std::memory_order_acquire) != outside) return;
+  set_stage(in_handler);
+  is_first_ = true;
+}
+
+HandlerAtExit::~HandlerAtExit() {
+  if (is_first_) set_stage(outside);
 }
 
 void watch_exit() noexcept {
   ender.store(0, std::memory_order_relaxed);
-  is_finished.store(0, std::memory_order_relaxed);
+  stage.store(outside, std::memory_order_relaxed);
   static bool watched = false;  // a forked child inherits the handlers
   if (watched) return;
   watched = true;
-  if (!watch_exit_by(finish) || std::at_quick_exit(finish) != 0 ||
-      std::at_quick_exit(finish) != 0) {
+  if (!watch_exit_by(finish_at_exit) || std::at_quick_exit(finish_at_quick_exit) != 0 ||
+      std::at_quick_exit(finish_at_quick_exit) != 0) {
     say_problem(
         "out of memory: the program's end goes unseen: its last events stay in memory for "
         "`traceagent recover`");
@@ -133,7 +172,7 @@ extern "C" {
 
 [[gnu::visibility("default"), noreturn]] void traceagent_exit_now(int status) __asm__("_exit");
 [[noreturn]] void traceagent_exit_now(int status) {
-  traceagent::process::finish();
+  traceagent::process::finish(nullptr, nullptr);
   for (;;) syscall(SYS_exit_group, status);
 }
 

@@ -13,8 +13,18 @@ void finish_before_death() noexcept;
 // another one is in the first copy must find the second one, or the C library would let it go past,
 // end the process and free the list of handlers under the other.
 bool watch_exit_by(void (*handler)()) noexcept;
-// What such a handler begins with. False: another thread ends the process, and was awaited.
-bool may_end() noexcept;
+
+// For the life of such a handler: other threads that end the process wait meanwhile.
+class HandlerAtExit {
+ public:
+  explicit HandlerAtExit(void (*handler)()) noexcept;
+  ~HandlerAtExit();
+  HandlerAtExit(const HandlerAtExit&) = delete;
+  HandlerAtExit& operator=(const HandlerAtExit&) = delete;
+
+ private:
+  bool is_first_ = false;
+};
 
 // Every wrapper passes straight through from now on.
 void switch_off() noexcept;

@@ -65,6 +65,7 @@ std::optional<std::uint64_t> MemberSearch::next(int descriptor, std::uint64_t fr
                                                 std::size_t buffer_bytes) {
   while (!is_given_up()) {
     const std::size_t bytes = read_at(descriptor, from, buffer, buffer_bytes);
+    work_ += bytes;
     const bool is_last = bytes < buffer_bytes;
     // What begins further back is looked at with more behind it.
     const std::size_t most = is_last ? bytes : bytes - most_tried_bytes;

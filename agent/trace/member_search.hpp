@@ -33,7 +33,7 @@ class MemberSearch {
   bool begins_at(Bytef* at, std::size_t bytes, z_stream& stream);
 
   std::uint64_t most_work_;
-  std::uint64_t work_ = 0;  // bytes that were inflated, and made, in vain
+  std::uint64_t work_ = 0;  // bytes that were read, inflated and made in vain
 };
 
 }  // namespace traceagent::trace

@@ -2,8 +2,10 @@
 """A thread ends the process while another one works on: the exit code is that of the first, as without the agent, where
 it takes microseconds; with it, until the node's other rank has ended and its file is merged."""
 import sys
+import time
 
 from jobs import PROGRAMS, Checks, Place, bare_run, end_of
+from places import SLOWDOWN
 
 checks = Checks()
 check = checks.check
@@ -27,6 +29,18 @@ def test_way(way):
         check(merged.get("distributedInfo", {}).get("ranks") == [0, 1], f"{way}: {merged.get('distributedInfo')}")
 
 
-for each in ("return", "exit", "_exit", "quick_exit"):
+def test_awaited():
+    """The thread that ends the process waits for the one that does then: no longer than alone, but for some work."""
+    bare = bare_run([PROGRAM, "joined", 0])
+    check(bare.code == 7, f"joined alone: {bare}")
+    with Place() as place:
+        began = time.monotonic()
+        traced = place.run([PROGRAM, "joined", 0], place.agent(**ALL, TRACEAGENT_EXIT_TIMEOUT="30s"))
+        check(traced.code == 7 and time.monotonic() - began < 20 * SLOWDOWN, f"joined: {traced}")
+        check("out/node0.json" in place.files() and place.left_in_memory() == [], f"joined: {place.files()}")
+
+
+for each in ("return", "exit", "_exit", "quick_exit", "three"):
     test_way(each)
+test_awaited()
 sys.exit(checks.end())

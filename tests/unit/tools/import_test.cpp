@@ -593,6 +593,30 @@ TEST_F(ImportTest, WhatComposerMergedOfSeveralCyclesIsNotTakenBesideThem) {
   EXPECT_FALSE(merged_.complete);
 }
 
+// Cycles do the same work, and the sums over them agree.
+TEST_F(ImportTest, WhatComposerMergedOfOtherCyclesIsTaken) {
+  const std::string first = file("ep0-rank0.json", composers({{0, {10, 25}}}));
+  const std::string second = file("ep1-rank0.json", composers({{0, {110, 125}}}));
+  const auto of_rank_1 = [&](const char* name, std::int64_t begin) {
+    return file(name, composers({{1, {begin, begin + 14}}}));
+  };
+  const std::string other = of_rank_1("ep0-rank1.json", 12);
+  const std::string last = of_rank_1("ep1-rank1.json", 112);
+  const std::string later = of_rank_1("ep2-rank1.json", 212);
+  // A rank's only file is of another cycle, in which the work took longer.
+  const std::string one = file("one.json", composers({{0, {10, 25}}, {1, {12, 26}}}));
+  const std::string longer = file("longer-rank1.json", composers({{1, {112, 137}}}));
+  EXPECT_EQ(import({first, longer, one})[2].left_out, "");
+  EXPECT_EQ(merged_.events, 8U);
+  // Of two cycles; a rank has others than those.
+  const std::string two =
+      file("two.json", composers({{0, {10, 25, 12, 26, 110, 125}}, {1, {112, 126}}}));
+  EXPECT_EQ(import({first, second, other, last, two})[4].left_out,
+            "it holds what the files of its 2 ranks hold, which are given too");
+  EXPECT_EQ(import({first, second, last, later, two})[4].left_out, "");
+  EXPECT_EQ(merged_.events, 16U);
+}
+
 TEST_F(ImportTest, WhatComposerMergedOfOneRankIsNotTakenBesideIt) {
   const std::string first = file("ep0-rank0.json", composers({{0, {10, 25}}}));
   const std::string second = file("ep1-rank0.json", composers({{0, {110, 125}}}));
