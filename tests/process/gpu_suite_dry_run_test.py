@@ -27,7 +27,7 @@ def problems_of(cases, folder):
     python = VENV / "bin/python"
     results, page = folder / "results.json", folder / "RESULTS.md"
     command = [python if python.exists() else sys.executable, RUN, "--simulate", BUILD, "--only", cases,
-               "--results", results, "--markdown", page, "--keep", folder / "failed.tar.gz", "--jobs", "2"]
+               "--results", results, "--markdown", page, "--keep", folder / "failed.tar.gz", "--jobs", "1"]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=800,
                           env=with_nvidia_smi(folder))
     print(done.stdout, done.stderr, sep="")
