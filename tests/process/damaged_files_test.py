@@ -9,18 +9,14 @@ import subprocess
 import sys
 import tempfile
 
+from jobs import Checks
 from merge_model import File
 from places import BUILD, need
 
 TRACEAGENT = need(BUILD / "bin/traceagent", "the tool")
 BASE = 1_700_000_000_000_000_000
-failures = []
-
-
-def check(condition, what):
-    if not condition:
-        failures.append(what)
-        print(f"FAILED: {what}")
+checks = Checks()
+check = checks.check
 
 
 def merge(*words, code=0):
@@ -138,8 +134,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         for test in (test_damaged_gzip, test_damaged_end_of_gzip, test_others_damaged_gzip, test_hole_of_zeros):
             test(pathlib.Path(name))
-    print("ok" if not failures else f"{len(failures)} failed")
-    return 1 if failures else 0
+    return checks.end()
 
 
 if __name__ == "__main__":

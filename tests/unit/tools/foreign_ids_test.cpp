@@ -1,0 +1,117 @@
+#include "tools/import/foreign_ids.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "agent/trace/process_ids.hpp"
+#include "tools/import/foreign_lanes.hpp"
+#include "tools/import/rank_in_name.hpp"
+
+namespace traceagent::tools {
+namespace {
+
+TEST(ForeignPids, TellTheRankAndStayTheSame) {
+  ForeignPids pids;
+  const std::int64_t host = pids.pid(3, ForeignKind::kineto, "4037");
+  EXPECT_EQ(trace::rank_of_pid(host), 3);
+  EXPECT_EQ(pids.pid(3, ForeignKind::kineto, "\"4037\""), host);
+  EXPECT_NE(pids.pid(4, ForeignKind::kineto, "4037"), host);
+  EXPECT_NE(pids.pid(3, ForeignKind::composer, "4037"), host);
+  ForeignPids others;
+  EXPECT_EQ(others.pid(3, ForeignKind::kineto, "4037"), host);
+  std::set<std::int64_t> all;
+  for (int i = 0; i < 1000; ++i) {
+    const std::int64_t pid = pids.pid(1, ForeignKind::chrome, std::to_string(i));
+    EXPECT_TRUE(all.insert(pid).second);
+    EXPECT_LT(pid, std::int64_t{1} << 31);
+  }
+}
+
+TEST(ForeignPids, AFileWhosePidsAreRanksIsTheSameWhoeverIsReadFirst) {
+  std::set<std::int64_t> found;
+  for (const bool is_first : {true, false}) {
+    ForeignPids pids;
+    ForeignLanes merged({ForeignKind::composer, 0, true}, pids);
+    const auto pid_of_rank_1 = [&] { return merged.process_of("1").pid; };
+    if (is_first) found.insert(pid_of_rank_1());
+    for (int i = 0; i < ForeignPids::claims; ++i) {
+      const std::int64_t pid = pids.pid(1, ForeignKind::kineto, "\"p" + std::to_string(i) + "\"");
+      EXPECT_FALSE(found.contains(pid));
+    }
+    found.insert(pid_of_rank_1());
+  }
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(trace::rank_of_pid(*found.begin()), 1);
+  EXPECT_LT(trace::trace_pid(trace::pids_of_claim - 1, ForeignPids::claim_of_rank),
+            std::int64_t{1} << 31);
+}
+
+TEST(ForeignIds, AreOneForWhatIsWrittenInManyWays) {
+  EXPECT_EQ(foreign_id(2, "7"), foreign_id(2, "\"7\""));
+  EXPECT_EQ(foreign_id(2, "7"), foreign_id(2, "\"0x7\""));
+  EXPECT_NE(foreign_id(2, "7"), foreign_id(3, "7"));
+  EXPECT_NE(foreign_id(2, "\"a\""), foreign_id(2, "\"b\""));
+  for (const char* id :
+       {"7", "18446744073709551615", "-1", "\"0xffffffffffffffff\"", "\"x\"", "1.5"}) {
+    EXPECT_LT(foreign_id(131071, id), std::uint64_t{1} << 53) << id;
+    EXPECT_LT(foreign_id(999'999, id), std::uint64_t{1} << 53) << id;
+  }
+  EXPECT_NE(foreign_id(131072, "7"), foreign_id(0, "7"));
+}
+
+TEST(ForeignIds, LargeOnesAreTheirOwn) {
+  std::vector<std::uint64_t> all;
+  for (std::int64_t rank = 0; rank < 2; ++rank) {
+    for (std::uint64_t i = 0; i < 300'000; ++i) {
+      all.push_back(foreign_id(rank, std::to_string(0x7f00'0000'0000u + i * 64)));
+    }
+  }
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
+}
+
+TEST(RankInName, IsANumberAtTheRightPlace) {
+  EXPECT_EQ(rank_in_name("/a/rank9/ep0-ba4-rank12.json"), 12);
+  EXPECT_EQ(rank_in_name("Rank_3.json.gz"), 3);
+  EXPECT_EQ(rank_in_name("worker5.1680000000.pt.trace.json"), 5);
+  EXPECT_EQ(rank_in_name("17.json"), 17);
+  EXPECT_EQ(rank_in_name("trace-0.json.gz"), 0);
+  EXPECT_EQ(rank_in_name("trace_r12.json"), 12);
+  EXPECT_EQ(rank_in_name("rank3_step_100.json"), 3);
+  EXPECT_EQ(rank_in_name("step100-rank3.json"), 3);
+  for (const char* name : {"host_4037.1711964646000.pt.trace.json", "v100_2021.json",
+                           "ranking.json", "trace.json", "a3.json", "/rank3/trace.json"}) {
+    EXPECT_FALSE(rank_in_name(name)) << name;
+  }
+}
+
+TEST(RankInName, IsNotWhatCountsSomethingElse) {
+  for (const char* name : {"trace_step_100.json",
+                           "trace_steps-2.json",
+                           "TrainStep_3.pt.trace.json.gz",
+                           "epoch_1.json",
+                           "ep-2.json",
+                           "batch_3.json",
+                           "cycle-4.json.gz",
+                           "iter_5.json",
+                           "iteration_6.json",
+                           "window_7.json",
+                           "pid_17.json",
+                           "2026-11-22.json",
+                           "step_100_200.json",
+                           "host_12345_3.json",
+                           "ep0-ba4.json",
+                           "gpur.json",
+                           "rank_1700000000.json",
+                           "node-1.json",
+                           "node_0.json.gz",
+                           "gpunode-2.json",
+                           "host-3.json",
+                           "nodes_2.json"}) {
+    EXPECT_FALSE(rank_in_name(name)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace traceagent::tools

@@ -1,0 +1,185 @@
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "agent/trace/json_scan.hpp"
+#include "tests/unit/tools/import_fixture.hpp"
+
+namespace traceagent::tools {
+namespace {
+
+// A file of Composer's: of each rank, how much its clock is ahead and when its events are, in us.
+struct ComposersRank {
+  std::int64_t rank = 0;
+  std::vector<std::int64_t> times_us;
+  std::int64_t shift_us = 0;
+};
+std::string composers(const std::vector<ComposersRank>& ranks) {
+  constexpr std::int64_t epoch_us = 1'700'000'000'000'000;
+  std::string text;
+  for (const ComposersRank& each : ranks) {
+    const std::string lane = R"(,"tid":71,"pid":)" + std::to_string(each.rank);
+    text += std::string(text.empty() ? "[" : ",") + R"({"ph":"M","name":"global_rank","ts":1)" +
+            lane + R"(,"args":{"value":)" + std::to_string(each.rank) + "}}";
+    for (const std::int64_t us : each.times_us) {
+      text += R"(,{"ph":"i","name":"b","ts":)" + std::to_string(epoch_us + us + each.shift_us) +
+              lane + "}";
+    }
+  }
+  return text + "]";
+}
+
+TEST_F(ImportTest, AListWithoutEventsTakesNoRank) {
+  const auto reports =
+      import({file("a.json", "[]"), file("b.json", R"({"traceEvents":[]})"),
+              file("c.json", R"({"traceEvents":[{}]})"), file("d.json", "[" + event(1) + "]")});
+  EXPECT_EQ(reports[3].ranks, std::vector<std::int64_t>{0});
+  EXPECT_EQ(merged_.ranks, std::vector<std::int64_t>{0});
+  EXPECT_EQ(merged_.problem, "");
+}
+
+// Wherever in the file, and whatever else it says.
+TEST_F(ImportTest, BelievesARankInALongMetadataEvent) {
+  const std::string told =
+      R"({"ph":"M","name":"global_rank","cat":"","ts":1,"dur":0,"pid":5,"tid":1,"s":"p","args":{"value":5}})";
+  std::string late = "[";
+  for (int i = 0; i < 300; ++i) late += event(1) + ",";
+  const auto reports = import(
+      {file("a.json", "[" + told + "," + event(1) + "]"), file("b.json", late + told + "]")});
+  for (const ImportedFile& report : reports) {
+    EXPECT_EQ(report.kind, "Composer") << report.path;
+    EXPECT_EQ(report.rank_from, "content") << report.path;
+    EXPECT_TRUE(std::find(report.ranks.begin(), report.ranks.end(), 5) != report.ranks.end());
+  }
+}
+
+TEST_F(ImportTest, SaysNoSizeOfTheWorldThatNobodyTold) {
+  const auto world_size = [&](const std::vector<std::string>& files) {
+    import(files);
+    trace::TraceReader reader;
+    EXPECT_TRUE(reader.open(folder_ / "merged"));
+    return trace::integer_member(reader.header().distributed_info, "world_size");
+  };
+  const std::string composer = file("ep0-rank2.json", composers({{2, {10, 25}}}));
+  const std::string told =
+      file("t.json", R"({"distributedInfo": {"rank": 1, "world_size": 2}, "traceEvents": [)" +
+                         event(1) + "]}");
+  EXPECT_EQ(world_size({composer}), std::nullopt);
+  EXPECT_EQ(world_size({told}), 2);
+  EXPECT_EQ(world_size({composer, told}), 3) << "there is a rank 2";
+}
+
+TEST_F(ImportTest, WhatComposerMergedIsNotTakenBesideItsRanks) {
+  const std::string first = file("ep0-rank0.json", composers({{0, {10, 25}}}));
+  const std::string second = file("ep0-rank1.json", composers({{1, {12, 26}}}));
+  const std::string merged =
+      file("merged_trace.json", composers({{0, {10, 25}}, {1, {12, 26}, 7}}));
+  EXPECT_EQ(import({first, second, merged})[2].left_out,
+            "it holds what the files of its 2 ranks hold, which are given too");
+  EXPECT_EQ(merged_.events, 4U);
+  EXPECT_EQ(import({merged})[0].left_out, "");
+  EXPECT_EQ(merged_.events, 4U);
+  // Another cycle of the same work is not in it.
+  const std::string later = file("ep1-rank0.json", composers({{0, {110, 125}}}));
+  const std::string later2 = file("ep1-rank1.json", composers({{1, {112, 126}}}));
+  EXPECT_EQ(import({later, later2, merged})[2].left_out, "");
+  EXPECT_EQ(import({first, second, later, later2, merged})[4].left_out,
+            "it holds what the files of its 2 ranks hold, which are given too");
+  EXPECT_EQ(merged_.events, 8U);
+}
+
+// With the second cycle Composer makes every rank of the first one rank 0.
+TEST_F(ImportTest, WhatComposerMergedOfSeveralCyclesIsNotTakenBesideThem) {
+  const std::vector<std::string> cycles = {file("ep0-rank0.json", composers({{0, {10, 25}}})),
+                                           file("ep0-rank1.json", composers({{1, {12, 26}}})),
+                                           file("ep1-rank0.json", composers({{0, {110, 125}}})),
+                                           file("ep1-rank1.json", composers({{1, {112, 126}}}))};
+  const std::string merged =
+      file("merged_trace.json", composers({{0, {10, 25, 12, 26, 110, 125}}, {1, {112, 126}}}));
+  std::vector<std::string> files = cycles;
+  files.push_back(merged);
+  EXPECT_EQ(import(files)[4].left_out,
+            "it holds what the files of its 2 ranks hold, which are given too");
+  EXPECT_EQ(merged_.events, 8U);
+  // Nothing is lost of what it alone has, and what stands in the output twice is said.
+  const auto reports = import({cycles[2], cycles[3], merged});
+  EXPECT_EQ(reports[2].left_out, "");
+  EXPECT_NE(
+      reports[2].problem.find("events given twice: " + merged + ": at least 1 of its 2 ranks"),
+      std::string::npos)
+      << reports[2].problem;
+  EXPECT_EQ(merged_.events, 12U);
+  EXPECT_FALSE(merged_.complete);
+}
+
+// Cycles do the same work, and the sums over them agree.
+TEST_F(ImportTest, WhatComposerMergedOfOtherCyclesIsTaken) {
+  const std::string first = file("ep0-rank0.json", composers({{0, {10, 25}}}));
+  const std::string second = file("ep1-rank0.json", composers({{0, {110, 125}}}));
+  const auto of_rank_1 = [&](const char* name, std::int64_t begin) {
+    return file(name, composers({{1, {begin, begin + 14}}}));
+  };
+  const std::string other = of_rank_1("ep0-rank1.json", 12);
+  const std::string last = of_rank_1("ep1-rank1.json", 112);
+  const std::string later = of_rank_1("ep2-rank1.json", 212);
+  // A rank's only file is of another cycle, in which the work took longer.
+  const std::string one = file("one.json", composers({{0, {10, 25}}, {1, {12, 26}}}));
+  const std::string longer = file("longer-rank1.json", composers({{1, {112, 137}}}));
+  EXPECT_EQ(import({first, longer, one})[2].left_out, "");
+  EXPECT_EQ(merged_.events, 8U);
+  // Of two cycles; a rank has others than those.
+  const std::string two =
+      file("two.json", composers({{0, {10, 25, 12, 26, 110, 125}}, {1, {112, 126}}}));
+  EXPECT_EQ(import({first, second, other, last, two})[4].left_out,
+            "it holds what the files of its 2 ranks hold, which are given too");
+  EXPECT_EQ(import({first, second, last, later, two})[4].left_out, "");
+  EXPECT_EQ(merged_.events, 16U);
+}
+
+TEST_F(ImportTest, WhatComposerMergedOfOneRankIsNotTakenBesideIt) {
+  const std::string first = file("ep0-rank0.json", composers({{0, {10, 25}}}));
+  const std::string second = file("ep1-rank0.json", composers({{0, {110, 125}}}));
+  const std::string merged = file("merged_trace.json", composers({{0, {10, 25}}, {0, {110, 125}}}));
+  EXPECT_EQ(import({first, second, merged})[2].left_out,
+            "it holds what other files of its rank hold, which are given too");
+  EXPECT_EQ(merged_.events, 4U);
+}
+
+TEST_F(ImportTest, ACopyIsTakenOnce) {
+  for (const char* name : {"a", "b"}) fs::create_directories(folder_.path() / name);
+  const std::string text = "[" + event(1) + "," + event(2) + "]";
+  const std::string plain = file("a/x.json", text);
+  const auto gzip = [&](const std::string& name, int members) {
+    std::string bytes;
+    for (int i = 0; i < members; ++i) {
+      gzFile to = gzopen((folder_ / name).c_str(), i == 0 ? "wb" : "ab");
+      gzwrite(to, text.data(), static_cast<unsigned>(text.size()));
+      gzclose(to);
+    }
+    return folder_ / name;
+  };
+  for (const std::string& copy : {file("b/x.json", text), gzip("a/x.json.gz", 1)}) {
+    EXPECT_EQ(import({plain, copy})[1].left_out, "a copy of " + plain) << copy;
+    EXPECT_EQ(merged_.events, 2U);
+  }
+  // What only looks alike is not: another name, a rank that the user gives, more text behind it.
+  const std::string other = file("b/y.json", text);
+  EXPECT_EQ(import({plain, other})[1].left_out, "");
+  const std::string twice = gzip("b/x.json.gz", 2);
+  EXPECT_EQ(import({plain, twice})[1].left_out, "");
+  EXPECT_EQ(merged_.events, 6U);
+  ImportOptions options;
+  options.ranks = {{plain, 0}, {folder_ / "b/x.json", 1}};
+  EXPECT_EQ(import({plain, folder_ / "b/x.json"}, options)[1].left_out, "");
+  EXPECT_EQ(merged_.ranks, (std::vector<std::int64_t>{0, 1}));
+  // Whatever it is called, where its content tells whose it is.
+  const std::string ranked = R"({"distributedInfo": {"rank": 3}, "traceEvents": )" + text + "}";
+  EXPECT_EQ(import({file("k.json", ranked), file("l.json", ranked)})[1].left_out,
+            "a copy of " + (folder_ / "k.json"));
+}
+
+}  // namespace
+}  // namespace traceagent::tools
