@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "agent/api/function.hpp"
+#include "agent/door/inner_launches.hpp"
 #include "agent/door/start.hpp"
 #include "agent/door/timed_call.hpp"
 #include "agent/event/record.hpp"
@@ -99,20 +100,12 @@ bool is_idle() noexcept {
   return step::mode_of(Call::call_class) == step::Mode::pass;
 }
 
-// Whether such a call is now told to step detection and not recorded.
-template <class Call>
-[[gnu::always_inline]] inline bool is_observed() noexcept {
-  if constexpr (can_be_expected<Call>)
-    return step::mode_of(Call::call_class) == step::Mode::observe;
-  return false;
-}
-
 // Whether step detection knew of this one, so that nothing is left to be done.
 template <class Call>
 [[gnu::always_inline]] inline bool is_expected(const Call& call) noexcept {
   if constexpr (can_be_expected<Call>) {
     step::Tracker* steps = tracker.load(std::memory_order_acquire);
-    return steps != nullptr && call.passes(*steps);
+    return steps != nullptr && call.passes_at_once(*steps);
   }
   return false;
 }
@@ -143,28 +136,17 @@ class CudaFrame {
   const std::uintptr_t outer_;
 };
 
-// The way between: an observed call that is_expected(), within no other. False where it is to go
-// the long way. In line, because the call's description would be made in memory for a function of
-// its own.
+// The way between: an observed call that step detection knew of goes on as an idle one does, by a
+// jump. False where it is to go the long way.
 template <class Call>
-[[gnu::always_inline]] inline bool takes_short_way(const Call& call) noexcept {
-  return (ring::writer.cuda_frame | ring::writer.nested_in_start) == 0 &&
-         cudart_is_open.load(std::memory_order_relaxed) && is_expected(call);
+[[gnu::always_inline]] inline bool passes_straight(const Call& call) noexcept {
+  return step::mode_of(Call::call_class) == step::Mode::observe &&
+         inner_launches.all_are_told_apart() && is_expected(call);
 }
 
-// CudaFrame of a call on the short way: within no other.
-class OutermostCudaFrame {
- public:
-  OutermostCudaFrame() noexcept {
-    ring::writer.cuda_frame = reinterpret_cast<std::uintptr_t>(this);
-  }
-  ~OutermostCudaFrame() { ring::writer.cuda_frame = 0; }
-  OutermostCudaFrame(const OutermostCudaFrame&) = delete;
-  OutermostCudaFrame& operator=(const OutermostCudaFrame&) = delete;
-};
-
-// Whether step detection has heard of what a call does from the call that it is within.
-enum class Told : bool { now, already };
+// Whether step detection is told of a call, has heard of it from NCCL's that it is within, or knew
+// of libcudart's that it is within.
+enum class Told : std::uint8_t { now, by_nccl, in_passing };
 
 // All that comes before the real call. One function for each type of call, not for each function.
 template <class Call>
@@ -179,7 +161,7 @@ template <class Call>
 template <class Call, class Real>
 auto observe_and_record(api::Function function, Call call, const Real& real, Told told) {
   const Begun begun = begin_call(function, call, told);
-  LaunchTimer<Call> timer(function, call, told == Told::now ? begun.record : nullptr);
+  LaunchTimer<Call> timer(function, call, told == Told::by_nccl ? nullptr : begun.record);
   const auto result = real();
   timer.end(static_cast<int>(result) == 0);
   end_record(begun, call, static_cast<int>(result));

@@ -3,7 +3,8 @@
 // api/cuda_runtime.def ends with one of these, built from the call's parameters. Each says
 //   call_class   which mode governs it
 //   fill()       how it lies in the record (event::Layout)
-//   passes()     whether step detection knows of the call without being told, if it can be known
+//   passes()     whether step detection knows of the call without being told, if it can be known;
+//                passes_at_once() the same in a few instructions, where it can
 //   observe()    what step detection is told, if anything
 //   finish()     what is known only after the call, if anything
 // Nothing here may dereference a pointer of the job that the real function would not.
@@ -54,8 +55,11 @@ struct LaunchCall : CallBase {
     record.args[2] = block.y | std::uint64_t{block.z} << 32;
     record.args[3] = bits(stream);
   }
-  [[gnu::always_inline]] bool passes(step::Tracker& tracker) const noexcept {
+  bool passes(step::Tracker& tracker) const noexcept {
     return tracker.passes_launch(bits(function));
+  }
+  [[gnu::always_inline]] bool passes_at_once(step::Tracker& tracker) const noexcept {
+    return tracker.passes_launch_at_once(bits(function));
   }
   void observe(step::Tracker& tracker, std::uint64_t ticks) const noexcept {
     if ((tracker.interest() & step::interest_launches) != 0) {
@@ -379,8 +383,9 @@ struct GraphLaunchCall : CallBase {
     record.args[0] = bits(exec);
     record.args[3] = bits(stream);
   }
-  [[gnu::always_inline]] bool passes(step::Tracker& tracker) const noexcept {
-    return tracker.passes_launch(bits(exec));
+  bool passes(step::Tracker& tracker) const noexcept { return tracker.passes_launch(bits(exec)); }
+  [[gnu::always_inline]] bool passes_at_once(step::Tracker& tracker) const noexcept {
+    return tracker.passes_launch_at_once(bits(exec));
   }
   void observe(step::Tracker& tracker, std::uint64_t ticks) const noexcept {
     if ((tracker.interest() & step::interest_launches) != 0) tracker.launch(bits(exec), ticks);

@@ -1,4 +1,5 @@
 #include "agent/door/call.hpp"
+#include "agent/door/inner_launches.hpp"
 #include "agent/door/start.hpp"
 
 namespace traceagent::door {
@@ -7,5 +8,12 @@ constinit std::atomic<step::Tracker*> tracker{nullptr};
 constinit std::atomic<void (*)() noexcept> on_first_device_call{nullptr};
 constinit std::atomic<bool> cudart_is_open{true};
 constinit std::atomic<bool> driver_is_open{true};
+
+void open_cuda_doors(bool cudart, bool driver) noexcept {
+  cudart_is_open.store(cudart, std::memory_order_relaxed);
+  driver_is_open.store(driver, std::memory_order_relaxed);
+  // Through a shut door no launch is seen to be within a call of libcudart's.
+  if (!cudart) inner_launches.give_up();
+}
 
 }  // namespace traceagent::door

@@ -15,31 +15,41 @@ namespace traceagent::door {
 namespace {
 
 template <class Describe, class Real>
-CUresult take_part_driver(api::Function function, const Describe& describe, const Real& real) {
+CUresult take_part_driver(api::Function function, const Describe& describe, const Real& real,
+                          const void* return_address) {
   using Call = decltype(describe());
   tell_watcher(describe);
   if (step::mode_of(Call::call_class) == step::Mode::unstarted) start_process();
   if (is_idle<Call>() || !driver_is_open.load(std::memory_order_relaxed)) return real();
+  if (ring::writer.nested_in_start != 0) return real();
   const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  if (ring::writer.nested_in_start != 0 || is_inside(ring::writer.cuda_frame, frame)) return real();
+  if (is_inside(ring::writer.cuda_frame, frame)) {
+    if constexpr (can_be_expected<Call>) inner_launches.add(return_address);
+    return real();
+  }
   const CudaFrame outermost(frame);
-  // Step detection has been told of NCCL's call itself.
-  const Told told = is_inside(ring::writer.nccl_frame, frame) ? Told::already : Told::now;
+  Told told = Told::now;
+  // Where libcudart's call passed just before a window opened, or was made round our wrapper.
+  if (inner_launches.has(return_address)) told = Told::in_passing;
+  if (is_inside(ring::writer.nccl_frame, frame)) told = Told::by_nccl;
   return observe_and_record(function, describe(), real, told);
 }
 
+// Within a call of libcudart's that passed, or one that step detection knew of itself.
 template <class Call>
-[[gnu::always_inline]] inline bool takes_short_way_driver(const Call& call,
-                                                          std::uintptr_t frame) noexcept {
-  return (ring::writer.cuda_frame | ring::writer.nested_in_start) == 0 &&
-         driver_is_open.load(std::memory_order_relaxed) &&
-         !is_inside(ring::writer.nccl_frame, frame) && is_expected(call);
+[[gnu::always_inline]] inline bool passes_straight_driver(const Call& call,
+                                                          const void* return_address) noexcept {
+  if (step::mode_of(Call::call_class) != step::Mode::observe) return false;
+  if (inner_launches.has(return_address)) return true;
+  return (ring::writer.cuda_frame | ring::writer.nccl_frame | ring::writer.nested_in_start) == 0 &&
+         driver_is_open.load(std::memory_order_relaxed) && is_expected(call);
 }
 
 }  // namespace
 }  // namespace traceagent::door
 
-// Two functions or three, for the reason given in cudart.inc.
+// Two functions or three, for the reason given in cudart.inc. They are jumped to, so all return to
+// the same place; a build that calls instead (-O0, sanitizers) finds itself there, and gives up.
 #define DRIVER_WRAPPER(id, symbol, parameters, arguments, ...)                                   \
   [[gnu::noinline]] static CUresult slow_##id parameters {                                       \
     using traceagent::api::Function;                                                             \
@@ -48,31 +58,30 @@ template <class Call>
     const auto real = reinterpret_cast<Real>(real_function(Library::cuda, Function::id));        \
     if (real == nullptr) return CUDA_ERROR_NOT_FOUND;                                            \
     const auto describe = [&]() noexcept { return __VA_ARGS__; };                                \
-    return take_part_driver(Function::id, describe, [&] { return real arguments; });             \
+    return take_part_driver(                                                                     \
+        Function::id, describe, [&] { return real arguments; }, __builtin_return_address(0));    \
   }                                                                                              \
   [[maybe_unused, gnu::noinline]] static CUresult short_##id parameters {                        \
     using namespace traceagent::door;                                                            \
     using Real = CUresult(*) parameters;                                                         \
-    const auto real = reinterpret_cast<Real>(                                                    \
-        target(Library::cuda, traceagent::api::Function::id).load(std::memory_order_relaxed));   \
-    const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));             \
-    if (is_inside(traceagent::ring::writer.cuda_frame, frame)) return real arguments;            \
-    if (takes_short_way_driver(__VA_ARGS__, frame)) [[likely]] {                                 \
-      const OutermostCudaFrame outermost;                                                        \
-      return real arguments;                                                                     \
+    const Target& found = target(Library::cuda, traceagent::api::Function::id);                  \
+    if (found.load(std::memory_order_relaxed) == nullptr ||                                      \
+        !passes_straight_driver(__VA_ARGS__, __builtin_return_address(0))) {                     \
+      return slow_##id arguments;                                                                \
     }                                                                                            \
-    return slow_##id arguments;                                                                  \
+    return reinterpret_cast<Real>(found.load(std::memory_order_relaxed)) arguments;              \
   }                                                                                              \
   extern "C" [[gnu::visibility("default")]] CUresult traceagent_##id parameters __asm__(symbol); \
   CUresult traceagent_##id parameters {                                                          \
     using namespace traceagent::door;                                                            \
+    using Call = decltype(__VA_ARGS__);                                                          \
     using Real = CUresult(*) parameters;                                                         \
     const auto real = reinterpret_cast<Real>(                                                    \
         target(Library::cuda, traceagent::api::Function::id).load(std::memory_order_relaxed));   \
-    if (is_idle<decltype(__VA_ARGS__)>() && real != nullptr) [[likely]] {                        \
+    if (is_idle<Call>() && real != nullptr) [[likely]] {                                         \
       return real arguments;                                                                     \
     }                                                                                            \
-    if (is_observed<decltype(__VA_ARGS__)>() && real != nullptr) return short_##id arguments;    \
+    if constexpr (can_be_expected<Call>) return short_##id arguments;                            \
     return slow_##id arguments;                                                                  \
   }
 

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
 
 #include "agent/event/loader_walk.hpp"
 
@@ -236,6 +237,12 @@ void keep_loaded(const void* address) noexcept {
 bool is_ours(const void* address) noexcept {
   const auto* byte = static_cast<const char*>(address);
   return byte >= &own_begin && byte < &own_end;
+}
+
+bool is_in_a_cudart(const void* address) noexcept {
+  Dl_info object{};
+  return dladdr(address, &object) != 0 && object.dli_fname != nullptr &&
+         std::strstr(object.dli_fname, "libcudart") != nullptr;
 }
 
 bool are_in_one_object(const void* first, const void* second) noexcept {

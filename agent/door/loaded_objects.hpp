@@ -24,6 +24,9 @@ void keep_loaded(const void* address) noexcept;
 // True when the address lies in this library. Takes no lock.
 bool is_ours(const void* address) noexcept;
 
+// True when it lies in an object whose file name says libcudart. Takes the loader's lock.
+bool is_in_a_cudart(const void* address) noexcept;
+
 // True when both lie in the same loaded object.
 bool are_in_one_object(const void* first, const void* second) noexcept;
 

@@ -27,5 +27,6 @@ extern constinit std::atomic<void (*)() noexcept> on_first_device_call;
 // of the two libraries it comes from.
 [[gnu::visibility("hidden")]] extern constinit std::atomic<bool> cudart_is_open;
 [[gnu::visibility("hidden")]] extern constinit std::atomic<bool> driver_is_open;
+void open_cuda_doors(bool cudart, bool driver) noexcept;
 
 }  // namespace traceagent::door

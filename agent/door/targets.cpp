@@ -22,12 +22,6 @@ void* look_up(void* handle, const char* symbol, const char* version) noexcept {
   return without_version != nullptr ? without_version(handle, symbol) : nullptr;
 }
 
-bool is_in_a_cudart(const void* address) noexcept {
-  Dl_info object{};
-  return dladdr(address, &object) != 0 && object.dli_fname != nullptr &&
-         std::strstr(object.dli_fname, "libcudart") != nullptr;
-}
-
 // What the caller would have got without us: the loader takes an unversioned definition too, so a
 // tool that is preloaded behind us has its turn, but dlvsym does not.
 void* next_after_us(const LibraryName& library, const char* symbol) noexcept {

@@ -153,11 +153,6 @@ step::Watch watch_of(const config::Options& options, api::Function counted) noex
   return watch;
 }
 
-void open_cuda_doors(const config::Options& options) noexcept {
-  door::cudart_is_open.store(options.doors_cudart, std::memory_order_relaxed);
-  door::driver_is_open.store(options.doors_driver, std::memory_order_relaxed);
-}
-
 void watch_steps(Agent& made) {
   made.windows = std::make_unique<step::WindowKeeper>(
       made.ring.ring, config::schedule_of(made.options), made.options.step_per_epoch);
@@ -295,7 +290,7 @@ void begin(Agent& made) {
   write_identity(made);
   header.nominal_ns_per_tick = nominal_ns_per_tick;
   ring::add_anchor(made.ring.ring.header(), event::take_anchor());
-  open_cuda_doors(made.options);
+  door::open_cuda_doors(made.options.doors_cudart, made.options.doors_driver);
   door::ask_nccl_for({made.options.doors_nccl_plugin, made.options.nccl_kernel_channels,
                       made.options.nccl_network});
   watch_steps(made);

@@ -7,7 +7,8 @@ namespace traceagent::step {
 constinit std::atomic<std::uint32_t> next_thread_number{1};
 constinit thread_local std::uint32_t this_thread_number = 0;
 
-void Stride::reserve() {
+void Stride::reserve(std::uint64_t calls_in_stretch) {
+  calls_in_stretch_ = calls_in_stretch;
   symbols_ = std::make_unique_for_overwrite<std::uint64_t[]>(History::longest_period);
   next_.store(symbols_.get(), std::memory_order_relaxed);
 }
@@ -16,18 +17,22 @@ void Stride::copy(const Pattern& pattern) noexcept {
   pattern_ = &pattern;
   version_ = pattern.version();
   goes_by_shape_ = pattern.track() == Track::shape;
+  length_ = pattern.length();
+  blocks_in_stretch_ = std::max(calls_in_stretch_ / length_, std::uint64_t{1});
   // As the doors say it: they do not spread the bits.
-  for (std::uint64_t i = 0; i < pattern.length(); ++i) symbols_[i] = unmixed(pattern.symbol(i));
+  for (std::uint64_t i = 0; i < length_; ++i) symbols_[i] = unmixed(pattern.symbol(i));
+  for (std::uint64_t i = length_; i < blocks_in_stretch_ * length_; ++i) {
+    symbols_[i] = symbols_[i - length_];
+  }
 }
 
 void Stride::begin(const Detector::Ahead& ahead) noexcept {
   if (pattern_ != ahead.pattern || version_ != ahead.pattern->version()) copy(*ahead.pattern);
   const std::uint64_t now = passed();
   start_ = now - ahead.matched;
-  length_ = ahead.pattern->length();
   set_passed(start_, ahead.matched, now);
-  end_ = symbols_.get() + length_;
   blocks_left_ = ahead.blocks;
+  begin_stretch(1);
   const bool are_launches = ahead.thread != 0;
   launches_of_.store(are_launches ? owner() : no_thread, std::memory_order_relaxed);
   collectives_of_.store(are_launches ? no_thread : owner(), std::memory_order_relaxed);

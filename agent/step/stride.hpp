@@ -3,6 +3,7 @@
 // one of the pattern need not be told. Telling it takes a tick read, a place in the log and the
 // turn to consume it, 40 ns; comparing it with the one that is expected, 2 to 3.
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -24,16 +25,22 @@ class Pattern;
 /// many have passed before.
 class alignas(64) Stride {
  public:
-  void reserve();
+  /// The stretches: of so few calls that they stay in the cache, at least of one block.
+  void reserve(std::uint64_t calls_in_stretch = 512);
 
   /// By the owner: whether this is the call that was expected. In line with all that it needs: a
   /// call within would have every caller save its arguments.
   [[gnu::always_inline]] bool pass(std::uint64_t symbol) noexcept {
-    const std::uint64_t* const next = next_.load(std::memory_order_relaxed);
-    if (next >= end_) [[unlikely]] {
-      return pass_first_of_block(symbol);
+    if (next_.load(std::memory_order_relaxed) >= end_) [[unlikely]] {
+      return pass_first_of_stretch(symbol);
     }
-    if (*next != symbol) [[unlikely]] {
+    return pass_within_stretch(symbol);
+  }
+  /// The same, but for the first call of a stretch: that takes more registers than are free where
+  /// the call's own arguments are.
+  [[gnu::always_inline]] bool pass_within_stretch(std::uint64_t symbol) noexcept {
+    const std::uint64_t* const next = next_.load(std::memory_order_relaxed);
+    if (next >= end_ || *next != symbol) [[unlikely]] {
       return false;
     }
     next_.store(next + 1, std::memory_order_relaxed);
@@ -59,9 +66,9 @@ class alignas(64) Stride {
   /// Since the beginning. For another thread than the owner, the call that passes in this moment
   /// may be missing.
   std::uint64_t passed() const noexcept {
-    // Between two blocks the two parts do not fit, for some instructions of the owner's, who may
+    // Between two stretches the two parts do not fit, for some instructions of the owner's, who may
     // lose its core there: what had passed by then stands beside them. Bounded: where the owner is
-    // faster than we look that is no more than a block behind.
+    // faster than we look that is no more than a stretch behind.
     constexpr int most_looks = 1000;
     for (int looks = 0; looks < most_looks; ++looks) {
       const std::uint32_t edge = edges_.load(std::memory_order_acquire);
@@ -99,24 +106,31 @@ class alignas(64) Stride {
 
   void copy(const Pattern& pattern) noexcept;
 
-  bool pass_first_of_block(std::uint64_t symbol) noexcept {
+  bool pass_first_of_stretch(std::uint64_t symbol) noexcept {
     if (blocks_left_ == 0 || symbols_[0] != symbol) return false;
-    --blocks_left_;
-    const std::uint64_t before = before_.load(std::memory_order_relaxed) + length_;
+    const std::uint64_t before =
+        before_.load(std::memory_order_relaxed) + static_cast<std::uint64_t>(end_ - symbols_.get());
+    begin_stretch(0);
     set_passed(before, 1, before);
     return true;
   }
+  /// Of as many of the blocks left as there is room for, beside those that have begun.
+  void begin_stretch(std::uint64_t begun) noexcept {
+    const std::uint64_t blocks = std::min(blocks_left_, blocks_in_stretch_ - begun);
+    blocks_left_ -= blocks;
+    end_ = symbols_.get() + (begun + blocks) * length_;
+  }
 
-  /// `before` where the block began, and so many of its calls; `now`: what has passed. Release: who
-  /// sees that the edge was begun sees what had passed, who sees one of the parts sees that it was
-  /// begun, who sees its end sees both. Pairs with passed().
-  [[gnu::always_inline]] void set_passed(std::uint64_t before, std::uint64_t of_block,
+  /// `before` where the stretch began, and so many of its calls; `now`: what has passed. Release:
+  /// who sees that the edge was begun sees what had passed, who sees one of the parts sees that it
+  /// was begun, who sees its end sees both. Pairs with passed().
+  [[gnu::always_inline]] void set_passed(std::uint64_t before, std::uint64_t of_stretch,
                                          std::uint64_t now) noexcept {
     const std::uint32_t edge = edges_.load(std::memory_order_relaxed);
     passed_at_edge_.store(now, std::memory_order_relaxed);
     edges_.store(edge + 1, std::memory_order_release);
     before_.store(before, std::memory_order_release);
-    next_.store(symbols_.get() + of_block, std::memory_order_release);
+    next_.store(symbols_.get() + of_stretch, std::memory_order_release);
     edges_.store(edge + 2, std::memory_order_release);
   }
 
@@ -126,14 +140,16 @@ class alignas(64) Stride {
   std::atomic<std::uint32_t> launches_of_{no_thread}, collectives_of_{no_thread};
   bool goes_by_shape_ = false;
   std::uint64_t blocks_left_ = 0;         ///< that may begin without being told
-  std::atomic<std::uint64_t> before_{0};  ///< how many had passed where the block began
-  std::atomic<std::uint32_t> edges_{0};   ///< between two blocks: odd
+  std::atomic<std::uint64_t> before_{0};  ///< how many had passed where the stretch began
+  std::atomic<std::uint32_t> edges_{0};   ///< between two stretches: odd
   std::atomic<std::uint64_t> passed_at_edge_{0};
   std::uint64_t length_ = 0;  ///< of the pattern
-  /// A copy, because a pattern may be learned anew while the owner compares.
+  /// Copies, because a pattern may be learned anew while the owner compares: one after the other
+  /// for the blocks of a stretch, because the first call of one takes longer than the others.
   std::unique_ptr<std::uint64_t[]> symbols_;
   std::uint64_t start_ = 0;  ///< what passed() would have been at the first block's beginning
   std::uint64_t taken_ = 0;
+  std::uint64_t calls_in_stretch_ = 1, blocks_in_stretch_ = 1;
   const Pattern* pattern_ = nullptr;  ///< that was copied
   std::uint64_t version_ = 0;
 };
@@ -152,13 +168,19 @@ class Strides {
   /// before it is opened.
   Stride* opened() const noexcept { return open_.load(std::memory_order_acquire); }
   /// Of this thread, or of another that launches beside the one whose launches are the steps.
-  [[gnu::always_inline]] bool pass_launch(std::uint64_t kernel) noexcept {
+  bool pass_launch(std::uint64_t kernel) noexcept {
+    Stride* open = opened();
+    if (open == nullptr) return false;
+    if (open->launches_of() == this_thread_number) return open->pass(kernel);
+    return open->is_of_launches();
+  }
+  [[gnu::always_inline]] bool pass_launch_within_stretch(std::uint64_t kernel) noexcept {
     Stride* open = opened();
     if (open == nullptr) [[unlikely]] {
       return false;
     }
     if (open->launches_of() == this_thread_number) [[likely]] {
-      return open->pass(kernel);
+      return open->pass_within_stretch(kernel);
     }
     return open->is_of_launches();
   }

@@ -53,8 +53,12 @@ class Tracker {
 
   /// Whether the call is known beforehand: then it need not be told, nor its ticks be read. True
   /// counts it.
-  [[gnu::always_inline]] bool passes_launch(std::uint64_t kernel_hash) noexcept {
+  bool passes_launch(std::uint64_t kernel_hash) noexcept {
     return strides_.pass_launch(kernel_hash);
+  }
+  /// The same of nearly all such calls, in a few instructions.
+  [[gnu::always_inline]] bool passes_launch_at_once(std::uint64_t kernel_hash) noexcept {
+    return strides_.pass_launch_within_stretch(kernel_hash);
   }
   /// The same of a collective or point-to-point call; `hashes` gives its exact and its shape hash,
   /// and is asked only where they matter. In line, or the call would be described in memory for it.

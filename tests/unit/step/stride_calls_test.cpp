@@ -14,15 +14,16 @@
 namespace traceagent::step::test {
 namespace {
 
-// Else a call of another thread is put before a whole block of calls that were made before it.
-TEST(Stride, IsSeenWithABlockWholeOrNotYet) {
+// Else a call of another thread is put before a whole stretch of calls that were made before it.
+TEST(Stride, IsSeenWithAStretchWholeOrNotYet) {
   History history;
   for (std::uint64_t i = 0; i < 10; ++i) history.append({.exact = i % 2, .shape = i % 2}, {});
   Pattern pattern;
   pattern.learn(history, Track::exact, 2);
   constexpr std::uint64_t blocks = 3'000'000;
   Stride stride;
-  stride.reserve();
+  constexpr std::uint64_t calls_in_stretch = 2;
+  stride.reserve(calls_in_stretch);
   stride.become_owned(1);
   stride.begin({&pattern, 0, blocks, 0});
   std::atomic<bool> is_over{false};

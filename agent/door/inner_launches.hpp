@@ -1,0 +1,48 @@
+#pragma once
+// Launches through the driver that libcudart makes of a launch of the job's. Step detection has
+// heard of the job's call, and must not hear of them. A call that is told or recorded leaves its
+// stack address for what it makes (CudaFrame); one that only passes leaves nothing, or it could be
+// no jump. So what is called within is known by the place in libcudart that it returns to, as soon
+// as one call from there was seen within another. A libcudart that some call round our wrapper is
+// heard no more then while nothing is recorded.
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace traceagent::door {
+
+class InnerLaunches {
+ public:
+  [[gnu::always_inline]] bool has(const void* return_address) const noexcept {
+    const std::size_t place = place_of(return_address);
+    return places_[place].load(std::memory_order_relaxed) == return_address ||
+           places_[place + 1].load(std::memory_order_relaxed) == return_address;
+  }
+  /// Of a launch that was seen within another one. Takes the loader's lock, once for each place.
+  void add(const void* return_address) noexcept;
+  /// Theirs will be seen that has() will not tell. For good.
+  void give_up() noexcept { all_are_told_apart_.store(false, std::memory_order_relaxed); }
+
+  /// Where not, no launch may pass without leaving its stack address.
+  [[gnu::always_inline]] bool all_are_told_apart() const noexcept {
+    return all_are_told_apart_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  /// A libcudart launches from some ten places.
+  static constexpr std::size_t place_count = 256;
+
+  static std::size_t place_of(const void* return_address) noexcept {
+    const auto bits = reinterpret_cast<std::uintptr_t>(return_address);
+    return (bits >> 2) % place_count;
+  }
+
+  std::array<std::atomic<const void*>, place_count + 1> places_{};
+  std::atomic<bool> all_are_told_apart_{true};
+};
+
+[[gnu::visibility("hidden")]] extern constinit InnerLaunches inner_launches;
+
+}  // namespace traceagent::door
