@@ -13,7 +13,7 @@ void open_cuda_doors(bool cudart, bool driver) noexcept {
   cudart_is_open.store(cudart, std::memory_order_relaxed);
   driver_is_open.store(driver, std::memory_order_relaxed);
   // Through a shut door no launch is seen to be within a call of libcudart's.
-  if (!cudart) inner_launches.give_up();
+  if (!cudart) inner_launches.take_for_the_jobs();
 }
 
 }  // namespace traceagent::door

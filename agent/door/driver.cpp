@@ -42,7 +42,8 @@ template <class Call>
   if (step::mode_of(Call::call_class) != step::Mode::observe) return false;
   if (inner_launches.has(return_address)) return true;
   return (ring::writer.cuda_frame | ring::writer.nccl_frame | ring::writer.nested_in_start) == 0 &&
-         driver_is_open.load(std::memory_order_relaxed) && is_expected(call);
+         driver_is_open.load(std::memory_order_relaxed) && inner_launches.all_are_told_apart() &&
+         is_expected(call);
 }
 
 }  // namespace

@@ -25,4 +25,10 @@ void InnerLaunches::add(const void* return_address) noexcept {
   give_up();
 }
 
+void InnerLaunches::take_for_the_jobs() noexcept {
+  // A forked child has its parent's.
+  for (std::atomic<const void*>& place : places_) place.store(nullptr, std::memory_order_relaxed);
+  give_up();
+}
+
 }  // namespace traceagent::door

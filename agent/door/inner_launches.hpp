@@ -3,8 +3,10 @@
 // heard of the job's call, and must not hear of them. A call that is told or recorded leaves its
 // stack address for what it makes (CudaFrame); one that only passes leaves nothing, or it could be
 // no jump. So what is called within is known by the place in libcudart that it returns to, as soon
-// as one call from there was seen within another. A libcudart that some call round our wrapper is
-// heard no more then while nothing is recorded.
+// as one call from there was seen within another. Step detection does not hear from then on of what
+// others call of that libcudart round our wrapper. A kernel that comes by another function of
+// libcudart than before has its inner launch taken for the job's until that is seen within a call:
+// a step is found anew then.
 
 #include <array>
 #include <atomic>
@@ -22,8 +24,10 @@ class InnerLaunches {
   }
   /// Of a launch that was seen within another one. Takes the loader's lock, once for each place.
   void add(const void* return_address) noexcept;
-  /// Theirs will be seen that has() will not tell. For good.
+  /// Some will be seen that has() will not tell. For good.
   void give_up() noexcept { all_are_told_apart_.store(false, std::memory_order_relaxed); }
+  /// They are the job's own as far as can be seen. For good. Only while no thread launches.
+  void take_for_the_jobs() noexcept;
 
   /// Where not, no launch may pass without leaving its stack address.
   [[gnu::always_inline]] bool all_are_told_apart() const noexcept {

@@ -241,8 +241,9 @@ bool is_ours(const void* address) noexcept {
 
 bool is_in_a_cudart(const void* address) noexcept {
   Dl_info object{};
-  return dladdr(address, &object) != 0 && object.dli_fname != nullptr &&
-         std::strstr(object.dli_fname, "libcudart") != nullptr;
+  if (dladdr(address, &object) == 0 || object.dli_fname == nullptr) return false;
+  const char* const folder_end = std::strrchr(object.dli_fname, '/');
+  return std::strstr(folder_end != nullptr ? folder_end : object.dli_fname, "libcudart") != nullptr;
 }
 
 bool are_in_one_object(const void* first, const void* second) noexcept {

@@ -15,15 +15,16 @@ namespace traceagent::step::test {
 namespace {
 
 // Else a call of another thread is put before a whole stretch of calls that were made before it.
-TEST(Stride, IsSeenWithAStretchWholeOrNotYet) {
+class StretchOf : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(StretchOf, CallsIsSeenWholeOrNotYet) {
   History history;
   for (std::uint64_t i = 0; i < 10; ++i) history.append({.exact = i % 2, .shape = i % 2}, {});
   Pattern pattern;
   pattern.learn(history, Track::exact, 2);
   constexpr std::uint64_t blocks = 3'000'000;
   Stride stride;
-  constexpr std::uint64_t calls_in_stretch = 2;
-  stride.reserve(calls_in_stretch);
+  stride.reserve(GetParam());
   stride.become_owned(1);
   stride.begin({&pattern, 0, blocks, 0});
   std::atomic<bool> is_over{false};
@@ -45,6 +46,7 @@ TEST(Stride, IsSeenWithAStretchWholeOrNotYet) {
   EXPECT_EQ(refused, 0u);
   EXPECT_EQ(stride.passed(), 2 * blocks);
 }
+INSTANTIATE_TEST_SUITE_P(Stride, StretchOf, testing::Values(2, 8, 512));
 
 // A job that has gone on for 200 steps of these collectives, and been found.
 struct SteadyJob {
