@@ -45,7 +45,8 @@ bool has_visible_files(const fs::path& folder) {
 
 void check_output(const config::Options& options, CheckReport& report) {
   config::NameVariables variables;
-  variables.run_name = options.run_name.empty() ? "run" : options.run_name;
+  // The agent makes up a name that no folder has.
+  variables.run_name = options.run_name.empty() ? "traceagent-check" : options.run_name;
   const config::FormattedName name = config::format_name(options.output_folder, variables);
   const fs::path folder = fs::absolute(name.name);
   const fs::path ancestor = existing_ancestor(folder);

@@ -18,7 +18,7 @@ void CheckReport::no(const std::string& what, const std::string& detail,
 
 void CheckReport::missing_help(const std::string& what, const std::string& detail,
                                const std::string& remedy) {
-  line("no ", what, detail + ": " + remedy);
+  line("no ", what, detail + (remedy.empty() ? "" : ": " + remedy));
 }
 
 void CheckReport::line(const char* answer, const std::string& what, const std::string& detail) {

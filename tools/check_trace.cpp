@@ -58,7 +58,16 @@ bool check_trace(const std::string& path, CheckReport& report, std::string& prob
     events += kind == trace::TraceLine::Kind::event ? 1 : 0;
   }
   problem = reader.problem();
-  if (!problem.empty()) return false;
+  if (!problem.empty()) {
+    report.section("The file");
+    if (events == 0) {
+      report.no("whole", "nothing could be read of it", "");
+    } else {
+      report.no("whole", std::to_string(events) + " events could be read",
+                "traceagent merge " + path + " -o NEW makes a trace of them");
+    }
+    return false;
+  }
   const std::string& metadata = reader.footer().metadata;
   if (member(metadata, "merged")) {
     check_node(metadata, report);

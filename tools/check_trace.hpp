@@ -10,7 +10,7 @@
 namespace traceagent::tools {
 
 // A rank file or a node file of ours, plain or gzip. Reads all of it. False, with one line in
-// `problem`, when it cannot be read as one or is cut.
+// `problem`, when it cannot be read as one or is cut; the page then says how much could be read.
 bool check_trace(const std::string& path, CheckReport& report, std::string& problem);
 
 // One rank's metadata: the value of "traceagent" in its file.

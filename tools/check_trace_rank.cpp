@@ -251,6 +251,16 @@ void check_losses(std::string_view metadata, CheckReport& report) {
   }
 }
 
+void check_counters(std::string_view metadata, CheckReport& report) {
+  const std::string_view counters = member(metadata, "counters").value_or("");
+  for_each_element(member(counters, "not_covered").value_or(""), [&](std::string_view quoted) {
+    const std::string what = list_of_texts("[" + std::string(quoted) + "]");
+    const bool is_short = what.starts_with("counters: none was read");
+    report.missing_help("counters", is_short ? "none was read in this window" : what,
+                        is_short ? "record a longer one" : "");
+  });
+}
+
 std::string rank_title(std::string_view metadata) {
   const std::string_view identity = member(metadata, "identity").value_or("");
   const std::string_view window = member(metadata, "window").value_or("");
@@ -313,6 +323,7 @@ void check_rank(std::string_view metadata, CheckReport& report) {
   check_device(metadata, report);
   check_losses(metadata, report);
   check_governor(metadata, report);
+  check_counters(metadata, report);
 }
 
 }  // namespace traceagent::tools

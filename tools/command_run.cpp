@@ -17,6 +17,9 @@ constexpr char description[] = "Run a program with the agent";
 
 std::string footer(const std::string& name) {
   return "Behind the options: [--] PROGRAM [ARGUMENTS]; its exit code is passed on.\n"
+         "A wrong value of an option of this command starts nothing; one in the file of --config, "
+         "or in a\n"
+         "variable, is said, and the program runs with the default (see traceagent check).\n"
          "Exits with 2 for a wrong option, 125 when the agent cannot be preloaded, 126 when "
          "PROGRAM "
          "cannot\n"
@@ -54,11 +57,13 @@ int run(const RunOptions& options, std::vector<std::string> command) {
   if (!command.empty() && command.front() == "--") {
     command.erase(command.begin());
   } else if (!command.empty() && command.front().starts_with('-')) {
-    say("unknown option: " + command.front() + ": see --help; a program goes behind --");
+    say("unknown option: " + command.front() +
+        ": see traceagent run --help; a program goes behind --");
     return exit_usage;
   }
   if (command.empty()) {
-    say("no program: nothing behind the options: give the program to run, see --help");
+    say("no program: nothing behind the options: give the program to run, see traceagent run "
+        "--help");
     return exit_usage;
   }
   const RunVariables wanted = variables_of(options);

@@ -46,8 +46,11 @@ std::string check_values(const std::vector<std::pair<std::string, std::string>>&
   const config::Loaded loaded = config::load(config::Environment(environment.data()));
   if (loaded.problems.empty()) return "";
   // Nothing is started, so no default is used either.
-  const std::string& line = loaded.problems.front().line;
-  return line.substr(0, line.find("; using the default")) + ": see traceagent options";
+  std::string line = loaded.problems.front().line;
+  for (const char* what_a_job_gets : {"; using the default", "; ignored", "; it stays as it is"}) {
+    line = line.substr(0, line.find(what_a_job_gets));
+  }
+  return line + ": see traceagent options";
 }
 
 }  // namespace

@@ -54,8 +54,10 @@ def test_nothing_missing():
         checks.check(page_of(file)[0] == 0, f"a rank file: {page_of(file)}")
         text = file.read_text()
         file.write_text(text[:len(text) // 2])
-        code, _, err = page_of(file)
+        cut = page_of(file)
+        code, _, err = cut
         checks.check(code == 1 and err.startswith("traceagent: ") and err.count("\n") == 1, f"a cut file: {code} {err}")
+        says(cut, " events could be read: traceagent merge ", "Something was missed: see NO above.")
         lines = text.split("\n")
         lines.pop(next(i for i, line in enumerate(lines) if '"ph":"X"' in line))
         file.write_text("\n".join(lines))
@@ -87,6 +89,13 @@ def test_shut_on_purpose():
         page = traced(place, TRACEAGENT_DOORS_CUPTI="false", TRACEAGENT_DOORS_DRIVER="false")
         says(page, "no   door driver           shut: set doors.driver to true", "no   device times          not asked for")
         checks.check(page[0] == 0, f"what nobody wants is not missing: {page[1]}")
+
+
+def test_counters_that_are_not_here():
+    with Place() as place:
+        page = traced(place)
+        says(page, "no   counters              ")
+        checks.check(page[0] == 0, f"not what the agent was asked for: {page[1]}")
 
 
 def test_second_copy():
@@ -121,6 +130,7 @@ def test_other_traces():
             checks.check(code == 1 and f"not a trace of TraceAgent's: {path}" in said, f"{name}: {code} {said}")
 
 
-for test in (test_nothing_missing, test_gaps, test_shut_on_purpose, test_second_copy, test_part, test_other_traces):
+for test in (test_nothing_missing, test_gaps, test_shut_on_purpose, test_counters_that_are_not_here,
+             test_second_copy, test_part, test_other_traces):
     test()
 sys.exit(checks.end())

@@ -92,6 +92,9 @@ def test_against_the_model(folder, rounds):
         compare(folder, files, inputs, rules, words, f"seed {seed}")
         # The same of a file that all are merged into already.
         merge(*inputs, "-o", folder / "all.json", "--force", "--mix-runs")
+        whole = (folder / "all.json").read_bytes()
+        said = merge(folder / "all.json", "-o", folder / "all.json", "--force", "--rank", "1", code=1).stderr
+        check("refused to replace an input by a part of it: " in said and (folder / "all.json").read_bytes() == whole, said)
         whole = document_of(folder / "all.json")
         events = [event | {"ts": merge_model.ns_of(event["ts"])} |
                   ({"dur": merge_model.ns_of(event["dur"])} if "dur" in event else {})

@@ -69,8 +69,10 @@ UploaderOptions options_of(const Arguments& arguments) {
   }
   options.sizes.multipart_from =
       quantity("--multipart-from", arguments.multipart_from, config::parse_bytes);
-  options.sizes.part = std::max<std::uint64_t>(
-      quantity("--part-size", arguments.part_size, config::parse_bytes), 5 << 20);
+  options.sizes.part = quantity("--part-size", arguments.part_size, config::parse_bytes);
+  if (options.sizes.part < 5 << 20) {
+    throw CLI::ValidationError("--part-size", "less than 5MiB, the least that S3 takes");
+  }
   options.compact_from = arguments.compact_from;
   options.beside_job = arguments.beside_job;
   options.allow_commands = arguments.allow_commands || arguments.beside_job;
