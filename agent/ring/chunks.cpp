@@ -16,7 +16,8 @@ void clear_records(Chunk& chunk) noexcept {
   std::memset(static_cast<void*>(chunk.records), 0, sizeof chunk.records);
 }
 
-void take(const Ring& ring, Chunk& chunk, std::uint32_t thread_id, const char* name) noexcept {
+void take(const Ring& ring, Chunk& chunk, std::uint32_t thread_id,
+          const ThreadName& name) noexcept {
   chunk.thread_id.store(thread_id, std::memory_order_relaxed);
   std::memcpy(chunk.thread_name, name, sizeof chunk.thread_name);
   const std::uint64_t before = ring.header().next_claim.fetch_add(1, std::memory_order_relaxed);
@@ -94,7 +95,7 @@ Chunk* take_free(const Ring& ring) noexcept {
 
 }  // namespace
 
-Chunk* claim_chunk(const Ring& ring, std::uint32_t thread_id, const char* thread_name,
+Chunk* claim_chunk(const Ring& ring, std::uint32_t thread_id, const ThreadName& thread_name,
                    bool overwrite) noexcept {
   Chunk* chunk = take_free(ring);
   if (chunk == nullptr && overwrite) chunk = take_over_oldest(ring);

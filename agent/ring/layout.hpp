@@ -21,6 +21,9 @@ inline constexpr std::size_t records_per_chunk = chunk_bytes / sizeof(event::Rec
 
 enum class ChunkState : std::uint32_t { free = 0, owned = 1, retired = 2 };
 
+// As the kernel has it: the rest of the 16 bytes is 0.
+using ThreadName = char[16];
+
 // One thread's piece of the ring: a header of a record's size, then the records.
 struct alignas(64) Chunk {
   std::atomic<ChunkState> state;
@@ -28,7 +31,7 @@ struct alignas(64) Chunk {
   // Unique and rising from 1: gives the order and the correlation ids. Stored last, with release:
   // a reader that finds 0 meets a chunk between two owners.
   std::atomic<std::uint64_t> claim_number;
-  char thread_name[16];
+  ThreadName thread_name;
   std::uint64_t reserved[4];
   event::Record records[records_per_chunk];
 };

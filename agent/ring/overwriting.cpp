@@ -26,7 +26,7 @@ bool is_anyone_at_it() noexcept {
 // Counted before it is asked whether it may: who pauses it asks in the other order, and one of the
 // two sees the other.
 Chunk* claim_or_overwrite(const Ring& ring, std::uint32_t thread_id,
-                          const char* thread_name) noexcept {
+                          const ThreadName& thread_name) noexcept {
   threads_at_it.fetch_add(1, std::memory_order_seq_cst);
   const bool overwrite = target.overwrite.load(std::memory_order_seq_cst);
   Chunk* const chunk = claim_chunk(ring, thread_id, thread_name, overwrite);

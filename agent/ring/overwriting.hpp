@@ -9,7 +9,7 @@ namespace traceagent::ring {
 
 // A free chunk, or where `target.overwrite` allows it the oldest.
 Chunk* claim_or_overwrite(const Ring& ring, std::uint32_t thread_id,
-                          const char* thread_name) noexcept;
+                          const ThreadName& thread_name) noexcept;
 
 // While it lives no chunk is overwritten: what finds no free one is dropped, and counted.
 class OverwritingPaused {

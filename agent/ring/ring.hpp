@@ -58,7 +58,7 @@ Ring format(void* memory, const Sizes& sizes) noexcept;
 
 // Where a chunk goes for the next records of a thread; nullptr when the ring is full.
 // `overwrite` takes the oldest retired chunk instead of giving up.
-Chunk* claim_chunk(const Ring& ring, std::uint32_t thread_id, const char* thread_name,
+Chunk* claim_chunk(const Ring& ring, std::uint32_t thread_id, const ThreadName& thread_name,
                    bool overwrite) noexcept;
 // The owner will write no more into it. What it wrote stays until the drain frees it.
 void retire_chunk(Chunk& chunk) noexcept;

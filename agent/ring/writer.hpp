@@ -33,7 +33,7 @@ struct Writer {
   std::uint32_t refused;      // claims that found `filling` set
   std::uint32_t thread_id;    // the kernel's, as of the first chunk of this generation
   std::uint32_t chunks;       // taken in this generation
-  char thread_name[16];
+  ThreadName thread_name;
 };
 [[gnu::visibility("hidden")]] extern constinit thread_local Writer writer
     __attribute__((tls_model("initial-exec")));

@@ -25,6 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr ThreadName no_name = "thread";
+
 class RingFileTest : public testing::Test {
  protected:
   RingFileTest() : folder_(fs::path("/dev/shm") / ("traceagent-test-" + std::to_string(getpid()))) {
@@ -80,9 +82,9 @@ TEST_F(RingFileTest, KeepsLittleMemoryOnceNothingIsWanted) {
   const Ring& ring = created.ring;
   const std::uint32_t name = ring.add_name("of the identity");
   // One that a thread still has, one that is given back, one in which a call still runs.
-  Chunk* const owned = claim_chunk(ring, 1, "owner", false);
-  Chunk* const ended = claim_chunk(ring, 2, "ended", false);
-  Chunk* const running = claim_chunk(ring, 3, "running", false);
+  Chunk* const owned = claim_chunk(ring, 1, no_name, false);
+  Chunk* const ended = claim_chunk(ring, 2, no_name, false);
+  Chunk* const running = claim_chunk(ring, 3, no_name, false);
   event::Record& last = ended->records[records_per_chunk - 1];
   last.begin_ticks = 5;
   last.end_ticks = 6;
@@ -94,8 +96,8 @@ TEST_F(RingFileTest, KeepsLittleMemoryOnceNothingIsWanted) {
 
   give_back_memory(ring);
   EXPECT_LT(bytes_taken(path()), bytes / 8);
-  EXPECT_EQ(claim_chunk(ring, 4, "late", false), nullptr);
-  EXPECT_EQ(claim_chunk(ring, 5, "late", true), nullptr) << "ring.full: overwrite";
+  EXPECT_EQ(claim_chunk(ring, 4, no_name, false), nullptr);
+  EXPECT_EQ(claim_chunk(ring, 5, no_name, true), nullptr) << "ring.full: overwrite";
   EXPECT_EQ(running->records[records_per_chunk - 1].begin_ticks.load(), 7u);
   EXPECT_EQ(ring.add_name("too late"), 0u);
   EXPECT_EQ(ring.name(name), "of the identity");

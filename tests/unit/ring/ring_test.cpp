@@ -10,7 +10,7 @@
 namespace traceagent::ring {
 namespace {
 
-constexpr const char* no_name = "thread\0\0\0\0\0\0\0\0\0";
+constexpr ThreadName no_name = "thread";
 
 TEST(Divide, UsesWhatIsWanted) {
   const std::uint64_t wanted = 64 << 20;
