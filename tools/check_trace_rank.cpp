@@ -254,7 +254,7 @@ void check_losses(std::string_view metadata, CheckReport& report) {
 void check_counters(std::string_view metadata, CheckReport& report) {
   const std::string_view counters = member(metadata, "counters").value_or("");
   for_each_element(member(counters, "not_covered").value_or(""), [&](std::string_view quoted) {
-    const std::string what = list_of_texts("[" + std::string(quoted) + "]");
+    const std::string what(quoted.substr(1, quoted.size() - 2));
     const bool is_short = what.starts_with("counters: none was read");
     report.missing_help("counters", is_short ? "none was read in this window" : what,
                         is_short ? "record a longer one" : "");

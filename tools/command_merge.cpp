@@ -59,7 +59,7 @@ class MergeCommand {
   bool are_damaged(const std::vector<std::string>& files);
   // `output`: a template where there is one for each node.
   bool merge_files(const ForeignInputs& foreign, const std::string& output);
-  bool is_any_its_own_input(const MergeOutputs& outputs);
+  bool is_any_its_own_input(const MergeOutputs& outputs, const ForeignInputs& foreign);
   bool merge_into(const MergeOutput& output, const Choice& choice, const ForeignInputs& foreign);
 
   const MergeArguments& arguments_;
@@ -164,7 +164,9 @@ bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& 
     say(choice.problem);
     return false;
   }
-  if (!arguments_.choice.is_everything() && is_any_its_own_input(outputs)) return false;
+  if (!arguments_.choice.is_everything() && is_any_its_own_input(outputs, foreign)) {
+    return false;
+  }
   bool ok = true;
   for (const MergeOutput& each : outputs.outputs) {
     ok = merge_into(each, choice, foreign) && ok;
@@ -173,11 +175,13 @@ bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& 
 }
 
 // What was not chosen would be lost.
-bool MergeCommand::is_any_its_own_input(const MergeOutputs& outputs) {
+bool MergeCommand::is_any_its_own_input(const MergeOutputs& outputs, const ForeignInputs& foreign) {
   for (const MergeOutput& each : outputs.outputs) {
-    for (const std::string& input : each.inputs) {
+    std::vector<trace::MergedInput> inputs(each.inputs.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) inputs[i].path = each.inputs[i];
+    for (const trace::MergedInput& input : foreign.as_given(inputs)) {
       std::error_code ignored;
-      if (!std::filesystem::equivalent(input, each.path, ignored)) continue;
+      if (!std::filesystem::equivalent(input.path, each.path, ignored)) continue;
       bar_.clear();
       say("refused to replace an input by a part of it: " + each.path +
           ": give another output (-o)");

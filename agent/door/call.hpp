@@ -1,6 +1,7 @@
 #pragma once
 // The life of one hooked call. Idle: one load and a jump. Otherwise: tell step detection, claim a
-// record, publish it, call the real function, patch its end. No lock, no allocation, no system
+// record, publish it, call the real function, patch its end. No lock (but the loader's, at the
+// first call of a function and at a new place of inner_launches.hpp), no allocation, no system
 // call, errno untouched. Not noexcept: an exception of the job's callback passes
 // through, as a longjmp does: no destructor runs (CMakeLists.txt).
 

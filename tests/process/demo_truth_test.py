@@ -49,7 +49,7 @@ def duration_problems(comparison):
     print(f"durations: {100 * close:.2f} % within 1 us of the truth, median {statistics.median(longer):+.0f} ns, "
           f"from {longer[0]:+} to {longer[-1]:+} ns")
     # The rest: threads that lost their core between the agent's clock and the simulator's, on a machine whose
-    # host is busy three or four in a hundred with nothing else at work here. What is wrong with many calls moves
+    # host is busy up to four in a hundred with nothing else at work here. What is wrong with many calls moves
     # the median, or does not enclose them.
     if close < 0.95:
         yield f"only {100 * close:.2f} % of the durations are within 1 us of the truth"

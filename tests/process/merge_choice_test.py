@@ -95,6 +95,12 @@ def test_against_the_model(folder, rounds):
         whole = (folder / "all.json").read_bytes()
         said = merge(folder / "all.json", "-o", folder / "all.json", "--force", "--rank", "1", code=1).stderr
         check("refused to replace an input by a part of it: " in said and (folder / "all.json").read_bytes() == whole, said)
+        others = folder / "others.json"
+        others.write_text('[{"name": "a", "ph": "X", "ts": 1, "dur": 1, "pid": 0, "tid": 0, "cat": "c"}]')
+        before = others.read_bytes()
+        said = merge(others, "-o", others, "--force", "--category", "c", code=1).stderr
+        check("refused to replace an input by a part of it: " in said and others.read_bytes() == before, said)
+        others.unlink()
         whole = document_of(folder / "all.json")
         events = [event | {"ts": merge_model.ns_of(event["ts"])} |
                   ({"dur": merge_model.ns_of(event["dur"])} if "dur" in event else {})
