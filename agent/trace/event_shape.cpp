@@ -97,7 +97,7 @@ EventShape::Place EventShape::place_of(const char* at, const char* object) const
   return {offset, gaps};
 }
 
-bool EventShape::learn(std::string_view object, const JsonMembers& members) {
+bool EventShape::learn(std::string_view object, const JsonMembers& members, std::uint64_t form) {
   if (object.size() > most_bytes || members.size() > most_members) {
     return false;
   }
@@ -122,6 +122,7 @@ bool EventShape::learn(std::string_view object, const JsonMembers& members) {
   other_gap_.fill(static_cast<std::uint8_t>(gap_count_));
   moved_[0] = 0;
   size_ = object.size();
+  form_ = form;
   return true;
 }
 
@@ -181,6 +182,7 @@ std::size_t EventShape::size_in(std::string_view text) {
 
 void EventShape::add_members(const char* text, JsonMembers& members) const {
   JsonMember* to = members.add_some(member_count_);
+  members.set_form(form_);
   for (std::size_t i = 0; i < member_count_; ++i, ++to) {
     const Member& member = members_[i];
     const char* const key = in(text, member.key);

@@ -19,8 +19,8 @@ class EventShape {
   static constexpr std::size_t most_members = 24;
 
   // Of a whole object with its members, as whole_object_at() gives them. False: it is more than a
-  // shape holds; then nothing fits into this one, or what did before.
-  bool learn(std::string_view object, const JsonMembers& members);
+  // shape holds; then nothing fits into this one, or what did before. `form`: JsonMembers::form().
+  bool learn(std::string_view object, const JsonMembers& members, std::uint64_t form = 0);
 
   // The bytes of the object that `text` begins with, whatever follows it; 0: it does not fit. That
   // says nothing of whether it is JSON.
@@ -77,6 +77,7 @@ class EventShape {
   std::size_t size_ = 0;
   std::size_t gap_count_ = 0;
   std::size_t member_count_ = 0;
+  std::uint64_t form_ = 0;
 };
 
 }  // namespace traceagent::trace

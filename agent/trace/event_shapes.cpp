@@ -29,7 +29,7 @@ void EventShapes::learn(std::string_view object, const JsonMembers& members) {
     }
   }
   const std::size_t index = count_ < most_shapes ? count_ : oldest_;
-  if (!shapes_->known[index].learn(object, members)) {
+  if (!shapes_->known[index].learn(object, members, ++forms_)) {
     return;
   }
   shapes_->next[index] = index;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 
@@ -49,6 +50,7 @@ class EventShapes {
   std::size_t latest_ = 0;
   int patience_ = most_patience;
   unsigned passed_over_ = 0;
+  std::uint64_t forms_ = 0;  // so many were learned
   JsonMembers members_;
 };
 

@@ -26,7 +26,7 @@ std::optional<double> number_in(std::string_view json) {
 }  // namespace
 
 void EventLines::add(const ScannedObject& event, SortedRuns& runs) {
-  const ForeignEvent fields(event);
+  const ForeignEvent fields(event, forms_);
   const std::optional<ExactTime> begin = time_of(fields, event);
   if (!begin) return;
   const EventPlace place = place_of(fields, *begin);
@@ -38,7 +38,7 @@ void EventLines::add(const ScannedObject& event, SortedRuns& runs) {
 }
 
 void EventLines::add(const ScannedObject& event, OrderCheck& order) {
-  const ForeignEvent fields(event);
+  const ForeignEvent fields(event, forms_);
   const std::optional<ExactTime> begin = time_of(fields, event);
   if (begin) order.add(place_of(fields, *begin).ts_ns, event.text.size());
 }

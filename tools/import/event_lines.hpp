@@ -80,6 +80,7 @@ class EventLines {
   std::shared_ptr<ForeignLanes> lanes_;
   bool has_fingerprints_;
   EventCounts counts_;
+  KnownForms forms_;
   std::optional<EventTimes> times_;
   std::optional<std::int64_t> first_epoch_ns_;
   std::optional<std::int64_t> first_relative_ns_;

@@ -85,7 +85,7 @@ char* put_rest(char* to, const ForeignEvent& fields, const ScannedObject& event,
 
 LineText put_event(char* to, const ForeignEvent& fields, const ScannedObject& event,
                    const EventPlace& place, const ExactTime& begin) {
-  const bool is_one_line = event.text.find('\n') == std::string_view::npos;
+  const bool is_one_line = fields.is_one_line || event.text.find('\n') == std::string_view::npos;
   to = trace::put_literal(to, "{\"ts\":");
   char* const after_ts = to = trace::put_microseconds(to, place.ts_ns);
   if (!fields.dur.empty()) {

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
+#include "agent/trace/event_shapes.hpp"
 #include "tools/import/object_scan.hpp"
 
 namespace traceagent::tools {
@@ -15,24 +17,30 @@ inline std::string_view inside_quotes(std::string_view json) {
   return is_json_string(json) ? json.substr(1, json.size() - 2) : json;
 }
 
+class KnownForms;
+
 // The members of an event that mean something here, as they stand; empty: absent.
 struct ForeignEvent {
+  using Field = std::string_view ForeignEvent::*;
+
   std::string_view ts, dur, ph, cat, name, pid, tid, id, id2, bind_id;
   std::uint64_t others = 0;  // a bit for each of the first 64 members that is none of these
+  bool is_one_line = false;  // for certain: it need not be looked for line breaks
 
   explicit ForeignEvent(const ScannedObject& event) {
     std::size_t index = 0;
     for (const JsonMember& member : event.members) {
-      const auto field = field_of(member.key);
+      const Field field = field_of(member.key);
       if (field != nullptr) {
-        // In halves, as it was written just before: a load of both would wait for the cache.
-        this->*field = {member.value.data(), member.value.size()};
+        take(field, member);
       } else if (index < 64) {
         others |= std::uint64_t{1} << index;
       }
       ++index;
     }
   }
+  // The same, with what is known of the events of one scan.
+  ForeignEvent(const ScannedObject& event, KnownForms& known);
 
   [[nodiscard]] bool is_other(std::size_t index, const JsonMember& member) const {
     return index < 64 ? (others >> index & 1U) != 0 : field_of(member.key) == nullptr;
@@ -40,7 +48,7 @@ struct ForeignEvent {
   [[nodiscard]] bool is_metadata() const { return ph == "\"M\""; }
 
   // Null: none of them.
-  static std::string_view ForeignEvent::*field_of(std::string_view key) {
+  static Field field_of(std::string_view key) {
     switch (key.size()) {
       case 2:
         if (key == "ts") return &ForeignEvent::ts;
@@ -58,6 +66,71 @@ struct ForeignEvent {
         return nullptr;
     }
   }
+
+ private:
+  void take(Field field, const JsonMember& member) {
+    // In halves, as it was written just before: a load of both would wait for the cache.
+    this->*field = {member.value.data(), member.value.size()};
+  }
 };
+
+// Where the members that mean something stand, of the forms that events have had: keys that are
+// the same thousands of times are told apart once.
+class KnownForms {
+ public:
+  struct Form {
+    struct Place {
+      ForeignEvent::Field field;
+      std::size_t index;
+    };
+    std::uint64_t number = 0;  // JsonMembers::form()
+    std::uint64_t others = 0;  // ForeignEvent's
+    bool is_one_line = false;  // as one of it is all are: what differs has no control characters
+    std::size_t count = 0;
+    std::array<Place, trace::EventShape::most_members> places;
+  };
+
+  // Of an event whose members have a form.
+  const Form& of(const ScannedObject& event) {
+    Form& form = forms_[event.members.form() % forms_.size()];
+    if (form.number != event.members.form()) [[unlikely]] {
+      learn(event, form);
+    }
+    return form;
+  }
+
+ private:
+  static void learn(const ScannedObject& event, Form& form) {
+    form = {};
+    form.number = event.members.form();
+    form.is_one_line = event.text.find('\n') == std::string_view::npos;
+    std::size_t index = 0;
+    for (const JsonMember& member : event.members) {
+      const ForeignEvent::Field field = ForeignEvent::field_of(member.key);
+      if (field != nullptr) {
+        form.places[form.count++] = {field, index};
+      } else {
+        form.others |= std::uint64_t{1} << index;
+      }
+      ++index;
+    }
+  }
+
+  std::array<Form, trace::EventShapes::most_shapes> forms_;
+};
+
+inline ForeignEvent::ForeignEvent(const ScannedObject& event, KnownForms& known) {
+  if (event.members.form() == 0) [[unlikely]] {
+    *this = ForeignEvent(event);
+    return;
+  }
+  const KnownForms::Form& form = known.of(event);
+  others = form.others;
+  is_one_line = form.is_one_line;
+  for (std::size_t i = 0; i < form.count; ++i) {
+    const KnownForms::Form::Place& place = form.places[i];
+    take(place.field, event.members.begin()[place.index]);
+  }
+}
 
 }  // namespace traceagent::tools

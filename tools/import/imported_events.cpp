@@ -139,7 +139,7 @@ bool ImportedEvents::add_next() {
 
 // False: this cannot be the file that was read first.
 bool ImportedEvents::add(const ScannedObject& event) {
-  const ForeignEvent fields(event);
+  const ForeignEvent fields(event, forms_);
   if (event.members.empty() || fields.is_metadata()) return true;
   const std::optional<ExactTime> begin = parse_microseconds(fields.ts);
   if (!begin) return true;

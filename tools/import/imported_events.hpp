@@ -81,6 +81,7 @@ class ImportedEvents : public trace::MadeEvents, private trace::SideReads::Read 
 
   // Of who makes.
   DocumentScan scan_;
+  KnownForms forms_;
   bool is_open_ = false;
   bool is_changed_ = false;
   std::string why_unread_;

@@ -197,6 +197,33 @@ TEST(EventShapes, say_of_any_event_what_the_syntax_says) {
   EXPECT_GT(broken, 10'000U);
 }
 
+TEST(EventShapes, give_what_has_the_same_keys_a_form) {
+  EventShapes shapes;
+  JsonMembers members;
+  const auto form_of = [&](const std::string& text) {
+    EXPECT_EQ(shapes.whole_object_at(text, members), text.size()) << text;
+    return members.form();
+  };
+  // The first is judged by the syntax: nothing is known of it yet.
+  EXPECT_EQ(form_of(R"({"ts":1,"ph":"X"})"), 0U);
+  const std::uint64_t first = form_of(R"({"ts":23,"ph":"X"})");
+  EXPECT_NE(first, 0U);
+  EXPECT_EQ(form_of(R"({"ph":"X","ts":1})"), 0U);
+  const std::uint64_t second = form_of(R"({"ph":"X","ts":4})");
+  EXPECT_NE(second, 0U);
+  EXPECT_NE(second, first);
+  EXPECT_EQ(form_of(R"({"ts":5,"ph":"X"})"), first);
+  // In the place of a shape that was forgotten stands one of another number.
+  for (std::size_t i = 0; i < EventShapes::most_shapes; ++i) {
+    form_of("{\"k" + std::to_string(i) + "\":1}");
+  }
+  EXPECT_EQ(form_of(R"({"ts":6,"ph":"X"})"), 0U);
+  const std::uint64_t again = form_of(R"({"ts":7,"ph":"X"})");
+  EXPECT_NE(again, 0U);
+  EXPECT_NE(again, first);
+  EXPECT_NE(again, second);
+}
+
 TEST(EventShapes, take_memory_only_for_what_they_learn) {
   EventShapes shapes;
   EXPECT_FALSE(shapes.is_whole_object("[]"));
