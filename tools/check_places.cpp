@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "agent/ring/ring_file.hpp"
 #include "agent/trace/output_file.hpp"
 #include "config/name_template.hpp"
 #include "config/options.hpp"
@@ -80,12 +81,18 @@ void check_ring(const config::Options& options, CheckReport& report) {
     return;
   }
   const std::uint64_t free_bytes = space.f_bavail * space.f_frsize;
+  const std::uint64_t ring_bytes = ring::bytes_for_ring(space, options.ring_size);
   const std::string detail = folder + ": " + size_in_words(space.f_blocks * space.f_frsize) + ", " +
                              size_in_words(free_bytes) + " free; a process takes " +
-                             size_in_words(options.ring_size);
-  if (free_bytes < options.ring_size) {
+                             size_in_words(ring_bytes);
+  if (ring_bytes == 0) {
     report.missing_help("ring folder", detail,
-                        "rings will be smaller; enlarge it (docker: --shm-size), or set ring.size");
+                        "that is left to others: what is recorded will not survive a kill; set "
+                        "ring.folder, or see traceagent recover --list");
+  } else if (ring_bytes < options.ring_size) {
+    report.missing_help("ring folder", detail,
+                        "rings will be smaller than ring.size; enlarge it (docker: --shm-size), or "
+                        "set ring.folder");
   } else {
     report.yes("ring folder", detail);
   }

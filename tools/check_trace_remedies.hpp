@@ -13,7 +13,9 @@ struct Remedy {
 
 // Of "dropped": ring::drop_cause_names.
 inline constexpr Remedy drops[] = {
-    {"ring_full", "events found no room in the ring", "raise ring.size, or record fewer steps"},
+    {"ring_full", "events found no room in the ring",
+     "raise ring.size (and enlarge /dev/shm where the agent said that less was granted), or record "
+     "fewer steps"},
     {"overwritten", "events were overwritten, as ring.full says", "raise ring.size"},
     {"during_start", "calls came while another thread started the agent", "begin with a warm-up"},
     {"names_full", "names found no room", "raise ring.size"},

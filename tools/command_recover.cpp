@@ -42,8 +42,13 @@ struct RecoverArguments {
   std::string output;
 };
 
-// Prints what came of it. True when nothing is wrong with it.
-bool recover_one(const std::string& path, bool any_size) {
+struct Outcome {
+  bool is_good = false;
+  bool is_unwritten = false;  // it was read, and not all could be written
+};
+
+// Prints what came of it.
+Outcome recover_one(const std::string& path, bool any_size) {
   const drain::Recovered recovered = drain::recover_ring(path, any_size);
   for (const drain::RecoveredFile& file : recovered.files) {
     std::cout << file.path << ": rank " << recovered.rank << ", " << in_words(file.events, "event")
@@ -66,7 +71,8 @@ bool recover_one(const std::string& path, bool any_size) {
   for (const std::string& note : recovered.notes) {
     say(note);
   }
-  return recovered.problems.empty();
+  const bool is_good = recovered.problems.empty();
+  return {is_good, !is_good && recovered.rank >= 0};
 }
 
 // False when something is wrong. Where no file was wanted or there is nothing to join, says how.
@@ -136,19 +142,21 @@ void tell_of_private_workers(std::uint64_t killed) {
 // The rings go last of all: whoever is killed in here leaves all that a second run needs.
 bool recover_run(const std::vector<std::string>& rings, const RecoverArguments& arguments) {
   bool ok = true;
+  bool is_any_unwritten = false;
   std::vector<std::string> done;
   std::set<std::string> folders;
   for (const std::string& path : rings) {
-    const bool is_good = recover_one(path, arguments.any_size);
-    if (is_good) done.push_back(path);
-    ok = is_good && ok;
+    const Outcome outcome = recover_one(path, arguments.any_size);
+    if (outcome.is_good) done.push_back(path);
+    ok = outcome.is_good && ok;
+    is_any_unwritten = outcome.is_unwritten || is_any_unwritten;
     // Also what it wrote itself: its run may have ended with nobody left to merge.
     for (const std::string& file : ring::written_files(path)) {
       folders.insert(fs::path(file).parent_path().string());
     }
   }
   const std::string run = fs::path(rings.front()).parent_path().string();
-  if (!ok && arguments.output.empty()) {
+  if (is_any_unwritten && arguments.output.empty()) {
     std::cout << "where its folder cannot be written: traceagent recover "
               << (run.empty() ? "." : run) << " --output FOLDER\n";
   }

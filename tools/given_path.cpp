@@ -29,7 +29,7 @@ CLI::Validator is_there() {
 }
 
 CLI::Validator is_file() {
-  return path_check("FILE", "is a folder",
+  return path_check("FILE", "is a folder: give a file",
                     [](const fs::file_status& status) { return !fs::is_directory(status); });
 }
 

@@ -95,7 +95,7 @@ void CounterSampling::finish(const Agent& agent) noexcept {
 }
 
 void CounterSampling::describe(trace::JsonObject& coverage) const {
-  if (has_small_ring_) coverage.add("counters", "none: ring.size is too small for them");
+  if (has_small_ring_) coverage.add("counters", "none: the ring is too small for them");
   if (is_without_memory_) coverage.add("counters", "none: out of memory");
   const std::uint64_t stretched_ns = std::max(of_proc_.stretched_ns(), of_gpus_.stretched_ns());
   if (stretched_ns != 0) coverage.add("counters_interval_ns", stretched_ns);

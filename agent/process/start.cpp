@@ -112,8 +112,14 @@ bool make_ring(Agent& made) {
   }
   // Where the folder cannot be had there is no path, and all has been said.
   const bool is_known = made.run_folder.path.empty() && made.ring.ring.valid();
-  if (!made.ring.problem.empty() && !is_known && is_spokesman(made, "ring")) {
+  // Of a smaller ring and of one that does not survive a kill each is told once.
+  const char* const topic = made.ring.path.empty() ? "private-ring" : "ring";
+  if (!made.ring.problem.empty() && !is_known && is_spokesman(made, topic)) {
     say_problem(made.ring.problem);
+  }
+  if (made.ring.is_crowded_out && made.ring.ring.valid()) {
+    made.is_private_worker = true;
+    note_private_worker(made);
   }
   return made.ring.ring.valid();
 }

@@ -33,8 +33,12 @@ bool lock_whole_file(int fd) noexcept {
   return fcntl(fd, F_SETLK, &lock) == 0;
 }
 
-// Room that a ring leaves: lists and claims lie beside it.
-constexpr std::uint64_t left_free_bytes = 256 * 1024;
+// NCCL and data loaders live from /dev/shm too, and die where it is full; all that a container has
+// by default is 64 MiB. So a ring takes a part of what is free, and rings leave a part of the
+// whole, also those that a job leaves which is killed and started again and again.
+constexpr std::uint64_t ring_of_free = 32;
+constexpr std::uint64_t left_of_all = 4;
+constexpr std::uint64_t most_left_bytes = std::uint64_t{1} << 30;
 
 // Growing a file beyond the job's own limit (ulimit -f) would end the job with SIGXFSZ.
 bool is_within_limit(std::uint64_t bytes) noexcept {
@@ -63,19 +67,29 @@ std::uint64_t within_memory_limit(std::uint64_t bytes) noexcept {
   return bytes;
 }
 
-bool leaves_room(int fd, std::uint64_t bytes) noexcept {
+std::uint64_t bytes_left_to_others(const struct statvfs& space) noexcept {
+  return std::min(std::uint64_t{space.f_blocks} * space.f_frsize / left_of_all, most_left_bytes);
+}
+
+std::uint64_t within_free_space(int fd, std::uint64_t bytes) noexcept {
   struct statvfs space {};
-  if (fstatvfs(fd, &space) != 0 || space.f_blocks == 0) return true;  // a tmpfs without a limit
-  return bytes + left_free_bytes <= space.f_bavail * space.f_frsize;
+  return fstatvfs(fd, &space) == 0 ? bytes_for_ring(space, bytes) : bytes;
+}
+
+// Of many that begin at once each sees what all may take.
+bool leaves_room(int fd) noexcept {
+  struct statvfs space {};
+  return fstatvfs(fd, &space) != 0 ||
+         std::uint64_t{space.f_bavail} * space.f_frsize >= bytes_left_to_others(space);
 }
 
 bool grant(int fd, std::uint64_t bytes) noexcept {
   int result = is_within_limit(bytes) ? 0 : EFBIG;
-  if (result == 0 && !leaves_room(fd, bytes)) result = ENOSPC;
   if (result == 0) {
     do {
       result = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
     } while (result == EINTR);
+    if (result == 0 && !leaves_room(fd)) result = ENOSPC;
   }
   errno = result;
   return result == 0;
@@ -103,9 +117,11 @@ std::string shrink_remedy(int refused_errno) {
 }
 
 bool map_what_is_granted(CreatedRing& created, std::uint64_t wanted_bytes) {
-  int refused_errno = 0;
-  for (std::uint64_t bytes = within_memory_limit(wanted_bytes); bytes >= smallest_ring_bytes;
-       bytes /= 2) {
+  const std::uint64_t limited_bytes = within_memory_limit(wanted_bytes);
+  const std::uint64_t most_bytes = within_free_space(created.fd, limited_bytes);
+  // Where less is asked for than wanted the file system has no more for a ring.
+  int refused_errno = most_bytes < limited_bytes ? ENOSPC : 0;
+  for (std::uint64_t bytes = most_bytes; bytes >= smallest_ring_bytes; bytes /= 2) {
     const Sizes sizes = divide(bytes);
     if (void* memory = grant_and_map(created.fd, sizes)) {
       created.ring = format(memory, sizes);
@@ -137,8 +153,10 @@ void give_back_low(CreatedRing& created) noexcept {
 
 std::string describe_errno(int error) { return std::strerror(error); }
 
+constexpr char not_a_ring[] = "not a ring of traceagent: see traceagent recover --list";
+
 std::string check_header(const Header& header, std::uint64_t file_bytes) {
-  if (header.magic != magic) return "not a ring of traceagent";
+  if (header.magic != magic) return not_a_ring;
   if (header.layout_version != layout_version) {
     return "written in ring layout " + std::to_string(header.layout_version) +
            ", this program reads layout " + std::to_string(layout_version) +
@@ -192,6 +210,8 @@ void make_ring(CreatedRing& created, const std::string& path, std::uint64_t want
       return;
     }
     file_errno = errno;
+    created.is_crowded_out =
+        within_free_space(created.fd, smallest_ring_bytes) < smallest_ring_bytes;
     unlink(path.c_str());
     close(created.fd);
   }
@@ -200,10 +220,16 @@ void make_ring(CreatedRing& created, const std::string& path, std::uint64_t want
     created.problem = "ring: no memory for it (" + describe_errno(errno) + "): tracing is off";
     return;
   }
-  created.problem = "ring: " + path + ": " + describe_errno(file_errno) +
-                    ": recording in private memory, which does not survive a kill: " +
-                    (file_errno == EFBIG ? shrink_remedy(EFBIG)
-                                         : "set TRACEAGENT_RING_FOLDER to a writable tmpfs");
+  const std::string what = created.is_crowded_out ? "what is free in its folder is left to others"
+                                                  : describe_errno(file_errno);
+  const char* const usual_remedy = "set TRACEAGENT_RING_FOLDER to a writable tmpfs";
+  const std::string remedy =
+      created.is_crowded_out ? "see traceagent recover --list for what killed jobs left, or set "
+                               "TRACEAGENT_RING_FOLDER to another tmpfs"
+      : file_errno == EFBIG  ? shrink_remedy(EFBIG)
+                             : usual_remedy;
+  created.problem = "ring: " + path + ": " + what +
+                    ": recording in private memory, which does not survive a kill: " + remedy;
 }
 
 // Before anybody knows of it.
@@ -214,6 +240,15 @@ void unmake(CreatedRing& created) noexcept {
 }
 
 }  // namespace
+
+std::uint64_t bytes_for_ring(const struct statvfs& space, std::uint64_t wanted_bytes) noexcept {
+  if (space.f_blocks == 0) return wanted_bytes;  // a tmpfs without a limit
+  const std::uint64_t free_bytes = std::uint64_t{space.f_bavail} * space.f_frsize;
+  const std::uint64_t left_bytes = std::min(bytes_left_to_others(space), free_bytes);
+  const std::uint64_t most_bytes = std::max(free_bytes / ring_of_free, smallest_ring_bytes);
+  const std::uint64_t bytes = std::min({wanted_bytes, most_bytes, free_bytes - left_bytes});
+  return bytes >= smallest_ring_bytes ? bytes : 0;
+}
 
 CreatedRing create_ring(const std::string& path, std::uint64_t wanted_bytes) {
   CreatedRing created;
@@ -306,7 +341,7 @@ OpenedRing open_ring(const std::string& path) {
   }
   if (!S_ISREG(facts.st_mode) || file_bytes < sizeof(Header)) {
     close(fd);
-    opened.problem = path + ": not a ring of traceagent";
+    opened.problem = path + ": " + not_a_ring;
     return opened;
   }
   void* memory = mmap(nullptr, file_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);

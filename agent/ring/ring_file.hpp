@@ -1,6 +1,8 @@
 #pragma once
 // The ring as a file in shared memory: made by the process that records, opened by anyone later.
 
+#include <sys/statvfs.h>
+
 #include <cstdint>
 #include <string>
 
@@ -10,16 +12,22 @@ namespace traceagent::ring {
 
 struct CreatedRing {
   Ring ring;
-  std::string path;     // empty: in a memfd, which does not survive a kill
-  int fd = -1;          // holds the owner's POSIX lock until the process is gone
-  std::string problem;  // one line for the user, or empty
+  std::string path;             // empty: in a memfd, which does not survive a kill
+  int fd = -1;                  // holds the owner's POSIX lock until the process is gone
+  std::string problem;          // one line for the user, or empty
+  bool is_crowded_out = false;  // in a memfd, since what is free is left to others
 };
 
 // Makes `path` (0600, O_EXCL) of about `wanted_bytes`, all of it granted by the file system before
-// it is touched: an ungranted page of a full /dev/shm would be a SIGBUS in the job. Takes half as
-// much, and again, down to 256 KiB, then a memfd. Also writes the owner's lock. Throws
+// it is touched: an ungranted page of a full /dev/shm would be a SIGBUS in the job. No more than
+// bytes_for_ring(). Where that is not granted half as much, and again, down to 256 KiB, then a
+// memfd. Also writes the owner's lock. Throws
 // std::bad_alloc alone, and has left nothing then.
 CreatedRing create_ring(const std::string& path, std::uint64_t wanted_bytes);
+
+// What a ring of that size takes of a file system: at most a 32nd of what is free, and a quarter of
+// all, or a gigabyte, is left to others. 0: no ring lies there.
+std::uint64_t bytes_for_ring(const struct statvfs& space, std::uint64_t wanted_bytes) noexcept;
 
 struct OpenedRing {
   Ring ring;

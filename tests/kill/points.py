@@ -11,7 +11,7 @@ NEVER = ("__cxa_atexit", "__cxa_at_quick_exit", "__register_atfork", "getpid", "
 # By who calls: the first that fits. What fits none are waits, looks at the machine, and the agent's threads.
 PHASES = {
     "folder and ring": r"process::(make_own_folder|make_note|read_note|check_output_folder|ring_path$|run_file)|"
-                       r"ring::(make_ring|map_what_is_granted|within_memory_limit|prepare)",
+                       r"ring::(make_ring|map_what_is_granted|within_memory_limit|within_free_space|prepare)",
     "window and drain": r"process::(DrainThread|WindowWriter|has_room_for)|drain::|ring::first_in_new_chunk",
     "writing a file": r"trace::OutputFile::(open|write|finish)",
     "rename": r"trace::OutputFile::publish",

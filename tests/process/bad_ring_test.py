@@ -154,6 +154,20 @@ def small_dev_shm(bare):
         check(ranks == {0, 1, 2, 3} and trace.get("complete") is True, f"/dev/shm of 64 MB: ranks {ranks}")
 
 
+def crowded_dev_shm(bare):
+    """What the job still finds free there stays the job's."""
+    with Place() as place:
+        ranks = ranks_in_shell(COMMAND, 4)
+        job = ["sh", "-c", f"head -c 52M /dev/zero > /dev/shm/theirs; {ranks[-1]}"]
+        result = place.run(in_mounts([["-t", "tmpfs", "-o", "size=64m", "tmpfs", "/dev/shm"]], job),
+                           place.agent(TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_RING_FOLDER="/dev/shm"))
+        check(result.code == bare.code and sorted(result.out.splitlines()) == sorted(bare.out.splitlines() * 4),
+              f"a crowded /dev/shm: {result}")
+        one_line(result, "a crowded /dev/shm", "/dev/shm", "left to others", "does not survive a kill", "recover --list")
+        trace = four_ranks_in_node_file(place, "out/node0.json", "a crowded /dev/shm")
+        check(trace is not None and trace["complete"] is True, "a crowded /dev/shm: not complete")
+
+
 def no_dev_shm(bare):
     cases = {"missing": ("/no/such/folder", "No such file"), "a file": ("FILE", "Not a directory")}
     for what, (folder, word) in cases.items():
@@ -179,4 +193,4 @@ def unwritable_dev_shm(bare):
 
 run_cases([small_ring, small_ring_in_cycles, small_ring_without_node_file, overwriting_ring, overwriting_ring_in_cycles, foreign_ring_folder,
            no_dev_shm],
-           [small_dev_shm, unwritable_dev_shm])
+           [small_dev_shm, crowded_dev_shm, unwritable_dev_shm])

@@ -100,7 +100,8 @@ def test_by_hand_it_is_said_how_long_it_is_tried():
         check("exit code 1: tried again for 5min while none succeeds (--patience)\n" in line, f"patience: {line!r}")
         done = here.run("--resume", here.files, "--allow-commands", "--patience", "1s")
         check(done.code == 1 and "tried again for 1s while" in done.out and done.out.endswith(
-            f"given up: none succeeded for 1s: the files wait: later: traceagent upload --resume {here.files}\n"),
+            f"given up: none succeeded for 1s: the files wait: later: traceagent upload --resume {here.files} --allow-commands, "
+            f"or not at all: traceagent upload {here.files} --forget TARGET\n"),
               f"patience: {done}")
 
 

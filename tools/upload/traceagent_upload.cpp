@@ -197,8 +197,7 @@ int upload(const Arguments& arguments) {
   const bool names_target = !arguments.to.empty() || !arguments.forget.empty();
   if (ways != 1 || (arguments.files.empty() ? names_target : !has_target)) {
     say("give FILE... --to TARGET, FOLDER --forget TARGET, --resume FOLDER, or --status FOLDER: "
-        "see "
-        "--help");
+        "see traceagent upload --help");
     return exit_usage;
   }
   (void)options_of(arguments);  // a wrong one is told before anything is queued

@@ -101,7 +101,7 @@ bool Uploader::work() {
   const std::size_t all = pending_in(journal_) + unwanted_in(journal_);
   if (all == 0) write_problem({});
   if (is_done && all != 0) tell_others_wait(all);
-  if (!is_done) tell_given_up();
+  if (!is_done) tell_what_waits();
   return is_done;
 }
 
@@ -112,11 +112,19 @@ std::string Uploader::tried_again() {
   return ": tried again for " + patience_in_words() + " while none succeeds (--patience)";
 }
 
-void Uploader::tell_given_up() {
+// Who uploads by hand must know that a refusal leaves a queue.
+void Uploader::tell_what_waits() {
+  if (options_.beside_job || pending_in(journal_, options_.others) == 0) return;
   const bool is_over = patience_.left().count() <= 0 && options_.patience.count() != 0;
-  if (!is_over || options_.beside_job) return;
-  tell_("given up: none succeeded for " + patience_in_words() +
-        ": the files wait: later: traceagent upload --resume " + folder_);
+  const std::string why =
+      is_over ? "given up: none succeeded for " + patience_in_words() : "not all is uploaded";
+  const auto& uploads = journal_.uploads();
+  const bool has_commands = std::any_of(uploads.begin(), uploads.end(), [](const Upload& each) {
+    return each.is_pending() && !each.words.empty();
+  });
+  tell_(why + ": the files wait: later: traceagent upload --resume " + folder_ +
+        (has_commands ? " --allow-commands" : "") + ", or not at all: traceagent upload " +
+        folder_ + " --forget TARGET");
 }
 
 std::string Uploader::patience_in_words() const {

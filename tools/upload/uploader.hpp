@@ -58,7 +58,7 @@ class Uploader {
   void tell_problem(const std::string& problem, const std::string& what_next);
   void tell_others_wait(std::size_t count);
   std::string tried_again();
-  void tell_given_up();
+  void tell_what_waits();
   [[nodiscard]] std::string patience_in_words() const;
   void note_done(Upload& upload);
   void note(const trace::JsonObject& record);

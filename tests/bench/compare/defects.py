@@ -94,7 +94,9 @@ def composer_defects(mergers, folder):
         "stated" if "right within" in ours.said else "dropped"
     merged = folder / "merged.json"
     theirs.output.rename(merged)
-    again = [write(folder / "again", rank, whole[rank]) for rank in range(2)]
+    # A second later: the same events once more would be left out as those that the merged file holds.
+    later = [metadata(rank) + [event | {"ts": event["ts"] + 1_000_000} for event in slices(rank, 100)] for rank in range(2)]
+    again = [write(folder / "again", rank, later[rank]) for rank in range(2)]
     theirs, ours = mergers.composer(merged, *again), mergers.ours(merged, *again)
     def ranks(merge):
         return dict(sorted(collections.Counter(event[5] % 1_000_000 for event in merge.events()).items()))

@@ -16,6 +16,7 @@ def in_shared_memory(ring_mib, jobs):
     total_mib, free_mib = (blocks * found.f_frsize >> 20 for blocks in (found.f_blocks, found.f_bavail))
     most = jobs * MOST_OF_A_CASE
     sizes = f"{total_mib} MiB, {free_mib} free"
-    if free_mib >= most * ring_mib:
+    # A ring takes at most a 32nd of what is free, and a quarter or 1 GiB is left to others.
+    if free_mib >= 32 * ring_mib + most * ring_mib and free_mib - most * ring_mib >= min(total_mib // 4, 1024):
         return True, sizes
     return False, f"{sizes}, too small for {most} rings of {ring_mib} MiB: they lie beside the traces"

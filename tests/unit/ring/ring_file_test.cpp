@@ -385,5 +385,42 @@ TEST_F(RingFileTest, TakesLessWhereTheFileSystemIsSmall) {
   umount2(mount_point.c_str(), MNT_DETACH);
 }
 
+// A container's default. NCCL's segments and the data loaders' are to find room there.
+TEST_F(RingFileTest, LeaveRoomToTheJobWhereTheFileSystemIsSmall) {
+  const std::string mount_point = path("container");
+  fs::create_directory(mount_point);
+  if (mount("tmpfs", mount_point.c_str(), "tmpfs", 0, "size=64m") != 0) {
+    GTEST_SKIP() << "mounting a small tmpfs needs root";
+  }
+  const auto free_bytes = [&] { return fs::space(mount_point).available; };
+  // Its file stays, as of a job that is killed.
+  int rings = 0;
+  const auto make_ring = [&](std::uint64_t wanted_bytes) {
+    CreatedRing made =
+        create_ring(mount_point + "/" + std::to_string(rings++) + ".ring", wanted_bytes);
+    EXPECT_TRUE(made.ring.valid());
+    if (!made.path.empty()) {
+      EXPECT_EQ(fs::file_size(made.path), made.ring.header().file_bytes);
+    }
+    munmap(&made.ring.header(), made.ring.header().file_bytes);
+    close(made.fd);
+    return made;
+  };
+  for (int rank = 0; rank < 8; ++rank) {
+    const CreatedRing made = make_ring(64 << 20);
+    EXPECT_GT(fs::file_size(made.path), 1u << 20);
+    EXPECT_NE(made.problem.find("--shm-size"), std::string::npos) << made.problem;
+  }
+  EXPECT_GE(free_bytes(), 48u << 20);
+  CreatedRing last;
+  for (int restart = 0; restart < 200 && !last.is_crowded_out; ++restart) last = make_ring(4 << 20);
+  EXPECT_TRUE(last.is_crowded_out);
+  EXPECT_EQ(last.path, "");
+  EXPECT_NE(last.problem.find("recover --list"), std::string::npos) << last.problem;
+  EXPECT_GE(free_bytes(), 16u << 20);
+  EXPECT_LT(free_bytes(), 17u << 20);
+  umount2(mount_point.c_str(), MNT_DETACH);
+}
+
 }  // namespace
 }  // namespace traceagent::ring

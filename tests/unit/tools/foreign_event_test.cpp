@@ -12,9 +12,9 @@ namespace traceagent::tools {
 namespace {
 
 constexpr ForeignEvent::Field fields[] = {
-    &ForeignEvent::ts,  &ForeignEvent::dur, &ForeignEvent::ph, &ForeignEvent::cat,
-    &ForeignEvent::name, &ForeignEvent::pid, &ForeignEvent::tid, &ForeignEvent::id,
-    &ForeignEvent::id2, &ForeignEvent::bind_id};
+    &ForeignEvent::ts,   &ForeignEvent::dur,    &ForeignEvent::ph,  &ForeignEvent::cat,
+    &ForeignEvent::name, &ForeignEvent::pid,    &ForeignEvent::tid, &ForeignEvent::id,
+    &ForeignEvent::id2,  &ForeignEvent::bind_id};
 
 // Judges events as a scan does, and tells what each of its members is, anew and by its form.
 class Scanned {

@@ -68,7 +68,7 @@ TEST(GivenPath, is_refused_for_what_the_system_says) {
   EXPECT_EQ(is_folder()(path), file + ": is no folder");
   path = folder.path().string();
   EXPECT_EQ(is_folder()(path), "");
-  EXPECT_EQ(is_file()(path), path + ": is a folder");
+  EXPECT_EQ(is_file()(path), path + ": is a folder: give a file");
   path = folder / "none";
   EXPECT_EQ(is_there()(path), path + ": No such file or directory");
   EXPECT_EQ(is_file()(path = itself), itself + ": Too many levels of symbolic links");
