@@ -59,8 +59,7 @@ bool DeadWorkers::may_wait(const Agent& agent, const std::string& ring_path) noe
   struct stat facts {};
   if (stat(ring_path.c_str(), &facts) != 0) return true;
   waiting_bytes_ += static_cast<std::uint64_t>(facts.st_blocks) * 512;
-  return ++waiting_rings_ <= most_waiting_rings &&
-         waiting_bytes_ <= agent.ring.ring.header().file_bytes;
+  return ++waiting_rings_ <= most_waiting_rings && waiting_bytes_ <= agent.options.ring_size;
 }
 
 bool DeadWorkers::is_told_now(const std::string& ring_path) {

@@ -6,6 +6,7 @@ import signal
 import sys
 
 from jobs import TRACEAGENT, Checks, Place, calls_in, end_of, variables_of, wait_until
+from untouched_job import can_unshare, in_mounts
 
 LATE_CALLS = 5
 # Of 16 MiB each: far more than may lie there, since local rank zero removes some hundreds a second.
@@ -40,6 +41,12 @@ if os.fork() == 0:
     wait_for("end-late")
     os._exit(0)
 wait_for("end")
+"""
+
+KILLED = """
+import ctypes, os, signal
+ctypes.CDLL("libcudart.so.13").cudaMemsetAsync(None, 0, ctypes.c_size_t(4), None)
+os.kill(os.getpid(), signal.SIGKILL)
 """
 
 checks = Checks()
@@ -154,4 +161,15 @@ with Place() as place:
     result = recover(place)
     checks.check("missing: 3 workers of the job had recorded in private memory" in result.out, f"{result}")
     checks.check(place.left_in_memory() == [], f"left in memory: {place.left_in_memory()}")
+
+# A rank whose ring finds no room beside what others have there is one of them.
+if can_unshare():
+    with Place() as place:
+        (place.path / "job.py").write_text(KILLED)
+        script = f"head -c 52M /dev/zero > /dev/shm/theirs; {sys.executable} job.py; {TRACEAGENT} recover"
+        result = place.run(in_mounts([["-t", "tmpfs", "-o", "size=64m", "tmpfs", "/dev/shm"]], ["sh", "-c", script]),
+                           place.agent(TRACEAGENT_SCHEDULE="warmup=0,active=1000,repeat=1", TRACEAGENT_OUTPUT_FOLDER="out",
+                                       TRACEAGENT_RING_FOLDER="/dev/shm", WORLD_SIZE=1, RANK=0))
+        checks.check("what is free in its folder is left to others" in result.err, f"no room: {result}")
+        checks.check("missing: 1 worker of the job had recorded in private memory" in result.out, f"no room: {result}")
 sys.exit(checks.end())

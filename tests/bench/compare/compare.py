@@ -56,12 +56,21 @@ def windows(mergers, folder):
             0 < sum(wanted.values()) and wanted == counted(theirs.events() or [])
 
 
-def table_of(ways, files, runs):
-    """Medians of each way to merge these files, into a file that is not there yet. The two that take a second at most
-    are done five times as often: another's turn on the CPU would show in one."""
+def measured(way):
+    """Its file goes: of the memory that was made ready the next one is to find as much."""
+    merge = way()
+    merge.output.unlink(missing_ok=True)
+    return merge
+
+
+def table_of(ways, files, arguments):
+    """Medians of each way to merge these files, into a file that is not there yet. The two that take seconds at most
+    are done five times as often: another's turn on the CPU would show in one. Memory is made ready once all is there
+    that stays: the files themselves would take it."""
     megabytes = sum(path.stat().st_size for path in files) / 1e6
-    merges = {name: [way() for _ in range(runs) for _ in range(5 if name in ("cat", "traceagent") else 1)]
-              for name, way in ways.items()}
+    runs = {name: range(arguments.runs * (5 if name in ("cat", "traceagent") else 1)) for name in ways}
+    with backed_memory(arguments.backed_gib):
+        merges = {name: [measured(way) for _ in runs[name]] for name, way in ways.items()}
     assert all(merge.ok for each in merges.values() for merge in each)
     seconds, cpu = ({name: statistics.median(getattr(merge, what) for merge in merges[name]) for name in ways}
                     for what in ("seconds", "cpu_seconds"))
@@ -81,7 +90,7 @@ def speeds(mergers, folder, arguments):
           f"{megabytes:.0f} MB, median of {arguments.runs}:\n")
     table_of({"cat": lambda: mergers.cat(*files), "Composer": lambda: mergers.composer(*files),
               "SageMaker Debugger": lambda: mergers.smdebug(folder), "traceagent": lambda: mergers.ours(*files)},
-             files, arguments.runs)
+             files, arguments)
 
 
 def own_events(path):
@@ -111,7 +120,7 @@ def own_speeds(mergers, build, folder, arguments):
               for rank, path in enumerate(files)]
     table_of({"cat": lambda: mergers.cat(*files), "Composer": lambda: mergers.composer(*arrays),
               "SageMaker Debugger": lambda: mergers.smdebug(folder / "arrays"),
-              "traceagent": lambda: mergers.ours(*files)}, files, arguments.runs)
+              "traceagent": lambda: mergers.ours(*files)}, files, arguments)
 
 
 def main():
@@ -126,7 +135,7 @@ def main():
     (build / "compare").mkdir(exist_ok=True)
     python = install(build / "compare")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as scratch, backed_memory(arguments.backed_gib):
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as scratch:
         folder = pathlib.Path(scratch)
         mergers = Mergers(build, python, folder)
         ok = True
