@@ -88,7 +88,7 @@ bool EventShape::find_gaps(std::string_view object) {
   return true;
 }
 
-EventShape::Place EventShape::place_of(const char* at, const char* object) const {
+PlacedMembers::Place EventShape::place_of(const char* at, const char* object) const {
   const auto offset = static_cast<std::uint16_t>(at - object);
   std::uint16_t gaps = 0;
   while (gaps < gap_count_ && gaps_[gaps].end <= offset) {
@@ -177,18 +177,6 @@ std::size_t EventShape::size_in(std::string_view text) {
     known = gap.end;
     gaps = index + 1;
     moved_[gaps] = at - text.data() - gap.end;
-  }
-}
-
-void EventShape::add_members(const char* text, JsonMembers& members) const {
-  JsonMember* to = members.add_some(member_count_);
-  members.set_form(form_);
-  for (std::size_t i = 0; i < member_count_; ++i, ++to) {
-    const Member& member = members_[i];
-    const char* const key = in(text, member.key);
-    const char* const value = key + member.value_begin;
-    *to = {{key, member.key_bytes},
-           {value, static_cast<std::size_t>(in(text, member.value_end) - value)}};
   }
 }
 

@@ -25,8 +25,10 @@ class EventShape {
   // The bytes of the object that `text` begins with, whatever follows it; 0: it does not fit. That
   // says nothing of whether it is JSON.
   [[nodiscard]] std::size_t size_in(std::string_view text);
-  // Of the text that size_in() was asked of last, and that fits.
-  void add_members(const char* text, JsonMembers& members) const;
+  // Those of the text that size_in() was asked of last, and that fits; until it is asked again.
+  void set_members(const char* text, JsonMembers& members) const {
+    members.set({text, members_.data(), moved_.data()}, member_count_, form_);
+  }
 
  private:
   struct Gap {
@@ -35,19 +37,6 @@ class EventShape {
     std::uint16_t latest_bytes;  // that filled it
     bool is_text;
   };
-  // Of a byte in the learned text: what stands there in another is moved by what the gaps before it
-  // have become longer.
-  struct Place {
-    std::uint16_t offset;
-    std::uint16_t gaps;
-  };
-  // No gap lies within a key, or between it and its value.
-  struct Member {
-    Place key;
-    std::uint16_t key_bytes;
-    std::uint16_t value_begin;  // behind the key's beginning
-    Place value_end;
-  };
 
   bool add_gap(const char* begin, const char* end, bool is_text);
   bool find_gaps(std::string_view object);
@@ -55,10 +44,7 @@ class EventShape {
   // it differs elsewhere, or ends.
   [[nodiscard]] std::size_t find_other_gap(const char* at, const char* end,
                                            std::size_t known) const;
-  [[nodiscard]] Place place_of(const char* at, const char* object) const;
-  [[nodiscard]] const char* in(const char* text, Place place) const {
-    return text + place.offset + moved_[place.gaps];
-  }
+  [[nodiscard]] PlacedMembers::Place place_of(const char* at, const char* object) const;
 
   static constexpr std::uint8_t no_gap = most_gaps + 1;
   // As often other_gap_ is gathered anew: what seldom differs need not be looked at each time.
@@ -70,7 +56,7 @@ class EventShape {
   std::array<Gap, most_gaps + 1> gaps_;  // behind the last the end of the text
   // Behind so many gaps: the first that lately was filled otherwise than in the learned text.
   std::array<std::uint8_t, most_gaps + 1> other_gap_;
-  std::array<Member, most_members> members_;
+  std::array<PlacedMembers::Member, most_members> members_;
   // By how many bytes what is behind so many gaps is moved in the text that was asked of last.
   std::array<std::ptrdiff_t, most_gaps + 1> moved_;
   unsigned texts_ = 0;  // so many were asked of

@@ -46,8 +46,7 @@ std::size_t EventShapes::whole_object_at(std::string_view text, JsonMembers& mem
   std::size_t size = 0;
   const EventShape* const shape = is_tried ? fitting(text, size) : nullptr;
   if (shape != nullptr) [[likely]] {
-    members.clear();
-    shape->add_members(text.data(), members);
+    shape->set_members(text.data(), members);
     return size;
   }
   size = trace::whole_object_at(text, members);

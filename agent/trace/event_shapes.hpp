@@ -20,7 +20,7 @@ class EventShapes {
   static constexpr std::size_t most_memory_bytes =
       most_shapes * (sizeof(EventShape) + sizeof(std::size_t));
 
-  // As the function of this name.
+  // As the function of this name; the members hold until the next text is judged.
   std::size_t whole_object_at(std::string_view text, JsonMembers& members);
   [[nodiscard]] bool is_whole_object(std::string_view text);
 

@@ -21,39 +21,101 @@ struct JsonMember {
   std::string_view value;  // as written
 };
 
+// The members of an object that is as one before it but for what fills its gaps (EventShape): where
+// each stands is worked out when it is asked for, as few are.
+class PlacedMembers {
+ public:
+  // Of a byte in the text before: here it is moved by what the gaps ahead of it have become longer.
+  struct Place {
+    std::uint16_t offset;
+    std::uint16_t gaps;
+  };
+  // No gap lies within a key, or between it and its value.
+  struct Member {
+    Place key;
+    std::uint16_t key_bytes;
+    std::uint16_t value_begin;  // behind the key's beginning
+    Place value_end;
+  };
+
+  PlacedMembers() = default;
+  // `moved`: by so many bytes what lies behind so many gaps. All stays the caller's.
+  PlacedMembers(const char* text, const Member* members, const std::ptrdiff_t* moved)
+      : text_(text), members_(members), moved_(moved) {}
+
+  JsonMember operator[](std::size_t index) const {
+    const Member& member = members_[index];
+    const char* const key = at(member.key);
+    const char* const value = key + member.value_begin;
+    return {{key, member.key_bytes},
+            {value, static_cast<std::size_t>(at(member.value_end) - value)}};
+  }
+
+ private:
+  [[nodiscard]] const char* at(Place place) const {
+    return text_ + place.offset + moved_[place.gaps];
+  }
+
+  const char* text_ = nullptr;
+  const Member* members_ = nullptr;
+  const std::ptrdiff_t* moved_ = nullptr;
+};
+
 // In room that stays from object to object: a vector's push_back is a tenth of the time of a scan.
 class JsonMembers {
  public:
+  class Iterator {
+   public:
+    Iterator(const JsonMembers& members, std::size_t index) : members_(&members), index_(index) {}
+    JsonMember operator*() const { return (*members_)[index_]; }
+    Iterator& operator++() {
+      ++index_;
+      return *this;
+    }
+    bool operator==(const Iterator& other) const { return index_ == other.index_; }
+
+   private:
+    const JsonMembers* members_;
+    std::size_t index_;
+  };
+
   void clear() {
     size_ = 0;
     form_ = 0;
+    is_placed_ = false;
   }
+  // After a clear(), or another add().
   void add(const JsonMember& member) {
     if (size_ == room_.size()) [[unlikely]] {
       room_.resize(2 * size_ + 16);
     }
     room_[size_++] = member;
   }
-  // Room for `count` more, which the caller sets.
-  JsonMember* add_some(std::size_t count) {
-    if (room_.size() - size_ < count) [[unlikely]] {
-      room_.resize(2 * size_ + count);
-    }
-    size_ += count;
-    return room_.data() + size_ - count;
+  // These, instead of what was here; as long as `placed` holds. `form`: form()
+  void set(const PlacedMembers& placed, std::size_t count, std::uint64_t form) {
+    placed_ = placed;
+    size_ = count;
+    form_ = form;
+    is_placed_ = true;
   }
-  [[nodiscard]] const JsonMember* begin() const { return room_.data(); }
-  [[nodiscard]] const JsonMember* end() const { return room_.data() + size_; }
+  JsonMember operator[](std::size_t index) const {
+    return is_placed_ ? placed_[index] : room_[index];
+  }
+  [[nodiscard]] Iterator begin() const { return {*this, 0}; }
+  [[nodiscard]] Iterator end() const { return {*this, size_}; }
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
-  // Not 0: what one EventShapes judged and gave this number has the same keys at the same places.
+  // Not 0: what one EventShapes judged and gave this number has the same keys at the same places,
+  // and its members are placed().
   [[nodiscard]] std::uint64_t form() const { return form_; }
-  void set_form(std::uint64_t form) { form_ = form; }
+  [[nodiscard]] const PlacedMembers& placed() const { return placed_; }
 
  private:
   std::vector<JsonMember> room_;
+  PlacedMembers placed_;
   std::size_t size_ = 0;
   std::uint64_t form_ = 0;
+  bool is_placed_ = false;
 };
 
 // The bytes of the object that `text` begins with, whatever follows it, and its members; 0 where

@@ -24,8 +24,10 @@ constexpr std::size_t most_work_bytes = std::size_t{256} << 20;
 constexpr std::size_t repair_work = 16;
 
 bool has_phase(const ScannedObject& object) {
-  return std::any_of(object.members.begin(), object.members.end(),
-                     [](const JsonMember& member) { return member.key == "ph"; });
+  for (const JsonMember& member : object.members) {
+    if (member.key == "ph") return true;
+  }
+  return false;
 }
 
 bool is_space_or_comma(char c) { return is_json_space(c) || c == ','; }

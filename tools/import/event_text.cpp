@@ -1,6 +1,8 @@
 #include "tools/import/event_text.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <cstring>
 
 #include "agent/trace/json_scan.hpp"
@@ -70,13 +72,18 @@ char* put_ids(char* to, const ForeignEvent& fields, std::int64_t rank) {
 }
 
 char* put_rest(char* to, const ForeignEvent& fields, const ScannedObject& event, bool is_one_line) {
-  std::size_t index = 0;
-  for (const JsonMember& member : event.members) {
-    if (!fields.is_other(index++, member)) continue;
+  const auto put = [&to, is_one_line](const JsonMember& member) {
     to = trace::put_literal(to, ",\"");
     to = put_short(to, member.key);
     to = trace::put_literal(to, "\":");
     to = put_value(to, member.value, is_one_line);
+  };
+  for (std::uint64_t others = fields.others; others != 0; others &= others - 1) {
+    put(event.members[static_cast<std::size_t>(std::countr_zero(others))]);
+  }
+  for (std::size_t i = ForeignEvent::most_marked; i < event.members.size(); ++i) {
+    const JsonMember member = event.members[i];
+    if (fields.is_other(i, member)) put(member);
   }
   return to;
 }

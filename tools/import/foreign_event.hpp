@@ -22,9 +22,11 @@ class KnownForms;
 // The members of an event that mean something here, as they stand; empty: absent.
 struct ForeignEvent {
   using Field = std::string_view ForeignEvent::*;
+  static constexpr std::size_t most_marked = 64;
 
   std::string_view ts, dur, ph, cat, name, pid, tid, id, id2, bind_id;
-  std::uint64_t others = 0;  // a bit for each of the first 64 members that is none of these
+  std::uint64_t others =
+      0;  // a bit for each of the first most_marked members that is none of these
   bool is_one_line = false;  // for certain: it need not be looked for line breaks
 
   explicit ForeignEvent(const ScannedObject& event) {
@@ -33,7 +35,7 @@ struct ForeignEvent {
       const Field field = field_of(member.key);
       if (field != nullptr) {
         take(field, member);
-      } else if (index < 64) {
+      } else if (index < most_marked) {
         others |= std::uint64_t{1} << index;
       }
       ++index;
@@ -43,7 +45,7 @@ struct ForeignEvent {
   ForeignEvent(const ScannedObject& event, KnownForms& known);
 
   [[nodiscard]] bool is_other(std::size_t index, const JsonMember& member) const {
-    return index < 64 ? (others >> index & 1U) != 0 : field_of(member.key) == nullptr;
+    return index < most_marked ? (others >> index & 1U) != 0 : field_of(member.key) == nullptr;
   }
   [[nodiscard]] bool is_metadata() const { return ph == "\"M\""; }
 
@@ -129,7 +131,7 @@ inline ForeignEvent::ForeignEvent(const ScannedObject& event, KnownForms& known)
   is_one_line = form.is_one_line;
   for (std::size_t i = 0; i < form.count; ++i) {
     const KnownForms::Form::Place& place = form.places[i];
-    take(place.field, event.members.begin()[place.index]);
+    take(place.field, event.members.placed()[place.index]);
   }
 }
 

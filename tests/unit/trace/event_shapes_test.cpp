@@ -41,7 +41,7 @@ TEST(EventShape, takes_other_numbers_and_texts) {
     const std::string text = std::string(other) + ",{";
     EXPECT_EQ(shape.size_in(text), other.size()) << text;
     JsonMembers members;
-    shape.add_members(text.data(), members);
+    shape.set_members(text.data(), members);
     EXPECT_EQ(in_words(members, text.data()), in_words(members_of(other), other.data()));
   }
 }
@@ -86,7 +86,7 @@ TEST(EventShape, takes_texts_that_differ_in_other_places_each_time) {
     const std::string text = event + ",\n{\"ts\":1.250,\"dur\":12}";
     ASSERT_EQ(shape.size_in(text), event.size()) << i << " " << text;
     JsonMembers members;
-    shape.add_members(text.data(), members);
+    shape.set_members(text.data(), members);
     ASSERT_EQ(in_words(members, text.data()), in_words(members_of(event), event.data())) << i;
     EXPECT_EQ(shape.size_in(event.substr(0, event.size() - 1 - i % 20)), 0U);
   }
