@@ -137,6 +137,16 @@ class CudaFrame {
   const std::uintptr_t outer_;
 };
 
+// Whether a call that is not idle may go on by a jump nonetheless: it is asked before anything is
+// made of its arguments, which a recorded one would pass on twice.
+template <class Call>
+[[gnu::always_inline]] inline bool may_pass_straight() noexcept {
+  if constexpr (can_be_expected<Call>) {
+    return step::mode_of(Call::call_class) == step::Mode::observe;
+  }
+  return false;
+}
+
 // The way between: an observed call that step detection knew of goes on as an idle one does, by a
 // jump. False where it is to go the long way.
 template <class Call>

@@ -82,7 +82,7 @@ template <class Call>
     if (is_idle<Call>() && real != nullptr) [[likely]] {                                         \
       return real arguments;                                                                     \
     }                                                                                            \
-    if constexpr (can_be_expected<Call>) return short_##id arguments;                            \
+    if (may_pass_straight<Call>()) return short_##id arguments;                                  \
     return slow_##id arguments;                                                                  \
   }
 
