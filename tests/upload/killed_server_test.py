@@ -121,8 +121,8 @@ def main(place, usual_place, server):
     lost = sum(int(number) for end in ends for number in re.findall(r"(\d+) cycles of the schedule were lost", end.err))
     objects = check_arrived(server, run, lost)
     compared = check_here(place, looks, objects)
-    # The short run may be over before that.
-    check(killer.kills == MOST_KILLS or IS_SHORT and killer.kills > 0, f"the server was killed {killer.kills} times")
+    # A fast machine is done before the last of them.
+    check(killer.kills >= (1 if IS_SHORT else MOST_KILLS // 2), f"the server was killed {killer.kills} times")
     ratios = ratios_of(usual, job, turns)
     check_costs(ratios)
     print(f"{CYCLES} cycles of {RANKS} ranks, server killed {killer.kills} times: {len(objects)} files there, {lost} cycles "
