@@ -9,6 +9,7 @@
 
 #include "agent/api/function.hpp"
 #include "agent/door/inner_launches.hpp"
+#include "agent/door/jump.hpp"
 #include "agent/door/start.hpp"
 #include "agent/door/timed_call.hpp"
 #include "agent/event/record.hpp"
@@ -92,23 +93,13 @@ void end_record(const Begun& begun, const Call& call, int result) noexcept {
 }
 
 template <class Call>
-bool is_idle() noexcept {
+bool is_idle(step::Mode mode) noexcept {
   // Whether anything is recorded or not.
   if constexpr (requires { Call::before_every(); }) Call::before_every();
   if constexpr (requires { Call::is_watched(); }) {
     if (Call::is_watched()) return false;
   }
-  return step::mode_of(Call::call_class) == step::Mode::pass;
-}
-
-// Whether step detection knew of this one, so that nothing is left to be done.
-template <class Call>
-[[gnu::always_inline]] inline bool is_expected(const Call& call) noexcept {
-  if constexpr (can_be_expected<Call>) {
-    step::Tracker* steps = tracker.load(std::memory_order_acquire);
-    return steps != nullptr && call.passes_at_once(*steps);
-  }
-  return false;
+  return mode == step::Mode::pass;
 }
 
 // A call whose arguments are wanted before it is made, recorded or not.
@@ -137,23 +128,9 @@ class CudaFrame {
   const std::uintptr_t outer_;
 };
 
-// Whether a call that is not idle may go on by a jump nonetheless: it is asked before anything is
-// made of its arguments, which a recorded one would pass on twice.
+// Whether a call that step detection knew of may go on by a jump.
 template <class Call>
-[[gnu::always_inline]] inline bool may_pass_straight() noexcept {
-  if constexpr (can_be_expected<Call>) {
-    return step::mode_of(Call::call_class) == step::Mode::observe;
-  }
-  return false;
-}
-
-// The way between: an observed call that step detection knew of goes on as an idle one does, by a
-// jump. False where it is to go the long way.
-template <class Call>
-[[gnu::always_inline]] inline bool passes_straight(const Call& call) noexcept {
-  return step::mode_of(Call::call_class) == step::Mode::observe &&
-         inner_launches.all_are_told_apart() && is_expected(call);
-}
+inline constexpr bool may_pass_straight = wrappers_jump&& can_be_expected<Call>;
 
 // Whether step detection is told of a call, has heard of it from NCCL's that it is within, or knew
 // of libcudart's that it is within.

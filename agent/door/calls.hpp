@@ -3,8 +3,7 @@
 // api/cuda_runtime.def ends with one of these, built from the call's parameters. Each says
 //   call_class   which mode governs it
 //   fill()       how it lies in the record (event::Layout)
-//   passes()     whether step detection knows of the call without being told, if it can be known;
-//                passes_at_once() the same in a few instructions, where it can
+//   passes()     whether step detection knows of the call without being told, if it can be known
 //   observe()    what step detection is told, if anything
 //   finish()     what is known only after the call, if anything
 // Nothing here may dereference a pointer of the job that the real function would not.
@@ -57,9 +56,6 @@ struct LaunchCall : CallBase {
   }
   bool passes(step::Tracker& tracker) const noexcept {
     return tracker.passes_launch(bits(function));
-  }
-  [[gnu::always_inline]] bool passes_at_once(step::Tracker& tracker) const noexcept {
-    return tracker.passes_launch_at_once(bits(function));
   }
   void observe(step::Tracker& tracker, std::uint64_t ticks) const noexcept {
     if ((tracker.interest() & step::interest_launches) != 0) {
@@ -384,9 +380,6 @@ struct GraphLaunchCall : CallBase {
     record.args[3] = bits(stream);
   }
   bool passes(step::Tracker& tracker) const noexcept { return tracker.passes_launch(bits(exec)); }
-  [[gnu::always_inline]] bool passes_at_once(step::Tracker& tracker) const noexcept {
-    return tracker.passes_launch_at_once(bits(exec));
-  }
   void observe(step::Tracker& tracker, std::uint64_t ticks) const noexcept {
     if ((tracker.interest() & step::interest_launches) != 0) tracker.launch(bits(exec), ticks);
   }

@@ -5,11 +5,17 @@
 
 #include <cuda.h>
 
+#include <tuple>
+
 #include "agent/door/call.hpp"
 #include "agent/door/driver_calls.hpp"
 #include "agent/door/kernel_names.hpp"
 #include "agent/door/targets.hpp"
 #include "agent/door/wrappers.hpp"
+
+#if defined(TRACEAGENT_WRAPPERS_JUMP) && !(defined(__OPTIMIZE__) && defined(__x86_64__))
+#error "wrappers jump in optimized builds for x86-64 alone: leave TRACEAGENT_WRAPPERS_JUMP out"
+#endif
 
 namespace traceagent::door {
 namespace {
@@ -20,7 +26,8 @@ CUresult take_part_driver(api::Function function, const Describe& describe, cons
   using Call = decltype(describe());
   tell_watcher(describe);
   if (step::mode_of(Call::call_class) == step::Mode::unstarted) start_process();
-  if (is_idle<Call>() || !driver_is_open.load(std::memory_order_relaxed)) return real();
+  const bool is_passed = is_idle<Call>(step::mode_of(Call::call_class));
+  if (is_passed || !driver_is_open.load(std::memory_order_relaxed)) return real();
   if (ring::writer.nested_in_start != 0) return real();
   const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   if (is_inside(ring::writer.cuda_frame, frame)) {
@@ -35,55 +42,68 @@ CUresult take_part_driver(api::Function function, const Describe& describe, cons
   return observe_and_record(function, describe(), real, told);
 }
 
-// Within a call of libcudart's that passed, or one that step detection knew of itself.
+// A launch within a call of libcudart's that passed, or one that step detection knew of itself.
 template <class Call>
-[[gnu::always_inline]] inline bool passes_straight_driver(const Call& call,
+[[gnu::always_inline]] inline bool passes_straight_driver(Word launched,
                                                           const void* return_address) noexcept {
-  if (step::mode_of(Call::call_class) != step::Mode::observe) return false;
+  if constexpr (!may_pass_straight<Call>) return false;
   if (inner_launches.has(return_address)) return true;
   return (ring::writer.cuda_frame | ring::writer.nccl_frame | ring::writer.nested_in_start) == 0 &&
-         driver_is_open.load(std::memory_order_relaxed) && inner_launches.all_are_told_apart() &&
-         is_expected(call);
+         driver_is_open.load(std::memory_order_relaxed) && inner_launches.pass(launched);
 }
 
 }  // namespace
 }  // namespace traceagent::door
 
-// Two functions or three, for the reason given in cudart.inc. They are jumped to, so all return to
-// the same place; a build that calls instead (-O0, sanitizers) finds itself there, and gives up.
-#define DRIVER_WRAPPER(id, symbol, parameters, arguments, ...)                                   \
-  [[gnu::noinline]] static CUresult slow_##id parameters {                                       \
-    using traceagent::api::Function;                                                             \
-    using namespace traceagent::door;                                                            \
-    using Real = CUresult(*) parameters;                                                         \
-    const auto real = reinterpret_cast<Real>(real_function(Library::cuda, Function::id));        \
-    if (real == nullptr) return CUDA_ERROR_NOT_FOUND;                                            \
-    const auto describe = [&]() noexcept { return __VA_ARGS__; };                                \
-    return take_part_driver(                                                                     \
-        Function::id, describe, [&] { return real arguments; }, __builtin_return_address(0));    \
-  }                                                                                              \
-  [[maybe_unused, gnu::noinline]] static CUresult short_##id parameters {                        \
-    using namespace traceagent::door;                                                            \
-    using Real = CUresult(*) parameters;                                                         \
-    const Target& found = target(Library::cuda, traceagent::api::Function::id);                  \
-    if (found.load(std::memory_order_relaxed) == nullptr ||                                      \
-        !passes_straight_driver(__VA_ARGS__, __builtin_return_address(0))) {                     \
-      return slow_##id arguments;                                                                \
-    }                                                                                            \
-    return reinterpret_cast<Real>(found.load(std::memory_order_relaxed)) arguments;              \
-  }                                                                                              \
-  extern "C" [[gnu::visibility("default")]] CUresult traceagent_##id parameters __asm__(symbol); \
-  CUresult traceagent_##id parameters {                                                          \
-    using namespace traceagent::door;                                                            \
-    using Call = decltype(__VA_ARGS__);                                                          \
-    using Real = CUresult(*) parameters;                                                         \
-    const auto real = reinterpret_cast<Real>(                                                    \
-        target(Library::cuda, traceagent::api::Function::id).load(std::memory_order_relaxed));   \
-    if (is_idle<Call>() && real != nullptr) [[likely]] {                                         \
-      return real arguments;                                                                     \
-    }                                                                                            \
-    if (may_pass_straight<Call>()) return short_##id arguments;                                  \
-    return slow_##id arguments;                                                                  \
+// Two functions, for the reason given in cudart.inc, and a third where the call may be expected: it
+// looks at where it returns to, which saves a register. They are jumped to, so all return to the
+// same place; a build that calls instead (-O0, sanitizers) finds itself there, and gives up.
+#define DRIVER_WRAPPER(id, symbol, parameters, arguments, ...)                                    \
+  static auto call_of_##id parameters {                                                           \
+    using namespace traceagent::door;                                                             \
+    (void)std::tie arguments; /* most describe some of them alone */                              \
+    return __VA_ARGS__;                                                                           \
+  }                                                                                               \
+  JUMPED_TO static CUresult slow_##id parameters {                                                \
+    using traceagent::api::Function;                                                              \
+    using namespace traceagent::door;                                                             \
+    using Real = CUresult(*) parameters;                                                          \
+    const auto real = reinterpret_cast<Real>(real_function(Library::cuda, Function::id));         \
+    if (real == nullptr) return CUDA_ERROR_NOT_FOUND;                                             \
+    const auto describe = [&]() noexcept { return call_of_##id arguments; };                      \
+    return take_part_driver(                                                                      \
+        Function::id, describe, [&] { return real arguments; }, __builtin_return_address(0));     \
+  }                                                                                               \
+  [[maybe_unused, gnu::noinline]] static CUresult short_##id JUMP_PARAMETERS(parameters) {        \
+    using namespace traceagent::door;                                                             \
+    using Call = Described<decltype(call_of_##id)>::Call;                                         \
+    using Jump = CUresult(*) JUMP_PARAMETERS(parameters);                                         \
+    if (passes_straight_driver<Call>(JUMP_LAUNCHED(call_of_##id), __builtin_return_address(0))) { \
+      const Target& found = target(Library::cuda, traceagent::api::Function::id);                 \
+      return reinterpret_cast<Jump>(found.load(std::memory_order_relaxed))                        \
+          JUMP_ARGUMENTS(arguments);                                                              \
+    }                                                                                             \
+    return taken_as<Jump>(&slow_##id) JUMP_ARGUMENTS(arguments);                                  \
+  }                                                                                               \
+  extern "C" [[gnu::visibility("default")]] CUresult traceagent_##id JUMP_PARAMETERS(             \
+      parameters) __asm__(symbol);                                                                \
+  CUresult traceagent_##id JUMP_PARAMETERS(parameters) {                                          \
+    using namespace traceagent::door;                                                             \
+    using namespace traceagent::step;                                                             \
+    using Call = Described<decltype(call_of_##id)>::Call;                                         \
+    using Jump = CUresult(*) JUMP_PARAMETERS(parameters);                                         \
+    const Target& found = target(Library::cuda, traceagent::api::Function::id);                   \
+    const auto real = reinterpret_cast<Jump>(found.load(std::memory_order_relaxed));              \
+    const Mode mode = mode_of(Call::call_class);                                                  \
+    if (real != nullptr) [[likely]] {                                                             \
+      if (is_idle<Call>(mode)) [[likely]] {                                                       \
+        return real JUMP_ARGUMENTS(arguments);                                                    \
+      }                                                                                           \
+      if (may_pass_straight<Call> && mode == Mode::observe) {                                     \
+        return short_##id JUMP_ARGUMENTS(arguments);                                              \
+      }                                                                                           \
+    }                                                                                             \
+    return taken_as<Jump>(&slow_##id) JUMP_ARGUMENTS(arguments);                                  \
   }
 
 #define SUFFIX_v1

@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "agent/step/stride.hpp"
+
 namespace traceagent::door {
 
 class InnerLaunches {
@@ -25,13 +27,17 @@ class InnerLaunches {
   /// Of a launch that was seen within another one. Takes the loader's lock, once for each place.
   void add(const void* return_address) noexcept;
   /// Some will be seen that has() will not tell. For good.
-  void give_up() noexcept { all_are_told_apart_.store(false, std::memory_order_relaxed); }
+  void give_up() noexcept;
   /// They are the job's own as far as can be seen. For good. Only while no thread launches.
   void take_for_the_jobs() noexcept;
 
-  /// Where not, no launch may pass without leaving its stack address.
-  [[gnu::always_inline]] bool all_are_told_apart() const noexcept {
-    return all_are_told_apart_.load(std::memory_order_relaxed);
+  bool all_are_told_apart() const noexcept { return all_are_told_apart_.load(); }
+
+  /// Whose launches may pass without leaving their stack address; null: nobody's.
+  void let_pass(const step::OpenStride* passing) noexcept;
+  /// Whether this is one of them. True counts it.
+  [[gnu::always_inline]] bool pass(std::uint64_t kernel) const noexcept {
+    return passing_.load(std::memory_order_acquire)->pass_launch_within_stretch(kernel);
   }
 
  private:
@@ -43,8 +49,12 @@ class InnerLaunches {
     return (bits >> 2) % place_count;
   }
 
+  static const step::OpenStride nobodys_;
+
   std::array<std::atomic<const void*>, place_count + 1> places_{};
   std::atomic<bool> all_are_told_apart_{true};
+  /// Never null, so that a launch has one thing less to look at.
+  std::atomic<const step::OpenStride*> passing_{&nobodys_};
 };
 
 [[gnu::visibility("hidden")]] extern constinit InnerLaunches inner_launches;

@@ -105,48 +105,48 @@ template <class Call>
 }  // namespace
 }  // namespace traceagent::door
 
-#define NCCL(name, parameters, arguments, ...)                                                   \
-  [[gnu::noinline]] static ncclResult_t slow_##name parameters {                                 \
-    using traceagent::api::Function;                                                             \
-    using namespace traceagent::door;                                                            \
-    using Real = ncclResult_t(*) parameters;                                                     \
-    const auto real = reinterpret_cast<Real>(real_function(Library::nccl, Function::name));      \
-    if (real == nullptr) return ncclSystemError;                                                 \
-    return take_part_nccl(Function::name, __VA_ARGS__, [&] { return real arguments; });          \
-  }                                                                                              \
-  [[gnu::noinline]] static ncclResult_t short_##name parameters {                                \
-    using namespace traceagent::door;                                                            \
-    using Real = ncclResult_t(*) parameters;                                                     \
-    const Target& found = target(Library::nccl, traceagent::api::Function::name);                \
-    auto call = __VA_ARGS__;                                                                     \
-    const bool is_found = found.load(std::memory_order_relaxed) != nullptr;                      \
-    if (is_found && is_expected_alone(call)) [[likely]] {                                        \
-      const auto real = reinterpret_cast<Real>(found.load(std::memory_order_relaxed));           \
-      return call.after_idle(real arguments);                                                    \
-    }                                                                                            \
-    return slow_##name arguments;                                                                \
-  }                                                                                              \
-  extern "C"                                                                                     \
-      [[gnu::visibility("default")]] ncclResult_t traceagent_##name parameters __asm__(#name);   \
-  ncclResult_t traceagent_##name parameters {                                                    \
-    using namespace traceagent::door;                                                            \
-    using Real = ncclResult_t(*) parameters;                                                     \
-    using traceagent::step::Mode;                                                                \
-    const Mode mode = traceagent::step::mode_of(decltype(__VA_ARGS__)::call_class);              \
-    if (mode == Mode::observe) return short_##name arguments;                                    \
-    const auto real = reinterpret_cast<Real>(                                                    \
-        target(Library::nccl, traceagent::api::Function::name).load(std::memory_order_relaxed)); \
-    if (real != nullptr) [[likely]] {                                                            \
-      if (mode == Mode::count) [[likely]] {                                                      \
-        auto call = __VA_ARGS__;                                                                 \
-        if (count_alone(call)) [[likely]] {                                                      \
-          return call.after_idle(real arguments);                                                \
-        }                                                                                        \
-      } else if (mode == Mode::pass) {                                                           \
-        return real arguments;                                                                   \
-      }                                                                                          \
-    }                                                                                            \
-    return slow_##name arguments;                                                                \
+#define NCCL(name, parameters, arguments, ...)                                                    \
+  [[gnu::noinline]] static ncclResult_t slow_##name parameters {                                  \
+    using traceagent::api::Function;                                                              \
+    using namespace traceagent::door;                                                             \
+    using Real = ncclResult_t(*) parameters;                                                      \
+    const auto real = reinterpret_cast<Real>(real_function(Library::nccl, Function::name));       \
+    if (real == nullptr) return ncclSystemError;                                                  \
+    return take_part_nccl(Function::name, __VA_ARGS__, [&] { return real arguments; });           \
+  }                                                                                               \
+  [[gnu::noinline]] static ncclResult_t short_##name parameters {                                 \
+    using namespace traceagent::door;                                                             \
+    using Real = ncclResult_t(*) parameters;                                                      \
+    const Target& found = target(Library::nccl, traceagent::api::Function::name);                 \
+    auto call = __VA_ARGS__;                                                                      \
+    if (found.load(std::memory_order_relaxed) != nullptr && is_expected_alone(call)) [[likely]] { \
+      const auto real = reinterpret_cast<Real>(found.load(std::memory_order_relaxed));            \
+      return call.after_idle(real arguments);                                                     \
+    }                                                                                             \
+    return slow_##name arguments;                                                                 \
+  }                                                                                               \
+  extern "C"                                                                                      \
+      [[gnu::visibility("default")]] ncclResult_t traceagent_##name parameters __asm__(#name);    \
+  ncclResult_t traceagent_##name parameters {                                                     \
+    using namespace traceagent::door;                                                             \
+    using Real = ncclResult_t(*) parameters;                                                      \
+    using traceagent::step::Mode;                                                                 \
+    const Mode mode = traceagent::step::mode_of(decltype(__VA_ARGS__)::call_class);               \
+    if (mode == Mode::observe) return short_##name arguments;                                     \
+    /* Loaded twice: kept, it would have a register saved by every call. */                       \
+    const Target& found = target(Library::nccl, traceagent::api::Function::name);                 \
+    if (found.load(std::memory_order_relaxed) != nullptr) [[likely]] {                            \
+      if (mode == Mode::count) [[likely]] {                                                       \
+        auto call = __VA_ARGS__;                                                                  \
+        if (count_alone(call)) [[likely]] {                                                       \
+          const auto real = reinterpret_cast<Real>(found.load(std::memory_order_relaxed));        \
+          return call.after_idle(real arguments);                                                 \
+        }                                                                                         \
+      } else if (mode == Mode::pass) {                                                            \
+        return reinterpret_cast<Real>(found.load(std::memory_order_relaxed)) arguments;           \
+      }                                                                                           \
+    }                                                                                             \
+    return slow_##name arguments;                                                                 \
   }
 
 #include "agent/api/nccl.def"

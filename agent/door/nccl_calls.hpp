@@ -88,11 +88,15 @@ struct CollectiveCall : NcclCallBase {
     return tracker.passes_collective([&]() noexcept { return hashes(); });
   }
 
-  // In line: the call's description would else be made in memory first.
+  // In line: the call's description would else be made in memory first. The first call of a stretch
+  // goes the long way: it takes more registers than are free.
   [[gnu::always_inline]] bool count_expected(step::Tracker& tracker) noexcept {
     state = latest_communicator;
     if (state->handle.load(std::memory_order_relaxed) != comm) return false;
-    if (!passes(tracker)) return false;
+    step::Stride* stride = tracker.open_stride().of_collectives();
+    if (stride == nullptr) return false;
+    const auto [exact, shape] = hashes_on(state->hash.load(std::memory_order_relaxed));
+    if (!stride->pass_within_stretch(stride->goes_by_shape() ? shape : exact)) return false;
     if (!count_sequence(*state, kind, peer)) [[unlikely]] {
       next_sequence(*state, kind, peer);
     }
@@ -108,7 +112,10 @@ struct CollectiveCall : NcclCallBase {
     if (result == ncclSuccess) [[likely]] {
       return result;
     }
-    return take_back_unless_accepted(result, state, kind, peer);
+    if (event::is_point_to_point(kind)) {
+      return take_back_unless_accepted(result, state, kind, peer);
+    }
+    return take_back_of_latest_unless_accepted(result, kind);
   }
 
   // Static, so that an idle call's arguments stay in registers; it returns the result, so that the
@@ -123,22 +130,33 @@ struct CollectiveCall : NcclCallBase {
     }
     return result;
   }
+  // The same after an idle call, which would have to save a register for its communicator: that is
+  // the thread's latest one still, because what made a collective within it would have gone the
+  // slow way (calls_are_nested in nccl.cpp).
+  [[gnu::noinline]] static ncclResult_t take_back_of_latest_unless_accepted(
+      ncclResult_t result, Collective kind) noexcept {
+    return take_back_unless_accepted(result, latest_communicator, kind, -1);
+  }
 
   // For step detection, which spreads the bits itself; equal on all ranks. Two products and no
-  // more: this is most of what a call costs that detection knew beforehand.
+  // more: this is most of what a call costs that detection knew beforehand. By numbers that fit
+  // into an instruction: no register is free for them. Two calls on a communicator have one hash
+  // only if their operations differ by a multiple of the second number, which is more than there
+  // are.
   struct Hashes {
     std::uint64_t exact, shape;
   };
   Hashes hashes() const noexcept {
-    const std::uint64_t identity =
-        state != nullptr ? state->hash.load(std::memory_order_relaxed) : bits(comm);
+    return hashes_on(state != nullptr ? state->hash.load(std::memory_order_relaxed) : bits(comm));
+  }
+  [[gnu::always_inline]] Hashes hashes_on(std::uint64_t communicator) const noexcept {
     std::uint64_t operation =
         static_cast<std::uint64_t>(kind) << 8 | static_cast<std::uint8_t>(datatype);
     if (event::is_point_to_point(kind)) {
       operation |= std::uint64_t{static_cast<std::uint32_t>(peer)} << 16;
     }
-    const std::uint64_t shape = identity + operation * 0x9e3779b97f4a7c15u;
-    return {shape + count * 0xbf58476d1ce4e5b9u, shape};
+    const std::uint64_t shape = communicator + operation * 0x5bd1e995;
+    return {shape + count * 0x7feb352d, shape};
   }
 
   void observe(step::Tracker& tracker, std::uint64_t ticks) const noexcept {

@@ -18,6 +18,7 @@ void start_in_injection() noexcept;
 // The tracker that the doors report to; null while there is none. Replaced only while no other
 // thread records (start, forked child).
 [[gnu::visibility("hidden")]] extern constinit std::atomic<step::Tracker*> tracker;
+void report_to(step::Tracker* tracker) noexcept;
 
 // Called by the thread that made the process's first recorded call of a device, once that has
 // returned; null when it is past, or when nobody waits for it.

@@ -303,7 +303,7 @@ void begin(Agent& made) {
   header.ready.store(1, std::memory_order_release);
   record_into(made);
   agent.store(&made, std::memory_order_release);
-  door::tracker.store(made.tracker.get(), std::memory_order_release);
+  door::report_to(made.tracker.get());
   door::on_first_device_call.store(start_device_recording, std::memory_order_release);
   // Before the real call: CUDA is not there yet, and the keeper has none of it.
   start_keeper(made);
@@ -357,7 +357,7 @@ void remove_ring(const Agent& made) {
 void switch_off() noexcept {
   door::on_first_device_call.store(nullptr, std::memory_order_relaxed);
   step::set_all_modes(step::Mode::pass);
-  door::tracker.store(nullptr, std::memory_order_release);
+  door::report_to(nullptr);
   agent.store(nullptr, std::memory_order_release);
 }
 
@@ -373,7 +373,7 @@ void forget_after_fork() noexcept {
   if (is_off) return;
   // The parent's agent stays allocated in the child and is never used: its ring is the parent's.
   door::on_first_device_call.store(nullptr, std::memory_order_relaxed);
-  door::tracker.store(nullptr, std::memory_order_relaxed);
+  door::report_to(nullptr);
   agent.store(nullptr, std::memory_order_relaxed);
   device::forget_event_timing();
   ring::target.ring = ring::Ring();

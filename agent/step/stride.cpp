@@ -6,6 +6,7 @@ namespace traceagent::step {
 
 constinit std::atomic<std::uint32_t> next_thread_number{1};
 constinit thread_local std::uint32_t this_thread_number = 0;
+constinit thread_local Stride* this_threads_stride = nullptr;
 
 void Stride::reserve(std::uint64_t calls_in_stretch) {
   calls_in_stretch_ = calls_in_stretch;
@@ -33,9 +34,7 @@ void Stride::begin(const Detector::Ahead& ahead) noexcept {
   set_passed(start_, ahead.matched, now);
   blocks_left_ = ahead.blocks;
   begin_stretch(1);
-  const bool are_launches = ahead.thread != 0;
-  launches_of_.store(are_launches ? owner() : no_thread, std::memory_order_relaxed);
-  collectives_of_.store(are_launches ? no_thread : owner(), std::memory_order_relaxed);
+  is_of_launches_ = ahead.thread != 0;
 }
 
 Stride* Strides::find(std::uint32_t thread) noexcept {
@@ -60,7 +59,7 @@ std::uint64_t Strides::passed() const noexcept {
 
 void Strides::catch_up(const LogEntry& entry, Detector& detector) noexcept {
   Stride* own = find(entry.token.thread);
-  Stride* open = open_.load(std::memory_order_relaxed);
+  Stride* open = open_.get();
   if (open != nullptr) {
     // Of another thread: what it has let pass before this entry is seen, if it is known to be
     // before. What it lets pass until it sees that it is closed comes with its own next entry.
@@ -77,7 +76,7 @@ void Strides::catch_up(const LogEntry& entry, Detector& detector) noexcept {
 }
 
 void Strides::take_passed(Detector& detector) noexcept {
-  Stride* open = open_.load(std::memory_order_relaxed);
+  Stride* open = open_.get();
   if (open != nullptr) detector.glide(open->take(open->passed()));
 }
 
@@ -90,7 +89,8 @@ void Strides::open(const Detector& detector) noexcept {
   if (own == nullptr && (own = find(0)) != nullptr) own->become_owned(thread);
   if (own == nullptr) return;
   own->begin(ahead);
-  open_.store(own, std::memory_order_release);
+  this_threads_stride = own;
+  open_.open(*own);
 }
 
 }  // namespace traceagent::step

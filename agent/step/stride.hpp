@@ -55,14 +55,8 @@ class alignas(64) Stride {
   }
 
   std::uint32_t owner() const noexcept { return owner_.load(std::memory_order_relaxed); }
-  /// The owner where these are the calls; else no thread's number.
-  std::uint32_t launches_of() const noexcept {
-    return launches_of_.load(std::memory_order_relaxed);
-  }
-  std::uint32_t collectives_of() const noexcept {
-    return collectives_of_.load(std::memory_order_relaxed);
-  }
-  bool is_of_launches() const noexcept { return launches_of() != no_thread; }
+  /// For the holder of the turn.
+  bool is_of_launches() const noexcept { return is_of_launches_; }
   /// Since the beginning. For another thread than the owner, the call that passes in this moment
   /// may be missing.
   std::uint64_t passed() const noexcept {
@@ -102,8 +96,6 @@ class alignas(64) Stride {
   }
 
  private:
-  static constexpr std::uint32_t no_thread = UINT32_MAX;
-
   void copy(const Pattern& pattern) noexcept;
 
   bool pass_first_of_stretch(std::uint64_t symbol) noexcept {
@@ -137,8 +129,7 @@ class alignas(64) Stride {
   std::atomic<const std::uint64_t*> next_{nullptr};  ///< of the symbols, that is expected
   const std::uint64_t* end_ = nullptr;               ///< of the symbols; null: nothing passes
   std::atomic<std::uint32_t> owner_{0};
-  std::atomic<std::uint32_t> launches_of_{no_thread}, collectives_of_{no_thread};
-  bool goes_by_shape_ = false;
+  bool goes_by_shape_ = false, is_of_launches_ = false;
   std::uint64_t blocks_left_ = 0;         ///< that may begin without being told
   std::atomic<std::uint64_t> before_{0};  ///< how many had passed where the stretch began
   std::atomic<std::uint32_t> edges_{0};   ///< between two stretches: odd
@@ -154,6 +145,52 @@ class alignas(64) Stride {
   std::uint64_t version_ = 0;
 };
 
+/// That which this thread has opened last; null: none.
+[[gnu::visibility("hidden")]] extern constinit thread_local Stride* this_threads_stride
+    __attribute__((tls_model("initial-exec")));
+
+/// The stride that is open, if any is, as the doors look at it: with few registers and
+/// instructions, because the arguments of a call that goes on by a jump stay in theirs. Acquire,
+/// here and below: what a stride expects is written before it is opened.
+class OpenStride {
+ public:
+  /// A launch of this thread's, but for the first of a stretch; or of another thread's, beside the
+  /// one whose launches are the steps.
+  [[gnu::always_inline]] bool pass_launch_within_stretch(std::uint64_t kernel) const noexcept {
+    Stride* stride = launches_.load(std::memory_order_acquire);
+    if (stride == nullptr) [[unlikely]] {
+      return false;
+    }
+    return stride != this_threads_stride || stride->pass_within_stretch(kernel);
+  }
+  bool pass_launch(std::uint64_t kernel) const noexcept {
+    Stride* stride = launches_.load(std::memory_order_acquire);
+    if (stride == nullptr) return false;
+    return stride != this_threads_stride || stride->pass(kernel);
+  }
+  /// Of this thread; null where its collectives are to be told.
+  [[gnu::always_inline]] Stride* of_collectives() const noexcept {
+    Stride* stride = collectives_.load(std::memory_order_acquire);
+    return stride == this_threads_stride ? stride : nullptr;
+  }
+
+  // For the holder of the turn.
+  Stride* get() const noexcept {
+    Stride* of_launches = launches_.load(std::memory_order_relaxed);
+    return of_launches != nullptr ? of_launches : collectives_.load(std::memory_order_relaxed);
+  }
+  void open(Stride& stride) noexcept {
+    (stride.is_of_launches() ? launches_ : collectives_).store(&stride, std::memory_order_release);
+  }
+  void close() noexcept {
+    launches_.store(nullptr, std::memory_order_release);
+    collectives_.store(nullptr, std::memory_order_release);
+  }
+
+ private:
+  std::atomic<Stride*> launches_{nullptr}, collectives_{nullptr};
+};
+
 /// The strides of those threads that came first. One is open at a time: that of the thread whose
 /// calls are expected. It is closed by the next call that is told, whoever makes it, and opened
 /// again by the thread that has just told one.
@@ -161,35 +198,11 @@ class Strides {
  public:
   /// Nothing passes before. Takes memory.
   void reserve() {
+    this_threads_stride = nullptr;  // an earlier one may have been at the same place
     for (Stride& stride : strides_) stride.reserve();
   }
 
-  /// That of the thread whose calls are expected; null: nobody's are. Acquire: whose it is is told
-  /// before it is opened.
-  Stride* opened() const noexcept { return open_.load(std::memory_order_acquire); }
-  /// Of this thread, or of another that launches beside the one whose launches are the steps.
-  bool pass_launch(std::uint64_t kernel) noexcept {
-    Stride* open = opened();
-    if (open == nullptr) return false;
-    if (open->launches_of() == this_thread_number) return open->pass(kernel);
-    return open->is_of_launches();
-  }
-  [[gnu::always_inline]] bool pass_launch_within_stretch(std::uint64_t kernel) noexcept {
-    Stride* open = opened();
-    if (open == nullptr) [[unlikely]] {
-      return false;
-    }
-    if (open->launches_of() == this_thread_number) [[likely]] {
-      return open->pass_within_stretch(kernel);
-    }
-    return open->is_of_launches();
-  }
-  /// Of this thread; null where its collectives are to be told.
-  Stride* of_collectives() noexcept {
-    Stride* open = opened();
-    const bool is_own = open != nullptr && open->collectives_of() == this_thread_number;
-    return is_own ? open : nullptr;
-  }
+  const OpenStride& opened() const noexcept { return open_; }
 
   /// Before this thread tells a call: how many it has let pass until then, as the entry in the log
   /// says it.
@@ -203,7 +216,7 @@ class Strides {
   void take_passed(Detector& detector) noexcept;
   /// By a thread whose own entries have all been fed.
   void open(const Detector& detector) noexcept;
-  void close() noexcept { open_.store(nullptr, std::memory_order_release); }
+  void close() noexcept { open_.close(); }
 
  private:
   // The forward pass and the backward pass of PyTorch communicate from two threads.
@@ -212,7 +225,7 @@ class Strides {
   /// 0: one that is free. Null: there is none.
   Stride* find(std::uint32_t thread) noexcept;
 
-  std::atomic<Stride*> open_{nullptr};
+  OpenStride open_;
   std::array<Stride, most_threads> strides_;
 };
 

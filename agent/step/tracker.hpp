@@ -54,25 +54,23 @@ class Tracker {
   /// Whether the call is known beforehand: then it need not be told, nor its ticks be read. True
   /// counts it.
   bool passes_launch(std::uint64_t kernel_hash) noexcept {
-    return strides_.pass_launch(kernel_hash);
-  }
-  /// The same of nearly all such calls, in a few instructions.
-  [[gnu::always_inline]] bool passes_launch_at_once(std::uint64_t kernel_hash) noexcept {
-    return strides_.pass_launch_within_stretch(kernel_hash);
+    return strides_.opened().pass_launch(kernel_hash);
   }
   /// The same of a collective or point-to-point call; `hashes` gives its exact and its shape hash,
   /// and is asked only where they matter. In line, or the call would be described in memory for it.
   template <class Hashes>
   [[gnu::always_inline]] bool passes_collective(const Hashes& hashes) noexcept {
-    Stride* stride = strides_.of_collectives();
+    Stride* stride = strides_.opened().of_collectives();
     if (stride == nullptr) [[unlikely]] {
       return false;
     }
     const auto [exact, shape] = hashes();
     return stride->pass(stride->goes_by_shape() ? shape : exact);
   }
+  /// What passes in fewer instructions.
+  const OpenStride& open_stride() const noexcept { return strides_.opened(); }
   /// Whether collectives of this thread are known beforehand.
-  bool expects_collectives() noexcept { return strides_.of_collectives() != nullptr; }
+  bool expects_collectives() noexcept { return strides_.opened().of_collectives() != nullptr; }
 
   /// The host waited: stream, event or device synchronisation, or a blocking copy to the host.
   void synchronise(std::uint64_t ticks) noexcept;

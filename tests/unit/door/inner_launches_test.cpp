@@ -91,7 +91,7 @@ class PassingLaunches : public testing::Test {
   PassingLaunches() {
     std::construct_at(&inner_launches);
     told.may_pass = 1000;
-    door::tracker = &steps;
+    report_to(&steps);
     step::set_all_modes(step::Mode::observe);
     target(Library::cuda, api::Function::cuLaunchKernel_v1) =
         reinterpret_cast<void*>(&real_driver_launch);

@@ -93,7 +93,7 @@ struct NoListener final : step::StepListener {
 TEST_F(NcclGroup, WithinACallIsNotTheJobsWhenItsFirstEndWasExpectedAndItsLastNot) {
   NoListener listener;
   step::Tracker steps(config::parse_step_mark("auto").mark, listener);
-  tracker = followed = &steps;
+  report_to(followed = &steps);
   step::set_all_modes(step::Mode::observe);
   for (int step = 0; step < 300; ++step) {
     for (std::size_t call = 0; call < 10; ++call) all_reduce(1 + call);

@@ -21,10 +21,10 @@ struct Seen final : step::StepListener {
 // While nothing is recorded, to step detection alone.
 struct Listening {
   explicit Listening(std::string_view mark) : steps(config::parse_step_mark(mark).mark, seen) {
-    tracker = &steps;
+    report_to(&steps);
     step::set_all_modes(step::Mode::observe);
   }
-  ~Listening() { tracker = nullptr; }
+  ~Listening() { report_to(nullptr); }
   Seen seen;
   step::Tracker steps;
 };

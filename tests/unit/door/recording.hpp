@@ -30,7 +30,7 @@ class Recording {
   }
   ~Recording() {
     step::set_all_modes(step::Mode::pass);
-    tracker = nullptr;
+    report_to(nullptr);
     ring::target.ring = ring::Ring();
     ring::target.generation.fetch_add(1, std::memory_order_release);
   }

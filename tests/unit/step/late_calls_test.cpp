@@ -30,11 +30,11 @@ class Followed {
     EXPECT_EQ(steps.locks.size(), 1u);
     take(tell(0));
     strides.open(detector);
-    EXPECT_NE(strides.opened(), nullptr);
+    EXPECT_NE(strides.opened().get(), nullptr);
   }
 
   /// As this thread has it that looked before another closes it.
-  Stride& seen_open() const { return *strides.opened(); }
+  Stride& seen_open() const { return *strides.opened().get(); }
 
   /// Told, but not yet taken: another thread has the turn.
   LogEntry tell(std::uint64_t call) { return tell(call, kind_); }
@@ -78,7 +78,7 @@ TEST(LateCalls, AreFedBeforeTheNextThatTheirThreadTells) {
   Stride& seen_open = job.seen_open();
   EXPECT_TRUE(seen_open.pass(1));
   job.take(job.of_another_thread(Token::Kind::launch));
-  EXPECT_EQ(job.strides.of_collectives(), nullptr);
+  EXPECT_EQ(job.strides.opened().of_collectives(), nullptr);
   // This thread had looked before.
   EXPECT_TRUE(seen_open.pass(2));
   EXPECT_TRUE(seen_open.pass(3));
@@ -121,7 +121,7 @@ TEST(LateCalls, ThereAreNoneAfterACallThatIsTold) {
   Stride& seen_open = job.seen_open();
   EXPECT_TRUE(seen_open.pass(1));
   const LogEntry unexpected = job.tell(5);
-  ASSERT_EQ(job.strides.opened(), &seen_open) << "nobody has closed it yet";
+  ASSERT_EQ(job.strides.opened().get(), &seen_open) << "nobody has closed it yet";
   EXPECT_FALSE(seen_open.pass(2)) << "5 comes before it";
   const LogEntry next = job.tell(2);
   job.take(unexpected);

@@ -163,14 +163,14 @@ TEST(Stride, FeedsOneByOneWhatPassedUntilItsOwnerSawThatItIsClosed) {
   tell(entry(0, Token::Kind::collective, 0));
   const std::uint64_t step = told.events.back().step;
   strides.open(detector);
-  Stride* own = strides.of_collectives();
+  Stride* own = strides.opened().of_collectives();
   ASSERT_NE(own, nullptr);
   for (std::uint64_t i = 1; i < 8; ++i) ASSERT_TRUE(own->pass(i));
   {
     const InThread thread(next_thread_number++);
     tell(entry(0, Token::Kind::synchronise, 0));
   }
-  EXPECT_EQ(strides.opened(), nullptr);
+  EXPECT_EQ(strides.opened().get(), nullptr);
   for (const std::uint64_t i : {8U, 9U, 0U, 1U}) ASSERT_TRUE(own->pass(i)) << "has not seen it yet";
   tell(entry(2, Token::Kind::collective, strides.stop_this_thread()));
   EXPECT_EQ(told.events.back(), (Told::Event{'b', step + 1, ticks}));

@@ -2,10 +2,12 @@
 // What a step detector tells, and calls of a thread that it takes for another.
 
 #include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
 #include "agent/step/detector.hpp"
+#include "agent/step/stride.hpp"
 #include "agent/step/thread_number.hpp"
 
 namespace traceagent::step::test {
@@ -38,13 +40,25 @@ struct Told final : DetectorListener {
 /// Of what follows, in this thread: as if another made it.
 class InThread {
  public:
-  explicit InThread(std::uint32_t number) : own_(std::exchange(this_thread_number, number)) {}
-  ~InThread() { this_thread_number = own_; }
+  explicit InThread(std::uint32_t number)
+      : own_(std::exchange(this_thread_number, number)),
+        own_stride_(std::exchange(this_threads_stride, stride_of(number))) {}
+  ~InThread() {
+    stride_of(std::exchange(this_thread_number, own_)) =
+        std::exchange(this_threads_stride, own_stride_);
+  }
   InThread(const InThread&) = delete;
   InThread& operator=(const InThread&) = delete;
 
  private:
+  /// Until it is made again.
+  static Stride*& stride_of(std::uint32_t number) {
+    static std::map<std::uint32_t, Stride*> strides;
+    return strides[number];
+  }
+
   const std::uint32_t own_;
+  Stride* const own_stride_;
 };
 
 }  // namespace traceagent::step::test
