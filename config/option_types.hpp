@@ -31,6 +31,11 @@ enum class OptionType : std::uint8_t {
   nullable_bytes,  // 0: no limit, in YAML null
 };
 
+constexpr bool is_list(OptionType type) {
+  return type == OptionType::signal_list || type == OptionType::pattern_list ||
+         type == OptionType::counter_list;
+}
+
 // The C++ type of an option's field. A duration is in nanoseconds.
 template <OptionType type>
 auto empty_field() {

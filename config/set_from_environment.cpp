@@ -1,6 +1,7 @@
 #include "config/option_keys.hpp"
 #include "config/plain_text.hpp"
 #include "config/sources.hpp"
+#include "config/yaml_entries.hpp"
 
 namespace traceagent::config {
 namespace {
@@ -13,11 +14,22 @@ bool means_unset(const OptionRow& row, std::string_view text) {
   return !is_text && !is_nullable_text(row);
 }
 
+// A list as it stands in an options file: ["*.json", "*.gz"]. What is none stays as it is.
+std::string elements_of(std::string_view text) {
+  const YamlDocument document = parse_yaml("list: " + std::string(text));
+  const bool is_one = document.entries.size() == 1 && !document.entries.front().has_nested &&
+                      document.entries.front().kind == YamlEntry::Kind::list;
+  return is_one ? document.entries.front().text.value_or("") : std::string(text);
+}
+
 void set_from_variable(OptionSetter& setter, const Environment& environment, const OptionRow& row,
                        const std::string& name) {
   const auto text = environment.get(name);
   if (!text || means_unset(row, *text)) return;
   if (is_nullable(row) && *text == "null") return setter.set(row, name, false, std::nullopt);
+  if (is_list(row.type) && text->starts_with('[') && text->ends_with(']')) {
+    return setter.set(row, name, false, elements_of(*text));
+  }
   setter.set(row, name, false, *text);
 }
 

@@ -32,10 +32,7 @@ void set_option(OptionSetter& setter, const std::string& where, const OptionRow&
                 const YamlEntry& entry) {
   if (entry.kind == YamlEntry::Kind::value) return setter.set(row, where, true, entry.text);
   const bool is_list = entry.kind == YamlEntry::Kind::list;
-  const bool takes_list = row.type == OptionType::signal_list ||
-                          row.type == OptionType::pattern_list ||
-                          row.type == OptionType::counter_list;
-  if (is_list && !entry.has_nested && takes_list) {
+  if (is_list && !entry.has_nested && config::is_list(row.type)) {
     return setter.set(row, where, true, entry.text.value_or(std::string()));
   }
   setter.problem("bad value", where, row.key,

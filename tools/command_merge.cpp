@@ -9,6 +9,7 @@
 
 #include "agent/trace/file_problem.hpp"
 #include "agent/trace/merge.hpp"
+#include "agent/trace/merge_input.hpp"
 #include "tools/clocks/align_options.hpp"
 #include "tools/command_line.hpp"
 #include "tools/damaged_inputs.hpp"
@@ -65,7 +66,17 @@ class MergeCommand {
   const MergeArguments& arguments_;
   trace::MergeOptions options_;
   ProgressBar bar_;
+  bool is_any_written_ = false;
+  std::vector<std::string> unwanted_;  // why nodes have no file: none of their ranks was asked for
 };
+
+// Of the inputs none has a rank that was asked for.
+bool are_unwanted(const trace::MergeReport& report) {
+  return std::ranges::any_of(report.inputs, &trace::MergedInput::unwanted) &&
+         std::ranges::all_of(report.inputs, [](const trace::MergedInput& input) {
+           return !input.left_out.empty() && input.problem.empty();
+         });
+}
 
 // A file with its rank, as in --rank FILE=N.
 std::map<std::string, std::int64_t> ranks_of_files(const std::vector<std::string>& words) {
@@ -132,8 +143,13 @@ int MergeCommand::run() {
 }
 
 bool MergeCommand::are_damaged(const std::vector<std::string>& files) {
-  bar_.expect(bytes_of(files));
-  const auto damages = damages_of(files, [this](std::uint64_t bytes) { bar_.add(bytes); });
+  // What others hold is left out, damaged or not.
+  std::vector<std::string> used;
+  for (const trace::MergeInput& input : trace::scan_inputs(files, nullptr)) {
+    if (input.report.left_out.empty()) used.push_back(input.report.path);
+  }
+  bar_.expect(bytes_of(used));
+  const auto damages = damages_of(used, [this](std::uint64_t bytes) { bar_.add(bytes); });
   bar_.clear();
   for (const std::string& damage : damages) say(damage);
   return !damages.empty();
@@ -171,7 +187,9 @@ bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& 
   for (const MergeOutput& each : outputs.outputs) {
     ok = merge_into(each, choice, foreign) && ok;
   }
-  return ok;
+  for (const std::string& line : unwanted_)
+    is_any_written_ ? void(std::cout << line << "\n") : say(line);
+  return ok && (is_any_written_ || unwanted_.empty());
 }
 
 // What was not chosen would be lost.
@@ -216,6 +234,11 @@ bool MergeCommand::merge_into(const MergeOutput& output, const Choice& choice,
   if (report.problem.empty()) foreign.keep_claims();
   report.inputs = foreign.as_given(report.inputs);
   bar_.clear();
+  if (are_unwanted(report)) {
+    unwanted_.push_back(report.problem);
+    return true;
+  }
+  is_any_written_ = true;
   for (const trace::Unfinished& process : unfinished) {
     std::cout << "missing: " << process.who << " " << process.why << "\n";
   }

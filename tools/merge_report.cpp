@@ -35,6 +35,10 @@ bool print_report(const trace::MergeReport& report, const std::string& output) {
   std::cout << output << ": " << in_words(report.ranks.size(), "rank") << ", "
             << in_words(report.events, "event") << losses_in_words(report) << ", "
             << in_words(report.output_bytes, "byte") << "\n";
+  if (report.repeated > 0) {
+    std::cout << "left out: " << in_words(report.repeated, "event")
+              << " that several inputs hold: each is there once\n";
+  }
   for (const std::int64_t rank : report.missing_ranks) {
     std::cout << "missing: rank " << rank << "\n";
   }

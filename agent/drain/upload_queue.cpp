@@ -32,16 +32,22 @@ bool is_any_named(const std::string& name_template, std::initializer_list<const 
   });
 }
 
-// What tells nodes apart is neither in the target nor in the name that is put to it: the last node
-// would have the file of all. Folders of several nodes may be their own, a target never is.
-bool is_shared_by_nodes(const ring::Ring& ring, const std::string& remote,
-                        const std::string& name_option) {
+// What tells processes apart may be neither in the target nor in the name that is put to it: the
+// last would have the file of all, and `output.keep` would remove the others' as if they were safe.
+// Folders may be each one's own, a target never is. What to name then; empty: nothing.
+std::string missing_variable(const ring::Ring& ring, const std::string& remote,
+                             const std::string& name_option) {
   const ring::IdentityBlock& identity = ring.header().identity;
-  if (identity.world_size <= identity.local_world_size) return false;
-  if (is_any_named(remote, {"node_rank", "rank"})) return false;
-  if (config::is_trace_name(remote)) return true;
-  const auto names = text_option(ring, name_option);
-  return names && !is_any_named(*names, {"node_rank", "rank"});
+  const bool are_ranks = name_option == "output.filename";
+  const bool are_nodes = identity.world_size > identity.local_world_size;
+  const auto own_name = config::is_trace_name(remote) ? "" : text_option(ring, name_option);
+  if (!own_name) return {};  // a ring that does not say
+  const auto is_named = [&](const char* variable) {
+    return is_any_named(remote, {variable}) || is_any_named(*own_name, {variable});
+  };
+  if (is_named("rank")) return {};
+  if (are_ranks && identity.local_world_size > 1 && !is_named("local_rank")) return "{rank}";
+  return are_nodes && !is_named("node_rank") ? "{node_rank}" : std::string();
 }
 
 trace::JsonObject record_of(const ring::Ring& ring, const char* kind, const std::string& name,
@@ -91,9 +97,10 @@ UploadRequest request_of(const ring::Ring& ring, const Queued& queued, const std
     request.problem = what + *remote + ": " + target.problem + ": " + path;
     return request;
   }
-  if (target.words.empty() && is_shared_by_nodes(ring, *remote, queued.name_option)) {
-    request.problem =
-        what + *remote + ": all nodes would write the same: name {node_rank}: " + path;
+  const std::string missing = missing_variable(ring, *remote, queued.name_option);
+  if (target.words.empty() && !missing.empty()) {
+    request.problem = what + *remote + ": all " + (missing == "{rank}" ? "ranks" : "nodes") +
+                      " would write the same: name " + missing + ": " + path;
     return request;
   }
   // A second claimant of the rank has its pid in the file's name, and so has who found the name

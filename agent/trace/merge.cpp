@@ -13,6 +13,7 @@
 #include "agent/trace/merge_metadata.hpp"
 #include "agent/trace/output_file.hpp"
 #include "agent/trace/process_ids.hpp"
+#include "agent/trace/repeated_events.hpp"
 
 namespace traceagent::trace {
 
@@ -61,6 +62,7 @@ class Merger {
   bool read_event(MergeInput& input);
   void leave_out_of_order(MergeInput& input);
   void count_event();
+  void note_repeated();
   void note_void(const TraceReader& reader);
   void note_problem(MergeInput& input);
   void finish_input(MergeInput& input);
@@ -72,6 +74,7 @@ class Merger {
   OutputFile file_;
   MergedLines lines_{file_};
   std::vector<Due> due_;  // a heap, earliest first
+  RepeatedEvents repeated_;
   std::uint64_t events_read_ = 0;
   std::uint64_t closed_bytes_ = 0;
   bool given_up_ = false;
@@ -87,6 +90,7 @@ void Merger::run(const std::string& output) {
     write_metadata_events();
     write_events();
     note_ranks_read();
+    note_repeated();
     const std::string metadata = merged_metadata(inputs_, options_, report_);
     write_footer(file_, metadata, report_.complete);
   }
@@ -207,6 +211,15 @@ void Merger::note_ranks_read() {
   report_.ranks.assign(ranks.begin(), ranks.end());
 }
 
+void Merger::note_repeated() {
+  report_.repeated = repeated_.count();
+  const auto sharing = std::ranges::find_if(inputs_, &MergeInput::shares_events);
+  if (sharing == inputs_.end() || !repeated_.is_any_not_compared()) return;
+  sharing->report.problem = "too many events at one time: " + sharing->report.path +
+                            ": what it shares with other inputs may be there twice: give the rank "
+                            "files instead";
+}
+
 // The earliest of the others.
 Merger::Due Merger::second_due() const {
   Due second(std::numeric_limits<std::int64_t>::max(), inputs_.size());
@@ -238,9 +251,13 @@ void Merger::put_first_in_order() {
 void Merger::write_run(std::size_t index, Due limit) {
   MergeInput& input = inputs_[index];
   while (input.reader && !given_up_ && Due(input.line_ns, index) <= limit) {
-    lines_.write_event(input.line, input.line_ns);
-    ++input.report.events;
-    ++report_.events;
+    const bool is_repeated =
+        input.shares_events && repeated_.is_repeated(index, input.line_ns, input.line.after_ts);
+    if (!is_repeated) [[likely]] {
+      lines_.write_event(input.line, input.line_ns);
+      ++input.report.events;
+      ++report_.events;
+    }
     count_event();
     advance(input);
   }

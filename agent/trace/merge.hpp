@@ -66,6 +66,7 @@ struct MergeReport {
   std::vector<std::int64_t> missing_ranks;
   std::vector<std::string> sources;  // rank files: JSON objects with their name and rank
   std::uint64_t events = 0;
+  std::uint64_t repeated = 0;  // left out, since another input holds the same events
   std::map<std::string, std::uint64_t> dropped;  // by cause, over all ranks
   bool complete = false;                         // every input was, and no rank is missing
   std::uint64_t input_bytes = 0;
@@ -91,8 +92,9 @@ Losses losses_of(const MergeReport& report);
 //
 // A file that is cut gives what it holds, unless whole files that are given hold all of it. One
 // that holds what others given hold too is left out: a file given twice, a copy, a merged file
-// whose rank files are all given, a rank file that is in a merged file already. Metadata events
-// that several cycles of a rank repeat are written once.
+// whose rank files are all given, a rank file that is in a merged file already. Of files that hold
+// parts of the same sources (`selection`) each event is taken once. Metadata events that several
+// cycles of a rank repeat are written once.
 //
 // Files of different runs are refused: their ranks would share lanes. Nodes whose ranks have no id
 // of the job in common name one run differently, each: that is told by their other ranks.

@@ -242,6 +242,22 @@ void leave_out_contained(std::vector<MergeInput>& inputs) {
   }
 }
 
+// What is left to share: parts that were chosen of the same sources, or such a part and a source.
+void mark_shared(std::vector<MergeInput>& inputs) {
+  std::map<std::string, std::vector<MergeInput*>> holders;
+  for (MergeInput& input : inputs) {
+    if (!input.is_used()) continue;
+    for (const std::string& source : sources_of(input)) {
+      holders[identity_of(source)].push_back(&input);
+    }
+  }
+  for (const auto& [source, sharing] : holders) {
+    for (MergeInput* const input : sharing) {
+      input->shares_events = input->shares_events || sharing.size() > 1;
+    }
+  }
+}
+
 void add_missing_elements(std::string_view array, std::vector<std::string>& texts) {
   for_each_element(array, [&](std::string_view element) {
     if (std::find(texts.begin(), texts.end(), element) == texts.end()) {
@@ -322,6 +338,7 @@ std::vector<MergeInput> scan_inputs(const std::vector<std::string>& paths,
   leave_out_copies(inputs);
   leave_out_covered(inputs);
   leave_out_contained(inputs);
+  mark_shared(inputs);
   if (selection != nullptr) {
     leave_out_unwanted(inputs, *selection);
   }
@@ -436,6 +453,7 @@ MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selectio
   std::vector<std::string> devices;
   std::vector<std::string> corrections;
   std::set<std::int64_t> nodes;
+  std::set<std::string> sources;
   for (const MergeInput& input : inputs) {
     if (!input.is_used()) {
       continue;
@@ -447,7 +465,7 @@ MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selectio
     add_nodes(input.header, nodes);
     add_corrections(input, corrections);
     for (std::string& source : sources_of(input, selection)) {
-      merged.sources.push_back(std::move(source));
+      if (sources.insert(source).second) merged.sources.push_back(std::move(source));
     }
   }
   const std::set<std::int64_t> ranks = ranks_in(inputs, selection);

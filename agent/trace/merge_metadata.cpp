@@ -34,6 +34,7 @@ class Collector {
   void add(const MergeInput& input) {
     const std::string_view metadata = input.footer.metadata;
     const auto merged = member(metadata, "merged");
+    is_shared_ = input.shares_events;
     if (merged) {
       for_each_element(*merged, [this](std::string_view rank) { add_rank(rank); });
       add_faults_of_merged(metadata);
@@ -79,6 +80,9 @@ class Collector {
     const std::string_view identity = member(metadata, "identity").value_or(metadata);
     const auto rank = integer_member(identity, "rank");
     if (rank && !has_rank(*rank)) {
+      return;
+    }
+    if (is_shared_ && !shared_.emplace(metadata).second) {
       return;
     }
     ranks_text_.append(ranks_text_.empty() ? "\n" : ",\n").append(metadata);
@@ -140,6 +144,8 @@ class Collector {
   std::set<std::int64_t> missing_;
   std::map<std::pair<std::string, std::string>, std::uint64_t> so_far_;  // by process and cause
   std::string faults_text_;
+  bool is_shared_ = false;        // the input that is added, with others
+  std::set<std::string> shared_;  // what such inputs say of their ranks: each once
 };
 
 }  // namespace

@@ -95,7 +95,12 @@ class Count {
       gone_.erase(name);
       return;
     }
-    here_[name] = {rank, integer_member(entry, "base_ns")};
+    const SavedFile file{rank, integer_member(entry, "base_ns")};
+    const auto before = here_.find(name);
+    if (before != here_.end() && before->second.base_ns != file.base_ns) {
+      remove(name, &RemovedCycles::by_name);
+    }
+    here_[name] = file;
     // Its rank may have waited for the index when the uploader, which removed it, did not.
     if (const auto at = gone_.find(name); at != gone_.end()) {
       const Cause cause = at->second;
@@ -166,19 +171,24 @@ RemovedCycles removed_cycles(const std::string& folder, const std::string& run_k
     take_all(path, count);
     sum.by_keep += count.result().by_keep;
     sum.by_queue += count.result().by_queue;
+    sum.by_name += count.result().by_name;
   }
   return sum;
 }
 
 std::string in_words(const RemovedCycles& cycles) {
-  const std::uint64_t all = cycles.by_keep + cycles.by_queue;
+  const std::uint64_t all = cycles.by_keep + cycles.by_queue + cycles.by_name;
   if (all == 0) {
     return {};
   }
-  const std::string keep = part_of("output.keep", cycles.by_keep);
-  const std::string queue = part_of("upload.queue", cycles.by_queue);
+  std::string parts;
+  for (const std::string& part :
+       {part_of("output.keep", cycles.by_keep), part_of("upload.queue", cycles.by_queue),
+        part_of("output.overwrite", cycles.by_name)}) {
+    parts += parts.empty() || part.empty() ? part : ", " + part;
+  }
   return "; without " + std::to_string(all) + (all == 1 ? " cycle that was" : " cycles that were") +
-         " removed (" + keep + (keep.empty() || queue.empty() ? "" : ", ") + queue + ")";
+         " removed (" + parts + ")";
 }
 
 }  // namespace traceagent::trace

@@ -80,11 +80,30 @@ def test_nodes(folder):
         check([ranks_in(folder / name) for name in names] == [[0, 1], [2, 3]], f"{names}")
     both = merge(folder / "n", "--per-node", "-o", folder / "by", code=1)
     check(both.stderr.count("--force") == 2, f"existing files of both nodes: {both.stderr}")
+    said = merge(folder / "n", "--per-node", "--rank", "1", "-o", folder / "asked").stdout
+    check(ranks_in(folder / "asked/node0.json") == [1] and not (folder / "asked/node1.json").exists(), "one node's")
+    check("node1.json: no file has a rank that was asked for" in said, f"the other: {said}")
+    said = merge(folder / "n", "--per-node", "--rank", "7", "-o", folder / "none", code=1).stderr
+    check(said.count("no file has a rank that was asked for") == 2, f"nobody's: {said}")
     merge(folder / "n", "-o", folder / "all.json")
     check(document_of(folder / "all.json")["distributedInfo"]["node_ranks"] == [0, 1], "nodes of all")
     check("several nodes" in merge(folder / "all.json", "--per-node", "-o", folder / "by", code=1).stderr, "of all")
     for name in ("one.json", "{node_rank}/x.json"):
         merge(folder / "n", "--per-node", "-o", folder / name, code=2)
+
+
+def test_strict_asks_for_what_is_taken(folder):
+    """A cut copy whose events another input holds is left out, one file or one for each node."""
+    for rank in range(2):
+        rank_file(folder / f"r{rank}.json", rank, times=(rank, 100))
+    merge(folder / "r0.json", folder / "r1.json", "-o", folder / "node.json")
+    whole = (folder / "r0.json").read_bytes()
+    (folder / "r0.json").write_bytes(whole[:-150])
+    inputs = [folder / name for name in ("r0.json", "r1.json", "node.json")]
+    for words in (["-o", folder / "all.json"], ["--per-node", "-o", folder / "by"]):
+        said = merge(*inputs, "--strict", *words)
+        check("r0.json: it is cut or damaged, and whole files" in said.stdout, f"{words}: {said}")
+    merge(*inputs[:2], "--strict", "--per-node", "-o", folder / "by2", code=1)
 
 
 def test_saved_again(folder):

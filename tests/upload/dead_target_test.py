@@ -87,6 +87,7 @@ def test_forget_a_folder():
         check(done.code == 0 and done.out.count("left out") == 1, f"folder: {done}")
         status = here.run("--status", here.files)
         check("1 waiting" in status.out and "/xy/a.json" in status.out, f"folder: {status}")
+        check("problem: " not in status.out, f"folder: that of the forgotten one: {status}")
 
 
 def test_by_hand_it_is_said_how_long_it_is_tried():

@@ -100,6 +100,9 @@ def test_refusals():
         check(done.code == 1 and "no credentials" in done.out, f"none: {done}")
         done = here.run(here.files / "a.json", "--to", "relative/folder")
         check(done.code == 2 and "traceagent: --to: relative/folder" in done.err, f"usage: {done}")
+        for target in (f"{here.path}/{{run_name}}/", "s3://traces/{rank}/", "exec:put {} {node_rank}"):
+            done = here.run(here.files / "a.json", "--to", target)
+            check(done.code == 2 and "is known to a job alone" in done.err, f"whose run: {done}")
 
 
 def test_write_only_key():
@@ -280,6 +283,12 @@ def test_command():
         # A queue is no reason to run what it names.
         done = here.run("--resume", here.files)
         check(done.code == 1 and "--allow-commands" in done.out, f"not asked for: {done}")
+        # The command may go elsewhere from where the folder's name is good.
+        script.write_text("#!/bin/sh\nexit 3\n")
+        here.run(here.files / name, "--to", f"exec:'{script}' {{}}", "--patience", "0s")
+        script.write_text(f"#!/bin/sh\ncd / && cp \"$1\" '{here.path}/moved'\n")
+        here.run("--resume", here.files.relative_to(here.path), "--allow-commands", "--patience", "0s")
+        check((here.path / "moved").read_bytes() == data, "command: in another folder")
 
 
 def test_command_that_hangs():

@@ -63,10 +63,11 @@ std::set<std::string> forget_uploads(const std::string& folder, const std::strin
   return ids;
 }
 
-void forget_problems(const std::string& folder) {
+void forget_problems(const std::string& folder, bool is_any_forgotten) {
   for (const std::string& path : journals_in(folder)) {
     const Journal journal(folder, path);
-    if (pending_in(journal) != 0 || unwanted_in(journal) != 0) continue;
+    const bool is_its_own = is_any_forgotten || pending_in(journal) == 0;
+    if (!is_its_own || unwanted_in(journal) != 0) continue;
     unlink((path.substr(0, path.rfind('.')) + ".problem").c_str());
   }
 }

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "agent/trace/upload_journal.hpp"
+#include "config/name_template.hpp"
 #include "config/plain_text.hpp"
 #include "tools/command_line.hpp"
 
@@ -35,6 +36,15 @@ std::vector<fs::path> files_of(const std::vector<std::string>& inputs) {
 
 namespace {
 
+// There is no run here whose they could be: the places of several runs would be one.
+std::string variable_problem(const std::string& to) {
+  const std::vector<std::string> variables = config::variables_in(to);
+  const auto named =
+      std::ranges::find_if(variables, [](const auto& name) { return !name.empty(); });
+  return named == variables.end() ? std::string()
+                                  : "{" + *named + "} is known to a job alone: write it out";
+}
+
 // The queue is JSON.
 std::string name_problem(const std::string& to, const fs::path& file) {
   if (!config::is_utf8(to)) return "it is not UTF-8: name another place";
@@ -50,7 +60,8 @@ std::optional<std::vector<Delivered>> targets_of(const std::vector<fs::path>& fi
   std::map<std::string, fs::path> taken;
   for (const fs::path& file : files) {
     config::RemoteTarget target = config::remote_target(to, {}, file.filename().string());
-    std::string problem = name_problem(to, file);
+    std::string problem = variable_problem(to);
+    if (problem.empty()) problem = name_problem(to, file);
     if (problem.empty()) problem = target.problem;
     if (problem.empty() && files.size() > 1 && to.ends_with(file.extension().string())) {
       problem = "one name for several files: end it with /";

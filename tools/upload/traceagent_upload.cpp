@@ -182,7 +182,7 @@ int forget(const Arguments& arguments, const Tell& tell) {
     const std::set<std::string> ids = forget_uploads(folder, arguments.forget, tell);
     is_any |= !ids.empty();
     ok = remove_parts(folder, ids, arguments, tell) && ok;
-    forget_problems(folder);
+    forget_problems(folder, !ids.empty());
   }
   if (is_any) return ok ? exit_ok : exit_bad_data;
   say("--forget: " + arguments.forget + ": nothing waits for it: see traceagent upload --status " +

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <stdexcept>
 #include <thread>
@@ -230,7 +231,9 @@ Delivery Uploader::deliver(Upload& upload) {
 Delivery Uploader::deliver(Upload& upload, const std::string& path, std::uint64_t bytes) {
   if (!upload.words.empty()) {
     if (options_.allow_commands) {
-      return run_command(upload, path, options_.command_time + std::chrono::seconds(bytes >> 20));
+      // Wherever it goes to from here.
+      return run_command(upload, std::filesystem::absolute(path).string(),
+                         options_.command_time + std::chrono::seconds(bytes >> 20));
     }
     return {Outcome::refused,
             "a command: see it in " + journal_.path() + ", then add --allow-commands"};

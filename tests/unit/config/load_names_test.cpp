@@ -64,6 +64,23 @@ TEST(LoadNames, QuotedNullIsAName) {
   EXPECT_EQ(from_yaml("output: {merged: null}\n").options.output_merged, std::nullopt);
 }
 
+// As it stands in an options file. What only looks like one is a pattern, as before.
+TEST(LoadNames, AListInAVariableIsOne) {
+  const auto included = [](const char* text) {
+    const Loaded loaded = from_variables({std::string("TRACEAGENT_MERGE_INCLUDE=") + text});
+    EXPECT_EQ(lines_of(loaded), Lines{}) << text;
+    return loaded.options.merge_include;
+  };
+  EXPECT_EQ(included(R"(["*.pt.trace.json*"])"), "*.pt.trace.json*");
+  EXPECT_EQ(included("[a.json, 'b*.json']"), "a.json, b*.json");
+  EXPECT_EQ(included("[]"), "");
+  EXPECT_EQ(included("a.json, b*.json"), "a.json, b*.json");
+  EXPECT_EQ(included("[ab]*.json"), "[ab]*.json");
+  EXPECT_EQ(included("[[a]]"), "[[a]]");
+  EXPECT_EQ(from_variables({"TRACEAGENT_COUNTERS_SOURCES=[process]"}).options.counters_sources,
+            "process");
+}
+
 TEST(LoadNames, NameTemplates) {
   EXPECT_EQ(lines_of(from_yaml("output:\n"
                                "  folder: \"{rank\"\n"

@@ -45,6 +45,36 @@ TEST(UploadQueue, NodesDoNotOverwriteEachOther) {
   }
 }
 
+// Folders of their own do not tell ranks apart at the target: else the last rank would have the
+// object of all, and `output.keep` would remove the others' files as uploaded.
+TEST(UploadQueue, RanksDoNotOverwriteEachOther) {
+  CraftedRing crafted("/none/out");
+  const ring::Window& window = crafted.window(1500, 3000, 0, 1);
+  ring::IdentityBlock& identity = crafted.ring().header().identity;
+  const auto problem_of = [&](const std::string& name, const std::string& remote,
+                              std::int64_t ranks, std::int64_t of_node) {
+    identity.world_size = ranks;
+    identity.local_world_size = of_node;
+    identity.options_json = crafted.ring().add_name(R"({"output.filename":")" + name +
+                                                    R"(","output.remote":")" + remote + "\"}");
+    return rank_file_upload(crafted.ring(), window, "/none/out/ep0-ba2-rank3.json").problem;
+  };
+  constexpr const char* same_ranks = "all ranks would write the same: name {rank}";
+  constexpr const char* same_nodes = "all nodes would write the same: name {node_rank}";
+  EXPECT_NE(problem_of("b{batch}.json", "/x/", 2, 2).find(same_ranks), std::string::npos);
+  EXPECT_NE(problem_of("b{batch}.json", "/x/{node_rank}/", 4, 2).find(same_ranks),
+            std::string::npos);
+  EXPECT_NE(problem_of("b{batch}-{local_rank}.json", "/x/", 4, 2).find(same_nodes),
+            std::string::npos);
+  for (const char* remote : {"/x/{rank}/", "/x/{node_rank}-{local_rank}/", "exec:cp {} /x"}) {
+    EXPECT_EQ(problem_of("b{batch}.json", remote, 4, 2), "") << remote;
+  }
+  EXPECT_EQ(problem_of("b{batch}-{rank}.json", "/x/", 4, 2), "");
+  EXPECT_EQ(problem_of("b{batch}.json", "/x/{local_rank}/", 2, 2), "");
+  EXPECT_EQ(problem_of("b{batch}.json", "/x/{node_rank}/", 2, 1), "");
+  EXPECT_EQ(problem_of("b{batch}.json", "/x/", 1, 1), "");
+}
+
 // Two runs in one folder: else both files would go to one object.
 TEST(UploadQueue, AFileThatEvadedAnothersHasAKeyOfItsOwn) {
   CraftedRing crafted("/none/out");

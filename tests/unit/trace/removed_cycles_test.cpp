@@ -57,6 +57,21 @@ TEST_F(RemovedCyclesTest, are_counted_by_what_removed_them) {
   EXPECT_EQ(words(), "; without 3 cycles that were removed (2 by output.keep, 1 by upload.queue)");
 }
 
+// With `output.overwrite`. The same cycle may be told of twice.
+TEST_F(RemovedCyclesTest, are_those_too_whose_name_a_later_one_took) {
+  const auto saved_at = [](int base_ns) {
+    std::string entry = saved("rank0.json", 0);
+    entry.pop_back();
+    return entry + ", \"base_ns\": " + std::to_string(base_ns) + "}";
+  };
+  merge_.ranks = {0};
+  merge_.sources = {R"({"name": "rank0.json", "rank": 0, "baseTimeNanoseconds": 30})"};
+  write_index("index.json", {saved_at(30), saved_at(30)});
+  EXPECT_EQ(words(), "");
+  write_index("index.json", {saved_at(10), saved_at(20), saved_at(30)});
+  EXPECT_EQ(words(), "; without 2 cycles that were removed (2 by output.overwrite)");
+}
+
 TEST_F(RemovedCyclesTest, are_not_those_that_an_older_merged_file_holds) {
   merge_of(0, "/moved/since/c1/rank0.json");
   write_index("index.json", {saved("c1/rank0.json", 0), saved("c2/rank0.json", 0),

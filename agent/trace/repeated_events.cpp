@@ -1,0 +1,41 @@
+#include "agent/trace/repeated_events.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace traceagent::trace {
+
+RepeatedEvents::Key RepeatedEvents::key_of(std::string_view text) {
+  std::uint64_t product = 0x9e3779b97f4a7c15;
+  for (const char letter : text) {
+    product = (product ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+  }
+  return {std::hash<std::string_view>()(text), product};
+}
+
+bool RepeatedEvents::is_repeated(std::size_t input, std::int64_t absolute_ns,
+                                 std::string_view text) {
+  if (absolute_ns != absolute_ns_) {
+    absolute_ns_ = absolute_ns;
+    seen_.clear();
+  }
+  const Key key = key_of(text);
+  const auto found = seen_.find(key);
+  if (found == seen_.end()) {
+    if (seen_.size() < most) {
+      seen_.emplace(key, Seen{input, 1, 1});
+    } else {
+      is_any_not_compared_ = true;
+    }
+    return false;
+  }
+  Seen& seen = found->second;
+  seen.of_input = seen.input == input ? seen.of_input + 1 : 1;
+  seen.input = input;
+  const bool is_repeated = seen.of_input <= seen.written;
+  seen.written = std::max(seen.written, seen.of_input);
+  count_ += is_repeated ? 1 : 0;
+  return is_repeated;
+}
+
+}  // namespace traceagent::trace
