@@ -4,18 +4,17 @@
 
 namespace traceagent::door {
 
-constinit const step::OpenStride InnerLaunches::nobodys_;
 constinit InnerLaunches inner_launches;
 
 // Sequentially consistent, both: whichever of them comes last, nobody's launches pass.
 void InnerLaunches::give_up() noexcept {
   all_are_told_apart_.store(false);
-  passing_.store(&nobodys_);
+  passing_.store(&nobodys);
 }
 
 void InnerLaunches::let_pass(const step::OpenStride* passing) noexcept {
-  passing_.store(passing != nullptr ? passing : &nobodys_);
-  if (!all_are_told_apart()) passing_.store(&nobodys_);
+  passing_.store(passing != nullptr ? passing : &nobodys);
+  if (!all_are_told_apart()) passing_.store(&nobodys);
 }
 
 void InnerLaunches::add(const void* return_address) noexcept {

@@ -49,12 +49,12 @@ class InnerLaunches {
     return (bits >> 2) % place_count;
   }
 
-  static const step::OpenStride nobodys_;
+  static constexpr step::OpenStride nobodys{};
 
   std::array<std::atomic<const void*>, place_count + 1> places_{};
   std::atomic<bool> all_are_told_apart_{true};
   /// Never null, so that a launch has one thing less to look at.
-  std::atomic<const step::OpenStride*> passing_{&nobodys_};
+  std::atomic<const step::OpenStride*> passing_{&nobodys};
 };
 
 [[gnu::visibility("hidden")]] extern constinit InnerLaunches inner_launches;
