@@ -14,6 +14,7 @@
 
 #include "agent/device/event_timing.hpp"
 #include "agent/door/kernel_names.hpp"
+#include "agent/door/register_dim3.hpp"
 #include "agent/door/resource_names.hpp"
 #include "agent/event/record.hpp"
 #include "agent/step/state.hpp"
@@ -38,20 +39,21 @@ struct CallBase {
 struct LaunchCall : CallBase {
   static constexpr CallClass call_class = CallClass::launch;
   const void* function;
-  dim3 grid, block;
+  RegisterDim3 grid, block;
   std::size_t shared_bytes;
   cudaStream_t stream;
 
-  LaunchCall(const void* called, dim3 blocks, dim3 threads, std::size_t shared, cudaStream_t on)
+  LaunchCall(const void* called, RegisterDim3 blocks, RegisterDim3 threads, std::size_t shared,
+             cudaStream_t on)
       : function(called), grid(blocks), block(threads), shared_bytes(shared), stream(on) {}
 
   void fill(Record& record) const noexcept {
     record.layout = Layout::launch;
     record.extra = kernel_name(function);
     record.detail = static_cast<std::uint32_t>(shared_bytes);
-    record.args[0] = grid.x | std::uint64_t{grid.y} << 32;
-    record.args[1] = grid.z | std::uint64_t{block.x} << 32;
-    record.args[2] = block.y | std::uint64_t{block.z} << 32;
+    record.args[0] = grid.x_and_y;
+    record.args[1] = grid.z | std::uint64_t{block.x()} << 32;
+    record.args[2] = block.y() | std::uint64_t{block.z} << 32;
     record.args[3] = bits(stream);
   }
   bool passes(step::Tracker& tracker) const noexcept {
@@ -65,7 +67,7 @@ struct LaunchCall : CallBase {
 };
 
 inline LaunchCall launch_with_config(const cudaLaunchConfig_t* config, const void* function) {
-  if (config == nullptr) return {function, dim3(0, 0, 0), dim3(0, 0, 0), 0, nullptr};
+  if (config == nullptr) return {function, {}, {}, 0, nullptr};
   return {function, config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream};
 }
 

@@ -94,12 +94,12 @@ template <class Call>
     using Jump = CUresult(*) JUMP_PARAMETERS(parameters);                                         \
     const Target& found = target(Library::cuda, traceagent::api::Function::id);                   \
     const auto real = reinterpret_cast<Jump>(found.load(std::memory_order_relaxed));              \
-    const Mode mode = mode_of(Call::call_class);                                                  \
+    const Mode class_mode = mode_of(Call::call_class);                                            \
     if (real != nullptr) [[likely]] {                                                             \
       if (is_idle<Call>(mode)) [[likely]] {                                                       \
         return real JUMP_ARGUMENTS(arguments);                                                    \
       }                                                                                           \
-      if (may_pass_straight<Call> && mode == Mode::observe) {                                     \
+      if (may_pass_straight<Call> && class_mode == Mode::observe) {                               \
         return short_##id JUMP_ARGUMENTS(arguments);                                              \
       }                                                                                           \
     }                                                                                             \

@@ -16,9 +16,11 @@ static_assert(static_cast<int>(CU_MEMCPY_OPERAND_TYPE_ARRAY) ==
               static_cast<int>(cudaMemcpyOperandTypeArray));
 
 inline LaunchCall driver_launch_with_config(const CUlaunchConfig* config, CUfunction function) {
-  if (config == nullptr) return {function, dim3(0, 0, 0), dim3(0, 0, 0), 0, nullptr};
-  return {function, dim3(config->gridDimX, config->gridDimY, config->gridDimZ),
-          dim3(config->blockDimX, config->blockDimY, config->blockDimZ), config->sharedMemBytes,
+  if (config == nullptr) return {function, {}, {}, 0, nullptr};
+  return {function,
+          {config->gridDimX, config->gridDimY, config->gridDimZ},
+          {config->blockDimX, config->blockDimY, config->blockDimZ},
+          config->sharedMemBytes,
           config->hStream};
 }
 

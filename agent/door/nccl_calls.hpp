@@ -108,14 +108,12 @@ struct CollectiveCall : NcclCallBase {
       take_back_unless_accepted(static_cast<ncclResult_t>(result), state, kind, peer);
     }
   }
+  // Of this very communicator: what NCCL's place has may have made a collective of another one.
   [[gnu::always_inline]] ncclResult_t after_idle(ncclResult_t result) const noexcept {
     if (result == ncclSuccess) [[likely]] {
       return result;
     }
-    if (event::is_point_to_point(kind)) {
-      return take_back_unless_accepted(result, state, kind, peer);
-    }
-    return take_back_of_latest_unless_accepted(result, kind);
+    return take_back_unless_accepted(result, state, kind, peer);
   }
 
   // Static, so that an idle call's arguments stay in registers; it returns the result, so that the
@@ -129,13 +127,6 @@ struct CollectiveCall : NcclCallBase {
       take_back_sequence(*state, kind, peer);
     }
     return result;
-  }
-  // The same after an idle call, which would have to save a register for its communicator: that is
-  // the thread's latest one still, because what made a collective within it would have gone the
-  // slow way (calls_are_nested in nccl.cpp).
-  [[gnu::noinline]] static ncclResult_t take_back_of_latest_unless_accepted(
-      ncclResult_t result, Collective kind) noexcept {
-    return take_back_unless_accepted(result, latest_communicator, kind, -1);
   }
 
   // For step detection, which spreads the bits itself; equal on all ranks. Two products and no

@@ -1,7 +1,8 @@
 #pragma once
 // dim3 as the calling convention passes it: in two registers. The wrappers take this in its stead,
 // because g++ 12 writes a dim3 that it is given to the stack and reads it again at each call, even
-// one that only passes it on: 1 to 2 ns of a launch that step detection follows.
+// one that only passes it on: 1 to 2 ns of a launch that step detection follows. And as it lies in
+// a record: taken apart into three numbers it would be put together again for that.
 
 #include <vector_types.h>
 
@@ -11,12 +12,16 @@
 namespace traceagent::door {
 
 struct RegisterDim3 {
-  std::uint64_t x_and_y;
-  std::uint32_t z;
+  std::uint64_t x_and_y = 0;
+  std::uint32_t z = 0;
 
-  operator dim3() const noexcept {
-    return {static_cast<std::uint32_t>(x_and_y), static_cast<std::uint32_t>(x_and_y >> 32), z};
-  }
+  RegisterDim3() = default;
+  constexpr RegisterDim3(std::uint32_t x, std::uint32_t y, std::uint32_t depth) noexcept
+      : x_and_y(x | std::uint64_t{y} << 32), z(depth) {}
+  RegisterDim3(const dim3& all) noexcept : RegisterDim3(all.x, all.y, all.z) {}
+
+  std::uint32_t x() const noexcept { return static_cast<std::uint32_t>(x_and_y); }
+  std::uint32_t y() const noexcept { return static_cast<std::uint32_t>(x_and_y >> 32); }
 };
 // Both are two words of integers, and no more than that decides about the registers.
 static_assert(sizeof(dim3) == 12 && sizeof(RegisterDim3) == 16);

@@ -163,7 +163,7 @@ class OpenStride {
     }
     return stride != this_threads_stride || stride->pass_within_stretch(kernel);
   }
-  bool pass_launch(std::uint64_t kernel) const noexcept {
+  [[gnu::always_inline]] bool pass_launch(std::uint64_t kernel) const noexcept {
     Stride* stride = launches_.load(std::memory_order_acquire);
     if (stride == nullptr) return false;
     return stride != this_threads_stride || stride->pass(kernel);

@@ -168,6 +168,7 @@ TEST_F(PassingLaunches, OfTheDriverLeaveNoneOfAToolsToBeTold) {
 
 TEST_F(PassingLaunches, AreNotCountedForTheirsBehindAShutDoor) {
   open_cuda_doors(false, true);
+  report_to(&steps);  // the doors come first
   make_first_steps();
   make_steps(100);
   EXPECT_EQ(steps.heard_since_last().passed, 100U * calls_per_step);
@@ -177,6 +178,7 @@ TEST_F(PassingLaunches, AreNotCountedForTheirsBehindAShutDoor) {
 TEST_F(PassingLaunches, GoTheLongWayWhereTheirsAreNotKnown) {
   make_first_steps();
   std::construct_at(&inner_launches);
+  report_to(&steps);
   inner_launches.give_up();
   make_steps(100);
   EXPECT_EQ(steps.heard_since_last().passed, 100U * calls_per_step) << "or theirs are told";
