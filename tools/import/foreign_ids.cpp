@@ -1,6 +1,8 @@
 #include "tools/import/foreign_ids.hpp"
 
 #include <charconv>
+#include <iterator>
+#include <utility>
 
 #include "agent/event/hash.hpp"
 #include "agent/trace/process_ids.hpp"
@@ -50,24 +52,27 @@ std::int64_t ForeignPids::pid_of_rank(std::int64_t rank) {
   return trace::trace_pid(rank, claim_of_rank);
 }
 
-std::int64_t ForeignPids::pid(std::int64_t rank, ForeignKind kind, std::string_view process) {
+std::int64_t ForeignPids::pid_of_crowd(std::int64_t rank) {
+  return trace::trace_pid(rank, claim_of_crowd);
+}
+
+std::optional<std::int64_t> ForeignPids::pid(std::int64_t rank, ForeignKind kind,
+                                             std::string_view process) {
   std::string name(without_quotes(process));
   std::int64_t number = 0;
   if (whole_number(process, number)) name = std::to_string(number);
   const std::lock_guard lock(mutex_);
-  const auto [found, is_new] = pids_.try_emplace({rank, kind, name});
-  if (is_new) {
-    auto place = static_cast<std::int64_t>(
-        event::combine(event::hash_text(name), static_cast<std::uint64_t>(kind)) %
-        static_cast<std::uint64_t>(claims));
-    // A rank with more processes than that has the last ones share one.
-    for (std::int64_t tries = 0; tries < claims; ++tries) {
-      found->second = trace::trace_pid(rank, first_claim + place);
-      if (taken_.insert(found->second).second) break;
-      place = (place + 1) % claims;
-    }
-  }
-  return found->second;
+  const auto found = pids_.find({rank, kind, name});
+  if (found != pids_.end()) return found->second;
+  std::set<std::int64_t>& taken = taken_[rank];
+  if (std::ssize(taken) == claims) return std::nullopt;
+  auto place = static_cast<std::int64_t>(
+      event::combine(event::hash_text(name), static_cast<std::uint64_t>(kind)) %
+      static_cast<std::uint64_t>(claims));
+  while (!taken.insert(place).second) place = (place + 1) % claims;
+  const std::int64_t pid = trace::trace_pid(rank, first_claim + place);
+  pids_.emplace(std::tuple(rank, kind, std::move(name)), pid);
+  return pid;
 }
 
 std::uint64_t foreign_id(std::int64_t rank, std::string_view id) {

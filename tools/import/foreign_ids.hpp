@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -36,19 +37,22 @@ class ForeignPids {
   static constexpr std::int64_t claims = 1000;
   // Behind them; pids stay below 2^31, which is where Perfetto's end.
   static constexpr std::int64_t claim_of_rank = first_claim + claims;
+  static constexpr std::int64_t claim_of_crowd = claim_of_rank + 1;
 
   // Of a rank's own process in a file whose pids are ranks: such a file is read beside others of
   // its ranks, and which of them is first must not decide.
   static std::int64_t pid_of_rank(std::int64_t rank);
+  // Of all those of a rank that have none of their own.
+  static std::int64_t pid_of_crowd(std::int64_t rank);
 
   // `process` as the file has it: 4037, "Spans"; one number and one text of the same digits are
-  // one.
-  std::int64_t pid(std::int64_t rank, ForeignKind kind, std::string_view process);
+  // one. Nothing: the rank has as many others as there are numbers.
+  std::optional<std::int64_t> pid(std::int64_t rank, ForeignKind kind, std::string_view process);
 
  private:
   std::mutex mutex_;
   std::map<std::tuple<std::int64_t, ForeignKind, std::string>, std::int64_t> pids_;
-  std::set<std::int64_t> taken_;
+  std::map<std::int64_t, std::set<std::int64_t>> taken_;  // of each rank
 };
 
 // The id of a flow or of asynchronous events, unique over the ranks of a merged file: below 2^53,

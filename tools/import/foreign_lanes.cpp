@@ -29,6 +29,9 @@ double place_beside(std::int64_t rank, double sort_index) {
   return static_cast<double>(rank) + 0.5 + 0.4 * sort_index / (std::abs(sort_index) + 1e7);
 }
 
+// For a lane and what it is called.
+std::size_t bytes_of_lane(std::size_t name_bytes) { return 512 + 4 * name_bytes; }
+
 // A number and a text of the same digits are one process.
 std::string_view key_of(std::string_view pid) {
   std::int64_t number = 0;
@@ -46,36 +49,41 @@ ForeignLanes::Process& ForeignLanes::process_of(std::string_view pid, std::strin
   const std::string_view key = key_of(pid);
   if (latest_ == nullptr || latest_pid_ != key) {
     const auto found = processes_.find(key);
-    if (found == processes_.end() && !has_room(key.size())) return crowd();
-    latest_ = found != processes_.end() ? &found->second : &new_process(key, name);
+    Process* const process = found != processes_.end() ? &found->second : new_process(key, name);
+    if (process == nullptr) return crowd();
+    latest_ = process;
     latest_pid_ = key;
   }
   return *latest_;
 }
 
-// What had no room then has none now: the room only becomes less.
+// What had no room or no number then has none now: both only become less.
 const ForeignLanes::Process* ForeignLanes::find(std::string_view pid) const {
   const auto found = processes_.find(key_of(pid));
   return found != processes_.end() ? &found->second : crowd_;
 }
 
-// For a lane and what it is called. A file of as many as events would else take all memory.
-bool ForeignLanes::has_room(std::size_t bytes) {
-  constexpr std::size_t lane_bytes = 512;
-  const std::size_t sum = used_bytes_ + lane_bytes + 4 * bytes;
-  if (sum <= most_bytes) used_bytes_ = sum;
-  return sum <= most_bytes;
+// A file of as many lanes as events would else take all memory.
+bool ForeignLanes::has_room(std::size_t bytes) const {
+  return used_bytes_ + bytes_of_lane(bytes) <= most_bytes;
 }
 
 ForeignLanes::Process& ForeignLanes::crowd() {
   ++crowded_;
   if (crowd_ == nullptr) {
-    crowd_ = &new_process(crowd_pid);
+    Process process;
+    process.rank = owner_.rank;
+    process.pid = ForeignPids::pid_of_crowd(owner_.rank);
+    process.shown = as_name(crowd_pid);
+    ranks_.insert(process.rank);
+    crowd_ = &processes_.emplace(crowd_pid, std::move(process)).first->second;
   }
   return *crowd_;
 }
 
-ForeignLanes::Process& ForeignLanes::new_process(std::string_view pid, std::string_view name) {
+// Null: there is no room for it, or no number.
+ForeignLanes::Process* ForeignLanes::new_process(std::string_view pid, std::string_view name) {
+  if (!has_room(pid.size())) return nullptr;
   Process process;
   std::int64_t number = 0;
   const bool is_number = whole_number(pid, number);
@@ -86,13 +94,16 @@ ForeignLanes::Process& ForeignLanes::new_process(std::string_view pid, std::stri
   process.rank = is_rank ? number : process.is_own ? trace::rank_of_pid(number) : owner_.rank;
   const std::string of_writer =
       owner_.writer + "/" + std::string(name.empty() ? inside_quotes(pid) : name);
-  process.pid = process.is_own ? number
-                : is_rank
-                    ? ForeignPids::pid_of_rank(number)
-                    : pids_.pid(process.rank, owner_.kind, owner_.writer.empty() ? pid : of_writer);
+  const std::optional<std::int64_t> given =
+      process.is_own ? number
+      : is_rank      ? ForeignPids::pid_of_rank(number)
+                : pids_.pid(process.rank, owner_.kind, owner_.writer.empty() ? pid : of_writer);
+  if (!given) return nullptr;
+  used_bytes_ += bytes_of_lane(pid.size());
+  process.pid = *given;
   process.shown = is_number ? "process " + std::to_string(number) : as_name(pid);
   ranks_.insert(process.rank);
-  return processes_.emplace(std::string(pid), std::move(process)).first->second;
+  return &processes_.emplace(std::string(pid), std::move(process)).first->second;
 }
 
 std::int64_t ForeignLanes::tid_of(Process& process, std::string_view tid) {
@@ -105,6 +116,7 @@ std::int64_t ForeignLanes::tid_of(Process& process, std::string_view tid) {
     ++crowded_;
     return number;
   }
+  used_bytes_ += bytes_of_lane(tid.size());
   while (process.unnamed.contains(number)) ++number;
   const std::string name = as_name(tid);
   process.unnamed[number] = name.empty() ? "(no name)" : name;

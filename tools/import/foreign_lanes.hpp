@@ -60,9 +60,9 @@ class ForeignLanes {
   [[nodiscard]] const Process* find(std::string_view pid) const;
   [[nodiscard]] static std::int64_t find_tid(const Process& process, std::string_view tid);
 
-  // All processes that had no room are one.
+  // All processes that had no room, or no number, are one.
   [[nodiscard]] bool is_crowd(const Process& process) const { return &process == crowd_; }
-  // Events in a lane of those that had no room for their own.
+  // Events in a lane of those that have none of their own.
   [[nodiscard]] std::uint64_t crowded() const { return crowded_; }
   [[nodiscard]] const std::set<std::int64_t>& ranks() const { return ranks_; }
   // Of the events that were added to those of processes.
@@ -71,8 +71,8 @@ class ForeignLanes {
   [[nodiscard]] std::vector<std::string> metadata_lines() const;
 
  private:
-  bool has_room(std::size_t bytes);
-  Process& new_process(std::string_view pid, std::string_view name = {});
+  [[nodiscard]] bool has_room(std::size_t bytes) const;
+  Process* new_process(std::string_view pid, std::string_view name);
   Process& crowd();
 
   EventOwner owner_;

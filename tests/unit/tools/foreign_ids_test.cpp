@@ -13,7 +13,7 @@ namespace {
 
 TEST(ForeignPids, TellTheRankAndStayTheSame) {
   ForeignPids pids;
-  const std::int64_t host = pids.pid(3, ForeignKind::kineto, "4037");
+  const std::int64_t host = pids.pid(3, ForeignKind::kineto, "4037").value();
   EXPECT_EQ(trace::rank_of_pid(host), 3);
   EXPECT_EQ(pids.pid(3, ForeignKind::kineto, "\"4037\""), host);
   EXPECT_NE(pids.pid(4, ForeignKind::kineto, "4037"), host);
@@ -22,10 +22,13 @@ TEST(ForeignPids, TellTheRankAndStayTheSame) {
   EXPECT_EQ(others.pid(3, ForeignKind::kineto, "4037"), host);
   std::set<std::int64_t> all;
   for (int i = 0; i < 1000; ++i) {
-    const std::int64_t pid = pids.pid(1, ForeignKind::chrome, std::to_string(i));
+    const std::int64_t pid = pids.pid(1, ForeignKind::chrome, std::to_string(i)).value();
     EXPECT_TRUE(all.insert(pid).second);
     EXPECT_LT(pid, std::int64_t{1} << 31);
   }
+  EXPECT_FALSE(pids.pid(1, ForeignKind::chrome, "1000")) << "no number is left";
+  EXPECT_TRUE(all.contains(pids.pid(1, ForeignKind::chrome, "999").value()));
+  EXPECT_TRUE(pids.pid(2, ForeignKind::chrome, "1000"));
 }
 
 TEST(ForeignPids, AFileWhosePidsAreRanksIsTheSameWhoeverIsReadFirst) {
@@ -36,14 +39,15 @@ TEST(ForeignPids, AFileWhosePidsAreRanksIsTheSameWhoeverIsReadFirst) {
     const auto pid_of_rank_1 = [&] { return merged.process_of("1").pid; };
     if (is_first) found.insert(pid_of_rank_1());
     for (int i = 0; i < ForeignPids::claims; ++i) {
-      const std::int64_t pid = pids.pid(1, ForeignKind::kineto, "\"p" + std::to_string(i) + "\"");
+      const std::int64_t pid =
+          pids.pid(1, ForeignKind::kineto, "\"p" + std::to_string(i) + "\"").value();
       EXPECT_FALSE(found.contains(pid));
     }
     found.insert(pid_of_rank_1());
   }
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(trace::rank_of_pid(*found.begin()), 1);
-  EXPECT_LT(trace::trace_pid(trace::pids_of_claim - 1, ForeignPids::claim_of_rank),
+  EXPECT_LT(trace::trace_pid(trace::pids_of_claim - 1, ForeignPids::claim_of_crowd),
             std::int64_t{1} << 31);
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
+#include <map>
 
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/process_ids.hpp"
@@ -237,10 +239,34 @@ TEST_F(ImportTest, PutsProcessesAndThreadsBeyondABoundTogether) {
     EXPECT_EQ(merged_.events, count + 1U);
     EXPECT_TRUE(report.dropped.empty());
     EXPECT_GT(report.crowded, count / 2U);
-    EXPECT_LT(report.crowded, count * 9U / 10U);
+    EXPECT_LE(report.crowded, count + 1U - ForeignPids::claims);
     // Those that have a lane are named.
     EXPECT_LT(read_.metadata_events.size(), 2U * count);
     EXPECT_GT(read_.metadata_events.size(), count - report.crowded);
+  }
+}
+
+// The numbers that a rank has for them are all taken, by one file or by several.
+TEST_F(ImportTest, PutsProcessesBeyondTheNumbersOfARankTogether) {
+  constexpr int count = static_cast<int>(ForeignPids::claims) + 2;
+  const auto processes = [](int begin, int end) {
+    std::string text = "[";
+    for (int i = begin; i < end; ++i) {
+      text += R"({"ph":"i","name":"e","tid":1,"pid":)" + std::to_string(i) + R"(,"ts":)" +
+              std::to_string(i) + "},";
+    }
+    return text;
+  };
+  for (const int first : {count, 600}) {
+    std::vector<std::string> files = {file("rank3-a.json", processes(0, first))};
+    if (first < count) files.push_back(file("rank3-b.json", processes(first, count)));
+    EXPECT_EQ(import(files).back().crowded, 2U);
+    std::map<std::int64_t, int> events_of_pid;
+    for (const std::string& read : read_.events) {
+      ++events_of_pid[trace::integer_member(read, "pid").value_or(-1)];
+    }
+    EXPECT_EQ(std::ssize(events_of_pid), ForeignPids::claims + 1);
+    EXPECT_EQ(events_of_pid[ForeignPids::pid_of_crowd(3)], 2);
   }
 }
 
