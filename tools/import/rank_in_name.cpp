@@ -24,16 +24,35 @@ std::optional<std::int64_t> digits_at(std::string_view text, std::size_t at) {
   return is_rank ? std::optional(rank) : std::nullopt;
 }
 
+// The last of its kind whose `before`, in the name, passes.
+template <typename MayFollow>
 std::optional<std::int64_t> after_word(std::string_view name, std::string_view word,
-                                       bool may_end_another) {
+                                       MayFollow may_follow) {
   for (std::size_t at = name.rfind(word); at != std::string_view::npos && at < name.size();
        at = at == 0 ? std::string_view::npos : name.rfind(word, at - 1)) {
-    if (!may_end_another && at > 0 && is_letter(name[at - 1])) continue;
+    if (!may_follow(name.substr(0, at))) continue;
     std::size_t digits = at + word.size();
     if (digits < name.size() && (name[digits] == '-' || name[digits] == '_')) ++digits;
     if (const auto rank = digits_at(name, digits)) return rank;
   }
   return std::nullopt;
+}
+
+bool follows_anything(std::string_view /*before*/) { return true; }
+bool follows_no_letter(std::string_view before) {
+  return before.empty() || !is_letter(before.back());
+}
+
+// "local_rank", "node-rank" and the like: counted within a node, or counting nodes.
+bool is_of_job(std::string_view before) {
+  if (before.ends_with('_') || before.ends_with('-')) before.remove_suffix(1);
+  return !before.ends_with("local") && !before.ends_with("node") && !before.ends_with("group");
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
 }
 
 // What others number their files by: of one process these are no ranks, and a node has several.
@@ -63,15 +82,13 @@ bool counts_something_else(std::string_view before) {
   return is_digit(before.back()) || is_counter_or_several(before.substr(begin));
 }
 
-}  // namespace
+std::optional<std::int64_t> said_by_word(std::string_view name) {
+  if (const auto rank = after_word(name, "rank", is_of_job)) return rank;
+  if (const auto rank = after_word(name, "worker", follows_anything)) return rank;
+  return after_word(name, "r", follows_no_letter);
+}
 
-std::optional<std::int64_t> rank_in_name(std::string_view path) {
-  std::string name(path.substr(path.rfind('/') + 1));
-  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (const auto rank = after_word(name, "rank", true)) return rank;
-  if (const auto rank = after_word(name, "worker", true)) return rank;
-  if (const auto rank = after_word(name, "r", false)) return rank;
-  std::string_view stem = name;
+std::optional<std::int64_t> at_end(std::string_view stem) {
   for (const std::string_view end : {".gz", ".json", ".trace", ".pt"}) {
     if (stem.ends_with(end)) stem.remove_suffix(end.size());
   }
@@ -83,6 +100,21 @@ std::optional<std::int64_t> rank_in_name(std::string_view path) {
   const bool may_be_rank = count > 0 && count <= 3 && stands_alone;
   return may_be_rank && !counts_something_else(stem.substr(0, digits)) ? digits_at(stem, digits)
                                                                        : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> rank_in_name(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string name = lower_case(path.substr(slash + 1));
+  if (const auto rank = said_by_word(name)) return rank;
+  if (slash != std::string_view::npos) {
+    const std::string_view folders = path.substr(0, slash);
+    const std::string folder = lower_case(folders.substr(folders.rfind('/') + 1));
+    if (const auto rank = after_word(folder, "rank", is_of_job)) return rank;
+  }
+  if (const auto rank = after_word(name, "rank", follows_anything)) return rank;
+  return at_end(name);
 }
 
 }  // namespace traceagent::tools

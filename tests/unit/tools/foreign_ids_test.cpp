@@ -85,7 +85,32 @@ TEST(RankInName, IsANumberAtTheRightPlace) {
   EXPECT_EQ(rank_in_name("rank3_step_100.json"), 3);
   EXPECT_EQ(rank_in_name("step100-rank3.json"), 3);
   for (const char* name : {"host_4037.1711964646000.pt.trace.json", "v100_2021.json",
-                           "ranking.json", "trace.json", "a3.json", "/rank3/trace.json"}) {
+                           "ranking.json", "trace.json", "a3.json", "/rank3/a/trace.json"}) {
+    EXPECT_FALSE(rank_in_name(name)) << name;
+  }
+}
+
+TEST(RankInName, IsThatOfTheJobBeforeThatOfTheNode) {
+  for (const char* name :
+       {"trace_rank5_local_rank1.json", "local_rank1_rank5.json", "rank5_local-rank-1.json",
+        "rank5.localrank1.json", "rank_5_node_rank_1.json", "rank5-node-rank1.json",
+        "rank5_group_rank1.json", "global_rank5_local_rank1.json", "node1_rank5.json",
+        "worker5_local_rank1.json", "trace_r5_local_rank1.json"}) {
+    EXPECT_EQ(rank_in_name(name), 5) << name;
+  }
+  EXPECT_EQ(rank_in_name("local_rank1.json"), 1);
+  EXPECT_EQ(rank_in_name("node_rank1.json"), 1);
+}
+
+TEST(RankInName, IsThatOfTheFolderWhereTheFileSaysNone) {
+  EXPECT_EQ(rank_in_name("run/rank10/trace.json"), 10);
+  EXPECT_EQ(rank_in_name("/run/Rank_2/host_4037.1711964646000.pt.trace.json"), 2);
+  EXPECT_EQ(rank_in_name("rank3/step_100.json.gz"), 3);
+  EXPECT_EQ(rank_in_name("rank3/trace_0.json"), 3);
+  EXPECT_EQ(rank_in_name("rank3/local_rank1.json"), 3);
+  EXPECT_EQ(rank_in_name("rank3/rank4.json"), 4);
+  for (const char* name : {"node0/local_rank3/trace.json", "worker3/trace.json", "run_3/trace.json",
+                           "r3/trace.json", "/trace.json", "ranks/trace.json"}) {
     EXPECT_FALSE(rank_in_name(name)) << name;
   }
 }
