@@ -123,7 +123,8 @@ bool DocumentScan::pass_member() {
     return true;
   }
   std::string value;
-  if (!pass_value(value)) return false;
+  const bool is_distributed_info = key == "\"distributedInfo\"" && c == '{';
+  if (!(is_distributed_info ? pass_bracketed(value, true) : pass_value(value))) return false;
   members_(std::string_view(key).substr(1, key.size() - 2), value);
   return true;
 }
@@ -160,12 +161,17 @@ bool DocumentScan::pass_value(std::string& copy) {
   return false;
 }
 
-bool DocumentScan::pass_bracketed(std::string& copy) {
+// `leaves_nested_out`: what is in brackets within the value and has no room, and not what is
+// behind.
+bool DocumentScan::pass_bracketed(std::string& copy, bool leaves_nested_out) {
   int depth = 0;
+  std::size_t copied = 0;
+  std::uint64_t nested_begin = 0;
   bool in_string = false;
   bool escaped = false;
   while (window_.size() > 0 || window_.fill()) {
     for (const char* at = window_.begin(); at != window_.end(); ++at) {
+      const int outside = depth;
       if (in_string) {
         in_string = escaped || *at != '"';
         escaped = !escaped && *at == '\\';
@@ -183,10 +189,27 @@ bool DocumentScan::pass_bracketed(std::string& copy) {
         copy_until(at + 1, copy);
         return true;
       }
+      if (!leaves_nested_out || outside + depth != 3) continue;
+      if (depth == 2) {
+        copy_until(at, copy);
+        copied = copy.size();
+        nested_begin = window_.offset();
+      } else {
+        copy_until(at + 1, copy);
+        leave_out_nested(copied, nested_begin, copy);
+      }
     }
     copy_until(window_.end(), copy);
   }
   return false;
+}
+
+// If it was not copied whole: from `begin` of the text up to here, and from `copied` of the copy.
+void DocumentScan::leave_out_nested(std::size_t copied, std::uint64_t begin, std::string& copy) {
+  const std::uint64_t bytes = window_.offset() - begin;
+  if (copy.size() - copied == bytes) return;
+  const std::string size = "\"left out: " + std::to_string(bytes) + " bytes\"";
+  if (copied + size.size() <= most_member_bytes) copy.replace(copied, std::string::npos, size);
 }
 
 void DocumentScan::copy_until(const char* end, std::string& copy) {

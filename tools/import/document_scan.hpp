@@ -29,7 +29,9 @@ class DocumentScan {
     hole,           // zeros in the place of text, as of a file system that crashed; likewise
     end,
   };
-  // Members of the document beside "traceEvents"; a value of more than most_member_bytes is cut.
+  // Members of the document beside "traceEvents"; a value of more than most_member_bytes is cut. Of
+  // "distributedInfo", which tells the rank, what is nested within becomes "left out: <n> bytes"
+  // where it has no room: the groups of a large job.
   using Members = std::function<void(std::string_view key, std::string_view value)>;
 
   // Without `has_mark` the content is not marked.
@@ -70,7 +72,8 @@ class DocumentScan {
   bool pass_member();
   bool pass_behind();
   bool pass_value(std::string& copy);
-  bool pass_bracketed(std::string& copy);
+  bool pass_bracketed(std::string& copy, bool leaves_nested_out = false);
+  void leave_out_nested(std::size_t copied, std::uint64_t begin, std::string& copy);
   void copy_until(const char* end, std::string& copy);
   Item next_event();
   Item pass_object();

@@ -61,8 +61,12 @@ void FileFacts::add_distributed_info(std::string info) {
   rank_ = rank ? rank : rank_;
   kind_ = ForeignKind::kineto;
   const auto ranks = trace::member(info, "ranks");
+  // Too long for DocumentScan.
+  const auto groups = trace::member(info, "pg_config");
+  if (groups && groups->starts_with('"')) keep("pg_config", std::string(*groups));
   if (rank && (ranks || trace::member(info, "run_key"))) {
     kind_ = ForeignKind::traceagent;
+    has_lost_own_ = has_lost_own_ || (ranks && !ranks->starts_with('['));
     own_ranks_ = {*rank};
     trace::for_each_element(ranks.value_or(""), [this](std::string_view element) {
       if (const auto each = rank_from(element)) own_ranks_.insert(*each);

@@ -204,6 +204,31 @@ TEST_F(DocumentScanTest, BoundsEventsAndMembers) {
   EXPECT_EQ(found.events, std::vector<std::string>{R"({"ph":"E"})"});
 }
 
+TEST_F(DocumentScanTest, KeepsOfWhatTellsTheRankAllButWhatIsTooLongWithinIt) {
+  const std::string large(DocumentScan::most_member_bytes, '7');
+  const std::string members[] = {R"("rank":3)", R"("a":{"b":["]"]})",
+                                 R"("groups":[[")" + large + R"("],1])",
+                                 R"("more":[{"x":[]},)" + large + "]", R"("z":[4])"};
+  const auto info_of = [this](const std::string& info) {
+    trace::write_whole(path_, R"({"distributedInfo":)" + info + R"(,"traceEvents":[{"ph":"E"}]})");
+    const Found found = scan(path_);
+    EXPECT_EQ(found.problem, "");
+    EXPECT_EQ(found.events.size(), 1U);
+    EXPECT_EQ(scan(path_, 1000), found);
+    return found.members.at("distributedInfo");
+  };
+  std::string whole = "{";
+  for (const std::string& member : members) whole += member + ",";
+  whole.back() = '}';
+  const auto left_out = [&large](std::size_t more) {
+    return "\"left out: " + std::to_string(large.size() + more) + " bytes\"";
+  };
+  EXPECT_EQ(info_of(whole), R"({"rank":3,"a":{"b":["]"]},"groups":)" + left_out(8) + R"(,"more":)" +
+                                left_out(11) + R"(,"z":[4]})");
+  const std::string full = "{\"text\":\"" + large + "\",\"z\":[4]}";
+  EXPECT_EQ(info_of(full), full.substr(0, large.size())) << "a text is cut";
+}
+
 TEST_F(DocumentScanTest, TellsCutGzipByItsPlace) {
   std::string text = "[";
   for (int i = 0; i < 5000; ++i) text += R"({"ph":"X","n":)" + std::to_string(i * 7919) + "},";

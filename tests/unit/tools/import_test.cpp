@@ -40,6 +40,26 @@ TEST_F(ImportTest, TakesRanksFromContentThenNameThenTheUser) {
   EXPECT_EQ(merged_.ranks, (std::vector<std::int64_t>{0, 1, 3, 5, 9}));
 }
 
+// Kineto's groups name every rank.
+TEST_F(ImportTest, TakesTheRankOfAJobWhoseGroupsAreTooLong) {
+  std::string group = "{\"ranks\":[0";
+  for (int rank = 1; rank < 70'000; ++rank) group += "," + std::to_string(rank);
+  group += "]}";
+  const std::string groups = R"("pg_config":[)" + group + "," + group + "]";
+  const std::string rank = R"("rank":5,"world_size":70000)";
+  for (const std::string& info : {rank + "," + groups, groups + "," + rank}) {
+    const auto report = import({file("a.json", R"({"distributedInfo":{"backend":"nccl",)" + info +
+                                                   R"(},"traceEvents":[)" + event(1) + "]}")})[0];
+    EXPECT_EQ(report.ranks, std::vector{std::int64_t{5}});
+    EXPECT_EQ(report.rank_from, "content");
+    EXPECT_EQ(merged_.problem, "");
+    const std::string merged = trace::read_whole(folder_ / "merged");
+    EXPECT_NE(merged.find("\"world_size\": 70000"), merged.npos);
+    EXPECT_NE(merged.find("\"pg_config\": \"left out: "), merged.npos);
+    EXPECT_LT(merged.size(), 10'000U);
+  }
+}
+
 TEST_F(ImportTest, NamesLanesWhoseNumberIsNone) {
   const auto reports = import({file("odd.json", R"([{"ph":"X","pid":{"a":"b\\"},"tid":["c",
 "\\"],"name":"e","dur":1,"ts":1}])")});
