@@ -1,6 +1,5 @@
 #include "agent/trace/json_syntax.hpp"
 
-#include <charconv>
 #include <cstdint>
 
 #include "agent/trace/byte_scan.hpp"
@@ -228,53 +227,26 @@ class Syntax {
   }
 
   [[gnu::always_inline]] inline bool take_number() {
-    const char* const first = at_;
     at_ += *at_ == '-' ? 1 : 0;
     const bool leads_with_zero = at_ != end_ && *at_ == '0';
     const std::size_t digits = take_digits();
-    if (digits == 0 || (leads_with_zero && digits > 1)) {
+    if (digits == 0 || (leads_with_zero && digits > 1) || digits > most_digits) {
       return false;
     }
-    const bool has_fraction = at_ != end_ && *at_ == '.';
-    if (has_fraction) {
+    if (at_ != end_ && *at_ == '.') {
       ++at_;
       if (take_digits() == 0) {
         return false;
       }
     }
     const bool has_exponent = at_ != end_ && (*at_ | 0x20) == 'e';
-    if (has_exponent && !take_exponent()) {
-      return false;
-    }
-    if (digits < 19 && !has_exponent) [[likely]] {
-      return true;
-    }
-    return fits(first, has_fraction || has_exponent);
+    return !has_exponent || take_exponent();
   }
 
   bool take_exponent() {
     ++at_;
     at_ += at_ != end_ && (*at_ == '+' || *at_ == '-') ? 1 : 0;
     return take_digits() != 0;
-  }
-
-  // Whether the number from `first` up to here is within the range of its type.
-  [[gnu::noinline, gnu::cold]] bool fits(const char* first, bool is_real) const {
-    if (is_real) {
-      double value = 0;
-      const std::errc error = std::from_chars(first, at_, value).ec;
-      // Too small is said as too large is; it reads as zero.
-      return error == std::errc() || is_tiny(first);
-    }
-    std::int64_t whole = 0;
-    std::uint64_t magnitude = 0;
-    return std::from_chars(first, at_, whole).ec == std::errc() ||
-           std::from_chars(first, at_, magnitude).ec == std::errc();
-  }
-
-  [[nodiscard]] bool is_tiny(const char* first) const {
-    const std::string_view text(first, static_cast<std::size_t>(at_ - first));
-    return text.find("e-") != text.npos || text.find("E-") != text.npos;
   }
 
   [[nodiscard]] std::size_t left() const { return static_cast<std::size_t>(end_ - at_); }

@@ -10,9 +10,12 @@ namespace traceagent::trace {
 // What is nested deeper is refused; our own files reach 8.
 inline constexpr int deepest_json = 60;
 
+// Python refuses the whole file where the integer part of a number has more than 4,300.
+inline constexpr std::size_t most_digits = 4000;
+
 // Whether the text is one JSON value (RFC 8259, in UTF-8) and nothing beside it, no space either.
-// Numbers must fit 64 bits or a double, as what reads traces wants them. Fast enough to be asked of
-// every event of a merge.
+// Numbers may be larger than 64 bits or a double hold: viewers and Python take them. Fast enough to
+// be asked of every event of a merge.
 bool is_whole_value(std::string_view text) noexcept;
 bool is_whole_object(std::string_view text) noexcept;
 

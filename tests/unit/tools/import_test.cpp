@@ -60,6 +60,20 @@ TEST_F(ImportTest, TakesTheRankOfAJobWhoseGroupsAreTooLong) {
   }
 }
 
+// As the README has it, and once more when the merged file is read.
+TEST_F(ImportTest, LeavesNumbersOfAnySizeAsTheyStand) {
+  const std::string args =
+      R"("args":{"a":18446744073709551616,"b":-9223372036854775809,"c":[1e309]})";
+  const auto report = import({file("a.json", "[" + event(1, "," + args) + "]")})[0];
+  EXPECT_EQ(report.repaired, 0U);
+  for (const char* output : {"merged", "again"}) {
+    read_ = trace::read_trace(folder_ / output);
+    ASSERT_EQ(read_.events.size(), 1U);
+    EXPECT_NE(read_.events[0].find(args), std::string::npos) << read_.events[0];
+    trace::merge({folder_ / output}, folder_ / "again", {});
+  }
+}
+
 TEST_F(ImportTest, NamesLanesWhoseNumberIsNone) {
   const auto reports = import({file("odd.json", R"([{"ph":"X","pid":{"a":"b\\"},"tid":["c",
 "\\"],"name":"e","dur":1,"ts":1}])")});
