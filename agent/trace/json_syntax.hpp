@@ -7,8 +7,11 @@
 
 namespace traceagent::trace {
 
-// What is nested deeper is refused; our own files reach 8.
-inline constexpr int deepest_json = 60;
+// What is nested deeper is refused. Python's parser would refuse the whole merged file from 1,000
+// on, less its callers' depth; our own files reach 8.
+inline constexpr int deepest_json = 900;
+// What files tell of themselves is put some levels deeper by a merge, and is to be read again.
+inline constexpr int deepest_metadata = deepest_json + 20;
 
 // Python refuses the whole file where the integer part of a number has more than 4,300.
 inline constexpr std::size_t most_digits = 4000;
@@ -16,8 +19,9 @@ inline constexpr std::size_t most_digits = 4000;
 // Whether the text is one JSON value (RFC 8259, in UTF-8) and nothing beside it, no space either.
 // Numbers may be larger than 64 bits or a double hold: viewers and Python take them. Fast enough to
 // be asked of every event of a merge.
-bool is_whole_value(std::string_view text) noexcept;
-bool is_whole_object(std::string_view text) noexcept;
+// Nothing is held but 16 words of the stack.
+bool is_whole_value(std::string_view text, int deepest = deepest_json) noexcept;
+bool is_whole_object(std::string_view text, int deepest = deepest_json) noexcept;
 
 struct JsonMember {
   std::string_view key;    // as written between its quotes

@@ -69,7 +69,7 @@ bool is_behind_events(std::string_view line) {
 // What a merged file says of itself may take many lines, of which the first may be lost.
 bool is_of_metadata(std::string_view line) {
   return !line.starts_with(ts_prefix) &&
-         (line.starts_with("], \"") || is_whole_object(without_comma(line)));
+         (line.starts_with("], \"") || is_whole_object(without_comma(line), deepest_metadata));
 }
 
 // A damaged newline makes one line of two events. In a text the quote would be escaped.
@@ -140,7 +140,7 @@ bool TraceReader::read_header_line(std::string_view line) {
     has_events_ = true;
     return value == "[";
   }
-  if (!is_whole_value(value)) {
+  if (!is_whole_value(value, deepest_metadata)) {
     return false;  // it would spoil the file that it is merged into
   }
   if (key == "distributedInfo") {
@@ -167,7 +167,7 @@ bool TraceReader::read_sources() {
     if (line == "],") {
       return true;
     }
-    if (!is_whole_object(without_comma(line))) {
+    if (!is_whole_object(without_comma(line), deepest_metadata)) {
       return false;
     }
     header_.sources.emplace_back(without_comma(line));
@@ -345,7 +345,7 @@ TraceLine TraceReader::end_of_events(std::string_view line) {
     footer_.metadata.append(line);
   }
   footer_.metadata.resize(without_comma(footer_.metadata).size());
-  if (!footer_.metadata.empty() && !is_whole_object(footer_.metadata)) {
+  if (!footer_.metadata.empty() && !is_whole_object(footer_.metadata, deepest_metadata)) {
     footer_.metadata.clear();  // cut within: spliced into a merged file it would spoil that one
     if (status == LineReader::Status::line) {
       footer_.complete = false;

@@ -30,6 +30,23 @@ bool has_phase(const ScannedObject& object) {
   return false;
 }
 
+// Of text whose brackets and quotes are right.
+bool is_too_deep(std::string_view json) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t at = 0; at < json.size() && depth <= trace::deepest_json; ++at) {
+    const char c = json[at];
+    if (c == '"') in_string = !in_string;
+    if (in_string) {
+      at += c == '\\' ? 1 : 0;
+    } else {
+      depth += c == '{' || c == '[' ? 1 : 0;
+      depth -= c == '}' || c == ']' ? 1 : 0;
+    }
+  }
+  return depth > trace::deepest_json;
+}
+
 bool is_space_or_comma(char c) { return is_json_space(c) || c == ','; }
 
 }  // namespace
@@ -283,7 +300,8 @@ DocumentScan::Item DocumentScan::accept_repaired() {
   const char* const end = object_.text.data() + object_.text.size();
   if (repair()) return accept_object(end, true);
   work_ += repair_work * object_.text.size();
-  return is_followed_well(end) ? skip_whole(end, Item::broken) : leave_damage(Item::broken);
+  if (!is_followed_well(end)) return leave_damage(Item::broken);
+  return skip_whole(end, is_too_deep(object_.text) ? Item::too_deep : Item::broken);
 }
 
 // `end`: its own, in the window.

@@ -25,6 +25,7 @@ class DocumentScan {
     not_an_object,  // a value of another kind stands in its place
     broken,         // text that is no event, up to the next one
     too_long,       // an event of more than most_event_bytes
+    too_deep,       // an event that is nested deeper than trace::deepest_json
     damaged_gzip,   // text that is missing, see trace::InputFile; any number of events
     hole,           // zeros in the place of text, as of a file system that crashed; likewise
     end,

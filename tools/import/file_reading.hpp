@@ -72,6 +72,8 @@ struct FileReading {
         return "not_an_object";
       case DocumentScan::Item::too_long:
         return "too_long";
+      case DocumentScan::Item::too_deep:
+        return "too_deep";
       case DocumentScan::Item::damaged_gzip:
         return "damaged_gzip_places";
       case DocumentScan::Item::hole:

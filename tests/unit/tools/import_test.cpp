@@ -8,6 +8,7 @@
 #include <map>
 
 #include "agent/trace/json_scan.hpp"
+#include "agent/trace/json_syntax.hpp"
 #include "agent/trace/process_ids.hpp"
 #include "agent/trace/trace_reader.hpp"
 #include "tests/unit/tools/import_fixture.hpp"
@@ -57,6 +58,29 @@ TEST_F(ImportTest, TakesTheRankOfAJobWhoseGroupsAreTooLong) {
     EXPECT_NE(merged.find("\"world_size\": 70000"), merged.npos);
     EXPECT_NE(merged.find("\"pg_config\": \"left out: "), merged.npos);
     EXPECT_LT(merged.size(), 10'000U);
+  }
+}
+
+TEST_F(ImportTest, TakesWhatIsNestedAsDeepAsPythonReads) {
+  const auto nested = [](int depth) {
+    const auto count = static_cast<std::size_t>(depth);
+    return std::string(count, '[') + std::string(count, ']');
+  };
+  const int deepest = trace::deepest_json - 1;  // in an event
+  const std::string args = R"("args":)" + nested(deepest);
+  const auto report = import({file(
+      "a.json", R"({"member":)" + nested(trace::deepest_json) + R"(,"traceEvents":[)" +
+                    event(1, "," + args) + "," + event(2, R"(,"args":)" + nested(deepest + 1)) +
+                    "," + event(3) + "]}")})[0];
+  EXPECT_EQ(report.problem, "");
+  EXPECT_EQ(report.dropped, (std::map<std::string, std::uint64_t>{{"too_deep", 1}}));
+  for (const char* output : {"merged", "again"}) {
+    read_ = trace::read_trace(folder_ / output);
+    EXPECT_EQ(read_.problem, "");
+    ASSERT_EQ(read_.events.size(), 2U);
+    EXPECT_NE(read_.events[0].find(args), std::string::npos) << read_.events[0];
+    EXPECT_NE(read_.footer.metadata.find(nested(trace::deepest_json)), std::string::npos);
+    trace::merge({folder_ / output}, folder_ / "again", {});
   }
 }
 

@@ -136,6 +136,28 @@ TEST(JsonSyntax, goes_only_so_deep) {
   EXPECT_TRUE(is_whole_value(objects + "1" + std::string(deepest_json, '}')));
 }
 
+// At every level it is known what is open there.
+TEST(JsonSyntax, knows_what_closes_at_any_depth) {
+  const auto nested = [](int depth, int wrong_level) {
+    std::string text, end;
+    for (int level = 0; level < depth; ++level) {
+      const bool is_object = level % 3 == 0 || level % 7 == 0;
+      text += is_object ? "{\"a\":" : "[1,";
+      end += is_object == (level != wrong_level) ? '}' : ']';
+    }
+    return text + "2" + std::string(end.rbegin(), end.rend());
+  };
+  for (int depth = 1; depth <= deepest_json; ++depth) {
+    ASSERT_TRUE(is_whole_value(nested(depth, -1))) << depth;
+  }
+  for (int level = 0; level < deepest_json; ++level) {
+    ASSERT_FALSE(is_whole_value(nested(deepest_json, level))) << level;
+  }
+  EXPECT_FALSE(is_whole_value(nested(deepest_metadata, -1)));
+  EXPECT_TRUE(is_whole_value(nested(deepest_metadata, -1), deepest_metadata));
+  EXPECT_FALSE(is_whole_value(nested(deepest_metadata + 1, -1), deepest_metadata));
+}
+
 // No part of a value is a whole one, and none is read beyond its end.
 TEST(JsonSyntax, refuses_every_part_of_a_value) {
   const std::string whole =
