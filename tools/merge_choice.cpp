@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdio>
 
-#include "agent/trace/json_text.hpp"
 #include "agent/trace/process_ids.hpp"
 #include "tools/selection/time_words.hpp"
 #include "tools/selection/trace_range.hpp"
@@ -13,13 +12,6 @@
 namespace traceagent::tools {
 
 namespace {
-
-std::string escaped(const std::string& text) {
-  std::string result(trace::escaped_bound(text.size()), '\0');
-  const char* const end = trace::put_escaped(result.data(), text);
-  result.resize(static_cast<std::size_t>(end - result.data()));
-  return result;
-}
 
 std::string time_problem(const std::string& word) {
   return parse_time(word) ? std::string()
@@ -178,7 +170,7 @@ Choice choice_of(const ChoiceOptions& options, const std::vector<std::string>& f
     choice.rules.ranks.insert(choice.rules.ranks.end(), ranges.begin(), ranges.end());
   }
   for (const std::string& category : options.categories) {
-    choice.rules.categories.push_back(escaped(category));
+    choice.rules.categories.push_back(category_in_json(category));
   }
   if (!options.has_window()) {
     return choice;

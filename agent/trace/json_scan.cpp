@@ -80,6 +80,74 @@ class Cursor {
   std::string_view rest_;
 };
 
+constexpr std::size_t unit_bytes = 6;  // \uXXXX
+
+// Of the escape that the text begins with, if that is such a one.
+std::optional<unsigned> unit_of(std::string_view text) {
+  unsigned unit = 0;
+  if (text.size() < unit_bytes || !text.starts_with("\\u")) {
+    return std::nullopt;
+  }
+  const char* const end = text.data() + unit_bytes;
+  const auto [at, error] = std::from_chars(text.data() + 2, end, unit, 16);
+  return at == end && error == std::errc() ? std::optional(unit) : std::nullopt;
+}
+
+// The one that begins with `unit`, which `text` begins with, and of which it loses all.
+unsigned take_character(unsigned unit, std::string_view& text) {
+  constexpr unsigned replacement = 0xFFFD;
+  text.remove_prefix(unit_bytes);
+  if (unit < 0xD800 || unit >= 0xE000) {
+    return unit;
+  }
+  const unsigned low = unit_of(text).value_or(0);
+  if (unit >= 0xDC00 || low < 0xDC00 || low >= 0xE000) {
+    return replacement;
+  }
+  text.remove_prefix(unit_bytes);
+  return 0x10000 + ((unit - 0xD800) << 10U | (low - 0xDC00));
+}
+
+// In UTF-8.
+void add_character(std::string& text, unsigned character) {
+  const auto add_rest = [&text, character](unsigned shift) {
+    text += static_cast<char>(0x80U | (character >> shift & 0x3FU));
+  };
+  if (character < 0x80) {
+    text += static_cast<char>(character);
+  } else if (character < 0x800) {
+    text += static_cast<char>(0xC0U | character >> 6U);
+    add_rest(0);
+  } else if (character < 0x10000) {
+    text += static_cast<char>(0xE0U | character >> 12U);
+    add_rest(6);
+    add_rest(0);
+  } else {
+    text += static_cast<char>(0xF0U | character >> 18U);
+    add_rest(12);
+    add_rest(6);
+    add_rest(0);
+  }
+}
+
+// Behind a backslash.
+char meant_by(char letter) {
+  switch (letter) {
+    case 'b':
+      return '\b';
+    case 'f':
+      return '\f';
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    default:
+      return letter;
+  }
+}
+
 }  // namespace
 
 void for_each_member(std::string_view object,
@@ -140,9 +208,14 @@ std::optional<std::string_view> string_member(std::string_view object, std::stri
 
 std::string unescaped(std::string_view escaped) {
   std::string text;
-  for (std::size_t i = 0; i < escaped.size(); ++i) {
-    if (escaped[i] == '\\' && i + 1 < escaped.size()) ++i;
-    text += escaped[i];
+  while (!escaped.empty()) {
+    if (const std::optional<unsigned> unit = unit_of(escaped)) {
+      add_character(text, take_character(*unit, escaped));
+      continue;
+    }
+    const bool is_escape = escaped.front() == '\\' && escaped.size() > 1;
+    text += is_escape ? meant_by(escaped[1]) : escaped.front();
+    escaped.remove_prefix(is_escape ? 2 : 1);
   }
   return text;
 }

@@ -20,7 +20,8 @@ std::optional<std::int64_t> integer_member(std::string_view object, std::string_
 // The text between the quotes, escapes as they stand; nothing when the member is no string.
 std::optional<std::string_view> string_member(std::string_view object, std::string_view key);
 
-// Of text without control characters: only quotes and backslashes are escaped.
+// The text that a JSON string, without its quotes, stands for. Half of a surrogate pair becomes
+// U+FFFD.
 std::string unescaped(std::string_view escaped);
 
 std::optional<std::int64_t> parse_integer(std::string_view text);

@@ -4,6 +4,9 @@
 #include <charconv>
 #include <optional>
 
+#include "agent/trace/json_scan.hpp"
+#include "agent/trace/json_text.hpp"
+
 namespace traceagent::tools {
 
 namespace {
@@ -34,10 +37,26 @@ bool EventRules::has_category(std::string_view category) const {
     return true;
   }
   bool found = false;
-  for_each_part(category, [&](std::string_view part) {
-    found = found || std::find(categories.begin(), categories.end(), part) != categories.end();
+  for_each_category(category, [&](std::string_view one) {
+    found = found || std::find(categories.begin(), categories.end(), one) != categories.end();
   });
   return found;
+}
+
+std::string category_in_json(std::string_view text) {
+  std::string result(trace::escaped_bound(text.size()), '\0');
+  const char* const end = trace::put_escaped(result.data(), text);
+  result.resize(static_cast<std::size_t>(end - result.data()));
+  return result;
+}
+
+std::string_view normal_category(std::string_view part, std::string& room) {
+  part = without_outer_spaces(part);
+  if (part.find('\\') == std::string_view::npos) {
+    return part;
+  }
+  room = category_in_json(trace::unescaped(part));
+  return room;
 }
 
 std::vector<std::pair<std::int64_t, std::int64_t>> parse_ranks(std::string_view list) {

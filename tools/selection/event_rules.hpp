@@ -16,10 +16,10 @@ struct EventRules {
   TimeWindow window;
   bool clip = false;                                              // cut at the window's edges
   std::vector<std::pair<std::int64_t, std::int64_t>> ranks = {};  // first and last; none: all
-  std::vector<std::string> categories = {};  // as JSON writes them between quotes; none: all
+  std::vector<std::string> categories = {};                       // category_in_json(); none: all
 
   [[nodiscard]] bool has_rank(std::int64_t rank) const;
-  // `category` is an event's own: one, or several with commas between.
+  // `category` is an event's own, as it stands there: one, or several with commas between.
   [[nodiscard]] bool has_category(std::string_view category) const;
   [[nodiscard]] bool looks_into_ranks() const {
     return !window.is_everything() || !categories.empty();
@@ -46,6 +46,19 @@ void for_each_part(std::string_view list, Visit visit) {
     }
     list.remove_prefix(comma + 1);
   }
+}
+
+// As our own files have it between quotes.
+std::string category_in_json(std::string_view text);
+// The same of what an event has, where others escape more than they need to, and may have spaces
+// around commas. `room` is used where it is not there as it stands.
+std::string_view normal_category(std::string_view part, std::string& room);
+
+// Calls visit for each of an event's categories, as category_in_json() gives them.
+template <typename Visit>
+void for_each_category(std::string_view category, Visit visit) {
+  std::string room;
+  for_each_part(category, [&](std::string_view part) { visit(normal_category(part, room)); });
 }
 
 // "0,3-7". Empty when it is none.

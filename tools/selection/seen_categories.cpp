@@ -10,10 +10,10 @@ namespace traceagent::tools {
 void SeenCategories::add(std::string_view category) {
   if (category == last_) return;
   last_ = category;
-  for_each_part(category, [this](std::string_view part) {
-    if (part.empty() || std::find(seen_.begin(), seen_.end(), part) != seen_.end()) return;
+  for_each_category(category, [this](std::string_view one) {
+    if (one.empty() || std::find(seen_.begin(), seen_.end(), one) != seen_.end()) return;
     are_all_ = are_all_ && seen_.size() < most;
-    if (are_all_) seen_.emplace_back(part);
+    if (are_all_) seen_.emplace_back(one);
   });
 }
 

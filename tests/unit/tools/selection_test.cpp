@@ -14,9 +14,11 @@
 #include "tools/progress_bar.hpp"
 #include "tools/selection/arrows.hpp"
 #include "tools/selection/event_fields.hpp"
+#include "tools/selection/event_rules.hpp"
 #include "tools/selection/event_selection.hpp"
 #include "tools/selection/open_slices.hpp"
 #include "tools/selection/paired_events.hpp"
+#include "tools/selection/seen_categories.hpp"
 #include "tools/selection/step_marks.hpp"
 #include "tools/selection/time_words.hpp"
 #include "tools/selection/trace_range.hpp"
@@ -177,6 +179,21 @@ TEST(StepEdges, are_those_that_an_ordered_list_of_all_steps_gives) {
     }
     EXPECT_EQ(edges.are_any(), !all.empty());
   }
+}
+
+// Python escapes all that is not ASCII.
+TEST(EventRules, a_category_is_one_however_it_is_written) {
+  EventRules rules;
+  rules.categories = {category_in_json("é/\"😀"), "b"};
+  SeenCategories seen;
+  for (const char* category :
+       {R"(\u00e9/\"\ud83d\ude00)", R"(é\/\u0022😀)", "a , b", "b ,c", " b"}) {
+    EXPECT_TRUE(rules.has_category(category)) << category;
+    seen.add(category);
+  }
+  EXPECT_FALSE(rules.has_category(R"(\u00e8)") || rules.has_category("a b"));
+  EXPECT_TRUE(seen.missing_in_words(rules.categories).empty());
+  EXPECT_EQ(seen.missing_in_words({"d"}).size(), 1U);
 }
 
 TEST(EventRules, ranks_and_categories_are_lists) {

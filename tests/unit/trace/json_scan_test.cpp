@@ -44,5 +44,13 @@ TEST(JsonScan, broken_text_at_every_length_is_survived) {
   }
 }
 
+TEST(JsonScan, unescapes_all_that_json_escapes) {
+  EXPECT_EQ(unescaped(R"(\"\\\/\b\f\n\r\t)"), "\"\\/\b\f\n\r\t");
+  EXPECT_EQ(unescaped(R"(a\u0041\u00e9\u20AC\ud83d\ude00z)"), "aAé€😀z");
+  EXPECT_EQ(unescaped(R"(\ud83dx\ude00\ud83d\u0041)"), "\uFFFDx\uFFFD\uFFFDA");
+  EXPECT_EQ(unescaped(R"(\u12)"), "u12") << "no JSON, and not read beyond its end";
+  EXPECT_EQ(unescaped("\\"), "\\");
+}
+
 }  // namespace
 }  // namespace traceagent::trace
