@@ -148,6 +148,9 @@ InputFile::Status InputFile::inflate_some() {
       return status == Status::end && inflater_->within_member ? Status::cut : status;
     }
   }
+  if (!inflater_->within_member && *stream.next_in == 0) {
+    return pass_padding();
+  }
   inflater_->within_member = true;
   const int result = inflate(&stream, Z_NO_FLUSH);
   if (result == Z_STREAM_END) {
@@ -160,6 +163,21 @@ InputFile::Status InputFile::inflate_some() {
     return Status::failed;
   }
   return result == Z_OK || result == Z_BUF_ERROR ? Status::data : Status::damaged;
+}
+
+// A member begins with another byte. With anything behind them zeros are damage, as where a file
+// system has crashed.
+InputFile::Status InputFile::pass_padding() {
+  z_stream& stream = inflater_->stream;
+  Status status = Status::data;
+  while (status == Status::data) {
+    const Bytef* const begin = stream.next_in;
+    if (std::any_of(begin, begin + stream.avail_in, [](Bytef byte) { return byte != 0; })) {
+      return Status::damaged;
+    }
+    status = read_compressed();
+  }
+  return status;
 }
 
 InputFile::Status InputFile::read_compressed() {

@@ -23,7 +23,8 @@ struct GzipDamage {
 std::string damage_in_words(const GzipDamage& damage, const std::string& path);
 
 // The bytes of a plain file, or those that a gzip file (of any number of members) holds; told apart
-// by content, not by name.
+// by content, not by name. Zeros behind the last member are no data, as for gzip(1) and Python:
+// what writes whole blocks leaves them.
 class InputFile {
  public:
   enum class Status {
@@ -64,6 +65,7 @@ class InputFile {
   Status read_gzip(char* to, std::size_t capacity, std::size_t& size);
   Status inflate_some();
   Status read_compressed();
+  Status pass_padding();
   Status pass_damage(Status status);
 
   int descriptor_ = -1;

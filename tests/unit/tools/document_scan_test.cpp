@@ -288,7 +288,7 @@ TEST_F(DocumentScanTest, ReadsOnBehindADamagedMemberThatEndsTheTrace) {
 }
 
 TEST_F(DocumentScanTest, CountsNoEventForBytesBehindAWholeTrace) {
-  trace::write_whole(path_, trace::gzip_member(R"([{"ph":"X"}])") + std::string(100, '\0'));
+  trace::write_whole(path_, trace::gzip_member(R"([{"ph":"X"}])") + std::string(100, 'x'));
   const Found found = scan(path_);
   EXPECT_EQ(found.events.size(), 1U);
   EXPECT_TRUE(found.others.empty());

@@ -111,6 +111,29 @@ TEST(InputFile, NamesDamageWithNothingBehindIt) {
   EXPECT_TRUE(first.starts_with(cut.text));
 }
 
+// As gzip(1) and Python have it. But they stand in no other place of a whole file.
+TEST(InputFile, TakesZerosBehindTheLastMemberForPadding) {
+  const ScratchFolder folder;
+  const std::string path = folder / "a.gz";
+  const std::string members = gzip_member(first) + gzip_member(second);
+  for (const std::size_t zeros : {std::size_t{1}, std::size_t{100}, std::size_t{300'000}}) {
+    for (const std::size_t bytes_at_once : {100U, 100'000U}) {
+      write_whole(path, members + std::string(zeros, '\0'));
+      const Read padded = read_all(path, bytes_at_once);
+      EXPECT_EQ(padded.text, first + second);
+      EXPECT_EQ(padded.status, InputFile::Status::end);
+      EXPECT_EQ(padded.damage.places, 0U);
+      write_whole(path, members + std::string(zeros, '\0') + gzip_member(third));
+      const Read hole = read_all(path, bytes_at_once);
+      EXPECT_EQ(hole.text, first + second + "|" + third);
+      EXPECT_EQ(hole.damage.begin, members.size());
+      EXPECT_EQ(hole.damage.end, members.size() + zeros);
+      write_whole(path, members + std::string(zeros, '\0') + "x");
+      EXPECT_EQ(read_all(path, bytes_at_once).status, InputFile::Status::damaged);
+    }
+  }
+}
+
 // Each of its members seems to hold all that is behind it: to try every one would take for ever.
 TEST(InputFile, GivesUpWhatLooksLikeMembersEverywhere) {
   const ScratchFolder folder;

@@ -168,11 +168,18 @@ TEST(TraceReader, how_many_events_were_lost_is_not_told_where_that_is_lost_too) 
 TEST(TraceReader, bytes_behind_a_whole_gzip_file_lose_no_event) {
   ScratchFolder folder;
   const auto path = write_sample(folder / "a.json.gz", {.times_ns = {1, 2}, .gzip = true});
-  write_whole(path, read_whole(path) + std::string(100, '\0'));
+  const std::string whole = read_whole(path);
+  write_whole(path, whole + std::string(100, 'x'));
   const ReadTrace trace = read_trace(path);
   EXPECT_EQ(trace.events.size(), 2U);
   EXPECT_TRUE(trace.lost.empty());
   EXPECT_TRUE(trace.problem.starts_with("text behind the end of a trace: ")) << trace.problem;
+  EXPECT_FALSE(trace.footer.complete);
+  write_whole(path, whole + std::string(100, '\0'));
+  const ReadTrace padded = read_trace(path);
+  EXPECT_EQ(padded.events.size(), 2U);
+  EXPECT_EQ(padded.problem, "");
+  EXPECT_TRUE(padded.footer.complete);
 }
 
 // As a file system leaves it that crashed.
