@@ -96,7 +96,7 @@ template <class Call>
     const auto real = reinterpret_cast<Jump>(found.load(std::memory_order_relaxed));              \
     const Mode class_mode = mode_of(Call::call_class);                                            \
     if (real != nullptr) [[likely]] {                                                             \
-      if (is_idle<Call>(mode)) [[likely]] {                                                       \
+      if (is_idle<Call>(class_mode)) [[likely]] {                                                 \
         return real JUMP_ARGUMENTS(arguments);                                                    \
       }                                                                                           \
       if (may_pass_straight<Call> && class_mode == Mode::observe) {                               \

@@ -83,6 +83,29 @@ TEST_F(NcclGroup, WithinAnIdleCallIsNotTheJobsWhenAWindowOpensBetweenItsEnds) {
   expect_no_open_group();
 }
 
+// A collective within the call, of another communicator, is none of what was refused.
+TEST_F(NcclGroup, ARefusedCollectiveIsTakenBackFromItsOwnCommunicator) {
+  static ncclComm_t other = reinterpret_cast<ncclComm_t>(0x7e0000003000);
+  static ncclResult_t answer = ncclSuccess;
+  static AllReduce* within = nullptr;
+  add_communicator(other, 77, 2, 1);
+  within = wrapped<AllReduce>(Function::ncclAllReduce,
+                              [](const void* from, void* to, auto count, auto type, auto op,
+                                 ncclComm_t on, cudaStream_t stream) {
+                                if (on == other) return ncclSuccess;
+                                if (answer != ncclSuccess)
+                                  within(from, to, count, type, op, other, stream);
+                                return answer;
+                              });
+  step::set_all_modes(step::Mode::count);
+  all_reduce(8);
+  all_reduce(8);
+  answer = ncclInternalError;
+  all_reduce(8);
+  EXPECT_EQ(communicator_of(comm)->collectives.load(), 2U);
+  remove_communicator(other);
+}
+
 step::Tracker* followed;
 struct NoListener final : step::StepListener {
   void on_step_begin(std::uint64_t, std::uint64_t) noexcept override {}

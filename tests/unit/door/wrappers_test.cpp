@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "agent/device/event_timing_slots.hpp"
 #include "agent/door/call.hpp"
 #include "agent/door/nccl_calls.hpp"
 #include "tests/unit/door/recording.hpp"
@@ -52,6 +53,17 @@ void expect_wrappers(int first_major, int last_major, Function function) {
     EXPECT_NE(wrapper_of(static_cast<Library>(major - 11), function), nullptr)
         << api::name_of(function).symbol << " of libcudart " << major;
   }
+}
+
+// Most jobs reset a device once, in a call whose real function nobody has looked up yet.
+TEST(Wrapper, OfADeviceResetLooksAtTheFirstOne) {
+  step::set_all_modes(step::Mode::pass);
+  target(Library::cudart_13, Function::cudaDeviceReset) = nullptr;
+  device::wanted_devices = 1;
+  const std::uint32_t before = device::device_resets;
+  reinterpret_cast<cudaError_t (*)()>(wrapper_of(Library::cudart_13, Function::cudaDeviceReset))();
+  EXPECT_EQ(device::device_resets, before + 1);
+  device::wanted_devices = 0;
 }
 
 TEST(WrapperOf, IsThereForEveryRow) {
