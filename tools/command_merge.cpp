@@ -187,8 +187,14 @@ bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& 
   for (const MergeOutput& each : outputs.outputs) {
     ok = merge_into(each, choice, foreign) && ok;
   }
-  for (const std::string& line : unwanted_)
-    is_any_written_ ? void(std::cout << line << "\n") : say(line);
+  // No error of the others'.
+  for (const std::string& line : unwanted_) {
+    if (is_any_written_) {
+      std::cout << line << "\n";
+    } else {
+      say(line);
+    }
+  }
   return ok && (is_any_written_ || unwanted_.empty());
 }
 

@@ -4,7 +4,7 @@
 // A wrapper that jumps is compiled as a function of six words: what the calling convention passes
 // in registers, whatever their types. What the real function takes on the stack stays there, and
 // nobody looks at it. Given the function's own type, g++ 12 saves registers, loads what is on the
-// stack and stores it back: 16 instructions of an idle cuLaunchKernel's 23.
+// stack and stores it back: 13 instructions of an idle cuLaunchKernel's 20.
 //
 // The jump is the compiler's own ("sibling call"); a call in its place would lose what is on the
 // stack. So only optimized builds do it (CMakeLists.txt), and tests/process/calls_test.py looks at
