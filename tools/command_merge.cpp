@@ -129,8 +129,8 @@ int MergeCommand::run() {
     return exit_usage;
   }
   const bool is_fine = foreign.print() && files.problems.empty();
-  if (foreign.is_refused()) {
-    return exit_bad_data;
+  if (foreign.is_refused() || foreign.is_nothing_read()) {
+    return exit_bad_data;  // which was said
   }
   if (arguments_.foreign.strict && arguments_.per_node && are_damaged(foreign.own())) {
     say("nothing was written: --strict: leave out the files named above");

@@ -235,6 +235,10 @@ bool ForeignInputs::may_be_cut(const ImportedFile& file) const {
   return file.open_end && file.left_out.empty() && exception_of(file).empty();
 }
 
+bool ForeignInputs::is_nothing_read() const {
+  return !imported_->problem().empty() && paths_.empty();
+}
+
 bool ForeignInputs::is_refused() const {
   return strict_ && (has_unread_ || !imported_->problem().empty() ||
                      std::any_of(imported_->files().begin(), imported_->files().end(),

@@ -58,6 +58,8 @@ class ForeignInputs {
   [[nodiscard]] bool adds_nothing_to(const std::string& output) const;
   // A merge of paths() was written: what only one node may include (--include-once) is its node's.
   void keep_claims() const;
+  // There is nothing to merge, since no file could be imported.
+  [[nodiscard]] bool is_nothing_read() const;
   // --strict, and something is wrong.
   [[nodiscard]] bool is_refused() const;
   // Files that were meant to be traces and could not be read as such: the output is without them.

@@ -395,6 +395,12 @@ def test_missing(folder):
     check(not out.exists(), "nothing is there")
 
 
+def test_no_folder_for_the_output(folder):
+    output = folder / "nowhere/merged.json"
+    said = merge(composer_file(folder / "rank0.json", 0), "-o", output, code=1)
+    check(len(said.stderr.splitlines()) == 1 and f"cannot make a folder: {output.parent}/" in said.stderr, f"{said}")
+
+
 def test_ended_by_signal(folder):
     """Nothing half-written stays, and it ends by that signal."""
     folder = folder / "ended"
@@ -513,14 +519,12 @@ def test_terminal(folder):
 
 def main():
     faulthandler.dump_traceback_later(100, exit=True)  # says where it hangs, before ctest ends it
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        for test in (test_folders, test_nodes, test_saved_again, test_output_among_inputs, test_corrected_once,
-                     test_others_files_by_node, test_hosts_by_node, test_others_file_beside_its_merge, test_composers_merged_file, test_more_than_may_be_open,
-                     test_chosen_files_join_again, test_strict, test_damaged_line, test_usage, test_pipes,
-                     test_terminal, test_missing, test_not_closed, test_ended_by_signal, test_nothing_of_an_import_stays,
-                     test_joined_by_cat):
-            test(folder)
+    with tempfile.TemporaryDirectory() as place:
+        folder = pathlib.Path(place)
+        for name, test in list(globals().items()):
+            if name.startswith("test_"):
+                (folder / name).mkdir()
+                test(folder / name)
     print("ok" if not failures else f"{len(failures)} failed")
     return 1 if failures else 0
 
