@@ -20,6 +20,10 @@ bool AheadFile::start() {
 
 void AheadFile::run() noexcept {
   status_ = file_.read(block_.get() + lead_bytes, block_bytes, size_);
+  judged_.clear();
+  if (status_ == InputFile::Status::data) {
+    judged_.judge(block_.get(), lead_bytes, lead_bytes + size_, judge_);
+  }
 }
 
 void AheadFile::begin() {
@@ -55,13 +59,15 @@ InputFile::Status AheadFile::read(char* to, std::size_t capacity, std::size_t& s
   return InputFile::Status::data;
 }
 
-bool AheadFile::swap(Memory& buffer, std::size_t& capacity, std::size_t& size) {
+bool AheadFile::swap(Memory& buffer, std::size_t& capacity, std::size_t& size,
+                     JudgedLines& judged) {
   finish();
   if (status_ != InputFile::Status::data || used_ > 0 || capacity < buffer_bytes) {
     return false;
   }
   std::swap(buffer, block_);
   std::swap(capacity, capacity_);
+  std::swap(judged, judged_);
   size = size_;
   begin();
   return true;

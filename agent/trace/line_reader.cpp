@@ -7,6 +7,7 @@ namespace traceagent::trace {
 
 bool LineReader::open(const std::string& path) {
   ahead_.reset();
+  judged_.clear();
   begin_ = end_ = 0;
   buffer_offset_ = 0;
   return file_.open(path);
@@ -16,16 +17,17 @@ void LineReader::close() {
   ahead_.reset();
   file_.close();
   buffer_.reset();
+  judged_ = {};
   capacity_ = begin_ = end_ = 0;
 }
 
 // Without memory it is read as before.
-void LineReader::read_beside(SideReads& reads) {
+void LineReader::read_beside(SideReads& reads, bool trusts) {
   if (capacity_ < AheadFile::buffer_bytes && !grow(AheadFile::buffer_bytes)) {
     has_no_memory_ = false;
     return;
   }
-  ahead_.reset(new (std::nothrow) AheadFile(file_, reads));
+  ahead_.reset(new (std::nothrow) AheadFile(file_, reads, trusts));
   if (ahead_ && !ahead_->start()) {
     ahead_.reset();
   }
@@ -42,7 +44,7 @@ bool LineReader::take_block(std::size_t& size) {
   }
   char kept[AheadFile::lead_bytes];
   std::memcpy(kept, from, rest);
-  if (!ahead_->swap(buffer_, capacity_, size)) {
+  if (!ahead_->swap(buffer_, capacity_, size, judged_)) {
     return false;
   }
   begin_ = AheadFile::lead_bytes - rest;
@@ -88,6 +90,7 @@ LineReader::Status LineReader::next_after_reading(std::string_view& line) {
       }
       continue;
     }
+    judged_.clear();  // what is in the buffer moves
     if (!make_room()) {
       if (has_no_memory_) return Status::failed;
       begin_ = end_;

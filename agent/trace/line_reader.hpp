@@ -10,6 +10,8 @@
 
 #include "agent/trace/ahead_file.hpp"
 #include "agent/trace/input_file.hpp"
+#include "agent/trace/judged_lines.hpp"
+#include "agent/trace/made_events.hpp"
 
 namespace traceagent::trace {
 
@@ -32,8 +34,9 @@ class LineReader {
 
   [[nodiscard]] bool open(const std::string& path);
   void close();
-  // After open(): from here on what comes next is read by others beforehand.
-  void read_beside(SideReads& reads);
+  // After open(): from here on what comes next is read by others beforehand, and its lines are
+  // judged. `trusts`: LineJudge's.
+  void read_beside(SideReads& reads, bool trusts);
 
   // `line` without its newline, valid until the next call.
   Status next(std::string_view& line) {
@@ -45,6 +48,18 @@ class LineReader {
     line = {begin, static_cast<std::size_t>(static_cast<const char*>(newline) - begin)};
     begin_ += line.size() + 1;
     return Status::line;
+  }
+
+  // The lines that come next, all of them events, as far as they were judged beforehand; valid
+  // until the call after the next, which goes on behind them. None: next() must be asked.
+  MadeEvents::Lines take_judged() {
+    if (judged_.lines.empty() || begin_ != judged_.begin) [[likely]] {
+      return {};
+    }
+    begin_ = judged_.end;
+    judged_.begin = SIZE_MAX;  // not again
+    const MadeEvents::Line* const first = judged_.lines.data();
+    return {buffer_.get(), first, first + judged_.lines.size()};
   }
 
   // Where the next line begins in the (uncompressed) text.
@@ -59,7 +74,8 @@ class LineReader {
     return ahead_ ? ahead_->damage() : file_.damage();
   }
   [[nodiscard]] std::size_t memory_bytes() const {
-    return capacity_ + (ahead_ ? ahead_->memory_bytes() : 0) + file_.memory_bytes();
+    return capacity_ + judged_.memory_bytes() + (ahead_ ? ahead_->memory_bytes() : 0) +
+           file_.memory_bytes();
   }
 
  private:
@@ -75,6 +91,7 @@ class LineReader {
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
   std::uint64_t buffer_offset_ = 0;
+  JudgedLines judged_;  // of the buffer
   bool has_no_memory_ = false;
 };
 

@@ -5,7 +5,6 @@
 namespace traceagent::trace {
 
 namespace {
-constexpr std::string_view ts_prefix = "{\"ts\":";
 constexpr std::size_t head_bytes = 64;  // separator, prefix and a number
 }  // namespace
 

@@ -12,13 +12,8 @@ namespace traceagent::trace {
 
 namespace {
 
-constexpr std::string_view ts_prefix = "{\"ts\":";
-constexpr std::string_view metadata_prefix = "{\"ph\":\"M\"";
 constexpr std::string_view foreign_remedy = "give files that TraceAgent wrote";
 constexpr char copy_remedy[] = "copy the file again";
-// Lines are spliced into merged files as they stand: one that is broken would break all of those.
-constexpr char not_json[] = "not_json";
-constexpr char bad_ts[] = "bad_ts";
 constexpr char too_long[] = "too_long";
 constexpr char damaged_gzip[] = "damaged_gzip";
 constexpr char damaged_gzip_places[] = "damaged_gzip_places";
@@ -26,40 +21,8 @@ constexpr char gzip_remedy[] =
     "what is whole before and behind it is used, and what it let through may be wrong; ";
 constexpr std::string_view metadata_key = "\"traceagent\": ";
 constexpr std::string_view completeness = "\"complete\": true";
-constexpr std::uint64_t max_whole_microseconds = INT64_MAX / 1000 - 1;
 // Some 4 KiB for each cycle of each rank: a node's run of weeks has tens of MiB.
 constexpr std::size_t max_metadata_bytes = std::size_t{256} << 20;
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-// `-?digits.ddd` to nanoseconds; null when it is something else, else the place behind it. Needs a
-// byte that is no digit behind the number, which every line has (its last '}').
-const char* parse_microseconds(const char* at, std::int64_t& ns) {
-  const bool negative = *at == '-';
-  at += negative ? 1 : 0;
-  const char* const first = at;
-  std::uint64_t value = 0;
-  while (is_digit(*at)) {
-    value = value * 10 + static_cast<std::uint64_t>(*at++ - '0');
-  }
-  const auto digits = at - first;
-  if (digits == 0 || digits > 16 || value > max_whole_microseconds || *at != '.' ||
-      !is_digit(at[1]) || !is_digit(at[2]) || !is_digit(at[3]) || is_digit(at[4])) {
-    return nullptr;
-  }
-  const auto fraction =
-      static_cast<std::uint64_t>((at[1] - '0') * 100 + (at[2] - '0') * 10 + (at[3] - '0'));
-  const auto magnitude = static_cast<std::int64_t>(value * 1000 + fraction);
-  ns = negative ? -magnitude : magnitude;
-  return at + 4;
-}
-
-std::string_view without_comma(std::string_view line) {
-  if (line.ends_with(',')) {
-    line.remove_suffix(1);
-  }
-  return line;
-}
 
 // Also where the line that ends the events is damaged.
 bool is_behind_events(std::string_view line) {
@@ -94,7 +57,7 @@ bool TraceReader::open(const std::string& path) {
   gzip_damage_ = {};
   events_ = 0;
   has_events_ = has_base_ = ended_ = false;
-  is_judged_ = JudgedFolder::holds(path);
+  judge_ = LineJudge(JudgedFolder::holds(path));
   maker_ = JudgedFolder::events_of(path);
   made_ = {};
   made_at_ = nullptr;
@@ -186,7 +149,7 @@ void TraceReader::read_beside(SideReads& reads) {
   if (maker_) {
     maker_->make_beside(reads);
   } else {
-    lines_.read_beside(reads);
+    lines_.read_beside(reads, judge_.trusts());
   }
 }
 
@@ -210,11 +173,22 @@ bool TraceReader::make_more() {
   return made_at_ != made_.end;
 }
 
+// False: what comes next was not judged yet.
+bool TraceReader::take_judged() {
+  made_ = lines_.take_judged();
+  made_at_ = made_.begin;
+  events_ += static_cast<std::uint64_t>(made_.end - made_.begin);
+  return made_at_ != made_.end;
+}
+
 TraceLine TraceReader::next_read() {
   if (make_more()) {
     return next_made();
   }
   while (!ended_) {
+    if (take_judged()) {
+      return next_made();
+    }
     line_offset_ = lines_.offset();
     std::string_view line;
     const LineReader::Status status = lines_.next(line);
@@ -230,7 +204,7 @@ TraceLine TraceReader::next_read() {
       return fail_reading(status);
     }
     TraceLine result;
-    const char* const damage = damage_of(line, result);
+    const char* const damage = judge_.damage_of(line, result);
     if (damage == nullptr) [[likely]] {
       events_ += result.kind == TraceLine::Kind::event ? 1 : 0;
       return result;
@@ -241,26 +215,6 @@ TraceLine TraceReader::next_read() {
     if (gzip_damage_.places == 0 || !is_of_metadata(line)) leave_out(damage, events_in(line));
   }
   return {};
-}
-
-// Null: it is an event.
-const char* TraceReader::damage_of(std::string_view line, TraceLine& result) {
-  result.text = without_comma(line);
-  if (line.starts_with(ts_prefix) && result.text.ends_with('}')) [[likely]] {
-    const char* after = parse_microseconds(line.data() + ts_prefix.size(), result.ts_ns);
-    if (after == nullptr) {
-      return bad_ts;
-    }
-    if (!is_judged_ && !shapes_.is_whole_object(result.text)) {
-      return not_json;
-    }
-    result.kind = TraceLine::Kind::event;
-    result.after_ts = result.text.substr(static_cast<std::size_t>(after - line.data()));
-    return nullptr;
-  }
-  const bool is_metadata = line.starts_with(metadata_prefix) && is_whole_value(result.text);
-  result.kind = TraceLine::Kind::metadata;
-  return is_metadata ? nullptr : not_json;
 }
 
 void TraceReader::leave_out(const char* cause, std::uint64_t events) {

@@ -7,9 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/trace/event_shapes.hpp"
+#include "agent/trace/line_judge.hpp"
 #include "agent/trace/line_reader.hpp"
 #include "agent/trace/made_events.hpp"
+#include "agent/trace/trace_line.hpp"
 
 namespace traceagent::trace {
 
@@ -32,14 +33,6 @@ struct TraceFooter {
   bool complete = false;  // and says that nothing is missing
 };
 
-struct TraceLine {
-  enum class Kind { metadata, event, end };
-  Kind kind = Kind::end;
-  std::string_view text;      // without comma and newline; valid until the next call
-  std::string_view after_ts;  // of an event: `text` from behind the number of "ts" on
-  std::int64_t ts_ns = 0;     // of an event, relative to the base; exact
-};
-
 // Reads the files that document.hpp and event_writer.hpp write (and no others), plain or gzip, line
 // by line in bounded memory. A file that ends too early gives what it holds, then problem(). So
 // does one with damaged lines, which are left out.
@@ -48,7 +41,7 @@ class TraceReader {
   // Reads up to the first line of "traceEvents". False: see problem().
   [[nodiscard]] bool open(const std::string& path);
   void close();
-  // After open(): the rest of the file is read by others beforehand.
+  // After open(): the rest of the file is read, and its lines are judged, by others beforehand.
   void read_beside(SideReads& reads);
 
   // The next line; Kind::end at the end of the events, wherever and however that is.
@@ -72,7 +65,7 @@ class TraceReader {
     return lines_.file_bytes_read() + (maker_ ? maker_->file_bytes_read() : 0);
   }
   [[nodiscard]] std::size_t memory_bytes() const {
-    return lines_.memory_bytes() + shapes_.memory_bytes() + (maker_ ? maker_->memory_bytes() : 0);
+    return lines_.memory_bytes() + judge_.memory_bytes() + (maker_ ? maker_->memory_bytes() : 0);
   }
 
  private:
@@ -81,7 +74,7 @@ class TraceReader {
   TraceLine next_read();
   TraceLine next_made();
   bool make_more();
-  const char* damage_of(std::string_view line, TraceLine& result);
+  bool take_judged();
   TraceLine end_of_events(std::string_view line);
   void note_gap();
   void count_missing();
@@ -97,9 +90,9 @@ class TraceReader {
 
   std::string path_;
   LineReader lines_;
-  EventShapes shapes_;
+  LineJudge judge_;
   std::unique_ptr<MadeEvents> maker_;  // of the events; null: they stand in the file
-  MadeEvents::Lines made_;
+  MadeEvents::Lines made_;             // of the maker, or judged by others
   const MadeEvents::Line* made_at_ = nullptr;
   TraceHeader header_;
   TraceFooter footer_;
@@ -110,7 +103,6 @@ class TraceReader {
   GzipDamage gzip_damage_;          // as far as it was met
   std::uint64_t events_ = 0;        // that stood in the file and were given
   std::uint64_t line_offset_ = 0;
-  bool is_judged_ = false;  // see judged_folder.hpp
   bool has_events_ = false;
   bool has_base_ = false;
   bool ended_ = false;

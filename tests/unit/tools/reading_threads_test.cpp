@@ -15,6 +15,7 @@
 #include "agent/trace/ahead_file.hpp"
 #include "agent/trace/line_reader.hpp"
 #include "agent/trace/merge.hpp"
+#include "agent/trace/trace_reader.hpp"
 #include "tests/unit/trace/sample_trace.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
 #include "tools/side_thread.hpp"
@@ -35,7 +36,7 @@ class NoThreads : public trace::SideReads {
 std::string all_of(const std::string& path, trace::SideReads* reads) {
   LineReader reader;
   if (!reader.open(path)) return "not opened";
-  if (reads != nullptr) reader.read_beside(*reads);
+  if (reads != nullptr) reader.read_beside(*reads, false);
   std::string all;
   std::string_view line;
   LineReader::Status status{};
@@ -50,6 +51,26 @@ std::string all_of(const std::string& path, trace::SideReads* reads) {
   return all + "status " + std::to_string(static_cast<int>(status)) + " at " +
          std::to_string(reader.offset()) +
          (status != LineReader::Status::end || is_whole ? "" : " and bytes are left");
+}
+
+// All that a trace gives, and what is wrong with it.
+std::string trace_of(const std::string& path, trace::SideReads* reads) {
+  trace::TraceReader reader;
+  if (!reader.open(path)) return reader.problem();
+  if (reads != nullptr) reader.read_beside(*reads);
+  std::string all;
+  trace::TraceLine line;
+  while ((line = reader.next()).kind != trace::TraceLine::Kind::end) {
+    all += line.kind == trace::TraceLine::Kind::event
+               ? std::to_string(line.ts_ns) + " " + std::string(line.after_ts) + " of "
+               : "metadata ";
+    all += line.text;
+    all += "\n";
+  }
+  for (const auto& [cause, count] : reader.lost()) {
+    all += cause + " " + std::to_string(count) + "\n";
+  }
+  return all + (reader.footer().complete ? "complete " : "") + reader.problem();
 }
 
 std::string gzipped(const std::string& text) {
@@ -144,6 +165,34 @@ TEST(ReadingThreads, GiveTheLinesThatAreReadWithoutThem) {
   }
 }
 
+// What is read beforehand is judged there, too, as far as the first that is no event.
+TEST(ReadingThreads, GiveTheTraceThatIsReadWithoutThem) {
+  const trace::ScratchFolder folder;
+  trace::SampleTrace sample;
+  for (std::int64_t i = 0; i < 20'000; ++i) sample.times_ns.push_back(i * 7);
+  const std::string whole = trace::read_whole(trace::write_sample(folder / "whole", sample));
+  const std::string path = folder / "trace";
+  std::mt19937 random(7);
+  for (int i = 0; i < 36; ++i) {
+    std::string text = whole;
+    // Some break a line, some a newline, some nothing that is looked at; some a block's first line.
+    for (int damages = i % 6 * 3; damages > 0; --damages) {
+      const std::size_t at =
+          i % 2 == 0 ? random() % text.size()
+                     : (1 + random() % 8) * trace::AheadFile::block_bytes + random() % 300;
+      text[at % text.size()] = "\n{}\"x7,\\"[random() % 8];
+    }
+    if (i % 7 == 6) text.resize(random() % text.size());
+    if (i % 5 == 4) text = gzipped(text);
+    trace::write_whole(path, text);
+    const std::string wanted = trace_of(path, nullptr);
+    NoThreads none;
+    EXPECT_TRUE(trace_of(path, &none) == wanted) << i;
+    ReadingThreads threads(2);
+    EXPECT_TRUE(trace_of(path, &threads) == wanted) << i;
+  }
+}
+
 TEST(ReadingThreads, MergeTheSameBytes) {
   const trace::ScratchFolder folder;
   std::vector<std::string> files;
@@ -181,7 +230,7 @@ TEST(ReadingThreads, AreLeftInTheMiddle) {
     for (int each = 0; each < 4; ++each) {
       readers.push_back(std::make_unique<LineReader>());
       ASSERT_TRUE(readers.back()->open(folder / "lines"));
-      readers.back()->read_beside(threads);
+      readers.back()->read_beside(threads, false);
       std::string_view line;
       for (int k = 0; k < i * each; ++k) {
         ASSERT_EQ(readers.back()->next(line), LineReader::Status::line);
