@@ -1,5 +1,6 @@
 """The table of the suite: one row per behaviour. What a program does is its first line."""
 import dataclasses
+import itertools
 import pathlib
 import sys
 
@@ -111,12 +112,12 @@ program("limit_threads", "limits", root=True, leaves="nothing")
 program("clock_jumps", "limits", preload="clock:agent", libraries="synchronous")
 
 REFUSED = ("memory_files", "make_files", "open_files", "look_at_files", "descriptors", "threads", "identity",
-           "scheduling", "signals", "random", "clocks")
-LEAVE_NOTHING = {("make_files", "before"), ("open_files", "before"), ("threads", "before")}
+           "scheduling", "signals", "random", "pauses", "memory_maps", "transfers", "handlers", "clocks")
+LEAVE_NOTHING = {(name, "before") for name in ("make_files", "open_files", "threads", "memory_maps", "handlers")}
 UNSEEN = {("look_at_files", "before"): "what a descriptor is cannot be told: neither our lines nor its own say anything"}
 for name in REFUSED:
-    for when in ("before", "after"):
-        program("refused_calls", "refusals", name, when, named=f"refused_{name}_{when}",
+    for when, error in itertools.product(("before", "after"), ("EPERM", "ENOSYS")):
+        program("refused_calls", "refusals", name, when, error, named=f"refused_{name}_{when}_{error}",
                 leaves="nothing" if (name, when) in LEAVE_NOTHING else "any", unseen=UNSEEN.get((name, when), ""))
 program("starts_no_process", "refusals")
 program("starts_no_process", "refusals", named="starts_the_keeper", environment={"TRACEAGENT_KEEPER": "true"},

@@ -1,10 +1,11 @@
 // A seccomp filter, installed before or after the first call, that answers a group of system calls
-// with EPERM.
+// with EPERM, as most do, or with ENOSYS, as a kernel that is older.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <vector>
@@ -41,15 +42,21 @@ const Group groups[] = {
     {"signals",
      {SYS_rt_sigtimedwait, SYS_rt_sigpending, SYS_poll, SYS_ppoll, SYS_kill, SYS_tgkill}},
     {"random", {SYS_getrandom}},
+    {"pauses", {SYS_nanosleep, SYS_clock_nanosleep, SYS_sched_yield}},
+    {"memory_maps", {SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_madvise, SYS_msync}},
+    {"transfers",
+     {SYS_read, SYS_pread64, SYS_pwrite64, SYS_readv, SYS_writev, SYS_lseek, SYS_fsync,
+      SYS_fdatasync, SYS_close_range, SYS_sendfile, SYS_copy_file_range}},
+    {"handlers", {SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_sigaltstack}},
     {"clocks", {SYS_clock_getres, SYS_clock_gettime, SYS_gettimeofday}},
 };
 
-bool refuse(const std::vector<unsigned>& numbers) {
+bool refuse(const std::vector<unsigned>& numbers, unsigned error) {
   std::vector<sock_filter> filter;
   filter.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)));
   for (const unsigned number : numbers) {
     filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1));
-    filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1));
+    filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error));
   }
   filter.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
@@ -60,10 +67,11 @@ bool refuse(const std::vector<unsigned>& numbers) {
 }  // namespace
 
 int main(int, char** argv) {
+  const unsigned error = std::strcmp(argv[3], "ENOSYS") == 0 ? ENOSYS : EPERM;
   if (std::strcmp(argv[2], "after") == 0) call_often();
   for (const Group& group : groups) {
     if (std::strcmp(group.name, argv[1]) != 0) continue;
-    if (!refuse(group.numbers)) return 77;
+    if (!refuse(group.numbers, error)) return 77;
     say("calls %d\n", call_often());
     say("then %d\n", call_often(500));
     say_state("end");
