@@ -12,7 +12,7 @@ namespace traceagent::trace {
 // The events with which the whole lines in a block of a file begin, judged before they are asked
 // for. What is no event, and all behind it, is the reader's to judge.
 struct JudgedLines {
-  static constexpr std::size_t most_lines = 2048;  // what a block has, of 64 bytes each
+  static constexpr std::size_t most_lines = 1024;  // what a block has, of 128 bytes each
 
   std::vector<MadeEvents::Line> lines;  // by their places in the buffer
   std::size_t begin = 0;                // in the buffer: where the first begins

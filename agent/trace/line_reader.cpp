@@ -10,6 +10,7 @@ bool LineReader::open(const std::string& path) {
   judged_.clear();
   begin_ = end_ = 0;
   buffer_offset_ = 0;
+  has_no_memory_ = false;
   return file_.open(path);
 }
 

@@ -55,7 +55,7 @@ bool TraceReader::open(const std::string& path) {
   lost_.clear();
   damaged_lines_ = 0;
   gzip_damage_ = {};
-  events_ = 0;
+  events_ = line_offset_ = 0;
   has_events_ = has_base_ = ended_ = false;
   judge_ = LineJudge(JudgedFolder::holds(path));
   maker_ = JudgedFolder::events_of(path);

@@ -212,6 +212,7 @@ def scenarios(pattern=""):
     known = [Scenario("job", [JOB], LIBRARY), Scenario("child killed", [JOB, "child_killed"], LIBRARY),
              Scenario("gzip", [JOB], LIBRARY, zipped),
              Scenario("options file", [JOB], LIBRARY, has_file=True),
+             Scenario("keep one", [JOB], LIBRARY, {"TRACEAGENT_OUTPUT_KEEP": "1"}),
              Scenario("overwrite", [JOB], LIBRARY, {"TRACEAGENT_RING_FULL": "overwrite"}),
              Scenario("terminated", [JOB, "terminated"], LIBRARY, {"TRACEAGENT_SIGNALS": "TERM"}),
              Scenario("timed by events", [JOB, "slowly"], LIBRARY, WITHOUT_CUPTI, says=SAID_ANYWAY + "|CUPTI"),

@@ -61,7 +61,23 @@ bool DocumentScan::open(const std::string& path, Members members, std::uint64_t 
   return problem_.empty();
 }
 
-DocumentScan::Item DocumentScan::next() {
+// What nearly all events are: whole in the window, without anything but spaces and commas in front.
+// False: nothing was passed.
+bool DocumentScan::take_usual_event() {
+  const char* at = window_.begin();
+  while (is_space_or_comma(*at)) ++at;
+  if (*at != '{') return false;
+  const auto room = static_cast<std::size_t>(window_.end() - at);
+  const std::size_t size = shapes_.whole_object_at({at, room}, object_.members);
+  if (size == 0 || size > most_event_bytes) return false;
+  object_.text = {at, size};
+  was_repaired_ = false;
+  is_trace_ = is_trace_ || (is_array_form_ && !object_.members.empty());
+  window_.drop_until(at + size);
+  return true;
+}
+
+DocumentScan::Item DocumentScan::next_of_any_kind() {
   while (true) {
     switch (place_) {
       case Place::start:

@@ -42,7 +42,9 @@ class DocumentScan {
   // False: see problem().
   [[nodiscard]] bool open(const std::string& path, Members members,
                           std::uint64_t most_file_bytes = UINT64_MAX);
-  Item next();
+  Item next() {
+    return place_ == Place::events && take_usual_event() ? Item::event : next_of_any_kind();
+  }
 
   // JSON that a line of our own files may hold, perhaps over several lines. Valid until next().
   [[nodiscard]] const ScannedObject& event() const { return object_; }
@@ -68,6 +70,8 @@ class DocumentScan {
  private:
   enum class Place { start, members, events, behind, end };
 
+  bool take_usual_event();
+  Item next_of_any_kind();
   bool peek(char& c);
   bool pass_start();
   bool pass_member();

@@ -385,5 +385,17 @@ TEST(TraceReader, memory_is_one_small_buffer_and_some_shapes) {
   EXPECT_EQ(reader.memory_bytes(), LineReader::first_buffer_bytes + EventShapes::most_memory_bytes);
 }
 
+TEST(TraceReader, IsUsedAgainAsIfItWereNew) {
+  const ScratchFolder folder;
+  SampleTrace sample;
+  for (std::int64_t i = 0; i < 100; ++i) sample.times_ns.push_back(i);
+  TraceReader reader;
+  ASSERT_TRUE(reader.open(write_sample(folder / "trace.json", sample)));
+  for (int i = 0; i < 50; ++i) reader.next();
+  write_whole(folder / "other", "[1]\n");
+  EXPECT_FALSE(reader.open(folder / "other"));
+  EXPECT_NE(reader.problem().find("at byte 0: "), std::string::npos) << reader.problem();
+}
+
 }  // namespace
 }  // namespace traceagent::trace
