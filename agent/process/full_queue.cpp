@@ -1,7 +1,6 @@
 #include "agent/process/full_queue.hpp"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -137,7 +136,7 @@ void FullQueue::leave_out_oldest(Agent& agent) {
 // The journal is told after it: where that fails the uploader finds it gone.
 FullQueue::Result FullQueue::remove_uploaded(Agent& agent, const KeptFile& file,
                                              const std::string& id) {
-  if (unlink(file.path.c_str()) != 0 && errno != ENOENT) return Result::failed;
+  if (!remove_from_disk(agent, file.path)) return Result::failed;
   static_cast<void>(drain::append_removed(agent.ring.ring, id));
   forget_file(agent, file.path, true);
   return Result::gone;
@@ -152,7 +151,7 @@ FullQueue::Result FullQueue::leave_out(Agent& agent, const KeptFile& file) {
   const trace::QueuedFile* const queued = find(agent, file);
   if (queued == nullptr || queued->is_uploaded || !is_full(agent.options)) return Result::stays;
   if (!drain::append_left_out(agent.ring.ring, queued->id).empty()) return Result::failed;
-  unlink(file.path.c_str());  // nobody uploads it any more, whether it goes or not
+  remove_from_disk(agent, file.path);  // nobody uploads it any more, whether it goes or not
   if (left_out_++ == 0) {
     first_ = file.path;
     say_first(agent);

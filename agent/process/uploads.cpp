@@ -19,6 +19,7 @@
 #include "agent/process/tool_path.hpp"
 #include "agent/process/tool_process.hpp"
 #include "agent/process/upload_wait.hpp"
+#include "agent/trace/file_problem.hpp"
 #include "agent/trace/queued_files.hpp"
 #include "config/units.hpp"
 
@@ -75,7 +76,7 @@ void note_gone(Agent& agent, const KeptFile& file, decltype(drain::index_removed
 
 // Only in a thread that has the lock: see RankFilesHeld.
 bool remove_file(Agent& agent, const KeptFile& file) {
-  if (unlink(file.path.c_str()) != 0 && errno != ENOENT) return false;
+  if (!remove_from_disk(agent, file.path)) return false;
   note_gone(agent, file, drain::index_removed);
   return true;
 }
@@ -141,6 +142,12 @@ bool lock_for_removal(const Agent& agent, trace::FileLock& lock, bool may_wait) 
   if (may_wait ? lock.lock_soon(kind) : lock.try_lock(kind)) return true;
   // A file system without locks: then the ranks of the node have the run's folder alone.
   return lock.is_refused() && !has_been(agent.run_folder, merge_topic);
+}
+
+bool remove_from_disk(const Agent& agent, const std::string& path) {
+  if (unlink(path.c_str()) == 0 || errno == ENOENT) return true;
+  say_once(agent, "removal", trace::file_problem("output.keep: cannot remove a file", path, errno));
+  return false;
 }
 
 void forget_file(Agent& agent, const std::string& path, bool is_uploaded) {

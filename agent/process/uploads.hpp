@@ -39,6 +39,8 @@ void finish_uploads(Agent& agent);
 // Who removes a rank file of this process has it. `may_wait`: two seconds for those who merge.
 trace::FileLock removal_lock(const Agent& agent);
 bool lock_for_removal(const Agent& agent, trace::FileLock& lock, bool may_wait);
+// A rank file; true: it is gone. False: it stays, which is said once.
+bool remove_from_disk(const Agent& agent, const std::string& path);
 // It is removed; also without having been uploaded.
 void forget_file(Agent& agent, const std::string& path, bool is_uploaded);
 

@@ -169,7 +169,7 @@ def trace_problems(expected, ended, traces, cell):
         if is_blocked(cell) and all(found[key][name] >= count for name, count in wanted.items()):
             continue
         # A tool that is to be ended may be quicker.
-        may_be_more = key[1] != "host" or cell.scenario.others
+        may_be_more = key[1] != "host" or cell.scenario.others or (cell.scenario.removes and is_told)
         lacks = {name: (found[key][name], count) for name, count in wanted.items()
                  if found[key][name] < count or (found[key][name] > count and not may_be_more)}
         if lacks and not (key[1] == "device" and says_device_lacks(traces)):

@@ -103,6 +103,7 @@ class Scenario:
     has_file: bool = False  # of options
     keeps: bool = False  # a process that is to end after the job
     uploads: bool = False
+    removes: bool = False  # files of its own: where something goes wrong there may be more
     others: bool = False  # traces that another program wrote
     comes_again: bool = False  # the same job was killed before
     has_terminal: bool = False
@@ -212,7 +213,7 @@ def scenarios(pattern=""):
     known = [Scenario("job", [JOB], LIBRARY), Scenario("child killed", [JOB, "child_killed"], LIBRARY),
              Scenario("gzip", [JOB], LIBRARY, zipped),
              Scenario("options file", [JOB], LIBRARY, has_file=True),
-             Scenario("keep one", [JOB], LIBRARY, {"TRACEAGENT_OUTPUT_KEEP": "1"}),
+             Scenario("keep one", [JOB], LIBRARY, {"TRACEAGENT_OUTPUT_KEEP": "1"}, removes=True),
              Scenario("overwrite", [JOB], LIBRARY, {"TRACEAGENT_RING_FULL": "overwrite"}),
              Scenario("terminated", [JOB, "terminated"], LIBRARY, {"TRACEAGENT_SIGNALS": "TERM"}),
              Scenario("timed by events", [JOB, "slowly"], LIBRARY, WITHOUT_CUPTI, says=SAID_ANYWAY + "|CUPTI"),
