@@ -5,7 +5,7 @@ import signal
 import sys
 import time
 
-from jobs import PROGRAMS, TRACEAGENT, Checks, Place, bare_run, calls_in, end_of, variables_of, wait_until_said
+from jobs import PROGRAMS, SLOWDOWN, TRACEAGENT, Checks, Place, bare_run, calls_in, end_of, variables_of, wait_until_said
 
 checks = Checks()
 check = checks.check
@@ -78,8 +78,12 @@ def test_held_lock():
             job.stdout.readline()
             time.sleep(0.05)
             job.send_signal(signal.SIGTERM)
+            begin = time.monotonic()
             end = end_of(job)
+            took_s = time.monotonic() - begin
             check(end.code == -15, f"held lock, run {run}: {end}")
+            # exit.timeout, and what a busy machine takes; without the bound it would never end.
+            check(took_s < 1 + 10 * SLOWDOWN, f"held lock, run {run}: its end took {took_s} s")
             rings = [name for name in place.left_in_memory() if name.endswith(".ring")]
             check(rings or counts(place) == [CALLS], f"held lock, run {run}: {place.files()} and no ring")
             if rings:

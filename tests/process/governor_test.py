@@ -2,7 +2,7 @@
 """What the agent costs stays within its budgets, and the trace says what was left out for it: a program
 that launches without a pause.
 
-    governor_test.py BUILD DEPS door|comes_back|cpu|disk|memory
+    governor_test.py BUILD DEPS door|last|comes_back|cpu|disk|memory
 """
 
 import contextlib
@@ -24,7 +24,9 @@ OF_THREADS = {"device work", "windows"}
 ALL_CALLS_AGAIN = r"busiest thread's time.*(it leaves out device work(, windows)?|everything is recorded again)$"
 # In the order in which they go, by the names of the trace.
 LEVELS = [["memory", "streams"], ["copies", "memory", "synchronisations", "streams"],
-          ["launches", "copies", "memory", "synchronisations", "streams"]]
+          ["launches", "copies", "memory", "synchronisations", "streams"],
+          ["launches", "copies", "memory", "synchronisations", "streams", "NVTX ranges"],
+          ["launches", "copies", "memory", "synchronisations", "streams", "collectives", "communicators", "NVTX ranges"]]
 # The budget is averaged over ten seconds.
 BUCKET_NS = 10_000_000_000
 # One window until the program ends: what is in it does not depend on the machine's speed.
@@ -37,11 +39,11 @@ ONE_WINDOW = {"TRACEAGENT_STEP_MARK": "every:100ms",
 class Noisy:
     """The program, told what to do by its standard input; what the agent says is read meanwhile."""
 
-    def __init__(self, place, pause_us=0, launches=None, **variables):
+    def __init__(self, place, pause_us=0, launches=None, program="noisy", **variables):
         (place.path / "script.yaml").write_text(SCRIPT)
         # A session of its own: whatever happens, nothing of it outlives the test.
         self.process = subprocess.Popen(
-            [PROGRAMS / "noisy", str(pause_us), *([str(launches)] if launches else [])], cwd=place.path, start_new_session=True, text=True,
+            [PROGRAMS / program, str(pause_us), *([str(launches)] if launches else [])], cwd=place.path, start_new_session=True, text=True,
             env=place.agent(SIMGPU_SCRIPT=place.path / "script.yaml", **variables),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.lines, self.out = [], ""
@@ -166,7 +168,7 @@ def test_door(checks):
         governor = trace["traceagent"]["governor"]
         door = [change for change in governor["changes"] if change["because"] == "busiest thread"]
         left_out = [[name for name in change["left_out"] if name not in OF_THREADS] for change in door[:3]]
-        checks.check(left_out == LEVELS, f"not in order: {door}")
+        checks.check(left_out == LEVELS[:3], f"not in order: {door}")
         checks.check([change["level"] for change in door[:3]] == [1, 2, 3], f"levels: {door}")
         checks.check(door[0]["measured_percent"] > 0.05, f"measured less than the budget: {door[0]}")
         checks.check(governor["budget_overhead_percent"] == 0.05, f"budget: {governor}")
@@ -179,6 +181,33 @@ def test_door(checks):
         checks.check(check.returncode == 1 and "left out" in check.stdout, f"traceagent check: {check.stdout}")
         checks.check(re.search(r"launches, copies, .*busiest thread", check.stdout) is not None,
                      f"traceagent check does not say when: {check.stdout}")
+
+
+def test_last(checks):
+    """Ranges and collectives go last, and those that come again have their numbers: all were counted."""
+    with Place() as place, Noisy(place, program="chatty", **ONE_WINDOW) as chatty:
+        told = chatty.wait_for("leaves out .*NVTX ranges")
+        checks.check(told, f"the agent never said that it leaves out ranges: {chatty.lines}")
+        deepest = chatty.wait_for("leaves out .*collectives")
+        checks.check(deepest, f"the agent never said that it leaves out collectives: {chatty.lines}")
+        time.sleep(0.5)
+        chatty.tell("quiet")
+        checks.check(chatty.wait_for(ALL_CALLS_AGAIN), f"never again: {chatty.lines}")
+        time.sleep(0.3)
+        checks.check(chatty.end() == 3, "the program's own exit code is lost")
+        trace = rank_trace(place)
+        if not checks.check(trace is not None, f"one rank file: {place.files()}"):
+            return
+        door = [change for change in trace["traceagent"]["governor"]["changes"] if change["because"] == "busiest thread"]
+        left_out = [[name for name in change["left_out"] if name not in OF_THREADS] for change in door]
+        checks.check(left_out[:5] == LEVELS, f"not in order: {door[:5]}")
+        checks.check([change["level"] for change in door[:5]] == [1, 2, 3, 4, 5], f"levels: {door[:5]}")
+        numbers = [event["args"]["Seq"] for event in trace["traceEvents"] if event.get("name") == "ncclAllReduce"]
+        made = chatty.counts()["collectives"]
+        checks.check(numbers == sorted(set(numbers)) and numbers[-1] == made - 1,
+                     f"the last of {made} collectives has the number {numbers[-1]}")
+        gap = max(after - before for before, after in zip(numbers, numbers[1:]))
+        checks.check(gap > made / 10, f"collectives were left out: the largest gap in their numbers is {gap} of {made}")
 
 
 def test_comes_back(checks):
