@@ -9,9 +9,12 @@
 namespace traceagent::process {
 namespace {
 
+bool is_child = false;  // set where a process has one thread
+
 // We hold no lock of ours across anything; of the loader's, see event::LoaderWalk. In the child
 // only async-signal-safe work is allowed.
 void in_child() noexcept {
+  is_child = true;
   // The descriptor of the parent's ring stays open: the job may have closed it and given its number
   // to a file of its own. The lock on it is the parent's alone.
   event::forget_loader_walks();
@@ -22,6 +25,8 @@ void in_child() noexcept {
 }
 
 }  // namespace
+
+bool is_forked() noexcept { return is_child; }
 
 bool watch_forks() noexcept {
   static bool watched = false;

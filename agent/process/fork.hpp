@@ -6,6 +6,9 @@ namespace traceagent::process {
 // refused: a child would then write into its parent's ring.
 bool watch_forks() noexcept;
 
+// Whether this process was forked by one in which watch_forks() was called.
+bool is_forked() noexcept;
+
 // In start.cpp: the child's view of an agent that never was.
 void forget_after_fork() noexcept;
 

@@ -37,6 +37,7 @@
 #include "agent/process/own_thread.hpp"
 #include "agent/process/private_workers.hpp"
 #include "agent/process/ring_identity.hpp"
+#include "agent/process/thread_sanitizer.hpp"
 #include "agent/process/usable_cpus.hpp"
 #include "agent/ring/anchors.hpp"
 #include "agent/ring/overwriting.hpp"
@@ -248,6 +249,12 @@ std::unique_ptr<Agent> make_agent() {
   if (const int error = event::try_clocks(); error != 0) {
     say_problem(std::string("clock_gettime: ") + std::strerror(error) +
                 ": tracing is off: allow the job to read the clocks");
+    return nullptr;
+  }
+  if (is_forked() && thread_sanitizer_ends_children()) {
+    say_problem(
+        "ThreadSanitizer ends a forked process that starts a thread: tracing is off in it: "
+        "TSAN_OPTIONS=die_after_fork=0 allows it");
     return nullptr;
   }
   RingOfNobody ring(*made);

@@ -2,11 +2,10 @@
 """Other libraries that are preloaded, before us and after us: allocators, sanitizers' runtimes and
 interposers. The program does the same with the agent as without, and the trace holds every call.
 
-usage: preloads_test.py BUILD DEPS [NAME...]      names: see OTHERS
+usage: preloads_test.py BUILD DEPS [NAME...]      names: see ../transparency/preloaded.py
 """
 
 import collections
-import glob
 import json
 import pathlib
 import shutil
@@ -17,39 +16,16 @@ import contained
 from host_run import TracedPlace, bare_variables
 from places import ARGUMENTS, BUILD, LIBRARY, need
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "transparency"))
+
+from preloaded import OTHERS
+
 STEPS, CALLS, THREADS = 10, 20, 4
 PROGRAM = [BUILD / "programs/steady", STEPS, CALLS, 0, THREADS]
 # What the schedule records: all but the step that is warmed up.
 # Threads that end at once each take a chunk of the ring: it must hold them all.
 RECORDED = {"TRACEAGENT_RING_SIZE": "16MiB", "TRACEAGENT_STEP_MARK": "call:cudaDeviceSynchronize",
             "TRACEAGENT_SCHEDULE": f"wait=0,warmup=1,active={STEPS - 3},repeat=1"}
-SYSTEM = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"]
-
-
-class Other:
-    """`variables` are set in both runs; `after_us`: more of them, where it comes after us."""
-
-    def __init__(self, library, variables=None, after_us=None):
-        self.library, self.variables, self.after_us = library, variables or {}, after_us or {}
-
-    def path(self):
-        places = [self.library] if str(self.library).startswith("/") else \
-            [f"{folder}/{self.library}" for folder in SYSTEM]
-        return next(iter(path for place in places for path in glob.glob(str(place))), None)
-
-
-OTHERS = {
-    "jemalloc": Other("libjemalloc.so.2"),
-    "tcmalloc": Other("libtcmalloc_minimal.so.4"),
-    # Its own check refuses to come second, behind whatever library.
-    "asan": Other("libasan.so.[0-9]", {"ASAN_OPTIONS": "detect_leaks=0"},
-                  {"ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}),
-    "ubsan": Other("libubsan.so.[0-9]"),
-    "tsan": Other("libtsan.so.[0-9]", {"TSAN_OPTIONS": "report_bugs=0"}),
-    "fakeroot": Other("libfakeroot/libfakeroot-sysv.so"),
-    "stdbuf": Other("/usr/libexec/coreutils/libstdbuf.so", {"_STDBUF_O": "0"}),
-    "interposer": Other(BUILD / "programs/libinterposer.so"),
-}
 
 
 def run(variables, words=()):
@@ -83,7 +59,7 @@ def compare(name, bare_end, variables_of, words=()):
 
 def problems_of(name):
     other = OTHERS[name]
-    path = other.path()
+    path = other.path(BUILD)
     if path is None:
         print(f"{name}: {other.library} is not here and is left out: run packaging/setup --tests")
         return

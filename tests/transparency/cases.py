@@ -4,6 +4,7 @@ import itertools
 import pathlib
 import sys
 
+from preloaded import OTHERS
 from states import STATES
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -144,6 +145,15 @@ program("nvtx_of_its_own", "libraries", named="nvtx_tool_named",
 program("fork", "libraries", named="preloaded_twice", preload="agent:agent")
 program("fork", "libraries", named="preloaded_with_a_copy", preload="agent:copy")
 program("end_exit_now", "libraries", named="preloaded_behind_a_copy", preload="copy:agent")
+
+# What the trace holds then, see ../hosts/preloads_test.py.
+for name, other in OTHERS.items():
+    for (behaviour, leaves), preload in itertools.product(
+            (("fork", "file"), ("environment", "file"), ("threads_first_call", "file"), ("end_sigterm", "ring")),
+            (f"{name}:agent", f"agent:{name}")):
+        more = other.after_us if preload.startswith("agent") else {}
+        program(behaviour, "preloads", named=f"{behaviour}_with_{preload.replace(':', '_')}", preload=preload,
+                leaves=leaves, environment=other.variables | more)
 
 for word in ("fork", "spawn", "forkserver", "pool", "loader", "subprocess", "os_fork"):
     script("python_children", "python", word)

@@ -8,6 +8,7 @@ import zlib
 
 import keeper
 import sanitizers
+import preloaded
 import states
 
 LIMIT_S = 90 if not sanitizers.SANITIZED else 180
@@ -62,6 +63,7 @@ class Runner:
 
     def preload(self, case, with_agent):
         names = {"agent": self.agent, "copy": self.copy, "clock": self.programs / "libraries/libjumping_clock.so"}
+        names |= {name: other.path(self.build) for name, other in preloaded.OTHERS.items()}
         wanted = [name for name in case.preload.split(":") if with_agent or name not in ("agent", "copy")]
         return ":".join(str(names[name]) for name in wanted)
 

@@ -16,11 +16,15 @@ import runs
 import sanitizers
 import states
 import verdicts
+from preloaded import OTHERS
 
 def reason_left_out(case, build):
     release = case.group
     if release in cases.RELEASES and not (build / f"deps/other_libraries/{release}/.setup_libraries_of_{release}").exists():
         return f"no libraries of Debian {release}: packaging/setup --tests fetches them"
+    missing = [name for name in case.preload.split(":") if name in OTHERS and OTHERS[name].path(build) is None]
+    if missing:
+        return f"{OTHERS[missing[0]].library} is not here: run packaging/setup --tests"
     if case.root and os.geteuid() != 0:
         return "it needs root"
     reason = sanitizers.reason_left_out(case.name)
