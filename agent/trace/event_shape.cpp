@@ -1,6 +1,7 @@
 #include "agent/trace/event_shape.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "agent/trace/byte_scan.hpp"
@@ -51,8 +52,8 @@ bool EventShape::add_gap(const char* begin, const char* end, bool is_text) {
             &gap_at_[static_cast<std::size_t>(end - text_.data()) + 1],
             static_cast<std::uint8_t>(gap_count_));
   gaps_[gap_count_++] = {static_cast<std::uint16_t>(begin - text_.data()),
-                         static_cast<std::uint16_t>(end - text_.data()),
-                         static_cast<std::uint16_t>(end - begin), is_text};
+                         static_cast<std::uint16_t>(end - text_.data()), is_text,
+                         static_cast<std::size_t>(end - begin)};
   return true;
 }
 
@@ -118,9 +119,10 @@ bool EventShape::learn(std::string_view object, const JsonMembers& members, std:
         place(member.value.data() + member.value.size())};
   }
   gaps_[gap_count_] = {static_cast<std::uint16_t>(object.size()),
-                       static_cast<std::uint16_t>(object.size()), 0, false};
+                       static_cast<std::uint16_t>(object.size()), false, 0};
   other_gap_.fill(static_cast<std::uint8_t>(gap_count_));
-  moved_[0] = 0;
+  moved_.fill(0);
+  changed_ = 0;
   size_ = object.size();
   form_ = form;
   return true;
@@ -130,6 +132,23 @@ std::size_t EventShape::find_other_gap(const char* at, const char* end, std::siz
   const auto room = static_cast<std::size_t>(end - at);
   const std::size_t same = same_bytes(at, room, text_.data() + known, size_ - known);
   return same == room ? no_gap : gap_at_[known + same];
+}
+
+void EventShape::fill_gap(std::size_t index, std::size_t bytes) {
+  Gap& gap = gaps_[index];
+  const auto longer =
+      static_cast<std::ptrdiff_t>(bytes) - static_cast<std::ptrdiff_t>(gap.latest_bytes);
+  for (std::size_t i = index + 1; i <= gap_count_; ++i) moved_[i] += longer;
+  gap.latest_bytes = bytes;
+  const std::uint64_t bit = std::uint64_t{1} << index;
+  changed_ = bytes == gap.learned_bytes() ? changed_ & ~bit : changed_ | bit;
+}
+
+void EventShape::fill_as_learned(std::uint64_t gaps) {
+  for (; gaps != 0; gaps &= gaps - 1) {
+    const auto index = static_cast<std::size_t>(std::countr_zero(gaps));
+    fill_gap(index, gaps_[index].learned_bytes());
+  }
 }
 
 // What is the same as in the learned text is JSON as that is, whatever it is. So only the gaps are
@@ -154,8 +173,13 @@ std::size_t EventShape::size_in(std::string_view text) {
       }
       other_gap_[gaps] = static_cast<std::uint8_t>(index);
     }
-    std::fill(&moved_[gaps + 1], &moved_[index + 1], moved_[gaps]);
-    Gap& gap = gaps_[index];
+    // Those from `gaps` on and before `index`.
+    const std::uint64_t between = ((std::uint64_t{1} << (index - gaps)) - 1) << gaps;
+    const std::uint64_t same = changed_ & between;
+    if (same != 0) [[unlikely]] {
+      fill_as_learned(same);
+    }
+    const Gap& gap = gaps_[index];
     at += gap.begin - known;
     if (index == gap_count_) {
       return static_cast<std::size_t>(at - text.data());
@@ -171,12 +195,11 @@ std::size_t EventShape::size_in(std::string_view text) {
       asm("" : "+r"(bytes));
     } else {
       bytes = static_cast<std::size_t>(behind - at);
-      gap.latest_bytes = static_cast<std::uint16_t>(std::min<std::size_t>(bytes, UINT16_MAX));
+      fill_gap(index, bytes);
     }
     at += bytes;
     known = gap.end;
     gaps = index + 1;
-    moved_[gaps] = at - text.data() - gap.end;
   }
 }
 

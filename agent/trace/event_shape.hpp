@@ -15,7 +15,7 @@ namespace traceagent::trace {
 class EventShape {
  public:
   static constexpr std::size_t most_bytes = 768;
-  static constexpr std::size_t most_gaps = 64;
+  static constexpr std::size_t most_gaps = 63;  // a bit of changed_ each, and shifts stay within
   static constexpr std::size_t most_members = 24;
 
   // Of a whole object with its members, as whole_object_at() gives them. False: it is more than a
@@ -34,8 +34,10 @@ class EventShape {
   struct Gap {
     std::uint16_t begin;
     std::uint16_t end;
-    std::uint16_t latest_bytes;  // that filled it
     bool is_text;
+    std::size_t latest_bytes;  // that filled it
+
+    [[nodiscard]] std::size_t learned_bytes() const { return std::size_t{end} - begin; }
   };
 
   bool add_gap(const char* begin, const char* end, bool is_text);
@@ -44,6 +46,8 @@ class EventShape {
   // it differs elsewhere, or ends.
   [[nodiscard]] std::size_t find_other_gap(const char* at, const char* end,
                                            std::size_t known) const;
+  void fill_gap(std::size_t index, std::size_t bytes);
+  void fill_as_learned(std::uint64_t gaps);
   [[nodiscard]] PlacedMembers::Place place_of(const char* at, const char* object) const;
 
   static constexpr std::uint8_t no_gap = most_gaps + 1;
@@ -57,9 +61,11 @@ class EventShape {
   // Behind so many gaps: the first that lately was filled otherwise than in the learned text.
   std::array<std::uint8_t, most_gaps + 1> other_gap_;
   std::array<PlacedMembers::Member, most_members> members_;
-  // By how many bytes what is behind so many gaps is moved in the text that was asked of last.
+  // By how many bytes what is behind so many gaps is moved in the text that was asked of last:
+  // always what the latest_bytes of these come to, which seldom change.
   std::array<std::ptrdiff_t, most_gaps + 1> moved_;
-  unsigned texts_ = 0;  // so many were asked of
+  std::uint64_t changed_ = 0;  // a bit for each gap whose latest_bytes are not the learned ones
+  unsigned texts_ = 0;         // so many were asked of
   std::size_t size_ = 0;
   std::size_t gap_count_ = 0;
   std::size_t member_count_ = 0;
