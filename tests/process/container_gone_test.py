@@ -8,7 +8,8 @@ import signal
 import sys
 import time
 
-from jobs import PROGRAMS, SLOWDOWN, Checks, Place, bare_run, calls_in, end_of, processes_naming, wait_until_said
+from jobs import (PROGRAMS, SLOWDOWN, TRACEAGENT, Checks, Place, bare_run, calls_in, end_of, processes_naming, variables_of,
+                  wait_until_said)
 
 checks = Checks()
 check = checks.check
@@ -18,12 +19,12 @@ ALL = {"TRACEAGENT_SCHEDULE": "warmup=0,active=100000,repeat=1", "TRACEAGENT_OUT
 GRACE_S = 5 * SLOWDOWN
 
 
-def end_as_scheduler(place, ranks):
+def end_as_scheduler(place, ranks, grace_s=GRACE_S):
     """To the ranks and to whatever else of theirs is there, as to all of a control group."""
     others = processes_naming(place.rings)
     for pid in [*(rank.pid for rank in ranks), *others]:
         os.kill(pid, signal.SIGTERM)
-    deadline = time.monotonic() + GRACE_S
+    deadline = time.monotonic() + grace_s
     while time.monotonic() < deadline and (any(rank.poll() is None for rank in ranks) or processes_naming(place.rings)):
         time.sleep(0.02)
     for rank in ranks:
@@ -65,6 +66,28 @@ def test_keeper():
         ends = end_as_scheduler(place, job(place, TRACEAGENT_KEEPER="true"))
         check([end.code for end in ends] == [-15] * RANKS, f"keeper: {ends}")
         check_node_file(place, "keeper")
+
+
+def test_lives_on():
+    """A job that ignores SIGTERM is struck by SIGKILL, and its keeper with it: the windows that it has finished are whole, and
+    can be merged; of the one that it was in nothing is left anywhere."""
+    for option in ({"TRACEAGENT_SIGNALS": "TERM"}, {"TRACEAGENT_KEEPER": "true"}):
+        with Place() as place:
+            windows = ALL | {"TRACEAGENT_SCHEDULE": "wait=0,warmup=0,active=5,repeat=100000"} | option
+            ranks = [place.start(["sh", "-c", 'trap "" TERM; exec "$@"', "sh", STEADY, 100_000, CALLS_PER_STEP - 1, 1000], variables)
+                     for variables in place.ranks(RANKS, **windows)]
+            check(all([wait_until_said(rank, "step 40") for rank in ranks]), f"{option}: all have recorded")
+            ends = end_as_scheduler(place, ranks, grace_s=1)
+            check([end.code for end in ends] == [-9] * RANKS, f"{option}: {ends}")
+            files = [name for name in place.files() if "rank" in name and name.endswith(".json") and "/." not in name]
+            for rank in range(RANKS):
+                own = [name for name in files if f"rank{rank}." in name]
+                calls = [len(calls_in(place.trace(name))) for name in own]
+                check(len(own) >= 4 and all(count >= 4 * CALLS_PER_STEP for count in calls), f"{option}: rank {rank}: {own}, {calls}")
+            merged = place.run([TRACEAGENT, "merge", "out", "-o", "all.json"], variables_of())
+            found = len(calls_in(place.trace("all.json"))) if "all.json" in place.files() else 0
+            total = sum(len(calls_in(place.trace(name))) for name in files)
+            check(found == total, f"{option}: {found} calls are merged of {total}: {merged}")
 
 
 def test_neither():
