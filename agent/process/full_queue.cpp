@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/run_index.hpp"

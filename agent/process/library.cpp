@@ -17,7 +17,9 @@
 #include "agent/door/nvtx.hpp"
 #include "agent/door/start.hpp"
 #include "agent/process/exit.hpp"
+#include "agent/process/fork.hpp"
 #include "agent/process/notices.hpp"
+#include "agent/process/thread_sanitizer.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -77,6 +79,8 @@ void open_doors() noexcept {
     door::stay_out_of_look_ups();
     return stay_off();
   }
+  // Else forks are watched from the first hooked call on.
+  if (thread_sanitizer_ends_children()) static_cast<void>(watch_forks());
   look_at_error_output();
   const bool has_driver = !is_off("TRACEAGENT_DOORS_DRIVER");
   if (!has_driver || is_off("TRACEAGENT_ENABLED")) door::driver_is_open = false;

@@ -146,7 +146,7 @@ bool lock_for_removal(const Agent& agent, trace::FileLock& lock, bool may_wait) 
 
 bool remove_from_disk(const Agent& agent, const std::string& path) {
   if (unlink(path.c_str()) == 0 || errno == ENOENT) return true;
-  say_once(agent, "removal", trace::file_problem("output.keep: cannot remove a file", path, errno));
+  say_once(agent, "removal", trace::file_problem("cannot remove a file", path, errno));
   return false;
 }
 

@@ -59,7 +59,7 @@ def shell(name, group, text, **more):
 
 for name in ("fork", "fork_before_call", "fork_in_exit_handler", "fork_chain", "fork_without_handlers",
              "vfork_exec", "posix_spawn", "system_and_popen", "daemon", "double_fork", "orphan", "exec_itself",
-             "environment", "no_children", "takes_orphans", "children_by_the_dozen"):
+             "environment", "fork_beside_thread", "no_children", "takes_orphans", "children_by_the_dozen"):
     program(name, "children")
 program("environment_cleared", "children", leaves="nothing", differs=dict.fromkeys(
     ("waiting", "active", "failing"), "its options are gone with the environment: it traces into the working folder"))
@@ -149,7 +149,7 @@ program("end_exit_now", "libraries", named="preloaded_behind_a_copy", preload="c
 # What the trace holds then, see ../hosts/preloads_test.py.
 for name, other in OTHERS.items():
     for (behaviour, leaves), preload in itertools.product(
-            (("fork", "file"), ("environment", "file"), ("threads_first_call", "file"), ("end_sigterm", "ring")),
+            (("fork", "file"), ("fork_beside_thread", "file"), ("environment", "file"), ("threads_first_call", "file"), ("end_sigterm", "ring")),
             (f"{name}:agent", f"agent:{name}")):
         more = other.after_us if preload.startswith("agent") else {}
         program(behaviour, "preloads", named=f"{behaviour}_with_{preload.replace(':', '_')}", preload=preload,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "agent/trace/file_problem.hpp"
 #include "agent/trace/json_syntax.hpp"
@@ -66,9 +67,10 @@ bool DocumentScan::open(const std::string& path, Members members, std::uint64_t 
 bool DocumentScan::take_usual_event() {
   const char* at = window_.begin();
   while (is_space_or_comma(*at)) ++at;
-  if (*at != '{') return false;
+  if (*at != '{' || at >= window_.end()) return false;
   const auto room = static_cast<std::size_t>(window_.end() - at);
   const std::size_t size = shapes_.whole_object_at({at, room}, object_.members);
+  is_unusual_ = size == 0;
   if (size == 0 || size > most_event_bytes) return false;
   object_.text = {at, size};
   was_repaired_ = false;
@@ -269,7 +271,7 @@ DocumentScan::Item DocumentScan::next_event() {
 DocumentScan::Item DocumentScan::pass_object() {
   const std::uint64_t offset = window_.offset();
   while (true) {
-    if (take_whole_object()) [[likely]] {
+    if (!std::exchange(is_unusual_, false) && take_whole_object()) {
       return accept_object(object_.text.data() + object_.text.size(), false);
     }
     const Scan scan = scan_object(window_.begin(), window_.end(), object_);

@@ -108,6 +108,7 @@ class DocumentScan {
   trace::EventShapes shapes_;
   ScannedObject object_;
   std::string repaired_;
+  bool is_unusual_ = false;  // the object ahead: it was judged, and is not to be again as it stands
   bool was_repaired_ = false;
   bool is_array_form_ = false;
   bool is_trace_ = false;

@@ -31,6 +31,7 @@ void TextWindow::make_room() {
   }
   end_ -= begin_;
   begin_ = 0;
+  std::memset(buffer_.get() + end_, 0, padding_bytes);  // also where nothing follows
 }
 
 bool TextWindow::fill() {
