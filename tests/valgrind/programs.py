@@ -21,7 +21,7 @@ HANGS = "LD_LIBRARY_PATH={build}/programs/hanging_cupti:{build}/sim/lib:{build}/
 # A line may begin with variables, NAME=VALUE.
 PROGRAMS = (
     "all_calls", "all_calls_per_thread", "around_main", "busy_threads --steps 4", "driver_linked", "forks_and_loads",
-    "hostile_names a\"b <c>", "named_streams all", "named_streams names_only", "noisy 0 2000", "odd_work 4 3", "steady 12 20 500 3", "two_majors",
+    "hostile_names a\"b <c>", "named_streams all", "named_streams names_only", "noisy 0 2000", "chatty", "odd_work 4 3", "steady 12 20 500 3", "two_majors",
     "counted 5 4 4096 20", "ends_while_ending return 4000", "ends_while_ending joined 0", "first_calls 8 50 500", "lowest_number 8 20 2000", "small_job", "small_job child_killed",
     "SIMGPU_SCRIPT={source}/tests/process/refused_collectives.yaml refused_collectives 40",
     f"{HANGS} steady 12 20 500 3", f"HANGING_CUPTI=cuptiActivityEnable {HANGS} steady 12 20 500 3",
@@ -40,6 +40,8 @@ TOOL_TESTS = ("process/recover_test.py", "process/check_trace_test.py", "golden/
 
 # Name of a case, or its beginning → why valgrind says nothing of it.
 CANNOT = {
+    r"transparency \w+_with_(agent_)?(jemalloc|tcmalloc|asan|ubsan|tsan|fakeroot|stdbuf|interposer)":
+        "valgrind takes the place of allocators, and is no host for a sanitizer's runtime",
     "allocates": "process_life's: it fills the memory until malloc fails; valgrind ends first",
     "real_calls": "nvcc's program on the real libraries: they refuse all without a GPU",
     "gloo_training": "PyTorch: hours",
