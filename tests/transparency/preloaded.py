@@ -24,7 +24,7 @@ OTHERS = {
     "asan": Other("libasan.so.[0-9]", {"ASAN_OPTIONS": "detect_leaks=0"},
                   {"ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}),
     "ubsan": Other("libubsan.so.[0-9]"),
-    "tsan": Other("libtsan.so.[0-9]", {"TSAN_OPTIONS": "report_bugs=0"}),
+    "tsan": Other("libtsan.so.[0-9]", {"TSAN_OPTIONS": "report_bugs=0:atexit_sleep_ms=0"}),
     "fakeroot": Other("libfakeroot/libfakeroot-sysv.so"),
     "stdbuf": Other("/usr/libexec/coreutils/libstdbuf.so", {"_STDBUF_O": "0"}),
     "interposer": Other("{build}/programs/libinterposer.so"),
