@@ -89,7 +89,7 @@ def test_held_lock():
             if rings:
                 recovered = place.run([TRACEAGENT, "recover"], variables_of(TRACEAGENT_RING_FOLDER=place.rings))
                 check(recovered.code == 0 and counts(place) == [CALLS] and place.left_in_memory() == [],
-                      f"held lock, run {run}: {recovered}: {place.files()}, {place.left_in_memory()}")
+                      f"held lock, run {run}: {counts(place)} calls, {recovered}: {place.files()}, {place.left_in_memory()}")
 
 
 def test_bad_name():
