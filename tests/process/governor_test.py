@@ -183,6 +183,17 @@ def test_door(checks):
                      f"traceagent check does not say when: {check.stdout}")
 
 
+def trace_once_quiet(checks, place, noisy):
+    """Of a program that costs nothing any more, once everything is recorded again; None: there is none, which is told."""
+    noisy.tell("quiet")
+    checks.check(noisy.wait_for(ALL_CALLS_AGAIN), f"never again: {noisy.lines}")
+    time.sleep(0.3)
+    checks.check(noisy.end() == 3, "the program's own exit code is lost")
+    trace = rank_trace(place)
+    checks.check(trace is not None, f"one rank file: {place.files()}")
+    return trace
+
+
 def test_last(checks):
     """Ranges and collectives go last, and those that come again have their numbers: all were counted."""
     with Place() as place, Noisy(place, program="chatty", **ONE_WINDOW) as chatty:
@@ -191,12 +202,8 @@ def test_last(checks):
         deepest = chatty.wait_for("leaves out .*collectives")
         checks.check(deepest, f"the agent never said that it leaves out collectives: {chatty.lines}")
         time.sleep(0.5)
-        chatty.tell("quiet")
-        checks.check(chatty.wait_for(ALL_CALLS_AGAIN), f"never again: {chatty.lines}")
-        time.sleep(0.3)
-        checks.check(chatty.end() == 3, "the program's own exit code is lost")
-        trace = rank_trace(place)
-        if not checks.check(trace is not None, f"one rank file: {place.files()}"):
+        trace = trace_once_quiet(checks, place, chatty)
+        if trace is None:
             return
         door = [change for change in trace["traceagent"]["governor"]["changes"] if change["because"] == "busiest thread"]
         left_out = [[name for name in change["left_out"] if name not in OF_THREADS] for change in door]
@@ -215,12 +222,8 @@ def test_comes_back(checks):
     # What is spent before the governor looks, on a busy machine late, has to be saved again.
     with Place() as place, Noisy(place, pause_us=10000, **ONE_WINDOW) as noisy:
         checks.check(noisy.wait_for("leaves out launches"), f"nothing was left out: {noisy.lines}")
-        noisy.tell("quiet")
-        checks.check(noisy.wait_for(ALL_CALLS_AGAIN), f"never again: {noisy.lines}")
-        time.sleep(0.3)
-        checks.check(noisy.end() == 3, "the program's own exit code is lost")
-        trace = rank_trace(place)
-        if not checks.check(trace is not None, f"one rank file: {place.files()}"):
+        trace = trace_once_quiet(checks, place, noisy)
+        if trace is None:
             return
         changes = [change for change in trace["traceagent"]["governor"]["changes"]
                    if change["because"] == "busiest thread"]
