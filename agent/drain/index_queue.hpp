@@ -20,6 +20,7 @@ class IndexQueue {
   std::string add(Line line);
   // The end: waits half a second at most. Nothing is left.
   std::string finish();
+  [[nodiscard]] bool is_empty() const { return lines_.empty(); }
 
  private:
   std::string write(bool may_wait);

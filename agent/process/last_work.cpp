@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "agent/drain/run_index.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/node_merge.hpp"
@@ -43,9 +44,12 @@ void say_cycles_lost(const Agent& agent) {
              "raise schedule.wait or schedule.active");
 }
 
-// What others kept from the run's index until now.
+// What others kept from the run's index until now. Who joins the nodes' indexes has perhaps done
+// so.
 void finish_index(Agent& agent) {
-  const std::string problem = agent.index_queue.finish();
+  if (agent.index_queue.is_empty()) return;
+  std::string problem = agent.index_queue.finish();
+  if (problem.empty()) problem = drain::index_joined(agent.ring.ring);
   if (!problem.empty() && is_spokesman(agent, "index")) say_problem(problem);
 }
 
@@ -80,6 +84,9 @@ void do_last_work(Agent& agent, WindowWriter& writer) noexcept try {
   agent.windows->finish(event::read_ticks());
   agent.counters.finish(agent);
   writer.write_last();
+  // Before others may join it: nobody does after the last of them
+  // (tests/process/two_nodes_test.py).
+  finish_index(agent);
   agent.ring.ring.header().finished.store(writer.lists_all() ? 1 : 2, std::memory_order_seq_cst);
   ring::finish_private_worker(agent.private_place);
   const bool is_without_reason =
