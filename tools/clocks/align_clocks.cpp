@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <optional>
+#include <string_view>
 
+#include "tools/clocks/barrier_pairs.hpp"
 #include "tools/clocks/clock_nodes.hpp"
 #include "tools/clocks/clock_report.hpp"
 #include "tools/clocks/clock_words.hpp"
@@ -34,7 +37,9 @@ class Aligner {
   bool read(ClockNode& node);
   void read_all();
   [[nodiscard]] bool are_doubtful(std::uint32_t own_node, std::uint32_t other_node) const;
-  void add_barrier_edges();
+  std::vector<std::uint32_t> add_same_clock_edges();
+  [[nodiscard]] std::vector<BarrierMark> barriers_on(std::uint32_t first) const;
+  void add_barrier_edges(const std::vector<std::uint32_t>& firsts);
   void add_collective_edges(const std::vector<ClockSpans>& spans);
   void refuse(const CollectiveTable::Solved& solved);
 
@@ -50,7 +55,7 @@ class Aligner {
 };
 
 bool Aligner::uses_barrier(const ClockNode& node) const {
-  return node.barrier && options_.align != Align::collectives;
+  return !node.barriers.empty() && options_.align != Align::collectives;
 }
 
 void Aligner::leave_out_unmarked() {
@@ -80,9 +85,14 @@ void Aligner::read_all() {
     bytes += bytes_of(node.paths);
   }
   bar_.expect(bytes);
+  std::map<std::string, int> nodes_of;
+  for (const ClockNode& node : nodes_) {
+    ++nodes_of[node.clock];
+  }
   std::vector<ClockNode> found;
   for (ClockNode& node : nodes_) {
-    if (read(node)) {
+    const bool has_clock_of_another = !node.clock.empty() && nodes_of[node.clock] > 1;
+    if (read(node) || has_clock_of_another) {
       table_.finish_node(static_cast<std::uint32_t>(found.size()));
       found.push_back(std::move(node));
     } else {
@@ -101,28 +111,58 @@ bool Aligner::are_doubtful(std::uint32_t own_node, std::uint32_t other_node) con
          !(nodes_[own_node].is_of_known_node && nodes_[other_node].is_of_known_node);
 }
 
-// Both marks come at most their bound after the same moment, so their difference is at most the
-// larger of the bounds off. Nothing is known of the drift but its limit.
-void Aligner::add_barrier_edges() {
-  std::optional<std::uint32_t> first;
+// All files of one clock have it whether a merge has corrected them or not: what was brought to it
+// runs like it. Each with the first; returns all first ones.
+std::vector<std::uint32_t> Aligner::add_same_clock_edges() {
+  std::vector<std::uint32_t> firsts;
+  std::map<std::string_view, std::uint32_t> first_of;
   for (std::uint32_t i = 0; i < nodes_.size(); ++i) {
-    if (!uses_barrier(nodes_[i])) {
+    const std::string& clock = nodes_[i].clock;
+    const auto [first, is_new] = first_of.try_emplace(clock, i);
+    if (is_new || clock.empty()) {
+      firsts.push_back(i);
       continue;
     }
-    if (!first) {
-      first = i;
-      continue;
+    edges_.push_back({.from = i,
+                      .to = first->second,
+                      .difference = ClockDifference({{.at_ns = 0, .offset_ns = 0, .bound_ns = 0}},
+                                                    {.drift = 0, .wander_per_second = 0})});
+    facts_.push_back({.method = "the same clock"});
+  }
+  return firsts;
+}
+
+std::vector<BarrierMark> Aligner::barriers_on(std::uint32_t first) const {
+  std::vector<BarrierMark> marks;
+  for (const ClockNode& node : nodes_) {
+    if (&node == &nodes_[first] || (!node.clock.empty() && node.clock == nodes_[first].clock)) {
+      marks.insert(marks.end(), node.barriers.begin(), node.barriers.end());
     }
-    const BarrierMark& own = *nodes_[i].barrier;
-    const BarrierMark& other = *nodes_[*first].barrier;
-    const auto bound_ns = static_cast<double>(std::max(own.bound_ns, other.bound_ns)) + 1.0;
-    const auto offset_ns = static_cast<double>(other.at_ns - own.at_ns);
-    edges_.push_back(
-        {.from = i,
-         .to = *first,
-         .difference = ClockDifference(
-             {{.at_ns = own.at_ns, .offset_ns = offset_ns, .bound_ns = bound_ns}}, limits_)});
-    facts_.push_back({.method = "barrier"});
+  }
+  return joined_marks(std::move(marks));
+}
+
+// With the first clock that passed one of its barriers too. Beyond a barrier nothing is known of
+// the drift but its limit.
+void Aligner::add_barrier_edges(const std::vector<std::uint32_t>& firsts) {
+  struct Clock {
+    std::uint32_t node;
+    std::vector<BarrierMark> marks;
+  };
+  std::vector<Clock> known;
+  for (const std::uint32_t first : firsts) {
+    Clock clock{first, options_.align == Align::collectives ? std::vector<BarrierMark>()
+                                                            : barriers_on(first)};
+    bool has_met = clock.marks.empty();
+    for (std::size_t i = 0; i < known.size() && !has_met; ++i) {
+      const auto knots = barrier_knots(clock.marks, known[i].marks, limits_);
+      if (knots.empty()) continue;
+      has_met = true;
+      edges_.push_back(
+          {.from = first, .to = known[i].node, .difference = ClockDifference(knots, limits_)});
+      facts_.push_back({.method = "barrier"});
+    }
+    if (!has_met) known.push_back(std::move(clock));
   }
 }
 
@@ -171,7 +211,7 @@ ClockAlignment Aligner::run() {
     for (const ClockNode& node : nodes_) {
       spans.push_back(node.spans);
     }
-    add_barrier_edges();
+    add_barrier_edges(add_same_clock_edges());
     add_collective_edges(spans);
   }
   ClockReport report;
@@ -186,7 +226,7 @@ ClockAlignment Aligner::run() {
   }
   if (reason_.empty() && !report.has_all()) {
     reason_ = options_.align == Align::barrier
-                  ? "not all files hold the marks of Composer's barrier"
+                  ? "not all files hold marks of the same of Composer's barriers"
                   : "not all nodes have collectives in common whose times on the GPU are known";
   }
   report.reason = reason_;

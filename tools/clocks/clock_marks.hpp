@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "agent/trace/clock_correction.hpp"
 
@@ -15,10 +16,20 @@ struct BarrierMark {
   std::int64_t rank = 0;
   std::int64_t at_ns = 0;
   std::int64_t bound_ns = 0;
+  // batch_of() the first event of the cycle that it begins: the same on all ranks. Empty: not
+  // known.
+  std::string batch;
 };
 
-// Of the lowest rank that has one: in a file that was merged all times are of one clock already.
-std::optional<BarrierMark> barrier_of(const std::string& path);
+struct ClockMarks {
+  // Each cycle has one. Those of the lowest rank that has any: in a file that was merged all times
+  // are of one clock already. In the order of time.
+  std::vector<BarrierMark> barriers;
+  // Of all clock_sync_error_bound: in a file that a merge has corrected no rank's times are further
+  // off from the lowest rank's.
+  std::int64_t largest_bound_ns = 0;
+};
+ClockMarks clock_marks_of(const std::string& path);
 
 // A metadata event whose value is a time of the clock that is corrected: as it is to be written
 // then, so that a file that is merged again is not corrected twice. Nothing: as it is.

@@ -1,12 +1,14 @@
 #include "tools/clocks/clock_nodes.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string_view>
 #include <utility>
 
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/merge_input.hpp"
+#include "tools/clocks/barrier_pairs.hpp"
 
 namespace traceagent::tools {
 
@@ -30,6 +32,7 @@ std::set<std::int64_t> ranks_of(const trace::TraceHeader& header) {
 struct Placed {
   std::string key;
   std::string name;
+  std::string clock;  // ClockNode's
 };
 
 // What earlier merges did to its times: with these they are of another clock than without, and
@@ -38,7 +41,10 @@ std::string corrections_of(const trace::TraceHeader& header) {
   return std::string(trace::member(header.distributed_info, "clock_corrections").value_or(""));
 }
 
-Placed with_corrections(Placed placed, const std::string& corrections) {
+Placed with_corrections(Placed placed, const trace::TraceHeader& header) {
+  const std::string corrections = corrections_of(header);
+  // Of a part of a merge it may be another rank's.
+  if (header.selections.empty() || corrections.empty()) placed.clock = placed.key;
   if (!corrections.empty()) {
     placed.key += " " + corrections;
     placed.name += " (corrected)";
@@ -54,8 +60,8 @@ std::optional<Placed> own_node(const trace::TraceHeader& header) {
   }
   const std::string node =
       std::to_string(trace::integer_member(header.distributed_info, "node_rank").value_or(0));
-  return with_corrections({"node " + node + " of " + std::string(*run), "node " + node},
-                          corrections_of(header));
+  return with_corrections({"node " + node + " of " + std::string(*run), "node " + node, ""},
+                          header);
 }
 
 // Of a file of others' that says its host.
@@ -64,23 +70,24 @@ std::optional<Placed> host_of(const trace::TraceHeader& header) {
   if (!host || own_node(header)) {
     return std::nullopt;
   }
-  return with_corrections({"host " + std::string(*host), std::string(*host)},
-                          corrections_of(header));
+  return with_corrections({"host " + std::string(*host), std::string(*host), ""}, header);
 }
 
-void find_barrier(ClockNode& node) {
+void find_marks(ClockNode& node) {
+  std::vector<BarrierMark> all;
   for (const std::string& path : node.paths) {
-    const auto barrier = barrier_of(path);
-    if (barrier && (!node.barrier || barrier->rank < node.barrier->rank)) {
-      node.barrier = barrier;
-    }
+    ClockMarks found = clock_marks_of(path);
+    std::move(found.barriers.begin(), found.barriers.end(), std::back_inserter(all));
+    if (node.corrections.empty()) continue;
+    node.earlier_bound_ns = std::max(node.earlier_bound_ns, found.largest_bound_ns);
   }
+  node.barriers = joined_marks(std::move(all));
 }
 
 // Of a file that says nothing of it.
 Placed rank_alone(const trace::TraceHeader& header) {
   const std::string name = "rank " + std::to_string(header.rank);
-  return with_corrections({name, name}, corrections_of(header));
+  return with_corrections({name, name, ""}, header);
 }
 
 class Nodes {
@@ -91,6 +98,7 @@ class Nodes {
       nodes_.emplace_back();
       nodes_.back().name = placed.name;
       nodes_.back().is_of_known_node = is_known;
+      nodes_.back().clock = placed.clock;
       nodes_.back().corrections = corrections_of(input.header);
     }
     ClockNode& node = nodes_[found->second];
@@ -105,7 +113,7 @@ class Nodes {
       const ClockNode& node = nodes_[index];
       if (node.is_of_known_node && node.ranks.contains(header.rank) &&
           node.corrections == corrections) {
-        return Placed{key, node.name};
+        return Placed{key, node.name, node.clock};
       }
     }
     return std::nullopt;
@@ -118,7 +126,7 @@ class Nodes {
     // A single clock needs none of them.
     if (nodes_.size() > 1) {
       for (ClockNode& node : nodes_) {
-        find_barrier(node);
+        find_marks(node);
       }
     }
     return std::move(nodes_);

@@ -20,7 +20,7 @@ struct ToldClock {
   std::uint64_t collectives = 0;
 
   [[nodiscard]] std::int64_t bound_ns() const {
-    return static_cast<std::int64_t>(std::ceil(route->bound_ns));
+    return static_cast<std::int64_t>(std::ceil(route->bound_ns)) + node->earlier_bound_ns;
   }
 };
 

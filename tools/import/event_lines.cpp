@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "agent/trace/json_scan.hpp"
+#include "tools/import/event_batch.hpp"
 
 namespace traceagent::tools {
 
@@ -66,6 +67,9 @@ std::optional<ExactTime> EventLines::time_of(const ForeignEvent& fields,
   std::optional<std::int64_t>& first =
       ns >= EventTimes::epoch_ns ? first_epoch_ns_ : first_relative_ns_;
   first = std::min(first.value_or(ns), ns);
+  if (counts_.events < batch_within_events && first_batch_.empty()) {
+    first_batch_ = batch_of(event.text);
+  }
   ++counts_.events;
   may_have_collectives_ = may_have_collectives_ || fields.cat == "\"kernel\"";
   return begin;

@@ -68,6 +68,8 @@ class EventLines {
   [[nodiscard]] bool may_have_collectives() const { return may_have_collectives_; }
   // Of metadata events that describe the file, the last of each: their "args" as they stand.
   [[nodiscard]] const std::map<std::string, std::string>& described() const { return described_; }
+  // batch_of() the first events; or empty.
+  [[nodiscard]] const std::string& first_batch() const { return first_batch_; }
 
  private:
   // Nothing: no line comes of it.
@@ -89,6 +91,7 @@ class EventLines {
   std::vector<const std::string*> metadata_order_;
   std::size_t metadata_bytes_ = 0;
   bool may_have_collectives_ = false;
+  std::string first_batch_;
 };
 
 }  // namespace traceagent::tools

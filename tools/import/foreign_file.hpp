@@ -127,6 +127,7 @@ class ForeignFile {
   std::shared_ptr<const EventSource> source_;
   std::vector<std::string> metadata_lines_;
   std::map<std::string, std::string> described_;
+  std::string first_batch_;
   std::optional<EventTimes> times_;  // where the first event cannot decide on them
   std::int64_t base_ns_ = 0;
 };

@@ -1,0 +1,97 @@
+#include "tools/clocks/barrier_pairs.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace traceagent::tools {
+namespace {
+
+constexpr std::int64_t begin_ns = 1'700'000'000'000'000'000;
+constexpr std::int64_t second_ns = 1'000'000'000;
+constexpr std::int64_t bound_ns = 100'000;
+
+BarrierMark mark(double at_s, const std::string& batch = "", std::int64_t rank = 0) {
+  return {rank, begin_ns + static_cast<std::int64_t>(at_s * second_ns), bound_ns, batch};
+}
+
+std::vector<ClockDifference::Knot> knots(const std::vector<BarrierMark>& own,
+                                         const std::vector<BarrierMark>& other) {
+  return barrier_knots(own, other, {});
+}
+
+std::vector<std::int64_t> offsets_us(const std::vector<BarrierMark>& own,
+                                     const std::vector<BarrierMark>& other) {
+  std::vector<std::int64_t> offsets;
+  for (const ClockDifference::Knot& knot : knots(own, other)) {
+    offsets.push_back(static_cast<std::int64_t>(knot.offset_ns) / 1000);
+  }
+  return offsets;
+}
+
+using Offsets = std::vector<std::int64_t>;
+
+TEST(BarrierPairs, ABarrierThatBothHavePassedIsAKnot) {
+  const auto found = knots({mark(1.5)}, {mark(1)});
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].at_ns, begin_ns + 1'500'000'000);
+  EXPECT_EQ(found[0].offset_ns, -500e6);
+  EXPECT_EQ(found[0].bound_ns, bound_ns + 1);
+}
+
+TEST(BarrierPairs, EachCycleIsAKnotSoThatTheDriftIsKnown) {
+  // 50 ppm in 3,600 s.
+  EXPECT_EQ(offsets_us({mark(0), mark(3600.18), mark(7200.36)}, {mark(0), mark(3600), mark(7200)}),
+            (Offsets{0, -180'000, -360'000}));
+}
+
+TEST(BarrierPairs, CyclesThatOneLacksArePassedOver) {
+  const std::vector<BarrierMark> all{mark(0), mark(10), mark(21), mark(33), mark(40)};
+  const std::vector<BarrierMark> some{mark(12), mark(35)};
+  EXPECT_EQ(offsets_us(some, all), (Offsets{-2'000'000, -2'000'000}));
+  EXPECT_EQ(offsets_us(all, some), (Offsets{2'000'000, 2'000'000}));
+}
+
+TEST(BarrierPairs, BarriersOfOtherBatchesAreNotTheSame) {
+  EXPECT_EQ(offsets_us({mark(10, "[0, 20]")}, {mark(0, "[0, 4]")}), Offsets());
+  EXPECT_EQ(offsets_us({mark(12, "[0, 20]")}, {mark(0, "[0, 4]"), mark(10.5, "[0, 20]")}),
+            Offsets{-1'500'000});
+  // Twelve seconds off is nearer, but was another batch.
+  EXPECT_EQ(offsets_us({mark(12, "[0, 20]")}, {mark(24.5, "[0, 20]"), mark(12, "[0, 4]")}),
+            Offsets{12'500'000});
+}
+
+TEST(BarrierPairs, WhatLiesAlikeTwiceIsNotGuessed) {
+  EXPECT_EQ(offsets_us({mark(14)}, {mark(10), mark(20)}), Offsets());
+  EXPECT_EQ(offsets_us({mark(10.1)}, {mark(10), mark(20)}), Offsets{-100'000});
+  // As many as can be must lie alike.
+  EXPECT_EQ(offsets_us({mark(14), mark(24), mark(34)}, {mark(10), mark(20), mark(30)}),
+            (Offsets{-4'000'000, -4'000'000, -4'000'000}));
+}
+
+TEST(BarrierPairs, TwoThatAreCloseTellOfNoDrift) {
+  EXPECT_EQ(offsets_us({mark(1), mark(1.005), mark(2)}, {mark(1), mark(1.00515), mark(2)}),
+            (Offsets{0, 0}));
+}
+
+TEST(BarrierPairs, MarksThatCannotBeMetGiveNone) {
+  EXPECT_TRUE(knots({}, {mark(1)}).empty());
+  EXPECT_TRUE(knots({mark(1)}, {}).empty());
+}
+
+TEST(BarrierPairs, OfRanksOfOneClockOneMarkIsLeftForEachBarrier) {
+  const auto joined = joined_marks(
+      {mark(5, "", 1), mark(9, "[0, 8]", 3), mark(5.00005, "[0, 4]", 0), mark(9, "", 1)});
+  ASSERT_EQ(joined.size(), 2U);
+  EXPECT_EQ(joined[0].rank, 0);
+  EXPECT_EQ(joined[0].at_ns, begin_ns + 5'000'050'000);
+  EXPECT_EQ(joined[0].batch, "[0, 4]");
+  EXPECT_EQ(joined[1].rank, 1);
+  EXPECT_EQ(joined[1].batch, "[0, 8]");
+  EXPECT_EQ(joined_marks({mark(5, "[0, 1]"), mark(5, "[0, 2]")}).size(), 2U);
+}
+
+}  // namespace
+}  // namespace traceagent::tools
