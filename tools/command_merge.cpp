@@ -104,6 +104,10 @@ int MergeCommand::run() {
   if (arguments_.per_node) {
     output = node_template(arguments_.output, arguments_.gzip);
   }
+  if (!arguments_.per_node && output.text.find("{node_rank}") != std::string::npos) {
+    output.problem = "bad output: " + output.text +
+                     ": one file is written: give --per-node, or a name without {node_rank}";
+  }
   if (output.text == "-") {
     output.problem = "bad output: -: only files are written: give a name, such as merged.json";
   }

@@ -11,6 +11,7 @@
 #include "agent/trace/merge_input.hpp"
 #include "agent/trace/merge_lines.hpp"
 #include "agent/trace/merge_metadata.hpp"
+#include "agent/trace/merged_header.hpp"
 #include "agent/trace/output_file.hpp"
 #include "agent/trace/process_ids.hpp"
 #include "agent/trace/repeated_events.hpp"
@@ -109,7 +110,7 @@ void Merger::run(const std::string& output) {
 }
 
 void Merger::write_head(const std::string& output) {
-  MergedHeader merged = merged_header(inputs_, options_.selection);
+  MergedHeader merged = merged_header(inputs_, options_.selection, options_.clock);
   lines_.set_base(merged.base_ns);
   report_.ranks = merged.ranks;
   report_.sources = merged.sources;

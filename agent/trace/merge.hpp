@@ -40,6 +40,9 @@ struct MergeOptions {
   // By path; what is not here stays on its own clock. Times in the inputs' "traceagent" stay too.
   // The output says in "clock_corrections" what was done.
   std::map<std::string, ClockCorrection> corrections = {};
+  // Which clock all times are on then, in words that another merge compares: "clock_of". Empty:
+  // nobody knows.
+  std::string clock = {};
   // A metadata event of an input that is corrected, as it is to be then; nothing: as it is.
   std::function<std::optional<std::string>(std::string_view, const ClockCorrection&)>
       corrected_metadata_event = {};

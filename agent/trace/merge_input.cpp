@@ -36,7 +36,9 @@ std::string identity_of(const std::string& source) {
   return std::string(string_member(source, "name").value_or("")) + "\n" + std::string(*content);
 }
 
-std::vector<std::string> sources_of(const MergeInput& input, const Selection* selection = nullptr) {
+}  // namespace
+
+std::vector<std::string> sources_of(const MergeInput& input, const Selection* selection) {
   if (input.header.sources.empty()) {
     return {source_json(input.header)};
   }
@@ -47,6 +49,8 @@ std::vector<std::string> sources_of(const MergeInput& input, const Selection* se
   });
   return sources;
 }
+
+namespace {
 
 MergeInput scan(const std::string& path) {
   MergeInput input;
@@ -258,22 +262,6 @@ void mark_shared(std::vector<MergeInput>& inputs) {
   }
 }
 
-void add_missing_elements(std::string_view array, std::vector<std::string>& texts) {
-  for_each_element(array, [&](std::string_view element) {
-    if (std::find(texts.begin(), texts.end(), element) == texts.end()) {
-      texts.emplace_back(element);
-    }
-  });
-}
-
-JsonArray array_of(const std::vector<std::string>& texts) {
-  JsonArray array;
-  for (const std::string& text : texts) {
-    array.add(JsonValue::raw(text));
-  }
-  return array;
-}
-
 void add_ranks(const TraceHeader& header, const Selection* selection,
                std::set<std::int64_t>& ranks) {
   const auto add = [&](std::int64_t rank) {
@@ -291,14 +279,6 @@ void add_ranks(const TraceHeader& header, const Selection* selection,
   });
 }
 
-void add_nodes(const TraceHeader& header, std::set<std::int64_t>& nodes) {
-  if (const auto one = integer_member(header.distributed_info, "node_rank")) {
-    nodes.insert(*one);
-  }
-  for_each_element(member(header.distributed_info, "node_ranks").value_or(""),
-                   [&](std::string_view node) { nodes.insert(parse_integer(node).value_or(0)); });
-}
-
 void leave_out_unwanted(std::vector<MergeInput>& inputs, const Selection& selection) {
   for (MergeInput& input : inputs) {
     std::set<std::int64_t> ranks;
@@ -306,17 +286,6 @@ void leave_out_unwanted(std::vector<MergeInput>& inputs, const Selection& select
     if (input.is_used() && ranks.empty()) {
       input.report.left_out = "none of its ranks was asked for";
       input.report.unwanted = true;
-    }
-  }
-}
-
-// The first input that names it decides: ranks of one job do not differ in these.
-void add_first(const std::vector<MergeInput>& inputs, const char* key, JsonObject& info) {
-  for (const MergeInput& input : inputs) {
-    const auto value = member(input.header.distributed_info, key);
-    if (input.is_used() && value) {
-      info.add(key, JsonValue::raw(std::string(*value)));
-      return;
     }
   }
 }
@@ -398,100 +367,12 @@ std::string different_runs(const std::vector<MergeInput>& inputs) {
   return {};
 }
 
-namespace {
-
-// What earlier merges have done to the times of these inputs, and what this one does: a merge of
-// the output must not take them for those of the nodes' own clocks.
-void add_corrections(const MergeInput& input, std::vector<std::string>& texts) {
-  add_missing_elements(member(input.header.distributed_info, "clock_corrections").value_or(""),
-                       texts);
-  const ClockCorrection& own = input.correction;
-  if (own.is_none()) {
-    return;
-  }
-  const ClockKnot& first = own.knots().front();
-  JsonObject element;
-  element.add("at_ns", first.at_ns)
-      .add("offset_ns", first.offset_ns)
-      .add("drift_ppm", own.drift_at(first.at_ns) * 1e6);
-  if (own.knots().size() > 2) {
-    element.add("pieces", own.knots().size() - 1);
-  }
-  add_missing_elements(JsonArray().add(element).text(), texts);
-}
-
-// What these inputs hold of their sources, and what is now taken of them.
-std::string selections_of(const std::vector<MergeInput>& inputs, const Selection* selection) {
-  std::vector<std::string> texts;
-  for (const MergeInput& input : inputs) {
-    if (input.is_used()) {
-      add_missing_elements(input.header.selections, texts);
-    }
-  }
-  const JsonObject own = selection == nullptr ? JsonObject() : selection->description();
-  if (!own.empty()) {
-    texts.push_back(own.text());
-  }
-  return texts.empty() ? std::string() : array_of(texts).text();
-}
-
-}  // namespace
-
 std::set<std::int64_t> ranks_in(const std::vector<MergeInput>& inputs, const Selection* selection) {
   std::set<std::int64_t> ranks;
   for (const MergeInput& input : inputs) {
     if (input.is_used()) add_ranks(input.header, selection, ranks);
   }
   return ranks;
-}
-
-MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selection* selection) {
-  MergedHeader merged;
-  merged.base_ns = std::numeric_limits<std::int64_t>::max();
-  std::int64_t world_size = 0;
-  std::vector<std::string> groups;
-  std::vector<std::string> devices;
-  std::vector<std::string> corrections;
-  std::set<std::int64_t> nodes;
-  std::set<std::string> sources;
-  for (const MergeInput& input : inputs) {
-    if (!input.is_used()) {
-      continue;
-    }
-    merged.base_ns = std::min(merged.base_ns, input.absolute_ns(0));
-    world_size = std::max(world_size, input.header.world_size);
-    add_missing_elements(member(input.header.distributed_info, "pg_config").value_or(""), groups);
-    add_missing_elements(input.header.device_properties, devices);
-    add_nodes(input.header, nodes);
-    add_corrections(input, corrections);
-    for (std::string& source : sources_of(input, selection)) {
-      if (sources.insert(source).second) merged.sources.push_back(std::move(source));
-    }
-  }
-  const std::set<std::int64_t> ranks = ranks_in(inputs, selection);
-  merged.ranks.assign(ranks.begin(), ranks.end());
-  JsonObject info;
-  info.add("rank", *ranks.begin());
-  // Where nobody says it, and others' files need not, the ranks that are here may be a few of many.
-  if (world_size > 0) info.add("world_size", std::max(world_size, *ranks.rbegin() + 1));
-  info.add("ranks", merged.ranks);
-  add_first(inputs, "backend", info);
-  if (!groups.empty()) {
-    info.add("pg_count", groups.size()).add("pg_config", array_of(groups));
-  }
-  add_first(inputs, "nccl_version", info);
-  add_first(inputs, "node_rank", info);
-  if (nodes.size() > 1) {
-    info.add("node_ranks", std::vector<std::int64_t>(nodes.begin(), nodes.end()));
-  }
-  add_first(inputs, "run_key", info);
-  if (!corrections.empty()) {
-    info.add("clock_corrections", array_of(corrections));
-  }
-  merged.distributed_info = info.text();
-  merged.device_properties = array_of(devices).text();
-  merged.selections = selections_of(inputs, selection);
-  return merged;
 }
 
 }  // namespace traceagent::trace

@@ -57,15 +57,8 @@ std::string different_runs(const std::vector<MergeInput>& inputs);
 // Of those in use, in order; with the selection's (or null: all).
 std::set<std::int64_t> ranks_in(const std::vector<MergeInput>& inputs, const Selection* selection);
 
-// The header of the merged file: of its ranks, their process groups, and where they came from.
-struct MergedHeader {
-  std::int64_t base_ns = 0;
-  std::vector<std::int64_t> ranks;
-  std::string distributed_info;
-  std::string device_properties;
-  std::vector<std::string> sources;
-  std::string selections;  // JSON array, or empty
-};
-MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selection* selection);
+// JSON objects: the rank files that it is, or was made of; with the selection's ranks (or null:
+// all).
+std::vector<std::string> sources_of(const MergeInput& input, const Selection* selection = nullptr);
 
 }  // namespace traceagent::trace

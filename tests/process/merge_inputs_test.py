@@ -9,6 +9,7 @@ import pathlib
 import pty
 import select
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import tempfile
 import time
 
 from merge_model import File
-from places import BUILD, need
+from places import BUILD, SOURCE, need
 
 TRACEAGENT = need(BUILD / "bin/traceagent", "the tool")
 BASE = 1_700_000_000_000_000_000
@@ -225,6 +226,21 @@ def test_hosts_by_node(folder):
     check((here / "own3.json").exists() and "no file tells" not in said.stdout, f"beside our own: {said}")
 
 
+def test_pytorchs_hosts_by_node(folder):
+    """They are in the names that PyTorch gives its files, where the file has the process of that number."""
+    here, cases = folder / "pytorch", SOURCE / "tests/golden/merge/kineto_hosts"
+    shutil.copytree(cases, here)
+    for name in ("case.json", "expected.json", "expected.txt"):
+        (here / name).unlink()
+    said = merge(here, "--per-node", "-o", here / "by")
+    by_node = [ranks_in(here / f"by/node{node}.json") for node in range(2)]
+    check(by_node == [[0, 1], [2]] and "node 0: nodeA\nnode 1: nodeB\n" in said.stdout, f"PyTorch's hosts: {by_node} {said}")
+    for path in here.glob("*.pt.trace.json"):
+        path.rename(here / path.name.replace("_41", "_42"))
+    said = merge(here, "--per-node", "-o", here / "by", "--force", "--align", "none")
+    check("no file tells the host" in said.stdout, f"names that only look like it: {said}")
+
+
 def test_others_file_beside_its_merge(folder):
     """It is named as it was given, once, and not as the files which it is for the time of the merge."""
     here = folder / "beside"
@@ -331,6 +347,8 @@ def test_usage(folder):
     said = merge(path, "-o", out, "--time", "+2ms", "+1ms", code=2)
     check("END +1ms is before START +2ms" in said.stderr and not out.exists(), f"{said}")
     merge(path, "-o", out, "--time", "+2ms", "+2ms")
+    said = merge(path, "-o", folder / "usage/{node_rank}.json", code=2)
+    check("give --per-node" in said.stderr, f"a name for each node: {said}")
     said = merge(path, "-o", out, "--force", "--align", "foo", code=2)
     check("give auto, collectives, barrier or none" in said.stderr and "->" not in said.stderr, f"{said}")
     for way in ("auto", "Collectives", "barrier", "none"):

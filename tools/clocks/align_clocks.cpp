@@ -255,7 +255,9 @@ ClockAlignment align_clocks(const std::vector<std::string>& paths, const AlignOp
                             ProgressBar& bar) {
   std::vector<ClockNode> nodes = clock_nodes(paths);
   if (nodes.size() < 2) {
-    return {};
+    ClockAlignment alignment;
+    if (!nodes.empty()) alignment.clock = nodes.front().clock;
+    return alignment;
   }
   return options.align == Align::none ? left_as_they_are(nodes)
                                       : Aligner(std::move(nodes), options, bar).run();

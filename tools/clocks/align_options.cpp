@@ -48,6 +48,7 @@ bool put_clocks_together(const std::vector<std::string>& paths, const AlignOptio
     return false;
   }
   merge.corrections = std::move(clocks.corrections);
+  merge.clock = std::move(clocks.clock);
   merge.corrected_metadata_event = corrected_mark;
   merge.metadata_events = std::move(clocks.metadata_events);
   merge.metadata.add_all(clocks.metadata);

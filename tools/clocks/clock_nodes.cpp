@@ -43,8 +43,9 @@ std::string corrections_of(const trace::TraceHeader& header) {
 
 Placed with_corrections(Placed placed, const trace::TraceHeader& header) {
   const std::string corrections = corrections_of(header);
-  // Of a part of a merge it may be another rank's.
-  if (header.selections.empty() || corrections.empty()) placed.clock = placed.key;
+  placed.clock = corrections.empty()
+                     ? placed.key
+                     : trace::string_member(header.distributed_info, "clock_of").value_or("");
   if (!corrections.empty()) {
     placed.key += " " + corrections;
     placed.name += " (corrected)";

@@ -20,8 +20,8 @@ struct ClockNode {
   std::string corrections;  // JSON: what earlier merges did to its times; or empty
   std::set<std::int64_t> ranks;
   std::vector<std::string> paths;
-  // Which clock its times are on: that of the lowest rank of a file that a merge has corrected. Or
-  // empty: nobody knows.
+  // Which clock its times are on: of files that a merge has corrected the one that it has taken all
+  // to. Or empty: nobody knows.
   std::string clock;
   std::vector<BarrierMark> barriers;  // joined_marks() of all files
   std::int64_t earlier_bound_ns = 0;  // of what earlier merges did to its times

@@ -127,6 +127,7 @@ ClockAlignment aligned(const ClockReport& report) {
     }
   }
   alignment.metadata = metadata_of(report, all);
+  if (report.has_all()) alignment.clock = report.nodes->front().clock;
   if (all.size() > most_nodes_in_words) {
     alignment.summary.push_back("clocks of " + std::to_string(all.size()) +
                                 " nodes: see \"clocks\" in the output");

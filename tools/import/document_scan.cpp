@@ -7,6 +7,7 @@
 #include "agent/trace/file_problem.hpp"
 #include "agent/trace/json_syntax.hpp"
 #include "tools/import/json_repair.hpp"
+#include "tools/import/member_value.hpp"
 
 namespace traceagent::tools {
 
@@ -127,10 +128,20 @@ bool DocumentScan::pass_start() {
     place_ = Place::end;
     return true;
   }
-  window_.drop(1);
-  is_array_form_ = c == '[';
+  has_brackets_ = c == '[' || !begins_with_event();
+  is_array_form_ = c == '[' || !has_brackets_;
+  if (has_brackets_) window_.drop(1);
   place_ = is_array_form_ ? Place::events : Place::members;
   return true;
+}
+
+// An event a line, without an array around them.
+bool DocumentScan::begins_with_event() {
+  Scan scan;
+  do {
+    scan = scan_object(window_.begin(), window_.end(), object_);
+  } while (scan == Scan::more && window_.size() < TextWindow::first_bytes && window_.fill());
+  return scan == Scan::whole && has_phase(object_);
 }
 
 bool DocumentScan::pass_member() {
@@ -141,26 +152,26 @@ bool DocumentScan::pass_member() {
     place_ = Place::behind;
     return true;
   }
-  std::string key;
-  if (c == '"' && !pass_value(key)) return false;
+  MemberValue key(window_);
+  if (c == '"' && !key.pass()) return false;
   if (!peek(c)) return false;
-  if (key.empty() || c != ':') {
+  if (key.text().empty() || c != ':') {
     remember("text that is not JSON", window_.offset(), is_trace_ ? rest_is_used : give_a_trace);
     place_ = Place::end;
     return true;
   }
   window_.drop(1);
   if (!peek(c)) return false;
-  if (key == "\"traceEvents\"" && c == '[') {
+  if (key.text() == "\"traceEvents\"" && c == '[') {
     window_.drop(1);
     is_trace_ = true;
     place_ = Place::events;
     return true;
   }
-  std::string value;
-  const bool is_distributed_info = key == "\"distributedInfo\"" && c == '{';
-  if (!(is_distributed_info ? pass_bracketed(value, true) : pass_value(value))) return false;
-  members_(std::string_view(key).substr(1, key.size() - 2), value);
+  MemberValue value(window_);
+  const bool is_distributed_info = key.text() == "\"distributedInfo\"" && c == '{';
+  if (!(is_distributed_info ? value.pass_leaving_nested_out() : value.pass())) return false;
+  members_(std::string_view(key.text()).substr(1, key.text().size() - 2), value.text());
   return true;
 }
 
@@ -179,78 +190,6 @@ bool DocumentScan::pass_behind() {
   remember("text behind the end of a trace", window_.offset(), "what is before it is used");
   place_ = Place::end;
   return true;
-}
-
-// Whatever its size; `copy` gets its first most_member_bytes. False: it does not end, or zeros are
-// within.
-bool DocumentScan::pass_value(std::string& copy) {
-  const char c = *window_.begin();
-  if (c == '"' || c == '{' || c == '[') return pass_bracketed(copy);
-  while (window_.size() > 0 || window_.fill()) {
-    const char* at = window_.begin();
-    while (*at > ' ' && *at != ',' && *at != '}' && *at != ']') ++at;
-    const bool ends = at < window_.end();
-    copy_until(at, copy);
-    if (ends) return true;
-  }
-  return false;
-}
-
-// `leaves_nested_out`: what is in brackets within the value and has no room, and not what is
-// behind.
-bool DocumentScan::pass_bracketed(std::string& copy, bool leaves_nested_out) {
-  int depth = 0;
-  std::size_t copied = 0;
-  std::uint64_t nested_begin = 0;
-  bool in_string = false;
-  bool escaped = false;
-  while (window_.size() > 0 || window_.fill()) {
-    for (const char* at = window_.begin(); at != window_.end(); ++at) {
-      const int outside = depth;
-      if (in_string) {
-        in_string = escaped || *at != '"';
-        escaped = !escaped && *at == '\\';
-      } else {
-        in_string = *at == '"';
-        // '[' and '{', ']' and '}' differ in this bit alone.
-        depth += (*at | 0x20) == '{' ? 1 : 0;
-        depth -= (*at | 0x20) == '}' ? 1 : 0;
-      }
-      if (*at == '\0') {
-        copy_until(at, copy);
-        return false;
-      }
-      if (depth <= 0 && !in_string) {
-        copy_until(at + 1, copy);
-        return true;
-      }
-      if (!leaves_nested_out || outside + depth != 3) continue;
-      if (depth == 2) {
-        copy_until(at, copy);
-        copied = copy.size();
-        nested_begin = window_.offset();
-      } else {
-        copy_until(at + 1, copy);
-        leave_out_nested(copied, nested_begin, copy);
-      }
-    }
-    copy_until(window_.end(), copy);
-  }
-  return false;
-}
-
-// If it was not copied whole: from `begin` of the text up to here, and from `copied` of the copy.
-void DocumentScan::leave_out_nested(std::size_t copied, std::uint64_t begin, std::string& copy) {
-  const std::uint64_t bytes = window_.offset() - begin;
-  if (copy.size() - copied == bytes) return;
-  const std::string size = "\"left out: " + std::to_string(bytes) + " bytes\"";
-  if (copied + size.size() <= most_member_bytes) copy.replace(copied, std::string::npos, size);
-}
-
-void DocumentScan::copy_until(const char* end, std::string& copy) {
-  const std::size_t room = most_member_bytes - std::min(most_member_bytes, copy.size());
-  copy.append(window_.begin(), std::min(room, static_cast<std::size_t>(end - window_.begin())));
-  window_.drop_until(end);
 }
 
 DocumentScan::Item DocumentScan::next_event() {
@@ -360,8 +299,7 @@ DocumentScan::Item DocumentScan::pass_other_value() {
                         c == 'f' || c == 'n';
   if (!is_value) return leave_damage(Item::broken);
   has_others_ = true;
-  std::string ignored;
-  return pass_value(ignored) ? Item::not_an_object : at_end_of_text();
+  return MemberValue(window_).pass() ? Item::not_an_object : at_end_of_text();
 }
 
 // On to the next event, wherever it is.
@@ -442,14 +380,16 @@ DocumentScan::Item DocumentScan::at_end_of_file() {
       tell_gzip_damage();
       return is_among_events ? Item::damaged_gzip : Item::end;
     case InputFile::Status::cut:
-      remember("a trace that is cut off within its gzip data", window_.offset(), rest_is_used);
+      remember("a trace that is cut off within its gzip data", window_.file_bytes_read(),
+               "what is whole of the " + std::to_string(window_.offset()) +
+                   " bytes of text in it is used");
       break;
     default:
       if (inside && !is_trace_) {
         remember("not a trace", window_.offset(), give_a_trace);
       } else if (inside && !is_array_form_) {
         remember("a trace that is cut off", window_.offset(), rest_is_used);
-      } else if (inside && problem_.empty()) {
+      } else if (inside && has_brackets_ && problem_.empty()) {
         open_end_ = window_.offset();
       }
   }
@@ -481,7 +421,7 @@ void DocumentScan::tell_gzip_damage() {
   problem_ = trace::damage_in_words(window_.damage(), path_) + gzip_remedy + "copy the file again";
 }
 
-void DocumentScan::remember(const char* what, std::uint64_t offset, const char* remedy) {
+void DocumentScan::remember(const char* what, std::uint64_t offset, const std::string& remedy) {
   if (problem_.empty()) {
     problem_ =
         std::string(what) + ": " + path_ + ": at byte " + std::to_string(offset) + ": " + remedy;

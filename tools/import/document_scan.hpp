@@ -13,12 +13,12 @@
 namespace traceagent::tools {
 
 // Finds the events of any Chrome JSON trace, one after the other, in bounded memory: an array of
-// events, closed or not, or an object with "traceEvents" anywhere among its members; plain or gzip.
+// events, closed or not or without brackets at all, or an object with "traceEvents" anywhere among
+// its members; plain or gzip.
 // Of a file that is cut or damaged it gives what is whole, and names the place of what is not.
 class DocumentScan {
  public:
   static constexpr std::size_t most_event_bytes = std::size_t{1} << 20;
-  static constexpr std::size_t most_member_bytes = std::size_t{256} << 10;
 
   enum class Item {
     event,          // see event()
@@ -30,9 +30,9 @@ class DocumentScan {
     hole,           // zeros in the place of text, as of a file system that crashed; likewise
     end,
   };
-  // Members of the document beside "traceEvents"; a value of more than most_member_bytes is cut. Of
-  // "distributedInfo", which tells the rank, what is nested within becomes "left out: <n> bytes"
-  // where it has no room: the groups of a large job.
+  // Members of the document beside "traceEvents"; a value of more than MemberValue::most_bytes is
+  // cut. Of "distributedInfo", which tells the rank, what is nested within is left out where it has
+  // no room: the groups of a large job.
   using Members = std::function<void(std::string_view key, std::string_view value)>;
 
   // Without `has_mark` the content is not marked.
@@ -74,12 +74,9 @@ class DocumentScan {
   Item next_of_any_kind();
   bool peek(char& c);
   bool pass_start();
+  bool begins_with_event();
   bool pass_member();
   bool pass_behind();
-  bool pass_value(std::string& copy);
-  bool pass_bracketed(std::string& copy, bool leaves_nested_out = false);
-  void leave_out_nested(std::size_t copied, std::uint64_t begin, std::string& copy);
-  void copy_until(const char* end, std::string& copy);
   Item next_event();
   Item pass_object();
   bool take_whole_object();
@@ -99,7 +96,7 @@ class DocumentScan {
   Item at_end_of_trace();
   Item pass_gap();
   void tell_gzip_damage();
-  void remember(const char* what, std::uint64_t offset, const char* remedy);
+  void remember(const char* what, std::uint64_t offset, const std::string& remedy);
 
   std::string path_;
   TextWindow window_;
@@ -111,6 +108,7 @@ class DocumentScan {
   bool is_unusual_ = false;  // the object ahead: it was judged, and is not to be again as it stands
   bool was_repaired_ = false;
   bool is_array_form_ = false;
+  bool has_brackets_ = true;
   bool is_trace_ = false;
   bool has_others_ = false;  // values that are no events
   bool has_cut_event_ = false;

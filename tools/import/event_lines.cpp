@@ -104,6 +104,12 @@ void EventLines::add_metadata(const ForeignEvent& fields, const ScannedObject& e
   } else {
     keep_metadata_line(process, fields, event);
   }
+  constexpr std::size_t most_programs = 64;
+  std::int64_t pid = 0;
+  if (name == "process_labels" && trace::string_member(args, "labels") == "CPU" &&
+      program_pids_.size() < most_programs && whole_number(fields.pid, pid)) {
+    program_pids_.insert(pid);
+  }
   if (name == "clock_sync_timestamp_us" || name == "clock_sync_error_bound") {
     described_[std::string(name)] = args;
   }

@@ -70,6 +70,8 @@ class EventLines {
   [[nodiscard]] const std::map<std::string, std::string>& described() const { return described_; }
   // batch_of() the first events; or empty.
   [[nodiscard]] const std::string& first_batch() const { return first_batch_; }
+  // Numbers of processes that are programs, as PyTorch labels them, not GPUs.
+  [[nodiscard]] const std::set<std::int64_t>& program_pids() const { return program_pids_; }
 
  private:
   // Nothing: no line comes of it.
@@ -92,6 +94,7 @@ class EventLines {
   std::size_t metadata_bytes_ = 0;
   bool may_have_collectives_ = false;
   std::string first_batch_;
+  std::set<std::int64_t> program_pids_;
 };
 
 }  // namespace traceagent::tools

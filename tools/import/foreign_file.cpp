@@ -37,6 +37,7 @@ ForeignFile::ForeignFile(std::string path, std::string prefix, std::optional<std
     : path_(std::move(path)),
       prefix_(std::move(prefix)),
       process_(sagemaker_name(path_)),
+      pytorch_name_(pytorch_name(path_)),
       rank_(rank),
       rank_is_given_(rank.has_value()) {
   if (const auto profile = sagemaker_profile(path_)) {
@@ -139,6 +140,14 @@ EventOwner ForeignFile::owner() const {
           rank_is_given_ ? std::set<std::int64_t>() : facts_.own_ranks()};
 }
 
+// Where its name says it; or empty.
+std::string ForeignFile::host() const {
+  if (process() != nullptr) return process()->host;
+  const bool is_pytorchs = facts_.kind() == ForeignKind::kineto && pytorch_name_ &&
+                           program_pids_.contains(pytorch_name_->pid);
+  return is_pytorchs ? pytorch_name_->host : "";
+}
+
 // False: it is not in order, damaged (where an event begins in such text may depend on how much of
 // it was read at a time), or cannot be read twice; then nothing was kept.
 bool ForeignFile::read_in_order(ForeignPids& pids, const OnBytes& on_bytes) {
@@ -202,6 +211,7 @@ void ForeignFile::finish_report(EventLines& lines) {
   metadata_lines_ = lines.metadata_lines();
   described_ = lines.described();
   first_batch_ = lines.first_batch();
+  program_pids_ = lines.program_pids();
   may_have_collectives_ = lines.may_have_collectives();
   fingerprints_ = lines.lanes()->fingerprints();
   report_.kind = name_of(facts_.kind());
@@ -315,7 +325,7 @@ std::vector<std::string> ForeignFile::write_headers() {
     RunFile file{run.path, name, base_ns_, report_.ranks, content};
     file.older_states = older_states_;
     if (!may_have_collectives_) file.quiet_ns = run.spans.bounds_ns();
-    if (process() != nullptr) file.host = process()->host;
+    file.host = host();
     if (const int error = source_ ? file.write_without_events() : file.complete(); error != 0) {
       report_.problem = trace::file_problem("cannot write what was imported", run.path, error);
       report_.is_trace = false;
@@ -344,7 +354,8 @@ std::string ForeignFile::distributed_info_json() const {
     }
   }
   if (facts_.kind() == ForeignKind::traceagent) {
-    for (const char* key : {"node_rank", "node_ranks", "run_key", "clock_corrections"}) {
+    for (const char* key :
+         {"node_rank", "node_ranks", "run_key", "clock_corrections", "clock_of"}) {
       if (const auto value = trace::member(known, key)) {
         info.add(key, trace::JsonValue::raw(std::string(*value)));
       }
@@ -353,7 +364,7 @@ std::string ForeignFile::distributed_info_json() const {
   if (!first_batch_.empty()) info.add("first_batch", trace::JsonValue::raw(first_batch_));
   info.add("content", content_);
   if (!older_states_.empty()) info.add("older_states", trace::JsonValue::raw(older_states_));
-  if (process() != nullptr) info.add("host", process()->host);
+  if (const std::string name = host(); !name.empty()) info.add("host", name);
   return info.text();
 }
 

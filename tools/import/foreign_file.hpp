@@ -13,6 +13,7 @@
 #include "tools/import/import.hpp"
 #include "tools/import/imported_events.hpp"
 #include "tools/import/order_check.hpp"
+#include "tools/import/pytorch_name.hpp"
 #include "tools/import/rank_fingerprint.hpp"
 #include "tools/import/sagemaker_names.hpp"
 #include "tools/import/sorted_runs.hpp"
@@ -92,6 +93,7 @@ class ForeignFile {
   bool read_in_order(ForeignPids& pids, const OnBytes& on_bytes);
   void read_into_runs(ForeignPids& pids, const OnBytes& on_bytes);
   [[nodiscard]] EventOwner owner() const;
+  [[nodiscard]] std::string host() const;
   void take(FileReading& reading);
   void take_rank(const FileFacts& facts);
   // False: they were not what the lines have been written for.
@@ -108,6 +110,7 @@ class ForeignFile {
   std::string path_;
   std::string prefix_;
   std::optional<SageMakerName> process_;
+  std::optional<PyTorchName> pytorch_name_;
   std::optional<std::int64_t> begin_ns_;  // SageMakerProfile's
   std::optional<std::int64_t> rank_;
   bool rank_is_given_ = false;
@@ -128,6 +131,7 @@ class ForeignFile {
   std::vector<std::string> metadata_lines_;
   std::map<std::string, std::string> described_;
   std::string first_batch_;
+  std::set<std::int64_t> program_pids_;
   std::optional<EventTimes> times_;  // where the first event cannot decide on them
   std::int64_t base_ns_ = 0;
 };

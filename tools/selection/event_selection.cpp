@@ -1,6 +1,7 @@
 #include "tools/selection/event_selection.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -162,11 +163,23 @@ JudgedInput EventSelection::judged(const trace::MergeInput& input) {
   return {verdicts, 0};
 }
 
+namespace {
+
+// null: no bound; both where no step was found.
+trace::JsonValue bound_in_json(std::int64_t ns) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  return ns == Limits::min() || ns == Limits::max() ? trace::JsonValue(nullptr)
+                                                    : trace::JsonValue(ns);
+}
+
+}  // namespace
+
 trace::JsonObject EventSelection::description() const {
   trace::JsonObject object;
   if (!rules_.window.is_everything()) {
     object.add_all(asked_);
-    object.add("begin_ns", rules_.window.begin_ns).add("end_ns", rules_.window.end_ns);
+    object.add("begin_ns", bound_in_json(rules_.window.begin_ns));
+    object.add("end_ns", bound_in_json(rules_.window.end_ns));
     object.add("clip", rules_.clip);
   }
   if (!rules_.categories.empty()) {

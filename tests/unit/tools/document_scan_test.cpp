@@ -11,6 +11,7 @@
 #include "tests/unit/trace/gzip_member.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
 #include "tools/import/content_mark.hpp"
+#include "tools/import/member_value.hpp"
 
 namespace traceagent::tools {
 namespace {
@@ -73,6 +74,7 @@ const char* const whole_documents[] = {
     "[{\"ph\":\"X\",\"v\":NaN},{\"n\":\"\xff\x01\"}]",
     R"([{"ph":"X","n":"cut here}, {"ph":"E"}, {"ph":"B"}])",
     R"([{"ph":"X"},{"ph":"E","na)",
+    "{\"ph\":\"X\",\"n\":1}\n{\"ph\" : \"B\"}\n\n{\"ph\":\"E\"}\n",
 };
 
 TEST_F(DocumentScanTest, FindsEventsInBothForms) {
@@ -134,6 +136,19 @@ TEST_F(DocumentScanTest, TellsAnArrayThatIsNotClosed) {
   EXPECT_EQ(scan_text(R"([{"ph":"X"},)").open_end, 12U);
   EXPECT_EQ(scan_text(R"([{"ph":"X"}][{"ph":"E"})").open_end, 23U);
   EXPECT_FALSE(scan_text(R"({"traceEvents":[{"ph":"X"},)").open_end) << "a problem by itself";
+}
+
+TEST_F(DocumentScanTest, TakesAnEventALineWithoutBrackets) {
+  const Found found = scan_text(whole_documents[9]);
+  EXPECT_EQ(found.events,
+            (std::vector<std::string>{R"({"ph":"X","n":1})", R"({"ph" : "B"})", R"({"ph":"E"})"}));
+  EXPECT_TRUE(found.is_trace);
+  EXPECT_EQ(found.problem, "");
+  EXPECT_EQ(found.open_end, std::nullopt) << "there is nothing to close";
+  const Found cut = scan_text(std::string(whole_documents[9]).substr(0, 25));
+  EXPECT_EQ(cut.events.size(), 1U);
+  EXPECT_TRUE(cut.has_cut_event);
+  EXPECT_FALSE(scan_text("{\"n\":1}\n{\"n\":2}\n").is_trace) << "nobody's events";
 }
 
 TEST_F(DocumentScanTest, ReadsOnBehindDamage) {
@@ -199,13 +214,13 @@ TEST_F(DocumentScanTest, BoundsEventsAndMembers) {
   const std::string large(DocumentScan::most_event_bytes, 'x');
   const Found found = scan_text(R"({"big":")" + large + R"(","traceEvents":[{"ph":"X","n":")" +
                                 large + R"("},{"ph":"E"}]})");
-  EXPECT_EQ(found.members.at("big").size(), DocumentScan::most_member_bytes);
+  EXPECT_EQ(found.members.at("big").size(), MemberValue::most_bytes);
   EXPECT_EQ(found.others, std::vector{Item::too_long});
   EXPECT_EQ(found.events, std::vector<std::string>{R"({"ph":"E"})"});
 }
 
 TEST_F(DocumentScanTest, KeepsOfWhatTellsTheRankAllButWhatIsTooLongWithinIt) {
-  const std::string large(DocumentScan::most_member_bytes, '7');
+  const std::string large(MemberValue::most_bytes, '7');
   const std::string members[] = {R"("rank":3)", R"("a":{"b":["]"]})",
                                  R"("groups":[[")" + large + R"("],1])",
                                  R"("more":[{"x":[]},)" + large + "]", R"("z":[4])"};
@@ -241,7 +256,10 @@ TEST_F(DocumentScanTest, TellsCutGzipByItsPlace) {
   const Found cut = scan(gzip);
   EXPECT_GT(cut.events.size(), 1000U);
   EXPECT_LT(cut.events.size(), 4000U);
-  EXPECT_NE(cut.problem.find("cut off within its gzip data"), std::string::npos) << cut.problem;
+  EXPECT_NE(cut.problem.find("cut off within its gzip data: " + gzip + ": at byte " +
+                             std::to_string(std::filesystem::file_size(gzip)) + ":"),
+            std::string::npos)
+      << cut.problem;
 }
 
 // Events across the ends of members, as of a file that was compressed in pieces.
