@@ -48,6 +48,18 @@ void add_first(const std::vector<MergeInput>& inputs, const char* key, JsonObjec
   }
 }
 
+// Where all have the same.
+void add_common(const std::vector<MergeInput>& inputs, const char* key, JsonObject& info) {
+  std::set<std::string> values;
+  for (const MergeInput& input : inputs) {
+    if (!input.is_used()) continue;
+    values.emplace(member(input.header.distributed_info, key).value_or(""));
+  }
+  if (values.size() == 1 && !values.begin()->empty()) {
+    info.add(key, JsonValue::raw(*values.begin()));
+  }
+}
+
 // What earlier merges have done to the times of these inputs, and what this one does: a merge of
 // the output must not take them for those of the nodes' own clocks.
 void add_corrections(const MergeInput& input, std::vector<std::string>& texts) {
@@ -128,8 +140,11 @@ MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selectio
   add_first(inputs, "run_key", info);
   if (!corrections.empty()) {
     info.add("clock_corrections", array_of(corrections));
-    if (!clock.empty()) info.add("clock_of", clock);
   }
+  if (clock == "null" || (!clock.empty() && !corrections.empty())) {
+    info.add("clock_of", JsonValue::raw(clock));
+  }
+  add_common(inputs, "host", info);
   merged.distributed_info = info.text();
   merged.device_properties = array_of(devices).text();
   merged.selections = selections_of(inputs, selection);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "tools/clocks/barrier_pairs.hpp"
@@ -59,9 +60,14 @@ bool Aligner::uses_barrier(const ClockNode& node) const {
 }
 
 void Aligner::leave_out_unmarked() {
-  const auto first_other = std::stable_partition(
-      nodes_.begin(), nodes_.end(),
-      [this](const ClockNode& node) { return uses_collectives() || uses_barrier(node); });
+  std::set<std::string> marked;
+  for (const ClockNode& node : nodes_) {
+    if (uses_barrier(node) && !node.clock.empty()) marked.insert(node.clock);
+  }
+  const auto first_other =
+      std::stable_partition(nodes_.begin(), nodes_.end(), [&](const ClockNode& node) {
+        return uses_collectives() || uses_barrier(node) || marked.contains(node.clock);
+      });
   others_.assign(std::make_move_iterator(first_other), std::make_move_iterator(nodes_.end()));
   nodes_.erase(first_other, nodes_.end());
 }
@@ -149,20 +155,24 @@ void Aligner::add_barrier_edges(const std::vector<std::uint32_t>& firsts) {
     std::uint32_t node;
     std::vector<BarrierMark> marks;
   };
-  std::vector<Clock> known;
+  // Mostly all meet the first one. Who met none of those before may be met by several: they are
+  // brought together then.
+  std::vector<Clock> alone;
+  std::vector<Clock> others;
   for (const std::uint32_t first : firsts) {
-    Clock clock{first, options_.align == Align::collectives ? std::vector<BarrierMark>()
-                                                            : barriers_on(first)};
-    bool has_met = clock.marks.empty();
-    for (std::size_t i = 0; i < known.size() && !has_met; ++i) {
-      const auto knots = barrier_knots(clock.marks, known[i].marks, limits_);
-      if (knots.empty()) continue;
-      has_met = true;
+    Clock clock{first, barriers_on(first)};
+    if (clock.marks.empty()) continue;
+    const auto meets = [&](const Clock& known) {
+      const auto knots = barrier_knots(clock.marks, known.marks, limits_);
+      if (knots.empty()) return false;
       edges_.push_back(
-          {.from = first, .to = known[i].node, .difference = ClockDifference(knots, limits_)});
+          {.from = first, .to = known.node, .difference = ClockDifference(knots, limits_)});
       facts_.push_back({.method = "barrier"});
-    }
-    if (!has_met) known.push_back(std::move(clock));
+      return true;
+    };
+    const bool has_met = std::count_if(alone.begin(), alone.end(), meets) > 0 ||
+                         std::any_of(others.begin(), others.end(), meets);
+    (has_met ? others : alone).push_back(std::move(clock));
   }
 }
 
@@ -182,7 +192,10 @@ void Aligner::add_collective_edges(const std::vector<ClockSpans>& spans) {
       edge.difference = edge.difference.uncorrected();
     }
     edges_.push_back(std::move(edge));
-    facts_.push_back({.method = "collectives", .collectives = solved.collectives[i]});
+    facts_.push_back({.method = "collectives",
+                      .collectives = solved.collectives[i],
+                      .from = solved.edges[i].from,
+                      .to = solved.edges[i].to});
   }
 }
 
@@ -211,7 +224,8 @@ ClockAlignment Aligner::run() {
     for (const ClockNode& node : nodes_) {
       spans.push_back(node.spans);
     }
-    add_barrier_edges(add_same_clock_edges());
+    const std::vector<std::uint32_t> firsts = add_same_clock_edges();
+    if (options_.align != Align::collectives) add_barrier_edges(firsts);
     add_collective_edges(spans);
   }
   ClockReport report;
@@ -245,6 +259,7 @@ ClockAlignment left_as_they_are(const std::vector<ClockNode>& nodes) {
   report.others = &nodes;
   report.reason = "as they are, as --align none asks: how far off is not known";
   ClockAlignment alignment = aligned(report);
+  alignment.clock = "null";
   alignment.summary = {"clocks: " + report.reason};
   return alignment;
 }
@@ -256,7 +271,7 @@ ClockAlignment align_clocks(const std::vector<std::string>& paths, const AlignOp
   std::vector<ClockNode> nodes = clock_nodes(paths);
   if (nodes.size() < 2) {
     ClockAlignment alignment;
-    if (!nodes.empty()) alignment.clock = nodes.front().clock;
+    if (!nodes.empty()) alignment.clock = clock_in_json(nodes.front());
     return alignment;
   }
   return options.align == Align::none ? left_as_they_are(nodes)

@@ -21,11 +21,11 @@ struct AlignOptions {
 
 struct ClockAlignment {
   std::map<std::string, trace::ClockCorrection> corrections;  // by path
-  std::string clock;                         // ClockNode's, that all times are on; or empty
-  std::vector<std::string> metadata_events;  // Composer's clock_sync_error_bound
-  trace::JsonObject metadata;                // "clocks"; empty where all files are of one clock
-  std::vector<std::string> summary;          // lines for people
-  std::string problem;  // what was asked for cannot be done: one line, or empty
+  std::string clock;                                          // trace::MergeOptions' one
+  std::vector<std::string> metadata_events;                   // Composer's clock_sync_error_bound
+  trace::JsonObject metadata;        // "clocks"; empty where all files are of one clock
+  std::vector<std::string> summary;  // lines for people
+  std::string problem;               // what was asked for cannot be done: one line, or empty
 };
 
 // The nodes' clocks on that of the one with the lowest rank: by the marks of Composer's barrier, or

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 namespace traceagent::tools {
@@ -45,14 +47,12 @@ struct Way {
     pairs.push_back(pair);
     known += is_known_one(*pair.own, *pair.other) ? 1 : 0;
   }
-  [[nodiscard]] double offset_ns() const { return std::abs(pairs.front().offset_ns()); }
   [[nodiscard]] std::pair<std::size_t, std::size_t> rank() const { return {known, pairs.size()}; }
-  [[nodiscard]] bool is_same(const Way& way) const {
-    return std::any_of(pairs.begin(), pairs.end(), [&way](const Pair& pair) {
-      return std::any_of(way.pairs.begin(), way.pairs.end(), [&pair](const Pair& each) {
-        return each.own == pair.own && each.other == pair.other;
-      });
-    });
+  [[nodiscard]] bool has(const BarrierMark* own, const BarrierMark* other) const {
+    const auto pair =
+        std::lower_bound(pairs.begin(), pairs.end(), own,
+                         [](const Pair& each, const BarrierMark* mark) { return each.own < mark; });
+    return pair != pairs.end() && pair->own == own && pair->other == other;
   }
 };
 
@@ -62,54 +62,90 @@ class Pairing {
           const ClockLimits& limits)
       : own_(own), other_(other), limits_(limits) {}
 
+  // Nothing: none is better than all others, or sure.
   [[nodiscard]] std::optional<Way> best() {
-    // Of a long job's marks the first will do: one of them has its fellow.
-    constexpr std::size_t most_begins = 16;
-    for (std::size_t i = 0; i < std::min(own_.size(), most_begins); ++i) {
-      for (std::size_t j = 0; j < other_.size(); ++j) {
-        if (may_be_one(own_[i], other_[j])) take(way_from(i, j));
-      }
-    }
-    const bool is_clear = !next_ || 4 * best_->offset_ns() <= next_->offset_ns();
-    return is_clear ? best_ : std::nullopt;
+    try_known();
+    if (!best_) try_unknown();
+    return best_ && !is_tied_ && has_time_ && is_sure(*best_) ? best_ : std::nullopt;
   }
 
  private:
-  // These two are one, and what follows from that.
-  [[nodiscard]] Way way_from(std::size_t i, std::size_t j) const {
+  void try_known() {
+    std::map<std::string_view, std::vector<std::size_t>> others_by_batch;
+    for (std::size_t j = 0; j < other_.size(); ++j) others_by_batch[other_[j].batch].push_back(j);
+    for (std::size_t i = 0; i < own_.size(); ++i) {
+      if (own_[i].batch.empty()) continue;
+      for (const std::size_t j : others_by_batch[own_[i].batch]) try_from(i, j);
+    }
+  }
+
+  // Only as many on both sides, and all of them, are ever sure: so the first meets the first.
+  void try_unknown() {
+    const bool are_any = !own_.empty() && own_.size() == other_.size();
+    if (are_any && may_be_one(own_.front(), other_.front())) try_from(0, 0);
+  }
+
+  [[nodiscard]] bool is_sure(const Way& way) const {
+    const bool are_all = way.pairs.size() == own_.size() && way.pairs.size() == other_.size();
+    return way.known > 0 || are_all;
+  }
+
+  // These two are one, and what follows from that before and behind them.
+  [[nodiscard]] Way way_from(std::size_t i, std::size_t j) {
+    Way before = walk(i, j, -1);
+    const Way behind = walk(i, j, 1);
     Way way;
-    way.add({&own_[i], &other_[j]});
-    for (++i, ++j; i < own_.size() && j < other_.size();) {
+    for (auto pair = before.pairs.rbegin(); pair != before.pairs.rend(); ++pair) way.add(*pair);
+    for (auto pair = behind.pairs.begin() + 1; pair != behind.pairs.end(); ++pair) way.add(*pair);
+    return way;
+  }
+
+  [[nodiscard]] Way walk(std::size_t begin_own, std::size_t begin_other, std::ptrdiff_t step) {
+    Way way;
+    way.add({&own_[begin_own], &other_[begin_other]});
+    auto i = static_cast<std::ptrdiff_t>(begin_own) + step;
+    auto j = static_cast<std::ptrdiff_t>(begin_other) + step;
+    const auto is_within = [](std::ptrdiff_t at, const std::vector<BarrierMark>& marks) {
+      return at >= 0 && at < static_cast<std::ptrdiff_t>(marks.size());
+    };
+    while (is_within(i, own_) && is_within(j, other_)) {
+      const BarrierMark& own = own_[static_cast<std::size_t>(i)];
+      const BarrierMark& other = other_[static_cast<std::size_t>(j)];
       const Pair& last = way.pairs.back();
-      const double own_ns = apart_ns(last.own->at_ns, own_[i].at_ns);
-      const double late_ns = apart_ns(last.other->at_ns, other_[j].at_ns) - own_ns;
-      const double slack_ns =
-          last.bound_ns() + bound_of(own_[i], other_[j]) + limits_.drift * own_ns;
-      if (std::abs(late_ns) <= slack_ns && may_be_one(own_[i], other_[j])) {
-        way.add({&own_[i++], &other_[j++]});
+      const double own_ns = std::abs(apart_ns(last.own->at_ns, own.at_ns));
+      const double late_ns = std::abs(apart_ns(last.other->at_ns, other.at_ns)) - own_ns;
+      const double slack_ns = last.bound_ns() + bound_of(own, other) + limits_.drift * own_ns;
+      if (std::abs(late_ns) <= slack_ns && may_be_one(own, other)) {
+        way.add({&own, &other});
+        i += step;
+        j += step;
       } else {
-        ++(late_ns > 0 ? i : j);
+        (late_ns > 0 ? i : j) += step;
       }
+      ++work_;
     }
     return way;
   }
 
-  // The best, and of those that are as good but say another thing the one that is nearest in time.
-  void take(Way way) {
-    if (!best_ || way.rank() > best_->rank()) {
-      best_ = std::move(way);
-      next_.reset();
-    } else if (way.rank() == best_->rank() && !way.is_same(*best_)) {
-      if (way.offset_ns() < best_->offset_ns()) std::swap(way, *best_);
-      if (!next_ || way.offset_ns() < next_->offset_ns()) next_ = std::move(way);
-    }
+  // The best so far, and whether another is as good.
+  void try_from(std::size_t i, std::size_t j) {
+    // A file of any number of marks that are all alike must not take minutes.
+    constexpr std::uint64_t most_work = 10'000'000;
+    has_time_ = has_time_ && work_ < most_work;
+    if (!has_time_ || (best_ && best_->has(&own_[i], &other_[j]))) return;
+    Way way = way_from(i, j);
+    if (best_ && way.rank() < best_->rank()) return;
+    is_tied_ = best_ && way.rank() == best_->rank();
+    if (!is_tied_) best_ = std::move(way);
   }
 
   const std::vector<BarrierMark>& own_;
   const std::vector<BarrierMark>& other_;
   const ClockLimits& limits_;
   std::optional<Way> best_;
-  std::optional<Way> next_;
+  bool is_tied_ = false;
+  bool has_time_ = true;
+  std::uint64_t work_ = 0;
 };
 
 }  // namespace

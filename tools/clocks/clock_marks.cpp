@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
-#include <limits>
+#include <map>
 
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/process_ids.hpp"
 #include "agent/trace/trace_reader.hpp"
-#include "tools/import/event_batch.hpp"
 #include "tools/import/exact_time.hpp"
+#include "tools/import/mark_batches.hpp"
 
 namespace traceagent::tools {
 
@@ -31,7 +31,11 @@ std::string_view value_of(std::string_view line) {
   return trace::member(trace::member(line, "args").value_or(""), "value").value_or("");
 }
 
-// The marks of the lowest rank in a file's metadata events, as they come.
+// A merge that has corrected a file's times says how far off they may be, by rank; what it merged
+// has other pids.
+bool is_of_merge(std::int64_t pid) { return pid >= 0 && pid < trace::pids_of_claim; }
+
+// What a file's metadata events say of clocks, as they come: the marks of the lowest rank.
 class Marks {
  public:
   void add(std::string_view line) {
@@ -41,70 +45,68 @@ class Marks {
     const auto value = parse_microseconds(value_of(line));
     const auto pid = trace::integer_member(line, "pid");
     if (!value || !pid) return;
-    is_time ? add_time(*pid, value->rounded_ns()) : add_bound(*pid, value->rounded_ns());
+    if (is_time) {
+      add_time(*pid, value->rounded_ns(), line);
+    } else {
+      add_bound(*pid, value->rounded_ns());
+    }
   }
 
-  [[nodiscard]] std::vector<BarrierMark> fit() const;
-  [[nodiscard]] std::int64_t largest_bound_ns() const {
-    return std::max<std::int64_t>(largest_bound_ns_, 0);
-  }
+  [[nodiscard]] ClockMarks found(bool is_corrected) const;
 
  private:
   struct Mark {
+    std::int64_t pid = 0;
     std::int64_t at_ns = 0;
+    std::string batch;
     std::optional<std::int64_t> bound_ns;
   };
 
-  void add_time(std::int64_t pid, std::int64_t ns) {
-    if (!pids_.empty() && trace::rank_of_pid(pid) < trace::rank_of_pid(pids_.front())) {
-      marks_.clear();
-      pids_.clear();
-    }
-    const bool is_higher =
-        !pids_.empty() && trace::rank_of_pid(pid) > trace::rank_of_pid(pids_.front());
+  void add_time(std::int64_t pid, std::int64_t ns, std::string_view line) {
+    const std::int64_t rank = trace::rank_of_pid(pid);
+    if (!marks_.empty() && rank < trace::rank_of_pid(marks_.front().pid)) marks_.clear();
+    const bool is_higher = !marks_.empty() && rank > trace::rank_of_pid(marks_.front().pid);
     if (is_higher || marks_.size() >= most_marks) return;
-    marks_.push_back({ns, std::nullopt});
-    pids_.push_back(pid);
+    marks_.push_back({pid, ns, batch_of_mark(trace::member(line, "args").value_or("")), {}});
   }
 
-  // Of the mark before it. A merge writes a line once that stood in two files, and adds bounds of
-  // its own: those have another pid.
+  // Of the mark before it. A merge writes a line once that stood in two files.
   void add_bound(std::int64_t pid, std::int64_t ns) {
     largest_bound_ns_ = std::max(largest_bound_ns_, ns);
-    if (pids_.empty() || pids_.back() != pid) return;
-    if (!marks_.back().bound_ns) marks_.back().bound_ns = ns;
+    if (is_of_merge(pid)) {
+      std::int64_t& known = bounds_of_merges_[pid];
+      known = std::max(known, ns);
+    }
+    if (marks_.empty() || marks_.back().pid != pid || marks_.back().bound_ns) return;
+    marks_.back().bound_ns = ns;
   }
 
   std::vector<Mark> marks_;
-  std::vector<std::int64_t> pids_;      // of each of them
-  std::int64_t largest_bound_ns_ = -1;  // of all ranks; there is none
+  std::map<std::int64_t, std::int64_t> bounds_of_merges_;  // by rank
+  std::int64_t largest_bound_ns_ = -1;                     // of all ranks; there is none
 };
 
-std::vector<BarrierMark> Marks::fit() const {
+ClockMarks Marks::found(bool is_corrected) const {
   constexpr std::int64_t most_bound_ns = 1'000'000'000'000'000;
-  std::vector<BarrierMark> fit;
-  for (std::size_t i = 0; i < marks_.size(); ++i) {
-    const std::int64_t bound_ns = marks_[i].bound_ns.value_or(largest_bound_ns_);
-    if (marks_[i].at_ns < 0 || marks_[i].at_ns == std::numeric_limits<std::int64_t>::max())
+  constexpr std::int64_t most_ns = 9'000'000'000'000'000'000;
+  ClockMarks found;
+  for (const Mark& mark : marks_) {
+    const std::int64_t rank = trace::rank_of_pid(mark.pid);
+    const std::int64_t bound_ns = mark.bound_ns.value_or(largest_bound_ns_);
+    if (mark.at_ns < 0 || mark.at_ns > most_ns || bound_ns < 0 || bound_ns > most_bound_ns) {
       continue;
-    if (bound_ns < 0 || bound_ns >= most_bound_ns) continue;
-    fit.push_back({trace::rank_of_pid(pids_[i]), marks_[i].at_ns, bound_ns + rounding_ns, ""});
+    }
+    const auto of_merge = bounds_of_merges_.find(rank);
+    const bool is_moved = is_corrected && of_merge != bounds_of_merges_.end();
+    const std::int64_t moved_ns = is_moved ? std::min(of_merge->second, most_bound_ns) : 0;
+    found.barriers.push_back({rank, mark.at_ns, bound_ns + rounding_ns + moved_ns, mark.batch});
   }
-  std::sort(fit.begin(), fit.end(),
-            [](const BarrierMark& a, const BarrierMark& b) { return a.at_ns < b.at_ns; });
-  return fit;
-}
-
-// Of an imported file its head says it, which has no events; of ours the first events do.
-std::string first_batch(TraceReader& reader, TraceLine line) {
-  if (const auto told = trace::member(reader.header().distributed_info, "first_batch")) {
-    return std::string(*told);
+  for (const auto& [rank, bound_ns] : bounds_of_merges_) {
+    if (is_corrected) {
+      found.earlier_bound_ns = std::max(found.earlier_bound_ns, std::min(bound_ns, most_bound_ns));
+    }
   }
-  for (std::uint64_t i = 0; i < batch_within_events && line.kind != TraceLine::Kind::end; ++i) {
-    if (const std::string batch = batch_of(line.text); !batch.empty()) return batch;
-    line = reader.next();
-  }
-  return "";
+  return found;
 }
 
 }  // namespace
@@ -115,9 +117,8 @@ ClockMarks clock_marks_of(const std::string& path) {
   Marks marks;
   TraceLine line;
   while ((line = reader.next()).kind == TraceLine::Kind::metadata) marks.add(line.text);
-  ClockMarks found{marks.fit(), marks.largest_bound_ns()};
-  if (!found.barriers.empty()) found.barriers.front().batch = first_batch(reader, line);
-  return found;
+  return marks.found(
+      trace::member(reader.header().distributed_info, "clock_corrections").has_value());
 }
 
 std::optional<std::string> corrected_mark(std::string_view metadata_event,

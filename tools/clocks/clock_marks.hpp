@@ -16,18 +16,16 @@ struct BarrierMark {
   std::int64_t rank = 0;
   std::int64_t at_ns = 0;
   std::int64_t bound_ns = 0;
-  // batch_of() the first event of the cycle that it begins: the same on all ranks. Empty: not
-  // known.
+  // Of the cycle that it begins (import/mark_batches.hpp), the same on all ranks. Empty: not known.
   std::string batch;
 };
 
 struct ClockMarks {
   // Each cycle has one. Those of the lowest rank that has any: in a file that was merged all times
-  // are of one clock already. In the order of time.
+  // are of one clock already.
   std::vector<BarrierMark> barriers;
-  // Of all clock_sync_error_bound: in a file that a merge has corrected no rank's times are further
-  // off from the lowest rank's.
-  std::int64_t largest_bound_ns = 0;
+  // How far off its times may be on the clock to which a merge has taken them. 0: none has.
+  std::int64_t earlier_bound_ns = 0;
 };
 ClockMarks clock_marks_of(const std::string& path);
 

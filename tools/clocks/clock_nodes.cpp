@@ -35,6 +35,11 @@ struct Placed {
   std::string clock;  // ClockNode's
 };
 
+// Of a merge that could not, or should not, bring them together: "clock_of" is null.
+bool has_several_clocks(const trace::TraceHeader& header) {
+  return trace::member(header.distributed_info, "clock_of") == "null";
+}
+
 // What earlier merges did to its times: with these they are of another clock than without, and
 // each merge's is one of its own.
 std::string corrections_of(const trace::TraceHeader& header) {
@@ -79,8 +84,7 @@ void find_marks(ClockNode& node) {
   for (const std::string& path : node.paths) {
     ClockMarks found = clock_marks_of(path);
     std::move(found.barriers.begin(), found.barriers.end(), std::back_inserter(all));
-    if (node.corrections.empty()) continue;
-    node.earlier_bound_ns = std::max(node.earlier_bound_ns, found.largest_bound_ns);
+    node.earlier_bound_ns = std::max(node.earlier_bound_ns, found.earlier_bound_ns);
   }
   node.barriers = joined_marks(std::move(all));
 }
@@ -93,27 +97,30 @@ Placed rank_alone(const trace::TraceHeader& header) {
 
 class Nodes {
  public:
-  void add(const trace::MergeInput& input, const Placed& placed, bool is_known) {
+  void add(const trace::MergeInput& input, const Placed& placed, bool is_known, bool is_ours) {
     const auto [found, is_new] = by_key_.try_emplace(placed.key, nodes_.size());
     if (is_new) {
       nodes_.emplace_back();
       nodes_.back().name = placed.name;
       nodes_.back().is_of_known_node = is_known;
       nodes_.back().clock = placed.clock;
+      nodes_.back().is_ours = is_ours;
       nodes_.back().corrections = corrections_of(input.header);
     }
     ClockNode& node = nodes_[found->second];
+    node.has_several_clocks = node.has_several_clocks || has_several_clocks(input.header);
     node.paths.push_back(input.report.path);
     node.ranks.merge(ranks_of(input.header));
   }
 
   // Where files of this rank are; nothing: nobody has said.
-  [[nodiscard]] std::optional<Placed> of_rank(const trace::TraceHeader& header) const {
+  [[nodiscard]] std::optional<Placed> of_rank(const trace::TraceHeader& header,
+                                              bool by_ours_alone) const {
     const std::string corrections = corrections_of(header);
     for (const auto& [key, index] : by_key_) {
       const ClockNode& node = nodes_[index];
-      if (node.is_of_known_node && node.ranks.contains(header.rank) &&
-          node.corrections == corrections) {
+      if ((by_ours_alone ? node.is_ours : node.is_of_known_node) &&
+          node.ranks.contains(header.rank) && node.corrections == corrections) {
         return Placed{key, node.name, node.clock};
       }
     }
@@ -238,17 +245,18 @@ std::vector<ClockNode> clock_nodes(const std::vector<std::string>& paths) {
   Nodes nodes;
   for (const trace::MergeInput& input : inputs) {
     if (const auto placed = own_node(input.header); placed && input.is_used()) {
-      nodes.add(input, *placed, true);
+      nodes.add(input, *placed, true, true);
     }
   }
   for (const trace::MergeInput& input : inputs) {
     if (const auto host = host_of(input.header); host && input.is_used()) {
-      nodes.add(input, nodes.of_rank(input.header).value_or(*host), true);
+      nodes.add(input, nodes.of_rank(input.header, true).value_or(*host), true, false);
     }
   }
   for (const trace::MergeInput& input : inputs) {
     if (!own_node(input.header) && !host_of(input.header) && input.is_used()) {
-      nodes.add(input, nodes.of_rank(input.header).value_or(rank_alone(input.header)), false);
+      nodes.add(input, nodes.of_rank(input.header, false).value_or(rank_alone(input.header)), false,
+                false);
     }
   }
   return nodes.take();

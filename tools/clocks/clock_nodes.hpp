@@ -17,6 +17,9 @@ namespace traceagent::tools {
 struct ClockNode {
   std::string name;  // "node 1"; where nothing says on which node a rank ran: "rank 3"
   bool is_of_known_node = false;
+  bool is_ours = false;  // told by files of ours
+  bool has_several_clocks =
+      false;                // of its files one is a merge of clocks that nobody has compared
   std::string corrections;  // JSON: what earlier merges did to its times; or empty
   std::set<std::int64_t> ranks;
   std::vector<std::string> paths;

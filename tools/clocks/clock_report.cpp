@@ -1,6 +1,7 @@
 #include "tools/clocks/clock_report.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "tools/clocks/clock_words.hpp"
 #include "tools/clocks/told_clock.hpp"
@@ -15,6 +16,12 @@ using trace::JsonValue;
 
 constexpr std::size_t most_nodes_in_words = 16;
 
+// What was found by times of this node is as far off as they are.
+void add_earlier(const ClockNode& node, ToldClock& told) {
+  if (node.has_several_clocks) told.bound_ns.reset();
+  if (told.bound_ns) *told.bound_ns += node.earlier_bound_ns;
+}
+
 std::vector<ToldClock> told_nodes(const ClockReport& report) {
   std::vector<ToldClock> all;
   for (std::size_t i = 0; i < report.nodes->size(); ++i) {
@@ -23,8 +30,13 @@ std::vector<ToldClock> told_nodes(const ClockReport& report) {
       told.route = &*report.routes[i];
       told.is_reference = i == 0;
       told.method = "reference";
+      told.bound_ns = static_cast<std::int64_t>(std::ceil(told.route->bound_ns));
+      add_earlier(*told.node, told);
       for (const std::uint32_t edge : told.route->edges) {
         const EdgeFacts& facts = (*report.edges)[edge];
+        for (const std::uint32_t end : {facts.from, facts.to}) {
+          if (facts.collectives > 0 && end != i) add_earlier((*report.nodes)[end], told);
+        }
         if (told.method == "reference") {
           told.method = facts.method;
           told.collectives = facts.collectives;
@@ -43,7 +55,8 @@ std::vector<ToldClock> told_nodes(const ClockReport& report) {
 
 // As Composer writes it, in microseconds.
 void add_metadata_events(const ToldClock& told, ClockAlignment& alignment) {
-  const JsonValue bound_us(static_cast<double>(told.bound_ns()) / 1000.0);
+  if (!told.bound_ns) return;
+  const JsonValue bound_us(static_cast<double>(*told.bound_ns) / 1000.0);
   for (const std::int64_t rank : told.node->ranks) {
     alignment.metadata_events.push_back(
         "{\"ph\":\"M\",\"name\":\"clock_sync_error_bound\",\"pid\":" + std::to_string(rank) +
@@ -75,7 +88,10 @@ std::string assumption_in_words(const ClockLimits& limits, bool with_barrier) {
          " ppm apart, which changes by at most wander_ppm_per_minute; where one was set by a "
          "millisecond or more that is in steps, or the time is unsure, unless it was set more than "
          "once within seconds" +
-         (with_barrier ? "; those brought together by a barrier were not set at all" : "");
+         (with_barrier ? "; those brought together by barriers were not set between them, nor "
+                         "beyond, and of marks that "
+                         "tell no batch as many are of the same barriers"
+                       : "");
 }
 
 JsonObject metadata_of(const ClockReport& report, const std::vector<ToldClock>& all) {
@@ -84,8 +100,8 @@ JsonObject metadata_of(const ClockReport& report, const std::vector<ToldClock>& 
   std::optional<std::int64_t> largest = 0;
   for (const ToldClock& told : all) {
     nodes.add(object_of(told, room));
-    largest = largest && told.route != nullptr ? std::optional(std::max(*largest, told.bound_ns()))
-                                               : std::nullopt;
+    largest =
+        largest && told.bound_ns ? std::optional(std::max(*largest, *told.bound_ns)) : std::nullopt;
   }
   JsonObject clocks;
   clocks.add("clock_sync_error_bound",
@@ -111,8 +127,16 @@ JsonObject metadata_of(const ClockReport& report, const std::vector<ToldClock>& 
 
 }  // namespace
 
+std::string clock_in_json(const ClockNode& node) {
+  if (node.has_several_clocks) return "null";
+  return node.clock.empty() ? "" : JsonValue(node.clock).text();
+}
+
 bool ClockReport::has_all() const {
-  return others->empty() && routes.size() == nodes->size() &&
+  return others->empty() &&
+         std::none_of(nodes->begin(), nodes->end(),
+                      [](const ClockNode& node) { return node.has_several_clocks; }) &&
+         routes.size() == nodes->size() &&
          std::all_of(routes.begin(), routes.end(),
                      [](const auto& route) { return route.has_value(); });
 }
@@ -127,7 +151,7 @@ ClockAlignment aligned(const ClockReport& report) {
     }
   }
   alignment.metadata = metadata_of(report, all);
-  if (report.has_all()) alignment.clock = report.nodes->front().clock;
+  alignment.clock = report.has_all() ? clock_in_json(report.nodes->front()) : "null";
   if (all.size() > most_nodes_in_words) {
     alignment.summary.push_back("clocks of " + std::to_string(all.size()) +
                                 " nodes: see \"clocks\" in the output");

@@ -111,7 +111,7 @@ JsonObject object_of(const ToldClock& told, RoomForLists& room) {
   if (correction.knots().size() > 2) {
     object.add("drift_ppm_least", drifts.least * 1e6).add("drift_ppm_most", drifts.most * 1e6);
   }
-  object.add("bound_ns", told.bound_ns())
+  object.add("bound_ns", told.bound_ns ? JsonValue(*told.bound_ns) : JsonValue(nullptr))
       .add("wander_ppm_per_minute", told.route->wander_per_second * 60e6)
       .add("collectives", told.collectives)
       .add("hops", told.route->edges.size());
@@ -154,7 +154,9 @@ std::string in_words(const ToldClock& told) {
                                            : std::string()) +
             " ppm";
   }
-  text += ", right within " + duration_in_words(static_cast<double>(told.bound_ns())) + ", by ";
+  text += told.bound_ns
+              ? ", right within " + duration_in_words(static_cast<double>(*told.bound_ns)) + ", by "
+              : ", how far off is not known, by ";
   text += (told.collectives > 0 ? std::to_string(told.collectives) + " " : "") + told.method;
   for (const ClockStep& step : told.route->steps) {
     text += step_in_words(step, first);

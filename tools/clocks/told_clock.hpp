@@ -1,9 +1,9 @@
 #pragma once
 // The clock of one node, as it is told in words and in the file.
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "agent/trace/json_object.hpp"
@@ -18,10 +18,7 @@ struct ToldClock {
   bool is_reference = false;
   std::string method = "none";
   std::uint64_t collectives = 0;
-
-  [[nodiscard]] std::int64_t bound_ns() const {
-    return static_cast<std::int64_t>(std::ceil(route->bound_ns)) + node->earlier_bound_ns;
-  }
+  std::optional<std::int64_t> bound_ns = {};  // nothing: not known
 };
 
 std::string in_words(const ToldClock& told);

@@ -25,9 +25,9 @@ constexpr std::size_t most_work_bytes = std::size_t{256} << 20;
 // A repair costs as much as looking at so many times its bytes.
 constexpr std::size_t repair_work = 16;
 
-bool has_phase(const ScannedObject& object) {
+bool has_member(const ScannedObject& object, std::string_view key) {
   for (const JsonMember& member : object.members) {
-    if (member.key == "ph") return true;
+    if (member.key == key) return true;
   }
   return false;
 }
@@ -141,7 +141,7 @@ bool DocumentScan::begins_with_event() {
   do {
     scan = scan_object(window_.begin(), window_.end(), object_);
   } while (scan == Scan::more && window_.size() < TextWindow::first_bytes && window_.fill());
-  return scan == Scan::whole && has_phase(object_);
+  return scan == Scan::whole && has_member(object_, "ph") && !has_member(object_, "traceEvents");
 }
 
 bool DocumentScan::pass_member() {
@@ -355,7 +355,7 @@ bool DocumentScan::find_event() {
     window_.drop_until(static_cast<const char*>(brace));
     ScannedObject candidate;
     const Scan scan = scan_object(window_.begin(), window_.end(), candidate);
-    if (scan == Scan::whole && has_phase(candidate)) return true;
+    if (scan == Scan::whole && has_member(candidate, "ph")) return true;
     work_ += scan == Scan::more ? window_.size() : candidate.text.size();
     const bool may_go_on = scan == Scan::more && window_.size() < most_event_bytes;
     if (!may_go_on || !window_.fill()) window_.drop(1);

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "agent/trace/json_scan.hpp"
-#include "tools/import/event_batch.hpp"
 
 namespace traceagent::tools {
 
@@ -67,10 +66,8 @@ std::optional<ExactTime> EventLines::time_of(const ForeignEvent& fields,
   std::optional<std::int64_t>& first =
       ns >= EventTimes::epoch_ns ? first_epoch_ns_ : first_relative_ns_;
   first = std::min(first.value_or(ns), ns);
-  if (counts_.events < batch_within_events && first_batch_.empty()) {
-    first_batch_ = batch_of(event.text);
-  }
   ++counts_.events;
+  if (mark_batches_.is_any_open()) mark_batches_.add_event(fields.pid, event.text);
   may_have_collectives_ = may_have_collectives_ || fields.cat == "\"kernel\"";
   return begin;
 }
@@ -126,11 +123,14 @@ void EventLines::keep_metadata_line(ForeignLanes::Process& process, const Foreig
   if (fields.name == "\"thread_name\"") process.unnamed[place.tid].clear();
   const auto [kept, is_new] = metadata_.insert(std::move(line));
   if (is_new) metadata_order_.push_back(&*kept);
+  if (is_new && fields.name == "\"clock_sync_timestamp_us\"") {
+    mark_batches_.add_mark(fields.pid, &*kept);
+  }
 }
 
 std::vector<std::string> EventLines::metadata_lines() const {
   std::vector<std::string> lines = lanes_->metadata_lines();
-  for (const std::string* line : metadata_order_) lines.push_back(*line);
+  for (const std::string* line : metadata_order_) lines.push_back(mark_batches_.told(line));
   return lines;
 }
 

@@ -11,6 +11,7 @@
 
 #include "tools/import/event_text.hpp"
 #include "tools/import/foreign_lanes.hpp"
+#include "tools/import/mark_batches.hpp"
 #include "tools/import/order_check.hpp"
 #include "tools/import/sorted_runs.hpp"
 
@@ -68,8 +69,6 @@ class EventLines {
   [[nodiscard]] bool may_have_collectives() const { return may_have_collectives_; }
   // Of metadata events that describe the file, the last of each: their "args" as they stand.
   [[nodiscard]] const std::map<std::string, std::string>& described() const { return described_; }
-  // batch_of() the first events; or empty.
-  [[nodiscard]] const std::string& first_batch() const { return first_batch_; }
   // Numbers of processes that are programs, as PyTorch labels them, not GPUs.
   [[nodiscard]] const std::set<std::int64_t>& program_pids() const { return program_pids_; }
 
@@ -93,7 +92,7 @@ class EventLines {
   std::vector<const std::string*> metadata_order_;
   std::size_t metadata_bytes_ = 0;
   bool may_have_collectives_ = false;
-  std::string first_batch_;
+  MarkBatches mark_batches_;
   std::set<std::int64_t> program_pids_;
 };
 

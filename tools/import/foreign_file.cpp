@@ -210,7 +210,6 @@ void ForeignFile::finish_report(EventLines& lines) {
   counts_.crowded = lines.lanes()->crowded();
   metadata_lines_ = lines.metadata_lines();
   described_ = lines.described();
-  first_batch_ = lines.first_batch();
   program_pids_ = lines.program_pids();
   may_have_collectives_ = lines.may_have_collectives();
   fingerprints_ = lines.lanes()->fingerprints();
@@ -361,7 +360,6 @@ std::string ForeignFile::distributed_info_json() const {
       }
     }
   }
-  if (!first_batch_.empty()) info.add("first_batch", trace::JsonValue::raw(first_batch_));
   info.add("content", content_);
   if (!older_states_.empty()) info.add("older_states", trace::JsonValue::raw(older_states_));
   if (const std::string name = host(); !name.empty()) info.add("host", name);

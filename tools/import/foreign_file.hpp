@@ -130,7 +130,6 @@ class ForeignFile {
   std::shared_ptr<const EventSource> source_;
   std::vector<std::string> metadata_lines_;
   std::map<std::string, std::string> described_;
-  std::string first_batch_;
   std::set<std::int64_t> program_pids_;
   std::optional<EventTimes> times_;  // where the first event cannot decide on them
   std::int64_t base_ns_ = 0;

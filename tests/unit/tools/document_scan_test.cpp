@@ -149,6 +149,8 @@ TEST_F(DocumentScanTest, TakesAnEventALineWithoutBrackets) {
   EXPECT_EQ(cut.events.size(), 1U);
   EXPECT_TRUE(cut.has_cut_event);
   EXPECT_FALSE(scan_text("{\"n\":1}\n{\"n\":2}\n").is_trace) << "nobody's events";
+  EXPECT_EQ(scan_text(R"({"ph":1,"traceEvents":[{"ph":"X"},{"ph":"E"}]})").events.size(), 2U)
+      << "a member of that name";
 }
 
 TEST_F(DocumentScanTest, ReadsOnBehindDamage) {
