@@ -22,6 +22,7 @@ import tempfile
 
 import contained
 from host_run import SIMULATED_CUDART, TracedPlace, bare_variables
+from host_states import write_table
 from places import ARGUMENTS, LIBRARY, need, skip
 
 CASES = pathlib.Path(__file__).resolve().parent / "cpython"
@@ -147,7 +148,14 @@ def is_explained(test, tries):
     return True
 
 
-def compare_module(host, module, patterns, timeout_s):
+def is_same(variant, tries):
+    differ = [test for test in differing(tries)
+              if best_of(tries[variant], test) != best_of(tries["bare"], test)]
+    explained = all(any(test.endswith("." + name) for name in EXPLAINED) for test in differ)
+    return "same" if not differ else "explained" if explained else "differs"
+
+
+def compare_module(host, module, patterns, timeout_s, rows):
     tries, problems, said = collections.defaultdict(list), [], []
     wanted = patterns
     for attempt in range(TRIES):
@@ -173,6 +181,9 @@ def compare_module(host, module, patterns, timeout_s):
             continue
         each = {variant.name: best_of(tries[variant.name], test) for variant in VARIANTS}
         problems.append(f"{module}: {test}: {each}")
+    passed = sum(outcome == "passed" for outcome in tries["bare"][0].values())
+    for variant, name in (("active", module), ("inert", f"{module}, nothing called")):
+        rows[name] = {"absent": f"{passed} passed", "active": is_same(variant, tries)}
     return problems + said if problems or not tries["bare"][0] else []
 
 
@@ -190,13 +201,14 @@ def main():
     python = given.python or find_python()
     modules = given.module or (WHOLE if given.whole else list(SHORT))
     print(subprocess.run([python, "--version"], capture_output=True, text=True).stdout.strip(), python)
-    problems = []
+    problems, rows = [], {}
     with tempfile.TemporaryDirectory(prefix="traceagent-hosts-") as folder:
         host = Host(python, pathlib.Path(folder))
         for module in dict.fromkeys(modules):
             whole = given.whole
             problems += compare_module(host, module, [] if whole else SHORT.get(module, []),
-                                       1200 if whole else 120)
+                                       1200 if whole else 120, rows)
+    write_table("cpython", rows)
     print(*problems, sep="\n")
     print(f"{len(problems)} problems")
     return 1 if problems else 0

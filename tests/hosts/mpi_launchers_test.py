@@ -12,7 +12,8 @@ import sys
 import tempfile
 
 import contained
-from host_run import SIMULATED_CUDART, TracedPlace, bare_variables
+from host_run import SIMULATED_CUDART, bare_variables
+from host_states import MORE, StatePlace, write_table
 from places import ARGUMENTS, BUILD, LIBRARY, need
 
 RANKS = 4
@@ -44,27 +45,43 @@ def shape(ended):
     return ended.code, sorted(ended.out.splitlines()), sorted(ended.own_err())
 
 
-def problems_of(name):
-    launcher, library, where = LAUNCHERS[name]
+def problems_of(name, rows):
+    launcher, library, _ = LAUNCHERS[name]
     if shutil.which(launcher[0]) is None:
         print(f"{name}: {launcher[0]} is not here and is left out: run packaging/setup --tests")
         return
     program = [sys.executable, PROGRAM, library, SIMULATED_CUDART]
-    bare, bare_left = run([*launcher, *program], bare_variables())
-    with TracedPlace("mpi") as place:
+    bare = run([*launcher, *program], bare_variables())
+    if len(bare[0].out.splitlines()) != RANKS or bare[0].code != 0:
+        yield f"{name}: without the agent: {bare}"
+    rows[name] = {"absent": bare[0].code}
+    for state in MORE:
+        found = list(state_problems(name, state, program, *bare))
+        rows[name][state] = "differs" if found else "same"
+        yield from found
+
+
+def state_problems(name, state, program, bare, bare_left):
+    launcher, _, where = LAUNCHERS[name]
+    with StatePlace("mpi", state) as place:
         variables = place.variables(TRACEAGENT_QUIET="0", PYTHONDONTWRITEBYTECODE="1")
         if where == "within":
             del variables["LD_PRELOAD"]
             program = [RUN, *program]
         traced, left = run([*launcher, *program], variables)
-        problems = list(place.problems(wants_traces=True)) or list(trace_problems(place))
+        problems = list(place.state_problems())
+        if state == "active" and not problems:
+            problems = list(trace_problems(place))
+    name = f"{name}, {state}"
     print(f"{name}: {bare.seconds:.1f} s bare, {traced.seconds:.1f} s traced: {traced.agent_lines()}", flush=True)
-    if len(bare.out.splitlines()) != RANKS or bare.code != 0:
-        yield f"{name}: without the agent: {bare}"
     if (shape(bare), bare_left) != (shape(traced), left):
         yield f"{name}: bare {shape(bare)}, {bare_left}; traced {shape(traced)}, {left}"
     results = [line for line in traced.agent_lines() if " lost" in line]
-    if len(results) != 1 or f": {RANKS} ranks, " not in results[0] or ", 0 lost" not in results[0]:
+    if state == "off" and traced.agent_lines():
+        yield f"{name}: it says something: {traced.agent_lines()}"
+    if state == "failing" and not any("/proc/no-such-folder" in line for line in traced.agent_lines()):
+        yield f"{name}: nothing shows that it failed: {traced.agent_lines()}"
+    if state == "active" and (len(results) != 1 or f": {RANKS} ranks, " not in results[0] or ", 0 lost" not in results[0]):
         yield f"{name}: one result from one node wanted: {traced.agent_lines()}"
     yield from (f"{name}: {problem}" for problem in problems)
 
@@ -81,7 +98,9 @@ def trace_problems(place):
 
 def main():
     need(LIBRARY, "the library")
-    problems = [problem for name in ARGUMENTS or LAUNCHERS for problem in problems_of(name)]
+    rows = {}
+    problems = [problem for name in ARGUMENTS or LAUNCHERS for problem in problems_of(name, rows)]
+    write_table("mpi_launchers", rows)
     print(*problems, sep="\n")
     print(f"{len(problems)} problems")
     return 1 if problems else 0

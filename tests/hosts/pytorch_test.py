@@ -2,7 +2,7 @@
 """PyTorch with the processes that it starts: the same standard output and error and exit code with the agent as
 without, and a trace of every process that called CUDA. The calls go to the simulated libcudart, by ctypes.
 
-usage: pytorch_test.py BUILD DEPS [--whole] [CASE...]      cases: see SHORT
+usage: pytorch_test.py BUILD DEPS [--whole] [--states] [CASE...]      cases: see SHORT
 """
 
 import pathlib
@@ -12,7 +12,8 @@ import sys
 import tempfile
 
 import contained
-from host_run import SIMULATED_CUDART, TracedPlace, bare_variables
+from host_run import SIMULATED_CUDART, bare_variables
+from host_states import MORE, StatePlace, write_table
 from places import ARGUMENTS, LIBRARY, VENV, need
 
 # On a busy machine PyTorch's own waits run out; what fails each time is a difference.
@@ -60,14 +61,19 @@ def said_on_error(ended):
     return sorted(re.sub(r"0x[0-9a-f]+|\d+", "N", line) for line in ended.own_err())
 
 
-def problems_of(case, command, processes, is_whole):
-    bare, bare_left = known_end(case) if case in KNOWN and not is_whole else run(command, bare_variables())
-    with TracedPlace("pytorch") as place:
+def bare_end(case, command, is_whole):
+    return known_end(case) if case in KNOWN and not is_whole else run(command, bare_variables())
+
+
+def problems_of(case, state, bare_and_left, command, processes):
+    bare, bare_left = bare_and_left
+    with StatePlace("pytorch", state) as place:
         traced, left = run(command, place.variables())
         files, killed = len(place.rank_files()), place.killed()
-        found = list(place.problems(wants_traces=True))
-    print(f"{case}: {files} rank files, {killed} recovered; {bare.seconds:.1f} s bare, "
+        found = list(place.state_problems())
+    print(f"{case}, {state}: {files} rank files, {killed} recovered; {bare.seconds:.1f} s bare, "
           f"{traced.seconds:.1f} s traced", flush=True)
+    case = f"{case}, {state}"
     yield from (f"{case}: {problem}: {traced}" for problem in found)
     # torch.compile leaves its cache.
     bare_left, left = ([path for path in paths if "/" not in path] for paths in (bare_left, left))
@@ -79,7 +85,7 @@ def problems_of(case, command, processes, is_whole):
         yield f"{case}: does not end well without the agent: {bare}"
     if traced.survivors > bare.survivors:
         yield f"{case}: {traced.survivors} processes left over, without the agent {bare.survivors}"
-    if files < processes:
+    if state == "active" and files < processes:
         yield f"{case}: {files} rank files, {processes} wanted"
 
 
@@ -87,17 +93,26 @@ def main():
     need(next(VENV.glob("lib/python3*/site-packages/torch"), "/none"), "PyTorch")
     need(LIBRARY, "the library")
     need(shutil.which("g++") or "/none", "g++")
-    words = [word for word in ARGUMENTS if word != "--whole"]
+    words = [word for word in ARGUMENTS if not word.startswith("--")]
     is_whole = "--whole" in ARGUMENTS
     cases = WHOLE if is_whole else SHORT
-    problems = []
+    states = MORE if {"--states", "--whole"} & set(ARGUMENTS) else ("active",)
+    problems, rows = [], {}
     for case in words or cases:
-        for attempt in range(TRIES):
-            found = list(problems_of(case, *cases[case], is_whole))
-            if not found:
-                break
-            print(f"{case}: try {attempt + 1}:", *found, sep="\n", flush=True)
-        problems += found
+        command, processes = cases[case]
+        rows[case] = {}
+        for state in states:
+            for attempt in range(TRIES):
+                if attempt or not rows[case]:
+                    bare = bare_end(case, command, is_whole)
+                rows[case]["absent"] = bare[0].code
+                found = list(problems_of(case, state, bare, command, processes))
+                if not found:
+                    break
+                print(f"{case}: try {attempt + 1}:", *found, sep="\n", flush=True)
+            rows[case][state] = "differs" if found else "same"
+            problems += found
+    write_table("-".join(["pytorch", *words]), {f"pytorch {case}": row for case, row in rows.items()})
     print(*problems, sep="\n")
     print(f"{len(problems)} problems")
     return 1 if problems else 0
