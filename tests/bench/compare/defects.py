@@ -101,6 +101,14 @@ def composer_defects(mergers, folder):
     def ranks(merge):
         return dict(sorted(collections.Counter(event[5] % 1_000_000 for event in merge.events()).items()))
     yield "a merged file and a second cycle: events by rank", f"{ranks(theirs)}", f"{ranks(ours)}"
+    # Rank 1's clock gains 50 ppm; the cycles are 100 s apart.
+    cycles = sorted((HERE.parents[1] / "golden/merge/composer_cycles").glob("ep0-*.json"))
+    theirs, ours = mergers.composer(*cycles), mergers.ours(*cycles)
+    def rank_1_off(merge):
+        of_rank = [[event[0] for event in sorted(merge.events()) if event[1] in "BE" and event[5] % 1_000_000 == rank]
+                   for rank in range(2)]
+        return f"{max(abs(a - b) for a, b in zip(*of_rank)) / 1000:.1f} us off"
+    yield "two cycles 100 s apart, clocks that are 50 ppm apart", rank_1_off(theirs), rank_1_off(ours)
     kineto = folder / "kineto_rank1.json"
     document = {"global_rank": 1, "clock_sync_timestamp_us": START_US, "distributedInfo": {"rank": 1, "world_size": 2},
                 "baseTimeNanoseconds": 1_500_000_000 * 10**9,
