@@ -40,8 +40,8 @@ struct MergeOptions {
   // By path; what is not here stays on its own clock. Times in the inputs' "traceagent" stay too.
   // The output says in "clock_corrections" what was done.
   std::map<std::string, ClockCorrection> corrections = {};
-  // JSON, "clock_of" of the output: which clock its times were taken to, in words that another
-  // merge compares; null: they are of several, and nobody knows how far these are apart. Or empty.
+  // JSON object, "clock" in the output's "distributedInfo": what a later merge must know of its
+  // times; or empty.
   std::string clock = {};
   // A metadata event of an input that is corrected, as it is to be then; nothing: as it is.
   std::function<std::optional<std::string>(std::string_view, const ClockCorrection&)>

@@ -141,9 +141,7 @@ MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selectio
   if (!corrections.empty()) {
     info.add("clock_corrections", array_of(corrections));
   }
-  if (clock == "null" || (!clock.empty() && !corrections.empty())) {
-    info.add("clock_of", JsonValue::raw(clock));
-  }
+  if (!clock.empty()) info.add("clock", JsonValue::raw(clock));
   add_common(inputs, "host", info);
   merged.distributed_info = info.text();
   merged.device_properties = array_of(devices).text();

@@ -13,11 +13,15 @@
 #include "tools/clocks/clock_report.hpp"
 #include "tools/clocks/clock_words.hpp"
 #include "tools/clocks/collective_table.hpp"
+#include "tools/clocks/merged_clock.hpp"
 #include "tools/trace_files.hpp"
 
 namespace traceagent::tools {
 
 namespace {
+
+// Of comparing marks: some tenths of a second.
+constexpr std::uint64_t most_work = 20'000'000;
 
 constexpr char remedy[] = "are they of one run? --align none leaves the clocks as they are";
 
@@ -155,24 +159,25 @@ void Aligner::add_barrier_edges(const std::vector<std::uint32_t>& firsts) {
     std::uint32_t node;
     std::vector<BarrierMark> marks;
   };
-  // Mostly all meet the first one. Who met none of those before may be met by several: they are
-  // brought together then.
-  std::vector<Clock> alone;
-  std::vector<Clock> others;
+  std::uint64_t work_left = most_work;
+  // Mostly all meet the first one; the others only who has not been met through it.
+  std::vector<Clock> known;
+  std::vector<std::size_t> group_of;  // of each of them: those with one number have met
   for (const std::uint32_t first : firsts) {
-    Clock clock{first, barriers_on(first)};
+    const Clock clock{first, barriers_on(first)};
     if (clock.marks.empty()) continue;
-    const auto meets = [&](const Clock& known) {
-      const auto knots = barrier_knots(clock.marks, known.marks, limits_);
-      if (knots.empty()) return false;
+    const std::size_t own_group = known.size();
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      if (group_of[i] == own_group) continue;
+      const auto knots = barrier_knots(clock.marks, known[i].marks, limits_, work_left);
+      if (knots.empty()) continue;
       edges_.push_back(
-          {.from = first, .to = known.node, .difference = ClockDifference(knots, limits_)});
-      facts_.push_back({.method = "barrier"});
-      return true;
-    };
-    const bool has_met = std::count_if(alone.begin(), alone.end(), meets) > 0 ||
-                         std::any_of(others.begin(), others.end(), meets);
-    (has_met ? others : alone).push_back(std::move(clock));
+          {.from = first, .to = known[i].node, .difference = ClockDifference(knots, limits_)});
+      facts_.push_back({.method = "barrier", .from = first, .to = known[i].node});
+      std::replace(group_of.begin(), group_of.end(), group_of[i], own_group);
+    }
+    known.push_back(clock);
+    group_of.push_back(own_group);
   }
 }
 
@@ -238,6 +243,11 @@ ClockAlignment Aligner::run() {
   if (!spans.empty()) {
     report.routes = clock_routes(spans, edges_, limits_);
   }
+  const bool is_earlier = std::any_of(
+      nodes_.begin(), nodes_.end(), [](const ClockNode& node) { return node.has_several_clocks; });
+  if (reason_.empty() && is_earlier) {
+    reason_ = "an earlier merge left several clocks as far apart as they are";
+  }
   if (reason_.empty() && !report.has_all()) {
     reason_ = options_.align == Align::barrier
                   ? "not all files hold marks of the same of Composer's barriers"
@@ -259,9 +269,22 @@ ClockAlignment left_as_they_are(const std::vector<ClockNode>& nodes) {
   report.others = &nodes;
   report.reason = "as they are, as --align none asks: how far off is not known";
   ClockAlignment alignment = aligned(report);
-  alignment.clock = "null";
   alignment.summary = {"clocks: " + report.reason};
   return alignment;
+}
+
+// All files are of one clock, but what a merge has left of that.
+void keep_clock(const ClockNode& node, ClockAlignment& alignment) {
+  MergedClock clock;
+  clock.has_several = node.has_several_clocks;
+  clock.of = node.clock;
+  clock.bound_ns = node.earlier_bound_ns;
+  clock.is_unsure = node.is_unsure;
+  alignment.clock = clock.text();
+  if (clock.has_several) {
+    alignment.summary = {
+        "clocks: of several, as an earlier merge left them: how far off is not known"};
+  }
 }
 
 }  // namespace
@@ -271,7 +294,7 @@ ClockAlignment align_clocks(const std::vector<std::string>& paths, const AlignOp
   std::vector<ClockNode> nodes = clock_nodes(paths);
   if (nodes.size() < 2) {
     ClockAlignment alignment;
-    if (!nodes.empty()) alignment.clock = clock_in_json(nodes.front());
+    if (!nodes.empty() && nodes.front().is_merged) keep_clock(nodes.front(), alignment);
     return alignment;
   }
   return options.align == Align::none ? left_as_they_are(nodes)

@@ -18,18 +18,13 @@ double apart_ns(std::int64_t from_ns, std::int64_t until_ns) {
 }
 
 // Both marks come at most their bound after the same moment, so their difference is at most the
-// larger of the bounds off.
+// larger of the bounds off; what merges did to each comes on top.
 double bound_of(const BarrierMark& a, const BarrierMark& b) {
-  return static_cast<double>(std::max(a.bound_ns, b.bound_ns)) + 1.0;
+  return static_cast<double>(std::max(a.bound_ns, b.bound_ns) + a.moved_ns + b.moved_ns) + 1.0;
 }
 
-bool may_be_one(const BarrierMark& a, const BarrierMark& b) {
-  return a.batch.empty() || b.batch.empty() || a.batch == b.batch;
-}
-
-bool is_known_one(const BarrierMark& a, const BarrierMark& b) {
-  return !a.batch.empty() && a.batch == b.batch;
-}
+// Of marks without a batch all that can be said is that nothing else is known of either.
+bool may_be_one(const BarrierMark& a, const BarrierMark& b) { return a.batch == b.batch; }
 
 struct Pair {
   const BarrierMark* own;
@@ -45,7 +40,7 @@ struct Way {
 
   void add(const Pair& pair) {
     pairs.push_back(pair);
-    known += is_known_one(*pair.own, *pair.other) ? 1 : 0;
+    known += !pair.own->batch.empty() ? 1 : 0;
   }
   [[nodiscard]] std::pair<std::size_t, std::size_t> rank() const { return {known, pairs.size()}; }
   [[nodiscard]] bool has(const BarrierMark* own, const BarrierMark* other) const {
@@ -59,8 +54,8 @@ struct Way {
 class Pairing {
  public:
   Pairing(const std::vector<BarrierMark>& own, const std::vector<BarrierMark>& other,
-          const ClockLimits& limits)
-      : own_(own), other_(other), limits_(limits) {}
+          const ClockLimits& limits, std::uint64_t& work_left)
+      : own_(own), other_(other), limits_(limits), work_left_(work_left) {}
 
   // Nothing: none is better than all others, or sure.
   [[nodiscard]] std::optional<Way> best() {
@@ -103,6 +98,7 @@ class Pairing {
   [[nodiscard]] Way walk(std::size_t begin_own, std::size_t begin_other, std::ptrdiff_t step) {
     Way way;
     way.add({&own_[begin_own], &other_[begin_other]});
+    const bool has_batch = way.known > 0;
     auto i = static_cast<std::ptrdiff_t>(begin_own) + step;
     auto j = static_cast<std::ptrdiff_t>(begin_other) + step;
     const auto is_within = [](std::ptrdiff_t at, const std::vector<BarrierMark>& marks) {
@@ -115,23 +111,23 @@ class Pairing {
       const double own_ns = std::abs(apart_ns(last.own->at_ns, own.at_ns));
       const double late_ns = std::abs(apart_ns(last.other->at_ns, other.at_ns)) - own_ns;
       const double slack_ns = last.bound_ns() + bound_of(own, other) + limits_.drift * own_ns;
-      if (std::abs(late_ns) <= slack_ns && may_be_one(own, other)) {
+      // What says no batch may lie alike by chance.
+      const bool may_be = may_be_one(own, other) && has_batch != own.batch.empty();
+      if (std::abs(late_ns) <= slack_ns && may_be) {
         way.add({&own, &other});
         i += step;
         j += step;
       } else {
         (late_ns > 0 ? i : j) += step;
       }
-      ++work_;
+      work_left_ -= work_left_ > 0 ? 1 : 0;
     }
     return way;
   }
 
   // The best so far, and whether another is as good.
   void try_from(std::size_t i, std::size_t j) {
-    // A file of any number of marks that are all alike must not take minutes.
-    constexpr std::uint64_t most_work = 10'000'000;
-    has_time_ = has_time_ && work_ < most_work;
+    has_time_ = has_time_ && work_left_ > 0;
     if (!has_time_ || (best_ && best_->has(&own_[i], &other_[j]))) return;
     Way way = way_from(i, j);
     if (best_ && way.rank() < best_->rank()) return;
@@ -145,7 +141,7 @@ class Pairing {
   std::optional<Way> best_;
   bool is_tied_ = false;
   bool has_time_ = true;
-  std::uint64_t work_ = 0;
+  std::uint64_t& work_left_;
 };
 
 }  // namespace
@@ -162,20 +158,16 @@ std::vector<BarrierMark> joined_marks(std::vector<BarrierMark> marks) {
       continue;
     }
     BarrierMark& same = joined.back();
-    if (same.batch.empty()) same.batch = mark.batch;
-    if (mark.rank < same.rank) {
-      same.rank = mark.rank;
-      same.at_ns = mark.at_ns;
-      same.bound_ns = mark.bound_ns;
-    }
+    if (mark.rank < same.rank) same = std::move(mark);
   }
   return joined;
 }
 
 std::vector<ClockDifference::Knot> barrier_knots(const std::vector<BarrierMark>& own,
                                                  const std::vector<BarrierMark>& other,
-                                                 const ClockLimits& limits) {
-  const std::optional<Way> way = Pairing(own, other, limits).best();
+                                                 const ClockLimits& limits,
+                                                 std::uint64_t& work_left) {
+  const std::optional<Way> way = Pairing(own, other, limits, work_left).best();
   std::vector<ClockDifference::Knot> knots;
   if (!way) return knots;
   for (const Pair& pair : way->pairs) {

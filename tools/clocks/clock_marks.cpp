@@ -52,7 +52,8 @@ class Marks {
     }
   }
 
-  [[nodiscard]] ClockMarks found(bool is_corrected) const;
+  // `told`: what a merge said of the clock, see merged_clock.hpp; or empty.
+  [[nodiscard]] std::vector<BarrierMark> found(std::string_view told) const;
 
  private:
   struct Mark {
@@ -72,10 +73,11 @@ class Marks {
 
   // Of the mark before it. A merge writes a line once that stood in two files.
   void add_bound(std::int64_t pid, std::int64_t ns) {
-    largest_bound_ns_ = std::max(largest_bound_ns_, ns);
     if (is_of_merge(pid)) {
       std::int64_t& known = bounds_of_merges_[pid];
       known = std::max(known, ns);
+    } else {
+      largest_bound_ns_ = std::max(largest_bound_ns_, ns);
     }
     if (marks_.empty() || marks_.back().pid != pid || marks_.back().bound_ns) return;
     marks_.back().bound_ns = ns;
@@ -83,27 +85,25 @@ class Marks {
 
   std::vector<Mark> marks_;
   std::map<std::int64_t, std::int64_t> bounds_of_merges_;  // by rank
-  std::int64_t largest_bound_ns_ = -1;                     // of all ranks; there is none
+  std::int64_t largest_bound_ns_ = -1;                     // of all marks; there is none
 };
 
-ClockMarks Marks::found(bool is_corrected) const {
+std::vector<BarrierMark> Marks::found(std::string_view told) const {
   constexpr std::int64_t most_bound_ns = 1'000'000'000'000'000;
   constexpr std::int64_t most_ns = 9'000'000'000'000'000'000;
-  ClockMarks found;
+  const auto is_fit = [](std::int64_t ns, std::int64_t most) { return ns >= 0 && ns <= most; };
+  std::vector<BarrierMark> found;
   for (const Mark& mark : marks_) {
     const std::int64_t rank = trace::rank_of_pid(mark.pid);
-    const std::int64_t bound_ns = mark.bound_ns.value_or(largest_bound_ns_);
-    if (mark.at_ns < 0 || mark.at_ns > most_ns || bound_ns < 0 || bound_ns > most_bound_ns) {
-      continue;
-    }
     const auto of_merge = bounds_of_merges_.find(rank);
-    const bool is_moved = is_corrected && of_merge != bounds_of_merges_.end();
-    const std::int64_t moved_ns = is_moved ? std::min(of_merge->second, most_bound_ns) : 0;
-    found.barriers.push_back({rank, mark.at_ns, bound_ns + rounding_ns + moved_ns, mark.batch});
-  }
-  for (const auto& [rank, bound_ns] : bounds_of_merges_) {
-    if (is_corrected) {
-      found.earlier_bound_ns = std::max(found.earlier_bound_ns, std::min(bound_ns, most_bound_ns));
+    const std::int64_t bound_ns = mark.bound_ns.value_or(largest_bound_ns_);
+    const std::int64_t moved_ns = told.empty() ? 0
+                                  : of_merge != bounds_of_merges_.end()
+                                      ? of_merge->second
+                                      : trace::integer_member(told, "bound_ns").value_or(0);
+    if (is_fit(mark.at_ns, most_ns) && is_fit(bound_ns, most_bound_ns) &&
+        is_fit(moved_ns, most_bound_ns)) {
+      found.push_back({rank, mark.at_ns, bound_ns + rounding_ns, moved_ns, mark.batch});
     }
   }
   return found;
@@ -111,14 +111,13 @@ ClockMarks Marks::found(bool is_corrected) const {
 
 }  // namespace
 
-ClockMarks clock_marks_of(const std::string& path) {
+std::vector<BarrierMark> barriers_of(const std::string& path) {
   TraceReader reader;
   if (!reader.open(path)) return {};
   Marks marks;
   TraceLine line;
   while ((line = reader.next()).kind == TraceLine::Kind::metadata) marks.add(line.text);
-  return marks.found(
-      trace::member(reader.header().distributed_info, "clock_corrections").has_value());
+  return marks.found(trace::member(reader.header().distributed_info, "clock").value_or(""));
 }
 
 std::optional<std::string> corrected_mark(std::string_view metadata_event,

@@ -16,18 +16,14 @@ struct BarrierMark {
   std::int64_t rank = 0;
   std::int64_t at_ns = 0;
   std::int64_t bound_ns = 0;
+  std::int64_t moved_ns = 0;  // how far off a merge may have left its time
   // Of the cycle that it begins (import/mark_batches.hpp), the same on all ranks. Empty: not known.
   std::string batch;
 };
 
-struct ClockMarks {
-  // Each cycle has one. Those of the lowest rank that has any: in a file that was merged all times
-  // are of one clock already.
-  std::vector<BarrierMark> barriers;
-  // How far off its times may be on the clock to which a merge has taken them. 0: none has.
-  std::int64_t earlier_bound_ns = 0;
-};
-ClockMarks clock_marks_of(const std::string& path);
+// Each cycle has one. Those of the lowest rank that has any: in a file that was merged all times
+// are of one clock already.
+std::vector<BarrierMark> barriers_of(const std::string& path);
 
 // A metadata event whose value is a time of the clock that is corrected: as it is to be written
 // then, so that a file that is merged again is not corrected twice. Nothing: as it is.

@@ -9,6 +9,7 @@
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/merge_input.hpp"
 #include "tools/clocks/barrier_pairs.hpp"
+#include "tools/clocks/merged_clock.hpp"
 
 namespace traceagent::tools {
 
@@ -35,9 +36,8 @@ struct Placed {
   std::string clock;  // ClockNode's
 };
 
-// Of a merge that could not, or should not, bring them together: "clock_of" is null.
-bool has_several_clocks(const trace::TraceHeader& header) {
-  return trace::member(header.distributed_info, "clock_of") == "null";
+std::string_view told_clock_of(const trace::TraceHeader& header) {
+  return trace::member(header.distributed_info, "clock").value_or("");
 }
 
 // What earlier merges did to its times: with these they are of another clock than without, and
@@ -48,14 +48,28 @@ std::string corrections_of(const trace::TraceHeader& header) {
 
 Placed with_corrections(Placed placed, const trace::TraceHeader& header) {
   const std::string corrections = corrections_of(header);
-  placed.clock = corrections.empty()
+  const std::string_view told = told_clock_of(header);
+  placed.clock = told.empty() && corrections.empty()
                      ? placed.key
-                     : trace::string_member(header.distributed_info, "clock_of").value_or("");
-  if (!corrections.empty()) {
-    placed.key += " " + corrections;
-    placed.name += " (corrected)";
+                     : std::string(trace::string_member(told, "of").value_or(""));
+  if (!corrections.empty() || !told.empty()) {
+    placed.key += " " + corrections + std::string(told);
+    placed.name += corrections.empty() ? " (merged)" : " (corrected)";
   }
   return placed;
+}
+
+void take_told(const trace::TraceHeader& header, ClockNode& node) {
+  const auto told = merged_clock(told_clock_of(header));
+  node.is_merged = node.is_merged || told.has_value();
+  node.has_several_clocks = node.has_several_clocks || (told && told->has_several);
+  node.is_unsure = node.is_unsure || (told && told->is_unsure);
+  // Times that were moved without a word of how well.
+  const bool is_unknown = told ? !told->bound_ns : !corrections_of(header).empty();
+  if (is_unknown) node.earlier_bound_ns.reset();
+  if (told && told->bound_ns && node.earlier_bound_ns) {
+    node.earlier_bound_ns = std::max(*node.earlier_bound_ns, *told->bound_ns);
+  }
 }
 
 // Of a file of ours.
@@ -82,9 +96,8 @@ std::optional<Placed> host_of(const trace::TraceHeader& header) {
 void find_marks(ClockNode& node) {
   std::vector<BarrierMark> all;
   for (const std::string& path : node.paths) {
-    ClockMarks found = clock_marks_of(path);
-    std::move(found.barriers.begin(), found.barriers.end(), std::back_inserter(all));
-    node.earlier_bound_ns = std::max(node.earlier_bound_ns, found.earlier_bound_ns);
+    std::vector<BarrierMark> found = barriers_of(path);
+    std::move(found.begin(), found.end(), std::back_inserter(all));
   }
   node.barriers = joined_marks(std::move(all));
 }
@@ -108,7 +121,7 @@ class Nodes {
       nodes_.back().corrections = corrections_of(input.header);
     }
     ClockNode& node = nodes_[found->second];
-    node.has_several_clocks = node.has_several_clocks || has_several_clocks(input.header);
+    take_told(input.header, node);
     node.paths.push_back(input.report.path);
     node.ranks.merge(ranks_of(input.header));
   }
@@ -119,7 +132,7 @@ class Nodes {
     const std::string corrections = corrections_of(header);
     for (const auto& [key, index] : by_key_) {
       const ClockNode& node = nodes_[index];
-      if ((by_ours_alone ? node.is_ours : node.is_of_known_node) &&
+      if ((by_ours_alone ? node.is_ours : node.is_of_known_node) && !node.is_merged &&
           node.ranks.contains(header.rank) && node.corrections == corrections) {
         return Placed{key, node.name, node.clock};
       }

@@ -17,17 +17,19 @@ namespace traceagent::tools {
 struct ClockNode {
   std::string name;  // "node 1"; where nothing says on which node a rank ran: "rank 3"
   bool is_of_known_node = false;
-  bool is_ours = false;  // told by files of ours
-  bool has_several_clocks =
-      false;                // of its files one is a merge of clocks that nobody has compared
-  std::string corrections;  // JSON: what earlier merges did to its times; or empty
+  bool is_ours = false;             // told by files of ours
+  bool is_merged = false;           // of a merge that has told of clocks (merged_clock.hpp)
+  bool has_several_clocks = false;  // which it left as far apart as they are
+  bool is_unsure = false;           // it was not sure of all times
+  std::string corrections;          // JSON: what earlier merges did to its times; or empty
   std::set<std::int64_t> ranks;
   std::vector<std::string> paths;
   // Which clock its times are on: of files that a merge has corrected the one that it has taken all
   // to. Or empty: nobody knows.
   std::string clock;
   std::vector<BarrierMark> barriers;  // joined_marks() of all files
-  std::int64_t earlier_bound_ns = 0;  // of what earlier merges did to its times
+  // How far off a merge may have left times on that clock. Nothing: not known.
+  std::optional<std::int64_t> earlier_bound_ns = 0;
   // Of what read_events() has read: without the pauses of a second and more.
   ClockSpans spans;
 };

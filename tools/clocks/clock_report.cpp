@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tools/clocks/clock_words.hpp"
+#include "tools/clocks/merged_clock.hpp"
 #include "tools/clocks/told_clock.hpp"
 
 namespace traceagent::tools {
@@ -16,10 +17,18 @@ using trace::JsonValue;
 
 constexpr std::size_t most_nodes_in_words = 16;
 
-// What was found by times of this node is as far off as they are.
+// How far off that node's own times may be counts for what was found by them, too.
 void add_earlier(const ClockNode& node, ToldClock& told) {
+  if (!node.earlier_bound_ns) told.bound_ns.reset();
+  if (told.bound_ns) *told.bound_ns += *node.earlier_bound_ns;
+  told.is_unsure = told.is_unsure || node.is_unsure;
+}
+
+// The marks of barriers have told of it themselves, where they are of the clock that the node is
+// on.
+void add_end_of_edge(const EdgeFacts& facts, const ClockNode& node, ToldClock& told) {
   if (node.has_several_clocks) told.bound_ns.reset();
-  if (told.bound_ns) *told.bound_ns += node.earlier_bound_ns;
+  if (facts.collectives > 0) add_earlier(node, told);
 }
 
 std::vector<ToldClock> told_nodes(const ClockReport& report) {
@@ -35,7 +44,7 @@ std::vector<ToldClock> told_nodes(const ClockReport& report) {
       for (const std::uint32_t edge : told.route->edges) {
         const EdgeFacts& facts = (*report.edges)[edge];
         for (const std::uint32_t end : {facts.from, facts.to}) {
-          if (facts.collectives > 0 && end != i) add_earlier((*report.nodes)[end], told);
+          if (end != i) add_end_of_edge(facts, (*report.nodes)[end], told);
         }
         if (told.method == "reference") {
           told.method = facts.method;
@@ -125,12 +134,23 @@ JsonObject metadata_of(const ClockReport& report, const std::vector<ToldClock>& 
   return JsonObject().add("clocks", clocks);
 }
 
-}  // namespace
-
-std::string clock_in_json(const ClockNode& node) {
-  if (node.has_several_clocks) return "null";
-  return node.clock.empty() ? "" : JsonValue(node.clock).text();
+MergedClock merged_clock_of(const ClockReport& report, const std::vector<ToldClock>& all) {
+  MergedClock clock;
+  clock.has_several = !report.has_all();
+  if (clock.has_several) return clock;
+  clock.of = report.nodes->front().clock;
+  clock.bound_ns = 0;
+  for (const ToldClock& told : all) {
+    clock.bound_ns = clock.bound_ns && told.bound_ns
+                         ? std::optional(std::max(*clock.bound_ns, *told.bound_ns))
+                         : std::nullopt;
+    clock.is_unsure = clock.is_unsure || told.is_unsure || !told.route->unsure.empty() ||
+                      !told.route->steps.empty();
+  }
+  return clock;
 }
+
+}  // namespace
 
 bool ClockReport::has_all() const {
   return others->empty() &&
@@ -151,7 +171,7 @@ ClockAlignment aligned(const ClockReport& report) {
     }
   }
   alignment.metadata = metadata_of(report, all);
-  alignment.clock = report.has_all() ? clock_in_json(report.nodes->front()) : "null";
+  alignment.clock = merged_clock_of(report, all).text();
   if (all.size() > most_nodes_in_words) {
     alignment.summary.push_back("clocks of " + std::to_string(all.size()) +
                                 " nodes: see \"clocks\" in the output");

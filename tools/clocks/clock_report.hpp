@@ -15,7 +15,7 @@ namespace traceagent::tools {
 struct EdgeFacts {
   std::string method;
   std::uint64_t collectives = 0;
-  // Of whose times these are.
+  // Of whose times.
   std::uint32_t from = 0;
   std::uint32_t to = 0;
 };
@@ -33,9 +33,6 @@ struct ClockReport {
 
   [[nodiscard]] bool has_all() const;
 };
-
-// trace::MergeOptions' clock, where all times are on that of this node.
-std::string clock_in_json(const ClockNode& node);
 
 // The corrections, and all that is said of them.
 ClockAlignment aligned(const ClockReport& report);

@@ -122,6 +122,7 @@ JsonObject object_of(const ToldClock& told, RoomForLists& room) {
     add_list("unsure", told.route->unsure.size(), unsure_of(*told.route), room, unsure_bytes,
              object);
   }
+  if (told.is_unsure) object.add("earlier_is_unsure", true);
   // Of clocks that hardly need it a list of thousands says nothing.
   constexpr std::size_t most_knots = 1000;
   object.add("pieces", correction.knots().size() < 2 ? 1 : correction.knots().size() - 1);
@@ -161,7 +162,8 @@ std::string in_words(const ToldClock& told) {
   for (const ClockStep& step : told.route->steps) {
     text += step_in_words(step, first);
   }
-  return text + unsure_in_words(told.route->unsure);
+  return text + unsure_in_words(told.route->unsure) +
+         (told.is_unsure ? ", but where an earlier merge was unsure" : "");
 }
 
 }  // namespace traceagent::tools

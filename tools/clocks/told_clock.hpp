@@ -19,6 +19,7 @@ struct ToldClock {
   std::string method = "none";
   std::uint64_t collectives = 0;
   std::optional<std::int64_t> bound_ns = {};  // nothing: not known
+  bool is_unsure = false;                     // an earlier merge was not sure of all times
 };
 
 std::string in_words(const ToldClock& told);

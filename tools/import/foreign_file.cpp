@@ -10,6 +10,7 @@
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/merge_metadata.hpp"
 #include "agent/trace/output_file.hpp"
+#include "tools/clocks/merged_clock.hpp"
 #include "tools/import/content_mark.hpp"
 #include "tools/import/file_reading.hpp"
 #include "tools/import/rank_in_name.hpp"
@@ -325,6 +326,10 @@ std::vector<std::string> ForeignFile::write_headers() {
     file.older_states = older_states_;
     if (!may_have_collectives_) file.quiet_ns = run.spans.bounds_ns();
     file.host = host();
+    file.clock = merged_clock_json();
+    if (facts_.kind() == ForeignKind::traceagent) {
+      file.corrections = trace::member(facts_.distributed_info(), "clock_corrections").value_or("");
+    }
     if (const int error = source_ ? file.write_without_events() : file.complete(); error != 0) {
       report_.problem = trace::file_problem("cannot write what was imported", run.path, error);
       report_.is_trace = false;
@@ -336,6 +341,16 @@ std::vector<std::string> ForeignFile::write_headers() {
   paths.insert(paths.begin(), prefix_ + "head");
   if (!write_head(paths.front())) return {};
   return paths;
+}
+
+// What it tells of the clocks that were brought together in it; or empty.
+std::string ForeignFile::merged_clock_json() const {
+  if (facts_.kind() == ForeignKind::traceagent) {
+    return std::string(trace::member(facts_.distributed_info(), "clock").value_or(""));
+  }
+  if (facts_.kind() != ForeignKind::composer || report_.ranks.size() < 2) return "";
+  // Composer moves all of a rank's times by the marks of one of its cycles: how well nobody knows.
+  return MergedClock{.of = "rank " + std::to_string(report_.ranks.front())}.text();
 }
 
 // Ranks and process groups as they stand, less what would make it another file's.
@@ -353,12 +368,14 @@ std::string ForeignFile::distributed_info_json() const {
     }
   }
   if (facts_.kind() == ForeignKind::traceagent) {
-    for (const char* key :
-         {"node_rank", "node_ranks", "run_key", "clock_corrections", "clock_of"}) {
+    for (const char* key : {"node_rank", "node_ranks", "run_key", "clock_corrections"}) {
       if (const auto value = trace::member(known, key)) {
         info.add(key, trace::JsonValue::raw(std::string(*value)));
       }
     }
+  }
+  if (const std::string clock = merged_clock_json(); !clock.empty()) {
+    info.add("clock", trace::JsonValue::raw(clock));
   }
   info.add("content", content_);
   if (!older_states_.empty()) info.add("older_states", trace::JsonValue::raw(older_states_));

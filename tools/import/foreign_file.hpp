@@ -94,6 +94,7 @@ class ForeignFile {
   void read_into_runs(ForeignPids& pids, const OnBytes& on_bytes);
   [[nodiscard]] EventOwner owner() const;
   [[nodiscard]] std::string host() const;
+  [[nodiscard]] std::string merged_clock_json() const;
   void take(FileReading& reading);
   void take_rank(const FileFacts& facts);
   // False: they were not what the lines have been written for.

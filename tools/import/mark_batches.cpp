@@ -1,17 +1,18 @@
 #include "tools/import/mark_batches.hpp"
 
+#include <iterator>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "agent/trace/json_scan.hpp"
+#include "tools/import/exact_time.hpp"
 
 namespace traceagent::tools {
 
 namespace {
 
-// A cycle may begin with events that do not say it (counters); a file may be none of Composer's at
-// all.
-constexpr std::uint64_t most_events = 1U << 12;
-constexpr std::size_t most_open = 64;
+constexpr std::size_t most_marks = 4096;
 
 std::string in_words(std::int64_t epoch, std::int64_t batch) {
   return "[" + std::to_string(epoch) + ", " + std::to_string(batch) + "]";
@@ -26,26 +27,29 @@ std::string batch_of_event(std::string_view event) {
 
 }  // namespace
 
-// One that the next of its process follows has no events.
 void MarkBatches::add_mark(std::string_view pid, const std::string* line) {
-  std::erase_if(open_, [pid](const Open& mark) { return mark.pid == pid; });
-  const auto args = trace::member(*line, "args");
-  if (args && batch_of_mark(*args).empty() && open_.size() < most_open) {
-    open_.push_back({std::string(pid), line, most_events});
-  }
+  const std::string_view args = trace::member(*line, "args").value_or("");
+  const auto time = parse_microseconds(trace::member(args, "value").value_or(""));
+  if (!time || count_ >= most_marks) return;
+  const bool is_open = !trace::member(args, "batch");
+  const Mark mark{line, is_open};
+  if (!marks_[std::string(pid)].emplace(time->rounded_ns(), mark).second) return;
+  ++count_;
+  open_ += is_open ? 1 : 0;
 }
 
-void MarkBatches::add_event(std::string_view pid, std::string_view event) {
-  std::erase_if(open_, [&](Open& mark) {
-    if (mark.pid == pid) {
-      std::string batch = batch_of_event(event);
-      if (!batch.empty()) {
-        batches_[mark.line] = std::move(batch);
-        return true;
-      }
-    }
-    return --mark.events_left == 0;
-  });
+void MarkBatches::add_event(std::string_view pid, std::string_view ts, std::string_view event) {
+  const auto marks = marks_.find(pid);
+  const auto time = marks == marks_.end() ? std::nullopt : parse_microseconds(ts);
+  if (!time) return;
+  const auto behind = marks->second.upper_bound(time->rounded_ns());
+  if (behind == marks->second.begin()) return;
+  Mark& mark = std::prev(behind)->second;
+  std::string batch = mark.is_open ? batch_of_event(event) : "";
+  if (batch.empty()) return;
+  batches_[mark.line] = std::move(batch);
+  mark.is_open = false;
+  --open_;
 }
 
 std::string MarkBatches::told(const std::string* line) const {

@@ -31,6 +31,10 @@ std::string header_of(const RunFile& file) {
     info.add("older_states", trace::JsonValue::raw(file.older_states));
   if (!file.quiet_ns.empty()) info.add("quiet_ns", file.quiet_ns);
   if (!file.host.empty()) info.add("host", file.host);
+  if (!file.corrections.empty()) {
+    info.add("clock_corrections", trace::JsonValue::raw(file.corrections));
+  }
+  if (!file.clock.empty()) info.add("clock", trace::JsonValue::raw(file.clock));
   std::string text = "{\n\"schemaVersion\": 1,\n\"distributedInfo\": " + info.text();
   text += ",\n\"baseTimeNanoseconds\": " + trace::JsonValue(file.base_ns).text();
   text += ",\n\"traceName\": " + trace::JsonValue(file.name).text();

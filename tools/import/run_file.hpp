@@ -22,7 +22,9 @@ struct RunFile {
   // but that tells of clocks, it need not be read for them (clocks/clock_nodes.cpp). Or empty.
   std::vector<std::int64_t> quiet_ns = {};
 
-  std::string host = {};  // whose clock it is of; or empty
+  std::string host = {};         // whose clock it is of; or empty
+  std::string corrections = {};  // JSON, "clock_corrections" of a file of ours; or empty
+  std::string clock = {};        // JSON, MergedClock; or empty
 
   // Writes what stands before and behind the events. An errno; 0: all is well.
   [[nodiscard]] int complete() const;

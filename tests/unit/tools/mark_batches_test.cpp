@@ -1,0 +1,54 @@
+#include "tools/import/mark_batches.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace traceagent::tools {
+namespace {
+
+std::string mark(const std::string& us) {
+  return R"({"ph":"M","pid":3,"args":{"value": )" + us + "}}";
+}
+std::string event(int batch) {
+  return R"({"ph":"B","args":{"epoch":1,"batch":)" + std::to_string(batch) + "}}";
+}
+
+TEST(MarkBatches, AMarkGetsTheBatchOfAnEventUpToTheNextMark) {
+  MarkBatches marks;
+  const std::string first = mark("1000"), second = mark("2000"), third = mark("3000");
+  for (const std::string* line : {&first, &second, &third}) marks.add_mark("3", line);
+  marks.add_event("3", "500", event(7));
+  marks.add_event("4", "1500", event(8));
+  marks.add_event("3", "1500", R"({"ph":"C","args":{"cpu":1}})");
+  marks.add_event("3", "1600.5", event(40));
+  marks.add_event("3", "1700", event(41));
+  marks.add_event("3", "3000", event(80));
+  EXPECT_TRUE(marks.is_any_open()) << "nothing happened in the second";
+  EXPECT_EQ(marks.told(&first), R"({"ph":"M","pid":3,"args":{"batch": [1, 40], "value": 1000}})");
+  EXPECT_EQ(marks.told(&second), second);
+  EXPECT_EQ(marks.told(&third), R"({"ph":"M","pid":3,"args":{"batch": [1, 80], "value": 3000}})");
+}
+
+TEST(MarkBatches, WhatTellsItsBatchStays) {
+  MarkBatches marks;
+  const std::string told = R"({"ph":"M","pid":3,"args":{"batch": 0, "value": 1000}})",
+                    odd = mark("\"x\"");
+  marks.add_mark("3", &told);
+  marks.add_mark("3", &odd);
+  marks.add_event("3", "1500", event(40));
+  EXPECT_FALSE(marks.is_any_open());
+  EXPECT_EQ(marks.told(&told), told);
+  EXPECT_EQ(marks.told(&odd), odd);
+}
+
+TEST(MarkBatches, AreReadWhateverTheirSpaces) {
+  EXPECT_EQ(batch_of_mark(R"({"batch":[ 1,40 ]})"), "[1, 40]");
+  for (const char* args : {"", "{}", R"({"batch":1})", R"({"batch":[1]})", R"({"batch":[1,2,3]})",
+                           R"({"batch":["1",2]})"}) {
+    EXPECT_EQ(batch_of_mark(args), "") << args;
+  }
+}
+
+}  // namespace
+}  // namespace traceagent::tools
