@@ -49,9 +49,9 @@ std::string corrections_of(const trace::TraceHeader& header) {
 Placed with_corrections(Placed placed, const trace::TraceHeader& header) {
   const std::string corrections = corrections_of(header);
   const std::string_view told = told_clock_of(header);
-  placed.clock = told.empty() && corrections.empty()
-                     ? placed.key
-                     : std::string(trace::string_member(told, "of").value_or(""));
+  const auto clock = merged_clock(told);
+  // Without a word of the clock that it was moved to nobody knows it.
+  placed.clock = clock ? clock->of : corrections.empty() ? placed.key : "";
   if (!corrections.empty() || !told.empty()) {
     placed.key += " " + corrections + std::string(told);
     placed.name += corrections.empty() ? " (merged)" : " (corrected)";

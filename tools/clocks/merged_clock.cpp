@@ -24,7 +24,7 @@ std::optional<MergedClock> merged_clock(std::string_view text) {
   constexpr std::int64_t most_ns = 1'000'000'000'000'000;
   MergedClock clock;
   clock.has_several = trace::member(text, "of") == "null";
-  clock.of = trace::string_member(text, "of").value_or("");
+  clock.of = trace::unescaped(trace::string_member(text, "of").value_or(""));
   clock.bound_ns = trace::integer_member(text, "bound_ns");
   if (clock.bound_ns && (*clock.bound_ns < 0 || *clock.bound_ns > most_ns)) clock.bound_ns.reset();
   clock.is_unsure = trace::member(text, "is_unsure") == "true";
