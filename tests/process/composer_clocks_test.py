@@ -13,7 +13,7 @@ import tempfile
 from places import ARGUMENTS, BUILD
 
 TRACEAGENT = BUILD / "bin/traceagent"
-JOBS = int(ARGUMENTS[0]) if ARGUMENTS else 15
+JOBS = int(ARGUMENTS[0]) if ARGUMENTS else 20
 BEGIN_US = 1_700_000_000_000_000
 ROUNDING_US = 0.5  # of whole microseconds, as Composer writes them
 
@@ -23,12 +23,12 @@ class Job:
 
     def __init__(self, seed, folder):
         self.random, self.folder = random.Random(seed), folder
-        self.ranks, cycles = self.random.randint(2, 4), self.random.randint(1, 4)
+        self.ranks, cycles = self.random.randint(2, 6), self.random.randint(1, 4)
         self.clocks = [(0, 0)] + [(self.random.choice((50_000, 400_000_000)) * self.random.uniform(-1, 1),
                                    self.random.uniform(-90e-6, 90e-6)) for _ in range(1, self.ranks)]
         begins = list(itertools.accumulate(self.random.randint(5, 300) * 1_000_000 for _ in range(cycles)))
         self.files = {(rank, cycle): self.write(rank, cycle, begins[cycle])
-                      for rank in range(self.ranks) for cycle in range(cycles) if self.random.random() < 0.8}
+                      for rank in range(self.ranks) for cycle in range(cycles) if self.random.random() < (0.8 if seed % 2 else 0.5)}
 
     def clock_us(self, rank, true_us):
         offset_us, drift = self.clocks[rank]

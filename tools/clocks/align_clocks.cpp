@@ -174,7 +174,7 @@ void Aligner::add_barrier_edges(const std::vector<std::uint32_t>& firsts) {
       edges_.push_back(
           {.from = first, .to = known[i].node, .difference = ClockDifference(knots, limits_)});
       facts_.push_back({.method = "barrier", .from = first, .to = known[i].node});
-      std::replace(group_of.begin(), group_of.end(), group_of[i], own_group);
+      std::replace(group_of.begin(), group_of.end(), std::size_t{group_of[i]}, own_group);
     }
     known.push_back(clock);
     group_of.push_back(own_group);

@@ -23,13 +23,12 @@ double bound_of(const BarrierMark& a, const BarrierMark& b) {
   return static_cast<double>(std::max(a.bound_ns, b.bound_ns) + a.moved_ns + b.moved_ns) + 1.0;
 }
 
-// Of marks without a batch all that can be said is that nothing else is known of either.
+// Of two without a batch it is only not denied.
 bool may_be_one(const BarrierMark& a, const BarrierMark& b) { return a.batch == b.batch; }
 
 struct Pair {
   const BarrierMark* own;
   const BarrierMark* other;
-  [[nodiscard]] double offset_ns() const { return apart_ns(own->at_ns, other->at_ns); }
   [[nodiscard]] double bound_ns() const { return bound_of(*own, *other); }
 };
 

@@ -122,7 +122,10 @@ void Call::close(int result) noexcept {
   }
 }
 
-Call::~Call() { --depth; }
+Call::~Call() {
+  --depth;
+  errno = errno_;
+}
 
 bool forked_after_use() noexcept { return forked.load(std::memory_order_relaxed); }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <optional>
 
@@ -46,6 +47,8 @@ class Call {
   void open_api() noexcept;
   void close(int result) noexcept;
 
+  int errno_ = errno;  // a lock that it waits for sets it now and then: tests compare what a call
+                       // leaves there
   std::int64_t begin_ns_;
   Function function_;
   std::uint64_t number_ = 0;
