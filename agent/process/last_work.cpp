@@ -37,9 +37,11 @@ void say_cycles_lost(const Agent& agent) {
   const std::uint64_t lost = agent.windows->cycles_lost();
   const std::uint64_t late = agent.windows->cycles_begun_late();
   if (lost + late == 0) return;
-  say_result("rank " + std::to_string(agent.identity.rank) + ": " + std::to_string(lost) +
-             " cycles of the schedule were lost" +
-             (late == 0 ? "" : ", and of " + std::to_string(late) + " more the first steps") +
+  const std::string late_ones = std::to_string(late) + (lost == 0 ? "" : " more");
+  say_result("rank " + std::to_string(agent.identity.rank) + ": " +
+             (lost == 0 ? "" : std::to_string(lost) + " cycles of the schedule were lost") +
+             (lost == 0 || late == 0 ? "" : ", and ") +
+             (late == 0 ? "" : "the first steps of " + late_ones + " cycles were lost") +
              ": they came faster than they could be written, or the agent's thread had no CPU: "
              "raise schedule.wait or schedule.active");
 }

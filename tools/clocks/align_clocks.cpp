@@ -47,6 +47,8 @@ class Aligner {
   void add_barrier_edges(const std::vector<std::uint32_t>& firsts);
   void add_collective_edges(const std::vector<ClockSpans>& spans);
   void refuse(const CollectiveTable::Solved& solved);
+  [[nodiscard]] bool has_marks() const;
+  [[nodiscard]] std::string marks_in_words() const;
 
   std::vector<ClockNode> nodes_;  // those that may be aligned; the first is the reference
   std::vector<ClockNode> others_;
@@ -204,6 +206,19 @@ void Aligner::add_collective_edges(const std::vector<ClockSpans>& spans) {
   }
 }
 
+bool Aligner::has_marks() const {
+  const auto uses = [this](const ClockNode& node) { return uses_barrier(node); };
+  return std::any_of(nodes_.begin(), nodes_.end(), uses) ||
+         std::any_of(others_.begin(), others_.end(), uses);
+}
+
+std::string Aligner::marks_in_words() const {
+  return "not all files hold marks of the same of Composer's barriers (with a batch in common, or "
+         "as many of each "
+         "where none is told), or they are further apart than clocks may drift (--max-drift, " +
+         number_in_words(options_.max_drift_ppm) + " ppm), nor have all collectives in common";
+}
+
 void Aligner::refuse(const CollectiveTable::Solved& solved) {
   const auto name = [](const CollectiveKey& key) {
     char text[64];
@@ -249,8 +264,9 @@ ClockAlignment Aligner::run() {
     reason_ = "an earlier merge left several clocks as far apart as they are";
   }
   if (reason_.empty() && !report.has_all()) {
-    reason_ = options_.align == Align::barrier
-                  ? "not all files hold marks of the same of Composer's barriers"
+    reason_ = has_marks() ? marks_in_words()
+              : options_.align == Align::barrier
+                  ? "not all files hold marks of Composer's barriers"
                   : "not all nodes have collectives in common whose times on the GPU are known";
   }
   report.reason = reason_;

@@ -97,10 +97,10 @@ std::string assumption_in_words(const ClockLimits& limits, bool with_barrier) {
          " ppm apart, which changes by at most wander_ppm_per_minute; where one was set by a "
          "millisecond or more that is in steps, or the time is unsure, unless it was set more than "
          "once within seconds" +
-         (with_barrier ? "; those brought together by barriers were not set between them, nor "
-                         "beyond, and of marks that "
-                         "tell no batch as many are of the same barriers"
-                       : "");
+         (with_barrier
+              ? "; all files are of one run, whose clocks were not set between its barriers "
+                "nor beyond, and where their marks tell no batch as many are the same"
+              : "");
 }
 
 JsonObject metadata_of(const ClockReport& report, const std::vector<ToldClock>& all) {
