@@ -214,8 +214,8 @@ bool Aligner::has_marks() const {
 
 std::string Aligner::marks_in_words() const {
   return "not all files hold marks of the same of Composer's barriers (with a batch in common, or "
-         "as many of each "
-         "where none is told), or they are further apart than clocks may drift (--max-drift, " +
+         "as many of each where none is told), or they are further apart than clocks may drift "
+         "(--max-drift, " +
          number_in_words(options_.max_drift_ppm) + " ppm), nor have all collectives in common";
 }
 

@@ -14,7 +14,7 @@ namespace traceagent::tools {
 // most. Each rank's time is at most its bound later than the moment at which the last one came.
 struct BarrierMark {
   std::int64_t rank = 0;
-  std::int64_t at_ns = 0;
+  std::int64_t at_ns = 0;  // from 0 to 9e18: the difference of two is a number of nanoseconds, too
   std::int64_t bound_ns = 0;
   std::int64_t moved_ns = 0;  // how far off a merge may have left its time
   // Of the cycle that it begins (import/mark_batches.hpp), the same on all ranks. Empty: not known.

@@ -35,9 +35,9 @@ struct ClockNode {
 };
 
 // Our own files say their node. Others' are of the node of our files of the same rank; without
-// such, of their host where that is known (SageMakerName), and else each rank has a clock of its
-// own. Files whose times a merge has corrected are of a clock of their own. Files that a merge
-// would leave out are left out. In the order of the lowest ranks.
+// such, of their host where its name is known (SageMakerName, PyTorchName), and else each rank has
+// a clock of its own. Files whose times a merge has corrected are of a clock of their own. Files
+// that a merge would leave out are left out. In the order of the lowest ranks.
 std::vector<ClockNode> clock_nodes(const std::vector<std::string>& paths);
 
 // All that its files hold. What cannot be read is passed over: the merge will name it. `on_read`:
