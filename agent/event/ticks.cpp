@@ -31,6 +31,13 @@ std::uint64_t refused_clock_ns() noexcept {
   return (calls.fetch_add(1, std::memory_order_relaxed) + 1) * ms;
 }
 
+std::uint64_t clock_ticks() noexcept {
+  const int saved_errno = errno;
+  const std::uint64_t now_ns = clock_ns(CLOCK_MONOTONIC_RAW);
+  errno = saved_errno;
+  return now_ns;
+}
+
 int try_clocks() noexcept {
   for (const clockid_t clock : {CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME}) {
     timespec now{};

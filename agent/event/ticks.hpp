@@ -32,13 +32,16 @@ inline std::uint64_t clock_ns(clockid_t clock) noexcept {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
+// CLOCK_MONOTONIC_RAW. The job's errno stays as it is, also where the clock is refused later on.
+std::uint64_t clock_ticks() noexcept;
+
 inline std::uint64_t read_ticks() noexcept {
 #if defined(__x86_64__)
   // Not fenced: rdtscp or lfence cost 10 ns more than the reordering they would forbid.
   if (ticks_from_tsc) [[likely]]
     return __rdtsc();
 #endif
-  return clock_ns(CLOCK_MONOTONIC_RAW);
+  return clock_ticks();
 }
 
 }  // namespace traceagent::event

@@ -25,8 +25,11 @@ class Place:
     def __init__(self, function, offset, calls, hits):
         self.function, self.offset, self.calls, self.hits = function, offset, calls, hits
 
+    def key(self):
+        return self.function.name, self.offset
+
     def is_at(self, other):
-        return (self.function.name, self.offset) == (other.function.name, other.offset)
+        return self.key() == other.key()
 
     def rule(self, call, action, lasts=False):
         """In the form of FAULTS."""
@@ -75,7 +78,7 @@ def short_name(name):
         if depth <= 0 and letter not in ">)]":
             kept.append(letter if letter not in "<([" else "")
         depth += letter in "<(["
-    return "".join(kept).replace("traceagent::", "").split(" const")[0].split(" ")[-1][:60]
+    return "".join(kept).replace("traceagent::", "").split(" const")[0].split(" [")[0].split(" ")[-1][:60] or name[:60]
 
 
 def main():

@@ -3,8 +3,8 @@
 each cell of the table the job is the same as without the agent, what is wrong is said, and the files
 that are there are whole.
 
-usage: matrix_test.py BUILD_FOLDER DEPS_FOLDER [--all | --brief | --count] [--memory] [--only FUNCTION] [--every N] [--by-function]
-                      [SCENARIO ...]
+usage: matrix_test.py BUILD_FOLDER DEPS_FOLDER [--all | --brief | --count] [--memory] [--only FUNCTION] [--every N]
+                      [--by-function] [--beneath N] [--call-sites] [SCENARIO ...]
   --all      each call of each place, not only the first, the second and all of them; in each scenario,
              not only in the first that has the place
   --brief    the first and all calls of each place, not the second
@@ -12,7 +12,9 @@ usage: matrix_test.py BUILD_FOLDER DEPS_FOLDER [--all | --brief | --count] [--me
   --memory   malloc and its like alone: 30 of its calls; with --all each
   --only     functions that match, as in --only '^(open|mmap)$'
   --every    each N-th cell alone, as in --memory --all --every 20
-  --by-function  a row for each function, and which functions no scenario calls"""
+  --by-function  a row for each function, and which functions no scenario calls
+  --beneath N    and places that only a fault leads to: there a second call fails behind the first, to N such faults
+  --call-sites   which call instructions of the library and the tools no run has reached"""
 
 import collections
 import concurrent.futures
@@ -25,6 +27,8 @@ import time
 import context  # noqa: F401
 import outcome
 import started_job
+from call_sites import show_unreached
+from cell import MEMORY, cells_at
 from fault_job import FAULTS, Place, Traces
 from fault_places import OBJECT_SHIFT, Names, read_places
 from function_table import show_functions
@@ -33,38 +37,6 @@ from scenarios import JOB, LAUNCHER, MPIRUN, OPTIONS_FILE, RUN, TOOL, UPLOADER, 
 from uploads import upload_problems
 
 WORKERS = 4  # they mostly sleep
-MEMORY = ("malloc", "calloc", "realloc", "aligned_alloc", "strdup")
-MEMORY_CALLS = 30
-# A clock is read, or an event awaited, thousands of times in one place: these are spread over a run.
-MOST_CALLS = 40
-
-
-class Cell:
-    def __init__(self, scenario, place, call, lasts, action):
-        self.scenario, self.place, self.call, self.lasts, self.action = scenario, place, call, lasts, action
-        self.problems, self.lines, self.was_reached = [], [], False
-
-    def rule(self):
-        return self.place.rule(self.call, self.action, self.lasts)
-
-    def outcome(self):
-        if self.problems:
-            return "BAD: " + "; ".join(self.problems)
-        if not self.was_reached:
-            return "not reached this time"
-        return "one line: " + self.lines[0] if self.lines else "nothing missing"
-
-
-def calls_of(place, options):
-    """(the how-manieth call, and all that follow?)"""
-    is_whole = "--all" in options or "--count" in options
-    if place.function.name in MEMORY:
-        step = 1 if is_whole else max(1, place.calls // MEMORY_CALLS)
-        return [(call, lasts) for call in range(1, place.calls + 1, step) for lasts in (False, True)]
-    step = max(1, place.calls // MOST_CALLS)
-    few = 1 if "--brief" in options else 2
-    calls = range(1, place.calls + 1, step) if is_whole else range(1, min(place.calls, few) + 1)
-    return [(call, False) for call in calls] + [(1, True)]
 
 
 def is_wanted(place, options, only):
@@ -86,7 +58,7 @@ def undisturbed(scenario):
             print(f"FAILED: {scenario.name} without faults: what it started did not end")
             sys.exit(1)
         places = read_places(place.table)
-        expected = outcome.Expected(bare, bare_files, place.files())
+        expected = outcome.Expected(bare, bare_files, place.files(), {each.key() for each in places})
         left = [] if scenario.before == [] or scenario.leaves_rings else place.left_in_memory()
     wanted = (0, 1) if scenario.is_tool else (bare.code,)
     is_traced = scenario.is_tool or expected.counts
@@ -105,7 +77,9 @@ def run_cell(cell, expected):
     with Place() as place:
         ended = scenario.run(place, cell.rule())
         if place.table.exists():
-            cell.was_reached = any(seen.hits for seen in read_places(place.table) if seen.is_at(cell.place))
+            seen = read_places(place.table)
+            cell.was_reached = any(each.hits for each in seen if each.is_at(cell.place))
+            cell.found = [each for each in seen if each.key() not in expected.called]
         else:
             cell.problems.append("its count of calls is gone")
         if scenario.keeps and not place.end_keepers(outcome.KEEPER_PATIENCE_S):
@@ -124,18 +98,18 @@ def run_cell(cell, expected):
     if ended.code == "hangs" or ended.wall_s > outcome.PATIENCE_S:
         cell.problems.append(f"took {ended.wall_s:.0f} s")
     if scenario.is_tool:
-        cell.problems += outcome.tool_problems(ended)
+        cell.problems += outcome.tool_problems(ended, cell)
         cell.problems += outcome.tool_file_problems(scenario, ended, traces, files, left, cell)
         cell.problems += outcome.merged_problems(expected, ended, files, cell)
     elif scenario.starts and started_job.is_refused(expected, ended):
-        cell.problems += started_job.refusal_problems(ended, files, [OPTIONS_FILE, LAUNCHER], left)
+        cell.problems += started_job.refusal_problems(ended, files, [OPTIONS_FILE, LAUNCHER], left,
+                                                      outcome.is_voiceless(cell))
     else:
-        is_memory = cell.place.function.is_memory or cell.place.function.name == "mmap"
         cell.problems += outcome.job_problems(expected, ended, files, cell)
-        cell.problems += outcome.line_problems(ended, scenario, is_memory)
+        cell.problems += outcome.line_problems(ended, cell)
         cell.problems += outcome.trace_problems(expected, ended, traces, cell)
         cell.problems += outcome.counter_problems(expected, ended, traces, cell)
-        cell.problems += outcome.left_problems(ended, scenario, left, recovered, left_then)
+        cell.problems += outcome.left_problems(ended, cell, left, recovered, left_then)
         cell.problems += outcome.older_problems(ended, gone)
         if scenario.starts:
             cell.problems += started_job.name_problems(expected, files)
@@ -162,9 +136,18 @@ def cells_of(scenario, places, known, options, only):
         if key in known or not is_wanted(place, options, only):
             continue
         known.add(key)
-        for action in place.function.actions:
-            for call, lasts in calls_of(place, options):
-                yield Cell(scenario, place, call, lasts, action)
+        yield from cells_at(scenario, place, options)
+
+
+def cells_beneath(cells, known, options, only):
+    """What is done after a fault calls from places of its own: these fail next, behind the first fault that led there."""
+    for cell in cells:
+        for place in cell.found if cell.was_reached else []:
+            key = (cell.scenario.object, place.function.name, place.offset)
+            if key in known or not is_wanted(place, options, only):
+                continue
+            known.add(key)
+            yield from cells_at(cell.scenario, place, options, cell)
 
 
 def show(cells, names):
@@ -179,46 +162,74 @@ def show(cells, names):
         print(f"{scenario:13} {function:20} {where:48} {action:11} call {' '.join(calls):8} {what[:200]}")
 
 
+def run_cells(pool, cells, expected):
+    return list(pool.map(lambda cell: run_again_if_bad(cell, expected[cell.scenario.name]), cells))
+
+
+def run_beneath(pool, done, depth, expected, known, options, only):
+    """Wave by wave: behind each fault the next one."""
+    wave = done
+    for level in range(1, depth + 1):
+        wave = run_cells(pool, list(cells_beneath(wave, known, options, only)), expected)
+        print(f"behind {level} {'fault' if level == 1 else 'faults'}: {outcome_of(wave)}")
+        yield from wave
+
+
+def outcome_of(cells):
+    places = {cell.key() for cell in cells}
+    bad, unreached = sum(bool(cell.problems) for cell in cells), sum(not cell.was_reached for cell in cells)
+    return f"{len(cells)} cells of {len(places)} places, {bad} bad, {unreached} not reached"
+
+
+def take_number(words, option, otherwise):
+    return int(words.pop(words.index(option) + 1)) if option in words else otherwise
+
+
 def main():
     for path in (LIBRARY, FAULTS, JOB, TOOL, RUN, MPIRUN, UPLOADER):
         need(path, path.name)
     words = list(ARGUMENTS)
     only = words.pop(words.index("--only") + 1) if "--only" in words else ""
-    every = int(words.pop(words.index("--every") + 1)) if "--every" in words else 1
+    every, depth = take_number(words, "--every", 1), take_number(words, "--beneath", 0)
     options = {word for word in words if word.startswith("--")}
     pattern = "|".join(f"^{word}$" for word in words if not word.startswith("--"))
     # Fewer open files than allowed, as most users have.
     _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, most_files), most_files))
-    known, called, done, began = set(), set(), [], time.monotonic()
+    known, called, reached, expected = set(), set(), collections.defaultdict(set), {}
+    done, began = [], time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
         for scenario in scenarios(pattern):
-            expected, places = undisturbed(scenario)
+            expected[scenario.name], places = undisturbed(scenario)
             called |= {place.function.name for place in places}
+            reached[scenario.object] |= {place.key() for place in places}
             cells = list(cells_of(scenario, places, known, options, only))[::every]
             if "--count" in options:
                 print(f"{scenario.name}: {len(cells)} cells")
                 continue
-            done += pool.map(lambda cell: run_again_if_bad(cell, expected), cells)
+            done += run_cells(pool, cells, expected)
+        first = list(done)
+        done += run_beneath(pool, first, depth, expected, known, options, only)
     if "--count" in options:
         return 0
     if "--by-function" in options:
         show_functions(done, called, MEMORY)
     else:
         show(done, {path: Names(path) for path in (LIBRARY, TOOL, RUN, MPIRUN, UPLOADER)})
+    for cell in done:
+        reached[cell.scenario.object] |= {place.key() for place in cell.found}
+    for path in reached if "--call-sites" in options else []:
+        show_unreached(path, reached[path])
     bad = [cell for cell in done if cell.problems]
     for cell in bad:
         print(f"FAILED: {cell.scenario.name}: FAULTS={cell.rule()}: {'; '.join(cell.problems)}")
-    places = {(cell.place.function.name, cell.place.offset, cell.scenario.object) for cell in done}
-    unreached = sum(not cell.was_reached for cell in done)
     # Threads that wait differ from run to run: some places are not come to. Rules that never strike would prove nothing.
-    proves_too_little = unreached > len(done) / 4
+    unreached = sum(not cell.was_reached for cell in first)
+    proves_too_little = unreached > len(first) / 4
     if proves_too_little:
-        print(f"FAILED: {unreached} of {len(done)} cells were not reached")
+        print(f"FAILED: {unreached} of {len(first)} cells were not reached")
     cpu = sum(os.times()[:4])
-    print(f"{len(done)} cells of {len(places)} places, {len(bad)} bad, "
-          f"{unreached} not reached; "
-          f"{cpu:.0f} s of a processor in {time.monotonic() - began:.0f} s")
+    print(f"{outcome_of(done)}; {cpu:.0f} s of a processor in {time.monotonic() - began:.0f} s")
     return 1 if bad or not done or proves_too_little else 0
 
 

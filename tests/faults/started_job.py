@@ -10,9 +10,10 @@ def is_refused(expected, ended):
     return ended.code in REFUSALS and ended.code != expected.bare.code
 
 
-def refusal_problems(ended, files, given, left):
+def refusal_problems(ended, files, given, left, is_voiceless):
     """One line, and nothing was begun."""
-    if len(ended.lines()) != 1 or ended.lines()[0].count(": ") < 2:
+    is_silent = is_voiceless and not ended.lines()
+    if not is_silent and (len(ended.lines()) != 1 or ended.lines()[0].count(": ") < 2):
         yield f"not one line `what: file or value: remedy`: {ended.lines()}"
     if ended.own_err() or ended.out:
         yield f"says more than its line: {ended.out!r} {ended.own_err()}"

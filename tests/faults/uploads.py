@@ -23,7 +23,7 @@ def missing_there(files):
 def upload_problems(ended, after_run, resumed, files, cell):
     """Under a final name there is a whole file (Traces says what is not); what is not queued is told of; what
     is queued arrives."""
-    may_stay = cell.place.function.name in ("unlink", "rename")
+    may_stay = cell.fails("unlink", "rename")
     strays = [name for name in files if name.startswith(("there/.", f"{UNJOINED}/"))]
     if strays and not may_stay:
         yield f"left there: {strays}"

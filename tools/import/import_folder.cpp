@@ -18,6 +18,7 @@
 
 #include "agent/ring/owner.hpp"
 #include "agent/trace/file_problem.hpp"
+#include "tools/command_line.hpp"
 #include "tools/ending_signals.hpp"
 
 namespace traceagent::tools {
@@ -89,6 +90,13 @@ void remove_files_of(const std::string& path) noexcept try {
   // No memory, or no thread: who removes the folder does it.
 }
 
+// As large as the traces that were read, and hidden.
+void say_left(const std::string& folder, const std::error_code& error) noexcept try {
+  say("import: " + folder + ": " + error.message() + ": remove it by hand");
+} catch (...) {
+  // No memory for the line.
+}
+
 }  // namespace
 
 std::string make_import_folder(const std::string& parent, std::string& problem) {
@@ -107,9 +115,10 @@ std::string make_import_folder(const std::string& parent, std::string& problem) 
 void remove_import_folder(const std::string& folder) noexcept {
   if (folder.empty()) return;
   remove_files_of(folder);
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
+  std::error_code error;
+  fs::remove_all(folder, error);
   unguard_folder(folder);
+  if (error) say_left(folder, error);
 }
 
 }  // namespace traceagent::tools

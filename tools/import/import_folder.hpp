@@ -9,7 +9,7 @@ namespace traceagent::tools {
 // process: there is one at a time. Empty, and then `problem` is one line: it cannot be made.
 std::string make_import_folder(const std::string& parent, std::string& problem);
 
-// Nothing where `folder` is empty.
+// Nothing where `folder` is empty. What cannot be removed is said.
 void remove_import_folder(const std::string& folder) noexcept;
 
 }  // namespace traceagent::tools
