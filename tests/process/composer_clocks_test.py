@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Composer's marks, cycle by cycle: of random jobs whose clocks are known each merged time is within the bound that is
 told for its rank, in whatever stages the files are merged; and ranks that have passed barriers together get a bound.
+In other jobs clocks are set or steered on the way, or the job begins again with the same batches: there too.
 usage: composer_clocks_test.py BUILD DEPS [JOBS]"""
 import itertools
 import json
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -27,8 +29,19 @@ class Job:
         self.clocks = [(0, 0)] + [(self.random.choice((50_000, 400_000_000)) * self.random.uniform(-1, 1),
                                    self.random.uniform(-90e-6, 90e-6)) for _ in range(1, self.ranks)]
         begins = list(itertools.accumulate(self.random.randint(5, 300) * 1_000_000 for _ in range(cycles)))
+        self.batches = [40 * cycle for cycle in range(cycles)]
+        self.disturb(begins)
         self.files = {(rank, cycle): self.write(rank, cycle, begins[cycle])
-                      for rank in range(self.ranks) for cycle in range(cycles) if self.random.random() < (0.8 if seed % 2 else 0.5)}
+                      for rank in range(self.ranks) for cycle in range(len(begins)) if self.has_file(seed)}
+
+    def disturb(self, begins):
+        """Nothing disturbs this one."""
+
+    def has_file(self, seed):
+        return self.random.random() < (0.8 if seed % 2 else 0.5)
+
+    def later_us(self, _cycle):
+        return []
 
     def clock_us(self, rank, true_us):
         offset_us, drift = self.clocks[rank]
@@ -36,16 +49,15 @@ class Job:
 
     def write(self, rank, cycle, begin_us):
         bound_us = self.random.randint(1, 200)
-        path = self.folder / f"ep0-ba{cycle * 40}-rank{rank}.json"
+        path = self.folder / f"cycle{cycle}-rank{rank}.json"
         marks = {"global_rank": rank, "clock_sync_error_bound": bound_us,
                  "clock_sync_timestamp_us": int(self.clock_us(rank, begin_us) + self.random.uniform(0, bound_us))}
         events = [{"name": name, "ph": "M", "tid": 7, "pid": rank, "ts": 1, "args": {"value": value}}
                   for name, value in reversed(marks.items())]
-        for step in range(2):
-            true_us = begin_us + 600 + 1000 * step
+        for step, true_us in enumerate([begin_us + 600, begin_us + 1600, *self.later_us(cycle)]):
             events.append({"name": "batch", "cat": "trainer", "ph": "X", "dur": 900, "tid": 7, "pid": rank,
                            "ts": int(self.clock_us(rank, true_us)),
-                           "args": {"epoch": 0, "batch": cycle * 40 + step, "true_us": true_us, "rank": rank}})
+                           "args": {"epoch": 0, "batch": self.batches[cycle] + step, "true_us": true_us, "rank": rank}})
         path.write_text(json.dumps(events))
         return path
 
@@ -58,6 +70,39 @@ class Job:
             if more == met:
                 return met
             met = more
+
+
+class DisturbedJob(Job):
+    """All files are there. Between two barriers a clock is set, or steered for a while; or the job begins again."""
+
+    def disturb(self, begins):
+        for _ in range(self.random.randint(2, 4)):
+            begins.append(begins[-1] + self.random.randint(30, 300) * 1_000_000)
+        self.batches = [40 * cycle for cycle in range(len(begins))]
+        if self.random.random() < 0.4:
+            self.batches = [batch % (40 * (len(begins) // 2)) for batch in self.batches]
+        self.events = []
+        for rank in range(self.ranks):
+            cycle = self.random.randrange(len(begins) - 1)
+            gap_us = begins[cycle + 1] - begins[cycle]
+            at_us = begins[cycle] + self.random.uniform(0, gap_us / 2)
+            set_us, steered = self.random.choice(((0, 0), (8_000, 0), (-8_000, 0), (3_000_000, 0), (-3_000_000, 0), (0, 150e-6)))
+            # Not the first one's, and one of both: what makes no difference at a barrier shows nowhere.
+            self.events.append((at_us, set_us, steered, gap_us / 3) if rank else (0, 0, 0, 0))
+        self.gaps = list(itertools.pairwise(begins))
+
+    def has_file(self, seed):
+        return True
+
+    def later_us(self, cycle):
+        """Up to the next barrier; behind the last one nothing shows what happens to a clock."""
+        begin_us, end_us = self.gaps[cycle] if cycle < len(self.gaps) else (0, 0)
+        return [begin_us + (end_us - begin_us) * part / 20 for part in range(1, 20)] if end_us else []
+
+    def clock_us(self, rank, true_us):
+        at_us, set_us, steered, for_us = self.events[rank]
+        moved_us = steered * min(max(true_us - at_us, 0), for_us) + (set_us if true_us > at_us else 0)
+        return super().clock_us(rank, true_us) + moved_us
 
 
 def merge(inputs, output):
@@ -77,17 +122,26 @@ def bounds_us(document):
     return bounds
 
 
+def reference_of(document):
+    """The rank on whose clock all are, or those whose bound is known; None: on an earlier merge's, which is not told."""
+    names = [(document["distributedInfo"].get("clock") or {}).get("of")]
+    names += [node["node"] for node in document["traceagent"].get("clocks", {}).get("nodes", []) if node["method"] == "reference"]
+    return next((int(name.split()[1]) for name in names if name and re.fullmatch(r"rank \d+", name)), None)
+
+
 def problems_of(job, document, what):
     if "problem" in document:
         yield f"{what}: {document['problem']}"
         return
     bounds = bounds_us(document)
-    lowest = min(rank for rank, _ in job.files)
+    reference = reference_of(document)
+    if reference is None:
+        return
     for event in document["traceEvents"]:
         if event["ph"] == "M" or bounds.get(event["args"]["rank"]) is None:
             continue
         told_us = document["baseTimeNanoseconds"] / 1000 + event["ts"]
-        off_us = abs(told_us - job.clock_us(lowest, event["args"]["true_us"]))
+        off_us = abs(told_us - job.clock_us(reference, event["args"]["true_us"]))
         if off_us > bounds[event["args"]["rank"]] + 2 * ROUNDING_US:
             yield f"{what}: rank {event['args']['rank']} {off_us} us off, {bounds} told"
 
@@ -115,6 +169,16 @@ def problems(seed, folder):
         merge(files, folder / f"cycle{cycle}.out")
     outputs = [folder / f"cycle{cycle}.out" for cycle in cycles]
     yield from problems_of(job, merge(outputs, folder / "cycles.out"), "cycle by cycle")
+    ranks = ",".join(str(rank) for rank in job.random.sample(range(job.ranks), job.random.randint(1, job.ranks)))
+    merge([*paths[:some], "--rank", ranks], folder / "chosen.out")
+    if (folder / "chosen.out").exists():
+        yield from problems_of(job, merge([folder / "chosen.out", *paths[some:]], folder / "chosen_and_rest.out"), "chosen ranks first")
+
+
+def problems_of_disturbed(seed, folder):
+    job = DisturbedJob(seed, folder)
+    document = merge(job.files.values(), folder / "whole.out")
+    yield from problems_of(job, document, f"disturbed {job.events}")
 
 
 def main():
@@ -122,6 +186,8 @@ def main():
     for seed in range(JOBS):
         with tempfile.TemporaryDirectory(prefix="traceagent-test-") as folder:
             found += [f"job {seed}: {problem}" for problem in problems(seed, pathlib.Path(folder))]
+        with tempfile.TemporaryDirectory(prefix="traceagent-test-") as folder:
+            found += [f"job {seed}: {problem}" for problem in problems_of_disturbed(seed, pathlib.Path(folder))]
     print(*found, f"{JOBS} jobs, {len(found)} problems", sep="\n")
     return 1 if found else 0
 

@@ -43,9 +43,11 @@ class Aligner {
   void read_all();
   [[nodiscard]] bool are_doubtful(std::uint32_t own_node, std::uint32_t other_node) const;
   std::vector<std::uint32_t> add_same_clock_edges();
-  [[nodiscard]] std::vector<BarrierMark> barriers_on(std::uint32_t first) const;
+  [[nodiscard]] std::vector<const ClockNode*> nodes_on_clock_of(std::uint32_t first) const;
   void add_barrier_edges(const std::vector<std::uint32_t>& firsts);
   void add_collective_edges(const std::vector<ClockSpans>& spans);
+  [[nodiscard]] bool is_contradicted(const ClockEdge& barrier, const ClockEdge& other) const;
+  void leave_out_contradicted_barriers();
   void refuse(const CollectiveTable::Solved& solved);
   [[nodiscard]] bool has_marks() const;
   [[nodiscard]] std::string marks_in_words() const;
@@ -144,42 +146,65 @@ std::vector<std::uint32_t> Aligner::add_same_clock_edges() {
   return firsts;
 }
 
-std::vector<BarrierMark> Aligner::barriers_on(std::uint32_t first) const {
-  std::vector<BarrierMark> marks;
+std::vector<const ClockNode*> Aligner::nodes_on_clock_of(std::uint32_t first) const {
+  std::vector<const ClockNode*> found;
   for (const ClockNode& node : nodes_) {
     if (&node == &nodes_[first] || (!node.clock.empty() && node.clock == nodes_[first].clock)) {
-      marks.insert(marks.end(), node.barriers.begin(), node.barriers.end());
+      found.push_back(&node);
     }
   }
-  return joined_marks(std::move(marks));
+  return found;
 }
 
-// With the first clock that passed one of its barriers too. Beyond a barrier nothing is known of
-// the drift but its limit.
+// Beyond a barrier nothing is known of the drift but its limit.
 void Aligner::add_barrier_edges(const std::vector<std::uint32_t>& firsts) {
   struct Clock {
     std::uint32_t node;
-    std::vector<BarrierMark> marks;
+    PassedBarriers barriers;
+    bool is_unsure;
+    std::size_t group;  // those with one number have met
   };
   std::uint64_t work_left = most_work;
-  // Mostly all meet the first one; the others only who has not been met through it.
-  std::vector<Clock> known;
-  std::vector<std::size_t> group_of;  // of each of them: those with one number have met
+  std::vector<Clock> clocks;
+  BatchCounts most;
   for (const std::uint32_t first : firsts) {
-    const Clock clock{first, barriers_on(first)};
-    if (clock.marks.empty()) continue;
-    const std::size_t own_group = known.size();
-    for (std::size_t i = 0; i < known.size(); ++i) {
-      if (group_of[i] == own_group) continue;
-      const auto knots = barrier_knots(clock.marks, known[i].marks, limits_, work_left);
-      if (knots.empty()) continue;
-      edges_.push_back(
-          {.from = first, .to = known[i].node, .difference = ClockDifference(knots, limits_)});
-      facts_.push_back({.method = "barrier", .from = first, .to = known[i].node});
-      std::replace(group_of.begin(), group_of.end(), std::size_t{group_of[i]}, own_group);
+    std::vector<BarrierMark> marks;
+    bool is_unsure = false;
+    for (const ClockNode* const node : nodes_on_clock_of(first)) {
+      marks.insert(marks.end(), node->barriers.begin(), node->barriers.end());
+      is_unsure = is_unsure || (!node->barriers.empty() && node->is_unsure);
     }
-    known.push_back(clock);
-    group_of.push_back(own_group);
+    if (marks.empty()) continue;
+    clocks.push_back({first, PassedBarriers(std::move(marks)), is_unsure, clocks.size()});
+    count_batches(clocks.back().barriers, most);
+  }
+  // Mostly all meet the first one; the others only who has not been met through it.
+  for (std::size_t own = 0; own < clocks.size(); ++own) {
+    for (std::size_t i = 0; i < own; ++i) {
+      if (clocks[i].group == clocks[own].group) continue;
+      const PairedBarriers paired =
+          pair_barriers(clocks[own].barriers, clocks[i].barriers, most, limits_, work_left);
+      if (!paired.contradiction.empty() && reason_.empty()) {
+        reason_ = "Composer's barriers of " + nodes_[clocks[own].node].name + " and " +
+                  nodes_[clocks[i].node].name + " contradict each other at epoch and batch " +
+                  paired.contradiction + ": a clock was set, or the files are of two runs";
+      }
+      if (paired.knots.empty()) continue;
+      edges_.push_back({.from = clocks[own].node,
+                        .to = clocks[i].node,
+                        .difference = ClockDifference(paired.knots, limits_)});
+      facts_.push_back({.method = "barrier",
+                        .from = clocks[own].node,
+                        .to = clocks[i].node,
+                        .is_unsure = clocks[own].is_unsure || clocks[i].is_unsure});
+      const std::size_t met = clocks[i].group;
+      for (Clock& clock : clocks) {
+        if (clock.group == met) clock.group = clocks[own].group;
+      }
+    }
+  }
+  if (work_left == 0 && reason_.empty()) {
+    reason_ = "there are too many of Composer's barriers to compare all: merge fewer files at once";
   }
 }
 
@@ -204,6 +229,57 @@ void Aligner::add_collective_edges(const std::vector<ClockSpans>& spans) {
                       .from = solved.edges[i].from,
                       .to = solved.edges[i].to});
   }
+}
+
+// Of one pair of nodes, in whatever direction. If no clock was set both are right within their
+// bounds, also where the collectives could not have shown it.
+bool Aligner::is_contradicted(const ClockEdge& barrier, const ClockEdge& other) const {
+  const bool is_same_way = barrier.from == other.from && barrier.to == other.to;
+  const bool is_other_way = barrier.from == other.to && barrier.to == other.from;
+  if (!is_same_way && !is_other_way) return false;
+  const ClockDifference& by_barrier = barrier.difference;
+  const ClockDifference by_collectives =
+      is_same_way ? other.difference : other.difference.inverse();
+  const std::vector<ClockStep>& steps = by_collectives.steps;
+  const auto is_denied = [&](std::int64_t at_ns) {
+    if (std::any_of(steps.begin(), steps.end(), [at_ns](const ClockStep& step) {
+          return step.span.from_ns <= at_ns && at_ns <= step.span.until_ns;
+        })) {
+      return false;
+    }
+    const auto apart_ns = static_cast<double>(by_barrier.correction().corrected(at_ns) -
+                                              by_collectives.correction().corrected(at_ns));
+    return std::abs(apart_ns) >
+           by_barrier.bound_ns({at_ns, at_ns}) + by_collectives.bound_ns({at_ns, at_ns}) + 1.0;
+  };
+  const ClockSpans& spans = nodes_[barrier.from].spans;
+  return std::any_of(spans.begin(), spans.end(), [&](const ClockSpan& span) {
+    const std::int64_t middle_ns = span.from_ns + (span.until_ns - span.from_ns) / 2;
+    return is_denied(span.from_ns) || is_denied(middle_ns) || is_denied(span.until_ns);
+  });
+}
+
+// A barrier shows no clock that is set behind it, collectives do.
+void Aligner::leave_out_contradicted_barriers() {
+  std::vector<ClockEdge> edges;
+  std::vector<EdgeFacts> facts;
+  for (std::size_t i = 0; i < edges_.size(); ++i) {
+    bool is_denied = false;
+    for (std::size_t j = 0; j < edges_.size() && facts_[i].method == "barrier"; ++j) {
+      is_denied =
+          is_denied || (facts_[j].method == "collectives" && is_contradicted(edges_[i], edges_[j]));
+    }
+    if (is_denied && reason_.empty()) {
+      reason_ = "Composer's barriers and the collectives of " + nodes_[edges_[i].from].name +
+                " and " + nodes_[edges_[i].to].name +
+                " contradict each other: a clock was set; these barriers are not used";
+    }
+    if (is_denied) continue;
+    edges.push_back(std::move(edges_[i]));
+    facts.push_back(std::move(facts_[i]));
+  }
+  edges_ = std::move(edges);
+  facts_ = std::move(facts);
 }
 
 bool Aligner::has_marks() const {
@@ -247,6 +323,7 @@ ClockAlignment Aligner::run() {
     const std::vector<std::uint32_t> firsts = add_same_clock_edges();
     if (options_.align != Align::collectives) add_barrier_edges(firsts);
     add_collective_edges(spans);
+    leave_out_contradicted_barriers();
   }
   ClockReport report;
   report.nodes = &nodes_;
@@ -297,9 +374,15 @@ void keep_clock(const ClockNode& node, ClockAlignment& alignment) {
   clock.bound_ns = node.earlier_bound_ns;
   clock.is_unsure = node.is_unsure;
   alignment.clock = clock.text();
+  const std::string left = "as an earlier merge left them: ";
   if (clock.has_several) {
-    alignment.summary = {
-        "clocks: of several, as an earlier merge left them: how far off is not known"};
+    alignment.summary = {"clocks: of several, " + left + "how far off is not known"};
+  } else if (!clock.bound_ns) {
+    alignment.summary = {"clocks: " + left + "how far off is not known"};
+  } else if (*clock.bound_ns > 0 || clock.is_unsure) {
+    alignment.summary = {"clocks: " + left + "right within " +
+                         duration_in_words(static_cast<double>(*clock.bound_ns)) +
+                         (clock.is_unsure ? ", but where it was unsure" : "")};
   }
 }
 

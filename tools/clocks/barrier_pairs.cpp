@@ -4,9 +4,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <string_view>
+#include <set>
 #include <utility>
 
 namespace traceagent::tools {
@@ -53,24 +52,44 @@ struct Way {
 
 class Pairing {
  public:
-  Pairing(const std::vector<BarrierMark>& own, const std::vector<BarrierMark>& other,
+  Pairing(const PassedBarriers& own, const PassedBarriers& other, const BatchCounts& most,
           const ClockLimits& limits, std::uint64_t& work_left)
-      : own_(own), other_(other), limits_(limits), work_left_(work_left) {}
+      : own_batches_(own.of_batch),
+        other_batches_(other.of_batch),
+        own_(own.marks),
+        other_(other.marks),
+        most_(most),
+        limits_(limits),
+        work_left_(work_left) {}
 
   // Nothing: none is better than all others, or sure.
   [[nodiscard]] std::optional<Way> best() {
     try_known();
     if (!best_) try_unknown();
-    return best_ && !is_tied_ && has_time_ && is_sure(*best_) ? best_ : std::nullopt;
+    return best_ && !is_tied_ && work_left_ > 0 && is_sure(*best_) ? best_ : std::nullopt;
+  }
+
+  // A batch that both have as often, and that are not all brought together; or empty.
+  [[nodiscard]] std::string left_by(const Way& way) const {
+    for (const auto& [batch, at] : own_batches_) {
+      const auto others = other_batches_.find(batch);
+      if (others == other_batches_.end() || others->second.size() != at.size()) continue;
+      for (std::size_t k = 0; k < at.size(); ++k) {
+        if (!way.has(&own_[at[k]], &other_[others->second[k]])) return batch;
+      }
+    }
+    return "";
   }
 
  private:
   void try_known() {
-    std::map<std::string_view, std::vector<std::size_t>> others_by_batch;
-    for (std::size_t j = 0; j < other_.size(); ++j) others_by_batch[other_[j].batch].push_back(j);
-    for (std::size_t i = 0; i < own_.size(); ++i) {
-      if (own_[i].batch.empty()) continue;
-      for (const std::size_t j : others_by_batch[own_[i].batch]) try_from(i, j);
+    spend(own_batches_.size());
+    for (const auto& [batch, at] : own_batches_) {
+      const auto others = other_batches_.find(batch);
+      if (others == other_batches_.end()) continue;
+      for (const std::size_t i : at) {
+        for (const std::size_t j : others->second) try_from(i, j);
+      }
     }
   }
 
@@ -81,8 +100,12 @@ class Pairing {
   }
 
   [[nodiscard]] bool is_sure(const Way& way) const {
-    const bool are_all = way.pairs.size() == own_.size() && way.pairs.size() == other_.size();
-    return way.known > 0 || are_all;
+    if (way.known == 0) return way.pairs.size() == own_.size() && own_.size() == other_.size();
+    return std::any_of(way.pairs.begin(), way.pairs.end(), [this](const Pair& pair) {
+      const std::string& batch = pair.own->batch;
+      return !batch.empty() && std::max(own_batches_.at(batch).size(),
+                                        other_batches_.at(batch).size()) >= most_.at(batch);
+    });
   }
 
   // These two are one, and what follows from that before and behind them.
@@ -120,31 +143,60 @@ class Pairing {
       } else {
         (late_ns > 0 ? i : j) += step;
       }
-      work_left_ -= work_left_ > 0 ? 1 : 0;
+      spend(1);
     }
     return way;
   }
 
-  // The best so far, and whether another is as good.
+  // The best so far, and whether another is as good. From each of its pairs a way is much the same.
   void try_from(std::size_t i, std::size_t j) {
-    has_time_ = has_time_ && work_left_ > 0;
-    if (!has_time_ || (best_ && best_->has(&own_[i], &other_[j]))) return;
+    if (work_left_ == 0 || tried_.contains({&own_[i], &other_[j]})) return;
     Way way = way_from(i, j);
+    for (const Pair& pair : way.pairs) tried_.insert({pair.own, pair.other});
     if (best_ && way.rank() < best_->rank()) return;
     is_tied_ = best_ && way.rank() == best_->rank();
     if (!is_tied_) best_ = std::move(way);
   }
 
+  void spend(std::uint64_t steps) { work_left_ -= std::min(work_left_, steps); }
+
+  const std::map<std::string, std::vector<std::size_t>>& own_batches_;
+  const std::map<std::string, std::vector<std::size_t>>& other_batches_;
   const std::vector<BarrierMark>& own_;
   const std::vector<BarrierMark>& other_;
+  const BatchCounts& most_;
   const ClockLimits& limits_;
   std::optional<Way> best_;
+  std::set<std::pair<const BarrierMark*, const BarrierMark*>> tried_;
   bool is_tied_ = false;
-  bool has_time_ = true;
   std::uint64_t& work_left_;
 };
 
-}  // namespace
+// Where the slopes beside a knot differ by more than the limit lets a clock wander, it was steered,
+// or set by less than what drifts explain: beside one of these knots, by as much as makes that.
+void mark_kinks(std::vector<ClockDifference::Knot>& knots, const ClockLimits& limits) {
+  struct Piece {
+    double length_ns, slope, slope_bound;
+    Piece(const ClockDifference::Knot& from, const ClockDifference::Knot& until)
+        : length_ns(apart_ns(from.at_ns, until.at_ns)),
+          slope((until.offset_ns - from.offset_ns) / length_ns),
+          slope_bound((from.bound_ns + until.bound_ns) / length_ns) {}
+  };
+  std::vector<double> set_by_ns(knots.size(), 0.0);
+  for (std::size_t k = 1; k + 1 < knots.size(); ++k) {
+    const Piece before(knots[k - 1], knots[k]);
+    const Piece behind(knots[k], knots[k + 1]);
+    const double wander =
+        limits.wander_per_second * 1e-9 * (before.length_ns + behind.length_ns) / 2;
+    const double change = std::abs(behind.slope - before.slope);
+    knots[k].is_kinked = change > wander + before.slope_bound + behind.slope_bound;
+    if (!knots[k].is_kinked) continue;
+    set_by_ns[k - 1] = std::max(set_by_ns[k - 1], change * before.length_ns);
+    set_by_ns[k] = std::max({set_by_ns[k], change * before.length_ns, change * behind.length_ns});
+    set_by_ns[k + 1] = std::max(set_by_ns[k + 1], change * behind.length_ns);
+  }
+  for (std::size_t k = 0; k < knots.size(); ++k) knots[k].bound_ns += set_by_ns[k];
+}
 
 std::vector<BarrierMark> joined_marks(std::vector<BarrierMark> marks) {
   std::stable_sort(marks.begin(), marks.end(),
@@ -163,14 +215,9 @@ std::vector<BarrierMark> joined_marks(std::vector<BarrierMark> marks) {
   return joined;
 }
 
-std::vector<ClockDifference::Knot> barrier_knots(const std::vector<BarrierMark>& own,
-                                                 const std::vector<BarrierMark>& other,
-                                                 const ClockLimits& limits,
-                                                 std::uint64_t& work_left) {
-  const std::optional<Way> way = Pairing(own, other, limits, work_left).best();
+std::vector<ClockDifference::Knot> knots_of(const Way& way) {
   std::vector<ClockDifference::Knot> knots;
-  if (!way) return knots;
-  for (const Pair& pair : way->pairs) {
+  for (const Pair& pair : way.pairs) {
     // Two so close say nothing of the drift, and what both are off would turn the order of times
     // around.
     constexpr double least_bounds_apart = 100;
@@ -183,6 +230,35 @@ std::vector<ClockDifference::Knot> barrier_knots(const std::vector<BarrierMark>&
                      .bound_ns = pair.bound_ns()});
   }
   return knots;
+}
+
+}  // namespace
+
+PassedBarriers::PassedBarriers(std::vector<BarrierMark> all) : marks(joined_marks(std::move(all))) {
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    if (!marks[i].batch.empty()) of_batch[marks[i].batch].push_back(i);
+  }
+}
+
+void count_batches(const PassedBarriers& barriers, BatchCounts& most) {
+  for (const auto& [batch, at] : barriers.of_batch) {
+    std::size_t& count = most[batch];
+    count = std::max(count, at.size());
+  }
+}
+
+PairedBarriers pair_barriers(const PassedBarriers& own, const PassedBarriers& other,
+                             const BatchCounts& most, const ClockLimits& limits,
+                             std::uint64_t& work_left) {
+  Pairing pairing(own, other, most, limits, work_left);
+  const std::optional<Way> way = pairing.best();
+  PairedBarriers paired;
+  if (!way) return paired;
+  paired.contradiction = pairing.left_by(*way);
+  if (!paired.contradiction.empty()) return paired;
+  paired.knots = knots_of(*way);
+  mark_kinks(paired.knots, limits);
+  return paired;
 }
 
 }  // namespace traceagent::tools

@@ -8,6 +8,7 @@
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/process_ids.hpp"
 #include "agent/trace/trace_reader.hpp"
+#include "tools/clocks/merged_clock.hpp"
 #include "tools/import/exact_time.hpp"
 #include "tools/import/mark_batches.hpp"
 
@@ -24,8 +25,9 @@ constexpr char bound_name[] = "clock_sync_error_bound";
 // apart than said, and the bound is up to one larger.
 constexpr std::int64_t rounding_ns = 2000;
 
-// Of a file that was cut anywhere, or by nobody's rules: more cycles than anybody keeps.
-constexpr std::size_t most_marks = 1000;
+// More cycles than anybody keeps, in 2 MB of memory. Of a file with more none is used: which of
+// another's they are could be told by all of them alone.
+constexpr std::size_t most_marks = 20'000;
 
 std::string_view value_of(std::string_view line) {
   return trace::member(trace::member(line, "args").value_or(""), "value").value_or("");
@@ -67,7 +69,9 @@ class Marks {
     const std::int64_t rank = trace::rank_of_pid(pid);
     if (!marks_.empty() && rank < trace::rank_of_pid(marks_.front().pid)) marks_.clear();
     const bool is_higher = !marks_.empty() && rank > trace::rank_of_pid(marks_.front().pid);
-    if (is_higher || marks_.size() >= most_marks) return;
+    if (is_higher) return;
+    are_too_many_ = are_too_many_ || marks_.size() >= most_marks;
+    if (are_too_many_) return;
     marks_.push_back({pid, ns, batch_of_mark(trace::member(line, "args").value_or("")), {}});
   }
 
@@ -86,24 +90,32 @@ class Marks {
   std::vector<Mark> marks_;
   std::map<std::int64_t, std::int64_t> bounds_of_merges_;  // by rank
   std::int64_t largest_bound_ns_ = -1;                     // of all marks; there is none
+  bool are_too_many_ = false;
 };
+
+// How far off a merge may have left a mark of this rank. Nothing: not known. On the clock to which
+// it took all others it has moved nothing.
+std::optional<std::int64_t> moved_ns_of(std::int64_t rank, const MergedClock& clock) {
+  const bool is_of_rank = clock.of == "rank " + std::to_string(rank);
+  return is_of_rank && !clock.bound_ns ? std::optional<std::int64_t>(0) : clock.bound_ns;
+}
 
 std::vector<BarrierMark> Marks::found(std::string_view told) const {
   constexpr std::int64_t most_bound_ns = 1'000'000'000'000'000;
   constexpr std::int64_t most_ns = 9'000'000'000'000'000'000;
   const auto is_fit = [](std::int64_t ns, std::int64_t most) { return ns >= 0 && ns <= most; };
+  const auto clock = merged_clock(told);
   std::vector<BarrierMark> found;
+  if (are_too_many_) return found;
   for (const Mark& mark : marks_) {
     const std::int64_t rank = trace::rank_of_pid(mark.pid);
     const auto of_merge = bounds_of_merges_.find(rank);
     const std::int64_t bound_ns = mark.bound_ns.value_or(largest_bound_ns_);
-    const std::int64_t moved_ns = told.empty() ? 0
-                                  : of_merge != bounds_of_merges_.end()
-                                      ? of_merge->second
-                                      : trace::integer_member(told, "bound_ns").value_or(0);
+    std::optional<std::int64_t> moved_ns = clock ? moved_ns_of(rank, *clock) : 0;
+    if (clock && of_merge != bounds_of_merges_.end()) moved_ns = of_merge->second;
     if (is_fit(mark.at_ns, most_ns) && is_fit(bound_ns, most_bound_ns) &&
-        is_fit(moved_ns, most_bound_ns)) {
-      found.push_back({rank, mark.at_ns, bound_ns + rounding_ns, moved_ns, mark.batch});
+        is_fit(moved_ns.value_or(-1), most_bound_ns)) {
+      found.push_back({rank, mark.at_ns, bound_ns + rounding_ns, *moved_ns, mark.batch});
     }
   }
   return found;

@@ -8,7 +8,6 @@
 
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/merge_input.hpp"
-#include "tools/clocks/barrier_pairs.hpp"
 #include "tools/clocks/merged_clock.hpp"
 
 namespace traceagent::tools {
@@ -94,17 +93,17 @@ std::optional<Placed> host_of(const trace::TraceHeader& header) {
 }
 
 void find_marks(ClockNode& node) {
-  std::vector<BarrierMark> all;
   for (const std::string& path : node.paths) {
     std::vector<BarrierMark> found = barriers_of(path);
-    std::move(found.begin(), found.end(), std::back_inserter(all));
+    std::move(found.begin(), found.end(), std::back_inserter(node.barriers));
   }
-  node.barriers = joined_marks(std::move(all));
 }
+
+std::string name_of_rank(std::int64_t rank) { return "rank " + std::to_string(rank); }
 
 // Of a file that says nothing of it.
 Placed rank_alone(const trace::TraceHeader& header) {
-  const std::string name = "rank " + std::to_string(header.rank);
+  const std::string name = name_of_rank(header.rank);
   return with_corrections({name, name, ""}, header);
 }
 
@@ -126,9 +125,11 @@ class Nodes {
     node.ranks.merge(ranks_of(input.header));
   }
 
-  // Where files of this rank are; nothing: nobody has said.
+  // Where files of this rank are; nothing: nobody has said, or a merge has taken its times to
+  // another clock.
   [[nodiscard]] std::optional<Placed> of_rank(const trace::TraceHeader& header,
                                               bool by_ours_alone) const {
+    if (!told_clock_of(header).empty()) return std::nullopt;
     const std::string corrections = corrections_of(header);
     for (const auto& [key, index] : by_key_) {
       const ClockNode& node = nodes_[index];
@@ -144,6 +145,7 @@ class Nodes {
     std::stable_sort(nodes_.begin(), nodes_.end(), [](const ClockNode& a, const ClockNode& b) {
       return *a.ranks.begin() < *b.ranks.begin();
     });
+    resolve_clocks();
     // A single clock needs none of them.
     if (nodes_.size() > 1) {
       for (ClockNode& node : nodes_) {
@@ -154,6 +156,21 @@ class Nodes {
   }
 
  private:
+  // A merge that knew no nodes has named the clock of a rank, whose node files here may tell.
+  void resolve_clocks() {
+    std::map<std::string, std::string> clock_of_rank;
+    for (const ClockNode& node : nodes_) {
+      if (!node.is_of_known_node || node.is_merged || !node.corrections.empty()) continue;
+      for (const std::int64_t rank : node.ranks) {
+        clock_of_rank.try_emplace(name_of_rank(rank), node.clock);
+      }
+    }
+    for (ClockNode& node : nodes_) {
+      const auto clock = clock_of_rank.find(node.clock);
+      if (clock != clock_of_rank.end()) node.clock = clock->second;
+    }
+  }
+
   std::map<std::string, std::size_t> by_key_;
   std::vector<ClockNode> nodes_;
 };
@@ -281,6 +298,8 @@ void read_events(ClockNode& node,
   for (const std::string& path : node.paths) {
     read_file(path, node.spans, visit, on_read);
   }
+  // What is told of its times is true of its marks too: a later merge goes by them.
+  for (const BarrierMark& mark : node.barriers) node.spans.push_back({mark.at_ns, mark.at_ns});
   join_overlapping(node.spans);
 }
 

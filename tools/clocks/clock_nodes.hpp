@@ -27,7 +27,7 @@ struct ClockNode {
   // Which clock its times are on: of files that a merge has corrected the one that it has taken all
   // to. Or empty: nobody knows.
   std::string clock;
-  std::vector<BarrierMark> barriers;  // joined_marks() of all files
+  std::vector<BarrierMark> barriers;  // of all files
   // How far off a merge may have left times on that clock. Nothing: not known.
   std::optional<std::int64_t> earlier_bound_ns = 0;
   // Of what read_events() has read: without the pauses of a second and more.
@@ -36,8 +36,9 @@ struct ClockNode {
 
 // Our own files say their node. Others' are of the node of our files of the same rank; without
 // such, of their host where its name is known (SageMakerName, PyTorchName), and else each rank has
-// a clock of its own. Files whose times a merge has corrected are of a clock of their own. Files
-// that a merge would leave out are left out. In the order of the lowest ranks.
+// a clock of its own. Files whose times a merge has corrected are of a node of their own, on the
+// clock that it tells: a rank's, which may be that of a node here. Files that a merge would leave
+// out are left out. In the order of the lowest ranks.
 std::vector<ClockNode> clock_nodes(const std::vector<std::string>& paths);
 
 // All that its files hold. What cannot be read is passed over: the merge will name it. `on_read`:

@@ -43,6 +43,7 @@ std::vector<ToldClock> told_nodes(const ClockReport& report) {
       add_earlier(*told.node, told);
       for (const std::uint32_t edge : told.route->edges) {
         const EdgeFacts& facts = (*report.edges)[edge];
+        told.is_unsure = told.is_unsure || facts.is_unsure;
         for (const std::uint32_t end : {facts.from, facts.to}) {
           if (end != i) add_end_of_edge(facts, (*report.nodes)[end], told);
         }

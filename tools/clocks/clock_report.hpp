@@ -18,6 +18,7 @@ struct EdgeFacts {
   // Of whose times.
   std::uint32_t from = 0;
   std::uint32_t to = 0;
+  bool is_unsure = false;  // an earlier merge was, of what it is made of
 };
 
 struct ClockReport {

@@ -51,7 +51,9 @@ std::string unsure_in_words(const std::vector<ClockUnsure>& unsure) {
   double most_ns = 0;
   double unbounded_ns = 0;
   for (const ClockUnsure& each : unsure) {
-    const auto length_ns = static_cast<double>(each.span.until_ns - each.span.from_ns);
+    // Of a single event, too.
+    const auto length_ns =
+        static_cast<double>(std::max<std::int64_t>(each.span.until_ns - each.span.from_ns, 1));
     if (std::isfinite(each.by_ns)) {
       bounded_ns += length_ns;
       most_ns = std::max(most_ns, each.by_ns);

@@ -136,7 +136,7 @@ JsonObject object_of(const ToldClock& told, RoomForLists& room) {
 std::string in_words(const ToldClock& told) {
   const std::string name = "clock of " + told.node->name + ": ";
   if (told.is_reference) {
-    return name + "the one that all times are on";
+    return name + "the one that others are moved to";
   }
   if (told.route == nullptr) {
     return name + "as it is, how far off is not known";

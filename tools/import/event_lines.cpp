@@ -67,7 +67,7 @@ std::optional<ExactTime> EventLines::time_of(const ForeignEvent& fields,
       ns >= EventTimes::epoch_ns ? first_epoch_ns_ : first_relative_ns_;
   first = std::min(first.value_or(ns), ns);
   ++counts_.events;
-  if (mark_batches_.is_any_open()) mark_batches_.add_event(fields.pid, fields.ts, event.text);
+  if (!mark_batches_.is_empty()) mark_batches_.add_event(fields.pid, ns, event.text);
   may_have_collectives_ = may_have_collectives_ || fields.cat == "\"kernel\"";
   return begin;
 }

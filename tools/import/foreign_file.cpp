@@ -224,7 +224,9 @@ void ForeignFile::finish_report(EventLines& lines) {
   // A file may have both its base and times since 1970; then those are meant.
   must_read_again_ = !take_times(lines);
   const bool is_epoch = lines.first_epoch_ns().has_value();
-  report_.has_clock = is_epoch || base_ns().has_value();
+  // By Composer's marks times of a clock that shows 1970 can be told, too.
+  report_.has_clock =
+      is_epoch || base_ns().has_value() || described_.contains("clock_sync_timestamp_us");
   base_ns_ = lines.shift_ns() + (is_epoch ? 0 : base_ns().value_or(0));
 }
 
@@ -337,7 +339,7 @@ std::vector<std::string> ForeignFile::write_headers() {
     }
     paths.push_back(run.path);
   }
-  paths = merge_runs(std::move(paths), prefix_ + "merged", trace_name());
+  paths = merge_runs(std::move(paths), prefix_ + "merged", trace_name(), merged_clock_json());
   paths.insert(paths.begin(), prefix_ + "head");
   if (!write_head(paths.front())) return {};
   return paths;

@@ -397,7 +397,8 @@ class Import {
   void place_without_clock() {
     std::optional<std::int64_t> first = own_.first_ns;
     for (const auto& file : files_) {
-      if (const auto ns = file->first_ns()) first = std::min(first.value_or(*ns), *ns);
+      const auto ns = file->first_ns();
+      if (ns && *ns >= EventTimes::epoch_ns) first = std::min(first.value_or(*ns), *ns);
     }
     for (const auto& file : files_) {
       if (first && file->report().is_trace && !file->first_ns()) file->place(*first);

@@ -1,6 +1,7 @@
 #include "tools/import/mark_batches.hpp"
 
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -12,7 +13,11 @@ namespace traceagent::tools {
 
 namespace {
 
-constexpr std::size_t most_marks = 4096;
+// As many as are used (clocks/clock_marks.cpp).
+constexpr std::size_t most_marks = 20'000;
+
+// Events of a mark in which a batch is looked for: a program of others' may have marks alone.
+constexpr std::uint32_t most_searched = 100'000;
 
 std::string in_words(std::int64_t epoch, std::int64_t batch) {
   return "[" + std::to_string(epoch) + ", " + std::to_string(batch) + "]";
@@ -28,28 +33,45 @@ std::string batch_of_event(std::string_view event) {
 }  // namespace
 
 void MarkBatches::add_mark(std::string_view pid, const std::string* line) {
+  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int64_t for_ever = std::numeric_limits<std::int64_t>::max();
   const std::string_view args = trace::member(*line, "args").value_or("");
   const auto time = parse_microseconds(trace::member(args, "value").value_or(""));
   if (!time || count_ >= most_marks) return;
-  const bool is_open = !trace::member(args, "batch");
-  const Mark mark{line, is_open};
+  const Mark mark{line, trace::member(args, "batch") ? never : for_ever};
   if (!marks_[std::string(pid)].emplace(time->rounded_ns(), mark).second) return;
   ++count_;
-  open_ += is_open ? 1 : 0;
+  latest_pid_.clear();
+  latest_until_ns_ = latest_from_ns_;
 }
 
-void MarkBatches::add_event(std::string_view pid, std::string_view ts, std::string_view event) {
+void MarkBatches::find_mark(std::string_view pid, std::int64_t at_ns) {
+  latest_pid_ = pid;
+  latest_ = nullptr;
+  latest_from_ns_ = std::numeric_limits<std::int64_t>::min();
+  latest_until_ns_ = std::numeric_limits<std::int64_t>::max();
   const auto marks = marks_.find(pid);
-  const auto time = marks == marks_.end() ? std::nullopt : parse_microseconds(ts);
-  if (!time) return;
-  const auto behind = marks->second.upper_bound(time->rounded_ns());
+  if (marks == marks_.end()) return;
+  const auto behind = marks->second.upper_bound(at_ns);
+  if (behind != marks->second.end()) latest_until_ns_ = behind->first;
   if (behind == marks->second.begin()) return;
-  Mark& mark = std::prev(behind)->second;
-  std::string batch = mark.is_open ? batch_of_event(event) : "";
+  const auto own = std::prev(behind);
+  latest_from_ns_ = own->first;
+  latest_ = &own->second;
+}
+
+void MarkBatches::add_event(std::string_view pid, std::int64_t at_ns, std::string_view event) {
+  const bool is_of_latest =
+      at_ns >= latest_from_ns_ && at_ns < latest_until_ns_ && pid == latest_pid_;
+  if (!is_of_latest) find_mark(pid, at_ns);
+  if (latest_ == nullptr || at_ns >= latest_->until_ns || latest_->searched >= most_searched) {
+    return;
+  }
+  ++latest_->searched;
+  std::string batch = batch_of_event(event);
   if (batch.empty()) return;
-  batches_[mark.line] = std::move(batch);
-  mark.is_open = false;
-  --open_;
+  batches_[latest_->line] = std::move(batch);
+  latest_->until_ns = at_ns;
 }
 
 std::string MarkBatches::told(const std::string* line) const {

@@ -86,12 +86,13 @@ int RunFile::write_without_events() const {
 }
 
 std::vector<std::string> merge_runs(std::vector<std::string> paths, const std::string& prefix,
-                                    const std::string& name) {
+                                    const std::string& name, const std::string& clock) {
   for (std::size_t number = 0; paths.size() > most_runs; ++number) {
     const std::vector<std::string> some(paths.begin(), paths.begin() + most_runs);
     const std::string merged = prefix + std::to_string(number);
     trace::MergeOptions options;
     options.mix_runs = true;
+    options.clock = clock;
     options.trace_name = name + "#merged" + std::to_string(number + 1);
     const trace::MergeReport report = trace::merge(some, merged, options);
     if (!report.problem.empty()) break;

@@ -33,8 +33,8 @@ struct RunFile {
 };
 
 // Several runs as one, until there are few: each open file of a merge costs a buffer. Files that
-// went into others are removed.
+// went into others are removed. `clock`: RunFile's.
 std::vector<std::string> merge_runs(std::vector<std::string> paths, const std::string& prefix,
-                                    const std::string& name);
+                                    const std::string& name, const std::string& clock);
 
 }  // namespace traceagent::tools

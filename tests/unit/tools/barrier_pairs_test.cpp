@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace traceagent::tools {
@@ -17,10 +18,22 @@ BarrierMark mark(double at_s, const std::string& batch = "", std::int64_t rank =
   return {rank, begin_ns + static_cast<std::int64_t>(at_s * second_ns), bound_ns, 0, batch};
 }
 
+std::uint64_t work_left = 0;  // of the last pairing
+
+PairedBarriers paired(const std::vector<BarrierMark>& own, const std::vector<BarrierMark>& other,
+                      const std::vector<BarrierMark>& third = {}) {
+  work_left = 1'000'000;
+  const PassedBarriers own_barriers(own), other_barriers(other);
+  BatchCounts most;
+  for (const PassedBarriers& each : {own_barriers, other_barriers, PassedBarriers(third)}) {
+    count_batches(each, most);
+  }
+  return pair_barriers(own_barriers, other_barriers, most, {}, work_left);
+}
+
 std::vector<ClockDifference::Knot> knots(const std::vector<BarrierMark>& own,
                                          const std::vector<BarrierMark>& other) {
-  std::uint64_t work_left = 1'000'000;
-  return barrier_knots(own, other, {}, work_left);
+  return paired(own, other).knots;
 }
 
 std::vector<std::int64_t> offsets_us(const std::vector<BarrierMark>& own,
@@ -33,6 +46,10 @@ std::vector<std::int64_t> offsets_us(const std::vector<BarrierMark>& own,
 }
 
 using Offsets = std::vector<std::int64_t>;
+
+std::vector<BarrierMark> passed(std::vector<BarrierMark> marks) {
+  return PassedBarriers(std::move(marks)).marks;
+}
 
 TEST(BarrierPairs, ABarrierThatBothHavePassedIsAKnot) {
   const auto found = knots({mark(1.5)}, {mark(1)});
@@ -109,6 +126,65 @@ TEST(BarrierPairs, WhatLiesAlikeTwiceIsNotGuessed) {
   EXPECT_EQ(offsets_us({mark(14), mark(24), mark(35)}, {mark(10), mark(20), mark(30)}), Offsets());
 }
 
+TEST(BarrierPairs, AClockThatWasSetBetweenIsNotPassedOver) {
+  std::vector<BarrierMark> set = cycles(0, 0, 4);
+  set.back().at_ns += second_ns;
+  const PairedBarriers found = paired(set, cycles(0, 0, 4));
+  EXPECT_TRUE(found.knots.empty());
+  EXPECT_EQ(found.contradiction, "[0, 120]");
+  EXPECT_EQ(paired(cycles(0, 0, 4), cycles(0, 0, 4)).contradiction, "");
+  // One lacks it: it denies nothing.
+  EXPECT_EQ(paired(set, cycles(0, 0, 3)).knots.size(), 3U);
+}
+
+TEST(BarrierPairs, ABatchThatAThirdClockHasTwiceMayBeOfTwoRuns) {
+  const std::vector<BarrierMark> first = {mark(0, "[0, 0]")}, second = {mark(600, "[0, 0]")};
+  const std::vector<BarrierMark> both = {mark(5, "[0, 0]"), mark(605, "[0, 0]")};
+  EXPECT_EQ(paired(first, second).knots.size(), 1U) << "nobody knows of two runs";
+  EXPECT_EQ(paired(first, second, both).knots.size(), 0U);
+  EXPECT_EQ(paired(both, both, both).knots.size(), 2U);
+  // What else they have tells the run.
+  const std::vector<BarrierMark> more = {mark(0, "[0, 0]"), mark(9, "[0, 9]")};
+  EXPECT_EQ(paired(more, more, both).knots.size(), 2U);
+}
+
+// Between the knots its times are told as if it had gone straight.
+TEST(BarrierPairs, AClockThatWasSteeredHasNoBoundByASmoothDrift) {
+  // Batches of 100 s; its own is slewed by 150 ppm for 50 s of the second.
+  const std::vector<BarrierMark> other = cycles(0, 0, 4);
+  std::vector<BarrierMark> slewed = other;
+  for (std::size_t i = 2; i < slewed.size(); ++i) slewed[i].at_ns += 7'500'000;
+  const auto found = paired(slewed, other).knots;
+  ASSERT_EQ(found.size(), 4U);
+  const std::int64_t middle_ns = begin_ns + 150 * second_ns;
+  EXPECT_GT(ClockDifference(found, {}).bound_ns({middle_ns, middle_ns}), 3'750'000.0);
+  // Steady, however fast.
+  for (std::size_t i = 0; i < slewed.size(); ++i) {
+    slewed[i].at_ns = other[i].at_ns + static_cast<std::int64_t>(i) * 15'000'000;
+  }
+  EXPECT_LT(ClockDifference(paired(slewed, other).knots, {}).bound_ns({middle_ns, middle_ns}),
+            200'000.0);
+}
+
+TEST(BarrierPairs, AJobThatBeganAgainOftenIsStillCompared) {
+  std::vector<BarrierMark> own, other;
+  for (int run = 0; run < 8; ++run) {
+    for (const BarrierMark& each : cycles(10'000.0 * run, 0, 60)) {
+      own.push_back(each);
+      other.push_back(each);
+      other.back().at_ns += 3 * second_ns;
+    }
+  }
+  EXPECT_EQ(offsets_us(own, other), Offsets(480, 3'000'000));
+  EXPECT_GT(work_left, 950'000U) << "60 such pairs in a twentieth of what a merge may take";
+}
+
+TEST(BarrierPairs, WhatHasNothingInCommonCostsTimeToo) {
+  std::vector<BarrierMark> own = cycles(0, 0, 100), other = cycles(0, 1000, 100);
+  EXPECT_TRUE(knots(own, other).empty());
+  EXPECT_LT(work_left, 1'000'000U);
+}
+
 TEST(BarrierPairs, MarksThatAreAllAlikeTakeNoMinutes) {
   std::vector<BarrierMark> own;
   for (int i = 0; i < 20'000; ++i) own.push_back(mark(i, "[0, 0]"));
@@ -126,13 +202,13 @@ TEST(BarrierPairs, MarksThatCannotBeMetGiveNone) {
 }
 
 TEST(BarrierPairs, OfRanksOfOneClockOneMarkIsLeftForEachBarrier) {
-  const auto joined = joined_marks(
-      {mark(5, "[0, 4]", 1), mark(9, "", 3), mark(5.00005, "[0, 4]", 0), mark(9, "", 1)});
+  const auto joined =
+      passed({mark(5, "[0, 4]", 1), mark(9, "", 3), mark(5.00005, "[0, 4]", 0), mark(9, "", 1)});
   ASSERT_EQ(joined.size(), 2U);
   EXPECT_EQ(joined[0].rank, 0);
   EXPECT_EQ(joined[0].at_ns, begin_ns + 5'000'050'000);
   EXPECT_EQ(joined[1].rank, 1);
-  EXPECT_EQ(joined_marks({mark(5, "[0, 1]"), mark(5, "[0, 2]")}).size(), 2U);
+  EXPECT_EQ(passed({mark(5, "[0, 1]"), mark(5, "[0, 2]")}).size(), 2U);
 }
 
 }  // namespace

@@ -18,16 +18,30 @@ TEST(MarkBatches, AMarkGetsTheBatchOfAnEventUpToTheNextMark) {
   MarkBatches marks;
   const std::string first = mark("1000"), second = mark("2000"), third = mark("3000");
   for (const std::string* line : {&first, &second, &third}) marks.add_mark("3", line);
-  marks.add_event("3", "500", event(7));
-  marks.add_event("4", "1500", event(8));
-  marks.add_event("3", "1500", R"({"ph":"C","args":{"cpu":1}})");
-  marks.add_event("3", "1600.5", event(40));
-  marks.add_event("3", "1700", event(41));
-  marks.add_event("3", "3000", event(80));
-  EXPECT_TRUE(marks.is_any_open()) << "nothing happened in the second";
+  marks.add_event("3", 500000, event(7));
+  marks.add_event("4", 1500000, event(8));
+  marks.add_event("3", 1500000, R"({"ph":"C","args":{"cpu":1}})");
+  marks.add_event("3", 1600500, event(40));
+  marks.add_event("3", 1700000, event(41));
+  marks.add_event("3", 3000000, event(80));
   EXPECT_EQ(marks.told(&first), R"({"ph":"M","pid":3,"args":{"batch": [1, 40], "value": 1000}})");
   EXPECT_EQ(marks.told(&second), second);
   EXPECT_EQ(marks.told(&third), R"({"ph":"M","pid":3,"args":{"batch": [1, 80], "value": 3000}})");
+}
+
+TEST(MarkBatches, ItIsTheFirstInTimeWhateverTheOrder) {
+  MarkBatches marks;
+  const std::string first = mark("1000"), second = mark("2000"), late = mark("1500");
+  for (const std::string* line : {&first, &second}) marks.add_mark("3", line);
+  marks.add_event("3", 1'900'000, event(2));
+  marks.add_event("3", 2'100'000, event(40));
+  marks.add_event("3", 1'800'000, event(1));
+  marks.add_event("3", 1'850'000, event(0));
+  EXPECT_NE(marks.told(&first).find("[1, 1]"), std::string::npos);
+  EXPECT_NE(marks.told(&second).find("[1, 40]"), std::string::npos);
+  marks.add_mark("3", &late);
+  marks.add_event("3", 1'700'000, event(3));
+  EXPECT_NE(marks.told(&late).find("[1, 3]"), std::string::npos) << "it begins there";
 }
 
 TEST(MarkBatches, WhatTellsItsBatchStays) {
@@ -36,8 +50,8 @@ TEST(MarkBatches, WhatTellsItsBatchStays) {
                     odd = mark("\"x\"");
   marks.add_mark("3", &told);
   marks.add_mark("3", &odd);
-  marks.add_event("3", "1500", event(40));
-  EXPECT_FALSE(marks.is_any_open());
+  marks.add_event("3", 1500000, event(40));
+  marks.add_event("3", -1500000, event(40));
   EXPECT_EQ(marks.told(&told), told);
   EXPECT_EQ(marks.told(&odd), odd);
 }
