@@ -310,6 +310,12 @@ void check_list(const CLI::Option& option, std::vector<std::string>& words) {
   }
 }
 
+void check_level(const CLI::Option& option, const MergeArguments& arguments) {
+  if (option.count() == 0 || arguments.gzip || arguments.output.ends_with(".gz")) return;
+  throw CLI::ValidationError(option.get_name(),
+                             "nothing is compressed: end the output's name in .gz, or add --gzip");
+}
+
 }  // namespace
 
 void add_merge_command(CLI::App& app, int& exit_code) {
@@ -342,6 +348,7 @@ void add_merge_command(CLI::App& app, int& exit_code) {
     check_list(*command->get_option("--category"), arguments->choice.categories);
     check_list(*command->get_option("--suffix"), arguments->folders.suffixes);
     check_choice(arguments->choice);
+    check_level(*command->get_option("--level"), *arguments);
     exit_code = MergeCommand(*arguments).run();
   });
 }

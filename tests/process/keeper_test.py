@@ -2,14 +2,15 @@
 """Option `keeper`: ranks that are all killed leave the node's file, made by a process that is no child
 of theirs and that ends with its work."""
 import os
+import pathlib
 import signal
 import sys
 
-from jobs import PROGRAMS, Checks, Place, bare_run, calls_in, end_of, processes_naming, wait_until, wait_until_said
+from jobs import LIBRARY, PROGRAMS, Checks, Place, bare_run, calls_in, end_of, processes_naming, wait_until, wait_until_said
 
 checks = Checks()
 check = checks.check
-LIFE, STEADY = PROGRAMS / "process_life", PROGRAMS / "steady"
+LIFE, STEADY, INTERPOSER = PROGRAMS / "process_life", PROGRAMS / "steady", PROGRAMS / "libinterposer.so"
 ALL = {"TRACEAGENT_SCHEDULE": "warmup=0,active=100000,repeat=1", "TRACEAGENT_OUTPUT_FOLDER": "out",
        "TRACEAGENT_KEEPER": "true"}
 
@@ -60,6 +61,22 @@ def test_a_good_end():
         check(wait_until(lambda: not keepers(place)), f"a good end: {keepers(place)}")
         end_keepers(place)
         check(not any("keeper" in name for name in place.files()), f"a good end: {place.files()}")
+
+
+def test_is_there_before_cuda():
+    """What CUDA makes, and whom it forks from, is not the keeper's."""
+    with Place() as place:
+        variables = place.agent(**ALL | {"INTERPOSER_STOPS": "1", "LD_PRELOAD": f"{LIBRARY} {INTERPOSER}"})
+        job = place.start([STEADY, 3, 4, 0], variables)
+        _, status = os.waitpid(job.pid, os.WUNTRACED)
+        check(os.WIFSTOPPED(status), f"the job stops in its first call, before CUDA has it: {status}")
+        check(len(keepers(place)) == 1, f"a keeper by then: {keepers(place)}")
+        maps = (pathlib.Path("/proc") / str(keepers(place)[0]) / "maps").read_text() if keepers(place) else ""
+        check("libcud" not in maps, "it has nothing of CUDA's")
+        os.kill(job.pid, signal.SIGCONT)
+        end = end_of(job)
+        check(end.code == 3 and "malloc 0" in end.out, f"and it goes on: {end}")
+        check(wait_until(lambda: not keepers(place)), f"the keeper ends: {keepers(place)}")
 
 
 def test_not_asked_for():

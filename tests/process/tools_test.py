@@ -46,9 +46,11 @@ def rank_file(path, rank, base_ns, times_ns, cut=False, run="slurm7"):
 
 
 def test_command_lines():
-    result = run(TRACEAGENT, "--version")
-    check(result.returncode == 0 and result.stdout.startswith("traceagent "), "--version")
-    for words in ([], ["merge"], ["run"], ["nothing"], ["merge", "--bogus", "."], ["run", "--bogus"]):
+    for words in ([], ["upload"]):
+        result = run(TRACEAGENT, *words, "--version")
+        check(result.returncode == 0 and result.stdout.startswith("traceagent "), f"{words} --version: {result}")
+    for words in ([], ["merge"], ["run"], ["nothing"], ["merge", "--bogus", "."], ["run", "--bogus"],
+                  ["merge", ".", "--level", "9"]):
         result = run(TRACEAGENT, *words)
         check(result.returncode == 2 and one_line(result), f"usage of {words}: {result}")
     for word, nearest in (("mereg", "the nearest is merge"), ("recovr", "recover"), ("xyzzy", "none like it")):

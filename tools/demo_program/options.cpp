@@ -27,7 +27,8 @@ constexpr const char* help =
     "  train_demo --steps 5\n"
     "  mpirun -n 4 train_demo\n"
     "  torchrun --no-python --nproc-per-node 4 train_demo --steps 100\n"
-    "  LD_LIBRARY_PATH=build/sim/lib mpirun -n 4 build/bin/train_demo   (no GPU needed)\n";
+    "  LD_LIBRARY_PATH=build/sim/lib:build/sim/cupti mpirun -n 4 build/bin/train_demo   (no GPU "
+    "needed)\n";
 
 [[noreturn]] void usage_error(const char* what, const char* value) {
   std::fprintf(stderr, "train_demo: %s: %s: see train_demo --help\n", what, value);

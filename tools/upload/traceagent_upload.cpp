@@ -259,6 +259,7 @@ int run_uploader(int argc, char** argv) {
   // A job may ignore it, and so would we: then nobody is told how a command ended.
   std::signal(SIGCHLD, SIG_DFL);
   CLI::App app("Upload trace files, and go on with what was interrupted", "traceagent upload");
+  app.set_version_flag("--version", "traceagent upload " TRACEAGENT_VERSION);
   Arguments arguments;
   int exit_code = exit_ok;
   add_options(app, arguments);
