@@ -10,6 +10,7 @@
 #include "agent/process/notices.hpp"
 #include "agent/process/uploads.hpp"
 #include "agent/trace/delivery_lock.hpp"
+#include "agent/trace/file_problem.hpp"
 #include "config/units.hpp"
 
 namespace traceagent::process {
@@ -145,17 +146,28 @@ FullQueue::Result FullQueue::remove_uploaded(Agent& agent, const KeptFile& file,
 // of.
 FullQueue::Result FullQueue::leave_out(Agent& agent, const KeptFile& file) {
   const trace::DeliveryLock lock(file.path, trace::DeliveryLock::Kind::leave_out);
+  if (lock.problem() != 0 && is_spokesman(agent, "queue-lock")) {
+    say_problem(
+        trace::file_problem("upload.queue: cannot see whether it is on its way, so it stays",
+                            file.path, lock.problem()));
+  }
   if (!lock.is_held()) return Result::stays;  // on its way
   if (!look(agent)) return Result::failed;  // it may have arrived, or others, so that there is room
   const trace::QueuedFile* const queued = find(agent, file);
   if (queued == nullptr || queued->is_uploaded || !is_full(agent.options)) return Result::stays;
   if (!drain::append_left_out(agent.ring.ring, queued->id).empty()) return Result::failed;
-  remove_from_disk(agent, file.path);  // nobody uploads it any more, whether it goes or not
+  // Nobody uploads it any more, whether it goes or not.
+  const bool is_gone = remove_from_disk(agent, file.path);
   if (left_out_++ == 0) {
     first_ = file.path;
     say_first(agent);
   }
   left_out_bytes_ += file.bytes;
+  if (!is_gone) {
+    held_.waiting_bytes -= file.bytes;
+    --held_.waiting_files;
+    return Result::stays;
+  }
   forget_file(agent, file.path, false);
   return Result::gone;
 }
@@ -171,12 +183,13 @@ void FullQueue::say_first(const Agent& agent) const {
 
 void FullQueue::say(const Agent& agent) const {
   if (left_out_ == 0) return;
-  say_problem(
-      "upload.queue: " + first_ + (left_out_ == 1 ? "" : " and others") + ": " +
-      std::to_string(left_out_) + " files of rank " + std::to_string(agent.identity.rank) + ", " +
-      config::show_bytes(left_out_bytes_) +
-      ", were removed before they could be uploaded: more than " + limit_in_words(agent.options) +
-      " waited: they stand in the index as left_out: raise " + limiting_option(agent.options));
+  say_problem("upload.queue: " + first_ + (left_out_ == 1 ? "" : " and others") + ": " +
+              std::to_string(left_out_) + " files of rank " + std::to_string(agent.identity.rank) +
+              ", " + config::show_bytes(left_out_bytes_) +
+              ", were left out before they could be uploaded: more than " +
+              limit_in_words(agent.options) +
+              " waited: what is removed stands in the index as left_out: raise " +
+              limiting_option(agent.options));
 }
 
 }  // namespace traceagent::process

@@ -1,7 +1,8 @@
 #pragma once
 // Workers of a rank that are killed faster than their rings are written, or where nobody writes
 // them, must not fill the node's memory with those: from some size on new workers record into
-// memory of their own, which is gone when they are killed, and the job is told of it.
+// memory of their own, which is gone when they are killed, and the job is told of it. So is it of
+// every process whose ring the folder would not take.
 
 #include <cstddef>
 #include <cstdint>

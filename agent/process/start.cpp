@@ -118,7 +118,8 @@ bool make_ring(Agent& made) {
   if (!made.ring.problem.empty() && !is_known && is_spokesman(made, topic)) {
     say_problem(made.ring.problem);
   }
-  if (made.ring.is_crowded_out && made.ring.ring.valid()) {
+  // Whatever kept its ring from the folder: if it is killed the others tell.
+  if (made.ring.ring.valid() && made.ring.path.empty() && !made.run_folder.path.empty()) {
     made.is_private_worker = true;
     note_private_worker(made);
   }

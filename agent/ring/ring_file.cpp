@@ -95,17 +95,16 @@ bool grant(int fd, std::uint64_t bytes) noexcept {
   return result == 0;
 }
 
-// Returns the mapping, or nullptr when the bytes were not granted; the file is empty again then: a
-// ring must fill its file.
-void* grant_and_map(int fd, const Sizes& sizes) noexcept {
+// Returns the mapping, or nullptr when the bytes were not granted. The file is empty again then, or
+// `is_spoilt`: a ring must fill its file, so that no smaller one may be made in it.
+void* grant_and_map(int fd, const Sizes& sizes, bool& is_spoilt) noexcept {
   void* memory = MAP_FAILED;
   if (grant(fd, sizes.file_bytes)) {
     memory = mmap(nullptr, sizes.file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   }
   if (memory != MAP_FAILED) return memory;
   const int saved_errno = errno;
-  const int ignored = ftruncate(fd, 0);
-  static_cast<void>(ignored);
+  is_spoilt = event::uninterrupted([fd] { return ftruncate(fd, 0); }) != 0;
   errno = saved_errno;
   return nullptr;
 }
@@ -121,9 +120,10 @@ bool map_what_is_granted(CreatedRing& created, std::uint64_t wanted_bytes) {
   const std::uint64_t most_bytes = within_free_space(created.fd, limited_bytes);
   // Where less is asked for than wanted the file system has no more for a ring.
   int refused_errno = most_bytes < limited_bytes ? ENOSPC : 0;
-  for (std::uint64_t bytes = most_bytes; bytes >= smallest_ring_bytes; bytes /= 2) {
+  bool is_spoilt = false;
+  for (std::uint64_t bytes = most_bytes; bytes >= smallest_ring_bytes && !is_spoilt; bytes /= 2) {
     const Sizes sizes = divide(bytes);
-    if (void* memory = grant_and_map(created.fd, sizes)) {
+    if (void* memory = grant_and_map(created.fd, sizes, is_spoilt)) {
       created.ring = format(memory, sizes);
       if (bytes != wanted_bytes) {
         created.problem = "ring.size: " + created.path + ": only " +

@@ -152,7 +152,7 @@ def line_problems(ended, cell):
     # stays; of uploads there is one more, what is not queued in the end. What follows of it for others is told beside.
     # Each fault may have its line.
     causes = [line for line in said if not FOLLOWS.search(line)]
-    most = scenario.processes + max(2 * cell.is_of_memory(), scenario.uploads) + len(cell.faults()) - 1
+    most = scenario.processes + max(2 * cell.is_of_memory(), scenario.uploads or scenario.may_keep) + len(cell.faults()) - 1
     if len(causes) > most or any(count > scenario.processes for count in collections.Counter(said).values()):
         yield f"too many lines: {said}"
     yield from form_problems(said)
@@ -187,7 +187,8 @@ def trace_problems(expected, ended, traces, cell):
         if is_blocked(cell) and all(found[key][name] >= count for name, count in wanted.items()):
             continue
         # A tool that is to be ended may be quicker.
-        may_be_more = key[1] != "host" or cell.scenario.others or (cell.scenario.removes and is_told)
+        may_be_more = key[1] != "host" or cell.scenario.others or cell.scenario.may_keep or \
+            (cell.scenario.removes and is_told)
         lacks = {name: (found[key][name], count) for name, count in wanted.items()
                  if found[key][name] < count or (found[key][name] > count and not may_be_more)}
         if lacks and not (key[1] == "device" and says_device_lacks(traces)):

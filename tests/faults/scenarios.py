@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 
@@ -57,6 +58,10 @@ NAMELESS = ".ep0-ba8-rank0.json.tmp-*"
 # A file system that cannot name a file where there is none, or not even link it; and a ring's first size is refused.
 WITHOUT_RENAME = "renameat2#1+=EINVAL,posix_fallocate#1=ENOSPC"
 WITHOUT_LINKS = "renameat2#1+=EINVAL,link#1+=EPERM"
+# Memory for one ring alone: the child has none in the folder.
+ONE_RING = "posix_fallocate#2+=ENOSPC"
+NOWHERE = {"TRACEAGENT_OUTPUT_KEEP": "0", "TRACEAGENT_OUTPUT_REMOTE": "exec:false {}", "TRACEAGENT_UPLOAD_QUEUE": "1",
+           "TRACEAGENT_UPLOAD_PATIENCE": "0s"}
 # One node of two, which share a folder: a run of the same name and key whenever it comes again.
 SHARED = {"RANK": 0, "LOCAL_RANK": 0, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 1, "GROUP_RANK": 0,
           "TORCHELASTIC_RUN_ID": "one", "TRACEAGENT_OUTPUT_MERGED": "all.json", "TRACEAGENT_OUTPUT_OVERWRITE": "true"}
@@ -104,9 +109,11 @@ class Scenario:
     keeps: bool = False  # a process that is to end after the job
     uploads: bool = False
     removes: bool = False  # files of its own: where something goes wrong there may be more
+    may_keep: bool = False  # more of them than without faults
     others: bool = False  # traces that another program wrote
     comes_again: bool = False  # the same job was killed before
     has_terminal: bool = False
+    is_sparse: bool = False  # the rings have been copied by what leaves holes
     starts: list = None  # of a tool: the job that it becomes, whose own calls do not fail
     leaves_rings: bool = False  # to whoever recovers them
     says: str = SAID_ANYWAY
@@ -172,6 +179,9 @@ class Scenario:
                 place.end_keepers(UPLOADS_S)
             place.table.unlink(missing_ok=True)
             if ended.code == -signal.SIGKILL and any((place.path / "out").glob(NAMELESS)):
+                for ring in place.rings.rglob("*.ring") if self.is_sparse else []:
+                    subprocess.run(["cp", "--sparse=always", ring, ring.with_suffix(".copy")], check=True)
+                    ring.with_suffix(".copy").rename(ring)
                 for written in place.rings.rglob("*.files"):
                     with written.open("a") as names:
                         names.write(HALF_A_NAME)
@@ -219,6 +229,9 @@ def scenarios(pattern=""):
              Scenario("timed by events", [JOB, "slowly"], LIBRARY, WITHOUT_CUPTI, says=SAID_ANYWAY + "|CUPTI"),
              Scenario("private ring", [JOB], LIBRARY, {"TRACEAGENT_RING_FOLDER": "/proc/none"},
                       says=SAID_ANYWAY + "|recording in private memory"),
+             Scenario("child without a ring", [JOB, "child_killed"], LIBRARY, faults=ONE_RING,
+                      says=SAID_ANYWAY + "|recording in private memory"),
+             Scenario("limited memory", [JOB, "limited"], LIBRARY),
              Scenario("in a thread", [JOB, "in_a_thread"], LIBRARY),
              Scenario("without rename", [JOB], LIBRARY, faults=WITHOUT_RENAME),
              Scenario("without links", [JOB], LIBRARY, faults=WITHOUT_LINKS),
@@ -231,12 +244,18 @@ def scenarios(pattern=""):
              Scenario("keeper", [JOB], LIBRARY, {"TRACEAGENT_KEEPER": "true"}, keeps=True),
              Scenario("counters", [JOB], LIBRARY, true_counters.OPTIONS | {"TRACEAGENT_SCHEDULE": ONE_WINDOW}),
              Scenario("remote", [JOB], LIBRARY, keeps=True, uploads=True),
+             Scenario("remote, keep one", [JOB], LIBRARY, {"TRACEAGENT_OUTPUT_KEEP": "1", "TRACEAGENT_UPLOAD_WAIT": "10s"},
+                      keeps=True, uploads=True, removes=True),
+             # Where the uploader tries a file at that moment it stays, and nobody is told.
+             Scenario("full queue", [JOB], LIBRARY, NOWHERE, keeps=True, removes=True, may_keep=True,
+                      says=SAID_ANYWAY + "|upload.queue: .* (left out|are removed)"),
              Scenario("2 ranks remote", [JOB, "ranks", 2], LIBRARY, keeps=True, uploads=True),
              Scenario("2 ranks", [JOB, "ranks", 2], LIBRARY),
              Scenario("4 ranks", [JOB, "ranks", 4], LIBRARY, processes=4),
              # Who recovers says what is its own and what is the dead rank's.
              Scenario("rank killed", [JOB, "ranks_killed", 2], LIBRARY, processes=4),
              Scenario("recover", [TOOL, "recover", "--all"], TOOL, before=KILLED_AT_THE_END),
+             Scenario("recover copied rings", [TOOL, "recover", "--all"], TOOL, before=KILLED_AT_THE_END, is_sparse=True),
              Scenario("wait", [TOOL, "recover", "--wait", "--log", LOG, ITS_RINGS], TOOL,
                       {"FAULTS_IN": TOOL.name}, before=KILLED_AT_THE_END, keeps=True, uploads=True,
                       remote=targets.Queued()),

@@ -6,6 +6,7 @@
 //   small_job child_killed        its child dies of SIGKILL after its calls
 //   small_job terminated          ends by the SIGTERM that it sends itself in its eighth step
 //   small_job slowly              with longer pauses
+//   small_job limited             with a limit on its memory
 //   small_job in_a_thread         in one that is bound to a processor, and ends the process; main
 //   has ended before small_job ranks N             N of it, without children: each a rank of the
 //   job small_job ranks_killed N      the last of these dies of SIGKILL in its eighth step
@@ -16,6 +17,7 @@
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -165,11 +167,19 @@ void bind_to_one_processor() {
   pthread_exit(nullptr);
 }
 
+void limit_memory() {
+  rlimit limit{};
+  getrlimit(RLIMIT_AS, &limit);
+  limit.rlim_cur = rlim_t{8} << 30;
+  setrlimit(RLIMIT_AS, &limit);
+}
+
 int run_as_told(std::string_view how, int count) {
   if (how.starts_with("ranks")) {
     return run_ranks(count, how == "ranks_killed", how == "ranks_zero_last" ? 300 * pause_us : 0);
   }
   if (how == "in_a_thread") run_in_thread();
+  if (how == "limited") limit_memory();
   Way way;
   way.slowness = how == "slowly" ? 4 : 1;
   way.child_is_killed = how == "child_killed";
