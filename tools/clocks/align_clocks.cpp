@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "tools/clocks/barrier_pairs.hpp"
+#include "tools/clocks/clock_agreement.hpp"
 #include "tools/clocks/clock_nodes.hpp"
 #include "tools/clocks/clock_report.hpp"
 #include "tools/clocks/clock_words.hpp"
@@ -22,6 +23,7 @@ namespace {
 
 // Of comparing marks: some tenths of a second.
 constexpr std::uint64_t most_work = 20'000'000;
+constexpr std::uint64_t most_work_of_pair = 1'000'000;
 
 constexpr char remedy[] = "are they of one run? --align none leaves the clocks as they are";
 
@@ -44,10 +46,11 @@ class Aligner {
   [[nodiscard]] bool are_doubtful(std::uint32_t own_node, std::uint32_t other_node) const;
   std::vector<std::uint32_t> add_same_clock_edges();
   [[nodiscard]] std::vector<const ClockNode*> nodes_on_clock_of(std::uint32_t first) const;
+  [[nodiscard]] BarrierClock barriers_on(std::uint32_t first, bool& is_unsure) const;
   void add_barrier_edges(const std::vector<std::uint32_t>& firsts);
   void add_collective_edges(const std::vector<ClockSpans>& spans);
-  [[nodiscard]] bool is_contradicted(const ClockEdge& barrier, const ClockEdge& other) const;
-  void leave_out_contradicted_barriers();
+  void leave_out_denied_barriers();
+  void take_back_denied(ClockRoutes& routes);
   void refuse(const CollectiveTable::Solved& solved);
   [[nodiscard]] bool has_marks() const;
   [[nodiscard]] std::string marks_in_words() const;
@@ -60,6 +63,10 @@ class Aligner {
   CollectiveTable table_{limits_};
   std::vector<ClockEdge> edges_;
   std::vector<EdgeFacts> facts_;
+  std::vector<BarrierClock> barrier_clocks_;
+  std::size_t runs_ = 1;                   // of the job, as far as Composer's barriers show
+  std::vector<ClockEdge> by_collectives_;  // all that were solved
+  bool collectives_contradict_each_other_ = false;
   std::string reason_;
 };
 
@@ -156,51 +163,54 @@ std::vector<const ClockNode*> Aligner::nodes_on_clock_of(std::uint32_t first) co
   return found;
 }
 
+// Of marks in times that an earlier merge was unsure of only those whose batch no other file of
+// that clock has.
+BarrierClock Aligner::barriers_on(std::uint32_t first, bool& is_unsure) const {
+  std::vector<BarrierMark> marks, unsure;
+  for (const ClockNode* const node : nodes_on_clock_of(first)) {
+    std::vector<BarrierMark>& kept = node->is_unsure ? unsure : marks;
+    kept.insert(kept.end(), node->barriers.begin(), node->barriers.end());
+  }
+  std::set<std::string> known;
+  for (const BarrierMark& mark : marks) known.insert(mark.batch);
+  std::erase_if(unsure, [&](const BarrierMark& mark) { return known.contains(mark.batch); });
+  is_unsure = !unsure.empty();
+  marks.insert(marks.end(), unsure.begin(), unsure.end());
+  return {first, PassedBarriers(std::move(marks))};
+}
+
 // Beyond a barrier nothing is known of the drift but its limit.
 void Aligner::add_barrier_edges(const std::vector<std::uint32_t>& firsts) {
-  struct Clock {
-    std::uint32_t node;
-    PassedBarriers barriers;
-    bool is_unsure;
-    std::size_t group;  // those with one number have met
-  };
   std::uint64_t work_left = most_work;
-  std::vector<Clock> clocks;
-  BatchCounts most;
+  std::vector<bool> are_unsure;
+  std::vector<std::size_t> groups;  // those with one number have met
   for (const std::uint32_t first : firsts) {
-    std::vector<BarrierMark> marks;
     bool is_unsure = false;
-    for (const ClockNode* const node : nodes_on_clock_of(first)) {
-      marks.insert(marks.end(), node->barriers.begin(), node->barriers.end());
-      is_unsure = is_unsure || (!node->barriers.empty() && node->is_unsure);
-    }
-    if (marks.empty()) continue;
-    clocks.push_back({first, PassedBarriers(std::move(marks)), is_unsure, clocks.size()});
-    count_batches(clocks.back().barriers, most);
+    BarrierClock clock = barriers_on(first, is_unsure);
+    if (clock.barriers.marks.empty()) continue;
+    runs_ = std::max(runs_, runs_of(clock.barriers));
+    are_unsure.push_back(is_unsure);
+    groups.push_back(groups.size());
+    barrier_clocks_.push_back(std::move(clock));
   }
   // Mostly all meet the first one; the others only who has not been met through it.
-  for (std::size_t own = 0; own < clocks.size(); ++own) {
-    for (std::size_t i = 0; i < own; ++i) {
-      if (clocks[i].group == clocks[own].group) continue;
-      const PairedBarriers paired =
-          pair_barriers(clocks[own].barriers, clocks[i].barriers, most, limits_, work_left);
-      if (!paired.contradiction.empty() && reason_.empty()) {
-        reason_ = "Composer's barriers of " + nodes_[clocks[own].node].name + " and " +
-                  nodes_[clocks[i].node].name + " contradict each other at epoch and batch " +
-                  paired.contradiction + ": a clock was set, or the files are of two runs";
-      }
-      if (paired.knots.empty()) continue;
-      edges_.push_back({.from = clocks[own].node,
-                        .to = clocks[i].node,
-                        .difference = ClockDifference(paired.knots, limits_)});
+  for (std::size_t own = 0; own < barrier_clocks_.size(); ++own) {
+    for (std::size_t i = 0; i < own && work_left > 0; ++i) {
+      if (groups[i] == groups[own]) continue;
+      // So that one clock that is set again and again leaves some for the others.
+      std::uint64_t of_pair = std::min(work_left, most_work_of_pair);
+      const std::uint64_t before = of_pair;
+      const BarrierClock &from = barrier_clocks_[own], &to = barrier_clocks_[i];
+      const auto knots = pair_barriers(from.barriers, to.barriers, runs_, limits_, of_pair);
+      work_left -= before - of_pair;
+      if (knots.empty()) continue;
+      edges_.push_back(
+          {.from = from.node, .to = to.node, .difference = ClockDifference(knots, limits_)});
       facts_.push_back({.method = "barrier",
-                        .from = clocks[own].node,
-                        .to = clocks[i].node,
-                        .is_unsure = clocks[own].is_unsure || clocks[i].is_unsure});
-      const std::size_t met = clocks[i].group;
-      for (Clock& clock : clocks) {
-        if (clock.group == met) clock.group = clocks[own].group;
-      }
+                        .from = from.node,
+                        .to = to.node,
+                        .is_unsure = are_unsure[own] || are_unsure[i]});
+      std::replace(groups.begin(), groups.end(), std::size_t{groups[i]}, std::size_t{groups[own]});
     }
   }
   if (work_left == 0 && reason_.empty()) {
@@ -214,6 +224,8 @@ void Aligner::add_collective_edges(const std::vector<ClockSpans>& spans) {
   if (solved.is_contradictory) {
     refuse(solved);
   }
+  by_collectives_ = solved.edges;
+  collectives_contradict_each_other_ = solved.is_contradictory;
   for (std::size_t i = 0; i < solved.edges.size(); ++i) {
     ClockEdge edge = solved.edges[i];
     const bool is_doubtful = are_doubtful(edge.from, edge.to);
@@ -231,55 +243,39 @@ void Aligner::add_collective_edges(const std::vector<ClockSpans>& spans) {
   }
 }
 
-// Of one pair of nodes, in whatever direction. If no clock was set both are right within their
-// bounds, also where the collectives could not have shown it.
-bool Aligner::is_contradicted(const ClockEdge& barrier, const ClockEdge& other) const {
-  const bool is_same_way = barrier.from == other.from && barrier.to == other.to;
-  const bool is_other_way = barrier.from == other.to && barrier.to == other.from;
-  if (!is_same_way && !is_other_way) return false;
-  const ClockDifference& by_barrier = barrier.difference;
-  const ClockDifference by_collectives =
-      is_same_way ? other.difference : other.difference.inverse();
-  const std::vector<ClockStep>& steps = by_collectives.steps;
-  const auto is_denied = [&](std::int64_t at_ns) {
-    if (std::any_of(steps.begin(), steps.end(), [at_ns](const ClockStep& step) {
-          return step.span.from_ns <= at_ns && at_ns <= step.span.until_ns;
-        })) {
-      return false;
-    }
-    const auto apart_ns = static_cast<double>(by_barrier.correction().corrected(at_ns) -
-                                              by_collectives.correction().corrected(at_ns));
-    return std::abs(apart_ns) >
-           by_barrier.bound_ns({at_ns, at_ns}) + by_collectives.bound_ns({at_ns, at_ns}) + 1.0;
-  };
-  const ClockSpans& spans = nodes_[barrier.from].spans;
-  return std::any_of(spans.begin(), spans.end(), [&](const ClockSpan& span) {
-    const std::int64_t middle_ns = span.from_ns + (span.until_ns - span.from_ns) / 2;
-    return is_denied(span.from_ns) || is_denied(middle_ns) || is_denied(span.until_ns);
-  });
-}
-
-// A barrier shows no clock that is set behind it, collectives do.
-void Aligner::leave_out_contradicted_barriers() {
+// A barrier shows no clock that is set behind it, collectives do. Where they contradict each other
+// a clock was set as well, and nobody knows whose.
+void Aligner::leave_out_denied_barriers() {
   std::vector<ClockEdge> edges;
   std::vector<EdgeFacts> facts;
   for (std::size_t i = 0; i < edges_.size(); ++i) {
-    bool is_denied = false;
-    for (std::size_t j = 0; j < edges_.size() && facts_[i].method == "barrier"; ++j) {
-      is_denied =
-          is_denied || (facts_[j].method == "collectives" && is_contradicted(edges_[i], edges_[j]));
-    }
+    const bool is_barrier = facts_[i].method == "barrier";
+    const ClockNode &from = nodes_[edges_[i].from], &to = nodes_[edges_[i].to];
+    const auto denies = [&](const ClockEdge& edge) {
+      return deny_each_other(edges_[i], edge, nodes_);
+    };
+    const bool is_denied =
+        is_barrier && std::any_of(by_collectives_.begin(), by_collectives_.end(), denies);
     if (is_denied && reason_.empty()) {
-      reason_ = "Composer's barriers and the collectives of " + nodes_[edges_[i].from].name +
-                " and " + nodes_[edges_[i].to].name +
+      reason_ = "Composer's barriers and the collectives of " + from.name + " and " + to.name +
                 " contradict each other: a clock was set; these barriers are not used";
     }
-    if (is_denied) continue;
+    const bool is_doubted = is_barrier && collectives_contradict_each_other_ &&
+                            from.has_collectives && to.has_collectives;
+    if (is_denied || is_doubted) continue;
     edges.push_back(std::move(edges_[i]));
     facts.push_back(std::move(facts_[i]));
   }
   edges_ = std::move(edges);
   facts_ = std::move(facts);
+}
+
+void Aligner::take_back_denied(ClockRoutes& routes) {
+  Disagreement found;
+  check_barriers(barrier_clocks_, runs_, nodes_, routes, found);
+  check_collectives(by_collectives_, nodes_, routes, found);
+  take_back(found.nodes, edges_, routes);
+  if (reason_.empty()) reason_ = found.reason;
 }
 
 bool Aligner::has_marks() const {
@@ -323,7 +319,7 @@ ClockAlignment Aligner::run() {
     const std::vector<std::uint32_t> firsts = add_same_clock_edges();
     if (options_.align != Align::collectives) add_barrier_edges(firsts);
     add_collective_edges(spans);
-    leave_out_contradicted_barriers();
+    leave_out_denied_barriers();
   }
   ClockReport report;
   report.nodes = &nodes_;
@@ -334,6 +330,7 @@ ClockAlignment Aligner::run() {
   report.one_of = table_.one_of();
   if (!spans.empty()) {
     report.routes = clock_routes(spans, edges_, limits_);
+    take_back_denied(report.routes);
   }
   const bool is_earlier = std::any_of(
       nodes_.begin(), nodes_.end(), [](const ClockNode& node) { return node.has_several_clocks; });

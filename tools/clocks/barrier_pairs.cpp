@@ -52,13 +52,13 @@ struct Way {
 
 class Pairing {
  public:
-  Pairing(const PassedBarriers& own, const PassedBarriers& other, const BatchCounts& most,
+  Pairing(const PassedBarriers& own, const PassedBarriers& other, std::size_t runs,
           const ClockLimits& limits, std::uint64_t& work_left)
       : own_batches_(own.of_batch),
         other_batches_(other.of_batch),
         own_(own.marks),
         other_(other.marks),
-        most_(most),
+        runs_(runs),
         limits_(limits),
         work_left_(work_left) {}
 
@@ -67,18 +67,6 @@ class Pairing {
     try_known();
     if (!best_) try_unknown();
     return best_ && !is_tied_ && work_left_ > 0 && is_sure(*best_) ? best_ : std::nullopt;
-  }
-
-  // A batch that both have as often, and that are not all brought together; or empty.
-  [[nodiscard]] std::string left_by(const Way& way) const {
-    for (const auto& [batch, at] : own_batches_) {
-      const auto others = other_batches_.find(batch);
-      if (others == other_batches_.end() || others->second.size() != at.size()) continue;
-      for (std::size_t k = 0; k < at.size(); ++k) {
-        if (!way.has(&own_[at[k]], &other_[others->second[k]])) return batch;
-      }
-    }
-    return "";
   }
 
  private:
@@ -103,8 +91,8 @@ class Pairing {
     if (way.known == 0) return way.pairs.size() == own_.size() && own_.size() == other_.size();
     return std::any_of(way.pairs.begin(), way.pairs.end(), [this](const Pair& pair) {
       const std::string& batch = pair.own->batch;
-      return !batch.empty() && std::max(own_batches_.at(batch).size(),
-                                        other_batches_.at(batch).size()) >= most_.at(batch);
+      return !batch.empty() &&
+             std::max(own_batches_.at(batch).size(), other_batches_.at(batch).size()) >= runs_;
     });
   }
 
@@ -164,7 +152,7 @@ class Pairing {
   const std::map<std::string, std::vector<std::size_t>>& other_batches_;
   const std::vector<BarrierMark>& own_;
   const std::vector<BarrierMark>& other_;
-  const BatchCounts& most_;
+  std::size_t runs_;
   const ClockLimits& limits_;
   std::optional<Way> best_;
   std::set<std::pair<const BarrierMark*, const BarrierMark*>> tried_;
@@ -188,9 +176,11 @@ void mark_kinks(std::vector<ClockDifference::Knot>& knots, const ClockLimits& li
     const Piece behind(knots[k], knots[k + 1]);
     const double wander =
         limits.wander_per_second * 1e-9 * (before.length_ns + behind.length_ns) / 2;
-    const double change = std::abs(behind.slope - before.slope);
-    knots[k].is_kinked = change > wander + before.slope_bound + behind.slope_bound;
+    double change = std::abs(behind.slope - before.slope);
+    const double hidden = wander + before.slope_bound + behind.slope_bound;
+    knots[k].is_kinked = change > hidden;
     if (!knots[k].is_kinked) continue;
+    change += hidden;
     set_by_ns[k - 1] = std::max(set_by_ns[k - 1], change * before.length_ns);
     set_by_ns[k] = std::max({set_by_ns[k], change * before.length_ns, change * behind.length_ns});
     set_by_ns[k + 1] = std::max(set_by_ns[k + 1], change * behind.length_ns);
@@ -240,25 +230,21 @@ PassedBarriers::PassedBarriers(std::vector<BarrierMark> all) : marks(joined_mark
   }
 }
 
-void count_batches(const PassedBarriers& barriers, BatchCounts& most) {
-  for (const auto& [batch, at] : barriers.of_batch) {
-    std::size_t& count = most[batch];
-    count = std::max(count, at.size());
-  }
+std::size_t runs_of(const PassedBarriers& barriers) {
+  std::size_t runs = 1;
+  for (const auto& [batch, at] : barriers.of_batch) runs = std::max(runs, at.size());
+  return runs;
 }
 
-PairedBarriers pair_barriers(const PassedBarriers& own, const PassedBarriers& other,
-                             const BatchCounts& most, const ClockLimits& limits,
-                             std::uint64_t& work_left) {
-  Pairing pairing(own, other, most, limits, work_left);
-  const std::optional<Way> way = pairing.best();
-  PairedBarriers paired;
-  if (!way) return paired;
-  paired.contradiction = pairing.left_by(*way);
-  if (!paired.contradiction.empty()) return paired;
-  paired.knots = knots_of(*way);
-  mark_kinks(paired.knots, limits);
-  return paired;
+std::vector<ClockDifference::Knot> pair_barriers(const PassedBarriers& own,
+                                                 const PassedBarriers& other, std::size_t runs,
+                                                 const ClockLimits& limits,
+                                                 std::uint64_t& work_left) {
+  const std::optional<Way> way = Pairing(own, other, runs, limits, work_left).best();
+  if (!way) return {};
+  std::vector<ClockDifference::Knot> knots = knots_of(*way);
+  mark_kinks(knots, limits);
+  return knots;
 }
 
 }  // namespace traceagent::tools

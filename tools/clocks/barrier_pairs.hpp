@@ -21,26 +21,20 @@ struct PassedBarriers {
   explicit PassedBarriers(std::vector<BarrierMark> all);
 };
 
-// How often each batch is on the clock that has it most often: as often as the job began again.
-using BatchCounts = std::map<std::string, std::size_t>;
-void count_batches(const PassedBarriers& barriers, BatchCounts& most);
-
-struct PairedBarriers {
-  std::vector<ClockDifference::Knot> knots;
-  // A batch whose marks do not lie as the others do: a clock was set between. There are no knots
-  // then.
-  std::string contradiction;
-};
+// How often the job has begun, as far as this clock shows: a job that begins again has the same
+// batches.
+std::size_t runs_of(const PassedBarriers& barriers);
 
 // What takes the times of the clock that has `own` to that of `other`, a knot for each barrier that
-// both have passed: marks of one batch are of one. Of several ways, as of a job that began again
-// with the same batches, the one with the most that lie alike as drifts allow is taken; none where
-// two are as good, nor where other clocks show (`most`) that what both have may be of two runs.
-// Where no batch is known the two are taken to be of the same cycles if they have as many and all
-// lie alike; else none. Of all pairs of clocks that are compared no more than `work_left` steps are
-// made, so that files of any number of marks take no minutes.
-PairedBarriers pair_barriers(const PassedBarriers& own, const PassedBarriers& other,
-                             const BatchCounts& most, const ClockLimits& limits,
-                             std::uint64_t& work_left);
+// both have passed: marks of one batch are of one. Of several ways, as of a job that began again,
+// the one with the most that lie alike as drifts allow is taken; none where two are as good, nor
+// where the job has begun `runs` times and neither clock has any of these batches as often: then
+// each may be of another run. Where no batch is known the two are taken to be of the same cycles
+// if they have as many and all lie alike; else none. No more than `work_left` steps are made, so
+// that files of any number of marks take no minutes.
+std::vector<ClockDifference::Knot> pair_barriers(const PassedBarriers& own,
+                                                 const PassedBarriers& other, std::size_t runs,
+                                                 const ClockLimits& limits,
+                                                 std::uint64_t& work_left);
 
 }  // namespace traceagent::tools

@@ -112,7 +112,10 @@ std::vector<BarrierMark> Marks::found(std::string_view told) const {
     const auto of_merge = bounds_of_merges_.find(rank);
     const std::int64_t bound_ns = mark.bound_ns.value_or(largest_bound_ns_);
     std::optional<std::int64_t> moved_ns = clock ? moved_ns_of(rank, *clock) : 0;
-    if (clock && of_merge != bounds_of_merges_.end()) moved_ns = of_merge->second;
+    // Where that is not known, these lines are of merges before it.
+    if (moved_ns.value_or(0) > 0 && of_merge != bounds_of_merges_.end()) {
+      moved_ns = of_merge->second;
+    }
     if (is_fit(mark.at_ns, most_ns) && is_fit(bound_ns, most_bound_ns) &&
         is_fit(moved_ns.value_or(-1), most_bound_ns)) {
       found.push_back({rank, mark.at_ns, bound_ns + rounding_ns, *moved_ns, mark.batch});

@@ -158,16 +158,17 @@ class Nodes {
  private:
   // A merge that knew no nodes has named the clock of a rank, whose node files here may tell.
   void resolve_clocks() {
-    std::map<std::string, std::string> clock_of_rank;
+    std::map<std::string, std::string> clock_of_rank;  // empty: of several
     for (const ClockNode& node : nodes_) {
       if (!node.is_of_known_node || node.is_merged || !node.corrections.empty()) continue;
       for (const std::int64_t rank : node.ranks) {
-        clock_of_rank.try_emplace(name_of_rank(rank), node.clock);
+        const auto [known, is_new] = clock_of_rank.try_emplace(name_of_rank(rank), node.clock);
+        if (!is_new && known->second != node.clock) known->second.clear();
       }
     }
     for (ClockNode& node : nodes_) {
       const auto clock = clock_of_rank.find(node.clock);
-      if (clock != clock_of_rank.end()) node.clock = clock->second;
+      if (clock != clock_of_rank.end() && !clock->second.empty()) node.clock = clock->second;
     }
   }
 
@@ -295,8 +296,12 @@ std::vector<ClockNode> clock_nodes(const std::vector<std::string>& paths) {
 void read_events(ClockNode& node,
                  const std::function<void(const CollectiveKey&, const CollectiveTimes&)>& visit,
                  const std::function<void(std::uint64_t bytes)>& on_read) {
+  const auto see = [&](const CollectiveKey& key, const CollectiveTimes& times) {
+    node.has_collectives = true;
+    visit(key, times);
+  };
   for (const std::string& path : node.paths) {
-    read_file(path, node.spans, visit, on_read);
+    read_file(path, node.spans, see, on_read);
   }
   // What is told of its times is true of its marks too: a later merge goes by them.
   for (const BarrierMark& mark : node.barriers) node.spans.push_back({mark.at_ns, mark.at_ns});

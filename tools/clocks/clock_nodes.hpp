@@ -21,6 +21,7 @@ struct ClockNode {
   bool is_merged = false;           // of a merge that has told of clocks (merged_clock.hpp)
   bool has_several_clocks = false;  // which it left as far apart as they are
   bool is_unsure = false;           // it was not sure of all times
+  bool has_collectives = false;     // that can be compared, as far as read_events() has seen
   std::string corrections;          // JSON: what earlier merges did to its times; or empty
   std::set<std::int64_t> ranks;
   std::vector<std::string> paths;

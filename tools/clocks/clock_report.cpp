@@ -45,7 +45,10 @@ std::vector<ToldClock> told_nodes(const ClockReport& report) {
         const EdgeFacts& facts = (*report.edges)[edge];
         told.is_unsure = told.is_unsure || facts.is_unsure;
         for (const std::uint32_t end : {facts.from, facts.to}) {
-          if (end != i) add_end_of_edge(facts, (*report.nodes)[end], told);
+          // Its own, too: by other times of it than these.
+          if (end != i || facts.collectives > 0) {
+            add_end_of_edge(facts, (*report.nodes)[end], told);
+          }
         }
         if (told.method == "reference") {
           told.method = facts.method;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -394,14 +395,18 @@ class Import {
     return true;
   }
 
+  // By clocks that do not show 1970.
   void place_without_clock() {
-    std::optional<std::int64_t> first = own_.first_ns;
+    constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
+    std::int64_t first = none;
+    const auto take = [&first](const std::optional<std::int64_t>& ns) {
+      if (ns.value_or(0) >= EventTimes::epoch_ns) first = std::min(first, *ns);
+    };
+    take(own_.first_ns);
+    for (const auto& file : files_) take(file->first_ns());
+    if (first == none) return;
     for (const auto& file : files_) {
-      const auto ns = file->first_ns();
-      if (ns && *ns >= EventTimes::epoch_ns) first = std::min(first.value_or(*ns), *ns);
-    }
-    for (const auto& file : files_) {
-      if (first && file->report().is_trace && !file->first_ns()) file->place(*first);
+      if (file->report().is_trace && !file->first_ns()) file->place(first);
     }
   }
 

@@ -67,9 +67,11 @@ void MarkBatches::add_event(std::string_view pid, std::int64_t at_ns, std::strin
   if (latest_ == nullptr || at_ns >= latest_->until_ns || latest_->searched >= most_searched) {
     return;
   }
-  ++latest_->searched;
   std::string batch = batch_of_event(event);
-  if (batch.empty()) return;
+  if (batch.empty()) {
+    ++latest_->searched;
+    return;
+  }
   batches_[latest_->line] = std::move(batch);
   latest_->until_ns = at_ns;
 }
