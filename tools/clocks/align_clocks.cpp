@@ -87,14 +87,18 @@ void Aligner::leave_out_unmarked() {
   nodes_.erase(first_other, nodes_.end());
 }
 
-// False: it holds nothing to align it by.
+// False: it holds nothing to align it by. Where an earlier merge may have left its ranks' times off
+// from each other, each tells of their clock that much less; where it left several clocks, nothing.
 bool Aligner::read(ClockNode& node) {
   bool has_any = uses_barrier(node);
-  const auto visit = [&](const CollectiveKey& key, const CollectiveTimes& times) {
-    if (uses_collectives()) {
-      table_.add(key, times);
-      has_any = true;
-    }
+  const bool tells = uses_collectives() && !node.has_several_clocks;
+  const std::int64_t off_ns = node.earlier_bound_ns.value_or(0);
+  const auto visit = [&](const CollectiveKey& key, CollectiveTimes times) {
+    if (!tells) return;
+    if (times.start_ns != CollectiveTimes::no_start) times.start_ns -= off_ns;
+    if (times.end_ns != CollectiveTimes::no_end) times.end_ns += off_ns;
+    table_.add(key, times);
+    has_any = true;
   };
   read_events(node, visit, [this](std::uint64_t more) { bar_.add(more); });
   return has_any;
@@ -272,8 +276,8 @@ void Aligner::leave_out_denied_barriers() {
 
 void Aligner::take_back_denied(ClockRoutes& routes) {
   Disagreement found;
-  check_barriers(barrier_clocks_, runs_, nodes_, routes, found);
-  check_collectives(by_collectives_, nodes_, routes, found);
+  check_barriers(barrier_clocks_, runs_, nodes_, edges_, routes, found);
+  check_collectives(by_collectives_, nodes_, edges_, routes, found);
   take_back(found.nodes, edges_, routes);
   if (reason_.empty()) reason_ = found.reason;
 }

@@ -8,135 +8,226 @@ namespace traceagent::tools {
 
 namespace {
 
-bool is_in_step(const std::vector<ClockStep>& steps, std::int64_t at_ns) {
-  return std::any_of(steps.begin(), steps.end(), [at_ns](const ClockStep& step) {
-    return step.span.from_ns <= at_ns && at_ns <= step.span.until_ns;
+template <class Part>
+bool is_within(const std::vector<Part>& parts, std::int64_t at_ns) {
+  return std::any_of(parts.begin(), parts.end(), [at_ns](const Part& part) {
+    return part.span.from_ns <= at_ns && at_ns <= part.span.until_ns;
   });
+}
+
+bool is_within(const ClockSpans& spans, std::int64_t at_ns) {
+  const auto behind =
+      std::upper_bound(spans.begin(), spans.end(), at_ns,
+                       [](std::int64_t at, const ClockSpan& span) { return at < span.from_ns; });
+  return behind != spans.begin() && at_ns <= std::prev(behind)->until_ns;
 }
 
 double apart_ns(std::int64_t a_ns, std::int64_t b_ns) {
   return std::abs(static_cast<double>(a_ns - b_ns));
 }
 
-void blame(std::uint32_t one, std::uint32_t other, const char* by, const std::string& where,
-           const std::vector<ClockNode>& nodes, Disagreement& found) {
-  if (found.reason.empty()) {
-    found.reason = std::string(by) + " of " + nodes[one].name + " and " + nodes[other].name +
-                   " contradict what else is known of their clocks" + where +
-                   ": a clock was set, or the files are of two runs";
-  }
-  for (const std::uint32_t node : {one, other}) {
-    if (node != 0) found.nodes.insert(node);
+// The node, and all through which it was found, but for the first.
+void suspect(std::uint32_t node, const std::vector<ClockEdge>& edges, const ClockRoutes& routes,
+             Disagreement& found) {
+  found.nodes.insert(node);
+  for (const std::uint32_t edge : routes[node]->edges) {
+    for (const std::uint32_t end : {edges[edge].from, edges[edge].to}) {
+      if (end != 0) found.nodes.insert(end);
+    }
   }
 }
 
-// One barrier on the reference's clock, as a mark tells it.
+void say(const char* by, std::uint32_t one, std::uint32_t other, const std::string& where,
+         const std::vector<ClockNode>& nodes, Disagreement& found) {
+  if (!found.reason.empty()) return;
+  found.reason = std::string(by) + " of " + nodes[one].name + " and " + nodes[other].name +
+                 " contradict what else is known of their clocks" + where +
+                 ": a clock was set, or the files are of two runs";
+}
+
+// One barrier on the first node's clock, as a mark tells it.
 struct Told {
   std::int64_t at_ns;
   double bound_ns;
 };
 
-std::optional<Told> told_by(const BarrierMark& mark, const ClockRoute& route) {
-  if (is_in_step(route.steps, mark.at_ns)) return std::nullopt;
-  return Told{route.correction.corrected(mark.at_ns),
-              route.bound_ns + static_cast<double>(mark.bound_ns + mark.moved_ns)};
+std::vector<Told> told_by(const BarrierClock& clock, const std::string& batch,
+                          const std::vector<ClockNode>& nodes, const ClockRoutes& routes) {
+  std::vector<Told> all;
+  const ClockRoute& route = *routes[clock.node];
+  for (const std::size_t i : clock.barriers.of_batch.at(batch)) {
+    const BarrierMark& mark = clock.barriers.marks[i];
+    if (!is_within(nodes[clock.node].spans, mark.at_ns) || is_within(route.steps, mark.at_ns) ||
+        is_within(route.unsure, mark.at_ns)) {
+      continue;
+    }
+    all.push_back({route.correction.corrected(mark.at_ns),
+                   route.bound_ns + static_cast<double>(mark.bound_ns + mark.moved_ns)});
+  }
+  return all;
 }
 
-// Nothing is denied where that is not known.
-std::optional<double> earlier_bounds_ns(const ClockNode& one, const ClockNode& other) {
-  if (!one.earlier_bound_ns || !other.earlier_bound_ns) return std::nullopt;
-  return static_cast<double>(*one.earlier_bound_ns + *other.earlier_bound_ns);
+// `all`: in the order of time.
+bool is_one_of(const Told& told, const std::vector<Told>& all) {
+  const auto behind =
+      std::lower_bound(all.begin(), all.end(), told.at_ns,
+                       [](const Told& each, std::int64_t at_ns) { return each.at_ns < at_ns; });
+  const auto agrees = [&told](const Told& its) {
+    return apart_ns(told.at_ns, its.at_ns) <= told.bound_ns + its.bound_ns + 1.0;
+  };
+  return (behind != all.end() && agrees(*behind)) ||
+         (behind != all.begin() && agrees(*std::prev(behind)));
 }
 
-// Begin, middle and end of all times.
+bool are_of(const std::vector<Told>& told, const std::vector<Told>& all) {
+  return std::all_of(told.begin(), told.end(),
+                     [&all](const Told& each) { return is_one_of(each, all); });
+}
+
+// The marks of one batch.
+struct Batch {
+  const BarrierClock* best = nullptr;  // of those that have all
+  std::vector<const BarrierClock*> clocks;
+};
+
+std::map<std::string, Batch> batches_of(const std::vector<BarrierClock>& clocks, std::size_t runs,
+                                        const ClockRoutes& routes) {
+  std::map<std::string, Batch> batches;
+  for (const BarrierClock& clock : clocks) {
+    if (!routes[clock.node]) continue;
+    for (const auto& [name, at] : clock.barriers.of_batch) {
+      Batch& batch = batches[name];
+      batch.clocks.push_back(&clock);
+      const bool is_better = batch.best == nullptr ||
+                             routes[clock.node]->bound_ns < routes[batch.best->node]->bound_ns;
+      if (at.size() >= runs && is_better) batch.best = &clock;
+    }
+  }
+  return batches;
+}
+
+// Begin, middle and end of all times, and `more` of them.
 template <class IsDenied>
-bool is_any(const ClockSpans& spans, const IsDenied& is_denied) {
-  return std::any_of(spans.begin(), spans.end(), [&](const ClockSpan& span) {
-    const std::int64_t middle_ns = span.from_ns + (span.until_ns - span.from_ns) / 2;
-    return is_denied(span.from_ns) || is_denied(middle_ns) || is_denied(span.until_ns);
-  });
+bool is_any(const ClockSpans& spans, const std::vector<std::int64_t>& more,
+            const IsDenied& is_denied) {
+  return std::any_of(
+             spans.begin(), spans.end(),
+             [&](const ClockSpan& span) {
+               const std::int64_t middle_ns = span.from_ns + (span.until_ns - span.from_ns) / 2;
+               return is_denied(span.from_ns) || is_denied(middle_ns) || is_denied(span.until_ns);
+             }) ||
+         std::any_of(more.begin(), more.end(), [&](std::int64_t at_ns) {
+           return is_within(spans, at_ns) && is_denied(at_ns);
+         });
+}
+
+// All is straight between these.
+void add_corners(const trace::ClockCorrection& correction, std::vector<std::int64_t>& corners) {
+  for (const trace::ClockKnot& knot : correction.knots()) corners.push_back(knot.at_ns);
+}
+
+// Just outside of what is no time of either side.
+void add_corners(const std::vector<ClockStep>& steps, std::vector<std::int64_t>& corners) {
+  for (const ClockStep& step : steps) {
+    corners.push_back(step.span.from_ns - 1);
+    corners.push_back(step.span.until_ns + 1);
+  }
 }
 
 }  // namespace
 
 void check_barriers(const std::vector<BarrierClock>& clocks, std::size_t runs,
-                    const std::vector<ClockNode>& nodes, const ClockRoutes& routes,
-                    Disagreement& found) {
-  std::map<std::string, const BarrierClock*> knows_all;
-  constexpr std::size_t most_runs = 1000;  // of each mark with each
-  if (runs > most_runs) return;
-  for (const BarrierClock& clock : clocks) {
-    if (!routes[clock.node]) continue;
-    for (const auto& [batch, at] : clock.barriers.of_batch) {
-      if (at.size() >= runs) knows_all.try_emplace(batch, &clock);
-    }
-  }
-  const auto is_one_of = [&](const Told& told, const BarrierClock& other,
-                             const std::string& batch) {
-    const std::vector<std::size_t>& marks = other.barriers.of_batch.at(batch);
-    return std::any_of(marks.begin(), marks.end(), [&](std::size_t mark) {
-      const auto its = told_by(other.barriers.marks[mark], *routes[other.node]);
-      return !its || apart_ns(told.at_ns, its->at_ns) <= told.bound_ns + its->bound_ns + 1.0;
-    });
-  };
-  for (const BarrierClock& clock : clocks) {
-    if (!routes[clock.node]) continue;
-    for (const auto& [batch, at] : clock.barriers.of_batch) {
-      const auto all = knows_all.find(batch);
-      if (all == knows_all.end() || all->second == &clock) continue;
-      for (const std::size_t mark : at) {
-        const auto told = told_by(clock.barriers.marks[mark], *routes[clock.node]);
-        if (told && !is_one_of(*told, *all->second, batch)) {
-          blame(all->second->node, clock.node, "Composer's barriers",
-                " at epoch and batch " + batch, nodes, found);
-        }
+                    const std::vector<ClockNode>& nodes, const std::vector<ClockEdge>& edges,
+                    const ClockRoutes& routes, Disagreement& found) {
+  for (const auto& [name, batch] : batches_of(clocks, runs, routes)) {
+    if (batch.best == nullptr) continue;
+    const std::vector<Told> all = told_by(*batch.best, name, nodes, routes);
+    if (all.size() < runs) continue;
+    struct Denied {
+      std::uint32_t node;
+      std::vector<Told> told;
+    };
+    std::vector<Denied> denied;
+    std::vector<std::vector<Told>> witnesses;  // that say the same as the best
+    for (const BarrierClock* const clock : batch.clocks) {
+      if (clock == batch.best) continue;
+      std::vector<Told> told = told_by(*clock, name, nodes, routes);
+      if (told.empty()) continue;
+      if (are_of(told, all)) {
+        witnesses.push_back(std::move(told));
+      } else {
+        denied.push_back({clock->node, std::move(told)});
       }
+    }
+    for (const Denied& each : denied) {
+      say("Composer's barriers", batch.best->node, each.node, " at epoch and batch " + name, nodes,
+          found);
+      suspect(each.node, edges, routes, found);
+      // One that is known so loosely that it may say the same as both is no witness.
+      const bool is_best_believed =
+          std::any_of(witnesses.begin(), witnesses.end(), [&](const std::vector<Told>& witness) {
+            return witness.size() >= runs && !are_of(each.told, witness);
+          });
+      if (!is_best_believed) suspect(batch.best->node, edges, routes, found);
     }
   }
 }
 
-// If no clock was set both are right within their bounds, also where the collectives could not have
-// shown it.
 bool deny_each_other(const ClockEdge& edge, const ClockEdge& other,
                      const std::vector<ClockNode>& nodes) {
   const bool is_same_way = edge.from == other.from && edge.to == other.to;
   const bool is_other_way = edge.from == other.to && edge.to == other.from;
-  const auto earlier_ns = earlier_bounds_ns(nodes[edge.from], nodes[edge.to]);
-  if ((!is_same_way && !is_other_way) || !earlier_ns) return false;
+  if (!is_same_way && !is_other_way) return false;
+  if (!nodes[edge.from].earlier_bound_ns || !nodes[edge.to].earlier_bound_ns) return false;
   const ClockDifference& one = edge.difference;
   const ClockDifference two = is_same_way ? other.difference : other.difference.inverse();
-  return is_any(nodes[edge.from].spans, [&](std::int64_t at_ns) {
-    return !is_in_step(two.steps, at_ns) &&
+  std::vector<std::int64_t> corners;
+  add_corners(one.correction(), corners);
+  add_corners(two.correction(), corners);
+  add_corners(two.steps, corners);
+  return is_any(nodes[edge.from].spans, corners, [&](std::int64_t at_ns) {
+    return !is_within(two.steps, at_ns) &&
            apart_ns(one.correction().corrected(at_ns), two.correction().corrected(at_ns)) >
-               one.bound_ns({at_ns, at_ns}) + two.bound_ns({at_ns, at_ns}) + *earlier_ns + 1.0;
+               one.bound_ns({at_ns, at_ns}) + two.bound_ns({at_ns, at_ns}) + 1.0;
   });
 }
 
-void check_collectives(const std::vector<ClockEdge>& edges, const std::vector<ClockNode>& nodes,
+void check_collectives(const std::vector<ClockEdge>& by_collectives,
+                       const std::vector<ClockNode>& nodes, const std::vector<ClockEdge>& edges,
                        const ClockRoutes& routes, Disagreement& found) {
-  for (const ClockEdge& edge : edges) {
-    const auto& from = routes[edge.from];
-    const auto& to = routes[edge.to];
-    const auto earlier_ns = earlier_bounds_ns(nodes[edge.from], nodes[edge.to]);
-    if (!from || !to || !earlier_ns) continue;
+  for (const ClockEdge& edge : by_collectives) {
+    const ClockNode &from = nodes[edge.from], &to = nodes[edge.to];
+    if (!routes[edge.from] || !routes[edge.to]) continue;
+    if (!from.earlier_bound_ns || !to.earlier_bound_ns) continue;
+    const ClockRoute &of_from = *routes[edge.from], &of_to = *routes[edge.to];
     const ClockDifference& difference = edge.difference;
-    const bool is_denied = is_any(nodes[edge.from].spans, [&](std::int64_t at_ns) {
+    std::vector<std::int64_t> corners;
+    add_corners(difference.correction(), corners);
+    add_corners(difference.steps, corners);
+    add_corners(of_from.correction, corners);
+    add_corners(of_from.steps, corners);
+    const bool is_denied = is_any(from.spans, corners, [&](std::int64_t at_ns) {
       const std::int64_t there_ns = difference.correction().corrected(at_ns);
-      if (is_in_step(difference.steps, at_ns) || is_in_step(from->steps, at_ns) ||
-          is_in_step(to->steps, there_ns)) {
+      if (!is_within(to.spans, there_ns) || is_within(difference.steps, at_ns) ||
+          is_within(of_from.steps, at_ns) || is_within(of_to.steps, there_ns)) {
         return false;
       }
-      return apart_ns(from->correction.corrected(at_ns), to->correction.corrected(there_ns)) >
-             from->bound_ns + to->bound_ns + difference.bound_ns({at_ns, at_ns}) + *earlier_ns +
-                 1.0;
+      return apart_ns(of_from.correction.corrected(at_ns), of_to.correction.corrected(there_ns)) >
+             of_from.bound_ns + of_to.bound_ns + difference.bound_ns({at_ns, at_ns}) + 1.0;
     });
-    if (is_denied) blame(edge.to, edge.from, "the collectives", "", nodes, found);
+    if (!is_denied) continue;
+    say("the collectives", edge.to, edge.from, "", nodes, found);
+    for (const std::uint32_t end : {edge.from, edge.to}) {
+      const std::uint32_t other = end == edge.from ? edge.to : edge.from;
+      const bool is_known_alone = nodes[end].is_of_known_node && !nodes[other].is_of_known_node;
+      if (end != 0 && !is_known_alone) suspect(end, edges, routes, found);
+    }
   }
 }
 
 void take_back(const std::set<std::uint32_t>& nodes, const std::vector<ClockEdge>& edges,
                ClockRoutes& routes) {
-  for (std::uint32_t i = 0; i < routes.size(); ++i) {
+  for (std::uint32_t i = 1; i < routes.size(); ++i) {
     if (!routes[i]) continue;
     const std::vector<std::uint32_t>& way = routes[i]->edges;
     const bool is_through = std::any_of(way.begin(), way.end(), [&](std::uint32_t edge) {

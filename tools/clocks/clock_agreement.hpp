@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -16,7 +17,7 @@ namespace traceagent::tools {
 // found must agree with all of it, within the bounds that are told: else a clock was set or
 // steered unseen, or the files are of two runs.
 struct Disagreement {
-  std::set<std::uint32_t> nodes;  // but the first, to whose clock the others are moved
+  std::set<std::uint32_t> nodes;  // whose clock that may be
   std::string reason;             // of the first one; empty: all agree
 };
 
@@ -28,22 +29,28 @@ struct BarrierClock {
 using ClockRoutes = std::vector<std::optional<ClockRoute>>;
 
 // A clock that has passed a barrier as often as the job has begun (`runs`) knows all its times:
-// every other mark of that batch is one of these. A job that has begun a thousand times is not
-// looked at.
+// every other mark of that batch is one of these. Of such clocks the one that is known best is
+// asked, and it is believed where a third one, that denies the other too, says the same; else the
+// first node is not either. Times that are unsure anyway deny nothing, nor do marks away from all
+// events of their node: its bound is of these.
 void check_barriers(const std::vector<BarrierClock>& clocks, std::size_t runs,
-                    const std::vector<ClockNode>& nodes, const ClockRoutes& routes,
-                    Disagreement& found);
+                    const std::vector<ClockNode>& nodes, const std::vector<ClockEdge>& edges,
+                    const ClockRoutes& routes, Disagreement& found);
 
-// Two edges, in whatever direction: how far they are apart at times of `from` (bounds and what
-// earlier merges left taken off) is more than nothing.
+// Two edges of the same two nodes, in whatever direction: at some time of `edge.from` they are
+// further apart than their bounds allow. If no clock was set both are right, also where the
+// collectives could not have shown it.
 bool deny_each_other(const ClockEdge& edge, const ClockEdge& other,
                      const std::vector<ClockNode>& nodes);
 
-// `edges`: by collectives, whether they were used or not.
-void check_collectives(const std::vector<ClockEdge>& edges, const std::vector<ClockNode>& nodes,
+// `by_collectives`: all that were solved, whether they are among `edges` or not. Of a node that is
+// known and a stranger it is the stranger that is not believed.
+void check_collectives(const std::vector<ClockEdge>& by_collectives,
+                       const std::vector<ClockNode>& nodes, const std::vector<ClockEdge>& edges,
                        const ClockRoutes& routes, Disagreement& found);
 
-// Nothing is known of these, nor of what was found through them.
+// Nothing is known of these, nor of what was found through them: if the first is among them, of
+// none.
 void take_back(const std::set<std::uint32_t>& nodes, const std::vector<ClockEdge>& edges,
                ClockRoutes& routes);
 

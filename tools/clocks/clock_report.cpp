@@ -17,18 +17,20 @@ using trace::JsonValue;
 
 constexpr std::size_t most_nodes_in_words = 16;
 
-// How far off that node's own times may be counts for what was found by them, too.
+// How far off its own times may be on that clock.
 void add_earlier(const ClockNode& node, ToldClock& told) {
   if (!node.earlier_bound_ns) told.bound_ns.reset();
   if (told.bound_ns) *told.bound_ns += *node.earlier_bound_ns;
   told.is_unsure = told.is_unsure || node.is_unsure;
 }
 
-// The marks of barriers have told of it themselves, where they are of the clock that the node is
-// on.
+// What is known of how far off that node's times are the difference allows for already: its
+// collectives and marks have told of it.
 void add_end_of_edge(const EdgeFacts& facts, const ClockNode& node, ToldClock& told) {
   if (node.has_several_clocks) told.bound_ns.reset();
-  if (facts.collectives > 0) add_earlier(node, told);
+  if (facts.collectives == 0) return;
+  if (!node.earlier_bound_ns) told.bound_ns.reset();
+  told.is_unsure = told.is_unsure || node.is_unsure;
 }
 
 std::vector<ToldClock> told_nodes(const ClockReport& report) {
@@ -45,10 +47,7 @@ std::vector<ToldClock> told_nodes(const ClockReport& report) {
         const EdgeFacts& facts = (*report.edges)[edge];
         told.is_unsure = told.is_unsure || facts.is_unsure;
         for (const std::uint32_t end : {facts.from, facts.to}) {
-          // Its own, too: by other times of it than these.
-          if (end != i || facts.collectives > 0) {
-            add_end_of_edge(facts, (*report.nodes)[end], told);
-          }
+          if (end != i) add_end_of_edge(facts, (*report.nodes)[end], told);
         }
         if (told.method == "reference") {
           told.method = facts.method;

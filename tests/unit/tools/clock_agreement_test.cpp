@@ -28,7 +28,7 @@ class ClockAgreement : public testing::Test {
   ClockAgreement() : nodes(3), routes(3) {
     for (std::uint32_t i = 0; i < 3; ++i) {
       nodes[i].name = "rank " + std::to_string(i);
-      nodes[i].spans = {{begin_ns, begin_ns + 10 * second_ns}};
+      nodes[i].spans = {{begin_ns, begin_ns + 20 * second_ns}};
       set(i, 0);
     }
   }
@@ -41,6 +41,8 @@ class ClockAgreement : public testing::Test {
   }
 
   std::vector<ClockNode> nodes;
+  std::vector<ClockEdge> edges = {{.from = 1, .to = 0, .difference = apart(0)},
+                                  {.from = 2, .to = 0, .difference = apart(0)}};
   ClockRoutes routes;
   Disagreement found;
 };
@@ -51,12 +53,16 @@ TEST_F(ClockAgreement, AMarkThatLiesElsewhereIsDenied) {
       {0, PassedBarriers({mark(0, "[0, 0]"), mark(9, "[0, 9]")})},
       {1, PassedBarriers({mark(0, "[0, 0]")})},
       {2, PassedBarriers({mark(5, "[0, 0]"), mark(14, "[0, 9]")})}};
-  check_barriers(clocks, 1, nodes, routes, found);
+  check_barriers(clocks, 1, nodes, edges, routes, found);
   EXPECT_EQ(found.reason, "");
   std::vector<BarrierClock> wrong = clocks;
   wrong[2].barriers = PassedBarriers({mark(5, "[0, 0]"), mark(15, "[0, 9]")});
-  check_barriers(wrong, 1, nodes, routes, found);
-  EXPECT_EQ(found.nodes, std::set<std::uint32_t>{2}) << "the first stays what it is";
+  check_barriers(wrong, 1, nodes, edges, routes, found);
+  EXPECT_EQ(found.nodes, (std::set<std::uint32_t>{0, 2})) << "nobody says whose it is";
+  found = {};
+  wrong[1].barriers = PassedBarriers({mark(0, "[0, 0]"), mark(9, "[0, 9]")});
+  check_barriers(wrong, 1, nodes, edges, routes, found);
+  EXPECT_EQ(found.nodes, std::set<std::uint32_t>{2}) << "two say the same";
   EXPECT_NE(found.reason.find("rank 0 and rank 2"), std::string::npos) << found.reason;
   EXPECT_NE(found.reason.find("[0, 9]"), std::string::npos) << found.reason;
 }
@@ -64,7 +70,7 @@ TEST_F(ClockAgreement, AMarkThatLiesElsewhereIsDenied) {
 TEST_F(ClockAgreement, OfTwoOthersBothAreDenied) {
   const std::vector<BarrierClock> clocks = {{1, PassedBarriers({mark(0, "[0, 0]")})},
                                             {2, PassedBarriers({mark(1, "[0, 0]")})}};
-  check_barriers(clocks, 1, nodes, routes, found);
+  check_barriers(clocks, 1, nodes, edges, routes, found);
   EXPECT_EQ(found.nodes, (std::set<std::uint32_t>{1, 2}));
 }
 
@@ -73,29 +79,54 @@ TEST_F(ClockAgreement, ABarrierOfAnotherRunDeniesNothing) {
       {0, PassedBarriers({mark(0, "[0, 0]"), mark(9, "[0, 0]")})},
       {1, PassedBarriers({mark(9, "[0, 0]")})},
       {2, PassedBarriers({mark(4, "[0, 4]")})}};
-  check_barriers(clocks, 2, nodes, routes, found);
+  check_barriers(clocks, 2, nodes, edges, routes, found);
   EXPECT_EQ(found.reason, "");
   const std::vector<BarrierClock> neither = {{1, PassedBarriers({mark(0, "[0, 0]")})},
                                              {2, PassedBarriers({mark(9, "[0, 0]")})}};
-  check_barriers(neither, 2, nodes, routes, found);
+  check_barriers(neither, 2, nodes, edges, routes, found);
   EXPECT_EQ(found.reason, "") << "they may be of two runs";
-  check_barriers({clocks[0], {1, PassedBarriers({mark(8, "[0, 0]")})}}, 2, nodes, routes, found);
-  EXPECT_EQ(found.nodes, std::set<std::uint32_t>{1}) << "all its times are known";
+  check_barriers({clocks[0], {1, PassedBarriers({mark(8, "[0, 0]")})}}, 2, nodes, edges, routes,
+                 found);
+  EXPECT_EQ(found.nodes, (std::set<std::uint32_t>{0, 1})) << "all its times are known";
 }
 
 TEST_F(ClockAgreement, CollectivesThatWereNotUsedAreComparedToo) {
-  check_collectives({{.from = 1, .to = 2, .difference = apart(0)}}, nodes, routes, found);
+  check_collectives({{.from = 1, .to = 2, .difference = apart(0)}}, nodes, edges, routes, found);
   EXPECT_EQ(found.reason, "");
-  const std::vector<ClockEdge> edges = {{.from = 1, .to = 2, .difference = apart(1)}};
+  const std::vector<ClockEdge> apart_by_one = {{.from = 1, .to = 2, .difference = apart(1)}};
   nodes[1].earlier_bound_ns.reset();
-  check_collectives(edges, nodes, routes, found);
+  check_collectives(apart_by_one, nodes, edges, routes, found);
   EXPECT_EQ(found.reason, "") << "nobody knows how far off its times are";
-  nodes[1].earlier_bound_ns = 2 * second_ns;
-  check_collectives(edges, nodes, routes, found);
-  EXPECT_EQ(found.reason, "");
   nodes[1].earlier_bound_ns = 0;
-  check_collectives(edges, nodes, routes, found);
+  nodes[2].spans = {{begin_ns + 60 * second_ns, begin_ns + 70 * second_ns}};
+  check_collectives(apart_by_one, nodes, edges, routes, found);
+  EXPECT_EQ(found.reason, "") << "it has no times there";
+  nodes[2].spans = nodes[1].spans;
+  check_collectives(apart_by_one, nodes, edges, routes, found);
   EXPECT_EQ(found.nodes, (std::set<std::uint32_t>{1, 2}));
+}
+
+TEST_F(ClockAgreement, OfAKnownNodeAndAStrangerItIsTheStranger) {
+  nodes[1].is_of_known_node = true;
+  check_collectives({{.from = 1, .to = 2, .difference = apart(1)}}, nodes, edges, routes, found);
+  EXPECT_EQ(found.nodes, std::set<std::uint32_t>{2});
+}
+
+TEST_F(ClockAgreement, WhatLiesBetweenBeginMiddleAndEndIsSeen) {
+  // There and back within a quarter of the time.
+  const ClockDifference there_and_back(
+      {{.at_ns = begin_ns, .offset_ns = 0, .bound_ns = bound_ns},
+       {.at_ns = begin_ns + second_ns, .offset_ns = 0, .bound_ns = bound_ns},
+       {.at_ns = begin_ns + 2 * second_ns, .offset_ns = 3'000'000, .bound_ns = bound_ns},
+       {.at_ns = begin_ns + 3 * second_ns, .offset_ns = 0, .bound_ns = bound_ns},
+       {.at_ns = begin_ns + 10 * second_ns, .offset_ns = 0, .bound_ns = bound_ns}},
+      {});
+  const ClockDifference straight(
+      {{.at_ns = begin_ns, .offset_ns = 0, .bound_ns = bound_ns},
+       {.at_ns = begin_ns + 10 * second_ns, .offset_ns = 0, .bound_ns = bound_ns}},
+      {});
+  EXPECT_TRUE(deny_each_other({.from = 1, .to = 0, .difference = straight},
+                              {.from = 1, .to = 0, .difference = there_and_back}, nodes));
 }
 
 TEST_F(ClockAgreement, TwoEdgesDenyEachOtherInWhateverDirection) {
@@ -107,10 +138,10 @@ TEST_F(ClockAgreement, TwoEdgesDenyEachOtherInWhateverDirection) {
 }
 
 TEST_F(ClockAgreement, WhatWasFoundThroughItIsTakenBackToo) {
-  const std::vector<ClockEdge> edges = {{.from = 1, .to = 0, .difference = apart(0)},
-                                        {.from = 2, .to = 1, .difference = apart(0)}};
+  const std::vector<ClockEdge> ways = {{.from = 1, .to = 0, .difference = apart(0)},
+                                       {.from = 2, .to = 1, .difference = apart(0)}};
   routes[2]->edges = {1, 0};
-  take_back({1}, edges, routes);
+  take_back({1}, ways, routes);
   EXPECT_TRUE(routes[0]);
   EXPECT_FALSE(routes[1]);
   EXPECT_FALSE(routes[2]);
