@@ -228,7 +228,7 @@ def check_full_queue(place, disk, ends, what):
     """What was left out: each is told once, by its rank, by the index and by the journal."""
     check(all(end.code == 3 and not end.own_err() for end in ends), f"{what}: {ends}")
     gone = left_out(place)
-    lines = [line for end in ends for line in end.lines() if "upload.queue" in line and "were removed before" in line]
+    lines = [line for end in ends for line in end.lines() if "upload.queue" in line and "were left out before" in line]
     told = sum(int(re.search(r": (\d+) files of rank", line)[1]) for line in lines)
     status = place.run([jobs.TRACEAGENT, "upload", "--status", place.path / "out"], jobs.variables_of())
     check(len(gone) > 2 and len(gone) == len(set(gone)) == told, f"{what}: {len(gone)} left out, {told} told: {lines}")
