@@ -46,6 +46,8 @@ void note_private_worker(Agent& agent) {
   agent.private_place = ring::take_private_place(agent.run_folder.path, agent.identity.rank,
                                                  agent.identity.local_rank);
   if (agent.private_place.worker != nullptr) return;
+  // Of a ring that the folder did not take it is said that it does not survive a kill.
+  if (!agent.ring.problem.empty() && !agent.ring.is_crowded_out) return;
   if (!is_spokesman(agent, "private-workers-note")) return;
   say_problem("ring.folder: " + agent.run_folder.path + "/" + ring::private_workers_note +
               ": no room for a worker that records in private memory: nobody waits for it, and if "
