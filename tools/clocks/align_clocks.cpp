@@ -27,6 +27,15 @@ constexpr std::uint64_t most_work_of_pair = 1'000'000;
 
 constexpr char remedy[] = "are they of one run? --align none leaves the clocks as they are";
 
+// Within what a file of ours or anybody's may hold: a damaged one's times are any numbers.
+CollectiveTimes widened(CollectiveTimes times, std::int64_t by_ns) {
+  constexpr std::int64_t most_ns = 4'000'000'000'000'000'000;
+  const auto is_sound = [](std::int64_t ns) { return ns > -most_ns && ns < most_ns; };
+  if (is_sound(times.start_ns)) times.start_ns -= by_ns;
+  if (is_sound(times.end_ns)) times.end_ns += by_ns;
+  return times;
+}
+
 class Aligner {
  public:
   Aligner(std::vector<ClockNode> nodes, const AlignOptions& options, ProgressBar& bar)
@@ -93,11 +102,9 @@ bool Aligner::read(ClockNode& node) {
   bool has_any = uses_barrier(node);
   const bool tells = uses_collectives() && !node.has_several_clocks;
   const std::int64_t off_ns = node.earlier_bound_ns.value_or(0);
-  const auto visit = [&](const CollectiveKey& key, CollectiveTimes times) {
+  const auto visit = [&](const CollectiveKey& key, const CollectiveTimes& times) {
     if (!tells) return;
-    if (times.start_ns != CollectiveTimes::no_start) times.start_ns -= off_ns;
-    if (times.end_ns != CollectiveTimes::no_end) times.end_ns += off_ns;
-    table_.add(key, times);
+    table_.add(key, widened(times, off_ns));
     has_any = true;
   };
   read_events(node, visit, [this](std::uint64_t more) { bar_.add(more); });

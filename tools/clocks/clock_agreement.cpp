@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 namespace traceagent::tools {
 
@@ -22,8 +23,13 @@ bool is_within(const ClockSpans& spans, std::int64_t at_ns) {
   return behind != spans.begin() && at_ns <= std::prev(behind)->until_ns;
 }
 
+// Wraps rather than overflows: times come from files.
+std::int64_t less(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+}
+
 double apart_ns(std::int64_t a_ns, std::int64_t b_ns) {
-  return std::abs(static_cast<double>(a_ns - b_ns));
+  return std::abs(static_cast<double>(less(a_ns, b_ns)));
 }
 
 // The node, and all through which it was found, but for the first.
@@ -110,12 +116,12 @@ std::map<std::string, Batch> batches_of(const std::vector<BarrierClock>& clocks,
 template <class IsDenied>
 bool is_any(const ClockSpans& spans, const std::vector<std::int64_t>& more,
             const IsDenied& is_denied) {
-  return std::any_of(
-             spans.begin(), spans.end(),
-             [&](const ClockSpan& span) {
-               const std::int64_t middle_ns = span.from_ns + (span.until_ns - span.from_ns) / 2;
-               return is_denied(span.from_ns) || is_denied(middle_ns) || is_denied(span.until_ns);
-             }) ||
+  return std::any_of(spans.begin(), spans.end(),
+                     [&](const ClockSpan& span) {
+                       const std::int64_t middle_ns = std::midpoint(span.from_ns, span.until_ns);
+                       return is_denied(span.from_ns) || is_denied(middle_ns) ||
+                              is_denied(span.until_ns);
+                     }) ||
          std::any_of(more.begin(), more.end(), [&](std::int64_t at_ns) {
            return is_within(spans, at_ns) && is_denied(at_ns);
          });
@@ -129,8 +135,8 @@ void add_corners(const trace::ClockCorrection& correction, std::vector<std::int6
 // Just outside of what is no time of either side.
 void add_corners(const std::vector<ClockStep>& steps, std::vector<std::int64_t>& corners) {
   for (const ClockStep& step : steps) {
-    corners.push_back(step.span.from_ns - 1);
-    corners.push_back(step.span.until_ns + 1);
+    corners.push_back(less(step.span.from_ns, 1));
+    corners.push_back(less(step.span.until_ns, -1));
   }
 }
 
