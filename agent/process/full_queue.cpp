@@ -176,7 +176,7 @@ void FullQueue::say_first(const Agent& agent) const {
   if (!is_spokesman(agent, "queue")) return;
   say_problem("upload.queue: " + first_ + ": more than " + limit_in_words(agent.options) +
               " of rank " + std::to_string(agent.identity.rank) +
-              "'s files wait for their upload: the oldest are removed, from this one on: see "
+              "'s files wait for their upload: the oldest are left out, from this one on: see "
               "traceagent upload --status " +
               drain::output_folder(agent.ring.ring));
 }

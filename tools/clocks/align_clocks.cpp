@@ -55,7 +55,7 @@ class Aligner {
   [[nodiscard]] bool are_doubtful(std::uint32_t own_node, std::uint32_t other_node) const;
   std::vector<std::uint32_t> add_same_clock_edges();
   [[nodiscard]] std::vector<const ClockNode*> nodes_on_clock_of(std::uint32_t first) const;
-  [[nodiscard]] BarrierClock barriers_on(std::uint32_t first, bool& is_unsure) const;
+  [[nodiscard]] BarrierClock barriers_on(std::uint32_t first) const;
   void add_barrier_edges(const std::vector<std::uint32_t>& firsts);
   void add_collective_edges(const std::vector<ClockSpans>& spans);
   void leave_out_denied_barriers();
@@ -176,7 +176,7 @@ std::vector<const ClockNode*> Aligner::nodes_on_clock_of(std::uint32_t first) co
 
 // Of marks in times that an earlier merge was unsure of only those whose batch no other file of
 // that clock has.
-BarrierClock Aligner::barriers_on(std::uint32_t first, bool& is_unsure) const {
+BarrierClock Aligner::barriers_on(std::uint32_t first) const {
   std::vector<BarrierMark> marks, unsure;
   for (const ClockNode* const node : nodes_on_clock_of(first)) {
     std::vector<BarrierMark>& kept = node->is_unsure ? unsure : marks;
@@ -185,22 +185,18 @@ BarrierClock Aligner::barriers_on(std::uint32_t first, bool& is_unsure) const {
   std::set<std::string> known;
   for (const BarrierMark& mark : marks) known.insert(mark.batch);
   std::erase_if(unsure, [&](const BarrierMark& mark) { return known.contains(mark.batch); });
-  is_unsure = !unsure.empty();
   marks.insert(marks.end(), unsure.begin(), unsure.end());
-  return {first, PassedBarriers(std::move(marks))};
+  return {first, PassedBarriers(std::move(marks)), !unsure.empty()};
 }
 
 // Beyond a barrier nothing is known of the drift but its limit.
 void Aligner::add_barrier_edges(const std::vector<std::uint32_t>& firsts) {
   std::uint64_t work_left = most_work;
-  std::vector<bool> are_unsure;
   std::vector<std::size_t> groups;  // those with one number have met
   for (const std::uint32_t first : firsts) {
-    bool is_unsure = false;
-    BarrierClock clock = barriers_on(first, is_unsure);
+    BarrierClock clock = barriers_on(first);
     if (clock.barriers.marks.empty()) continue;
     runs_ = std::max(runs_, runs_of(clock.barriers));
-    are_unsure.push_back(is_unsure);
     groups.push_back(groups.size());
     barrier_clocks_.push_back(std::move(clock));
   }
@@ -220,7 +216,7 @@ void Aligner::add_barrier_edges(const std::vector<std::uint32_t>& firsts) {
       facts_.push_back({.method = "barrier",
                         .from = from.node,
                         .to = to.node,
-                        .is_unsure = are_unsure[own] || are_unsure[i]});
+                        .is_unsure = from.is_unsure || to.is_unsure});
       std::replace(groups.begin(), groups.end(), std::size_t{groups[i]}, std::size_t{groups[own]});
     }
   }

@@ -34,7 +34,8 @@ struct ClockAlignment {
 // it was asked for by name. So do, unless collectives are asked for by name, those of files that
 // say no node where all collectives allow it: they may be of one; and where any of theirs
 // contradict each other: they may be of different runs. Files of one node are not read
-// beyond their heads. `bar` shows how far the reading is.
+// beyond their heads. What was found must agree with all marks and collectives, or it is taken back
+// (clock_agreement.hpp). `bar` shows how far the reading is.
 ClockAlignment align_clocks(const std::vector<std::string>& paths, const AlignOptions& options,
                             ProgressBar& bar);
 

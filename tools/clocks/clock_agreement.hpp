@@ -24,6 +24,7 @@ struct Disagreement {
 struct BarrierClock {
   std::uint32_t node = 0;  // the first of that clock
   PassedBarriers barriers;
+  bool is_unsure = false;  // some lie in times that an earlier merge was not sure of
 };
 
 using ClockRoutes = std::vector<std::optional<ClockRoute>>;
