@@ -67,7 +67,9 @@ std::optional<ExactTime> EventLines::time_of(const ForeignEvent& fields,
       ns >= EventTimes::epoch_ns ? first_epoch_ns_ : first_relative_ns_;
   first = std::min(first.value_or(ns), ns);
   ++counts_.events;
-  if (!mark_batches_.is_empty()) mark_batches_.add_event(fields.pid, ns, event.text);
+  if (!mark_batches_.is_empty() && fields.may_tell_epoch) {
+    mark_batches_.add_event(fields.pid, ns, event.members);
+  }
   may_have_collectives_ = may_have_collectives_ || fields.cat == "\"kernel\"";
   return begin;
 }

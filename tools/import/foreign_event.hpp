@@ -27,7 +27,8 @@ struct ForeignEvent {
   std::string_view ts, dur, ph, cat, name, pid, tid, id, id2, bind_id;
   std::uint64_t others =
       0;  // a bit for each of the first most_marked members that is none of these
-  bool is_one_line = false;  // for certain: it need not be looked for line breaks
+  bool is_one_line = false;    // for certain: it need not be looked for line breaks
+  bool may_tell_epoch = true;  // false: no key of it, nested ones included, is "epoch"
 
   explicit ForeignEvent(const ScannedObject& event) {
     std::size_t index = 0;
@@ -85,9 +86,10 @@ class KnownForms {
       ForeignEvent::Field field;
       std::size_t index;
     };
-    std::uint64_t number = 0;  // JsonMembers::form()
-    std::uint64_t others = 0;  // ForeignEvent's
-    bool is_one_line = false;  // as one of it is all are: what differs has no control characters
+    std::uint64_t number = 0;     // JsonMembers::form()
+    std::uint64_t others = 0;     // ForeignEvent's
+    bool is_one_line = false;     // as one of it is all are: what differs has no control characters
+    bool may_tell_epoch = false;  // likewise: what differs is no key
     std::size_t count = 0;
     std::array<Place, trace::EventShape::most_members> places;
   };
@@ -106,6 +108,7 @@ class KnownForms {
     form = {};
     form.number = event.members.form();
     form.is_one_line = event.text.find('\n') == std::string_view::npos;
+    form.may_tell_epoch = event.text.find("\"epoch\"") != std::string_view::npos;
     std::size_t index = 0;
     for (const JsonMember& member : event.members) {
       const ForeignEvent::Field field = ForeignEvent::field_of(member.key);
@@ -129,6 +132,7 @@ inline ForeignEvent::ForeignEvent(const ScannedObject& event, KnownForms& known)
   const KnownForms::Form& form = known.of(event);
   others = form.others;
   is_one_line = form.is_one_line;
+  may_tell_epoch = form.may_tell_epoch;
   for (std::size_t i = 0; i < form.count; ++i) {
     const KnownForms::Form::Place& place = form.places[i];
     take(place.field, event.members.placed()[place.index]);

@@ -23,10 +23,13 @@ std::string in_words(std::int64_t epoch, std::int64_t batch) {
   return "[" + std::to_string(epoch) + ", " + std::to_string(batch) + "]";
 }
 
-std::string batch_of_event(std::string_view event) {
-  const auto args = trace::member(event, "args");
-  const auto epoch = args ? trace::integer_member(*args, "epoch") : std::nullopt;
-  const auto batch = epoch ? trace::integer_member(*args, "batch") : std::nullopt;
+std::string batch_of_event(const trace::JsonMembers& members) {
+  std::string_view args;
+  for (const JsonMember member : members) {
+    if (member.key == "args") args = member.value;
+  }
+  const auto epoch = trace::integer_member(args, "epoch");
+  const auto batch = epoch ? trace::integer_member(args, "batch") : std::nullopt;
   return batch ? in_words(*epoch, *batch) : "";
 }
 
@@ -60,14 +63,15 @@ void MarkBatches::find_mark(std::string_view pid, std::int64_t at_ns) {
   latest_ = &own->second;
 }
 
-void MarkBatches::add_event(std::string_view pid, std::int64_t at_ns, std::string_view event) {
+void MarkBatches::add_event(std::string_view pid, std::int64_t at_ns,
+                            const trace::JsonMembers& members) {
   const bool is_of_latest =
       at_ns >= latest_from_ns_ && at_ns < latest_until_ns_ && pid == latest_pid_;
   if (!is_of_latest) find_mark(pid, at_ns);
   if (latest_ == nullptr || at_ns >= latest_->until_ns || latest_->searched >= most_searched) {
     return;
   }
-  std::string batch = batch_of_event(event);
+  std::string batch = batch_of_event(members);
   if (batch.empty()) {
     ++latest_->searched;
     return;

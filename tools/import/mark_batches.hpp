@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "tools/import/object_scan.hpp"
+
 namespace traceagent::tools {
 
 // Composer begins each cycle with a mark of a barrier (clocks/clock_marks.hpp) and says nowhere
@@ -18,7 +20,7 @@ class MarkBatches {
   // `line`: what is kept of the mark. Stays where it is until told().
   void add_mark(std::string_view pid, const std::string* line);
   // Of the process's events, as they come.
-  void add_event(std::string_view pid, std::int64_t at_ns, std::string_view event);
+  void add_event(std::string_view pid, std::int64_t at_ns, const trace::JsonMembers& members);
   // The line of a mark as it is to be told; any other as it is.
   [[nodiscard]] std::string told(const std::string* line) const;
 
