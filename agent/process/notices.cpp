@@ -40,7 +40,7 @@ class WriteSignalsBlocked {
  public:
   WriteSignalsBlocked() noexcept {
     sigset_t pending;
-    sigpending(&pending);
+    if (sigpending(&pending) != 0) sigfillset(&pending);
     sigset_t blocked;
     sigemptyset(&blocked);
     sigemptyset(&taken_back_);
@@ -49,9 +49,10 @@ class WriteSignalsBlocked {
       // One that was pending before is the job's.
       if (sigismember(&pending, signal) != 1) sigaddset(&taken_back_, signal);
     }
-    pthread_sigmask(SIG_BLOCK, &blocked, &before_);
+    is_blocked_ = pthread_sigmask(SIG_BLOCK, &blocked, &before_) == 0;
   }
   ~WriteSignalsBlocked() {
+    if (!is_blocked_) return;
     const timespec at_once{0, 0};
     while (sigtimedwait(&taken_back_, nullptr, &at_once) > 0) {
     }
@@ -63,6 +64,7 @@ class WriteSignalsBlocked {
  private:
   sigset_t taken_back_;
   sigset_t before_;
+  bool is_blocked_;  // a filter of system calls may refuse it
 };
 
 // A file that the job opens may get the number of a standard error that is closed, and our line
@@ -79,11 +81,12 @@ bool is_error_output() noexcept {
          output.st_ino == now.st_ino;
 }
 
-// A full pipe whose reader waits for the job's end would hold the job for ever.
+// A full pipe whose reader waits for the job's end would hold the job for ever; one without a
+// reader would end it where SIGPIPE cannot be blocked.
 bool can_take_a_line() noexcept {
   constexpr int patience_ms = 200;
   pollfd error_output{STDERR_FILENO, POLLOUT, 0};
-  return poll(&error_output, 1, patience_ms) != 0;
+  return poll(&error_output, 1, patience_ms) != 0 && (error_output.revents & POLLERR) == 0;
 }
 
 // One write() for the whole line if it goes, so that ranks that share a terminal do not mix theirs.

@@ -116,11 +116,11 @@ void start_orphan(Start& start) {
   start.stack_top = stacks.get() + 2 * stack_bytes;
   sigset_t all, before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const bool is_blocked = pthread_sigmask(SIG_SETMASK, &all, &before) == 0;
   const pid_t first =
       clone(start_second, stacks.get() + stack_bytes, CLONE_VM | CLONE_VFORK, &start);
   if (first < 0) start.error_number = errno;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (is_blocked) pthread_sigmask(SIG_SETMASK, &before, nullptr);
   while (first > 0 && waitpid(first, nullptr, __WCLONE) < 0 && errno == EINTR) {
   }
 }

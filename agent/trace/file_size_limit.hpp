@@ -17,9 +17,10 @@ class FileSizeLimitGuard {
     sigemptyset(&limit_);
     sigaddset(&limit_, SIGXFSZ);
     was_pending_ = sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
-    pthread_sigmask(SIG_BLOCK, &limit_, &before_);
+    is_blocked_ = pthread_sigmask(SIG_BLOCK, &limit_, &before_) == 0;
   }
   ~FileSizeLimitGuard() {
+    if (!is_blocked_) return;
     const int error_number = errno;
     const timespec at_once{0, 0};
     if (reached_ && !was_pending_) {
@@ -36,6 +37,7 @@ class FileSizeLimitGuard {
  private:
   sigset_t limit_;
   sigset_t before_;
+  bool is_blocked_ = false;  // a filter of system calls may refuse it
   bool was_pending_ = false;
   bool reached_ = false;
 };
