@@ -129,7 +129,7 @@ std::vector<Paragraph> introduction(std::string_view q) {
            ". batch counts the steps that are done: a cycle that ends in the fifth step has " +
            literal("{batch}") +
            " 5. The times are seconds since the start, of this epoch, of "
-           "this step. Python's format specifications work: " +
+           "this step. Python's format specifications work but n, c and !: " +
            literal("{batch:06d}") + ", " + literal("{total_wct:.2f}") + "; " + literal("{{") +
            " and " + literal("}}") + " are braces."},
   };

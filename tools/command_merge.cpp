@@ -90,6 +90,15 @@ std::map<std::string, std::int64_t> ranks_of_files(const std::vector<std::string
   return ranks;
 }
 
+// What others hold is left out, damaged or not, and its times are on no other's clock.
+std::vector<std::string> used_of(const std::vector<std::string>& files) {
+  std::vector<std::string> used;
+  for (const trace::MergeInput& input : trace::scan_inputs(files, nullptr)) {
+    if (input.is_used()) used.push_back(input.report.path);
+  }
+  return used;
+}
+
 std::function<bool(std::uint64_t, std::uint64_t)> MergeCommand::progress() {
   return [this, before = std::uint64_t{0}](std::uint64_t done, std::uint64_t) mutable {
     bar_.add(done - std::min(before, done));
@@ -147,11 +156,7 @@ int MergeCommand::run() {
 }
 
 bool MergeCommand::are_damaged(const std::vector<std::string>& files) {
-  // What others hold is left out, damaged or not.
-  std::vector<std::string> used;
-  for (const trace::MergeInput& input : trace::scan_inputs(files, nullptr)) {
-    if (input.report.left_out.empty()) used.push_back(input.report.path);
-  }
+  const std::vector<std::string> used = used_of(files);
   bar_.expect(bytes_of(used));
   const auto damages = damages_of(used, [this](std::uint64_t bytes) { bar_.add(bytes); });
   bar_.clear();
@@ -177,8 +182,9 @@ bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& 
     return false;
   }
   bar_.expect(bytes_of(files) * (1 + arguments_.choice.first_readings()));
-  const Choice choice = choice_of(arguments_.choice, files, options_.corrections,
-                                  [this](std::uint64_t bytes) { bar_.add(bytes); });
+  const Choice choice =
+      choice_of(arguments_.choice, arguments_.choice.is_everything() ? files : used_of(files),
+                options_.corrections, [this](std::uint64_t bytes) { bar_.add(bytes); });
   if (!choice.problem.empty()) {
     bar_.clear();
     say(choice.problem);

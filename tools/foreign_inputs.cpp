@@ -86,8 +86,10 @@ bool is_index_of_run(const std::filesystem::path& path) {
 }  // namespace
 
 void add_foreign_options(CLI::App& command, ForeignOptions& options) {
-  command.add_flag("--strict", options.strict,
-                   "Write nothing when an input is no trace, or cut or damaged");
+  command.add_flag(
+      "--strict", options.strict,
+      "Write nothing when an input is no trace, or cut or damaged (single events that are "
+      "lost are counted, as ever)");
   command
       .add_option("--include", options.include,
                   "Also the traces of others (not TraceAgent's own) whose paths match")

@@ -179,6 +179,19 @@ def collective_cases(folder):
         yield f"no marks: {done}"
 
 
+def window_case(folder):
+    """The first moments of all, once more beside the node's own file, whose clock is none of the merged file's."""
+    nodes = write_nodes(folder / "window")
+    window = ("--time", "begin", "+5ms")
+    _, alone = merge(nodes, *window)
+    ranks = [nodes / "rank2.json", nodes / "rank3.json"]
+    made = subprocess.run([TRACEAGENT, "merge", *ranks, "-o", nodes / "node1.json"], capture_output=True, text=True,
+                          timeout=60, stdin=subprocess.DEVNULL)
+    done, beside = merge(nodes, *window, "--force")
+    if made.returncode or "left out" not in done.stdout or not times_of(alone) or times_of(alone) != times_of(beside):
+        yield f"window: {made} {done}"
+
+
 def set_case(folder):
     """Set once, forward: right outside of the time in which that must have been."""
     done, document = merge(write_nodes(folder / "set", jumps=1))
@@ -237,7 +250,7 @@ def one_node_case(folder):
 
 
 def test(folder):
-    for case in (collective_cases, set_case, impossible_cases, barrier_case, one_node_case):
+    for case in (collective_cases, window_case, set_case, impossible_cases, barrier_case, one_node_case):
         yield from case(pathlib.Path(folder))
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Composer's marks, cycle by cycle: of random jobs whose clocks are known each merged time is within the bound that is
 told for its rank, in whatever stages the files are merged; and ranks that have passed barriers together get a bound.
-In other jobs clocks are set or steered on the way, or the job begins again with the same batches: there too.
+In other jobs clocks are set or steered on the way, or the job begins again with the same batches: there too, also where
+each run is merged first.
 usage: composer_clocks_test.py BUILD DEPS [JOBS]"""
 import itertools
 import json
@@ -105,6 +106,21 @@ class DisturbedJob(Job):
         return super().clock_us(rank, true_us) + moved_us
 
 
+class RestartedJob(Job):
+    """It begins again. Rank zero's files of the first run are lost: its merge is on another clock than the second's."""
+
+    def disturb(self, begins):
+        self.cycles = len(begins)
+        begins += [begin + begins[-1] + 600_000_000 for begin in begins]
+        self.batches += self.batches
+
+    def has_file(self, seed):
+        return True
+
+    def files_of(self, run):
+        return [path for (rank, cycle), path in self.files.items() if cycle // self.cycles == run and (run or rank)]
+
+
 def merge(inputs, output):
     done = subprocess.run([str(word) for word in (TRACEAGENT, "merge", *inputs, "-o", output, "--force")],
                           capture_output=True, text=True, timeout=60)
@@ -181,11 +197,23 @@ def problems_of_disturbed(seed, folder):
     yield from problems_of(job, document, f"disturbed {job.events}")
 
 
+def problems_of_restarted(seed, folder):
+    job = RestartedJob(seed, folder)
+    if job.ranks < 3:
+        return
+    outputs = [folder / f"run{run}.out" for run in (0, 1)]
+    for run, output in enumerate(outputs):
+        yield from problems_of(job, merge(job.files_of(run), output), f"run {run}")
+    yield from problems_of(job, merge(outputs, folder / "both.out"), "run by run")
+
+
 def main():
     found = []
     for seed in range(JOBS):
         with tempfile.TemporaryDirectory(prefix="traceagent-test-") as folder:
             found += [f"job {seed}: {problem}" for problem in problems(seed, pathlib.Path(folder))]
+        with tempfile.TemporaryDirectory(prefix="traceagent-test-") as folder:
+            found += [f"job {seed}: {problem}" for problem in problems_of_restarted(seed, pathlib.Path(folder))]
         with tempfile.TemporaryDirectory(prefix="traceagent-test-") as folder:
             found += [f"job {seed}: {problem}" for problem in problems_of_disturbed(seed, pathlib.Path(folder))]
     print(*found, f"{JOBS} jobs, {len(found)} problems", sep="\n")

@@ -27,6 +27,12 @@ constexpr std::uint64_t most_work_of_pair = 1'000'000;
 
 constexpr char remedy[] = "are they of one run? --align none leaves the clocks as they are";
 
+std::string several_clocks_of(const ClockNode& node) {
+  return node.name +
+         ": an earlier merge left several clocks as far apart as they are: merge the files "
+         "that it was made of";
+}
+
 // Within what a file of ours or anybody's may hold: a damaged one's times are any numbers.
 CollectiveTimes widened(CollectiveTimes times, std::int64_t by_ns) {
   constexpr std::int64_t most_ns = 4'000'000'000'000'000'000;
@@ -59,6 +65,7 @@ class Aligner {
   void add_barrier_edges(const std::vector<std::uint32_t>& firsts);
   void add_collective_edges(const std::vector<ClockSpans>& spans);
   void leave_out_denied_barriers();
+  [[nodiscard]] std::vector<ClockEdge> by_barriers() const;
   void take_back_denied(ClockRoutes& routes);
   void refuse(const CollectiveTable::Solved& solved);
   [[nodiscard]] bool has_marks() const;
@@ -75,7 +82,7 @@ class Aligner {
   std::vector<BarrierClock> barrier_clocks_;
   std::size_t runs_ = 1;                   // of the job, as far as Composer's barriers show
   std::vector<ClockEdge> by_collectives_;  // all that were solved
-  bool collectives_contradict_each_other_ = false;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> contradictory_;  // of nodes
   std::string reason_;
 };
 
@@ -200,6 +207,7 @@ void Aligner::add_barrier_edges(const std::vector<std::uint32_t>& firsts) {
     groups.push_back(groups.size());
     barrier_clocks_.push_back(std::move(clock));
   }
+  runs_ = std::max(runs_, runs_of(nodes_));
   // Mostly all meet the first one; the others only who has not been met through it.
   for (std::size_t own = 0; own < barrier_clocks_.size(); ++own) {
     for (std::size_t i = 0; i < own && work_left > 0; ++i) {
@@ -232,7 +240,7 @@ void Aligner::add_collective_edges(const std::vector<ClockSpans>& spans) {
     refuse(solved);
   }
   by_collectives_ = solved.edges;
-  collectives_contradict_each_other_ = solved.is_contradictory;
+  contradictory_ = solved.contradictory;
   for (std::size_t i = 0; i < solved.edges.size(); ++i) {
     ClockEdge edge = solved.edges[i];
     const bool is_doubtful = are_doubtful(edge.from, edge.to);
@@ -267,8 +275,8 @@ void Aligner::leave_out_denied_barriers() {
       reason_ = "Composer's barriers and the collectives of " + from.name + " and " + to.name +
                 " contradict each other: a clock was set; these barriers are not used";
     }
-    const bool is_doubted = is_barrier && collectives_contradict_each_other_ &&
-                            from.has_collectives && to.has_collectives;
+    const bool is_doubted =
+        is_barrier && !contradictory_.empty() && from.has_collectives && to.has_collectives;
     if (is_denied || is_doubted) continue;
     edges.push_back(std::move(edges_[i]));
     facts.push_back(std::move(facts_[i]));
@@ -277,10 +285,20 @@ void Aligner::leave_out_denied_barriers() {
   facts_ = std::move(facts);
 }
 
+std::vector<ClockEdge> Aligner::by_barriers() const {
+  std::vector<ClockEdge> found;
+  for (std::size_t i = 0; i < edges_.size(); ++i) {
+    if (facts_[i].method == "barrier") found.push_back(edges_[i]);
+  }
+  return found;
+}
+
 void Aligner::take_back_denied(ClockRoutes& routes) {
   Disagreement found;
   check_barriers(barrier_clocks_, runs_, nodes_, edges_, routes, found);
-  check_collectives(by_collectives_, nodes_, edges_, routes, found);
+  check_differences("the collectives", by_collectives_, nodes_, edges_, routes, found);
+  check_differences("Composer's barriers", by_barriers(), nodes_, edges_, routes, found);
+  check_contradictory(contradictory_, by_collectives_, nodes_, edges_, routes, found);
   take_back(found.nodes, edges_, routes);
   if (reason_.empty()) reason_ = found.reason;
 }
@@ -293,8 +311,9 @@ bool Aligner::has_marks() const {
 
 std::string Aligner::marks_in_words() const {
   return "not all files hold marks of the same of Composer's barriers (with a batch in common, or "
-         "as many of each where none is told), or they are further apart than clocks may drift "
-         "(--max-drift, " +
+         "as many of each where none is told), or these fit together in more than one way, or not "
+         "at all "
+         "as clocks drift (--max-drift, " +
          number_in_words(options_.max_drift_ppm) + " ppm), nor have all collectives in common";
 }
 
@@ -339,10 +358,16 @@ ClockAlignment Aligner::run() {
     report.routes = clock_routes(spans, edges_, limits_);
     take_back_denied(report.routes);
   }
-  const bool is_earlier = std::any_of(
-      nodes_.begin(), nodes_.end(), [](const ClockNode& node) { return node.has_several_clocks; });
-  if (reason_.empty() && is_earlier) {
-    reason_ = "an earlier merge left several clocks as far apart as they are";
+  for (const std::vector<ClockNode>* const some : {&nodes_, &others_}) {
+    for (const ClockNode& node : *some) {
+      if (node.has_several_clocks && reason_.empty()) reason_ = several_clocks_of(node);
+    }
+  }
+  if (reason_.empty() && !report.has_all() && table_.inconsistent() > 0) {
+    reason_ =
+        std::to_string(table_.inconsistent()) +
+        " collectives have times on one node that are no one collective's: the files may be of "
+        "two runs";
   }
   if (reason_.empty() && !report.has_all()) {
     reason_ = has_marks() ? marks_in_words()
@@ -398,6 +423,11 @@ ClockAlignment align_clocks(const std::vector<std::string>& paths, const AlignOp
   if (nodes.size() < 2) {
     ClockAlignment alignment;
     if (!nodes.empty() && nodes.front().is_merged) keep_clock(nodes.front(), alignment);
+    const bool is_asked_for =
+        options.align == Align::collectives || options.align == Align::barrier;
+    if (is_asked_for && !nodes.empty() && nodes.front().has_several_clocks) {
+      alignment.problem = "clocks cannot be aligned: " + several_clocks_of(nodes.front());
+    }
     return alignment;
   }
   return options.align == Align::none ? left_as_they_are(nodes)

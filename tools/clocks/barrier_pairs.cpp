@@ -76,7 +76,10 @@ class Pairing {
       const auto others = other_batches_.find(batch);
       if (others == other_batches_.end()) continue;
       for (const std::size_t i : at) {
-        for (const std::size_t j : others->second) try_from(i, j);
+        for (const std::size_t j : others->second) {
+          if (work_left_ == 0) return;
+          try_from(i, j);
+        }
       }
     }
   }
@@ -138,7 +141,8 @@ class Pairing {
 
   // The best so far, and whether another is as good. From each of its pairs a way is much the same.
   void try_from(std::size_t i, std::size_t j) {
-    if (work_left_ == 0 || tried_.contains({&own_[i], &other_[j]})) return;
+    spend(1);
+    if (tried_.contains({&own_[i], &other_[j]})) return;
     Way way = way_from(i, j);
     for (const Pair& pair : way.pairs) tried_.insert({pair.own, pair.other});
     if (best_ && way.rank() < best_->rank()) return;

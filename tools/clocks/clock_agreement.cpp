@@ -43,12 +43,34 @@ void suspect(std::uint32_t node, const std::vector<ClockEdge>& edges, const Cloc
   }
 }
 
+// Who is not known is not believed beside one that is; the first is.
+void suspect_both(std::uint32_t one, std::uint32_t other, const std::vector<ClockNode>& nodes,
+                  const std::vector<ClockEdge>& edges, const ClockRoutes& routes,
+                  Disagreement& found) {
+  for (const std::uint32_t end : {one, other}) {
+    const std::uint32_t its_other = end == one ? other : one;
+    const bool is_known_alone = nodes[end].is_of_known_node && !nodes[its_other].is_of_known_node;
+    if (end != 0 && !is_known_alone) suspect(end, edges, routes, found);
+  }
+}
+
 void say(const char* by, std::uint32_t one, std::uint32_t other, const std::string& where,
          const std::vector<ClockNode>& nodes, Disagreement& found) {
   if (!found.reason.empty()) return;
   found.reason = std::string(by) + " of " + nodes[one].name + " and " + nodes[other].name +
                  " contradict what else is known of their clocks" + where +
                  ": a clock was set, or the files are of two runs";
+}
+
+// Beside its bound.
+double unsure_by_ns(const ClockRoute& route, std::int64_t at_ns) {
+  double by_ns = 0;
+  for (const ClockUnsure& each : route.unsure) {
+    if (each.span.from_ns <= at_ns && at_ns <= each.span.until_ns) {
+      by_ns = std::max(by_ns, each.by_ns);
+    }
+  }
+  return by_ns;
 }
 
 // One barrier on the first node's clock, as a mark tells it.
@@ -63,12 +85,14 @@ std::vector<Told> told_by(const BarrierClock& clock, const std::string& batch,
   const ClockRoute& route = *routes[clock.node];
   for (const std::size_t i : clock.barriers.of_batch.at(batch)) {
     const BarrierMark& mark = clock.barriers.marks[i];
+    const double unsure_ns = unsure_by_ns(route, mark.at_ns);
     if (!is_within(nodes[clock.node].spans, mark.at_ns) || is_within(route.steps, mark.at_ns) ||
-        is_within(route.unsure, mark.at_ns)) {
+        std::isinf(unsure_ns)) {
       continue;
     }
-    all.push_back({route.correction.corrected(mark.at_ns),
-                   route.bound_ns + static_cast<double>(mark.bound_ns + mark.moved_ns)});
+    all.push_back(
+        {route.correction.corrected(mark.at_ns),
+         route.bound_ns + unsure_ns + static_cast<double>(mark.bound_ns + mark.moved_ns)});
   }
   return all;
 }
@@ -90,26 +114,32 @@ bool are_of(const std::vector<Told>& told, const std::vector<Told>& all) {
                      [&all](const Told& each) { return is_one_of(each, all); });
 }
 
-// The marks of one batch.
-struct Batch {
-  const BarrierClock* best = nullptr;  // of those that have all
-  std::vector<const BarrierClock*> clocks;
+// The marks of one batch, as one clock tells them.
+struct ToldBatch {
+  const BarrierClock* clock;
+  std::vector<Told> told;
 };
 
-std::map<std::string, Batch> batches_of(const std::vector<BarrierClock>& clocks, std::size_t runs,
-                                        const ClockRoutes& routes) {
-  std::map<std::string, Batch> batches;
+std::map<std::string, std::vector<const BarrierClock*>> batches_of(
+    const std::vector<BarrierClock>& clocks, const ClockRoutes& routes) {
+  std::map<std::string, std::vector<const BarrierClock*>> batches;
   for (const BarrierClock& clock : clocks) {
     if (!routes[clock.node]) continue;
-    for (const auto& [name, at] : clock.barriers.of_batch) {
-      Batch& batch = batches[name];
-      batch.clocks.push_back(&clock);
-      const bool is_better = batch.best == nullptr ||
-                             routes[clock.node]->bound_ns < routes[batch.best->node]->bound_ns;
-      if (at.size() >= runs && is_better) batch.best = &clock;
-    }
+    for (const auto& [name, at] : clock.barriers.of_batch) batches[name].push_back(&clock);
   }
   return batches;
+}
+
+// Of those that tell all times of the batch the one that is known best; null: none does.
+const ToldBatch* best_of(const std::vector<ToldBatch>& all, std::size_t runs,
+                         const ClockRoutes& routes) {
+  const ToldBatch* best = nullptr;
+  for (const ToldBatch& each : all) {
+    const auto bound_ns = [&](const ToldBatch& of) { return routes[of.clock->node]->bound_ns; };
+    const bool is_better = best == nullptr || bound_ns(each) < bound_ns(*best);
+    if (each.told.size() >= runs && is_better) best = &each;
+  }
+  return best;
 }
 
 // Begin, middle and end of all times, and `more` of them.
@@ -145,36 +175,28 @@ void add_corners(const std::vector<ClockStep>& steps, std::vector<std::int64_t>&
 void check_barriers(const std::vector<BarrierClock>& clocks, std::size_t runs,
                     const std::vector<ClockNode>& nodes, const std::vector<ClockEdge>& edges,
                     const ClockRoutes& routes, Disagreement& found) {
-  for (const auto& [name, batch] : batches_of(clocks, runs, routes)) {
-    if (batch.best == nullptr) continue;
-    const std::vector<Told> all = told_by(*batch.best, name, nodes, routes);
-    if (all.size() < runs) continue;
-    struct Denied {
-      std::uint32_t node;
-      std::vector<Told> told;
-    };
-    std::vector<Denied> denied;
-    std::vector<std::vector<Told>> witnesses;  // that say the same as the best
-    for (const BarrierClock* const clock : batch.clocks) {
-      if (clock == batch.best) continue;
+  for (const auto& [name, clocks_of_batch] : batches_of(clocks, routes)) {
+    std::vector<ToldBatch> all;
+    for (const BarrierClock* const clock : clocks_of_batch) {
       std::vector<Told> told = told_by(*clock, name, nodes, routes);
-      if (told.empty()) continue;
-      if (are_of(told, all)) {
-        witnesses.push_back(std::move(told));
-      } else {
-        denied.push_back({clock->node, std::move(told)});
-      }
+      if (!told.empty()) all.push_back({clock, std::move(told)});
     }
-    for (const Denied& each : denied) {
-      say("Composer's barriers", batch.best->node, each.node, " at epoch and batch " + name, nodes,
-          found);
-      suspect(each.node, edges, routes, found);
+    const ToldBatch* const best = best_of(all, runs, routes);
+    if (best == nullptr) continue;
+    std::vector<const ToldBatch*> denied, witnesses;  // these say the same as the best
+    for (const ToldBatch& each : all) {
+      if (&each != best) (are_of(each.told, best->told) ? witnesses : denied).push_back(&each);
+    }
+    for (const ToldBatch* const each : denied) {
+      say("Composer's barriers", best->clock->node, each->clock->node,
+          " at epoch and batch " + name, nodes, found);
+      suspect(each->clock->node, edges, routes, found);
       // One that is known so loosely that it may say the same as both is no witness.
       const bool is_best_believed =
-          std::any_of(witnesses.begin(), witnesses.end(), [&](const std::vector<Told>& witness) {
-            return witness.size() >= runs && !are_of(each.told, witness);
+          std::any_of(witnesses.begin(), witnesses.end(), [&](const ToldBatch* witness) {
+            return witness->told.size() >= runs && !are_of(each->told, witness->told);
           });
-      if (!is_best_believed) suspect(batch.best->node, edges, routes, found);
+      if (!is_best_believed) suspect(best->clock->node, edges, routes, found);
     }
   }
 }
@@ -198,10 +220,10 @@ bool deny_each_other(const ClockEdge& edge, const ClockEdge& other,
   });
 }
 
-void check_collectives(const std::vector<ClockEdge>& by_collectives,
+void check_differences(const char* by, const std::vector<ClockEdge>& claims,
                        const std::vector<ClockNode>& nodes, const std::vector<ClockEdge>& edges,
                        const ClockRoutes& routes, Disagreement& found) {
-  for (const ClockEdge& edge : by_collectives) {
+  for (const ClockEdge& edge : claims) {
     const ClockNode &from = nodes[edge.from], &to = nodes[edge.to];
     if (!routes[edge.from] || !routes[edge.to]) continue;
     if (!from.earlier_bound_ns || !to.earlier_bound_ns) continue;
@@ -222,12 +244,23 @@ void check_collectives(const std::vector<ClockEdge>& by_collectives,
              of_from.bound_ns + of_to.bound_ns + difference.bound_ns({at_ns, at_ns}) + 1.0;
     });
     if (!is_denied) continue;
-    say("the collectives", edge.to, edge.from, "", nodes, found);
-    for (const std::uint32_t end : {edge.from, edge.to}) {
-      const std::uint32_t other = end == edge.from ? edge.to : edge.from;
-      const bool is_known_alone = nodes[end].is_of_known_node && !nodes[other].is_of_known_node;
-      if (end != 0 && !is_known_alone) suspect(end, edges, routes, found);
-    }
+    say(by, edge.to, edge.from, "", nodes, found);
+    suspect_both(edge.from, edge.to, nodes, edges, routes, found);
+  }
+}
+
+void check_contradictory(const std::vector<std::pair<std::uint32_t, std::uint32_t>>& pairs,
+                         const std::vector<ClockEdge>& by_collectives,
+                         const std::vector<ClockNode>& nodes, const std::vector<ClockEdge>& edges,
+                         const ClockRoutes& routes, Disagreement& found) {
+  const bool is_first_believed =
+      std::any_of(by_collectives.begin(), by_collectives.end(),
+                  [](const ClockEdge& edge) { return edge.from == 0 || edge.to == 0; });
+  for (const auto& [own, other] : pairs) {
+    if (!routes[own] || !routes[other]) continue;
+    say("the collectives", own, other, "", nodes, found);
+    suspect_both(own, other, nodes, edges, routes, found);
+    if ((own == 0 || other == 0) && !is_first_believed) found.nodes.insert(0);
   }
 }
 

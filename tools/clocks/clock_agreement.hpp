@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/clocks/barrier_pairs.hpp"
@@ -32,8 +33,8 @@ using ClockRoutes = std::vector<std::optional<ClockRoute>>;
 // A clock that has passed a barrier as often as the job has begun (`runs`) knows all its times:
 // every other mark of that batch is one of these. Of such clocks the one that is known best is
 // asked, and it is believed where a third one, that denies the other too, says the same; else the
-// first node is not either. Times that are unsure anyway deny nothing, nor do marks away from all
-// events of their node: its bound is of these.
+// first node is not either. Times that are unsure by nobody knows how much deny nothing, nor do
+// marks away from all events of their node: its bound is of these.
 void check_barriers(const std::vector<BarrierClock>& clocks, std::size_t runs,
                     const std::vector<ClockNode>& nodes, const std::vector<ClockEdge>& edges,
                     const ClockRoutes& routes, Disagreement& found);
@@ -44,11 +45,19 @@ void check_barriers(const std::vector<BarrierClock>& clocks, std::size_t runs,
 bool deny_each_other(const ClockEdge& edge, const ClockEdge& other,
                      const std::vector<ClockNode>& nodes);
 
-// `by_collectives`: all that were solved, whether they are among `edges` or not. Of a node that is
-// known and a stranger it is the stranger that is not believed.
-void check_collectives(const std::vector<ClockEdge>& by_collectives,
+// `claims`: what is known of two nodes, whether it is among `edges` or not; `by`: through what. Of
+// a node that is known and a stranger it is the stranger that is not believed.
+void check_differences(const char* by, const std::vector<ClockEdge>& claims,
                        const std::vector<ClockNode>& nodes, const std::vector<ClockEdge>& edges,
                        const ClockRoutes& routes, Disagreement& found);
+
+// `pairs`: whose collectives no two clocks that run evenly can have. One of them was set, again and
+// again or back: what barriers say of it holds no longer. The first node is believed if its
+// collectives and another's (`by_collectives`) do agree.
+void check_contradictory(const std::vector<std::pair<std::uint32_t, std::uint32_t>>& pairs,
+                         const std::vector<ClockEdge>& by_collectives,
+                         const std::vector<ClockNode>& nodes, const std::vector<ClockEdge>& edges,
+                         const ClockRoutes& routes, Disagreement& found);
 
 // Nothing is known of these, nor of what was found through them: if the first is among them, of
 // none.

@@ -293,6 +293,27 @@ std::vector<ClockNode> clock_nodes(const std::vector<std::string>& paths) {
   return nodes.take();
 }
 
+std::size_t runs_of(const std::vector<ClockNode>& nodes) {
+  std::map<std::int64_t, std::vector<const ClockNode*>> nodes_of;
+  for (const ClockNode& node : nodes) {
+    if (node.barriers.empty()) continue;
+    for (const std::int64_t rank : node.ranks) nodes_of[rank].push_back(&node);
+  }
+  std::set<std::vector<const ClockNode*>> different;  // mostly many ranks are in the same
+  for (auto& [rank, holders] : nodes_of) different.insert(std::move(holders));
+  for (const std::vector<const ClockNode*>& holders : different) {
+    std::map<std::string_view, const ClockNode*> first_with;
+    for (const ClockNode* const node : holders) {
+      for (const BarrierMark& mark : node->barriers) {
+        if (mark.batch.empty()) continue;
+        const ClockNode& first = *first_with.try_emplace(mark.batch, node).first->second;
+        if (&first != node && (first.clock.empty() || first.clock != node->clock)) return 2;
+      }
+    }
+  }
+  return 1;
+}
+
 void read_events(ClockNode& node,
                  const std::function<void(const CollectiveKey&, const CollectiveTimes&)>& visit,
                  const std::function<void(std::uint64_t bytes)>& on_read) {

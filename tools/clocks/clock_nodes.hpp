@@ -48,4 +48,9 @@ void read_events(ClockNode& node,
                  const std::function<void(const CollectiveKey&, const CollectiveTimes&)>& visit,
                  const std::function<void(std::uint64_t bytes)>& on_read);
 
+// How often the job has begun, as far as ranks and batches of Composer's marks show: a rank has one
+// clock, and passes a barrier once a run, so files on two clocks that hold the same rank and the
+// same batch are merges of two runs. 1 or 2.
+std::size_t runs_of(const std::vector<ClockNode>& nodes);
+
 }  // namespace traceagent::tools

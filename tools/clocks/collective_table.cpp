@@ -4,6 +4,20 @@
 
 namespace traceagent::tools {
 
+namespace {
+
+bool has_start(const CollectiveTimes& times) { return times.start_ns != CollectiveTimes::no_start; }
+
+bool has_end(const CollectiveTimes& times) { return times.end_ns != CollectiveTimes::no_end; }
+
+bool is_one_sided(const CollectiveTimes& times) { return has_start(times) != has_end(times); }
+
+bool tell_of_each_other(const CollectiveTimes& a, const CollectiveTimes& b) {
+  return (has_start(a) && has_end(b)) || (has_end(a) && has_start(b));
+}
+
+}  // namespace
+
 std::size_t CollectiveTable::line_of(const CollectiveKey& key) {
   if (expected_ >= keys_.size() || !(keys_[expected_] == key)) {
     const auto [found, is_new] = index_.try_emplace(key, static_cast<std::uint32_t>(keys_.size()));
@@ -23,7 +37,7 @@ void CollectiveTable::add(const CollectiveKey& key, const CollectiveTimes& times
   }
   const std::size_t line = line_of(key);
   CollectiveTimes& now = now_[line];
-  if (now.start_ns == CollectiveTimes::no_start && now.end_ns == CollectiveTimes::no_end) {
+  if (!has_start(now) && !has_end(now)) {
     touched_.push_back(static_cast<std::uint32_t>(line));
     is_sorted_ = is_sorted_ && times.any_ns() >= last_ns_;
     last_ns_ = times.any_ns();
@@ -57,18 +71,41 @@ void CollectiveTable::finish_node(std::uint32_t node) {
 
 void CollectiveTable::compare(std::size_t line, std::uint32_t node) {
   Centre& centre = centres_[line];
-  const CollectiveTimes& now = now_[line];
-  if (now.start_ns > now.end_ns) {
+  const Centre own{.times = now_[line], .node = node};
+  if (own.times.start_ns > own.times.end_ns) {
     ++inconsistent_;
   } else if (centre.node == no_node) {
-    centre = {.times = now, .node = node};
+    centre = own;
+  } else if (is_one_sided(centre.times)) {
+    compare_rooted(line, own);
   } else {
-    if (pair_ == nullptr || pair_nodes_ != std::pair(node, centre.node)) {
-      pair_nodes_ = {node, centre.node};
-      pair_ = &pairs_.try_emplace(pair_nodes_, limits_).first->second;
-    }
-    pair_->add(keys_[line], now, centre.times);
+    add_pair(line, own, centre);
   }
+}
+
+void CollectiveTable::compare_rooted(std::size_t line, const Centre& own) {
+  Rooted& rooted = rooted_[static_cast<std::uint32_t>(line)];
+  if (tell_of_each_other(own.times, centres_[line].times)) {
+    add_pair(line, own, centres_[line]);
+    if (rooted.partner.node != no_node) return;
+    rooted.partner = own;
+    for (const Centre& each : rooted.waiting) add_pair(line, own, each);
+    waiting_ -= rooted.waiting.size();
+    rooted.waiting = {};
+  } else if (rooted.partner.node != no_node) {
+    add_pair(line, own, rooted.partner);
+  } else if (waiting_ < most_waiting) {
+    rooted.waiting.push_back(own);
+    ++waiting_;
+  }
+}
+
+void CollectiveTable::add_pair(std::size_t line, const Centre& own, const Centre& other) {
+  if (pair_ == nullptr || pair_nodes_ != std::pair(own.node, other.node)) {
+    pair_nodes_ = {own.node, other.node};
+    pair_ = &pairs_.try_emplace(pair_nodes_, limits_).first->second;
+  }
+  pair_->add(keys_[line], own.times, other.times);
 }
 
 CollectiveTable::Solved CollectiveTable::solve(const std::vector<ClockSpans>& spans,
@@ -82,20 +119,17 @@ CollectiveTable::Solved CollectiveTable::solve(const std::vector<ClockSpans>& sp
         parts.empty() ? ClockSpan() : ClockSpan{parts.front().from_ns, parts.back().until_ns};
     const ClockPair::Answer answer = pair.solve(whole);
     if (answer == ClockPair::Answer::contradictory) {
-      Solved refused{.edges = {},
-                     .collectives = {},
-                     .allow_equal_clocks = {},
-                     .is_contradictory = true,
-                     .own_node = who.first,
-                     .other_node = who.second,
-                     .contradiction = pair.contradiction()};
+      solved.is_contradictory = true;
+      solved.contradictory.push_back(who);
+      solved.own_node = who.first;
+      solved.other_node = who.second;
+      solved.contradiction = pair.contradiction();
       if (!are_doubtful(who.first, who.second)) {
-        return refused;
+        solved.edges.clear();
+        solved.collectives.clear();
+        solved.allow_equal_clocks.clear();
+        return solved;
       }
-      refused.edges = std::move(solved.edges);
-      refused.collectives = std::move(solved.collectives);
-      refused.allow_equal_clocks = std::move(solved.allow_equal_clocks);
-      solved = std::move(refused);
     }
     if (answer == ClockPair::Answer::solved) {
       solved.edges.push_back(
@@ -112,6 +146,7 @@ void CollectiveTable::let_go_of_half() {
   index_.clear();
   touched_.clear();
   expected_ = 0;
+  std::unordered_map<std::uint32_t, Rooted> rooted;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     if ((HashOfKey()(keys_[i]) & sieve_) != 0) {
@@ -122,11 +157,15 @@ void CollectiveTable::let_go_of_half() {
     now_[kept] = now_[i];
     const auto line = static_cast<std::uint32_t>(kept++);
     index_.emplace(keys_[line], line);
-    if (now_[line].start_ns != CollectiveTimes::no_start ||
-        now_[line].end_ns != CollectiveTimes::no_end) {
+    const auto old = rooted_.find(static_cast<std::uint32_t>(i));
+    if (old != rooted_.end()) rooted.emplace(line, std::move(old->second));
+    if (has_start(now_[line]) || has_end(now_[line])) {
       touched_.push_back(line);
     }
   }
+  rooted_ = std::move(rooted);
+  waiting_ = 0;
+  for (const auto& [line, each] : rooted_) waiting_ += each.waiting.size();
   keys_.resize(kept);
   centres_.resize(kept);
   now_.resize(kept);

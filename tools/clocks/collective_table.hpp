@@ -17,14 +17,16 @@ namespace traceagent::tools {
 
 // Joins the collectives of many nodes, one node after the other. Of each collective it keeps one
 // line: what the first node that took part in it says (the nodes' common centre); every later node
-// is compared with that one, so that a collective of n nodes gives n - 1 pairs, not n². Linear in
-// what is added.
+// is compared with that one, so that a collective of n nodes gives n - 1 pairs, not n². Of one with
+// a root (a broadcast tells the root's start and the others' ends) it is the root that all others
+// are compared with. Linear in what is added.
 //
 // Of more than `most` collectives every second is let go (by a hash of its key, the same on all
 // nodes), again and again: memory is bounded, and what is left is still true.
 class CollectiveTable {
  public:
-  static constexpr std::size_t usual_most = std::size_t{1} << 22;  // about 600 MB
+  static constexpr std::size_t usual_most = std::size_t{1}
+                                            << 22;  // about 600 MB, 1 GB if all have roots
   explicit CollectiveTable(const ClockLimits& limits = {}, std::size_t most = usual_most)
       : limits_(limits), most_(most) {}
 
@@ -38,8 +40,10 @@ class CollectiveTable {
     std::vector<std::uint64_t> collectives;  // of each edge
     std::vector<bool> allow_equal_clocks;    // likewise
     // If one pair is impossible none is to be trusted: no edges then. Where it is a doubtful one,
-    // no doubtful one is, and the edges are not all there.
+    // no doubtful one is.
     bool is_contradictory = false;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> contradictory;  // of nodes, as far as seen
+    // The last of them.
     std::uint32_t own_node = 0;
     std::uint32_t other_node = 0;
     ClockPair::Contradiction contradiction;
@@ -68,9 +72,21 @@ class CollectiveTable {
     }
   };
 
+  // Of a collective whose centre tells only a start or only an end: the others tell the same, and
+  // nothing of each other, or it is the root itself. The first that tells the other of the two is
+  // the root, or has the root for its centre: in either way who is left can be compared.
+  struct Rooted {
+    Centre partner;               // the first whose times say something with the centre's
+    std::vector<Centre> waiting;  // for it
+  };
+  // Beyond these none is kept waiting: of a root that never comes they would fill the memory.
+  static constexpr std::size_t most_waiting = std::size_t{1} << 21;  // 50 MB
+
   std::size_t line_of(const CollectiveKey& key);
   void sort_touched();
   void compare(std::size_t line, std::uint32_t node);
+  void compare_rooted(std::size_t line, const Centre& own);
+  void add_pair(std::size_t line, const Centre& own, const Centre& other);
   void let_go_of_half();
 
   ClockLimits limits_;
@@ -79,7 +95,9 @@ class CollectiveTable {
   // By line. Apart, for adding looks at the keys alone: of so many, memory is what takes time.
   std::vector<CollectiveKey> keys_;
   std::vector<Centre> centres_;
-  std::vector<CollectiveTimes> now_;  // of the node that is being added
+  std::vector<CollectiveTimes> now_;                  // of the node that is being added
+  std::unordered_map<std::uint32_t, Rooted> rooted_;  // by line; of few
+  std::size_t waiting_ = 0;
   std::vector<std::uint32_t> touched_;
   std::int64_t last_ns_ = std::numeric_limits<std::int64_t>::min();  // of what was touched
   bool is_sorted_ = true;                                            // what was touched, by time

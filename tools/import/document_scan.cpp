@@ -307,8 +307,10 @@ DocumentScan::Item DocumentScan::leave_damage(Item item) {
   if (item == Item::broken) {
     remember("text that is not JSON", window_.offset(), rest_is_used);
   }
+  const std::uint64_t offset = window_.offset();
   window_.drop(1);
-  find_event();
+  const bool is_found = find_event();
+  if (item == Item::too_long && !is_found) unpassed_ = offset;
   return item;
 }
 
@@ -387,6 +389,8 @@ DocumentScan::Item DocumentScan::at_end_of_file() {
     default:
       if (inside && !is_trace_) {
         remember("not a trace", window_.offset(), give_a_trace);
+      } else if (inside && unpassed_) {
+        remember("an event of more than 1 MiB, and none behind it", *unpassed_, rest_is_used);
       } else if (inside && !is_array_form_) {
         remember("a trace that is cut off", window_.offset(), rest_is_used);
       } else if (inside && has_brackets_ && problem_.empty()) {

@@ -114,7 +114,8 @@ class DocumentScan {
   bool has_cut_event_ = false;
   std::size_t work_ = 0;  // bytes looked at in search of an event
   bool has_given_up_ = false;
-  std::uint64_t zeros_end_ = 0;  // of those that the search for an event has passed
+  std::optional<std::uint64_t> unpassed_;  // where an event begins whose end was not found
+  std::uint64_t zeros_end_ = 0;            // of those that the search for an event has passed
   std::string problem_;
   std::optional<std::uint64_t> open_end_;
 };

@@ -38,7 +38,10 @@ Turn wait_for_turn(trace::FileLock& lock, const std::string& folder,
     if (pending_in(Journal(folder, journal_path), options.others) == 0) return Turn::not_needed;
     if (std::chrono::steady_clock::now() - begin >= options.patience) {
       say("not all is uploaded: " + journal_path + ": another process is still at work" +
-          anothers_variables + ": wait, or end it, then: traceagent upload --resume " + folder);
+          anothers_variables +
+          ": wait, or end it (kill -KILL: it passes over other signals, and what arrived stays), "
+          "then: traceagent upload --resume " +
+          folder);
       return Turn::never;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(200));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -91,25 +92,64 @@ TEST_F(ClockAgreement, ABarrierOfAnotherRunDeniesNothing) {
 }
 
 TEST_F(ClockAgreement, CollectivesThatWereNotUsedAreComparedToo) {
-  check_collectives({{.from = 1, .to = 2, .difference = apart(0)}}, nodes, edges, routes, found);
+  check_differences("the collectives", {{.from = 1, .to = 2, .difference = apart(0)}}, nodes, edges,
+                    routes, found);
   EXPECT_EQ(found.reason, "");
   const std::vector<ClockEdge> apart_by_one = {{.from = 1, .to = 2, .difference = apart(1)}};
   nodes[1].earlier_bound_ns.reset();
-  check_collectives(apart_by_one, nodes, edges, routes, found);
+  check_differences("the collectives", apart_by_one, nodes, edges, routes, found);
   EXPECT_EQ(found.reason, "") << "nobody knows how far off its times are";
   nodes[1].earlier_bound_ns = 0;
   nodes[2].spans = {{begin_ns + 60 * second_ns, begin_ns + 70 * second_ns}};
-  check_collectives(apart_by_one, nodes, edges, routes, found);
+  check_differences("the collectives", apart_by_one, nodes, edges, routes, found);
   EXPECT_EQ(found.reason, "") << "it has no times there";
   nodes[2].spans = nodes[1].spans;
-  check_collectives(apart_by_one, nodes, edges, routes, found);
+  check_differences("the collectives", apart_by_one, nodes, edges, routes, found);
   EXPECT_EQ(found.nodes, (std::set<std::uint32_t>{1, 2}));
 }
 
 TEST_F(ClockAgreement, OfAKnownNodeAndAStrangerItIsTheStranger) {
   nodes[1].is_of_known_node = true;
-  check_collectives({{.from = 1, .to = 2, .difference = apart(1)}}, nodes, edges, routes, found);
+  check_differences("the collectives", {{.from = 1, .to = 2, .difference = apart(1)}}, nodes, edges,
+                    routes, found);
   EXPECT_EQ(found.nodes, std::set<std::uint32_t>{2});
+}
+
+TEST_F(ClockAgreement, WhoseCollectivesAreImpossibleIsNotKnownByBarriersEither) {
+  check_contradictory({{1, 2}}, {}, nodes, edges, routes, found);
+  EXPECT_EQ(found.nodes, (std::set<std::uint32_t>{1, 2}));
+  found = {};
+  check_contradictory({{1, 0}}, {}, nodes, edges, routes, found);
+  EXPECT_EQ(found.nodes, (std::set<std::uint32_t>{0, 1})) << "nobody says whose it is";
+  found = {};
+  check_contradictory({{1, 0}}, {edges[1]}, nodes, edges, routes, found);
+  EXPECT_EQ(found.nodes, std::set<std::uint32_t>{1}) << "the third says the same as the first";
+  found = {};
+  routes[1].reset();
+  check_contradictory({{1, 2}}, {}, nodes, edges, routes, found);
+  EXPECT_EQ(found.reason, "") << "nothing is said of it";
+}
+
+TEST_F(ClockAgreement, AMarkIsAskedAsFarAsItsTimeIsSure) {
+  const std::vector<BarrierClock> clocks = {
+      {0, PassedBarriers({mark(0, "[0, 0]")})},
+      {1, PassedBarriers({mark(1, "[0, 0]")})},
+  };
+  routes[1]->unsure = {{{begin_ns, begin_ns + 2 * second_ns}, 2.0 * second_ns}};
+  check_barriers(clocks, 1, nodes, edges, routes, found);
+  EXPECT_EQ(found.reason, "");
+  routes[1]->unsure[0].by_ns = 0.5 * second_ns;
+  check_barriers(clocks, 1, nodes, edges, routes, found);
+  EXPECT_NE(found.reason, "") << "it is not that unsure";
+}
+
+TEST_F(ClockAgreement, WhoCannotTellIsNotAsked) {
+  const std::vector<BarrierClock> clocks = {{0, PassedBarriers({mark(0, "[0, 0]")})},
+                                            {1, PassedBarriers({mark(0, "[0, 0]")})},
+                                            {2, PassedBarriers({mark(1, "[0, 0]")})}};
+  routes[0]->unsure = {{{begin_ns, begin_ns + second_ns}, std::numeric_limits<double>::infinity()}};
+  check_barriers(clocks, 1, nodes, edges, routes, found);
+  EXPECT_EQ(found.nodes, (std::set<std::uint32_t>{1, 2}));
 }
 
 TEST_F(ClockAgreement, WhatLiesBetweenBeginMiddleAndEndIsSeen) {

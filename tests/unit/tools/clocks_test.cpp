@@ -110,6 +110,22 @@ TEST(Clocks, broadcasts_and_reduces_together_bound_both_sides) {
   }
 }
 
+TEST(Clocks, a_root_is_compared_with_all_wherever_it_is) {
+  for (unsigned root = 0; root < 5; ++root) {
+    const SimulatedJob job({.seed = root,
+                            .collectives = 1000,
+                            .node_count = 5,
+                            .ranks_per_node = 1,
+                            .one_way = true,
+                            .root = root});
+    const Outcome outcome = recovered(job);
+    EXPECT_TRUE(outcome.all_found) << root;
+    EXPECT_LE(outcome.beyond_ns, 0.0) << root;
+    CollectiveTable few({}, 100);  // most are let go on the way
+    EXPECT_TRUE(outcome_of(job, few).all_found) << root;
+  }
+}
+
 constexpr double six_hours = 6 * 3600;
 
 TEST(Clocks, drifts_that_wander_for_six_hours_are_followed) {

@@ -219,6 +219,15 @@ TEST_F(DocumentScanTest, BoundsEventsAndMembers) {
   EXPECT_EQ(found.members.at("big").size(), MemberValue::most_bytes);
   EXPECT_EQ(found.others, std::vector{Item::too_long});
   EXPECT_EQ(found.events, std::vector<std::string>{R"({"ph":"E"})"});
+  for (const char* end : {"]", "]}"}) {
+    const bool is_object = end[1] != 0;
+    const Found last = scan_text((is_object ? R"({"traceEvents":[)" : "[") +
+                                 std::string(R"({"ph":"E"},{"ph":"X","n":")") + large + large +
+                                 large + "\"}" + end);
+    EXPECT_EQ(last.others, std::vector{Item::too_long});
+    EXPECT_NE(last.problem.find("more than 1 MiB, and none behind it"), std::string::npos)
+        << last.problem << ": nothing is cut";
+  }
 }
 
 TEST_F(DocumentScanTest, KeepsOfWhatTellsTheRankAllButWhatIsTooLongWithinIt) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
@@ -37,8 +38,9 @@ struct SimulatedSettings {
   unsigned collectives = 1000;
   unsigned node_count = 8;
   unsigned ranks_per_node = 4;
-  bool neighbours_only = false;  // each collective is of two neighbouring nodes
-  bool one_way = false;          // broadcasts and reduces, of changing roots
+  bool neighbours_only = false;       // each collective is of two neighbouring nodes
+  bool one_way = false;               // broadcasts and reduces, of changing roots
+  std::optional<unsigned> root = {};  // of all these
   double seconds = 100;
   bool wandering = false;  // drifts change by some ten ppm in hours
   unsigned per_burst = 1;  // collectives come so many at a time, a millisecond apart, then a pause
@@ -135,7 +137,7 @@ struct SimulatedJob {
     for (unsigned rank = 0; rank < ranks; ++rank) {
       starts.push_back(begin_ns - 400e3 * std::log(1.0 - unit(from) * 0.9999));
     }
-    const unsigned root = static_cast<unsigned>(from() % ranks);
+    const unsigned root = settings.root.value_or(static_cast<unsigned>(from() % ranks));
     const bool is_reduce = from() % 2 == 0;
     const double latest = *std::max_element(starts.begin(), starts.end());
     const double took_ns = 5e3 * std::exp(unit(from) * std::log(100.0));
