@@ -44,8 +44,9 @@ bool has_older_node_file(const Agent& agent) {
   if (!run_file(node.path, agent.identity.run_key)) return false;
   struct stat merged {};
   struct stat own {};
-  if (stat(node.path.c_str(), &merged) != 0) return false;
-  if (stat(agent.written_files.paths().back().c_str(), &own) != 0) return false;
+  // What cannot be looked at may be older: merging once more loses nothing.
+  if (stat(node.path.c_str(), &merged) != 0) return errno != ENOENT;
+  if (stat(agent.written_files.paths().back().c_str(), &own) != 0) return errno != ENOENT;
   const auto time = [](const struct stat& facts) {
     return std::pair(facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
   };

@@ -115,6 +115,7 @@ class Place:
         self.rings = pathlib.Path(tempfile.mkdtemp(prefix="traceagent-faults-", dir="/dev/shm"))
         self.table = self.rings.with_name(self.rings.name + ".places")
         self.older = []  # files in memory, of a run that was killed before
+        self.older_go = False  # are to be removed
 
     def __enter__(self):
         return self
@@ -164,12 +165,16 @@ class Place:
         """Wherever they are now. What was not moved has its notes beside it. Returns the rings that are gone."""
         rings = {path.name for path in self.older if path.suffix == ".ring"}
         found = [path for path in self.rings.rglob("*.ring") if path.name in rings]
+        # Where the old run stays so does the note of who would have removed it.
+        for path in found if self.older_go else []:
+            path.with_name("aside").unlink(missing_ok=True)
         for path in found:
             path.unlink()
             path.with_suffix(".files").unlink(missing_ok=True)
-        for path in self.older if any(path in self.older for path in found) else []:
+        is_here = self.older_go or any(path in self.older for path in found)
+        for path in self.older if is_here else []:
             path.unlink(missing_ok=True)
-        return rings - {path.name for path in found}
+        return set() if self.older_go else rings - {path.name for path in found}
 
     def left_in_memory(self):
         return sorted(str(path.relative_to(self.rings)) for path in self.rings.rglob("*") if path.is_file())

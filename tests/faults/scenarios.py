@@ -2,15 +2,18 @@
 
 import atexit
 import dataclasses
+import fcntl
 import functools
 import gzip
 import json
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 
 import targets
 import true_counters
@@ -66,6 +69,25 @@ NOWHERE = {"TRACEAGENT_OUTPUT_KEEP": "0", "TRACEAGENT_OUTPUT_REMOTE": "exec:fals
 SHARED = {"RANK": 0, "LOCAL_RANK": 0, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 1, "GROUP_RANK": 0,
           "TORCHELASTIC_RUN_ID": "one", "TRACEAGENT_OUTPUT_MERGED": "all.json", "TRACEAGENT_OUTPUT_OVERWRITE": "true"}
 INCLUDE = {"TRACEAGENT_MERGE_INCLUDE": "../others_*"}
+# More files than a few, of which some are removed.
+MANY_FILES = {"TRACEAGENT_SCHEDULE": "wait=0,warmup=0,active=1,repeat=7", "TRACEAGENT_OUTPUT_KEEP": "5"}
+ONE_NAME = {"TRACEAGENT_OUTPUT_OVERWRITE": "true", "TRACEAGENT_OUTPUT_FILENAME": "rank{rank}.json"}
+# Two containers of one node: each sees its own rank alone, and the other's files.
+CONTAINER = {"RANK": 1, "LOCAL_RANK": 1, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2, "TORCHELASTIC_RUN_ID": "one",
+             "TRACEAGENT_MERGE_TIMEOUT": "300ms", "TRACEAGENT_OUTPUT_KEEP": "5"}
+# Rank zero waits so long for the other one; meanwhile somebody else ends the process too.
+WAITING_ZERO = CONTAINER | {"RANK": 0, "LOCAL_RANK": 0}
+NO_OTHER = "|nothing from rank"
+# A ring of another run, which is old at once.
+OLD_AT_ONCE = {"TRACEAGENT_RING_KEEP_DEAD": "1ms"}
+# Of eight nodes the last; the same run comes again with two.
+EIGHTH_NODE = {"RANK": 7, "GROUP_RANK": 7, "WORLD_SIZE": 8}
+# NCCL's settings are looked into; the driver's tool is the user's, and comes behind ours.
+USERS_TOOL = {"CUDA_INJECTION64_PATH": BUILD / "programs/libusers_injection.so"}
+BY_INJECTION = {"TRACEAGENT_DOORS_DLSYM": "false", "TRACEAGENT_DOORS_CUPTI": "false", "NCCL_CONF_FILE": "nccl.conf"}
+FULL_DISK = {"TRACEAGENT_SCHEDULE": "wait=0,warmup=0,active=1,repeat=7", "TRACEAGENT_OUTPUT_KEEP": "100",
+             "TRACEAGENT_BUDGET_DISK": "60KiB"}
+HELD_S = 0.3
 # Without faults too.
 SAID_ANYWAY = "no step was found|still runs: it will be added"
 PATIENCE = ["--patience", "1s"]
@@ -96,6 +118,49 @@ def others_traces():
             "others_rank1.json.gz": gzip.compress(json.dumps({"traceEvents": slices[1][::-1]}).encode())}
 
 
+def run_before(place, command, options, faults=""):
+    """Another process, of which the job finds what it left."""
+    place.run(command, faults=faults, **OPTIONS | options)
+    place.end_keepers(UPLOADS_S)
+    place.table.unlink()
+    for name in place.path.glob("own*"):
+        name.unlink()
+
+
+def leave_rank_zero(place, remote):
+    """Ended well, in another container and with a journal of another host."""
+    run_before(place, [JOB], WAITING_ZERO | remote)
+    for journal in (place.path / "out/.traceagent-upload").glob("*.journal"):
+        journal.rename(journal.with_name("elsewhere.journal"))
+
+
+def leave_old_run(place, _remote):
+    run_before(place, [JOB, "terminated"], {"TRACEAGENT_RUN_NAME": "older", "TRACEAGENT_OUTPUT_FOLDER": "older"})
+    shutil.rmtree(place.path / "older")
+    place.older = [path for path in place.rings.rglob("*") if path.is_file()]
+    place.older_go = True
+
+
+def leave_claim(place, _remote):
+    """Of a node that died over its merge, and is none of this run's."""
+    run_before(place, [JOB], SHARED | EIGHTH_NODE, "symlink#1=kill_after")
+    place.older = [path for path in place.rings.rglob("*") if path.is_file()]
+
+
+def leave_settings(place, _remote):
+    (place.path / "nccl.conf").write_text("# nothing of ours\nNCCL_DEBUG=WARN\n")
+
+
+def hold_locks(place, _remote):
+    """As another process of the node does that removes files, and one that puts a shorter journal in its place."""
+    folder = place.path / "out/.traceagent-upload"
+    folder.mkdir(parents=True)
+    held = [(folder / name).open("w") for name in ("keep.lock", f"{socket.gethostname()}.journal")]
+    for file in held:
+        fcntl.lockf(file, fcntl.LOCK_EX)
+    threading.Timer(HELD_S, lambda: [file.close() for file in held]).start()
+
+
 @dataclasses.dataclass
 class Scenario:
     name: str
@@ -112,6 +177,9 @@ class Scenario:
     may_keep: bool = False  # more of them than without faults
     others: bool = False  # traces that another program wrote
     comes_again: bool = False  # the same job was killed before
+    prepare: object = None  # called with the place and the options of uploads: leaves what the job finds
+    surroundings: dict = dataclasses.field(default_factory=dict)  # the job's, also without the agent
+    lacks_a_rank: str = None  # files that match: without faults too, or before the job
     has_terminal: bool = False
     is_sparse: bool = False  # the rings have been copied by what leaves holes
     starts: list = None  # of a tool: the job that it becomes, whose own calls do not fail
@@ -143,7 +211,10 @@ class Scenario:
                 self.leave_others_traces(place)
             if self.comes_again:
                 self.leave_killed_run(place)
-            return place.run(self.command, faults=faults, **OPTIONS | self.options | remote)
+            if self.prepare:
+                self.prepare(place, remote)
+            ended = place.run(self.command, faults=faults, **OPTIONS | self.options | self.surroundings | remote)
+            return self.take_moved_lines(place, ended)
         self.leave_traces(place)
         command = [word for part in self.command for word in (place.rings.glob("*/*") if part is ITS_RINGS else [part])]
         variables = self.options
@@ -157,6 +228,15 @@ class Scenario:
             ended.err += "".join(problems)
         if self.uploads:
             self.remote.fetch(place)
+        return ended
+
+    @staticmethod
+    def take_moved_lines(place, ended):
+        """The agent's, of a job whose standard error is a file, or its standard output."""
+        log = place.path / LOG
+        moved = [line for line in ended.out.splitlines(True) if line.startswith("traceagent: ")]
+        ended.out = "".join(line for line in ended.out.splitlines(True) if line not in moved)
+        ended.err += (log.read_text() if log.exists() else "") + "".join(moved)
         return ended
 
     def start(self, place, faults):
@@ -215,7 +295,7 @@ class Scenario:
         return ended
 
     def run_bare(self, place):
-        return place.run(self.starts or self.command, preload=())
+        return place.run(self.starts or self.command, preload=(), **self.surroundings)
 
 
 def scenarios(pattern=""):
@@ -254,6 +334,27 @@ def scenarios(pattern=""):
              Scenario("4 ranks", [JOB, "ranks", 4], LIBRARY, processes=4),
              # Who recovers says what is its own and what is the dead rank's.
              Scenario("rank killed", [JOB, "ranks_killed", 2], LIBRARY, processes=4),
+             Scenario("exchanging", [JOB, "exchanging"], LIBRARY, {"TRACEAGENT_SCHEDULE": ONE_WINDOW}),
+             Scenario("by injection", [JOB], LIBRARY, BY_INJECTION, prepare=leave_settings, surroundings=USERS_TOOL),
+             Scenario("into a log", [JOB, "log"], LIBRARY),
+             Scenario("into one output", [JOB, "one_output"], LIBRARY),
+             Scenario("ends twice", [JOB, "ends_twice"], LIBRARY, WAITING_ZERO, lacks_a_rank="node0",
+                      says=SAID_ANYWAY + NO_OTHER),
+             Scenario("daemons", [JOB, "daemons"], LIBRARY, faults=ONE_RING, processes=3,
+                      says=SAID_ANYWAY + "|recording in private memory"),
+             Scenario("workers killed", [JOB, "workers_killed"], LIBRARY, faults="posix_fallocate#4=kill", processes=4),
+             Scenario("many files", [JOB], LIBRARY, MANY_FILES, removes=True),
+             Scenario("one name", [JOB], LIBRARY, ONE_NAME),
+             Scenario("old run", [JOB], LIBRARY, OLD_AT_ONCE, prepare=leave_old_run),
+             Scenario("claimed by no node", [JOB], LIBRARY, SHARED, prepare=leave_claim, leaves_rings=True),
+             Scenario("without rank zero", [JOB], LIBRARY, CONTAINER, lacks_a_rank="node0", says=SAID_ANYWAY + NO_OTHER),
+             # Its merge was uploaded before.
+             Scenario("after rank zero", [JOB], LIBRARY, CONTAINER, keeps=True, uploads=True, removes=True,
+                      prepare=leave_rank_zero, lacks_a_rank="^there/node0"),
+             Scenario("held locks", [JOB], LIBRARY, {"TRACEAGENT_OUTPUT_KEEP": "1"}, keeps=True, uploads=True, removes=True,
+                      prepare=hold_locks),
+             Scenario("full disk", [JOB, "slowly"], LIBRARY, FULL_DISK, keeps=True, uploads=True, removes=True,
+                      may_keep=True, says=SAID_ANYWAY + "|upload.queue: .* left out|budget"),
              Scenario("recover", [TOOL, "recover", "--all"], TOOL, before=KILLED_AT_THE_END),
              Scenario("recover copied rings", [TOOL, "recover", "--all"], TOOL, before=KILLED_AT_THE_END, is_sparse=True),
              Scenario("wait", [TOOL, "recover", "--wait", "--log", LOG, ITS_RINGS], TOOL,

@@ -8,8 +8,15 @@
 //   small_job slowly              with longer pauses
 //   small_job limited             with a limit on its memory
 //   small_job in_a_thread         in one that is bound to a processor, and ends the process; main
-//   has ended before small_job ranks N             N of it, without children: each a rank of the
-//   job small_job ranks_killed N      the last of these dies of SIGKILL in its eighth step
+//                                 has ended before
+//   small_job exchanging          also sends to itself, and its communicator ends
+//   small_job log                 its standard error becomes a file that it appends to
+//   small_job one_output          its standard error becomes its standard output
+//   small_job ends_twice          another thread calls exit while the first is in it
+//   small_job daemons             two children live at a time; one has closed all its files
+//   small_job workers_killed      three children die of SIGKILL, and it lives on for 12 s
+//   small_job ranks N             N of it, without children: each a rank of the job
+//   small_job ranks_killed N      the last of these dies of SIGKILL in its eighth step
 //   small_job ranks_zero_last N   rank zero runs on when the others have ended
 #include <cuda_runtime_api.h>
 #include <fcntl.h>
@@ -54,6 +61,7 @@ struct Device {
   void* memory = nullptr;
   cudaStream_t stream = nullptr;
   ncclComm_t alone = nullptr;
+  bool exchanges = false;
 
   Device() {
     ncclUniqueId id{};
@@ -68,11 +76,19 @@ struct Device {
     kernel.launch(stream, 1, 32);
     check("reduce",
           [&] { return ncclAllReduce(memory, memory, 16, ncclFloat32, ncclSum, alone, stream); });
+    if (exchanges) exchange();
     std::thread([&] {
       check("set", [&] { return cudaMemsetAsync(memory, 0, 64, stream); });
     }).join();
     check("synchronize", [] { return cudaDeviceSynchronize(); });
     nvtxRangePop();
+  }
+
+  void exchange() const {
+    check("group", [] { return ncclGroupStart(); });
+    check("send", [&] { return ncclSend(memory, 16, ncclFloat32, 0, alone, stream); });
+    check("receive", [&] { return ncclRecv(memory, 16, ncclFloat32, 0, alone, stream); });
+    check("group's end", [] { return ncclGroupEnd(); });
   }
 };
 
@@ -91,6 +107,45 @@ void fork_child(bool is_killed) {
   std::printf("child %d\n", is_waited ? status : -1);
 }
 
+// They call, and are killed then.
+void kill_workers() {
+  for (int i = 0; i < 3; ++i) fork_child(true);
+}
+
+// Of both the memory is their own, and the second one looks for a place beside the first.
+void fork_daemons() {
+  std::fflush(nullptr);
+  int begun[2], ended[2];
+  if (pipe(begun) != 0 || pipe(ended) != 0) return;
+  const auto live = [&](bool closes_all) {
+    int device = 0;
+    cudaMemsetAsync(&device, 0, sizeof device, nullptr);
+    const int tells = fcntl(begun[1], F_DUPFD, 3), hears = fcntl(ended[0], F_DUPFD, 3);
+    for (int fd = 3; fd < 1024 && closes_all; ++fd) {
+      if (fd != tells && fd != hears) close(fd);
+    }
+    char byte = 0;
+    const bool is_told = write(tells, &byte, 1) == 1;
+    if (!closes_all) close(ended[1]);
+    if (is_told && read(hears, &byte, 1) < 0) _exit(6);
+    _exit(5);
+  };
+  std::vector<pid_t> children;
+  for (const bool closes_all : {true, false}) {
+    children.push_back(fork());
+    if (children.back() == 0) live(closes_all);
+    char byte = 0;
+    if (read(begun[0], &byte, 1) != 1) break;
+  }
+  close(ended[1]);
+  for (const pid_t child : children) {
+    int status = 0;
+    const bool is_waited = child > 0 && waitpid(child, &status, 0) == child;
+    std::printf("daemon %d\n", is_waited ? status : -1);
+  }
+  for (const int fd : {begun[0], begun[1], ended[0]}) close(fd);
+}
+
 void write_file(const char* name, int step) {
   const int file = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   dprintf(file, "step %d\n", step);
@@ -104,19 +159,24 @@ struct Way {
   int last_signal = 0;
   int last_pause_us = 0;
   int slowness = 1;
+  bool exchanges = false;
+  void (*has_forked)() = nullptr;  // in place of the child
 };
 
 int run(const Way& way) {
   const Kernel kernel("small");
   {
-    const Device device;
+    Device device;
+    device.exchanges = way.exchanges;
     for (int step = 0; step < steps; ++step) {
       device.step(kernel);
       write_file(way.file, step);
       usleep(way.slowness * (step == fork_after ? 15 * pause_us : pause_us));
       if (step == fork_after && way.has_child) fork_child(way.child_is_killed);
+      if (step == fork_after && way.has_forked != nullptr) way.has_forked();
       if (step == end_after && way.last_signal != 0) std::raise(way.last_signal);
     }
+    if (way.exchanges) check("destroy", [&] { return ncclCommDestroy(device.alone); });
     check("free", [&] { return cudaFree(device.memory); });
     usleep(way.last_pause_us);
   }
@@ -147,7 +207,11 @@ int run_ranks(int count, bool last_is_killed, int zero_pause_us) {
   return 3;
 }
 
+// Before all others there, where the machine allows it.
 void bind_to_one_processor() {
+  sched_param lowest{};
+  lowest.sched_priority = sched_get_priority_min(SCHED_RR);
+  sched_setscheduler(0, SCHED_RR, &lowest);
   cpu_set_t all;
   sched_getaffinity(0, sizeof all, &all);
   cpu_set_t one;
@@ -167,6 +231,23 @@ void bind_to_one_processor() {
   pthread_exit(nullptr);
 }
 
+// Registered last, and so called before the agent's.
+void let_another_exit() {
+  std::atexit([] {
+    std::thread([] {
+      usleep(20 * pause_us);
+      std::exit(3);
+    }).detach();
+  });
+}
+
+// Its own lines are in own.txt.
+void move_error_output(bool to_log) {
+  const int log = to_log ? open("said.log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644) : -1;
+  dup2(to_log ? log : STDOUT_FILENO, STDERR_FILENO);
+  if (to_log) close(log);
+}
+
 void limit_memory() {
   rlimit limit{};
   getrlimit(RLIMIT_AS, &limit);
@@ -184,7 +265,17 @@ int run_as_told(std::string_view how, int count) {
   way.slowness = how == "slowly" ? 4 : 1;
   way.child_is_killed = how == "child_killed";
   way.last_signal = how == "terminated" ? SIGTERM : 0;
-  return run(way);
+  way.exchanges = how == "exchanging";
+  if (how == "log" || how == "one_output") move_error_output(how == "log");
+  if (how == "daemons") way.has_forked = fork_daemons;
+  if (how == "workers_killed") way.has_forked = kill_workers;
+  way.has_child = way.has_forked == nullptr;
+  way.last_pause_us = how == "workers_killed" ? 12'000'000 : 0;
+  // Called after the agent's: the process is still there when the other thread has been waited for.
+  if (how == "ends_twice") std::atexit([] { usleep(50 * pause_us); });
+  const int code = run(way);
+  if (how == "ends_twice") let_another_exit();
+  return code;
 }
 
 }  // namespace

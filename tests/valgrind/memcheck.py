@@ -22,6 +22,8 @@ OPTIONS = ["--quiet", "--trace-children=yes", "--child-silent-after-fork=no", "-
 LEAK = "Leak_"
 # The loader reads strings by eight bytes, beyond their ends: so it does for any library that is opened.
 LOADER = re.compile(r"/ld-linux[^/]*$")
+# libunwind, other people's too, asks the kernel what can be read, by a call with an address that may be none.
+PROBES = re.compile(r"/libunwind\.so")
 OUR_OWN = re.compile(r"/libtraceagent\.so$|/traceagent(-upload)?$")
 # Valgrind says these of any program that it does not follow in all.
 NOT_OF_PROGRAMS = re.compile(r"^(==|--)\d+(==|--)|^valgrind: |^traceagent: ")
@@ -55,7 +57,8 @@ class Found:
             if kind.startswith(LEAK):
                 continue
             key = kind, tuple((name, pathlib.Path(where).name) for name, where in frames[:FRAMES])
-            if frames and LOADER.search(frames[0][1]):
+            is_probe = kind == "SyscallParam" and any(PROBES.search(where) for _, where in frames[1:2])
+            if frames and (LOADER.search(frames[0][1]) or is_probe):
                 continue
             self.errors[key] = error.findtext("what") or error.findtext("xwhat/text") or kind, frames
 

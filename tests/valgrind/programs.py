@@ -46,7 +46,6 @@ CANNOT = {
     "real_calls": "nvcc's program on the real libraries: they refuse all without a GPU",
     "gloo_training": "PyTorch: hours",
     "transparency fibres": "it changes stacks that valgrind was not told of: what lies on one that was left is unset to it",
-    "transparency stacks_while_throwing": "the program's libunwind asks the kernel what can be read, by a call that valgrind calls an error",
     r"transparency refused_(memory_maps|transfers|handlers)_\w+": "valgrind itself ends where these calls are refused",
     "transparency threads_512": "valgrind allows 500 threads",
     "transparency threads_10000": "10,000 threads, of which valgrind lets one run at a time: more than four minutes",
