@@ -134,7 +134,9 @@ int MergeCommand::run() {
   }
   ForeignOptions foreign_options = arguments_.foreign;
   foreign_options.ranks = ranks_of_files(arguments_.choice.ranks);
-  bar_.expect(bytes_of(files.paths) + bytes_of(files.foreign));
+  // Others' are read once more than ours.
+  const std::uint64_t all_bytes = bytes_of(files.paths) + bytes_of(files.foreign);
+  bar_.expect(bytes_of(files.foreign) + all_bytes * (1 + arguments_.choice.first_readings()));
   const ForeignInputs foreign(files, foreign_options, output.text, progress());
   bar_.clear();
   if (!foreign.usage_problem().empty()) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -23,6 +24,9 @@ bool may_be_there(const char* library) noexcept {
   return std::strchr(library, '/') == nullptr || access(library, R_OK) == 0;
 }
 
+// Why the user's own tool is not there: the driver would have been the one to say so.
+constinit char users_problem[512] = "";
+
 using Initialize = int (*)();
 
 Initialize users_initialize() noexcept {
@@ -31,6 +35,12 @@ Initialize users_initialize() noexcept {
   if (library == nullptr || *library == '\0' || look_up == nullptr) return nullptr;
   // Never closed, as the driver never closes it.
   void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* why = dlerror();
+    std::snprintf(users_problem, sizeof users_problem,
+                  "%s: %s: cannot be opened: %s: the job runs without this tool", variable, library,
+                  why != nullptr ? why : "no reason is told");
+  }
   void* found = handle != nullptr ? look_up(handle, "InitializeInjection") : nullptr;
   // Another copy of this library: there is nothing to chain to.
   return found != nullptr && !is_ours(found) ? reinterpret_cast<Initialize>(found) : nullptr;
@@ -68,6 +78,6 @@ void offer_injection(const char* own_path) noexcept {
 extern "C" [[gnu::visibility("default")]] int InitializeInjection() {
   using namespace traceagent::door;
   const int result = call_users();
-  if (!dlsym_door_is_open()) start_in_injection();
+  if (!dlsym_door_is_open()) start_in_injection(users_problem);
   return result;
 }

@@ -12,8 +12,8 @@ void start_process() noexcept;
 
 // The same where the driver itself names the process to us, in cuInit: no call of a device may come
 // through a door, so what the device does is recorded from now on. Returns without waiting for
-// that.
-void start_in_injection() noexcept;
+// that. `users_problem`: what is to be said of the user's own tool; empty: nothing.
+void start_in_injection(const char* users_problem) noexcept;
 
 // The tracker that the doors report to; null while there is none. Replaced only while no other
 // thread records (start, forked child).

@@ -440,9 +440,10 @@ void start_process() noexcept {
   errno = saved_errno;
 }
 
-void start_in_injection() noexcept {
+void start_in_injection(const char* users_problem) noexcept {
   using namespace process;
   start_process();
+  if (*users_problem != '\0') say_problem(users_problem);
   Agent* running = process::agent.load(std::memory_order_acquire);
   if (running == nullptr || running->pid != getpid()) return;
   running->device.start(*running, 0);

@@ -53,6 +53,8 @@ def job_problems(expected, ended, files, cell):
     if is_blocked(cell):
         return
     seen, wanted = own_outcome(ended, files), own_outcome(expected.bare, expected.bare_files)
+    if any("the job runs without this tool" in line for line in ended.lines()):
+        wanted[1].remove("the user's own tool")
     for what, one, other in zip(("exit code", "stdout", "stderr", "files"), seen, wanted):
         if one != other:
             yield f"the job's {what} is {one!r}, without the agent {other!r}"

@@ -205,12 +205,14 @@ def test_users_injection():
         run = Traced(command, **shut)
         check(run.result.out.count("the user's own tool\n") == 1, f"{command}: {run.result}")
         check(bool(run.rank_files) == (command != shed), f"{command}: {run.files}")
-    # Taken back, it is not called; and what leads nowhere is left to the driver.
+    # Taken back, it is not called; what leads nowhere is left to the driver, and what the loader does not find is said.
     run = Traced(["sh", "-c", f"unset CUDA_INJECTION64_PATH; {CLIENT} symbols; exit $?"], **shut)
     check("own tool" not in run.result.out, f"taken back: {run.result}")
     for path in ("/none/theirs.so", "none_theirs.so", PROGRAMS / "libinterposer.so", ""):
         run = Traced([CLIENT, "symbols"], **shut | {"CUDA_INJECTION64_PATH": path})
         check(bool(run.rank_files) != str(path).startswith("/none"), f"{path}: {run.files}")
+        is_said = "traceagent: CUDA_INJECTION64_PATH: none_theirs.so: cannot be opened" in run.result.err
+        check(is_said == (path == "none_theirs.so"), f"{path}: {run.result}")
 
 
 def test_recorded_from_injection():

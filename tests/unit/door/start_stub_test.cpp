@@ -5,6 +5,6 @@ namespace traceagent::door {
 
 std::atomic<int> starts{0};
 void start_process() noexcept { starts.fetch_add(1); }
-void start_in_injection() noexcept { starts.fetch_add(1); }
+void start_in_injection(const char*) noexcept { starts.fetch_add(1); }
 
 }  // namespace traceagent::door
