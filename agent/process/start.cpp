@@ -177,14 +177,19 @@ void watch_steps(Agent& made) {
       &made);
 }
 
+// Of each process: one rank's may be refused and the others' not. A forked child has its parent's,
+// who may be none of ours.
+void say_variable_not_set() {
+  if (const char* variable = variable_not_set()) {
+    say_problem(std::string(variable) +
+                ": could not be set: what it brings (NVTX ranges) is missing: set it to the "
+                "path of libtraceagent.so");
+  }
+}
+
 // What is accepted but does nothing yet, and a function that is never called because it is unknown.
 std::vector<std::string> check_values(const config::Options& options) {
   std::vector<std::string> problems;
-  if (const char* variable = variable_not_set()) {
-    problems.push_back(std::string(variable) +
-                       ": could not be set: what it brings (NVTX ranges) is missing: set it to the "
-                       "path of libtraceagent.so");
-  }
   const config::StepMark mark = config::parse_step_mark(options.step_mark).mark;
   if (mark.kind == config::StepMark::Kind::call &&
       door::find_called(mark.name) == api::Function::none) {
@@ -267,6 +272,7 @@ std::unique_ptr<Agent> make_agent() {
     if (!fitted.empty()) say_result(fitted);
     for (const std::string& problem : check_values(made->options)) say_problem(problem);
   }
+  if (made->speaks_for_node() || !is_forked()) say_variable_not_set();
   if (!has_ring) return nullptr;
   if (!output_is_usable(*made)) {
     remove_ring(*made);

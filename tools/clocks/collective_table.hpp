@@ -25,8 +25,8 @@ namespace traceagent::tools {
 // nodes), again and again: memory is bounded, and what is left is still true.
 class CollectiveTable {
  public:
-  static constexpr std::size_t usual_most = std::size_t{1}
-                                            << 22;  // about 600 MB, 1 GB if all have roots
+  // About 600 MB, and more where collectives have roots.
+  static constexpr std::size_t usual_most = std::size_t{1} << 22;
   explicit CollectiveTable(const ClockLimits& limits = {}, std::size_t most = usual_most)
       : limits_(limits), most_(most) {}
 
@@ -96,7 +96,7 @@ class CollectiveTable {
   std::vector<CollectiveKey> keys_;
   std::vector<Centre> centres_;
   std::vector<CollectiveTimes> now_;                  // of the node that is being added
-  std::unordered_map<std::uint32_t, Rooted> rooted_;  // by line; of few
+  std::unordered_map<std::uint32_t, Rooted> rooted_;  // by line
   std::size_t waiting_ = 0;
   std::vector<std::uint32_t> touched_;
   std::int64_t last_ns_ = std::numeric_limits<std::int64_t>::min();  // of what was touched
