@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "agent/event/loader_walk.hpp"
+#include "agent/event/fork_hold.hpp"
 #include "agent/event/ticks.hpp"
 
 namespace traceagent::counters {
@@ -20,7 +20,7 @@ constexpr unsigned most_gpus = 64;
 template <class Function, class... Arguments>
 Result call(Function* function, Arguments... arguments) noexcept {
   if (function == nullptr) return nvml::function_not_found;
-  const event::LoaderWalk walk;
+  const event::ForkHold hold;
   return function(arguments...);
 }
 

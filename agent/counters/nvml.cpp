@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include "agent/event/loader_walk.hpp"
+#include "agent/event/fork_hold.hpp"
 
 namespace traceagent::counters::nvml {
 namespace {
@@ -12,13 +12,13 @@ constexpr const char* soname = "libnvidia-ml.so.1";
 // A fork waits for it: the loader's lock, held by a thread that a child has not got, would be held
 // there for ever.
 void* open_library(const char* name, int mode) noexcept {
-  const event::LoaderWalk walk;
+  const event::ForkHold hold;
   return dlopen(name, mode);
 }
 
 // The same of NVML's lock.
 Result initialise(const Functions& functions) noexcept {
-  const event::LoaderWalk walk;
+  const event::ForkHold hold;
   return functions.init();
 }
 
@@ -30,7 +30,7 @@ bool has_driver(LookUp look_up) noexcept {
   using GetCount = int (*)(int*);
   const auto get_count = reinterpret_cast<GetCount>(look_up(driver, "cuDeviceGetCount"));
   int count = 0;
-  const event::LoaderWalk walk;
+  const event::ForkHold hold;
   // The handle is kept, once for each time of asking: it is a number in the loader.
   return get_count != nullptr && get_count(&count) == 0 && count > 0;
 }

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include "agent/event/fork_hold.hpp"
+
 namespace traceagent::device {
 namespace {
 
@@ -41,6 +43,7 @@ CuptiLibrary open_cupti(LookUp look_up, int driver_major) {
     // lowest free descriptor for a moment; a job with one thread is waiting for us meanwhile, in
     // its first call of a device, and threads that open files at once cannot know their numbers
     // anyway.
+    const event::ForkHold hold;
     if (void* handle = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL)) {
       CuptiLibrary library = bound_to(handle, look_up, candidate);
       if (!library.path.empty()) return library;

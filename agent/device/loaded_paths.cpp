@@ -7,7 +7,7 @@
 #include <new>
 #include <string_view>
 
-#include "agent/event/loader_walk.hpp"
+#include "agent/event/fork_hold.hpp"
 
 namespace traceagent::device {
 namespace {
@@ -53,7 +53,7 @@ void add_new(std::vector<int>& majors, int major) {
 
 std::vector<std::string> loaded_paths() {
   std::vector<std::string> paths;
-  const event::LoaderWalk walk;
+  const event::ForkHold hold;
   if (dl_iterate_phdr(collect, &paths) != 0) throw std::bad_alloc();
   return paths;
 }

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "agent/event/loader_walk.hpp"
+#include "agent/event/fork_hold.hpp"
 
 // Where this object begins and ends in memory: from the linker. Hidden by hand, since an attribute
 // does not reach a name that is given so.
@@ -183,7 +183,7 @@ void* from_libc(std::atomic<void*>& cache, const char* symbol) noexcept {
 
 void* symbol_in_object(const char* soname, const char* symbol) noexcept {
   Search search{soname, symbol, nullptr};
-  const event::LoaderWalk walk;
+  const event::ForkHold hold;
   dl_iterate_phdr(visit, &search);
   return search.found;
 }

@@ -49,8 +49,8 @@ Merged merged_files(const ring::Ring& ring, const std::vector<std::string>& file
 
 std::vector<std::string> hosts_with_journals(const std::string& output_folder) {
   std::vector<std::string> hosts;
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(
-      event::open_folder_high(trace::upload_folder(output_folder).c_str()), &closedir);
+  const event::Folder entries =
+      event::open_folder_high(trace::upload_folder(output_folder).c_str());
   if (entries == nullptr) return hosts;
   while (const dirent* entry = readdir(entries.get())) {
     const std::string_view name = entry->d_name;

@@ -83,19 +83,18 @@ std::set<std::string> links_of_node(const std::string& folder, std::string_view 
                                     std::string_view run_key, std::int64_t node_rank,
                                     std::string_view claimant) {
   std::set<std::string> links;
-  DIR* entries = event::open_folder_high(folder.c_str());
+  const event::Folder entries = event::open_folder_high(folder.c_str());
   if (entries == nullptr) return links;
   const std::string begin = "." + std::string(name_begin);
   const std::string end = claim_suffix(run_key);
   const std::string target = target_of(node_rank, claimant);
-  while (const dirent* entry = readdir(entries)) {
+  while (const dirent* entry = readdir(entries.get())) {
     const std::string_view name = entry->d_name;
     const std::string path = folder + "/" + entry->d_name;
     if (name.starts_with(begin) && name.ends_with(end) && read_target(path) == target) {
       links.insert(path);
     }
   }
-  closedir(entries);
   return links;
 }
 

@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
+
+#include "agent/event/fork_hold.hpp"
 
 namespace traceagent::event {
 
@@ -40,11 +43,22 @@ int off_low_numbers(int descriptor) noexcept;
   return off_low_numbers(descriptor);
 }
 
+struct CloseFolder {
+  void operator()(DIR* entries) const noexcept {
+    const int saved_errno = errno;
+    const ForkHold hold;
+    closedir(entries);
+    errno = saved_errno;
+  }
+};
+using Folder = std::unique_ptr<DIR, CloseFolder>;
+
 // As opendir(3).
-[[gnu::always_inline]] inline DIR* open_folder_high(const char* path) noexcept {
+[[gnu::always_inline]] inline Folder open_folder_high(const char* path) noexcept {
   const int descriptor = open_high(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
   if (descriptor < 0) return nullptr;
-  DIR* const entries = fdopendir(descriptor);
+  const ForkHold hold;
+  Folder entries(fdopendir(descriptor));
   if (entries != nullptr) return entries;
   const int saved_errno = errno;
   close(descriptor);

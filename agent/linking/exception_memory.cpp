@@ -8,9 +8,10 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
+
+#include "agent/event/held_memory.hpp"
 
 namespace {
 
@@ -34,7 +35,7 @@ void* take_slot(std::size_t bytes) noexcept {
 }
 
 std::byte* allocate(std::size_t bytes) noexcept {
-  void* memory = std::malloc(bytes);
+  void* memory = traceagent::event::held_malloc(bytes);
   if (memory == nullptr) memory = take_slot(bytes);
   if (memory == nullptr) std::terminate();
   std::memset(memory, 0, bytes);
@@ -45,7 +46,7 @@ void release(void* memory) noexcept {
   for (std::size_t i = 0; i < slot_count; ++i) {
     if (memory == &slots[i]) return is_taken[i].store(false, std::memory_order_release);
   }
-  std::free(memory);
+  traceagent::event::held_free(memory);
 }
 
 }  // namespace

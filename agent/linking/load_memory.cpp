@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "agent/event/held_memory.hpp"
 #include "agent/event/own_heap.hpp"
 
 // AddressSanitizer has its own.
@@ -64,7 +65,8 @@ void* operator new(std::size_t bytes) {
     throw std::bad_alloc();
   }
   const std::size_t with_head = bytes + head_bytes;
-  void* memory = with_head >= own_pages_bytes ? map_pages(with_head) : std::malloc(with_head);
+  void* memory = with_head >= own_pages_bytes ? map_pages(with_head)
+                                              : traceagent::event::held_malloc(with_head);
   if (memory == nullptr) memory = take_from_reserve(with_head);
   if (memory == nullptr) throw std::bad_alloc();
   *static_cast<std::size_t*>(memory) = with_head;
@@ -80,7 +82,7 @@ void operator delete(void* given) noexcept {
   if (with_head >= own_pages_bytes) {
     munmap(memory, with_head);
   } else if (!is_of_reserve(memory)) {
-    std::free(memory);
+    traceagent::event::held_free(memory);
   }
 }
 

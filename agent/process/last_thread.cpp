@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "agent/event/high_descriptor.hpp"
 #include "agent/event/uninterrupted.hpp"
 
 namespace traceagent::process {
@@ -46,17 +47,16 @@ bool main_thread_lives() {
 
 bool is_last_thread() noexcept try {
   if (main_thread_lives()) return false;
-  DIR* threads = opendir("/proc/self/task");
+  const event::Folder threads = event::open_folder_high("/proc/self/task");
   if (threads == nullptr) return false;
   bool is_last = true;
   for (;;) {
     errno = 0;
-    const dirent* entry = readdir(threads);
+    const dirent* entry = readdir(threads.get());
     if (entry == nullptr) is_last = is_last && errno == 0;
     if (entry == nullptr || !is_last) break;
     is_last = entry->d_name[0] == '.' || has_ended_or_is_ours(entry->d_name);
   }
-  closedir(threads);
   return is_last;
 } catch (...) {
   return false;

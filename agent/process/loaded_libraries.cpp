@@ -9,7 +9,7 @@
 #include <new>
 
 #include "agent/door/targets.hpp"
-#include "agent/event/loader_walk.hpp"
+#include "agent/event/fork_hold.hpp"
 #include "agent/process/proc_file.hpp"
 
 namespace traceagent::process {
@@ -157,7 +157,7 @@ int collect_base(dl_phdr_info* object, std::size_t, void* bases) noexcept try {
 
 std::vector<std::uint64_t> visible_bases() {
   std::vector<std::uint64_t> bases;
-  const event::LoaderWalk walk;
+  const event::ForkHold hold;
   if (dl_iterate_phdr(collect_base, &bases) != 0) throw std::bad_alloc();
   return bases;
 }

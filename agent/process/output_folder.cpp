@@ -35,10 +35,10 @@ bool is_included(const char* name, const std::vector<std::string>& patterns) {
 
 std::string foreign_file_in(const std::string& folder, const std::string& run_key,
                             const std::vector<std::string>& included) {
-  DIR* entries = event::open_folder_high(folder.c_str());
+  const event::Folder entries = event::open_folder_high(folder.c_str());
   if (entries == nullptr) return {};
   std::string foreign;
-  while (const dirent* entry = readdir(entries)) {
+  while (const dirent* entry = readdir(entries.get())) {
     // Hidden files do not count, as in Composer; ours that are being written are hidden.
     if (entry->d_name[0] == '.') continue;
     const std::string path = folder + "/" + entry->d_name;
@@ -47,7 +47,6 @@ std::string foreign_file_in(const std::string& folder, const std::string& run_ke
     foreign = entry->d_name;
     break;
   }
-  closedir(entries);
   return foreign;
 }
 

@@ -6,6 +6,8 @@
 
 #include <csignal>
 
+#include "agent/event/fork_hold.hpp"
+
 namespace traceagent::process {
 
 int start_own_thread(std::size_t stack_bytes, const char* name, void* (*run)(void*),
@@ -21,6 +23,7 @@ int start_own_thread(std::size_t stack_bytes, const char* name, void* (*run)(voi
   if (result == 0) result = pthread_sigmask(SIG_SETMASK, &all, &before);
   if (result == 0) {
     pthread_t thread;
+    const event::ForkHold hold;  // its memory may be malloc's
     result = pthread_create(&thread, &attributes, run, argument);
     if (result == 0 && name != nullptr) pthread_setname_np(thread, name);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -34,13 +34,12 @@ NodeRankFiles::NodeRankFiles(std::string folder, std::string run_key, std::int64
       since_ns_(since_ns) {}
 
 const std::vector<RunFile>& NodeRankFiles::look() {
-  DIR* entries = event::open_folder_high(folder_.c_str());
+  const event::Folder entries = event::open_folder_high(folder_.c_str());
   if (entries == nullptr) return files_;
-  while (const dirent* entry = readdir(entries)) {
+  while (const dirent* entry = readdir(entries.get())) {
     // Files that are being written are hidden; under its final name each is whole.
     if (entry->d_name[0] != '.') look_at(folder_ + "/" + entry->d_name);
   }
-  closedir(entries);
   return files_;
 }
 

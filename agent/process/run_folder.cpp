@@ -44,7 +44,7 @@ bool ends_with(const std::string& text, const char* suffix) {
 // number of what went wrong, or 0.
 template <class Look>
 int for_each_name(const char* folder, const Look& look) noexcept(noexcept(look(0, ""))) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(event::open_folder_high(folder), &closedir);
+  const event::Folder entries = event::open_folder_high(folder);
   if (entries == nullptr) return errno;
   const int descriptor = dirfd(entries.get());
   for (errno = 0; const dirent* entry = readdir(entries.get()); errno = 0) {

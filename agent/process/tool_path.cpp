@@ -11,6 +11,8 @@
 #include <optional>
 #include <string_view>
 
+#include "agent/event/fork_hold.hpp"
+
 namespace traceagent::process {
 namespace {
 
@@ -79,6 +81,7 @@ ToolPath tool_beside(const std::string& library, uid_t owner, const char* name) 
 }
 
 ToolPath find_tool(const char* name) {
+  const event::ForkHold hold;  // for realpath
   Dl_info self{};
   if (dladdr(reinterpret_cast<const void*>(&tool_beside), &self) == 0) {
     return {"", "where the library lies is not known"};

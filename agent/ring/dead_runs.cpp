@@ -40,15 +40,15 @@ bool is_ring_name(std::string_view name) noexcept { return name.ends_with(".ring
 
 // Sorted. False where the folder cannot be read, with errno.
 bool names_in(const std::string& folder, std::vector<std::string>& names) {
-  DIR* entries = event::open_folder_high(folder.c_str());
+  event::Folder entries = event::open_folder_high(folder.c_str());
   if (entries == nullptr) return false;
   int error = 0;
-  for (errno = 0; const dirent* entry = readdir(entries); errno = 0) {
+  for (errno = 0; const dirent* entry = readdir(entries.get()); errno = 0) {
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") names.emplace_back(name);
   }
   error = errno;
-  closedir(entries);
+  entries.reset();
   std::sort(names.begin(), names.end());
   errno = error;
   return error == 0;

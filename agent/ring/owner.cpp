@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "agent/event/fork_hold.hpp"
+
 namespace traceagent::ring {
 namespace {
 
@@ -53,6 +55,7 @@ std::uint64_t pid_namespace() noexcept {
 bool process_maps(std::uint32_t pid, const char* path) noexcept {
   char line[PATH_MAX + 128];
   std::snprintf(line, sizeof line, "/proc/%u/maps", pid);
+  const event::ForkHold hold;
   std::FILE* maps = std::fopen(line, "re");
   if (maps == nullptr) return false;
   bool is_mapped = false;

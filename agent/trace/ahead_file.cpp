@@ -9,7 +9,7 @@ namespace traceagent::trace {
 bool AheadFile::start() {
   file_bytes_read_ = file_.file_bytes_read();
   damage_ = file_.damage();
-  block_.reset(static_cast<char*>(std::malloc(buffer_bytes)));
+  block_.reset(static_cast<char*>(event::held_malloc(buffer_bytes)));
   if (!block_) {
     return false;
   }

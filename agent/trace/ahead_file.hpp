@@ -2,9 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 
+#include "agent/event/held_memory.hpp"
 #include "agent/trace/input_file.hpp"
 #include "agent/trace/judged_lines.hpp"
 #include "agent/trace/line_judge.hpp"
@@ -12,10 +12,7 @@
 
 namespace traceagent::trace {
 
-struct FreeMemory {
-  void operator()(char* memory) const { std::free(memory); }
-};
-using Memory = std::unique_ptr<char, FreeMemory>;
+using Memory = std::unique_ptr<char, event::HeldFree>;
 
 // The next bytes of a file, read (and inflated) by others while those before are used; and the
 // lines in them, judged.

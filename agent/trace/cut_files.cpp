@@ -18,6 +18,7 @@
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/merge_metadata.hpp"
 #include "agent/trace/trace_reader.hpp"
+#include "agent/trace/zlib_memory.hpp"
 
 namespace traceagent::trace {
 
@@ -69,6 +70,7 @@ std::string tail_of(const std::string& path, std::size_t most) {
 // Whether whole members, and nothing else, are there. `end`: of what they hold.
 bool are_members(std::string_view bytes, TextEnd& end) {
   z_stream stream{};
+  use_held_memory(stream);
   constexpr int window_bits_gzip = 15 + 16;  // + 16: gzip framing only
   if (inflateInit2(&stream, window_bits_gzip) != Z_OK) return false;
   // zlib's interface wants a non-const pointer but does not write through it.

@@ -1,5 +1,7 @@
 #include "agent/trace/gzip_members.hpp"
 
+#include "agent/trace/zlib_memory.hpp"
+
 namespace traceagent::trace {
 
 namespace {
@@ -9,7 +11,8 @@ constexpr int memory_level = 8;
 }  // namespace
 
 GzipMembers::GzipMembers(int level) {
-  output_.reset(static_cast<char*>(std::malloc(output_bytes)));
+  use_held_memory(stream_);
+  output_.reset(static_cast<char*>(event::held_malloc(output_bytes)));
   ready_ = output_ && deflateInit2(&stream_, level, Z_DEFLATED, window_bits_gzip, memory_level,
                                    Z_DEFAULT_STRATEGY) == Z_OK;
 }

@@ -3,9 +3,10 @@
 #include <zlib.h>
 
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
 #include <string_view>
+
+#include "agent/event/held_memory.hpp"
 
 namespace traceagent::trace {
 
@@ -38,15 +39,11 @@ class GzipMembers {
   }
 
  private:
-  struct Free {
-    void operator()(char* memory) const { std::free(memory); }
-  };
-
   bool begin(std::string_view text);
   bool next_piece(std::size_t& size, bool& more);
 
   z_stream stream_{};
-  std::unique_ptr<char, Free> output_;
+  std::unique_ptr<char, event::HeldFree> output_;
   bool ready_ = false;
 };
 

@@ -180,16 +180,15 @@ void remove_half_made(const std::string& path) {
   const std::size_t name_begin = path.rfind('/') + 1;  // npos + 1 is 0
   const std::string folder = name_begin == 0 ? "." : path.substr(0, name_begin);
   const std::string stem = "." + path.substr(name_begin) + ".tmp-";
-  DIR* const entries = event::open_folder_high(folder.c_str());
+  const event::Folder entries = event::open_folder_high(folder.c_str());
   if (entries == nullptr) {
     return;
   }
-  while (const dirent* entry = readdir(entries)) {
+  while (const dirent* entry = readdir(entries.get())) {
     if (std::string_view(static_cast<const char*>(entry->d_name)).starts_with(stem)) {
-      unlinkat(dirfd(entries), static_cast<const char*>(entry->d_name), 0);
+      unlinkat(dirfd(entries.get()), static_cast<const char*>(entry->d_name), 0);
     }
   }
-  closedir(entries);
 }
 
 // `size` bytes of its beginning; a file that cannot be read is as one that cannot be written.

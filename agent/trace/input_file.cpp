@@ -11,6 +11,7 @@
 #include "agent/event/high_descriptor.hpp"
 #include "agent/event/uninterrupted.hpp"
 #include "agent/trace/member_search.hpp"
+#include "agent/trace/zlib_memory.hpp"
 
 namespace traceagent::trace {
 
@@ -81,6 +82,7 @@ bool InputFile::open(const std::string& path) {
 
 bool InputFile::start_gzip() {
   inflater_.reset(new (std::nothrow) Inflater(file_bytes_));
+  if (inflater_) use_held_memory(inflater_->stream);
   if (!inflater_ || inflateInit2(&inflater_->stream, window_bits_gzip) != Z_OK) {
     error_number_ = ENOMEM;
     return false;

@@ -27,11 +27,11 @@ struct Part {
 
 std::vector<Part> parts_of(const std::string& folder, const std::string& stem) {
   std::vector<Part> parts;
-  DIR* const entries = event::open_folder_high(folder.c_str());
+  const event::Folder entries = event::open_folder_high(folder.c_str());
   if (entries == nullptr) {
     return parts;
   }
-  while (const dirent* entry = readdir(entries)) {
+  while (const dirent* entry = readdir(entries.get())) {
     const std::string_view name = static_cast<const char*>(entry->d_name);
     Part part{.path = folder + "/" + std::string(name)};
     struct stat facts {};
@@ -42,7 +42,6 @@ std::vector<Part> parts_of(const std::string& folder, const std::string& stem) {
       parts.push_back(std::move(part));
     }
   }
-  closedir(entries);
   std::sort(parts.begin(), parts.end(),
             [](const Part& a, const Part& b) { return a.path < b.path; });
   return parts;

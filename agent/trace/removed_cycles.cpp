@@ -130,8 +130,7 @@ class Count {
 // Where nodes have one each, that which was joined of them is left out: it may be behind them.
 std::vector<std::string> indexes_in(const std::string& folder, const std::string& run_key) {
   std::vector<std::string> all, of_nodes;
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(event::open_folder_high(folder.c_str()),
-                                                    closedir);
+  const event::Folder entries = event::open_folder_high(folder.c_str());
   while (const dirent* entry = entries ? readdir(entries.get()) : nullptr) {
     const std::string name(static_cast<const char*>(entry->d_name));
     if (!name.starts_with("index") || !name.ends_with(".json")) continue;

@@ -26,7 +26,7 @@ def test(preload, is_slow, **options):
         found, missed = len(calls_in(trace)), dropped["during_start"]
         print(f"{made} calls, {found} recorded, {missed} during the start")
         check(made == THREADS * CALLS and found + missed == made, f"{made} calls, {found} found, {dropped}")
-        check(missed >= THREADS - 1 if is_slow else True, f"a slow start: {missed} missed")
+        check(missed >= 10 * (THREADS - 1) if is_slow else True, f"a slow start: {missed} missed")
         check(set(dropped) <= {"during_start"}, f"{dropped}")
         told = f"{missed} lost (during_start {missed})" if missed else "0 lost"
         check(told in ended.lines()[-1], f"{told}: {ended.lines()}")

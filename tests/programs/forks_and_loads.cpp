@@ -1,5 +1,5 @@
-// Calls CUDA, then forks children that open a library, for as long as the agent's threads start.
-// Prints how many of them came to an end.
+// Calls CUDA and forks children that open a library, for as long as the agent's threads start, or
+// while they write a window for each step. Prints how many of them came to an end.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <sys/wait.h>
@@ -12,8 +12,8 @@ int main() {
   constexpr useconds_t pause_us = 20'000;
   constexpr unsigned patience_s = 10;
   int well = 0;
-  cudaDeviceSynchronize();
   for (int i = 0; i < children && well == i; ++i) {
+    cudaDeviceSynchronize();
     const pid_t child = fork();
     if (child == 0) {
       alarm(patience_s);

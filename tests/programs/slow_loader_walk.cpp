@@ -25,7 +25,9 @@ int visit(dl_phdr_info* object, std::size_t size, void* data) {
 
 }  // namespace
 
-extern "C" int dl_iterate_phdr(int (*callback)(dl_phdr_info*, std::size_t, void*), void* data) {
+extern "C" [[gnu::visibility("default")]] int dl_iterate_phdr(int (*callback)(dl_phdr_info*,
+                                                                              std::size_t, void*),
+                                                              void* data) {
   static const auto real =
       reinterpret_cast<decltype(&dl_iterate_phdr)>(dlsym(RTLD_NEXT, "dl_iterate_phdr"));
   Walk walk{callback, data, false};

@@ -2,7 +2,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-extern "C" int posix_fallocate(int fd, off_t offset, off_t size) {
+extern "C" [[gnu::visibility("default")]] int posix_fallocate(int fd, off_t offset, off_t size) {
   static const auto real =
       reinterpret_cast<decltype(&posix_fallocate)>(dlsym(RTLD_NEXT, "posix_fallocate"));
   usleep(300'000);

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "agent/event/loader_walk.hpp"
+#include "agent/event/fork_hold.hpp"
 #include "tests/unit/counters/recorded.hpp"
 
 namespace traceagent::counters {
@@ -149,9 +149,9 @@ bool forked_within = false;
 
 Result forks_meanwhile(Device, unsigned*) {
   forking = std::thread([] {
-    event::hold_loader_walks();
+    event::begin_fork();
     has_forked = true;
-    event::release_loader_walks();
+    event::end_fork_in_parent();
   });
   // Much less than what a fork waits.
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
