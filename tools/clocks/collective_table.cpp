@@ -18,17 +18,20 @@ bool tell_of_each_other(const CollectiveTimes& a, const CollectiveTimes& b) {
 
 }  // namespace
 
-std::size_t CollectiveTable::line_of(const CollectiveKey& key) {
-  if (expected_ >= keys_.size() || !(keys_[expected_] == key)) {
-    const auto [found, is_new] = index_.try_emplace(key, static_cast<std::uint32_t>(keys_.size()));
-    if (is_new) {
-      keys_.push_back(key);
-      centres_.emplace_back();
-      now_.emplace_back();
-    }
-    expected_ = found->second;
-  }
+inline std::size_t CollectiveTable::line_of(const CollectiveKey& key) {
+  if (expected_ >= keys_.size() || !(keys_[expected_] == key)) expected_ = find_line(key);
   return expected_++;
+}
+
+// Apart, so that all that the usual line costs is the comparison.
+[[gnu::noinline]] std::size_t CollectiveTable::find_line(const CollectiveKey& key) {
+  const auto [found, is_new] = index_.try_emplace(key, static_cast<std::uint32_t>(keys_.size()));
+  if (is_new) {
+    keys_.push_back(key);
+    centres_.emplace_back();
+    now_.emplace_back();
+  }
+  return found->second;
 }
 
 void CollectiveTable::add(const CollectiveKey& key, const CollectiveTimes& times) {

@@ -83,6 +83,7 @@ class CollectiveTable {
   static constexpr std::size_t most_waiting = std::size_t{1} << 21;  // 50 MB
 
   std::size_t line_of(const CollectiveKey& key);
+  std::size_t find_line(const CollectiveKey& key);
   void sort_touched();
   void compare(std::size_t line, std::uint32_t node);
   void compare_rooted(std::size_t line, const Centre& own);

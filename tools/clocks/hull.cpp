@@ -26,8 +26,21 @@ void UpperHull::fold_in_stragglers() {
   std::sort(all.begin(), all.end(),
             [](const ClockPoint& a, const ClockPoint& b) { return a.t_ns < b.t_ns; });
   for (const ClockPoint& point : all) {
-    append(point);
+    if (corners_.empty() || !falls_behind(point)) append(point);
   }
+}
+
+// In the order of time, and none that falls behind.
+void UpperHull::append(const ClockPoint& point) {
+  if (!corners_.empty() && corners_.back().t_ns == point.t_ns) {
+    if (corners_.back().y_ns >= point.y_ns) return;
+    corners_.pop_back();
+  }
+  while (corners_.size() >= 2 &&
+         is_no_corner(corners_[corners_.size() - 2], corners_.back(), point)) {
+    corners_.pop_back();
+  }
+  corners_.push_back(point);
 }
 
 const std::vector<ClockPoint>& UpperHull::corners() {

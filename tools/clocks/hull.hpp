@@ -32,10 +32,10 @@ class UpperHull {
   explicit UpperHull(double steepest = std::numeric_limits<double>::infinity())
       : steepest_(steepest) {}
   void add(const ClockPoint& point) {
-    if (corners_.empty() || point.t_ns >= corners_.back().t_ns) {
-      append(point);
-    } else {
+    if (!corners_.empty() && point.t_ns < corners_.back().t_ns) {
       add_straggler(point);
+    } else if (corners_.empty() || !falls_behind(point)) {
+      append(point);
     }
   }
   // In the order of time.
@@ -49,6 +49,10 @@ class UpperHull {
   static bool is_no_corner(const ClockPoint& a, const ClockPoint& b, const ClockPoint& c) {
     return (b.y_ns - a.y_ns) * (c.t_ns - a.t_ns) <= (c.y_ns - a.y_ns) * (b.t_ns - a.t_ns);
   }
+  [[nodiscard]] bool falls_behind(const ClockPoint& point) const {
+    const ClockPoint& last = corners_.back();
+    return point.y_ns < last.y_ns - steepest_ * (point.t_ns - last.t_ns);
+  }
   void append(const ClockPoint& point);
   void add_straggler(const ClockPoint& point);
   void fold_in_stragglers();
@@ -57,31 +61,5 @@ class UpperHull {
   std::vector<ClockPoint> corners_;
   std::vector<ClockPoint> stragglers_;
 };
-
-// Here because it is done a thousand million times where a thousand nodes are merged.
-inline void UpperHull::append(const ClockPoint& point) {
-  std::size_t kept = corners_.size();
-  if (kept > 0) {
-    const ClockPoint& last = corners_[kept - 1];
-    if (point.y_ns < last.y_ns - steepest_ * (point.t_ns - last.t_ns)) {
-      return;
-    }
-    if (last.t_ns == point.t_ns) {
-      if (last.y_ns >= point.y_ns) {
-        return;
-      }
-      --kept;
-    }
-  }
-  while (kept >= 2 && is_no_corner(corners_[kept - 2], corners_[kept - 1], point)) {
-    --kept;
-  }
-  if (kept == corners_.size()) {
-    corners_.push_back(point);
-  } else {
-    corners_[kept] = point;
-    corners_.resize(kept + 1);
-  }
-}
 
 }  // namespace traceagent::tools
