@@ -83,6 +83,20 @@ void check_way_round(std::string_view way, bool is_seen, CheckReport& report) {
   }
 }
 
+// Of functions, not of libraries: the driver was asked for one by a version that is too new.
+void check_look_ups(std::string_view metadata, std::string_view coverage, CheckReport& report) {
+  const std::uint64_t count = number_of(coverage, "driver_went_round");
+  if (count == 0) return;
+  const std::string detail = std::to_string(count) + (count == 1 ? " look-up" : " look-ups") +
+                             " of driver functions gave a version that this agent does not know";
+  const char* const remedy = "use a newer TraceAgent";
+  if (has_cupti(metadata)) {
+    report.missing_help("went round", detail + ", its calls come from CUPTI", remedy);
+  } else {
+    report.no("went round", detail, remedy);
+  }
+}
+
 void check_libraries(std::string_view metadata, CheckReport& report) {
   const std::string_view coverage = member(metadata, "coverage").value_or("");
   for_each_element(member(coverage, "libraries").value_or(""), [&](std::string_view library) {
@@ -98,6 +112,7 @@ void check_libraries(std::string_view metadata, CheckReport& report) {
     }
     own_runtimes += (own_runtimes.empty() ? "" : ", ") + path.substr(path.rfind('/') + 1);
   });
+  check_look_ups(metadata, coverage, report);
   if (own_runtimes.empty()) return;
   const std::string_view doors = member(metadata, "doors").value_or("");
   const bool driver =

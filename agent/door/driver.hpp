@@ -24,7 +24,8 @@ int since_version(api::Function function) noexcept;
 inline constexpr int newest_known_version = 13000;
 inline constexpr int first_unknown_major = 14000;
 
-// Look-ups answered with a wrapper, and look-ups of hooked names that had to be let through.
+// Look-ups answered with a wrapper, and look-ups of hooked names that had to be let through: of a
+// CUDA, an ABI or flags that we do not know, or of a second driver.
 std::uint64_t driver_replaced() noexcept;
 std::uint64_t driver_went_round() noexcept;
 

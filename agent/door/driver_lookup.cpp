@@ -50,6 +50,11 @@ bool has_per_thread_form(std::string_view name) noexcept {
                      [&](const Row& row) { return row.per_thread && row.name == name; });
 }
 
+bool is_hooked(std::string_view name) noexcept {
+  return std::any_of(std::begin(rows), std::end(rows),
+                     [&](const Row& row) { return row.name == name; });
+}
+
 bool is_known(cuuint64_t flags) noexcept {
   return flags == CU_GET_PROC_ADDRESS_DEFAULT || flags == CU_GET_PROC_ADDRESS_LEGACY_STREAM ||
          flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
@@ -59,7 +64,11 @@ bool is_known(cuuint64_t flags) noexcept {
 template <class Ask>
 void* instead_of(void* answer, const char* name, int version, cuuint64_t flags, const Ask& ask) {
   const Function function = driver_function(name, version, flags);
-  if (function == Function::none || is_ours(answer)) return answer;
+  if (is_ours(answer)) return answer;
+  if (function == Function::none) {
+    if (is_hooked(name)) went_round.fetch_add(1, std::memory_order_relaxed);
+    return answer;
+  }
   // A minor version that we do not know: it may have an ABI of its own. Only what the driver gives
   // to who asks for the ABI that we know is that ABI.
   const bool is_proven = version <= newest_known_version || ask(since_version(function)) == answer;

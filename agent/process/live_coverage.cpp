@@ -1,6 +1,7 @@
 #include "agent/process/live_coverage.hpp"
 
 #include "agent/door/dlsym.hpp"
+#include "agent/door/driver.hpp"
 #include "agent/door/nccl_plugin.hpp"
 #include "agent/door/nvtx.hpp"
 #include "agent/process/agent.hpp"
@@ -18,6 +19,8 @@ trace::JsonObject live_coverage(const Agent& agent) {
   coverage.add("nccl_plugin", nccl_plugin)
       .add("dlsym_replaced", door::dlsym_replaced())
       .add("dlsym_went_round", door::dlsym_went_round())
+      .add("driver_replaced", door::driver_replaced())
+      .add("driver_went_round", door::driver_went_round())
       .add("nvtx_clients", door::nvtx_clients())
       .add("schedule_shift_steps", agent.windows->schedule_shift())
       .add("step_tokens_lost", agent.tracker->dropped())

@@ -30,13 +30,6 @@ bool make_note(const std::string& path, const std::string& text) {
   return true;
 }
 
-void add_to_note(const std::string& path, const std::string& text) {
-  const int fd = event::open_high(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
-  if (fd < 0) return;
-  write_text(fd, text);
-  close(fd);
-}
-
 std::string read_note(const std::string& path) {
   std::string text;
   const int fd = event::open_high(path.c_str(), O_RDONLY | O_NOFOLLOW);

@@ -9,10 +9,6 @@ namespace traceagent::process {
 // followed.
 bool make_note(const std::string& path, const std::string& text);
 
-// Behind what others have added, in one piece; made where there is none. A line that finds no room
-// is lost.
-void add_to_note(const std::string& path, const std::string& text);
-
 // Empty where there is none.
 std::string read_note(const std::string& path);
 

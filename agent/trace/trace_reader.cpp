@@ -138,13 +138,6 @@ bool TraceReader::read_sources() {
   return false;
 }
 
-void TraceReader::close() {
-  lines_.close();
-  maker_.reset();
-  made_ = {};
-  made_at_ = nullptr;
-}
-
 void TraceReader::read_beside(SideReads& reads) {
   if (maker_) {
     maker_->make_beside(reads);

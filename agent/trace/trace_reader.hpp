@@ -40,7 +40,6 @@ class TraceReader {
  public:
   // Reads up to the first line of "traceEvents". False: see problem().
   [[nodiscard]] bool open(const std::string& path);
-  void close();
   // After open(): the rest of the file is read, and its lines are judged, by others beforehand.
   void read_beside(SideReads& reads);
 

@@ -45,6 +45,10 @@ def test_resume_goes_on_with_the_others():
         (here.path / "there").write_text("no folder")
         done = here.run(here.files, "--to", f"{here.path}/there/", "--patience", "0s")
         check(done.code == 1 and done.out.count("tried again") == 1, f"resume: one try: {done}")
+        here.run("--resume", here.files, "--allow-commands", "--patience", "0s")
+        told = [line for line in here.run("--status", here.files).out.splitlines() if line.startswith("problem: ")]
+        check(len(told) == 2 and any("exec:false" in line for line in told) and any("/there/" in line for line in told)
+              and "files wait" in told[0] and "files wait" not in told[1], f"resume: a problem of each target: {told}")
         (here.path / "there").unlink()
         done = here.run("--resume", here.files, "--allow-commands", "--patience", "0s")
         check(done.code == 1 and arrived(here.path / "there") == contents, f"resume: {done}")

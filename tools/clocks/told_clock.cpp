@@ -28,23 +28,31 @@ struct Drifts {
   double most = 0;
 };
 
-Drifts drifts_of(const ClockRoute& route) {
+// Of those of at least `shortest_ns`. False: there is none.
+bool find_drifts(const ClockRoute& route, std::int64_t shortest_ns, Drifts& drifts) {
   const std::vector<trace::ClockKnot>& knots = route.correction.knots();
-  Drifts drifts;
   bool is_first = true;
   for (std::size_t i = 1; i < knots.size(); ++i) {
-    const std::int64_t middle_ns = knots[i - 1].at_ns + (knots[i].at_ns - knots[i - 1].at_ns) / 2;
+    const std::int64_t length_ns = knots[i].at_ns - knots[i - 1].at_ns;
+    const std::int64_t middle_ns = knots[i - 1].at_ns + length_ns / 2;
     const bool is_step =
         std::any_of(route.steps.begin(), route.steps.end(), [middle_ns](const ClockStep& step) {
           return step.span.from_ns <= middle_ns && middle_ns <= step.span.until_ns;
         });
-    if (!is_step) {
-      const double drift = route.correction.drift_at(middle_ns);
-      drifts.least = is_first ? drift : std::min(drifts.least, drift);
-      drifts.most = is_first ? drift : std::max(drifts.most, drift);
-      is_first = false;
-    }
+    if (is_step || length_ns < shortest_ns) continue;
+    const double drift = route.correction.drift_at(middle_ns);
+    drifts.least = is_first ? drift : std::min(drifts.least, drift);
+    drifts.most = is_first ? drift : std::max(drifts.most, drift);
+    is_first = false;
   }
+  return !is_first;
+}
+
+Drifts drifts_of(const ClockRoute& route) {
+  // Between closer knots what their bounds leave open is more than what clocks drift.
+  constexpr std::int64_t usual_ns = 1'000'000'000;
+  Drifts drifts;
+  if (!find_drifts(route, usual_ns, drifts)) find_drifts(route, 0, drifts);
   return drifts;
 }
 

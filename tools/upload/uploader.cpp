@@ -89,7 +89,7 @@ bool Uploader::work() {
       break;
     }
     if (!unread.empty()) {
-      write_problem(unread);
+      write_problem(unread + "\n");
       throw std::runtime_error(unread);
     }
     if (!may_wait_for_more() && !(is_merging && may_wait_for_merge())) break;
@@ -139,7 +139,7 @@ void Uploader::tell_others_wait(std::size_t count) {
                                        : " uploads that were queued before wait") +
                            ": traceagent upload --resume " + folder_;
   tell_(line);
-  if (has_told_problem_) write_problem(line);
+  if (problems_.size() > 0) write_problem(line + "\n");
 }
 
 // False: patience is over.
@@ -266,11 +266,12 @@ void Uploader::settle(Upload& upload, const Delivery& delivery, const std::strin
     patience_.note_success();
     back_off_.note_success(upload);
     tell_(subject);
+    forget_problem(upload);
     return;
   }
   if (delivery.outcome == Outcome::gone) return give_up(upload, delivery.what);
   upload.is_refused = delivery.outcome == Outcome::refused;
-  tell_problem(subject + ": " + delivery.what, upload.is_refused ? "" : tried_again());
+  tell_problem(upload, subject + ": " + delivery.what, upload.is_refused ? "" : tried_again());
   if (delivery.is_of_place) back_off_.note_refusal(upload);
   if (upload.is_refused) return;
   patience_.note_failure();
@@ -284,7 +285,8 @@ void Uploader::note_locked(Upload& upload) {
   if (now - *upload.locked_since < options_.longest_lock) return;
   patience_.note_failure();
   if (std::exchange(upload.is_lock_told, true)) return;
-  tell_problem(from_to(upload) + ": another process has it locked: see lsof " +
+  tell_problem(upload,
+               from_to(upload) + ": another process has it locked: see lsof " +
                    journal_.path_of(upload) + ", and end that one",
                ": tried again");
 }
@@ -296,22 +298,43 @@ void Uploader::tell_still_locked() {
     if (!upload.locked_since || !upload.is_pending()) continue;
     const trace::DeliveryLock lock(journal_.path_of(upload), trace::DeliveryLock::Kind::deliver);
     if (lock.is_held() || lock.problem() != 0 || back_off_.is_any()) continue;
-    tell_problem(from_to(upload) + ": another process still has it locked: see lsof " +
+    tell_problem(upload,
+                 from_to(upload) + ": another process still has it locked: see lsof " +
                      journal_.path_of(upload),
                  ": not uploaded: traceagent upload --resume " + folder_);
   }
 }
 
-void Uploader::tell_problem(const std::string& problem, const std::string& what_next) {
+void Uploader::tell_problem(const Upload& upload, const std::string& problem,
+                            const std::string& what_next) {
+  problems_.note(place_of(upload), problem);
+  write_problem(problems_.text(what_waits()));
+  tell_(problem + what_next);
+}
+
+std::string Uploader::what_waits() const {
   const std::uint64_t left_out = journal_.left_out();
   const std::size_t files = pending_in(journal_);
-  has_told_problem_ = true;
-  write_problem(problem + (files == 0 ? "" : ": " + std::to_string(files) + " files wait") +
-                (left_out == 0 ? ""
-                               : ", " + std::to_string(left_out) +
-                                     " were left out (upload.queue, --forget)") +
-                ": traceagent upload --resume " + folder_);
-  tell_(problem + what_next);
+  return (files == 0 ? "" : ": " + std::to_string(files) + " files wait") +
+         (left_out == 0
+              ? ""
+              : ", " + std::to_string(left_out) + " were left out (upload.queue, --forget)") +
+         ": traceagent upload --resume " + folder_;
+}
+
+// Of its place, where it was the last that waited for it. The last problem of all stays until
+// nothing waits at all.
+void Uploader::forget_problem(const Upload& upload) {
+  const std::string place = place_of(upload);
+  if (problems_.size() < 2 || !problems_.has(place)) return;
+  const auto& uploads = journal_.uploads();
+  if (std::any_of(uploads.begin(), uploads.end(), [&](const Upload& each) {
+        return each.is_pending() && !each.is_replaced && place_of(each) == place;
+      })) {
+    return;
+  }
+  problems_.forget(place);
+  write_problem(problems_.text(what_waits()));
 }
 
 void Uploader::give_up(Upload& upload, const std::string& why) {
@@ -321,13 +344,13 @@ void Uploader::give_up(Upload& upload, const std::string& why) {
   if (!upload.is_replaced) tell_(upload.file + ": " + why);
 }
 
-// One line, or none: the agent reads it out at the end of the job.
-void Uploader::write_problem(const std::string& line) {
-  if (line.empty()) {
+// Lines, or none: the agent reads out the first at the end of the job.
+void Uploader::write_problem(const std::string& lines) {
+  if (lines.empty()) {
     unlink(problem_path_.c_str());
     return;
   }
-  replace_file(problem_path_, line + "\n");
+  replace_file(problem_path_, lines);
 }
 
 bool Uploader::keep_few() {

@@ -8,6 +8,7 @@
 #include "tools/upload/back_off.hpp"
 #include "tools/upload/journal.hpp"
 #include "tools/upload/patience.hpp"
+#include "tools/upload/problems.hpp"
 #include "tools/upload/s3.hpp"
 
 namespace traceagent::tools {
@@ -55,7 +56,7 @@ class Uploader {
   void settle(Upload& upload, const Delivery& delivery, const std::string& subject);
   void note_locked(Upload& upload);
   void tell_still_locked();
-  void tell_problem(const std::string& problem, const std::string& what_next);
+  void tell_problem(const Upload& upload, const std::string& problem, const std::string& what_next);
   void tell_others_wait(std::size_t count);
   std::string tried_again();
   void tell_what_waits();
@@ -70,7 +71,9 @@ class Uploader {
   bool may_wait_for_merge();
   bool has_lost_lock() const;
   bool all_runs_ended() const;
-  void write_problem(const std::string& line);
+  void write_problem(const std::string& lines);
+  [[nodiscard]] std::string what_waits() const;
+  void forget_problem(const Upload& upload);
 
   Journal& journal_;
   const std::string folder_, problem_path_;
@@ -81,7 +84,7 @@ class Uploader {
   S3 s3_;
   const Note note_;
   BackOff back_off_;
-  bool has_told_problem_ = false;
+  Problems problems_;
   std::chrono::steady_clock::time_point idle_since_;
 };
 

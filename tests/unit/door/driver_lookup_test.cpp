@@ -150,11 +150,13 @@ TEST_F(DriverLookUp, LetsThroughWhatItDoesNotKnow) {
   written = {{{"cuInit", 12000, legacy}, of_libc("malloc")},
              {{"cuLaunchKernel", 14000, legacy}, of_libc("malloc")},
              {{"cuMemAlloc", 2000, legacy}, of_libc("malloc")}};
+  const auto before = driver_went_round();
   for (const auto& [asked, answer] : written) {
     const auto& [name, version, flags] = asked;
     EXPECT_EQ(second(name.c_str(), version, flags), answer) << name;
     EXPECT_EQ(result, CUDA_SUCCESS);
   }
+  EXPECT_EQ(driver_went_round(), before + 2) << "the hooked ones of them";
   EXPECT_EQ(second("cuLaunchKernel", 12000, legacy), nullptr);
   EXPECT_EQ(result, CUDA_ERROR_NOT_FOUND) << "a failure is the driver's";
   driver_is_open = false;

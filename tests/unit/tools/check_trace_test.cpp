@@ -148,6 +148,21 @@ TEST(CheckTrace, libraries_that_went_round) {
   EXPECT_TRUE(says(blind, "NO   own runtimes          libcublas.so.13")) << blind.text();
 }
 
+TEST(CheckTrace, driver_functions_that_went_round) {
+  const std::string coverage = R"(, "coverage": {"driver_went_round": 3})";
+  const CheckReport page = page_of(rank_with(complete_device, "{}", coverage));
+  EXPECT_EQ(page.problems(), 0) << page.text();
+  EXPECT_TRUE(says(page, "no   went round            3 look-ups of driver functions"))
+      << page.text();
+  const CheckReport blind = page_of(rank_with(R"("device": {"source": "none"})", "{}",
+                                              coverage + R"(, "options": {"doors.cupti": false})"));
+  EXPECT_EQ(blind.problems(), 1) << blind.text();
+  EXPECT_TRUE(says(blind,
+                   "NO   went round            3 look-ups of driver functions gave a version "
+                   "that this agent does not know: use a newer TraceAgent"))
+      << blind.text();
+}
+
 std::string file_with(const std::string& metadata, bool complete = true) {
   return "{\n\"schemaVersion\": 1,\n\"distributedInfo\": {\"rank\": 3, \"world_size\": 4},\n"
          "\"displayTimeUnit\": \"ns\",\n\"baseTimeNanoseconds\": 5,\n\"traceName\": \"x\",\n"
