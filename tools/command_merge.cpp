@@ -62,6 +62,10 @@ class MergeCommand {
   bool merge_files(const ForeignInputs& foreign, const std::string& output);
   bool is_any_its_own_input(const MergeOutputs& outputs, const ForeignInputs& foreign);
   bool merge_into(const MergeOutput& output, const Choice& choice, const ForeignInputs& foreign);
+  // That are read, once the clocks are known.
+  [[nodiscard]] std::uint64_t merging_bytes(const std::vector<std::string>& files) const {
+    return bytes_of(files) * (1 + arguments_.choice.first_readings());
+  }
 
   const MergeArguments& arguments_;
   trace::MergeOptions options_;
@@ -135,8 +139,7 @@ int MergeCommand::run() {
   ForeignOptions foreign_options = arguments_.foreign;
   foreign_options.ranks = ranks_of_files(arguments_.choice.ranks);
   // Others' are read once more than ours.
-  const std::uint64_t all_bytes = bytes_of(files.paths) + bytes_of(files.foreign);
-  bar_.expect(bytes_of(files.foreign) + all_bytes * (1 + arguments_.choice.first_readings()));
+  bar_.expect(bytes_of(files.foreign) + merging_bytes(files.paths) + merging_bytes(files.foreign));
   const ForeignInputs foreign(files, foreign_options, output.text, progress());
   bar_.clear();
   if (!foreign.usage_problem().empty()) {
@@ -159,6 +162,7 @@ int MergeCommand::run() {
 
 bool MergeCommand::are_damaged(const std::vector<std::string>& files) {
   const std::vector<std::string> used = used_of(files);
+  bar_.leave_for_later(merging_bytes(used));
   bar_.expect(bytes_of(used));
   const auto damages = damages_of(used, [this](std::uint64_t bytes) { bar_.add(bytes); });
   bar_.clear();
@@ -180,10 +184,12 @@ bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& 
   options_.overwrite = arguments_.force;
   options_.strict = arguments_.foreign.strict;
   options_.mix_runs = arguments_.mix_runs;
+  bar_.leave_for_later(merging_bytes(files));
   if (!put_clocks_together(files, arguments_.align, options_, bar_)) {
     return false;
   }
-  bar_.expect(bytes_of(files) * (1 + arguments_.choice.first_readings()));
+  bar_.leave_for_later(0);
+  bar_.expect(merging_bytes(files));
   const Choice choice =
       choice_of(arguments_.choice, arguments_.choice.is_everything() ? files : used_of(files),
                 options_.corrections, [this](std::uint64_t bytes) { bar_.add(bytes); });
