@@ -1,6 +1,7 @@
 #include "tools/run_options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <vector>
@@ -34,7 +35,8 @@ std::string check_key(const std::string& set, const std::string& key) {
 }
 
 // What the agent would say of the values, before anything is started with them. A file is left to
-// it: it may be written for another version, and never stops a job.
+// it: it may be written for another version, and never stops a job. So is a doubt: the value is
+// used as it is.
 std::string check_values(const std::vector<std::pair<std::string, std::string>>& variables) {
   std::vector<std::string> lines;
   for (const auto& [name, value] : variables) {
@@ -44,10 +46,13 @@ std::string check_values(const std::vector<std::pair<std::string, std::string>>&
   for (const std::string& line : lines) environment.push_back(line.c_str());
   environment.push_back(nullptr);
   const config::Loaded loaded = config::load(config::Environment(environment.data()));
-  if (loaded.problems.empty()) return "";
+  const auto wrong = std::ranges::find_if(loaded.problems, [](const config::Problem& problem) {
+    return !problem.line.starts_with("doubtful ");
+  });
+  if (wrong == loaded.problems.end()) return "";
   // Nothing is started, so no default is used either.
-  std::string line = loaded.problems.front().line;
-  for (const char* what_a_job_gets : {"; using the default", "; ignored", "; it stays as it is"}) {
+  std::string line = wrong->line;
+  for (const char* what_a_job_gets : {"; using the default", "; ignored"}) {
     line = line.substr(0, line.find(what_a_job_gets));
   }
   return line + ": see traceagent options";

@@ -8,6 +8,7 @@
 
 #include "agent/counters/device_class.hpp"
 #include "agent/counters/proc_text.hpp"
+#include "agent/event/error_text.hpp"
 #include "agent/event/ticks.hpp"
 
 namespace traceagent::counters {
@@ -33,11 +34,11 @@ void put(Recorder& recorder, const Timed& timed) noexcept {
 }
 
 void say_not_covered(Recorder& recorder, const std::string& what, int error) {
-  recorder.not_covered(what + ": " + std::strerror(error));
+  recorder.not_covered(what + ": " + event::error_text(error));
 }
 
 void say_gaps(Recorder& recorder, const char* counter, int error) {
-  recorder.not_covered(std::string(counter) + ": " + std::strerror(error) + " in some samples");
+  recorder.not_covered(std::string(counter) + ": " + event::error_text(error) + " in some samples");
 }
 
 }  // namespace

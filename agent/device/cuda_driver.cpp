@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "agent/event/fork_hold.hpp"
+
 namespace traceagent::device {
 namespace {
 
@@ -50,6 +52,7 @@ std::string quoted(const char* text) {
 
 void CudaDriver::look(LookUp look_up) noexcept {
   if (is_loaded()) return;
+  const event::ForkHold hold;
   void* handle = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return;
   bind(get_version_, handle, look_up, "cuDriverGetVersion");

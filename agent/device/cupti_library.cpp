@@ -24,6 +24,7 @@ void* open_loaded(const std::vector<int>& majors, std::string& found) {
   for (const int major : majors) {
     for (const std::string& name : cupti_names(major)) {
       found = name;
+      const event::ForkHold hold;
       if (void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) return handle;
     }
   }

@@ -37,12 +37,15 @@ std::array<std::int32_t, 3> triple_at(const std::byte* record, std::size_t offse
   return load<std::array<std::int32_t, 3>>(record, offset);
 }
 
-// The thread that reads: nothing it does is the job's, and what finds no room is device work.
+// The thread that reads: nothing it does is the job's, and what finds no room is device work. What
+// comes while no window lacks a file is of the time between two of them: CUPTI stays on where they
+// follow each other fast. (Of that time is also what comes up to a flush later.)
 class Reading {
  public:
-  Reading() noexcept : full_cause_(ring::writer.full_cause) {
+  explicit Reading(const ring::Ring& ring) noexcept : full_cause_(ring::writer.full_cause) {
     ++ring::writer.nested_in_start;
-    ring::writer.full_cause = ring::DropCause::device_ring_full;
+    ring::writer.full_cause =
+        ring::has_unwritten_window(ring) ? ring::DropCause::device_ring_full : ring::not_missed;
   }
   ~Reading() {
     ring::writer.full_cause = full_cause_;
@@ -73,7 +76,7 @@ RecordReader::RecordReader(ring::Ring ring, std::uint32_t version, NextRecord ne
     : ring_(ring), version_(version), next_(next), functions_(functions), texts_(ring) {}
 
 void RecordReader::read(std::uint8_t* buffer, std::size_t valid_bytes) noexcept {
-  const Reading reading;
+  const Reading reading(ring_);
   void* record = nullptr;
   while (next_(buffer, valid_bytes, &record) == cupti_result::success) {
     const auto* bytes = static_cast<const std::uint8_t*>(record);

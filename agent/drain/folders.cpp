@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "agent/event/error_text.hpp"
+
 namespace traceagent::drain {
 
 std::string make_parent_folders(const std::string& path) {
@@ -16,7 +18,7 @@ std::string make_parent_folders(const std::string& path) {
     struct stat facts {};
     // A parent that may not be written to but is there (EACCES, EROFS) is no problem.
     if (stat(folder.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode)) continue;
-    return "output.folder: " + folder + ": " + std::strerror(error) +
+    return "output.folder: " + folder + ": " + event::error_text(error) +
            ": set TRACEAGENT_OUTPUT_FOLDER to a writable folder";
   }
   return {};

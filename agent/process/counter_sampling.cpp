@@ -7,6 +7,7 @@
 #include "agent/counters/gpu_source.hpp"
 #include "agent/counters/proc_source.hpp"
 #include "agent/door/loaded_objects.hpp"
+#include "agent/event/error_text.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/last_thread.hpp"
@@ -26,7 +27,7 @@ constexpr std::uint64_t stuck_ns = 1'000'000'000;
 void say_no_thread(const Agent& agent, int error) {
   if (!is_spokesman(agent, "counters")) return;
   say_problem("no counters: no thread could be made for them (" +
-              std::string(std::strerror(error)) + "): " + thread_remedy);
+              std::string(event::error_text(error)) + "): " + thread_remedy);
 }
 
 }  // namespace

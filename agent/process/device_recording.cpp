@@ -12,6 +12,7 @@
 #include "agent/device/outstanding.hpp"
 #include "agent/door/loaded_objects.hpp"
 #include "agent/drain/late_losses.hpp"
+#include "agent/event/error_text.hpp"
 #include "agent/event/no_cancellation.hpp"
 #include "agent/event/thread_cpu.hpp"
 #include "agent/event/ticks.hpp"
@@ -74,7 +75,7 @@ bool DeviceRecording::start_thread() noexcept try {
   is_refused_.store(true, std::memory_order_release);
   if (is_spokesman(*agent_, "cupti-thread")) {
     say_problem("no times of kernels and copies: no thread could be made for CUPTI (" +
-                std::string(std::strerror(result)) + "): " + thread_remedy);
+                std::string(event::error_text(result)) + "): " + thread_remedy);
   }
   return false;
 } catch (...) {

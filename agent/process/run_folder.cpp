@@ -12,6 +12,7 @@
 #include <memory>
 #include <string_view>
 
+#include "agent/event/error_text.hpp"
 #include "agent/event/high_descriptor.hpp"
 #include "agent/process/note_file.hpp"
 #include "agent/process/older_run.hpp"
@@ -24,10 +25,10 @@ namespace {
 
 std::string make_own_folder(const std::string& path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-    return path + ": " + std::strerror(errno);
+    return path + ": " + event::error_text(errno);
   }
   struct stat facts {};
-  if (lstat(path.c_str(), &facts) != 0) return path + ": " + std::strerror(errno);
+  if (lstat(path.c_str(), &facts) != 0) return path + ": " + event::error_text(errno);
   // A link or a folder of someone else could redirect what we write.
   if (!S_ISDIR(facts.st_mode) || facts.st_uid != geteuid()) {
     return path + ": belongs to another user";
@@ -173,7 +174,7 @@ std::vector<std::string> ring_paths(const RunFolder& folder, std::string* proble
   }
   // Who removed it has seen all of it.
   if (problem != nullptr && error != 0 && error != ENOENT) {
-    *problem = folder.path + ": " + std::strerror(error);
+    *problem = folder.path + ": " + event::error_text(error);
   }
   return paths;
 }
@@ -256,7 +257,7 @@ std::string remove_run_folder(const RunFolder& folder, const Spared* spared) {
   if (is_left && error == 0) error = errno;
   remove_parent(folder.path);
   if (error == 0 || error == ENOENT) return {};
-  return "ring.folder: " + folder.path + ": " + std::strerror(error) +
+  return "ring.folder: " + folder.path + ": " + event::error_text(error) +
          ": not removed: all of the run is written, remove the folder by hand";
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <ctime>
 
+#include "agent/event/fork_hold.hpp"
+
 namespace traceagent::process {
 namespace {
 
@@ -116,6 +118,7 @@ std::string start_time(const ProcFacts& facts, const ProcessFacts& process) {
   const std::time_t seconds = facts.boot_time_s + since_boot_s;
   std::tm parts{};
   char text[32] = {};
+  const event::ForkHold hold;  // of the time zones' lock
   if (gmtime_r(&seconds, &parts) == nullptr) return {};
   std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", &parts);
   return text;

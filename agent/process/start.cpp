@@ -21,6 +21,7 @@
 #include "agent/door/resource_names.hpp"
 #include "agent/door/wrappers.hpp"
 #include "agent/event/clock_anchor.hpp"
+#include "agent/event/error_text.hpp"
 #include "agent/event/no_cancellation.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/event/usual_floats.hpp"
@@ -253,7 +254,7 @@ std::unique_ptr<Agent> make_agent() {
   made->options.output_folder = absolute(made->options.output_folder);
   made->identity = identify(made->options, environment, ProcFacts::of_process());
   if (const int error = event::try_clocks(); error != 0) {
-    say_problem(std::string("clock_gettime: ") + std::strerror(error) +
+    say_problem(std::string("clock_gettime: ") + event::error_text(error) +
                 ": tracing is off: allow the job to read the clocks");
     return nullptr;
   }
@@ -332,8 +333,8 @@ void begin(Agent& made) {
     header.finished.store(1, std::memory_order_seq_cst);
     ring::finish_private_worker(made.private_place);
     remove_ring(made);
-    say_problem(std::string("no thread could be made for writing traces (") + std::strerror(error) +
-                "): tracing is off: " + thread_remedy);
+    say_problem(std::string("no thread could be made for writing traces (") +
+                event::error_text(error) + "): tracing is off: " + thread_remedy);
     return;
   }
   watch_exit();
@@ -358,7 +359,7 @@ void remove_ring(const Agent& made) {
   std::string problem;
   if (!path.empty()) {
     if (unlink(path.c_str()) != 0 && errno != ENOENT) {
-      problem = "ring.folder: " + path + ": " + std::strerror(errno) +
+      problem = "ring.folder: " + path + ": " + event::error_text(errno) +
                 ": not removed: it is of no more use, remove it by hand";
     }
     unlink(ring::written_files_path(path).c_str());

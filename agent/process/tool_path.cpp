@@ -11,7 +11,8 @@
 #include <optional>
 #include <string_view>
 
-#include "agent/event/fork_hold.hpp"
+#include "agent/event/error_text.hpp"
+#include "agent/event/held_memory.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -44,7 +45,7 @@ bool may_others_write(const struct stat& facts) noexcept {
 std::string why_not_believed(const std::string& path, mode_t type, uid_t owner) {
   struct stat facts {};
   // Links are not followed: where one leads, others may write.
-  if (lstat(path.c_str(), &facts) != 0) return path + ": " + std::strerror(errno);
+  if (lstat(path.c_str(), &facts) != 0) return path + ": " + event::error_text(errno);
   if ((facts.st_mode & S_IFMT) != type) {
     return path + " is not a " + (type == S_IFDIR ? "folder" : "file") +
            " itself: put the tools there, not links";
@@ -70,7 +71,8 @@ ToolPath tool_beside(const std::string& library, uid_t owner, const char* name) 
   const std::string bin = *prefix + "/bin";
   std::string tool = bin + "/" + name;
   if (access(tool.c_str(), X_OK) != 0) {
-    return {"", tool + ", beside the library: " + std::strerror(errno) + ": build or install it"};
+    return {"",
+            tool + ", beside the library: " + event::error_text(errno) + ": build or install it"};
   }
   for (const auto& [path, type] : {std::pair(prefix->empty() ? "/" : *prefix, S_IFDIR),
                                    std::pair(bin, S_IFDIR), std::pair(tool, S_IFREG)}) {
@@ -80,17 +82,21 @@ ToolPath tool_beside(const std::string& library, uid_t owner, const char* name) 
   return {std::move(tool), ""};
 }
 
+// Yours to free.
+char* whole_path(const char* path) noexcept {
+  const event::ForkHold hold;
+  return realpath(path, nullptr);
+}
+
 ToolPath find_tool(const char* name) {
-  const event::ForkHold hold;  // for realpath
   Dl_info self{};
   if (dladdr(reinterpret_cast<const void*>(&tool_beside), &self) == 0) {
     return {"", "where the library lies is not known"};
   }
-  const std::unique_ptr<char, decltype(&std::free)> library(realpath(self.dli_fname, nullptr),
-                                                            &std::free);
+  const std::unique_ptr<char, event::HeldFree> library(whole_path(self.dli_fname));
   struct stat facts {};
   if (library == nullptr || stat(library.get(), &facts) != 0) {
-    return {"", std::string(self.dli_fname) + ": " + std::strerror(errno) +
+    return {"", std::string(self.dli_fname) + ": " + event::error_text(errno) +
                     ": name the library by its whole path in LD_PRELOAD"};
   }
   // A job that has gone elsewhere finds another's library by a path that is not whole.

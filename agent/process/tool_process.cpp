@@ -16,6 +16,7 @@
 #include <memory>
 #include <string_view>
 
+#include "agent/event/error_text.hpp"
 #include "agent/event/high_descriptor.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/event/uninterrupted.hpp"
@@ -156,7 +157,7 @@ pid_t start_with(std::vector<std::string>& words, int output, std::string& probl
   start.output = output;
   start_orphan(start);
   if (start.error_number == 0) return start.pid;
-  problem = std::strerror(start.error_number);
+  problem = event::error_text(start.error_number);
   return 0;
 }
 
@@ -221,12 +222,12 @@ ToolEnd run_tool(std::vector<std::string> words, std::uint64_t timeout_ns) {
   const std::uint64_t until_ns = event::clock_ns(CLOCK_MONOTONIC) + timeout_ns;
   int ends[2] = {-1, -1};
   if (pipe2(ends, O_CLOEXEC) != 0) {
-    end.problem = std::strerror(errno);
+    end.problem = event::error_text(errno);
     return end;
   }
   for (int& each : ends) each = event::off_low_numbers(each);
   const bool has_pipe = ends[0] >= 0 && ends[1] >= 0;
-  if (!has_pipe) end.problem = std::strerror(EMFILE);
+  if (!has_pipe) end.problem = event::error_text(EMFILE);
   const pid_t pid = has_pipe ? start_with(words, ends[1], end.problem) : -1;
   if (ends[1] >= 0) close(ends[1]);
   if (pid > 0) end.ended = listen(ends[0], until_ns, end.said);

@@ -12,6 +12,7 @@
 #include <ctime>
 #include <optional>
 
+#include "agent/event/error_text.hpp"
 #include "agent/event/high_descriptor.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/event/uninterrupted.hpp"
@@ -95,7 +96,7 @@ void add_entry(Run& run, const std::string& name) {
   const std::string path = run.path + "/" + name;
   struct stat facts {};
   if (lstat(path.c_str(), &facts) != 0) {
-    if (errno != ENOENT) refuse(run, path + ": " + std::strerror(errno));
+    if (errno != ENOENT) refuse(run, path + ": " + event::error_text(errno));
     return;
   }
   if (!is_own(facts)) return refuse(run, path + ": belongs to another user");
@@ -129,7 +130,7 @@ void look_into(Run& run, const struct stat& folder, const std::vector<std::strin
 // "" or what stays.
 std::string remove_file(const std::string& path) {
   if (unlink(path.c_str()) == 0 || errno == ENOENT) return {};
-  return path + ": " + std::strerror(errno) + ": not removed";
+  return path + ": " + event::error_text(errno) + ": not removed";
 }
 
 }  // namespace
@@ -186,7 +187,7 @@ Run look_at(const std::string& path, std::optional<struct stat>& folder) {
   } else if (is_there && !S_ISDIR(facts.st_mode)) {
     refuse(run, path + ": is no folder of a run");
   } else if (!is_there || !names_in(path, names)) {
-    if (errno != ENOENT) refuse(run, path + ": " + std::strerror(errno));
+    if (errno != ENOENT) refuse(run, path + ": " + event::error_text(errno));
   } else {
     if (!folder) folder = facts;
     look_into(run, *folder, names);
@@ -237,7 +238,7 @@ std::string remove_dead_run(const std::string& path) {
   movers_note.remove();
   // Not empty: a process of the same run has begun meanwhile.
   if (problem.empty() && rmdir(path.c_str()) != 0 && errno != ENOENT && errno != ENOTEMPTY) {
-    problem = path + ": " + std::strerror(errno) + ": not removed";
+    problem = path + ": " + event::error_text(errno) + ": not removed";
   }
   return problem;
 }

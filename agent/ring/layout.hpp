@@ -58,6 +58,8 @@ enum class DropCause : std::uint32_t {
   count
 };
 inline constexpr std::size_t drop_cause_count = static_cast<std::size_t>(DropCause::count);
+// Of what belongs to no window that lacks a file: nobody misses it, and no file tells of it.
+inline constexpr DropCause not_missed = DropCause::count;
 inline constexpr std::array<const char*, drop_cause_count> drop_cause_names = {
     "ring_full",        "overwritten",     "during_start",       "names_full",
     "ranges_too_deep",  "range_unmatched", "communicators_full", "step_tokens_full",

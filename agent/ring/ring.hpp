@@ -43,6 +43,7 @@ class Ring {
   std::uint64_t close_names() const noexcept;
 
   void count_drop(DropCause cause, std::uint64_t n = 1) const noexcept {
+    if (cause == not_missed) return;
     header().dropped[static_cast<std::size_t>(cause)].fetch_add(n, std::memory_order_relaxed);
   }
 

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "agent/event/error_text.hpp"
 #include "agent/event/high_descriptor.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/event/uninterrupted.hpp"
@@ -151,7 +152,7 @@ void give_back_low(CreatedRing& created) noexcept {
   created.fd = -1;
 }
 
-std::string describe_errno(int error) { return std::strerror(error); }
+std::string describe_errno(int error) { return event::error_text(error); }
 
 constexpr char not_a_ring[] = "not a ring of traceagent: see traceagent recover --list";
 

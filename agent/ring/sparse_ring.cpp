@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "agent/event/error_text.hpp"
 #include "agent/event/uninterrupted.hpp"
 #include "agent/ring/layout.hpp"
 
@@ -130,7 +131,7 @@ OpenedRing open_ring_to_recover(const std::string& path) {
     const int copy_errno = errno;
     close_ring(opened);
     if (copy != nullptr) opened.ring = Ring(copy);
-    if (copy == nullptr) opened.problem = path + ": " + std::strerror(copy_errno);
+    if (copy == nullptr) opened.problem = path + ": " + event::error_text(copy_errno);
   }
   if (fd >= 0) close(fd);
   return opened;

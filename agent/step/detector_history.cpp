@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "agent/event/held_memory.hpp"
+
 namespace traceagent::step {
 namespace {
 
@@ -10,7 +12,7 @@ constexpr std::uint64_t base = 0x9e3779b97f4a7c15ULL | 1;
 }  // namespace
 
 // Zero as the system gives it: pages that a short job never reaches are never touched.
-History::History() : entries_(static_cast<Entry*>(std::calloc(capacity, sizeof(Entry)))) {
+History::History() : entries_(static_cast<Entry*>(event::held_calloc(capacity, sizeof(Entry)))) {
   if (entries_ == nullptr) throw std::bad_alloc();
   std::uint64_t power = 1;
   for (std::uint64_t& each : low_powers_) {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "agent/event/held_memory.hpp"
 #include "agent/step/detector_token.hpp"
 
 namespace traceagent::step {
@@ -114,11 +115,7 @@ class History {
     return length == 0 ? 0 : at(length - 1).prefix[static_cast<int>(track)];
   }
 
-  struct Free {
-    void operator()(Entry* entries) const noexcept { std::free(entries); }
-  };
-
-  std::unique_ptr<Entry[], Free> entries_;
+  std::unique_ptr<Entry[], event::HeldFree> entries_;
   std::array<std::uint64_t, power_step> low_powers_;
   std::array<std::uint64_t, capacity / power_step> high_powers_;
   std::uint64_t size_ = 0;

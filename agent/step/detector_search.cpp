@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <new>
 
+#include "agent/event/held_memory.hpp"
+
 namespace traceagent::step {
 
 // calloc: large zeroed memory comes untouched from the kernel, and only what is used gets pages.
 PeriodSearch::PeriodSearch(Track track)
     : track_(track),
       tables_(static_cast<std::uint64_t*>(
-          std::calloc(std::size_t{context_count} << table_bits, sizeof(std::uint64_t)))) {
+          event::held_calloc(std::size_t{context_count} << table_bits, sizeof(std::uint64_t)))) {
   if (!tables_) throw std::bad_alloc();
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "agent/event/held_memory.hpp"
 #include "agent/step/detector_candidate.hpp"
 #include "agent/step/detector_history.hpp"
 
@@ -42,17 +43,13 @@ class PeriodSearch {
   static constexpr int table_bits = 14;
   static constexpr int most_candidates = 8;
 
-  struct Free {
-    void operator()(void* memory) const noexcept { std::free(memory); }
-  };
-
   void drop_broken(const History& history) noexcept;
   void consider(const History& history, std::uint64_t period) noexcept;
 
   const Track track_;
   std::uint64_t origin_ = 0;
   /// context_count tables of positions (of a context's end; 0: none).
-  std::unique_ptr<std::uint64_t[], Free> tables_;
+  std::unique_ptr<std::uint64_t[], event::HeldFree> tables_;
   Candidate candidates_[most_candidates];
   int count_ = 0;
 };

@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "agent/event/fork_hold.hpp"
+
 namespace traceagent::trace {
 
 namespace {
@@ -69,7 +71,11 @@ const char* remedy(int error_number, const Remedies& remedies) {
 std::string problem_of(const char* what, const std::string& path, int error_number,
                        const Remedies& remedies) {
   char storage[128] = "";
-  const char* why = strerror_r(error_number, storage, sizeof storage);
+  const char* why = nullptr;
+  {
+    const event::ForkHold hold;  // as in event::error_text()
+    why = strerror_r(error_number, storage, sizeof storage);
+  }
   std::string problem = what;
   problem.append(": ").append(path).append(": ").append(why).append(": ");
   return problem.append(remedy(error_number, remedies));

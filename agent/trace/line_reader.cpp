@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <new>
 
+#include "agent/event/held_memory.hpp"
+
 namespace traceagent::trace {
 
 bool LineReader::open(const std::string& path) {
@@ -71,7 +73,7 @@ bool LineReader::make_room() {
 }
 
 bool LineReader::grow(std::size_t capacity) {
-  void* grown = std::realloc(buffer_.get(), capacity);
+  void* grown = event::held_realloc(buffer_.get(), capacity);
   if (grown == nullptr) {
     has_no_memory_ = true;
     return false;

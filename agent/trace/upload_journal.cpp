@@ -9,6 +9,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "agent/event/error_text.hpp"
 #include "agent/event/high_descriptor.hpp"
 #include "agent/event/uninterrupted.hpp"
 #include "agent/trace/file_size_limit.hpp"
@@ -119,7 +120,7 @@ std::string append_record(const std::string& journal, const JsonObject& record) 
 
 std::string append_record(const std::string& journal, std::string_view record) {
   const int fd = open_to_append(journal);
-  if (fd < 0) return journal + ": " + std::strerror(errno);
+  if (fd < 0) return journal + ": " + event::error_text(errno);
   // The first newline ends a record that its writer was killed over, or the disk was full for. One
   // write: other ranks append too.
   const std::string line = "\n" + std::string(record) + "\n";
@@ -129,7 +130,7 @@ std::string append_record(const std::string& journal, std::string_view record) {
   guard.limit_reached();
   unlock_and_close(fd);
   if (written == static_cast<ssize_t>(line.size())) return {};
-  return journal + ": " + std::strerror(error_number);
+  return journal + ": " + event::error_text(error_number);
 }
 
 bool lock_journal_alone(int fd, const std::string& journal) noexcept {

@@ -87,27 +87,31 @@ def problems_with_wrapper(program, *words):
     yield from found
 
 
+WINDOW_OF_EACH_STEP = {"TRACEAGENT_STEP_MARK": "call:cudaDeviceSynchronize", "TRACEAGENT_BUDGET_OVERHEAD": "0",
+                       "TRACEAGENT_DOORS_CUPTI": "false", "TRACEAGENT_SCHEDULE": "wait=0,warmup=0,active=1,repeat=0"}
+
+
 def problems_of_forks():
     """The program forks while one of our threads holds a lock that no child gets back: of the loader's, in its
     list of objects, or of a malloc's that cares for no fork. No child may hang. (CUDA's and CUPTI's own calls of
     malloc are not looked after: CUDA has threads that call it whatever we do.)"""
     programs = BUILD / "programs"
     yield from problems_of_forking(f"{LIBRARY} {programs}/libslow_loader_walk.so", {"TRACEAGENT_STEP_MARK": "auto"})
-    yield from problems_of_forking(f"{programs}/libunforkable_malloc.so {LIBRARY}", {
-        "TRACEAGENT_STEP_MARK": "call:cudaDeviceSynchronize", "TRACEAGENT_BUDGET_OVERHEAD": "0",
-        "TRACEAGENT_DOORS_CUPTI": "false",
-        "TRACEAGENT_SCHEDULE": "wait=0,warmup=0,active=1,repeat=0"})
+    malloc = f"{programs}/libunforkable_malloc.so {LIBRARY}"
+    yield from problems_of_forking(malloc, WINDOW_OF_EACH_STEP)
+    # A fork that waits is no point at which a thread may be cancelled.
+    yield from problems_of_forking(malloc, WINDOW_OF_EACH_STEP, "cancelled_forks")
 
 
-def problems_of_forking(preloaded, options):
+def problems_of_forking(preloaded, options, program="forks_and_loads"):
     with TracedPlace("preloads") as place, tempfile.TemporaryDirectory() as folder:
         variables = place.variables(**options, LD_PRELOAD=preloaded,
                                     LD_LIBRARY_PATH=f"{BUILD}/sim/lib:{BUILD}/sim/cupti")
-        ended = contained.run([BUILD / "programs/forks_and_loads"], folder, variables, timeout_s=60)
+        ended = contained.run([BUILD / "programs" / program], folder, variables, timeout_s=60)
         problems = list(place.problems(wants_traces=True))
-    print(f"forks: {ended.out.strip()}", flush=True)
+    print(f"{program}: {ended.out.strip()}", flush=True)
     if (ended.code, ended.out) != (3, "30 of 30 children\n"):
-        yield f"forks: {ended}"
+        yield f"{program}: {ended}"
     yield from problems
 
 

@@ -424,6 +424,23 @@ TEST_F(RecordReaderTest, the_reading_thread_is_left_as_it_was) {
   ring::writer.full_cause = ring::DropCause::ring_full;
 }
 
+// CUPTI stays on between windows that follow each other fast.
+TEST_F(RecordReaderTest, what_finds_no_room_is_missed_by_a_window_alone) {
+  CraftedBuffer buffer;
+  for (std::uint32_t i = 0; i < 100; ++i) buffer.add(crafted_kernel("k", i, 10, 20));
+  reader = std::make_unique<RecordReader>(ring.ring(), newest, CraftedBuffer::next, api);
+  const std::uint64_t room = ring.ring().chunk_count() * ring::records_per_chunk;
+  for (std::uint64_t i = 0; i <= room / 100; ++i) reader->read(buffer.data(), buffer.size());
+  EXPECT_EQ(reader->counts().written, room);
+  EXPECT_EQ(ring.dropped(ring::DropCause::device_ring_full), 0u);
+  for (const auto state : {ring::WindowState::open, ring::WindowState::closed,
+                           ring::WindowState::failed, ring::WindowState::written}) {
+    ring.ring().header().windows[0].state = state;
+    reader->read(buffer.data(), buffer.size());
+  }
+  EXPECT_EQ(ring.dropped(ring::DropCause::device_ring_full), 300u);
+}
+
 std::uint64_t resident_kib() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -451,6 +468,7 @@ TEST_F(RecordReaderTest, fifty_million_records_are_counted_to_the_last_in_bounde
     *record = at;
     return cupti_result::success;
   };
+  ring.ring().header().windows[0].state = ring::WindowState::open;
   reader = std::make_unique<RecordReader>(ring.ring(), newest, next, api);
   std::uint64_t at_first = 0;
   for (std::uint64_t round = 0; round < wanted / in_buffer; ++round) {

@@ -81,6 +81,41 @@ TEST(ForkHold, TheForkingThreadsOwnCallsAreNotWaitedFor) {
             most_wait);
 }
 
+// One that hangs, or that a signal's handler has left by longjmp.
+TEST(ForkHold, ACallThatNeverEndsDelaysOneFork) {
+  const auto time_of_fork = [] {
+    return time_of([] {
+      begin_fork();
+      end_fork_in_parent();
+    });
+  };
+  std::atomic<bool> is_held{false}, may_end{false};
+  std::thread other([&] {
+    const ForkHold hold;
+    is_held = true;
+    while (!may_end) std::this_thread::yield();
+  });
+  while (!is_held) std::this_thread::yield();
+  EXPECT_GE(time_of_fork(), a_while);
+  EXPECT_LT(time_of_fork(), a_while);
+  may_end = true;
+  other.join();
+  // The next is waited for again.
+  is_held = false;
+  std::atomic<bool> is_over{false};
+  std::thread next([&] {
+    const ForkHold hold;
+    is_held = true;
+    std::this_thread::sleep_for(a_while);
+    is_over = true;
+  });
+  while (!is_held) std::this_thread::yield();
+  begin_fork();
+  EXPECT_TRUE(is_over);
+  end_fork_in_parent();
+  next.join();
+}
+
 TEST(ForkHold, AChildKnowsOfItsOwnCallsAlone) {
   std::atomic<bool> is_held{false}, may_end{false};
   std::thread other([&] {

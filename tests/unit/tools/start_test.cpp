@@ -102,6 +102,14 @@ TEST(RunOptions, bad_values_are_refused_before_anything_is_started) {
   EXPECT_EQ(variables_of({.config = "/no/such/file.yaml", .schedule = "wait=1"}).problem, "");
 }
 
+// They are used as they are; the job's process says the doubt.
+TEST(RunOptions, doubtful_values_stop_no_job) {
+  EXPECT_EQ(variables_of({.sets = {"output.remote=s3://b/job-4711/"}}).problem, "");
+  EXPECT_EQ(variables_of({.output = "/x/{rnk}"}).problem, "");
+  const RunVariables wrong = variables_of({.sets = {"output.filename=trace", "ring.size=1parsec"}});
+  EXPECT_NE(wrong.problem.find("1parsec"), std::string::npos) << wrong.problem;
+}
+
 TEST(MpiLauncher, is_recognised_by_what_it_says) {
   const std::map<std::string, MpiKind> texts = {
       {"mpirun (Open MPI) 4.1.4\n\nReport bugs to http://www.open-mpi.org/", MpiKind::open_mpi},
