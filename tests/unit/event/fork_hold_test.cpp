@@ -24,7 +24,7 @@ std::chrono::nanoseconds time_of(auto work) {
   return std::chrono::steady_clock::now() - began;
 }
 
-TEST(ForkHold, AForkWaitsForACallOfAnotherThread) {
+void expect_that_a_fork_waits_for_a_call() {
   std::atomic<bool> is_held{false}, is_over{false};
   std::thread other([&] {
     const ForkHold hold;
@@ -38,6 +38,8 @@ TEST(ForkHold, AForkWaitsForACallOfAnotherThread) {
   end_fork_in_parent();
   other.join();
 }
+
+TEST(ForkHold, AForkWaitsForACallOfAnotherThread) { expect_that_a_fork_waits_for_a_call(); }
 
 TEST(ForkHold, NoCallBeginsWhileAForkGoesOn) {
   begin_fork();
@@ -100,20 +102,7 @@ TEST(ForkHold, ACallThatNeverEndsDelaysOneFork) {
   EXPECT_LT(time_of_fork(), a_while);
   may_end = true;
   other.join();
-  // The next is waited for again.
-  is_held = false;
-  std::atomic<bool> is_over{false};
-  std::thread next([&] {
-    const ForkHold hold;
-    is_held = true;
-    std::this_thread::sleep_for(a_while);
-    is_over = true;
-  });
-  while (!is_held) std::this_thread::yield();
-  begin_fork();
-  EXPECT_TRUE(is_over);
-  end_fork_in_parent();
-  next.join();
+  expect_that_a_fork_waits_for_a_call();
 }
 
 TEST(ForkHold, AChildKnowsOfItsOwnCallsAlone) {
