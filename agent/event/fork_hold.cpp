@@ -36,7 +36,13 @@ void count_out() noexcept {
   if (given_up.load(std::memory_order_relaxed) > left) given_up.store(left);
 }
 
-std::uint64_t now_ns() noexcept { return clock_ns(CLOCK_MONOTONIC); }
+// The job's errno stays as it is, also where the clock is refused.
+std::uint64_t now_ns() noexcept {
+  const int saved_errno = errno;
+  const std::uint64_t now = clock_ns(CLOCK_MONOTONIC);
+  errno = saved_errno;
+  return now;
+}
 
 // A call takes microseconds, on a busy machine as long as its thread is off the processor. So many
 // turns at most, where the clock is refused.
