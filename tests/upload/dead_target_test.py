@@ -32,7 +32,7 @@ def test_by_hand_waits_for_what_was_named():
         done = here.run(here.files, "--to", f"{there}/", "--patience", "0s")
         check(done.code == 0 and arrived(there) == contents, f"by hand: {done}")
         check("exec:false" not in done.out, f"by hand: the others are not tried: {done}")
-        check(f"7 uploads that were queued before wait: traceagent upload --resume {here.files}" in done.out,
+        check(f"7 uploads that were queued before wait: traceagent upload --resume {here.files} --allow-commands" in done.out,
               f"by hand: the others are told: {done}")
         status = here.run("--status", here.files)
         check(status.code == 1 and "7 uploaded, 7 waiting" in status.out and "problem: 0.json" in status.out,

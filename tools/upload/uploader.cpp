@@ -119,13 +119,16 @@ void Uploader::tell_what_waits() {
   const bool is_over = patience_.left().count() <= 0 && options_.patience.count() != 0;
   const std::string why =
       is_over ? "given up: none succeeded for " + patience_in_words() : "not all is uploaded";
+  tell_(why + ": the files wait: later: " + how_to_resume() +
+        ", or not at all: traceagent upload " + folder_ + " --forget TARGET");
+}
+
+std::string Uploader::how_to_resume() const {
   const auto& uploads = journal_.uploads();
   const bool has_commands = std::any_of(uploads.begin(), uploads.end(), [](const Upload& each) {
     return each.is_pending() && !each.words.empty();
   });
-  tell_(why + ": the files wait: later: traceagent upload --resume " + folder_ +
-        (has_commands ? " --allow-commands" : "") + ", or not at all: traceagent upload " +
-        folder_ + " --forget TARGET");
+  return "traceagent upload --resume " + folder_ + (has_commands ? " --allow-commands" : "");
 }
 
 std::string Uploader::patience_in_words() const {
@@ -137,7 +140,7 @@ void Uploader::tell_others_wait(std::size_t count) {
   const std::string line = folder_ + ": " + std::to_string(count) +
                            (count == 1 ? " upload that was queued before waits"
                                        : " uploads that were queued before wait") +
-                           ": traceagent upload --resume " + folder_;
+                           ": " + how_to_resume();
   tell_(line);
   if (problems_.size() > 0) write_problem(line + "\n");
 }
@@ -319,7 +322,7 @@ std::string Uploader::what_waits() const {
          (left_out == 0
               ? ""
               : ", " + std::to_string(left_out) + " were left out (upload.queue, --forget)") +
-         ": traceagent upload --resume " + folder_;
+         ": " + how_to_resume();
 }
 
 // Of its place, where it was the last that waited for it. The last problem of all stays until

@@ -73,6 +73,7 @@ class Uploader {
   bool all_runs_ended() const;
   void write_problem(const std::string& lines);
   [[nodiscard]] std::string what_waits() const;
+  [[nodiscard]] std::string how_to_resume() const;
   void forget_problem(const Upload& upload);
 
   Journal& journal_;
