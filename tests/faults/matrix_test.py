@@ -65,7 +65,17 @@ def undisturbed(scenario):
     if ended.code not in wanted or (ended.problem_lines() and scenario.name == "job") or left or not is_traced:
         print(f"FAILED: {scenario.name} without faults: {ended.code} {ended.out} {ended.err} {left}")
         sys.exit(1)
+    for _ in range(2 if scenario.may_keep else 0):
+        lower_by_another_run(scenario, expected)
     return expected, places
+
+
+def lower_by_another_run(scenario, expected):
+    """Where it is chance what stays: on a busy machine one run kept twice what the cells keep."""
+    with Place() as place:
+        scenario.run(place)
+        if not scenario.keeps or place.end_keepers(outcome.KEEPER_PATIENCE_S):
+            expected.lower(place.files())
 
 
 def recover(place):

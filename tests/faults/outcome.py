@@ -32,6 +32,13 @@ class Expected:
         # The tool's: the files it was given or makes.
         self.names = set(traced_files)
 
+    def lower(self, traced_files):
+        """By another run, which kept less."""
+        others = totals(Traces(traced_files))
+        for key, counts in self.counts.items():
+            for name in counts:
+                counts[name] = min(counts[name], others[key][name])
+
 
 def totals(traces):
     """(host slices, device slices) of the ranks' files together, and of the merged file."""
