@@ -83,13 +83,14 @@ void check_way_round(std::string_view way, bool is_seen, CheckReport& report) {
   }
 }
 
-// Of functions, not of libraries: the driver was asked for one by a version that is too new.
+// Of functions, not of libraries. The count does not tell for which of the reasons.
 void check_look_ups(std::string_view metadata, std::string_view coverage, CheckReport& report) {
   const std::uint64_t count = number_of(coverage, "driver_went_round");
   if (count == 0) return;
   const std::string detail = std::to_string(count) + (count == 1 ? " look-up" : " look-ups") +
-                             " of driver functions gave a version that this agent does not know";
-  const char* const remedy = "use a newer TraceAgent";
+                             " of driver functions gave what this agent cannot stand for";
+  const char* const remedy =
+      "is the CUDA newer than it? Then use a newer TraceAgent; let all use one libcuda";
   if (has_cupti(metadata)) {
     report.missing_help("went round", detail + ", its calls come from CUPTI", remedy);
   } else {

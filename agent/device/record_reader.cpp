@@ -39,7 +39,8 @@ std::array<std::int32_t, 3> triple_at(const std::byte* record, std::size_t offse
 
 // The thread that reads: nothing it does is the job's, and what finds no room is device work. What
 // comes while no window lacks a file is of the time between two of them: CUPTI stays on where they
-// follow each other fast. (Of that time is also what comes up to a flush later.)
+// follow each other fast. What a flush brings of that time once the next window is open is still
+// counted as that window's: a buffer does not tell.
 class Reading {
  public:
   explicit Reading(const ring::Ring& ring) noexcept : full_cause_(ring::writer.full_cause) {

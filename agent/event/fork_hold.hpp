@@ -7,6 +7,7 @@ namespace traceagent::event {
 // job of one thread would then hang where it never could without us. Such calls are
 //   - malloc and free, where the job's are not libc's and care for no fork (AddressSanitizer's of
 //     GCC 12: 3 of 600 children hung), and what of libc calls them: opendir, fopen, realpath;
+//   - strerror and gmtime_r: libc's locale and time zone;
 //   - those that go through the loader's list of objects: dl_iterate_phdr, dlopen, NVML.
 // Both wait a bounded time: a fork within a signal handler may have interrupted the call itself.
 class ForkHold {

@@ -24,6 +24,13 @@ std::chrono::nanoseconds time_of(auto work) {
   return std::chrono::steady_clock::now() - began;
 }
 
+std::chrono::nanoseconds time_of_fork() {
+  return time_of([] {
+    begin_fork();
+    end_fork_in_parent();
+  });
+}
+
 void expect_that_a_fork_waits_for_a_call() {
   std::atomic<bool> is_held{false}, is_over{false};
   std::thread other([&] {
@@ -83,56 +90,52 @@ TEST(ForkHold, TheForkingThreadsOwnCallsAreNotWaitedFor) {
             most_wait);
 }
 
+class HangingCall {
+ public:
+  HangingCall() {
+    while (!is_held_) std::this_thread::yield();
+  }
+  ~HangingCall() { end(); }
+  HangingCall(const HangingCall&) = delete;
+  HangingCall& operator=(const HangingCall&) = delete;
+  void end() {
+    may_end_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  std::atomic<bool> is_held_{false}, may_end_{false};
+  std::thread thread_{[this] {
+    const ForkHold hold;
+    is_held_ = true;
+    while (!may_end_) std::this_thread::yield();
+  }};
+};
+
 // One that hangs, or that a signal's handler has left by longjmp.
 TEST(ForkHold, ACallThatNeverEndsDelaysOneFork) {
-  const auto time_of_fork = [] {
-    return time_of([] {
-      begin_fork();
-      end_fork_in_parent();
-    });
-  };
-  std::atomic<bool> is_held{false}, may_end{false};
-  std::thread other([&] {
-    const ForkHold hold;
-    is_held = true;
-    while (!may_end) std::this_thread::yield();
-  });
-  while (!is_held) std::this_thread::yield();
+  HangingCall other;
   EXPECT_GE(time_of_fork(), a_while);
   EXPECT_LT(time_of_fork(), a_while);
-  may_end = true;
-  other.join();
+  other.end();
   expect_that_a_fork_waits_for_a_call();
 }
 
 TEST(ForkHold, AChildKnowsOfItsOwnCallsAlone) {
-  std::atomic<bool> is_held{false}, may_end{false};
-  std::thread other([&] {
-    const ForkHold hold;
-    is_held = true;
-    while (!may_end) std::this_thread::yield();
-  });
-  while (!is_held) std::this_thread::yield();
+  HangingCall other;
   std::optional<ForkHold> own(std::in_place);
   begin_fork();  // gives up waiting for the other
   const pid_t child = fork();
   if (child == 0) {
     end_fork_in_child();
     // Forks of the child's: neither the other's call nor its own is waited for, then or later.
-    const auto within = time_of([] {
-      begin_fork();
-      end_fork_in_parent();
-    });
+    const auto within = time_of_fork();
     own.reset();
-    const auto later = time_of([] {
-      begin_fork();
-      end_fork_in_parent();
-    });
+    const auto later = time_of_fork();
     _exit(within < most_wait && later < most_wait ? 0 : 1);
   }
   end_fork_in_parent();
-  may_end = true;
-  other.join();
+  other.end();
   int status = -1;
   EXPECT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);

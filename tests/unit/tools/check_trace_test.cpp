@@ -158,8 +158,8 @@ TEST(CheckTrace, driver_functions_that_went_round) {
                                               coverage + R"(, "options": {"doors.cupti": false})"));
   EXPECT_EQ(blind.problems(), 1) << blind.text();
   EXPECT_TRUE(says(blind,
-                   "NO   went round            3 look-ups of driver functions gave a version "
-                   "that this agent does not know: use a newer TraceAgent"))
+                   "NO   went round            3 look-ups of driver functions gave what "
+                   "this agent cannot stand for: is the CUDA newer than it?"))
       << blind.text();
 }
 
