@@ -11,6 +11,7 @@
 #include "agent/ring/written_files.hpp"
 #include "agent/trace/queued_files.hpp"
 #include "agent/trace/upload_journal.hpp"
+#include "config/command_words.hpp"
 #include "config/options.hpp"
 #include "config/units.hpp"
 #include "tools/command_line.hpp"
@@ -80,7 +81,7 @@ bool join_ranks(const std::vector<std::string>& rings, const std::set<std::strin
   const NodeFile node = make_node_file(rings);
   if (node.path.empty()) {
     for (const std::string& folder : folders) {
-      std::cout << "to join the ranks: traceagent merge " << folder << "\n";
+      std::cout << "to join the ranks: traceagent merge " << config::shell_word(folder) << "\n";
     }
     return true;
   }
@@ -97,9 +98,12 @@ bool join_ranks(const std::vector<std::string>& rings, const std::set<std::strin
   }
   if (!node.include.empty()) {
     std::cout << "missing: other profilers' traces (merge.include: " << node.include
-              << "): add them by traceagent merge " << node.path << " -o " << node.path
-              << " --force --align none --include PATTERN"
-              << (node.include_once.empty() ? "" : " --include-once " + node.include_once) << "\n";
+              << "): add them by traceagent merge " << config::shell_word(node.path) << " -o "
+              << config::shell_word(node.path) << " --force --align none --include PATTERN"
+              << (node.include_once.empty()
+                      ? ""
+                      : " --include-once " + config::shell_word(node.include_once))
+              << "\n";
   }
   return node.notes.empty();
 }
@@ -126,7 +130,8 @@ void tell_of_uploads(const std::set<std::string>& folders, bool is_keeper) {
     if (is_keeper && !queues.empty()) {
       start_uploader(folder);
     } else if (!is_keeper && is_waiting) {
-      std::cout << "to upload what is queued: traceagent upload --resume " << folder << "\n";
+      std::cout << "to upload what is queued: traceagent upload --resume "
+                << config::shell_word(folder) << "\n";
     }
   }
 }
@@ -158,7 +163,7 @@ bool recover_run(const std::vector<std::string>& rings, const RecoverArguments& 
   const std::string run = fs::path(rings.front()).parent_path().string();
   if (is_any_unwritten && arguments.output.empty()) {
     std::cout << "where its folder cannot be written: traceagent recover "
-              << (run.empty() ? "." : run) << " --output FOLDER\n";
+              << (run.empty() ? "." : config::shell_word(run)) << " --output FOLDER\n";
   }
   tell_of_private_workers(private_workers_killed(run));
   for (const std::string& folder : folders) remove_old_temporaries(folder);
@@ -166,7 +171,7 @@ bool recover_run(const std::vector<std::string>& rings, const RecoverArguments& 
     if (!join_ranks(rings, folders)) return false;
   } else {
     for (const std::string& folder : folders) {
-      std::cout << "to join the ranks: traceagent merge " << folder << "\n";
+      std::cout << "to join the ranks: traceagent merge " << config::shell_word(folder) << "\n";
     }
   }
   tell_of_uploads(folders, arguments.wait);

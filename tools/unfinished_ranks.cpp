@@ -9,6 +9,7 @@
 #include "agent/ring/run_folder_name.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/trace_reader.hpp"
+#include "config/command_words.hpp"
 #include "config/options.hpp"
 #include "tools/dead_rings.hpp"
 #include "tools/losses.hpp"
@@ -58,7 +59,8 @@ void add(const fs::path& path, std::vector<trace::Unfinished>& found) {
     found.push_back({who, still_runs});
   } else if (ring::has_unwritten_window(opened.ring)) {
     const std::string why = is_over ? "could not write all" : "was killed";
-    found.push_back({who, why + ": traceagent recover " + path.parent_path().string()});
+    found.push_back(
+        {who, why + ": traceagent recover " + config::shell_word(path.parent_path().string())});
   }
   ring::close_ring(opened);
 }

@@ -11,6 +11,7 @@
 #include "agent/process/uploads.hpp"
 #include "agent/trace/delivery_lock.hpp"
 #include "agent/trace/file_problem.hpp"
+#include "config/command_words.hpp"
 #include "config/units.hpp"
 
 namespace traceagent::process {
@@ -178,7 +179,7 @@ void FullQueue::say_first(const Agent& agent) const {
               " of rank " + std::to_string(agent.identity.rank) +
               "'s files wait for their upload: the oldest are left out, from this one on: see "
               "traceagent upload --status " +
-              drain::output_folder(agent.ring.ring));
+              config::shell_word(drain::output_folder(agent.ring.ring)));
 }
 
 void FullQueue::say(const Agent& agent) const {

@@ -22,6 +22,7 @@
 #include "agent/process/uploads.hpp"
 #include "agent/trace/merge.hpp"
 #include "agent/trace/removed_cycles.hpp"
+#include "config/command_words.hpp"
 #include "config/units.hpp"
 
 namespace traceagent::process {
@@ -109,9 +110,11 @@ std::uint64_t bytes_of(const std::vector<std::string>& files) noexcept {
 // False, and said, where budget.disk has no room for it.
 bool has_room_for(const Agent& agent, const NodeInputs& inputs, const std::string& path) {
   if (bytes_of(inputs.files) <= disk_room(agent)) return true;
-  say_problem("budget.disk: " + config::show_bytes(agent.options.budget_disk) + ": " + path +
-              ": not merged, since it would exceed it: traceagent merge -o " + path + " " +
-              inputs.files.front().substr(0, inputs.files.front().rfind('/') + 1));
+  say_problem(
+      "budget.disk: " + config::show_bytes(agent.options.budget_disk) + ": " + path +
+      ": not merged, since it would exceed it: traceagent merge -o " + config::shell_word(path) +
+      " " +
+      config::shell_word(inputs.files.front().substr(0, inputs.files.front().rfind('/') + 1)));
   return false;
 }
 

@@ -9,6 +9,7 @@
 #include "agent/process/notices.hpp"
 #include "agent/process/uploads.hpp"
 #include "agent/ring/written_files.hpp"
+#include "config/command_words.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -39,7 +40,8 @@ bool recover(Agent& agent, const Peer& peer) {
   if (recovered.problems.empty()) return true;
   agent.kept_rings.push_back(peer.ring_path);
   say_problem("rank " + std::to_string(peer.rank) +
-              ": what could not be written stays in memory: traceagent recover " + peer.ring_path);
+              ": what could not be written stays in memory: traceagent recover " +
+              config::shell_word(peer.ring_path));
   return false;
 }
 

@@ -20,6 +20,7 @@
 #include "agent/ring/private_workers.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "agent/ring/written_files.hpp"
+#include "config/command_words.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -118,7 +119,7 @@ bool set_aside(const RunFolder& folder, const std::string& own_claim, int pid) {
   } else {
     say_result(
         "an earlier run of this name was killed: its events wait in memory: traceagent recover " +
-        aside.path);
+        config::shell_word(aside.path));
   }
   return true;
 }

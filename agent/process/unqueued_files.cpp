@@ -7,6 +7,7 @@
 #include "agent/process/agent.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/ring/written_files.hpp"
+#include "config/command_words.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -128,8 +129,8 @@ bool UnqueuedFiles::finish(Agent& agent) {
   const std::string more =
       left_out == 1 ? "" : " and " + std::to_string(left_out - 1) + " more files";
   say_problem(first_left_out_ + more + " of rank " + std::to_string(agent.identity.rank) +
-              ": not queued: traceagent upload " + drain::output_folder(agent.ring.ring) +
-              " --to PLACE");
+              ": not queued: traceagent upload " +
+              config::shell_word(drain::output_folder(agent.ring.ring)) + " --to PLACE");
   index_not_queued(agent, paths, problem_);
   const std::string problem = agent.index_queue.finish();
   if (!problem.empty() && is_spokesman(agent, "index")) say_problem(problem);

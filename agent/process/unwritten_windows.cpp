@@ -9,6 +9,7 @@
 #include "agent/process/agent.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/ring/overwriting.hpp"
+#include "config/command_words.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -112,7 +113,7 @@ void UnwrittenWindows::keep_ring() {
   // One for the node: there all of its ranks' lie.
   if (is_spokesman(agent_, "unwritten")) {
     say_problem("what could not be written stays in memory: traceagent recover " +
-                agent_.run_folder.path);
+                config::shell_word(agent_.run_folder.path));
   }
 }
 

@@ -21,6 +21,7 @@
 #include "agent/process/upload_wait.hpp"
 #include "agent/trace/file_problem.hpp"
 #include "agent/trace/queued_files.hpp"
+#include "config/command_words.hpp"
 #include "config/units.hpp"
 
 namespace traceagent::process {
@@ -49,8 +50,8 @@ void start_uploader(const Agent& agent, const std::string& host) {
   const std::string folder = drain::output_folder(agent.ring.ring);
   if (trace::is_locked(trace::uploader_lock_path(folder, host))) return;
   const ToolPath tool = find_tool("traceagent-upload");
-  const std::string later =
-      ": files stay queued: traceagent upload --resume " + folder + " uploads them";
+  const std::string later = ": files stay queued: traceagent upload --resume " +
+                            config::shell_word(folder) + " uploads them";
   if (tool.path.empty())
     return say_once(agent, "uploader", "output.remote: " + tool.problem + later);
   const std::string problem =

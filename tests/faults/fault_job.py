@@ -116,6 +116,7 @@ class Place:
         self.table = self.rings.with_name(self.rings.name + ".places")
         self.older = []  # files in memory, of a run that was killed before
         self.older_go = False  # are to be removed
+        self.damaged = []  # files that a job finds
 
     def __enter__(self):
         return self

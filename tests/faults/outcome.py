@@ -15,7 +15,7 @@ KEPT = "what could not be written stays in memory"
 LOST = re.compile(r", (?!0 lost)\d+ lost|; also |died: recovered|nothing from rank|events are lost|tracing is off")
 FOLLOWS = re.compile(f"{KEPT}|died: recovered|: nothing from rank|ranks do not find each other|"
                      "are lost: they could not be written, and private memory")
-KILLED = ("rank killed", "child killed")  # what is recovered of one says itself that it is not complete
+KILLED = ("rank killed", "rank killed, holes", "child killed")  # what is recovered of one says itself that it is not complete
 KEEPER_PATIENCE_S = 20
 PATIENCE_S = 40  # a busy machine; waits of the agent are 3 s each
 
@@ -234,7 +234,7 @@ def left_problems(ended, cell, left, recovered, left_then):
     rings = [name for name in left if name.endswith(".ring")]
     # Nobody is there to look at a killed rank's ring where the other's agent is off, or where one of
     # them could not read from /proc what run it belongs to: it waits for `recover`.
-    waits = scenario.name == "rank killed" and rings and all("/1-" in name for name in rings)
+    waits = scenario.name.startswith("rank killed") and rings and all("/1-" in name for name in rings)
     # And a killed child's, where the parent has told of its own.
     waits = waits or (scenario.name == "child killed" and len(rings) == 1 and
                       any("events, " in line for line in ended.lines()))

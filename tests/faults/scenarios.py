@@ -22,6 +22,8 @@ from places import BUILD, LIBRARY
 from uploads import remote_options
 
 JOB = BUILD / "programs/small_job"
+JOB_12 = BUILD / "programs/small_job_12"
+OPENS_JOB = BUILD / "programs/opens_job"
 TOOL = BUILD / "bin/traceagent"
 RUN = BUILD / "bin/traceagent-run"
 MPIRUN = BUILD / "bin/traceagent-mpirun"
@@ -68,6 +70,7 @@ NOWHERE = {"TRACEAGENT_OUTPUT_KEEP": "0", "TRACEAGENT_OUTPUT_REMOTE": "exec:fals
 # One node of two, which share a folder: a run of the same name and key whenever it comes again.
 SHARED = {"RANK": 0, "LOCAL_RANK": 0, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 1, "GROUP_RANK": 0,
           "TORCHELASTIC_RUN_ID": "one", "TRACEAGENT_OUTPUT_MERGED": "all.json", "TRACEAGENT_OUTPUT_OVERWRITE": "true"}
+ZIPPED = {"TRACEAGENT_OUTPUT_GZIP": "true", "TRACEAGENT_OUTPUT_OVERWRITE": "true"}
 INCLUDE = {"TRACEAGENT_MERGE_INCLUDE": "../others_*"}
 # More files than a few, of which some are removed.
 MANY_FILES = {"TRACEAGENT_SCHEDULE": "wait=0,warmup=0,active=1,repeat=7", "TRACEAGENT_OUTPUT_KEEP": "5"}
@@ -88,6 +91,11 @@ BY_INJECTION = {"TRACEAGENT_DOORS_DLSYM": "false", "TRACEAGENT_DOORS_CUPTI": "fa
 FULL_DISK = {"TRACEAGENT_SCHEDULE": "wait=0,warmup=0,active=1,repeat=7", "TRACEAGENT_OUTPUT_KEEP": "100",
              "TRACEAGENT_BUDGET_DISK": "60KiB"}
 HELD_S = 0.3
+HELD_TOO_LONG_S = 2.6  # the agent waits for 2 s
+# CUPTI of CUDA 12.4, which may not be refused a buffer, asks for more than there are.
+SCRIPT = "script.yaml"
+MORE_BUFFERS = {"TRACEAGENT_DEVICE_BUFFERS": "1MiB", "SIMGPU_SCRIPT": SCRIPT}
+SCRIPT_TEXT = "faults: [{cupti_buffers_at_once: {count: 20}}]\n"
 # Without faults too.
 SAID_ANYWAY = "no step was found|still runs: it will be added"
 PATIENCE = ["--patience", "1s"]
@@ -134,6 +142,17 @@ def leave_rank_zero(place, remote):
         journal.rename(journal.with_name("elsewhere.journal"))
 
 
+def leave_damaged_files(place, _remote):
+    """Compressed, of the node's other rank: bytes within are others."""
+    run_before(place, [JOB], WAITING_ZERO | ZIPPED)
+    place.damaged = list((place.path / "out").glob("ep*.gz"))
+    for file in place.damaged:
+        data = bytearray(file.read_bytes())
+        middle = len(data) // 2
+        data[middle:middle + 8] = b"damaged!"
+        file.write_bytes(data)
+
+
 def leave_old_run(place, _remote):
     run_before(place, [JOB, "terminated"], {"TRACEAGENT_RUN_NAME": "older", "TRACEAGENT_OUTPUT_FOLDER": "older"})
     shutil.rmtree(place.path / "older")
@@ -151,14 +170,18 @@ def leave_settings(place, _remote):
     (place.path / "nccl.conf").write_text("# nothing of ours\nNCCL_DEBUG=WARN\n")
 
 
-def hold_locks(place, _remote):
+def leave_script(place, _remote):
+    (place.path / SCRIPT).write_text(SCRIPT_TEXT)
+
+
+def hold_locks(place, _remote, held_s=HELD_S):
     """As another process of the node does that removes files, and one that puts a shorter journal in its place."""
     folder = place.path / "out/.traceagent-upload"
     folder.mkdir(parents=True)
     held = [(folder / name).open("w") for name in ("keep.lock", f"{socket.gethostname()}.journal")]
     for file in held:
         fcntl.lockf(file, fcntl.LOCK_EX)
-    threading.Timer(HELD_S, lambda: [file.close() for file in held]).start()
+    threading.Timer(held_s, lambda: [file.close() for file in held]).start()
 
 
 @dataclasses.dataclass
@@ -214,6 +237,8 @@ class Scenario:
             if self.prepare:
                 self.prepare(place, remote)
             ended = place.run(self.command, faults=faults, **OPTIONS | self.options | self.surroundings | remote)
+            for file in place.damaged:
+                file.unlink(missing_ok=True)  # no trace of this run
             return self.take_moved_lines(place, ended)
         self.leave_traces(place)
         command = [word for part in self.command for word in (place.rings.glob("*/*") if part is ITS_RINGS else [part])]
@@ -299,9 +324,8 @@ class Scenario:
 
 
 def scenarios(pattern=""):
-    zipped = {"TRACEAGENT_OUTPUT_GZIP": "true", "TRACEAGENT_OUTPUT_OVERWRITE": "true"}
     known = [Scenario("job", [JOB], LIBRARY), Scenario("child killed", [JOB, "child_killed"], LIBRARY),
-             Scenario("gzip", [JOB], LIBRARY, zipped),
+             Scenario("gzip", [JOB], LIBRARY, ZIPPED),
              Scenario("options file", [JOB], LIBRARY, has_file=True),
              Scenario("keep one", [JOB], LIBRARY, {"TRACEAGENT_OUTPUT_KEEP": "1"}, removes=True),
              Scenario("overwrite", [JOB], LIBRARY, {"TRACEAGENT_RING_FULL": "overwrite"}),
@@ -334,6 +358,9 @@ def scenarios(pattern=""):
              Scenario("4 ranks", [JOB, "ranks", 4], LIBRARY, processes=4),
              # Who recovers says what is its own and what is the dead rank's.
              Scenario("rank killed", [JOB, "ranks_killed", 2], LIBRARY, processes=4),
+             Scenario("rank killed, holes", [JOB, "ranks_holes", 2], LIBRARY, processes=4),
+             Scenario("damaged files", [JOB], LIBRARY, CONTAINER | ZIPPED, prepare=leave_damaged_files,
+                      lacks_a_rank="node0"),
              Scenario("exchanging", [JOB, "exchanging"], LIBRARY, {"TRACEAGENT_SCHEDULE": ONE_WINDOW}),
              Scenario("by injection", [JOB], LIBRARY, BY_INJECTION, prepare=leave_settings, surroundings=USERS_TOOL),
              Scenario("into a log", [JOB, "log"], LIBRARY),
@@ -353,6 +380,11 @@ def scenarios(pattern=""):
                       prepare=leave_rank_zero, lacks_a_rank="^there/node0"),
              Scenario("held locks", [JOB], LIBRARY, {"TRACEAGENT_OUTPUT_KEEP": "1"}, keeps=True, uploads=True, removes=True,
                       prepare=hold_locks),
+             Scenario("locks held too long", [JOB], LIBRARY, keeps=True, uploads=True,
+                      prepare=functools.partial(hold_locks, held_s=HELD_TOO_LONG_S), says=SAID_ANYWAY + "|is not queued"),
+             Scenario("CUDA 12", [JOB_12], LIBRARY, MORE_BUFFERS, prepare=leave_script),
+             Scenario("opened", [OPENS_JOB], LIBRARY),
+             Scenario("crowd", [JOB, "crowd"], LIBRARY, {"TRACEAGENT_RING_SIZE": "1MiB"}, processes=70),
              Scenario("full disk", [JOB, "slowly"], LIBRARY, FULL_DISK, keeps=True, uploads=True, removes=True,
                       may_keep=True, says=SAID_ANYWAY + "|upload.queue: .* left out|budget"),
              Scenario("recover", [TOOL, "recover", "--all"], TOOL, before=KILLED_AT_THE_END),

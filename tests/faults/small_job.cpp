@@ -14,10 +14,12 @@
 //   small_job one_output          its standard error becomes its standard output
 //   small_job ends_twice          another thread calls exit while the first is in it
 //   small_job daemons             two children live at a time; one has closed all its files
+//   small_job crowd               more children live at a time than the first look for a number
 //   small_job workers_killed      three children die of SIGKILL, and it lives on for 12 s
 //   small_job ranks N             N of it, without children: each a rank of the job
 //   small_job ranks_killed N      the last of these dies of SIGKILL in its eighth step
-//   small_job ranks_zero_last N   rank zero runs on when the others have ended
+//   small_job ranks_holes N       as before, and holes are made in the dead rank's ring, as a copy
+//   has them small_job ranks_zero_last N   rank zero runs on when the others have ended
 #include <cuda_runtime_api.h>
 #include <fcntl.h>
 #include <nccl.h>
@@ -28,10 +30,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -146,6 +150,31 @@ void fork_daemons() {
   for (const int fd : {begun[0], begun[1], ended[0]}) close(fd);
 }
 
+// All of them live until the last one has called.
+void fork_crowd() {
+  constexpr int children = 66;
+  std::fflush(nullptr);
+  int called[2], ended[2];
+  if (pipe(called) != 0 || pipe(ended) != 0) return;
+  char byte = 0;
+  for (int i = 0; i < children; ++i) {
+    if (fork() != 0) continue;
+    int device = 0;
+    cudaMemsetAsync(&device, 0, sizeof device, nullptr);
+    close(ended[1]);
+    const bool is_told = write(called[1], &byte, 1) == 1;
+    _exit(is_told && read(ended[0], &byte, 1) == 0 ? 5 : 6);
+  }
+  for (int i = 0; i < children; ++i) {
+    if (read(called[0], &byte, 1) != 1) break;
+  }
+  close(ended[1]);
+  int well = 0, status = 0;
+  while (wait(&status) > 0) well += WIFEXITED(status) && WEXITSTATUS(status) == 5;
+  std::printf("%d of a crowd\n", well);
+  for (const int fd : {called[0], called[1], ended[0]}) close(fd);
+}
+
 void write_file(const char* name, int step) {
   const int file = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   dprintf(file, "step %d\n", step);
@@ -184,20 +213,53 @@ int run(const Way& way) {
   return 3;
 }
 
+// Where there are zeros, as `cp --sparse` does.
+void make_holes(const std::filesystem::path& file) {
+  constexpr std::size_t page_bytes = 4096;
+  const int fd = open(file.c_str(), O_RDWR | O_CLOEXEC);
+  std::array<char, page_bytes> page{}, zeros{};
+  for (off_t at = 0; pread(fd, page.data(), page_bytes, at) == page_bytes; at += page_bytes) {
+    if (page == zeros) fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, page_bytes);
+  }
+  close(fd);
+}
+
+void make_holes_in_ring_of(int rank) {
+  const char* rings = std::getenv("TRACEAGENT_RING_FOLDER");
+  if (rings == nullptr) return;
+  const std::string begin = std::to_string(rank) + "-";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(rings)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with(begin) && name.ends_with(".ring")) make_holes(entry.path());
+  }
+}
+
+struct Ranks {
+  int count = 1;
+  bool last_is_killed = false;
+  bool makes_holes = false;
+  int zero_pause_us = 0;
+};
+
 // Makes no call itself: it is what a launcher is.
-int run_ranks(int count, bool last_is_killed, int zero_pause_us) {
-  const std::string size = std::to_string(count);
+int run_ranks(const Ranks& how) {
+  const std::string size = std::to_string(how.count);
   std::vector<pid_t> ranks;
-  for (int rank = 0; rank < count; ++rank) {
+  for (int rank = 0; rank < how.count; ++rank) {
     ranks.push_back(fork());
     if (ranks.back() != 0) continue;
     const std::string number = std::to_string(rank);
     for (const char* name : {"RANK", "LOCAL_RANK"}) setenv(name, number.c_str(), 1);
     for (const char* name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}) setenv(name, size.c_str(), 1);
     const std::string file = "own" + number + ".txt";
-    const bool is_killed = last_is_killed && rank == count - 1;
-    std::exit(
-        run({file.c_str(), false, false, is_killed ? SIGKILL : 0, rank == 0 ? zero_pause_us : 0}));
+    const bool is_killed = how.last_is_killed && rank == how.count - 1;
+    std::exit(run(
+        {file.c_str(), false, false, is_killed ? SIGKILL : 0, rank == 0 ? how.zero_pause_us : 0}));
+  }
+  siginfo_t ended;
+  if (how.makes_holes &&
+      waitid(P_PID, static_cast<id_t>(ranks.back()), &ended, WEXITED | WNOWAIT) == 0) {
+    make_holes_in_ring_of(how.count - 1);
   }
   for (const pid_t rank : ranks) {
     int status = 0;
@@ -257,7 +319,9 @@ void limit_memory() {
 
 int run_as_told(std::string_view how, int count) {
   if (how.starts_with("ranks")) {
-    return run_ranks(count, how == "ranks_killed", how == "ranks_zero_last" ? 300 * pause_us : 0);
+    const bool holes = how == "ranks_holes", zero_last = holes || how == "ranks_zero_last";
+    return run_ranks(
+        {count, holes || how == "ranks_killed", holes, zero_last ? 300 * pause_us : 0});
   }
   if (how == "in_a_thread") run_in_thread();
   if (how == "limited") limit_memory();
@@ -268,6 +332,7 @@ int run_as_told(std::string_view how, int count) {
   way.exchanges = how == "exchanging";
   if (how == "log" || how == "one_output") move_error_output(how == "log");
   if (how == "daemons") way.has_forked = fork_daemons;
+  if (how == "crowd") way.has_forked = fork_crowd;
   if (how == "workers_killed") way.has_forked = kill_workers;
   way.has_child = way.has_forked == nullptr;
   way.last_pause_us = how == "workers_killed" ? 12'000'000 : 0;
@@ -281,7 +346,10 @@ int run_as_told(std::string_view how, int count) {
 }  // namespace
 }  // namespace traceagent::programs
 
-int main(int argc, char** argv) {
+// Where it is a library: what opens it calls this.
+extern "C" [[gnu::visibility("default")]] int run_small_job(int argc, char** argv) {
   return traceagent::programs::run_as_told(argc > 1 ? argv[1] : "",
                                            argc > 2 ? std::atoi(argv[2]) : 1);
 }
+
+int main(int argc, char** argv) { return run_small_job(argc, argv); }

@@ -121,7 +121,15 @@ class Comparison:
 
 
 def launches_without_work(trace, rank):
-    return sum(sum(about.get("device", {}).get("launches_without_work", {}).values()) for about in trace.about
+    return counted_of_device(trace, rank, "launches_without_work")
+
+
+def work_without_launch(trace, rank):
+    return counted_of_device(trace, rank, "work_without_launch")
+
+
+def counted_of_device(trace, rank, what):
+    return sum(sum(about.get("device", {}).get(what, {}).values()) for about in trace.about
                if about["identity"]["rank"] == rank)
 
 

@@ -14,6 +14,7 @@
 #include <stdexcept>
 
 #include "agent/trace/upload_journal.hpp"
+#include "config/command_words.hpp"
 
 namespace traceagent::tools {
 
@@ -145,7 +146,7 @@ Journal::Journal(std::string folder, std::string path)
 
 std::string Journal::unreadable() const {
   return "upload: " + path_ + ": cannot be read: " + std::strerror(errno) +
-         ": traceagent upload --resume " + folder_;
+         ": traceagent upload --resume " + config::shell_word(folder_);
 }
 
 // What a shorter one lacks is known from before.

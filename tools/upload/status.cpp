@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "agent/trace/upload_journal.hpp"
+#include "config/command_words.hpp"
 #include "tools/upload/uploader.hpp"
 
 namespace traceagent::tools {
@@ -44,7 +45,7 @@ bool print_journal(const std::string& folder, const std::string& path) {
     return each.is_pending() && !each.words.empty();
   });
   if (has_commands) {
-    std::cout << "commands are run by: traceagent upload --resume " << folder
+    std::cout << "commands are run by: traceagent upload --resume " << config::shell_word(folder)
               << " --allow-commands\n";
   }
   std::ifstream problem(stem + ".problem");

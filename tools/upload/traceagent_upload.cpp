@@ -10,6 +10,7 @@
 #include <set>
 
 #include "agent/trace/upload_journal.hpp"
+#include "config/command_words.hpp"
 #include "config/units.hpp"
 #include "tools/command_line.hpp"
 #include "tools/given_path.hpp"
@@ -186,7 +187,7 @@ int forget(const Arguments& arguments, const Tell& tell) {
   }
   if (is_any) return ok ? exit_ok : exit_bad_data;
   say("--forget: " + arguments.forget + ": nothing waits for it: see traceagent upload --status " +
-      arguments.files.front());
+      config::shell_word(arguments.files.front()));
   return exit_bad_data;
 }
 

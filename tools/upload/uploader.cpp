@@ -14,6 +14,7 @@
 
 #include "agent/trace/delivery_lock.hpp"
 #include "agent/trace/upload_journal.hpp"
+#include "config/command_words.hpp"
 #include "config/units.hpp"
 #include "tools/upload/index_notes.hpp"
 #include "tools/upload/kept_files.hpp"
@@ -120,7 +121,7 @@ void Uploader::tell_what_waits() {
   const std::string why =
       is_over ? "given up: none succeeded for " + patience_in_words() : "not all is uploaded";
   tell_(why + ": the files wait: later: " + how_to_resume() +
-        ", or not at all: traceagent upload " + folder_ + " --forget TARGET");
+        ", or not at all: traceagent upload " + config::shell_word(folder_) + " --forget TARGET");
 }
 
 std::string Uploader::how_to_resume() const {
@@ -128,7 +129,8 @@ std::string Uploader::how_to_resume() const {
   const bool has_commands = std::any_of(uploads.begin(), uploads.end(), [](const Upload& each) {
     return each.is_pending() && !each.words.empty();
   });
-  return "traceagent upload --resume " + folder_ + (has_commands ? " --allow-commands" : "");
+  return "traceagent upload --resume " + config::shell_word(folder_) +
+         (has_commands ? " --allow-commands" : "");
 }
 
 std::string Uploader::patience_in_words() const {
@@ -290,7 +292,7 @@ void Uploader::note_locked(Upload& upload) {
   if (std::exchange(upload.is_lock_told, true)) return;
   tell_problem(upload,
                from_to(upload) + ": another process has it locked: see lsof " +
-                   journal_.path_of(upload) + ", and end that one",
+                   config::shell_word(journal_.path_of(upload)) + ", and end that one",
                ": tried again");
 }
 
@@ -303,8 +305,8 @@ void Uploader::tell_still_locked() {
     if (lock.is_held() || lock.problem() != 0 || back_off_.is_any()) continue;
     tell_problem(upload,
                  from_to(upload) + ": another process still has it locked: see lsof " +
-                     journal_.path_of(upload),
-                 ": not uploaded: traceagent upload --resume " + folder_);
+                     config::shell_word(journal_.path_of(upload)),
+                 ": not uploaded: traceagent upload --resume " + config::shell_word(folder_));
   }
 }
 

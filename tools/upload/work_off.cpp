@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "agent/trace/upload_journal.hpp"
+#include "config/command_words.hpp"
 #include "config/units.hpp"
 #include "tools/command_line.hpp"
 #include "tools/upload/new_file.hpp"
@@ -41,7 +42,7 @@ Turn wait_for_turn(trace::FileLock& lock, const std::string& folder,
           anothers_variables +
           ": wait, or end it (kill -KILL: it passes over other signals, and what arrived stays), "
           "then: traceagent upload --resume " +
-          folder);
+          config::shell_word(folder));
       return Turn::never;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(200));

@@ -82,6 +82,17 @@ void Buffers::retire_current() {
   }
 }
 
+// They keep theirs until it is full or there is a flush.
+void Buffers::request_for_other_threads() {
+  while (current_ && spare_.size() + 1 < script().cupti.buffers_at_once) {
+    auto buffer = request();
+    if (!buffer) {
+      return;
+    }
+    spare_.push_back(std::move(*buffer));
+  }
+}
+
 bool Buffers::next_buffer(std::size_t bytes) {
   if (current_ && current_->fits(bytes)) {
     return true;
@@ -92,6 +103,7 @@ bool Buffers::next_buffer(std::size_t bytes) {
     spare_.pop_front();
   } else {
     current_ = request();
+    request_for_other_threads();
   }
   return current_ && current_->fits(bytes);
 }

@@ -66,6 +66,7 @@ class Buffers {
 
   std::optional<Buffer> request();
   void retire_current();
+  void request_for_other_threads();
   bool next_buffer(std::size_t bytes);
   void deliver(Buffer buffer);
   void drop(const Entry& entry);

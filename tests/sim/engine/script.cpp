@@ -125,7 +125,10 @@ void read_fault(const YAML::Node& node, int rank, Script& script) {
        {"cupti_slow_callbacks",
         for_rank([&](auto& f) { script.cupti.callbacks_take_ns = time_ns(f["time"]); })},
        {"cupti_requests_in_launches",
-        for_rank([&](auto&) { script.cupti.requests_in_launches = true; })}});
+        for_rank([&](auto&) { script.cupti.requests_in_launches = true; })},
+       {"cupti_buffers_at_once", for_rank([&](auto& f) {
+          script.cupti.buffers_at_once = f["count"].template as<std::size_t>();
+        })}});
 }
 
 void read_copies(const YAML::Node& node, Script& script) {

@@ -37,6 +37,7 @@ struct CuptiFaults {
   double untimed_share = 0;            // of the records of device work
   bool context_ends_at_exit = false;   // without a callback, before the libraries' destructors
   bool requests_in_launches = false;   // buffers are asked for in the job's calls alone
+  std::size_t buffers_at_once = 1;     // are asked for, as by so many threads
   std::int64_t callbacks_take_ns = 0;  // switching one on: by then the kinds of records are
 };
 
