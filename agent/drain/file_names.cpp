@@ -1,8 +1,11 @@
 #include "agent/drain/file_names.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <string_view>
 
 #include "agent/drain/clock.hpp"
+#include "agent/event/hash.hpp"
 
 namespace traceagent::drain {
 namespace {
@@ -22,13 +25,46 @@ config::FormattedName folder_of(const ring::Ring& ring, const config::NameVariab
   return config::format_name(ring.name(ring.header().identity.output_folder), variables);
 }
 
+// Not within a character of UTF-8, of which all bytes but the first are 10xxxxxx.
+std::size_t whole_characters(std::string_view text, std::size_t at) {
+  while (at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) --at;
+  return at;
+}
+
+// What was recorded must have a name that can be given to a file: its begin and its end, where rank
+// and batch mostly stand, and between them what tells it from others that are as long.
+std::string fitting(std::string_view name) {
+  if (name.size() <= most_name_bytes) return std::string(name);
+  constexpr std::size_t end_bytes = 60;
+  constexpr std::size_t hash_digits = 16;
+  char hash[hash_digits + 1];
+  std::snprintf(hash, sizeof hash, "%016llx",
+                static_cast<unsigned long long>(event::hash_text(name)));
+  const std::size_t begin = whole_characters(name, most_name_bytes - end_bytes - hash_digits - 2);
+  const std::size_t end = whole_characters(name, name.size() - end_bytes + 3);
+  return std::string(name.substr(0, begin)) + "~" + hash + "~" + std::string(name.substr(end));
+}
+
+// Of a template with folders in it each part.
+std::string fitting_path(std::string_view path) {
+  std::string whole;
+  for (std::size_t from = 0, end = 0; end != std::string_view::npos; from = end + 1) {
+    end = path.find('/', from);
+    whole += (from > 0 ? "/" : "") + fitting(path.substr(from, end - from));
+  }
+  return whole;
+}
+
 NamedFile in_folder(const ring::Ring& ring, std::uint32_t name_template,
                     const config::NameVariables& variables) {
   const auto folder = folder_of(ring, variables);
   const auto file = config::format_name(ring.name(name_template), variables);
   if (!folder.problem.empty()) return {{}, folder.problem};
   if (!file.problem.empty()) return {{}, file.problem};
-  return {with_gzip_suffix(folder.name + "/" + file.name, ring.header().identity.gzip != 0), {}};
+  const std::string name = with_gzip_suffix(file.name, ring.header().identity.gzip != 0);
+  NamedFile named{folder.name + "/" + fitting_path(name), {}};
+  named.is_shortened = !named.path.ends_with(name);
+  return named;
 }
 
 struct StepTimes {
@@ -89,6 +125,11 @@ std::string with_suffix(const std::string& path, const std::string& suffix) {
 }
 
 }  // namespace
+
+std::string shortened_in_words(std::string_view option, const std::string& path) {
+  return std::string(option) + ": the name is too long for a file: written as " + path +
+         ": choose a shorter one";
+}
 
 std::string with_pid(const std::string& path, std::uint32_t pid) {
   return name_at_attempt(path, pid, 1);

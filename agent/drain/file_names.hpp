@@ -1,19 +1,30 @@
 #pragma once
 // The paths of a run's files, from what the ring says: the same in the job and in `recover`.
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "agent/ring/ring.hpp"
 #include "config/name_template.hpp"
 
 namespace traceagent::drain {
 
+// What a file system takes is 255 bytes. The rest is for what a name gets on its way: a dot before
+// and
+// ".tmp-4194304" behind it while it is written, "-rank1000", "-pid4194304-100".
+inline constexpr std::size_t most_name_bytes = 205;
+
 struct NamedFile {
   std::string path;
   std::string problem;
   bool is_of_several_ranks = false;  // by its template: another rank's has the name too
+  bool is_shortened = false;         // its name was too long for a file system
 };
+
+// One line about a name that is_shortened.
+std::string shortened_in_words(std::string_view option, const std::string& path);
 
 // The variables that name folders and node files.
 config::NameVariables run_variables(const ring::Ring& ring);

@@ -238,6 +238,7 @@ RankFileReport write_rank_file(const ring::Ring& ring, const ring::Window& windo
   FileNames names(ring, named.path, replaces, options.recovered);
   report.path = names.first();
   report.is_of_several_ranks = named.is_of_several_ranks;
+  report.is_shortened = named.is_shortened;
   if (named.is_of_several_ranks && report.path != named.path) report.evaded = named.path;
   report.problem = make_parent_folders(report.path);
   if (!report.problem.empty()) return report;

@@ -16,6 +16,7 @@ struct RankFileReport {
   std::string problem;  // one line; empty: the file is there, whole
   std::string evaded;   // the name that others have taken, see is_of_several_ranks; or empty
   bool is_of_several_ranks = false;  // so is the name by its template; else who took it came later
+  bool is_shortened = false;         // see NamedFile
   std::string upload_problem;        // of a recovered file: it could not be queued
   std::int64_t base_ns = 0;          // where its times begin; 0: not known
   std::uint64_t events = 0;

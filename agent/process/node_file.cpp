@@ -229,6 +229,7 @@ bool write_node_file(Agent& agent, NodeInputs& inputs, RankFilesHeld& held) {
   }
   // For the claim. Where nothing is to be merged no folder is left.
   if (!inputs.files.empty()) make_folder_of(node.path);
+  if (node.is_shortened) say_result(drain::shortened_in_words("output.merged", node.path));
   const Identity& identity = agent.identity;
   // Before the look at what is there, until the file is.
   std::optional<drain::NodeClaim> claim;

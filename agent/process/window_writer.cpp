@@ -7,6 +7,7 @@
 #include <ctime>
 #include <utility>
 
+#include "agent/drain/file_names.hpp"
 #include "agent/drain/late_losses.hpp"
 #include "agent/drain/window_events.hpp"
 #include "agent/event/clock_anchor.hpp"
@@ -187,6 +188,9 @@ void WindowWriter::note_file(ring::Window& window, const drain::RankFileReport& 
   lists_all_ = ring::note_written_file(agent_.ring.path, report.path) && lists_all_;
   agent_.written_files.add(report.path);
   if (!report.evaded.empty() && is_spokesman(agent_, "evaded")) say_evaded(report);
+  if (report.is_shortened && is_spokesman(agent_, "filename")) {
+    say_result(drain::shortened_in_words("output.filename", report.path));
+  }
   say_detail("wrote " + report.path + ": " + std::to_string(report.events) + " events");
   agent_.written.add_file(report.events, ring::dropped_in(ring, window));
   if (governor_ != nullptr) governor_->note_written(report.bytes, report.replaced_bytes);

@@ -86,6 +86,23 @@ def names_with_folders(bare):
         clean(place, "names with folders")
 
 
+def names_too_long(bare):
+    """For a file system. What was recorded is there, under names that are shortened, and each option is told of."""
+    with Place() as place:
+        result = place.run(COMMAND, place.agent(TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_OUTPUT_FILENAME="x" * 250 + "{rank}.json",
+                                                TRACEAGENT_OUTPUT_MERGED="y" * 300 + "{node_rank}.json"))
+        same_as(bare, result, "names too long")
+        told = [line for line in result.lines() if not is_result(line)]
+        check(len(told) == 2 and all(f"output.{option}: the name is too long" in line
+                                     for option, line in zip(("filename", "merged"), told)),
+              f"names too long: {result.lines()}")
+        nodes = [name for name in place.files() if name.startswith("out/yyy")]
+        ranks = [name for name in place.files() if name.startswith("out/xxx") and name.endswith("x0.json")]
+        if check(len(nodes) == len(ranks) == 1 and nodes[0].endswith("y0.json"), f"names too long: {place.files()}"):
+            whole(place, nodes[0], what="names too long")
+        clean(place, "names too long")
+
+
 def names_that_end_in_gz(bare):
     """Without output.gzip, too: a name is believed."""
     with Place() as place:
@@ -261,7 +278,8 @@ def closed_outputs(bare):
         clean(place, "closed numbers")
 
 
-run_cases([unwritable_folder, merged_name_of_a_rank, names_with_folders, names_that_end_in_gz, four_ranks_unwritable,
+run_cases([unwritable_folder, merged_name_of_a_rank, names_with_folders, names_too_long, names_that_end_in_gz,
+           four_ranks_unwritable,
            folder_with_files, limited_files,
            folder_in_the_way, no_working_folder, limited_resources, closed_outputs],
            [read_only_folder, full_disk])

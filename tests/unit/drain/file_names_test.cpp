@@ -73,6 +73,39 @@ TEST(RankFileName, ASecondProcessOfTheRankHasItsPid) {
   EXPECT_EQ(name_with(crafted, "a.json", window), "/out.json/a-pid4242.json.gz");
 }
 
+// Else what was recorded could not be written, nor recovered.
+TEST(RankFileName, OneThatIsTooLongForAFileSystemIsShortened) {
+  CraftedRing crafted("/out");
+  const ring::Window& window = crafted.window(1000, 2000, 0, 0);
+  const std::string long_name(300, 'x');
+  const auto named = [&](const std::string& name_template) {
+    return name_with(crafted, name_template.c_str(), window);
+  };
+  const std::string path = named(long_name + "-{rank}.json");
+  EXPECT_LE(path.size(), std::string("/out/").size() + most_name_bytes);
+  EXPECT_TRUE(path.starts_with("/out/xxx"));
+  EXPECT_TRUE(path.ends_with("xxx-3.json"));
+  EXPECT_EQ(named(long_name + "-{rank}.json"), path);
+  EXPECT_NE(named("{rank}" + long_name + "{rank}" + long_name + "-3.json"), path);
+  EXPECT_NE(named(std::string(301, 'x') + "-{rank}.json"), path);
+  EXPECT_EQ(named("a/" + long_name + "-{rank}.json").substr(0, 7), "/out/a/");
+  EXPECT_EQ(named(std::string(most_name_bytes, 'y')), "/out/" + std::string(most_name_bytes, 'y'));
+}
+
+TEST(RankFileName, IsNotShortenedWithinACharacter) {
+  CraftedRing crafted("/out");
+  const ring::Window& window = crafted.window(1000, 2000, 0, 0);
+  std::string accents;
+  for (int i = 0; i < 150; ++i) accents += "\u00e9";
+  for (const std::string before : {"", "a"}) {
+    const std::string path = name_with(crafted, (before + accents + ".json").c_str(), window);
+    EXPECT_LE(path.size(), 5 + most_name_bytes);
+    std::string rest = path;
+    for (std::size_t at; (at = rest.find("\u00e9")) != std::string::npos;) rest.erase(at, 2);
+    EXPECT_EQ(rest.find_first_of("\xc3\xa9"), std::string::npos) << path;
+  }
+}
+
 TEST(RankFileName, GzipAddsItsSuffixOnce) {
   CraftedRing crafted("/out");
   crafted.ring().header().identity.gzip = 1;
