@@ -147,6 +147,22 @@ std::vector<std::string> rank_files(const std::vector<std::string>& rings, const
   return {files.begin(), files.end()};
 }
 
+// Of what the rings' processes have written: files whose names another run's have by now, and those
+// that somebody has removed. What output.keep removed is counted elsewhere.
+std::string lost_in_words(const std::vector<std::string>& rings, const NodeOfRun& node) {
+  std::set<std::string> lost;
+  for (const std::string& ring : rings) {
+    for (const std::string& file : ring::written_files(ring)) {
+      std::error_code ignored;
+      const bool is_there = fs::exists(fs::symlink_status(file, ignored));
+      if (is_there ? kind_of(file, node) == Kind::other : node.keep < 0) lost.insert(file);
+    }
+  }
+  if (lost.empty()) return {};
+  return "; without " + in_words(lost.size(), "file") + " that " +
+         (lost.size() == 1 ? "is" : "are") + " gone, or another run's: " + *lost.begin();
+}
+
 std::optional<std::int64_t> base_of(const std::string& path) {
   trace::TraceReader reader;
   return reader.open(path) ? std::optional(reader.header().base_ns) : std::nullopt;
@@ -182,19 +198,20 @@ std::vector<std::int64_t> ranks_of(const NodeOfRun& node) {
   return ranks;
 }
 
-// By the first ring that can be read; they all say the same.
-void queue_for_upload(const std::vector<std::string>& rings, const std::vector<std::string>& files,
-                      NodeFile& made) {
+// As the job would have done. By the first ring that can be read; they all say the same.
+void index_and_queue(const std::vector<std::string>& rings, const std::vector<std::string>& files,
+                     std::uint64_t events, NodeFile& made) {
   for (const std::string& path : rings) {
     ring::OpenedRing opened = ring::open_ring(path);
     const bool sound = is_sound(opened);
     if (sound) {
+      const std::string untold = drain::index_merged(opened.ring, made.path, events, true);
       const std::string not_queued = drain::queue_node_file(opened.ring, made.path);
       const std::string not_indexed =
           not_queued.empty() ? ""
                              : drain::index_not_queued(opened.ring, {made.path}, not_queued, true);
       for (const std::string& problem :
-           {not_queued, not_indexed,
+           {untold, not_queued, not_indexed,
             drain::queue_end_of_run(opened.ring, {files, files}).problem}) {
         if (!problem.empty()) made.notes.push_back(problem);
       }
@@ -255,10 +272,11 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
   }
   made.summary = in_words(report.ranks.size(), "rank") + ", " + in_words(report.events, "event") +
                  losses_in_words(report) +
-                 in_words(trace::removed_cycles(node.folder, node.run_key, report, node.since_ns));
+                 in_words(trace::removed_cycles(node.folder, node.run_key, report, node.since_ns)) +
+                 lost_in_words(rings_of_run, node);
   if (!made.problem.empty()) return made;
   if (claim) claim->file_is_made();
-  queue_for_upload(rings_of_run, files, made);
+  index_and_queue(rings_of_run, files, report.events, made);
   return made;
 }
 

@@ -123,6 +123,8 @@ void index_written_windows(const ring::Ring& ring, IndexQueue* index_queue) {
     const bool is_written =
         window.state.load(std::memory_order_relaxed) == ring::WindowState::written;
     if (!is_written || file.empty() || access(file.c_str(), F_OK) != 0) continue;
+    // Another run's file may have its place by now.
+    if (is_indexed(ring, file) || !holds_window(file, ring, window)) continue;
     index_where_missing(ring, window, file, index_queue);
   }
 }

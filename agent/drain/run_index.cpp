@@ -107,11 +107,11 @@ std::string index_saved(const ring::Ring& ring, const ring::Window& window,
   return out_of_memory();
 }
 
-std::string index_merged(const ring::Ring& ring, const std::string& node_file,
-                         std::uint64_t events) try {
+std::string index_merged(const ring::Ring& ring, const std::string& node_file, std::uint64_t events,
+                         bool recovered) try {
   trace::JsonObject entry;
   entry.add("merged", name_in_folder(ring, node_file)).add("events", events);
-  return add(ring, {entry.add("time_ns", now_ns())}, nullptr, false, true);
+  return add(ring, {entry.add("time_ns", now_ns())}, nullptr, recovered, true);
 } catch (...) {
   return out_of_memory();
 }

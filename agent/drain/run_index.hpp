@@ -22,8 +22,8 @@ std::string index_stem(const ring::Ring& ring);
 // is not known. Where others add to the index they wait, unless there is a `queue`.
 std::string index_saved(const ring::Ring& ring, const ring::Window& window,
                         const RankFileReport& file, bool recovered, IndexQueue* queue = nullptr);
-std::string index_merged(const ring::Ring& ring, const std::string& node_file,
-                         std::uint64_t events);
+std::string index_merged(const ring::Ring& ring, const std::string& node_file, std::uint64_t events,
+                         bool recovered = false);
 // At the end of a process after which nobody makes its node's file, and so looks again: what this
 // node and others have saved since they were joined; more than 4 MiB at that of local rank zero
 // alone. Nothing where a run has one node.

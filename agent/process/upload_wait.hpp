@@ -15,11 +15,15 @@ class UploadWait {
   bool goes_on();
 
  private:
+  [[nodiscard]] std::int64_t problem_time_ns() const noexcept;
+
   const Agent& agent_;
-  const std::string lock_;
+  const std::string lock_, problem_;
   const std::uint64_t until_ns_;
   std::uint64_t last_at_work_ns_;
   bool has_successor_ = false;
+  bool has_successor_worked_ = false;
+  std::int64_t problem_before_ns_ = 0;
 };
 
 }  // namespace traceagent::process

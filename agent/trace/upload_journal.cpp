@@ -191,16 +191,32 @@ FileLock removal_lock(const std::string& output_folder, std::optional<std::int64
   return FileLock(keep_lock_path(output_folder), byte);
 }
 
-Holder holder_of(const std::string& path) noexcept {
-  const int fd = event::open_high(path.c_str(), O_RDWR | O_NOFOLLOW);
-  if (fd < 0) return errno == ENOENT ? Holder::nobody : Holder::unknown;
+namespace {
+
+// Of who holds it; F_UNLCK: nobody does. Nothing: there are no locks.
+std::optional<struct flock> lock_on(const std::string& path) noexcept {
   struct flock lock {};
+  lock.l_type = F_UNLCK;
+  const int fd = event::open_high(path.c_str(), O_RDWR | O_NOFOLLOW);
+  if (fd < 0) return errno == ENOENT ? std::optional(lock) : std::nullopt;
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
   const bool is_known = fcntl(fd, F_GETLK, &lock) == 0;
   close(fd);
-  if (!is_known) return Holder::unknown;
-  return lock.l_type == F_UNLCK ? Holder::nobody : Holder::another;
+  return is_known ? std::optional(lock) : std::nullopt;
+}
+
+}  // namespace
+
+Holder holder_of(const std::string& path) noexcept {
+  const auto lock = lock_on(path);
+  if (!lock) return Holder::unknown;
+  return lock->l_type == F_UNLCK ? Holder::nobody : Holder::another;
+}
+
+std::int64_t holder_pid(const std::string& path) noexcept {
+  const auto lock = lock_on(path);
+  return lock && lock->l_type != F_UNLCK && lock->l_pid > 0 ? lock->l_pid : 0;
 }
 
 }  // namespace traceagent::trace

@@ -20,7 +20,7 @@
 // part of it any more, {"removed": id} by the uploader; by a rank whose files fill the disk
 // {"removed": id} too, of which more than upload.queue waits {"gone": id, "left_out": true}: it
 // removes the file next, under a lock on it (delivery_lock.hpp); by who forgets a target the
-// same, and its files stay;
+// same, and its files stay; by the uploader the same where a file of another run has the name;
 // {"compacted": id, "done": n, "removed": n, "left_out": n} where a shorter
 // journal begins: of so many files that are not in it any more. A record that was cut has a line of
 // its own, and is passed over.
@@ -74,6 +74,7 @@ class FileLock {
   // From shared to exclusive; without success it stays what it was. Of the whole file.
   bool try_upgrade() noexcept;
   void unlock() noexcept;
+  const std::string& path() const noexcept { return path_; }
   // It was had, but the file has lost its name since: whoever makes another has that one's.
   bool is_lost() const noexcept;
   // The file system has no locks, or no such file may be made.
@@ -97,6 +98,8 @@ FileLock removal_lock(const std::string& output_folder, std::optional<std::int64
 // has the lock itself.
 enum class Holder { nobody, another, unknown };
 Holder holder_of(const std::string& path) noexcept;
+// The process that holds it; 0: none, or nobody can tell (another machine's).
+std::int64_t holder_pid(const std::string& path) noexcept;
 inline bool is_locked(const std::string& path) noexcept {
   return holder_of(path) == Holder::another;
 }

@@ -48,6 +48,10 @@ def window_of(truth):
     return [record["function"] for record in calls[begins[3]:]]
 
 
+def metadata_events(place):
+    return sum(event["ph"] == "M" for event in place.trace("out/node0.json")["traceEvents"])
+
+
 def test_two_ranks():
     with Place() as place:
         truths = killed(place, 2)
@@ -74,6 +78,11 @@ def test_two_ranks():
         check(len(calls_in(place.trace("out/node0.json"))) == sum(len(calls_in(place.trace(name))) for name in names),
               "the node file has not all")
         check(place.left_in_memory() == [], f"left: {place.left_in_memory()}")
+        entries = place.trace("out/index/index.json")["entries"]
+        merged = [entry for entry in entries if "merged" in entry]
+        check(merged and merged[-1]["merged"] == "node0.json"
+              and merged[-1]["events"] == len(place.trace("out/node0.json")["traceEvents"]) - metadata_events(place),
+              f"the index tells of the node's file: {merged}")
         none = recover(place)
         check(none.code == 0 and "no ring of a dead process" in none.out, f"none: {none}")
 

@@ -62,6 +62,32 @@ def test_a_queue_that_others_may_write_is_told():
         check(not list(uploads.glob("*.problem")), "others: the problem is gone")
 
 
+def test_a_folder_that_is_used_again_while_files_wait():
+    """The queue of a run whose target was dead, and the files of the next one, which has the names: they are not the
+    first one's, and none of them goes."""
+    with Job() as place:
+        dead = place.path / "dead"
+        dead.write_text("no folder")
+        usual = {"TRACEAGENT_SCHEDULE": "wait=1,warmup=1,active=2,repeat=2", "TRACEAGENT_OUTPUT_FOLDER": "out"}
+        first = end_of(place.start([STEADY, 20, 5, 5000], place.agent(
+            TRACEAGENT_OUTPUT_REMOTE=f"{dead}/there/", TRACEAGENT_OUTPUT_KEEP="0", TRACEAGENT_UPLOAD_WAIT="3s",
+            TRACEAGENT_UPLOAD_PATIENCE="0s", **usual)))
+        check(first.code == 3, f"used again: the first: {first}")
+        for path in [*(place.path / "out").glob("*.json"), *(place.path / "out/index").iterdir()]:
+            path.unlink()
+        end = end_of(place.start([STEADY, 20, 5, 5000], place.agent(**usual)))
+        files = {path.name: path.read_bytes() for path in (place.path / "out").glob("*.json")}
+        check(end.code == 3 and len(files) == 3, f"used again: the second: {end} {sorted(files)}")
+        dead.unlink()
+        done = place.run([jobs.TRACEAGENT, "upload", "--resume", place.path / "out"], jobs.variables_of())
+        check(done.out.count("another run's file has its name: left out") == 2, f"used again: resumed: {done}")
+        check(not dead.exists(), "used again: something was sent")
+        here = {path.name: path.read_bytes() for path in (place.path / "out").glob("*.json")}
+        check(here == files, f"used again: some went: {sorted(here)}")
+        status = place.run([jobs.TRACEAGENT, "upload", "--status", place.path / "out"], jobs.variables_of())
+        check("0 uploaded, 0 waiting" in status.out and "2 left out" in status.out, f"used again: {status}")
+
+
 NO_UTF8 = os.fsdecode(b"caf\xe9")
 
 

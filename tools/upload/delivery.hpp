@@ -63,8 +63,9 @@ struct Upload {
 
 struct Delivery {
   // later: the same may go well another time. refused: it needs somebody to repair it. locked: by
-  // another process, which may be its rank, about to remove it: nothing has failed.
-  enum class Outcome { done, later, refused, gone, locked };
+  // another process, which may be its rank, about to remove it: nothing has failed. replaced: by a
+  // file of another run.
+  enum class Outcome { done, later, refused, gone, locked, replaced };
   Outcome outcome = Outcome::done;
   std::string what;  // why; or, where it is done, the ETag
   bool is_of_place =

@@ -14,7 +14,9 @@ namespace {
 
 std::string left_out_in_words(const Journal& journal) {
   const std::uint64_t files = journal.left_out();
-  return files == 0 ? "" : ", " + std::to_string(files) + " left out (upload.queue, --forget)";
+  return files == 0 ? ""
+                    : ", " + std::to_string(files) +
+                          " left out (upload.queue, --forget, another run's file)";
 }
 
 bool print_journal(const std::string& folder, const std::string& path) {
@@ -48,7 +50,9 @@ bool print_journal(const std::string& folder, const std::string& path) {
     std::cout << "commands are run by: traceagent upload --resume " << config::shell_word(folder)
               << " --allow-commands\n";
   }
-  std::ifstream problem(stem + ".problem");
+  // The uploader that is at work takes it back when it has done all.
+  const bool is_over = waiting == 0 && unwanted == 0 && trace::is_locked(stem + ".lock");
+  std::ifstream problem(is_over ? "" : stem + ".problem");
   for (std::string line; std::getline(problem, line);) std::cout << "problem: " << line << "\n";
   return waiting == 0 && unwanted == 0;
 }

@@ -21,6 +21,7 @@
 #include "tools/upload/local_file.hpp"
 #include "tools/upload/new_file.hpp"
 #include "tools/upload/removal.hpp"
+#include "tools/upload/run_of_file.hpp"
 
 namespace traceagent::tools {
 
@@ -35,6 +36,12 @@ constexpr auto longest_merge = std::chrono::minutes(1);
 constexpr auto longest_sleep = std::chrono::seconds(1);  // files for other places may come
 
 std::string from_to(const Upload& upload) { return upload.file + " -> " + upload.where(); }
+
+// False also where nobody can tell: of files that were queued by hand, and what is no trace.
+bool is_of_another_run(const Upload& upload, const std::string& path) {
+  const std::string run = upload.run.empty() ? "" : run_of_file(path);
+  return !run.empty() && run != upload.run;
+}
 
 }  // namespace
 
@@ -101,7 +108,7 @@ bool Uploader::work() {
   const bool is_done =
       pending_in(journal_, options_.others) == 0 && unwanted_in(journal_, options_.others) == 0;
   const std::size_t all = pending_in(journal_) + unwanted_in(journal_);
-  if (all == 0) write_problem({});
+  if (all == 0) write_problem(replaced_in_words());
   if (is_done && all != 0) tell_others_wait(all);
   if (!is_done) tell_what_waits();
   return is_done;
@@ -120,16 +127,16 @@ void Uploader::tell_what_waits() {
   const bool is_over = patience_.left().count() <= 0 && options_.patience.count() != 0;
   const std::string why =
       is_over ? "given up: none succeeded for " + patience_in_words() : "not all is uploaded";
-  tell_(why + ": the files wait: later: " + how_to_resume() +
+  tell_(why + ": the files wait: later: " + how_to_resume(journal_, folder_) +
         ", or not at all: traceagent upload " + config::shell_word(folder_) + " --forget TARGET");
 }
 
-std::string Uploader::how_to_resume() const {
-  const auto& uploads = journal_.uploads();
+std::string how_to_resume(const Journal& journal, const std::string& folder) {
+  const auto& uploads = journal.uploads();
   const bool has_commands = std::any_of(uploads.begin(), uploads.end(), [](const Upload& each) {
     return each.is_pending() && !each.words.empty();
   });
-  return "traceagent upload --resume " + config::shell_word(folder_) +
+  return "traceagent upload --resume " + config::shell_word(folder) +
          (has_commands ? " --allow-commands" : "");
 }
 
@@ -142,7 +149,7 @@ void Uploader::tell_others_wait(std::size_t count) {
   const std::string line = folder_ + ": " + std::to_string(count) +
                            (count == 1 ? " upload that was queued before waits"
                                        : " uploads that were queued before wait") +
-                           ": " + how_to_resume();
+                           ": " + how_to_resume(journal_, folder_);
   tell_(line);
   if (problems_.size() > 0) write_problem(line + "\n");
 }
@@ -227,10 +234,16 @@ Delivery Uploader::deliver(Upload& upload) {
     return {Outcome::gone, "the file is not there any more"};
   }
   if (std::string why = unfit(path, facts); !why.empty()) return {Outcome::refused, why};
+  // A folder may be used again while files wait: what is there now would be sent to the earlier
+  // run's place, and removed by its output.keep.
+  if (is_of_another_run(upload, path)) return {Outcome::replaced, {}};
   upload.modified_ns = modified_ns(facts);
   const Delivery delivery = deliver(upload, path, static_cast<std::uint64_t>(facts.st_size));
-  if (delivery.outcome != Outcome::done || !was_written_to(path, facts)) return delivery;
-  return {Outcome::later, "it was changed while it was uploaded"};
+  if (delivery.outcome != Outcome::done) return delivery;
+  if (was_written_to(path, facts)) return {Outcome::later, "it was changed while it was uploaded"};
+  // A command opens the file when it likes.
+  const bool is_by_name = !upload.words.empty();
+  return is_by_name && is_of_another_run(upload, path) ? Delivery{Outcome::replaced, {}} : delivery;
 }
 
 Delivery Uploader::deliver(Upload& upload, const std::string& path, std::uint64_t bytes) {
@@ -275,6 +288,7 @@ void Uploader::settle(Upload& upload, const Delivery& delivery, const std::strin
     return;
   }
   if (delivery.outcome == Outcome::gone) return give_up(upload, delivery.what);
+  if (delivery.outcome == Outcome::replaced) return leave_out(upload);
   upload.is_refused = delivery.outcome == Outcome::refused;
   tell_problem(upload, subject + ": " + delivery.what, upload.is_refused ? "" : tried_again());
   if (delivery.is_of_place) back_off_.note_refusal(upload);
@@ -321,10 +335,10 @@ std::string Uploader::what_waits() const {
   const std::uint64_t left_out = journal_.left_out();
   const std::size_t files = pending_in(journal_);
   return (files == 0 ? "" : ": " + std::to_string(files) + " files wait") +
-         (left_out == 0
-              ? ""
-              : ", " + std::to_string(left_out) + " were left out (upload.queue, --forget)") +
-         ": " + how_to_resume();
+         (left_out == 0 ? ""
+                        : ", " + std::to_string(left_out) +
+                              " were left out (upload.queue, --forget, another run's file)") +
+         ": " + how_to_resume(journal_, folder_);
 }
 
 // Of its place, where it was the last that waited for it. The last problem of all stays until
@@ -347,6 +361,25 @@ void Uploader::give_up(Upload& upload, const std::string& why) {
   upload.is_gone = true;
   upload.is_refused = false;
   if (!upload.is_replaced) tell_(upload.file + ": " + why);
+}
+
+// What was queued is lost: it is counted, and told of when all else is done.
+void Uploader::leave_out(Upload& upload) {
+  const std::string why = "another run's file has its name";
+  note(trace::JsonObject().add("gone", upload.id).add("left_out", true).add("why", why));
+  upload.is_gone = upload.is_left_out = true;
+  upload.is_refused = false;
+  tell_(from_to(upload) + ": " + why + ": left out");
+  if (replaced_++ == 0) first_replaced_ = from_to(upload);
+  forget_problem(upload);
+}
+
+std::string Uploader::replaced_in_words() const {
+  if (replaced_ == 0) return {};
+  const std::string more = replaced_ == 1 ? "" : " and " + std::to_string(replaced_ - 1) + " more";
+  return first_replaced_ + more +
+         ": left out: files of another run have their names: give each run an output.folder of its "
+         "own\n";
 }
 
 // Lines, or none: the agent reads out the first at the end of the job.

@@ -31,6 +31,9 @@ struct UploaderOptions {
 // One line of what happened to a file.
 using Tell = std::function<void(const std::string&)>;
 
+// The command that goes on with what waits there.
+std::string how_to_resume(const Journal& journal, const std::string& folder);
+
 // Works off one journal. The caller has its lock, where there are locks.
 class Uploader {
  public:
@@ -64,6 +67,8 @@ class Uploader {
   void note_done(Upload& upload);
   void note(const trace::JsonObject& record);
   void give_up(Upload& upload, const std::string& why);
+  void leave_out(Upload& upload);
+  [[nodiscard]] std::string replaced_in_words() const;
   // False where another process, that merges, reads the files which are to go.
   bool keep_few();
   bool remove(Upload& upload);
@@ -73,7 +78,6 @@ class Uploader {
   bool all_runs_ended() const;
   void write_problem(const std::string& lines);
   [[nodiscard]] std::string what_waits() const;
-  [[nodiscard]] std::string how_to_resume() const;
   void forget_problem(const Upload& upload);
 
   Journal& journal_;
@@ -86,6 +90,8 @@ class Uploader {
   const Note note_;
   BackOff back_off_;
   Problems problems_;
+  std::uint64_t replaced_ = 0;
+  std::string first_replaced_;
   std::chrono::steady_clock::time_point idle_since_;
 };
 

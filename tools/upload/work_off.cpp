@@ -24,6 +24,12 @@ std::string waited_for(const UploaderOptions& options) {
          " (--patience)";
 }
 
+// Who has it, where that runs on this machine.
+std::string number_of_holder(const std::string& lock_path) {
+  const std::int64_t pid = trace::holder_pid(lock_path);
+  return pid == 0 ? "" : " (process " + std::to_string(pid) + ")";
+}
+
 enum class Turn { ours, not_needed, never };
 
 // Another process may have the lock: it uploads what we have queued too. Beside a job nobody waits
@@ -34,15 +40,19 @@ Turn wait_for_turn(trace::FileLock& lock, const std::string& folder,
   const auto begin = std::chrono::steady_clock::now();
   for (bool is_told = false;; is_told = true) {
     if (lock.try_lock(trace::FileLock::Kind::exclusive) || lock.is_refused()) return Turn::ours;
-    if (!is_told) tell(journal_path + ": another process is at work" + waited_for(options));
+    const std::string who = number_of_holder(lock.path());
+    if (!is_told) {
+      tell(journal_path + ": another process is at work" + who + waited_for(options));
+    }
     if (options.beside_job) return Turn::not_needed;
-    if (pending_in(Journal(folder, journal_path), options.others) == 0) return Turn::not_needed;
+    const Journal journal(folder, journal_path);
+    if (pending_in(journal, options.others) == 0) return Turn::not_needed;
     if (std::chrono::steady_clock::now() - begin >= options.patience) {
-      say("not all is uploaded: " + journal_path + ": another process is still at work" +
+      say("not all is uploaded: " + journal_path + ": another process is still at work" + who +
           anothers_variables +
           ": wait, or end it (kill -KILL: it passes over other signals, and what arrived stays), "
-          "then: traceagent upload --resume " +
-          config::shell_word(folder));
+          "then: " +
+          how_to_resume(journal, folder));
       return Turn::never;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(200));

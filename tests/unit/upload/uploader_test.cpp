@@ -13,6 +13,7 @@
 #include "agent/trace/index_file.hpp"
 #include "agent/trace/index_name.hpp"
 #include "agent/trace/upload_journal.hpp"
+#include "tests/unit/trace/sample_trace.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
 #include "tools/upload/work_off.hpp"
 
@@ -64,6 +65,35 @@ class UploaderTest : public testing::Test {
   std::function<void()> when_told_;
   std::string told_;
 };
+
+// The folder is used again: that file would be the earlier run's at its place, and output.keep
+// would remove it.
+TEST_F(UploaderTest, AnotherRunsFileOfTheNameIsNotSentAndNotRemoved) {
+  trace::JsonObject record;
+  record.add("queue", "2").add("file", "b.json").add("target", there_ + "-b").add("kind", "rank");
+  record.add("run", "one").add("keep", 0).add("ended", true);
+  EXPECT_EQ(trace::append_record(path_, record), "");
+  trace::write_sample(folder_ + "/b.json", {.run_key = "two"});
+  EXPECT_TRUE(work());
+  EXPECT_FALSE(fs::exists(there_ + "-b"));
+  EXPECT_TRUE(fs::exists(folder_ + "/b.json"));
+  EXPECT_EQ(times_told("another run's file has its name"), 1u);
+  Journal journal(folder_, path_);
+  EXPECT_EQ(journal.left_out(), 1u);
+  std::ifstream problem(problem_);
+  std::string line;
+  std::getline(problem, line);
+  EXPECT_NE(line.find("b.json -> " + there_ + "-b: left out"), std::string::npos) << line;
+}
+
+TEST_F(UploaderTest, TheRunsOwnFileOfTheNameIsSent) {
+  trace::JsonObject record;
+  record.add("queue", "2").add("file", "b.json").add("target", there_ + "-b").add("kind", "rank");
+  EXPECT_EQ(trace::append_record(path_, record.add("run", "one").add("keep", -1)), "");
+  trace::write_sample(folder_ + "/b.json", {.run_key = "one"});
+  EXPECT_TRUE(work());
+  EXPECT_TRUE(fs::exists(there_ + "-b"));
+}
 
 TEST_F(UploaderTest, AFileThatItsRankHasLockedForAMomentIsNoFailure) {
   options_.patience = options_.longest_lock = std::chrono::hours(1);
