@@ -102,15 +102,18 @@ class Nodes {
   }
 
  private:
-  // Those that others' files name become the nodes.
+  // Those that others' files name become the nodes, that of the lowest rank first.
   void number_hosts(std::vector<FileOfNode>& files) {
+    std::map<std::string, std::int64_t> lowest;
     for (const FileOfNode& file : files) {
-      if (!file.host.empty()) hosts_.push_back(file.host);
+      if (file.host.empty()) continue;
+      const auto [at, is_new] = lowest.try_emplace(file.host, file.rank);
+      if (is_new) hosts_.push_back(file.host);
+      at->second = std::min(at->second, file.rank);
     }
-    std::sort(hosts_.begin(), hosts_.end(), [](const std::string& a, const std::string& b) {
-      return place_of_host(a) < place_of_host(b);
+    std::sort(hosts_.begin(), hosts_.end(), [&](const std::string& a, const std::string& b) {
+      return lowest[a] != lowest[b] ? lowest[a] < lowest[b] : place_of_host(a) < place_of_host(b);
     });
-    hosts_.erase(std::unique(hosts_.begin(), hosts_.end()), hosts_.end());
     for (FileOfNode& file : files) {
       const auto at = std::find(hosts_.begin(), hosts_.end(), file.host);
       if (at != hosts_.end()) file.node = at - hosts_.begin();

@@ -16,6 +16,11 @@ constexpr int picosecond_digits = 6;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+std::string_view without_quotes(std::string_view json) {
+  const bool is_string = json.size() > 2 && json.front() == '"' && json.back() == '"';
+  return is_string ? json.substr(1, json.size() - 2) : json;
+}
+
 struct Decimal {
   bool negative = false;
   unsigned __int128 digits = 0;
@@ -136,15 +141,21 @@ ExactTime operator+(const ExactTime& a, const ExactTime& b) {
 }
 
 std::optional<ExactTime> parse_microseconds(std::string_view json) {
-  if (json.size() > 2 && json.front() == '"' && json.back() == '"') {
-    json = json.substr(1, json.size() - 2);
-  }
+  json = without_quotes(json);
   std::int64_t ns = 0;
   if (parse_usual(json, ns)) [[likely]] {
     return ExactTime{ns, 0};
   }
   Decimal decimal;
   return DecimalText(json).parse(decimal) ? in_time(decimal) : std::nullopt;
+}
+
+std::optional<std::int64_t> parse_nanoseconds(std::string_view json) {
+  Decimal decimal;
+  if (!DecimalText(without_quotes(json)).parse(decimal)) return std::nullopt;
+  decimal.exponent -= 3;  // in_time() takes microseconds
+  const std::optional<ExactTime> time = in_time(decimal);
+  return time ? std::optional(time->rounded_ns()) : std::nullopt;
 }
 
 }  // namespace traceagent::tools

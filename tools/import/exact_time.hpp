@@ -22,5 +22,7 @@ ExactTime operator+(const ExactTime& a, const ExactTime& b);
 // Of a JSON number, or of a JSON string that holds one (which viewers take too). Nothing where it
 // is neither, or lies more than a hundred years from zero.
 std::optional<ExactTime> parse_microseconds(std::string_view json);
+// The same of nanoseconds, to the nearest: programs that compute them as floats write 1.7e+18.
+std::optional<std::int64_t> parse_nanoseconds(std::string_view json);
 
 }  // namespace traceagent::tools

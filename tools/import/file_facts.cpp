@@ -11,10 +11,15 @@ namespace traceagent::tools {
 
 namespace {
 
+// Also where it was computed, and is 2.0.
 std::optional<std::int64_t> rank_from(std::string_view json) {
-  std::int64_t rank = -1;
-  const bool is_rank = whole_number(json, rank) && rank >= 0 && rank < trace::pids_of_claim;
-  return is_rank ? std::optional(rank) : std::nullopt;
+  constexpr std::int64_t thousand = 1000;
+  const std::optional<ExactTime> times_thousand = parse_microseconds(json);
+  if (!times_thousand || times_thousand->ps != 0 || times_thousand->ns % thousand != 0) {
+    return std::nullopt;
+  }
+  const std::int64_t rank = times_thousand->ns / thousand;
+  return rank >= 0 && rank < trace::pids_of_claim ? std::optional(rank) : std::nullopt;
 }
 
 }  // namespace
@@ -41,11 +46,13 @@ void FileFacts::add_member(std::string_view key, std::string_view value) {
     device_properties_ = std::move(line);
     if (!is_own()) kind_ = ForeignKind::kineto;
   } else if (key == "baseTimeNanoseconds") {
-    std::int64_t base_ns = 0;
-    if (whole_number(line, base_ns)) base_ns_ = base_ns;
+    if (const auto base_ns = parse_nanoseconds(line)) base_ns_ = base_ns;
   } else {
     // Composer adds it to PyTorch's files.
     if (key == "global_rank" && !rank_) rank_ = rank_from(line);
+    if (key == "host_name" && line.starts_with('"')) {
+      host_ = trace::unescaped(std::string_view(line).substr(1, line.size() - 2));
+    }
     if (key == "schemaVersion" && kind_ == ForeignKind::chrome) kind_ = ForeignKind::kineto;
     if (key == "metadata" && !is_own() && line.find("highres-ticks") != std::string::npos) {
       kind_ = ForeignKind::tensorflow;

@@ -24,6 +24,8 @@ class FileFacts {
   [[nodiscard]] std::optional<std::int64_t> rank() const { return rank_; }
   // CLOCK_REALTIME that its times count from, if they are not from 1970 themselves.
   [[nodiscard]] std::optional<std::int64_t> base_ns() const { return base_ns_; }
+  // As PyTorch names its own; or empty.
+  [[nodiscard]] const std::string& host() const { return host_; }
   // Of ForeignKind::traceagent: those whose events it may have.
   [[nodiscard]] const std::set<std::int64_t>& own_ranks() const { return own_ranks_; }
   // And the JSON of its "sources", "traceagent" and "selections", each of one line; empty: it has
@@ -52,7 +54,7 @@ class FileFacts {
   std::optional<std::int64_t> rank_;
   std::optional<std::int64_t> base_ns_;
   std::set<std::int64_t> own_ranks_;
-  std::string sources_, own_metadata_, selections_, own_name_;
+  std::string sources_, own_metadata_, selections_, own_name_, host_;
   bool has_lost_own_ = false;
   bool is_complete_ = false;
   std::string distributed_info_;

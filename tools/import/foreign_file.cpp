@@ -141,9 +141,10 @@ EventOwner ForeignFile::owner() const {
           rank_is_given_ ? std::set<std::int64_t>() : facts_.own_ranks()};
 }
 
-// Where its name says it; or empty.
+// Where it says it, or its name does; or empty.
 std::string ForeignFile::host() const {
   if (process() != nullptr) return process()->host;
+  if (facts_.kind() != ForeignKind::traceagent && !facts_.host().empty()) return facts_.host();
   const bool is_pytorchs = facts_.kind() == ForeignKind::kineto && pytorch_name_ &&
                            program_pids_.contains(pytorch_name_->pid);
   return is_pytorchs ? pytorch_name_->host : "";

@@ -39,6 +39,18 @@ TEST(ExactTime, RefusesWhatIsNoTime) {
   }
 }
 
+TEST(ExactTime, TakesNanosecondsThatWereComputedAsFloats) {
+  for (const char* text : {"1700000000000000000", "\"1700000000000000000\"", "1.7e18", "1.7e+18",
+                           "1.700000000e18", "17e17", "1700000000000000000.0"}) {
+    EXPECT_EQ(parse_nanoseconds(text), 1'700'000'000'000'000'000) << text;
+  }
+  EXPECT_EQ(parse_nanoseconds("1.5"), 2);
+  EXPECT_EQ(parse_nanoseconds("-7"), -7);
+  for (const char* text : {"", "null", "\"noon\"", "1e30", "1e"}) {
+    EXPECT_FALSE(parse_nanoseconds(text)) << text;
+  }
+}
+
 // Slices that were nested stay nested: each edge is rounded, never a duration.
 TEST(ExactTime, KeepsNesting) {
   const auto parent = *parse_microseconds("10.0004");
