@@ -4,6 +4,7 @@
 #include "config/name_template.hpp"
 #include "config/nearest.hpp"
 #include "config/option_keys.hpp"
+#include "config/pattern_list.hpp"
 #include "config/plain_text.hpp"
 #include "config/template_check.hpp"
 #include "config/value.hpp"
@@ -88,6 +89,7 @@ void OptionSetter::check_whole() {
   check_names();
   check_keep();
   check_merged_remote();
+  check_include();
   if (left_out_ > 0) {
     loaded_.problems.push_back(
         {"more problems with options: " + std::to_string(left_out_) + " are not shown"});
@@ -136,14 +138,36 @@ void OptionSetter::check_names() {
 
 void OptionSetter::check_merged_remote() {
   const Options& options = loaded_.options;
-  if (!options.output_merged_remote) return;
-  const bool is_off = options.merge_mode == "off";
-  if (!is_off && options.output_merged) return;
+  const std::string why = no_node_file();
+  if (!options.output_merged_remote || why.empty()) return;
   problem("output.merged_remote", origin_of(*find_option("output.merged_remote")),
-          in_quotes(*options.output_merged_remote),
-          std::string(is_off ? "merge.mode is off" : "output.merged is null") +
-              ", so that there is no such file",
+          in_quotes(*options.output_merged_remote), why + ", so that there is no such file",
           "nothing is uploaded there");
+}
+
+// Why there is none; empty: there is.
+std::string OptionSetter::no_node_file() const {
+  if (loaded_.options.merge_mode == "off") return "merge.mode is off";
+  return loaded_.options.output_merged ? "" : "output.merged is null";
+}
+
+// What would be ignored without a word: no file is found, and that is no error at the job's end.
+void OptionSetter::check_include() {
+  const std::string& list = loaded_.options.merge_include;
+  if (list.empty()) return;
+  const std::string& where = origin_of(*find_option("merge.include"));
+  if (const std::string why = no_node_file(); !why.empty()) {
+    problem("merge.include", where, in_quotes(list),
+            why + ", so that there is no node file to include them in",
+            "nothing is included: let there be one, or leave merge.include out");
+    return;
+  }
+  for (const std::string& pattern : patterns_of(list)) {
+    const std::string doubt = doubt_about_pattern(pattern);
+    if (!doubt.empty()) {
+      problem("merge.include", where, in_quotes(pattern), doubt, "it stays as it is");
+    }
+  }
 }
 
 // What is wrong with removing what is uploaded; empty: nothing.

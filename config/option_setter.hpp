@@ -41,6 +41,8 @@ class OptionSetter {
   void check_keep();
   std::string loss_by_keep() const;
   void check_merged_remote();
+  std::string no_node_file() const;
+  void check_include();
   std::string& origin_of(const OptionRow& row);
   bool is_null(const OptionRow& row) const;
 

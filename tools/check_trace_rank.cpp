@@ -320,6 +320,10 @@ void check_import(std::string_view metadata, std::string_view imported, CheckRep
   } else {
     report.no("file", problem, "");
   }
+  if (member(imported, "has_clock").value_or("") == "false" && number_of(imported, "events") != 0) {
+    report.missing_help("clock", "it has none, and begins where the first other file does",
+                        "its times tell nothing beside others'");
+  }
   check_all_causes(metadata, report);
   if (const std::int64_t crowded = number_of(imported, "crowded"); crowded != 0) {
     report.no("lanes", std::to_string(crowded) + " events are in lanes that they share", "");

@@ -107,7 +107,7 @@ std::function<bool(std::uint64_t, std::uint64_t)> MergeCommand::progress() {
   return [this, before = std::uint64_t{0}](std::uint64_t done, std::uint64_t) mutable {
     bar_.add(done - std::min(before, done));
     before = done;
-    return true;
+    return !is_ending();
   };
 }
 
@@ -240,6 +240,7 @@ bool MergeCommand::merge_into(const MergeOutput& output, const Choice& choice,
   const std::vector<trace::Unfinished> unfinished = unfinished_ranks(output.inputs);
   options.unfinished = foreign.unread();
   options.unfinished.insert(options.unfinished.end(), unfinished.begin(), unfinished.end());
+  options.is_settled = [&foreign](std::string_view lacking) { return foreign.settles(lacking); };
   options.progress = progress();
   make_room_for_open_files(2 * output.inputs.size());
   SideThread writer;

@@ -35,6 +35,7 @@ struct Guarded {
 
 Guarded guarded_folder;
 Guarded guarded_file;
+std::atomic<bool> has_signal = false;
 
 // No link is followed: where others may write, one to another folder may stand here by now.
 int open_folder(const char* path) noexcept {
@@ -67,8 +68,10 @@ void remove_guarded_folder() {
 }
 
 void remove_and_end(int signal_number) {
-  if (guarded_file.is_set) ::unlink(guarded_file.path.data());
+  has_signal = true;  // before anything is gone
   if (guarded_folder.is_set) remove_guarded_folder();
+  // Last: another thread may make it meanwhile. It takes no name any more.
+  if (guarded_file.is_set) ::unlink(guarded_file.path.data());
   ::signal(signal_number, SIG_DFL);
   raise(signal_number);
 }
@@ -102,6 +105,8 @@ std::string half_written(const std::string& output) {
 }
 
 }  // namespace
+
+bool is_ending() noexcept { return has_signal; }
 
 void guard_folder(const std::string& folder) {
   guarded_folder.set(folder);

@@ -8,6 +8,10 @@ namespace traceagent::tools {
 // SIGALRM),
 // which ends by that signal all the same. One that is ignored (nohup) stays so.
 
+// One has come: what is guarded goes while other threads still work, and nothing that they make of
+// it may take a name.
+bool is_ending() noexcept;
+
 // With the files in it; one at a time.
 void guard_folder(const std::string& folder);
 void unguard_folder(const std::string& folder);

@@ -15,6 +15,7 @@
 
 #include "agent/event/hash.hpp"
 #include "agent/trace/json_scan.hpp"
+#include "agent/trace/merge_metadata.hpp"
 #include "agent/trace/trace_reader.hpp"
 #include "tools/command_line.hpp"
 #include "tools/losses.hpp"
@@ -57,24 +58,37 @@ std::string add_if_foreign(const std::string& path, std::vector<std::string>& fo
 }
 
 struct Search {
-  bool is_any = false;
+  std::vector<std::string> found;
   std::string problem;
 };
 
-Search add_matching(const std::string& pattern, std::vector<std::string>& foreign,
-                    std::set<std::string>& matching) {
+Search search_for(const std::string& pattern) {
   glob_t found{};
+  Search search;
   const int result = glob(pattern.c_str(), 0, nullptr, &found);
-  Search search{result == 0, ""};
   if (result != 0 && result != GLOB_NOMATCH) {
     search.problem =
         "not looked for: --include " + pattern + ": name the files, or free some memory";
   }
-  for (std::size_t i = 0; search.is_any && i < found.gl_pathc && search.problem.empty(); ++i) {
-    search.problem = add_if_foreign(found.gl_pathv[i], foreign, matching);
-  }
+  if (result == 0) search.found.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   globfree(&found);
   return search;
+}
+
+bool names_folder(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+std::string without_slashes(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+std::string folder_problem(const std::string& path) {
+  return "a folder: " + path + ": name the files in it, such as " + path + "/*.json";
 }
 
 // index/index.json and index/index-node<n>.json (agent/trace/index_file.hpp).
@@ -107,8 +121,9 @@ void add_foreign_options(CLI::App& command, ForeignOptions& options) {
       });
   command
       .add_option("--include-once", options.include_once,
-                  "Of what --include finds and names no rank, nothing that another node of the run "
-                  "has included, for which all nodes give this folder")
+                  "Of what --include finds and is of no node alone (it names no rank, or one that "
+                  "the run has not), nothing that another node of the run has included, for which "
+                  "all nodes give this folder. Without --include-except that is all it finds")
       ->type_name("FOLDER");
   // The agent's, for what it starts.
   command.add_option("--claimant", options.claimant)->group("");
@@ -126,9 +141,7 @@ ForeignInputs::ForeignInputs(const TraceFiles& files, const ForeignOptions& opti
   std::vector<std::string> foreign = named_;
   foreign.insert(foreign.end(), files.foreign.begin(), files.foreign.end());
   for (const std::string& pattern : options.include) {
-    const Search search = add_matching(pattern, foreign, matching_);
-    if (!search.is_any) matchless_.push_back(pattern);
-    if (usage_problem_.empty()) usage_problem_ = search.problem;
+    add_matching(pattern, foreign);
   }
   for (const std::string& list : options.include_except) {
     const auto ranges = parse_ranks(list);
@@ -143,7 +156,7 @@ ForeignInputs::ForeignInputs(const TraceFiles& files, const ForeignOptions& opti
   import.own_files = own_;
   import.progress = progress;
   imported_ = std::make_unique<ImportedTraces>(foreign, import);
-  if (!options.include_once.empty()) claim_files_without_rank(options);
+  if (!options.include_once.empty()) claim_files_of_nobody(options);
   std::erase_if(own_,
                 [this](const std::string& path) { return imported_->replaced().contains(path); });
   paths_ = own_;
@@ -154,32 +167,58 @@ ForeignInputs::ForeignInputs(const TraceFiles& files, const ForeignOptions& opti
                });
 }
 
+void ForeignInputs::add_matching(const std::string& pattern, std::vector<std::string>& foreign) {
+  const Search search = search_for(pattern);
+  std::string problem = search.problem;
+  for (std::size_t i = 0; i < search.found.size() && problem.empty(); ++i) {
+    problem = add_if_foreign(search.found[i], foreign, matching_);
+  }
+  if (usage_problem_.empty()) usage_problem_ = problem;
+  if (search.found.empty()) {
+    matchless_.push_back(pattern);
+  } else if (std::all_of(search.found.begin(), search.found.end(), names_folder)) {
+    // Beside files folders are what a "*" finds; alone they are a mistake.
+    folders_.push_back(without_slashes(search.found.front()));
+  }
+}
+
+bool ForeignInputs::is_excepted(const ImportedFile& file) const {
+  return file.rank_from != "none" && !excepted_.ranks.empty() &&
+         std::all_of(file.ranks.begin(), file.ranks.end(),
+                     [this](std::int64_t rank) { return excepted_.has_rank(rank); });
+}
+
+// Without --include-except nobody knows whose the ranks of the run are.
+bool ForeignInputs::is_surely_of_node(const ImportedFile& file, std::int64_t world_size) const {
+  return file.rank_from != "none" && !excepted_.ranks.empty() &&
+         std::all_of(file.ranks.begin(), file.ranks.end(), [&](std::int64_t rank) {
+           return rank < world_size && !excepted_.has_rank(rank);
+         });
+}
+
 std::string ForeignInputs::exception_of(const ImportedFile& file) const {
   if (file.ranks.empty() || !matching_.contains(file.path)) return "";
-  if (file.rank_from != "none") {
-    const bool is_excepted =
-        !excepted_.ranks.empty() &&
-        std::all_of(file.ranks.begin(), file.ranks.end(),
-                    [this](std::int64_t rank) { return excepted_.has_rank(rank); });
-    return is_excepted ? "--include-except" : "";
-  }
+  if (is_excepted(file)) return "--include-except";
   const auto claim = claims_.find(file.path);
   const auto other = claim == claims_.end() ? std::nullopt : claim->second->other_node();
   return other ? "--include-once: node " + std::to_string(*other) + " has it" : "";
 }
 
-// Nodes that share a folder all find them, and no file tells whose it is. By their content: each
-// node may have one of that name for itself. The node is that of the file they are to go into.
-void ForeignInputs::claim_files_without_rank(const ForeignOptions& options) {
+// Nodes that share a folder all find them, and no node is the one whose they are: those that name
+// no rank, one that the run has not (which an earlier run left), or ranks of several nodes. In two
+// node files they would overlap, and a merge of these would lose one. By their content: each node
+// may have one of that name for itself. The node is that of the file they are to go into.
+void ForeignInputs::claim_files_of_nobody(const ForeignOptions& options) {
   trace::TraceReader reader;
   if (own_.empty() || !reader.open(own_.front())) return;
   const std::string& info = reader.header().distributed_info;
   const auto run_key = trace::string_member(info, "run_key").value_or("");
   const std::int64_t node = trace::integer_member(info, "node_rank").value_or(0);
   for (const ImportedFile& file : imported_->files()) {
-    if (!file.is_trace || file.rank_from != "none" || !matching_.contains(file.path)) continue;
-    const std::string name = file.path.substr(file.path.rfind('/') + 1);
-    const std::string mark = std::to_string(event::hash_text(name + "\n" + file.content));
+    if (!file.is_trace || !matching_.contains(file.path)) continue;
+    if (is_excepted(file) || is_surely_of_node(file, reader.header().world_size)) continue;
+    const std::string text = name_of(file.path) + "\n" + file.content;
+    const std::string mark = std::to_string(event::hash_text(text));
     const std::string claimed =
         options.include_once + "/" + std::string(drain::included_name) + mark;
     const std::int64_t nodes = std::max(reader.header().world_size, node + 1);
@@ -221,8 +260,21 @@ std::map<std::string, std::int64_t> ForeignInputs::ranks_by_path(
   return ranks;
 }
 
+// That something was meant to be in it and is not, the output is to say.
 bool ForeignInputs::adds_nothing_to(const std::string& output) const {
-  return has_patterns_ && paths_ == std::vector{output};
+  return has_patterns_ && paths_ == std::vector{output} && unread().empty();
+}
+
+// Of one file of ours alone: it lacks what the patterns find. Of several nobody knows which.
+bool ForeignInputs::settles(std::string_view lacking) const {
+  if (!has_patterns_ || own_.size() != 1 || !imported_->problem().empty()) return false;
+  if (lacking.starts_with(trace::include_mark)) return true;
+  return std::any_of(
+      imported_->files().begin(), imported_->files().end(), [&](const ImportedFile& file) {
+        const bool is_here = file.is_trace && file.problem.empty() && file.left_out.empty();
+        return is_here && matching_.contains(file.path) && exception_of(file).empty() &&
+               name_of(file.path) == lacking;
+      });
 }
 
 // Other JSON that lies in a folder is nobody's mistake, unless nothing may be left out. A run's own
@@ -242,7 +294,7 @@ bool ForeignInputs::is_nothing_read() const {
 }
 
 bool ForeignInputs::is_refused() const {
-  return strict_ && (has_unread_ || !imported_->problem().empty() ||
+  return strict_ && (has_unread_ || !folders_.empty() || !imported_->problem().empty() ||
                      std::any_of(imported_->files().begin(), imported_->files().end(),
                                  [this](const ImportedFile& file) {
                                    return has_problem(file) || may_be_cut(file);
@@ -253,7 +305,10 @@ std::vector<trace::Unfinished> ForeignInputs::unread() const {
   std::vector<trace::Unfinished> unread = not_looked_at_;
   for (const ImportedFile& file : imported_->files()) {
     if (file.is_trace || !has_problem(file) || !exception_of(file).empty()) continue;
-    unread.push_back({file.path.substr(file.path.rfind('/') + 1), file.problem});
+    unread.push_back({name_of(file.path), file.problem});
+  }
+  for (const std::string& folder : folders_) {
+    unread.push_back({name_of(folder), folder_problem(folder)});
   }
   return unread;
 }
@@ -263,6 +318,10 @@ bool ForeignInputs::print() const {
   if (!ok) say(imported_->problem());
   for (const std::string& pattern : matchless_) {
     std::cout << "--include: " << pattern << ": no file matches\n";
+  }
+  for (const std::string& folder : folders_) {
+    say(folder_problem(folder));
+    ok = false;
   }
   for (const std::string& path : given_twice_) {
     std::cout << "left out: " << path << ": given twice\n";

@@ -58,6 +58,9 @@ class ForeignInputs {
   [[nodiscard]] bool adds_nothing_to(const std::string& output) const;
   // A merge of paths() was written: what only one node may include (--include-once) is its node's.
   void keep_claims() const;
+  // What one of our files says that it lacks (the "file" in its "incomplete") is looked for, or is
+  // here: what is wrong with it still is told anew.
+  [[nodiscard]] bool settles(std::string_view lacking) const;
   // There is nothing to merge, since no file could be imported.
   [[nodiscard]] bool is_nothing_read() const;
   // --strict, and something is wrong.
@@ -68,7 +71,10 @@ class ForeignInputs {
  private:
   // Why a file that a pattern found is not to be included, or empty.
   [[nodiscard]] std::string exception_of(const ImportedFile& file) const;
-  void claim_files_without_rank(const ForeignOptions& options);
+  [[nodiscard]] bool is_excepted(const ImportedFile& file) const;
+  [[nodiscard]] bool is_surely_of_node(const ImportedFile& file, std::int64_t world_size) const;
+  void claim_files_of_nobody(const ForeignOptions& options);
+  void add_matching(const std::string& pattern, std::vector<std::string>& foreign);
   void leave_out_same_files(std::vector<std::string>& foreign);
   std::map<std::string, std::int64_t> ranks_by_path(
       const std::vector<std::string>& foreign, const std::map<std::string, std::int64_t>& given);
@@ -85,9 +91,10 @@ class ForeignInputs {
   std::vector<std::string> named_;  // foreign, and given by name, not found in a folder
   std::set<std::string> matching_;  // foreign, and found by a pattern alone
   EventRules excepted_;             // its ranks
-  // Of files found by a pattern whose rank nobody knows, by path.
+  // Of files found by a pattern that are of no node alone, by path.
   std::map<std::string, std::unique_ptr<drain::NodeClaim>> claims_;
   std::vector<std::string> matchless_;  // patterns
+  std::vector<std::string> folders_;    // all that a pattern found
   std::vector<std::string> given_twice_;
   std::string usage_problem_;
   std::unique_ptr<ImportedTraces> imported_;

@@ -34,7 +34,8 @@ bool print_report(const trace::MergeReport& report, const std::string& output) {
   }
   std::cout << output << ": " << in_words(report.ranks.size(), "rank") << ", "
             << in_words(report.events, "event") << losses_in_words(report) << ", "
-            << in_words(report.output_bytes, "byte") << "\n";
+            << in_words(report.output_bytes, "byte") << "\n"
+            << std::flush;  // the agent, which may end this now, learns what the file holds
   if (report.repeated > 0) {
     std::cout << "left out: " << in_words(report.repeated, "event")
               << " that several inputs hold: each is there once\n";

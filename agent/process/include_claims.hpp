@@ -9,9 +9,9 @@ namespace traceagent::process {
 
 struct Agent;
 
-// Of what other profilers left and names no rank, one node's file takes each (--include-once): the
-// tool claims it, and gives the claim back where its merge fails. A tool that is killed cannot.
-// Made before the tool is started; held by no other thread.
+// Of what other profilers left and is of no node alone, one node's file takes each
+// (--include-once): the tool claims it, and gives the claim back where its merge fails. A tool that
+// is killed cannot. Made before the tool is started; held by no other thread.
 class IncludeClaims {
  public:
   IncludeClaims(const Agent& agent, const std::string& node_path);

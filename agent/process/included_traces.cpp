@@ -8,33 +8,20 @@
 #include "agent/process/notices.hpp"
 #include "agent/process/tool_path.hpp"
 #include "agent/process/tool_process.hpp"
+#include "config/command_words.hpp"
+#include "config/pattern_list.hpp"
 
 namespace traceagent::process {
 namespace {
 
-std::vector<std::string> patterns_of(std::string_view list) {
-  std::vector<std::string> patterns;
-  while (!list.empty()) {
-    std::string_view pattern = list.substr(0, list.find(','));
-    list.remove_prefix(pattern.size() == list.size() ? list.size() : pattern.size() + 1);
-    while (pattern.starts_with(' ')) pattern.remove_prefix(1);
-    while (pattern.ends_with(' ')) pattern.remove_suffix(1);
-    if (!pattern.empty()) patterns.emplace_back(pattern);
-  }
-  return patterns;
-}
-
-std::string for_shell(const std::string& word) {
-  if (word.find_first_of(" *?[]\\\"'`$&|;<>(){}!#~") == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 std::string in_words(const std::vector<std::string>& words) {
   std::string text = "traceagent";
-  for (const std::string& word : words) text += " " + for_shell(word);
+  for (const std::string& word : words) text += " " + config::shell_word(word);
   return text;
+}
+
+bool says_problem(std::string_view said) {
+  return ("\n" + std::string(said)).find("\ntraceagent: ") != std::string::npos;
 }
 
 std::string problem_in(const ToolEnd& end, const std::string& command) {
@@ -162,18 +149,20 @@ std::optional<NodeTotals> totals_said(std::string_view said, const std::string& 
 }
 
 std::vector<std::string> included_patterns(const config::Options& options) {
-  return patterns_of(options.merge_include);
+  return config::patterns_of(options.merge_include);
 }
 
-std::optional<NodeTotals> include_traces(Agent& agent, const std::string& node_path,
-                                         const std::vector<std::int64_t>& ranks) {
+Included include_traces(Agent& agent, const std::string& node_path,
+                        const std::vector<std::int64_t>& ranks) {
   const std::vector<std::string> patterns = included_patterns(agent.options);
-  if (patterns.empty()) return std::nullopt;
+  if (patterns.empty()) return {};
   std::vector<std::string> words = merge_words(agent, node_path, patterns, ranks);
   const ToolPath tool = find_tool("traceagent");
   if (tool.path.empty()) {
-    say_problem("merge.include: " + tool.problem + "; or run it later: " + in_words(words));
-    return std::nullopt;
+    Included none;
+    none.problem = tool.problem + "; or run it later: " + in_words(words);
+    say_problem("merge.include: " + none.problem);
+    return none;
   }
   const std::string said_words = in_words(words);
   const IncludeClaims claims(agent, node_path);
@@ -183,8 +172,16 @@ std::optional<NodeTotals> include_traces(Agent& agent, const std::string& node_p
   agent.drain.allow(agent.options.merge_timeout + agent.options.exit_timeout);
   const ToolEnd end = run_tool(std::move(words), agent.options.merge_timeout);
   if (end.exit_code < 0) claims.undo();
-  if (end.exit_code != 0) say_problem("merge.include: " + problem_in(end, said_words));
-  return end.ended ? totals_said(end.said, node_path) : std::nullopt;
+  Included included;
+  included.totals = totals_said(end.said, node_path);
+  const bool is_written = included.totals.has_value();
+  // It was ended, but had just done it.
+  const bool is_done = !end.ended && is_written && !says_problem(end.said);
+  if (end.exit_code == 0 || is_done) return included;
+  const std::string problem = is_written ? problem_said(end.said) : problem_in(end, said_words);
+  say_problem("merge.include: " + problem);
+  if (!is_written) included.problem = problem;
+  return included;
 }
 
 }  // namespace traceagent::process

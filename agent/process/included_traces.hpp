@@ -22,12 +22,18 @@ struct NodeTotals {
   std::string others;      // "names_full 3", see trace::Losses
 };
 
+struct Included {
+  std::optional<NodeTotals> totals;  // of the node's file as it is then; nothing: as it was
+  // Why nothing was looked at, and the file does not say so; it was told. Or empty.
+  std::string problem;
+};
+
 // Merges those that are there into the node's file, which holds all of ours already and stays as it
-// is where that fails. A tool does it: what others write is not read in the job's process. `ranks`:
-// those that the file has; what is of another node's goes into that one's. Returns what the file
-// holds then; nothing where it is as it was.
-std::optional<NodeTotals> include_traces(Agent& agent, const std::string& node_path,
-                                         const std::vector<std::int64_t>& ranks);
+// is where that fails. A tool does it: what others write is not read in the job's process. What it
+// refuses the file names. `ranks`: those that the file has; what is of another node's goes into
+// that one's.
+Included include_traces(Agent& agent, const std::string& node_path,
+                        const std::vector<std::int64_t>& ranks);
 
 // By what the tool says of the file that it has written (tools/merge_report.cpp).
 std::optional<NodeTotals> totals_said(std::string_view said, const std::string& node_path);

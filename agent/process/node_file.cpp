@@ -21,6 +21,7 @@
 #include "agent/process/run_files.hpp"
 #include "agent/process/uploads.hpp"
 #include "agent/trace/merge.hpp"
+#include "agent/trace/merge_metadata.hpp"
 #include "agent/trace/removed_cycles.hpp"
 #include "config/command_words.hpp"
 #include "config/units.hpp"
@@ -59,16 +60,6 @@ std::string summary(const NodeTotals& totals, const std::string& path) {
 void index_node_file(const Agent& agent, const std::string& path, std::uint64_t events) {
   const std::string problem = drain::index_merged(agent.ring.ring, path, events);
   if (!problem.empty() && is_spokesman(agent, "index")) say_problem(problem);
-}
-
-// What the file holds with other profilers' traces in it. The index tells of it before, too: to put
-// them in may take long.
-NodeTotals add_included(Agent& agent, const trace::MergeReport& report, const std::string& path) {
-  index_node_file(agent, path, report.events);
-  const std::optional<NodeTotals> with_others = include_traces(agent, path, report.ranks);
-  if (!with_others) return totals_of(report);
-  index_node_file(agent, path, with_others->events);
-  return *with_others;
 }
 
 void say_missing(const NodeInputs& inputs, const std::vector<std::int64_t>& missing,
@@ -184,6 +175,31 @@ trace::MergeOptions merge_options(const Agent& agent, const NodeInputs& inputs,
   return options;
 }
 
+// Who reads the file later has not seen what was told. It is made once more, from what it was made
+// of: before, nobody knew, and the tool that did not come to its end cannot say so. No worse one
+// takes its place: where an input cannot be read whole, now or before, it stays as it is.
+void note_not_included(Agent& agent, const NodeInputs& inputs, const Place& place,
+                       const std::string& why) {
+  trace::MergeOptions options = merge_options(agent, inputs, place);
+  options.overwrite = true;
+  options.strict = true;
+  options.unfinished.push_back({trace::include_mark + agent.options.merge_include, why});
+  agent.drain.allow(agent.options.merge_timeout + agent.options.exit_timeout);
+  static_cast<void>(trace::merge(inputs.files, place.path, options));
+}
+
+// What the file holds with other profilers' traces in it. The index tells of it before, too: to put
+// them in may take long.
+NodeTotals add_included(Agent& agent, const NodeInputs& inputs, const Place& place,
+                        const trace::MergeReport& report) {
+  index_node_file(agent, place.path, report.events);
+  const Included included = include_traces(agent, place.path, report.ranks);
+  if (!included.problem.empty()) note_not_included(agent, inputs, place, included.problem);
+  if (!included.totals) return totals_of(report);
+  index_node_file(agent, place.path, included.totals->events);
+  return *included.totals;
+}
+
 // What is wrong is said by who opens the file; the ranks' files may have said it before.
 void make_folder_of(const std::string& path) {
   static_cast<void>(drain::make_parent_folders(path));
@@ -210,7 +226,7 @@ bool merge(Agent& agent, NodeInputs& inputs, const Place& place, RankFilesHeld& 
     if (!is_told) say_problem(report.problem);
     return false;
   }
-  const NodeTotals totals = add_included(agent, report, place.path);
+  const NodeTotals totals = add_included(agent, inputs, place, report);
   say_result(summary(totals, place.path) + removed_in_words(agent, report));
   say_missing(inputs, report.missing_ranks, place.path);
   if (inputs.unfinished.empty() && inputs.kept.empty() && !is_told) {

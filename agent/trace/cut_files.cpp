@@ -158,6 +158,8 @@ bool holds_all_of_its_sources(const std::string& path) {
 bool is_made_of_whole_files(std::string_view metadata) {
   bool is_whole = true;
   for_each_element(member(metadata, "incomplete").value_or(""), [&](std::string_view fault) {
+    // Of what was never put in nothing is a source.
+    if (string_member(fault, "file").value_or("").starts_with(include_mark)) return;
     const std::string_view problem = string_member(fault, "problem").value_or("");
     is_whole = is_whole && (problem == writer_lost_something || problem.starts_with(not_closed));
   });

@@ -94,6 +94,7 @@ void Merger::run(const std::string& output) {
     note_repeated();
     const std::string metadata = merged_metadata(inputs_, options_, report_);
     write_footer(file_, metadata, report_.complete);
+    if (!given_up_) look_around();  // who gives up later has had all inputs until here
   }
   if (!report_.problem.empty()) {
     return;  // said already

@@ -33,10 +33,13 @@ struct MergeOptions {
   std::string trace_name = {};  // empty: the output's file name
   std::vector<std::int64_t> missing_ranks = {};  // known to have left no file
   std::vector<Unfinished> unfinished = {};       // then the output is not complete
-  SideWork* side_work = nullptr;                 // for the output, see OutputOptions
-  SideReads* side_reads = nullptr;               // for the inputs; outlives the merge
-  Selection* selection = nullptr;                // null: all of all inputs
-  JsonObject metadata = {};                      // what the caller adds to "traceagent"
+  // Of a merged input: whether that what it says is missing in it ("file" in "incomplete") is here
+  // now, or told of anew in `unfinished`; nothing: it is not.
+  std::function<bool(std::string_view who)> is_settled = {};
+  SideWork* side_work = nullptr;    // for the output, see OutputOptions
+  SideReads* side_reads = nullptr;  // for the inputs; outlives the merge
+  Selection* selection = nullptr;   // null: all of all inputs
+  JsonObject metadata = {};         // what the caller adds to "traceagent"
   // By path; what is not here stays on its own clock. Times in the inputs' "traceagent" stay too.
   // The output says in "clock_corrections" what was done.
   std::map<std::string, ClockCorrection> corrections = {};

@@ -1,6 +1,7 @@
 #include "agent/trace/merge_metadata.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -28,8 +29,8 @@ std::string losses_of(const MergeInput& input) {
 
 class Collector {
  public:
-  Collector(MergeReport& report, const Selection* selection)
-      : report_(report), selection_(selection) {}
+  Collector(MergeReport& report, const MergeOptions& options)
+      : report_(report), selection_(options.selection), is_settled_(options.is_settled) {}
 
   void add(const MergeInput& input) {
     const std::string_view metadata = input.footer.metadata;
@@ -51,8 +52,11 @@ class Collector {
     }
   }
 
+  // Once: an input that was merged before may say the same.
   void add_unfinished(const Unfinished& process) {
-    add_fault(JsonObject().add("file", process.who).add("problem", process.why).text());
+    const std::string fault =
+        JsonObject().add("file", process.who).add("problem", process.why).text();
+    if (faults_text_.find(fault) == std::string::npos) add_fault(fault);
   }
 
   void add_missing(const std::vector<std::int64_t>& ranks) {
@@ -112,8 +116,11 @@ class Collector {
     for_each_element(member(metadata, "missing_ranks").value_or(""), [this](std::string_view rank) {
       missing_.insert(parse_integer(rank).value_or(0));
     });
-    for_each_element(member(metadata, "incomplete").value_or(""),
-                     [this](std::string_view fault) { add_fault(fault); });
+    for_each_element(member(metadata, "incomplete").value_or(""), [this](std::string_view fault) {
+      const bool is_settled =
+          is_settled_ && is_settled_(unescaped(string_member(fault, "file").value_or("")));
+      if (!is_settled) add_fault(fault);
+    });
   }
 
   // The file that it was imported from: the input's own name is the import's.
@@ -140,6 +147,7 @@ class Collector {
 
   MergeReport& report_;
   const Selection* const selection_;
+  const std::function<bool(std::string_view)>& is_settled_;
   std::string ranks_text_;
   std::set<std::int64_t> missing_;
   std::map<std::pair<std::string, std::string>, std::uint64_t> so_far_;  // by process and cause
@@ -152,7 +160,7 @@ class Collector {
 
 std::string merged_metadata(const std::vector<MergeInput>& inputs, const MergeOptions& options,
                             MergeReport& report) {
-  Collector collector(report, options.selection);
+  Collector collector(report, options);
   for (const MergeInput& input : inputs) {
     if (input.report.left_out.empty() || !input.report.problem.empty()) {
       collector.add(input);

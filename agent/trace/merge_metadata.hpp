@@ -16,6 +16,9 @@ inline constexpr char writer_lost_something[] = "its writer says that something 
 // more.
 inline constexpr char not_closed[] = "an array of events that is not closed";
 
+// So begins a "file" in "incomplete": what merge.include names, of which nothing is in the file.
+inline constexpr char include_mark[] = "merge.include: ";
+
 // "traceagent" of the merged file: {"merged": [each rank's and cycle's own], "events": n,
 // "dropped":
 // {...}, "missing_ranks": [...], "incomplete": [{"file", "problem"}], what the caller adds}. Each

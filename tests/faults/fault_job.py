@@ -181,6 +181,13 @@ class Place:
         return sorted(str(path.relative_to(self.rings)) for path in self.rings.rglob("*") if path.is_file())
 
 
+def lacks_included_alone(trace):
+    """What the tool was to put in and did not: the line that says so is looked at, and the file names it too."""
+    told = trace["traceagent"]
+    faults = told.get("incomplete", [])
+    return faults != [] and not told["missing_ranks"] and all(fault["file"].startswith("merge.include: ") for fault in faults)
+
+
 class Traces:
     """The trace files among the files of a folder; pids in names are gone."""
 
@@ -199,7 +206,7 @@ class Traces:
                     continue
                 if not name.endswith(".json.gz" if is_zipped else ".json"):
                     self.broken[shown] = "not a final name"
-                elif trace.get("complete") is not True:
+                elif trace.get("complete") is not True and not lacks_included_alone(trace):
                     self.broken[shown] = "not complete"
                 self.contents[shown] = trace
             except (ValueError, OSError, EOFError) as error:

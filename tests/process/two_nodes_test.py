@@ -16,6 +16,7 @@ check = checks.check
 COMMAND = [STEADY, 20, 200]
 NODES, PER_NODE = 2, 2
 RANKS = NODES * PER_NODE
+LEFT_OVER = RANKS + 5  # a rank of an earlier, larger job
 IS_DULL = "no times of kernels and copies"  # the simulated CUPTI of a program that is not nvcc's
 
 
@@ -174,20 +175,24 @@ def write_others(folder):
     nobodys = {"ph": "X", "cat": "cpu_op", "name": "nobody's", "pid": 77, "tid": 1, "ts": 5.5, "dur": 1}
     document = {"baseTimeNanoseconds": time.time_ns(), "traceEvents": [nobodys]}
     (folder / "nobodys.pt.trace.json").write_text(json.dumps(document))
+    document = {"distributedInfo": {"rank": LEFT_OVER}, **document, "traceEvents": [nobodys | {"name": "left over"}]}
+    (folder / "left_over.pt.trace.json").write_text(json.dumps(document))
 
 
 def included_by_their_node():
-    """What other profilers left of a rank goes into its node's file alone, and what says no rank into that of one node,
-    so that those can be joined; and is looked for in the folder that has the name, not in one that it matches as a
+    """What other profilers left of a rank goes into its node's file alone, and what says no rank, or one that the job
+    has not, into that of one node, so that those can be joined, all events of all; and is looked for in the folder that has the name, not in one that it matches as a
     pattern. The line and the index of the node count it."""
     with Place() as place:
         write_others(place.path / "o[1]")
         write_others(place.path / "o1")
         lines = run_nodes(place, "included", TRACEAGENT_OUTPUT_FOLDER="o[1]", TRACEAGENT_MERGE_INCLUDE="*.pt.trace.json")
-        nobodys = []
+        nobodys, left_over, events_of_all = [], [], 0
         for node in range(NODES):
             events = [event for event in place.trace(f"o[1]/node{node}.json")["traceEvents"] if event["ph"] != "M"]
+            events_of_all += len(events)
             nobodys += [event["pid"] % 1_000_000 for event in events if event["name"] == "nobody's"]
+            left_over += [event["pid"] % 1_000_000 for event in events if event["name"] == "left over"]
             told = [line for line in lines if f"node{node}.json: " in line and f", {len(events)} events, 0 lost" in line]
             check(len(told) == 1, f"included: {node}: {len(events)} events, told: {lines}")
             indexed = json.loads((place.path / f"o[1]/index/index-node{node}.json").read_text())["entries"][-1]
@@ -196,9 +201,12 @@ def included_by_their_node():
             check(names == [f"of {node * PER_NODE + local}" for local in range(PER_NODE)], f"included: {node}: {names}")
         # Of none of the job's ranks.
         check(nobodys == [RANKS], f"included: without a rank: {nobodys}")
+        check(left_over == [LEFT_OVER], f"included: of no rank of the job: {left_over}")
         result = place.run([TRACEAGENT, "merge", "o[1]/node0.json", "o[1]/node1.json", "-o", "all.json"])
         info = place.trace("all.json")["distributedInfo"]
-        check(result.code == 0 and info["ranks"] == list(range(RANKS + 1)), f"included: {result}, {info}")
+        check(result.code == 0 and info["ranks"] == [*range(RANKS + 1), LEFT_OVER], f"included: {result}, {info}")
+        events = [event for event in place.trace("all.json")["traceEvents"] if event["ph"] != "M"]
+        check(len(events) == events_of_all, f"included: {len(events)} events of {events_of_all}: {result}")
 
 
 def tool_that_hangs(place):

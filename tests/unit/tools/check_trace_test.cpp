@@ -57,6 +57,18 @@ TEST(CheckTrace, of_another_programs_file_only_what_was_read_is_told) {
   EXPECT_FALSE(says(page, "device")) << page.text();
 }
 
+TEST(CheckTrace, of_an_imported_file_without_a_clock_that_is_told) {
+  const auto page_with = [](const std::string& clock) {
+    return page_of(
+        R"({"identity": {"rank": 4}, "dropped": {}, "imported": {"file": "a.json", "kind": "Chrome",)"
+        R"( "events": 9, "has_clock": )" +
+        clock + "}}");
+  };
+  EXPECT_TRUE(says(page_with("false"), "no   clock                 it has none"));
+  EXPECT_FALSE(says(page_with("true"), "clock"));
+  EXPECT_EQ(page_with("false").problems(), 0);
+}
+
 TEST(CheckTrace, each_loss_has_its_remedy) {
   const CheckReport page = page_of(rank_with(
       R"("device": {"source": "cupti", "launches": 9, "work": 5,)"

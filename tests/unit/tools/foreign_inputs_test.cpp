@@ -103,6 +103,87 @@ TEST_F(ForeignInputsTest, WhatNamesNoRankIsIncludedByOneNode) {
   EXPECT_TRUE(include_in(1, true).first) << "once more";
 }
 
+// The run's ranks are 0 to 3; node 0 has 0 and 1.
+TEST_F(ForeignInputsTest, WhatIsOfNoNodeAloneIsIncludedByOneNode) {
+  const auto of_rank = [&](const std::string& rank) {
+    file("r" + rank + ".json", R"({"distributedInfo": {"rank": )" + rank +
+                                   R"(}, "traceEvents": [{"ph":"i","pid":1,"tid":1,"ts":1}]})");
+  };
+  of_rank("0");
+  of_rank("2");
+  of_rank("9");  // which an earlier run left
+  fs::create_directory(folder_ / "claims");
+  const auto included_in = [&](std::int64_t node, const std::vector<std::string>& except) {
+    const std::string own = folder_ / ("node" + std::to_string(node) + ".json");
+    trace::write_sample(own,
+                        {.rank = 2 * node, .times_ns = {1}, .run_key = "k", .node_rank = node});
+    ForeignOptions options;
+    options.include = {folder_ / "r*.json"};
+    options.include_except = except;
+    options.include_once = folder_ / "claims";
+    const ForeignInputs foreign(trace_files({own}), options, folder_ / "out", {});
+    foreign.keep_claims();
+    testing::internal::CaptureStdout();
+    EXPECT_TRUE(foreign.print());
+    const std::string said = testing::internal::GetCapturedStdout();
+    return std::pair(trace::merge(foreign.paths(), folder_ / "out").ranks, said);
+  };
+  using Ranks = std::vector<std::int64_t>;
+  EXPECT_EQ(included_in(0, {"2-3"}).first, (Ranks{0, 9}));
+  const auto [ranks, said] = included_in(1, {"0-1"});
+  EXPECT_EQ(ranks, (Ranks{2}));
+  EXPECT_NE(said.find("r9.json: rank 9: --include-once: node 0 has it\n"), std::string::npos)
+      << said;
+  // Only what is of no node alone is noted.
+  const auto claims = [&] {
+    return std::distance(fs::directory_iterator(folder_ / "claims"), fs::directory_iterator());
+  };
+  EXPECT_EQ(claims(), 1);
+  // Where nobody knows whose the ranks are, all of them are such.
+  EXPECT_EQ(included_in(0, {}).first, (Ranks{0, 2, 9}));
+  EXPECT_EQ(included_in(1, {}).first, (Ranks{2})) << "its own file's rank";
+  EXPECT_EQ(claims(), 3);
+}
+
+// The output is to say what is not in it.
+TEST_F(ForeignInputsTest, WhereAllThatWasFoundIsRefusedTheOutputIsWrittenAgain) {
+  const std::string node = folder_ / "node.json";
+  trace::write_sample(node, {.times_ns = {1}});
+  const auto given = [&](const std::string& pattern) {
+    ForeignOptions options;
+    options.include = {folder_ / pattern};
+    return std::make_unique<ForeignInputs>(trace_files({node}), options, node,
+                                           ForeignInputs::Progress());
+  };
+  EXPECT_TRUE(given("x*")->adds_nothing_to(node));
+  file("x.json", "no trace");
+  EXPECT_FALSE(given("x*")->adds_nothing_to(node));
+  ASSERT_EQ(given("x*")->unread().size(), 1U);
+  EXPECT_EQ(given("x*")->unread()[0].who, "x.json");
+  EXPECT_TRUE(given("x*")->settles("merge.include: x*"));
+  EXPECT_FALSE(given("x*")->settles("x.json")) << "it is told of anew";
+  file("x.json", trace_);
+  EXPECT_TRUE(given("x*")->settles("x.json"));
+  EXPECT_FALSE(given("y*")->settles("x.json"));
+}
+
+TEST_F(ForeignInputsTest, APatternThatFindsOnlyAFolderIsTold) {
+  const std::string node = folder_ / "node.json";
+  trace::write_sample(node, {.times_ns = {1}});
+  fs::create_directory(folder_ / "sub");
+  ForeignOptions options;
+  options.include = {folder_ / "sub/"};
+  const Said said = give({node}, options);
+  EXPECT_FALSE(said.is_fine);
+  const std::string sub = folder_ / "sub";
+  EXPECT_NE(
+      said.err.find("a folder: " + sub + ": name the files in it, such as " + sub + "/*.json\n"),
+      std::string::npos)
+      << said.err;
+  options.include = {folder_ / "*"};  // which finds more
+  EXPECT_TRUE(give({node}, options).is_fine);
+}
+
 TEST_F(ForeignInputsTest, AFileGivenTwiceIsReadOnce) {
   const std::string path = file("k.json", trace_);
   fs::create_symlink(path, folder_ / "link.json");

@@ -193,6 +193,9 @@ TEST(Merge, a_file_is_made_of_whole_files_whatever_their_writers_had_lost) {
   EXPECT_TRUE(is_whole(writer_lost_something));
   EXPECT_TRUE(is_whole(std::string(not_closed) + ": f: at byte 3: copy it again"));
   EXPECT_FALSE(is_whole("a trace that is cut off: f: at byte 3: what is whole is used"));
+  // Nor does what was never put in.
+  EXPECT_TRUE(is_made_of_whole_files(R"({"incomplete": [{"file": ")" + std::string(include_mark) +
+                                     R"(*.json", "problem": "it took too long"}]})"));
 }
 
 TEST(Merge, overlapping_merged_files_are_refused) {

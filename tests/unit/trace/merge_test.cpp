@@ -252,6 +252,26 @@ TEST(Merge, a_cut_file_gives_what_it_holds_and_is_named) {
             std::string::npos);
 }
 
+TEST(Merge, what_an_input_lacked_and_is_here_now_is_told_no_more) {
+  ScratchFolder folder;
+  const auto a = write_sample(folder / "a.json", {.times_ns = {1}});
+  const auto node = folder / "node.json";
+  const std::vector<Unfinished> missing = {{"x \"1\".json", "no trace"}, {"y.json", "cut"}};
+  ASSERT_EQ(merge({a}, node, {.unfinished = missing}).complete, false);
+  const auto count = [&](const std::string& name) {
+    return count_of(read_whole(node), R"("file": ")" + name);
+  };
+  // What is told of anew stands there once.
+  ASSERT_EQ(merge({node}, node, {.unfinished = missing}).problem, "");
+  EXPECT_EQ(count("x "), 1U);
+  EXPECT_EQ(count("y.json"), 1U);
+  MergeOptions options;
+  options.is_settled = [](std::string_view who) { return who == "x \"1\".json"; };
+  EXPECT_FALSE(merge({node}, node, options).complete);
+  EXPECT_EQ(count("x "), 0U);
+  EXPECT_EQ(count("y.json"), 1U);
+}
+
 TEST(Merge, strict_writes_nothing_where_anything_is_wrong) {
   ScratchFolder folder;
   const auto good = write_sample(folder / "good.json", {.times_ns = {1, 2}});
