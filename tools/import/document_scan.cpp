@@ -15,13 +15,20 @@ namespace {
 
 using trace::InputFile;
 
-constexpr char give_a_trace[] = "give a trace in Chrome's JSON form";
-constexpr char rest_is_used[] = "what is whole is used";
 constexpr char gzip_remedy[] =
     "what is whole before and behind it is used, and what it let through may be wrong; ";
 // Looking for the next event in damaged text may look at much of it many times: at so much more
 // than once.
 constexpr std::size_t most_work_bytes = std::size_t{256} << 20;
+// From then on arrays within damaged events hold no events: those are the document's. Nor is more
+// of the text judged at once than nearly all events have: one that is torn within an array would be
+// judged with those behind it, to the end of the window.
+constexpr std::size_t patient_work_bytes = std::size_t{32} << 20;
+constexpr std::size_t hurried_room_bytes = std::size_t{4} << 10;
+// Few events have more; and few that are smaller have swallowed others.
+constexpr std::size_t most_usual_bytes = std::size_t{2} << 10;
+// So far behind an event the next one begins.
+constexpr std::size_t event_ahead_bytes = std::size_t{64} << 10;
 // A repair costs as much as looking at so many times its bytes.
 constexpr std::size_t repair_work = 16;
 
@@ -69,28 +76,51 @@ bool DocumentScan::take_usual_event() {
   const char* at = window_.begin();
   while (is_space_or_comma(*at)) ++at;
   if (*at != '{' || at >= window_.end()) return false;
-  const auto room = static_cast<std::size_t>(window_.end() - at);
+  const std::size_t room = std::min(static_cast<std::size_t>(window_.end() - at), usual_room_);
   const std::size_t size = shapes_.whole_object_at({at, room}, object_.members);
   is_unusual_ = size == 0;
   if (size == 0 || size > most_event_bytes) return false;
   object_.text = {at, size};
+  if (size > most_usual_bytes && has_swallowed_events()) [[unlikely]]
+    return false;
   was_repaired_ = false;
   is_trace_ = is_trace_ || (is_array_form_ && !object_.members.empty());
   window_.drop_until(at + size);
   return true;
 }
 
+// JSON, but of an event that is torn within an array of its own, which the end of the document has
+// closed.
+bool DocumentScan::has_swallowed_events() const {
+  if (is_array_form_) return false;
+  for (const JsonMember& member : object_.members) {
+    const char* at = member.value.data();
+    const char* const end = at + member.value.size();
+    if (*at == '[' && scan_nested(at, end, Within::no_events) == Scan::broken) return true;
+  }
+  return false;
+}
+
 DocumentScan::Item DocumentScan::next_of_any_kind() {
+  const Item item = read_on();
+  if (item == Item::end && is_trace_ && first_array_) {
+    remember("arrays among the events", *first_array_, "what is in them is used");
+  }
+  return item;
+}
+
+DocumentScan::Item DocumentScan::read_on() {
   while (true) {
     switch (place_) {
       case Place::start:
         if (!pass_start()) return at_end_of_text();
         break;
       case Place::members:
-        if (!pass_member()) return at_end_of_text();
+        if (!pass_member() && !read_head_again()) return at_end_of_text();
         break;
       case Place::events:
-        return next_event();
+        if (const std::optional<Item> item = next_event()) return *item;
+        break;
       case Place::behind:
         if (!pass_behind()) return at_end_of_text();
         break;
@@ -102,9 +132,10 @@ DocumentScan::Item DocumentScan::next_of_any_kind() {
 
 // The next character that is neither space nor comma; false at the end of the text, and at zeros.
 bool DocumentScan::peek(char& c) {
+  has_passed_comma_ = false;
   do {
     const char* at = window_.begin();
-    while (is_space_or_comma(*at)) ++at;
+    for (; is_space_or_comma(*at); ++at) has_passed_comma_ = has_passed_comma_ || *at == ',';
     window_.drop_until(std::min(at, window_.end()));
   } while (window_.size() == 0 && window_.fill());
   c = *window_.begin();
@@ -144,37 +175,6 @@ bool DocumentScan::begins_with_event() {
   return scan == Scan::whole && has_member(object_, "ph") && !has_member(object_, "traceEvents");
 }
 
-bool DocumentScan::pass_member() {
-  char c = 0;
-  if (!peek(c)) return false;
-  if (c == '}') {
-    window_.drop(1);
-    place_ = Place::behind;
-    return true;
-  }
-  MemberValue key(window_);
-  if (c == '"' && !key.pass()) return false;
-  if (!peek(c)) return false;
-  if (key.text().empty() || c != ':') {
-    remember("text that is not JSON", window_.offset(), is_trace_ ? rest_is_used : give_a_trace);
-    place_ = Place::end;
-    return true;
-  }
-  window_.drop(1);
-  if (!peek(c)) return false;
-  if (key.text() == "\"traceEvents\"" && c == '[') {
-    window_.drop(1);
-    is_trace_ = true;
-    place_ = Place::events;
-    return true;
-  }
-  MemberValue value(window_);
-  const bool is_distributed_info = key.text() == "\"distributedInfo\"" && c == '{';
-  if (!(is_distributed_info ? value.pass_leaving_nested_out() : value.pass())) return false;
-  members_(std::string_view(key.text()).substr(1, key.text().size() - 2), value.text());
-  return true;
-}
-
 // Documents behind each other: arrays of events are read on, and what comes behind one that is no
 // trace. Members would speak of the events before them, too: they are not.
 bool DocumentScan::pass_behind() {
@@ -187,50 +187,106 @@ bool DocumentScan::pass_behind() {
     place_ = is_array ? Place::events : Place::members;
     return true;
   }
+  if (!is_trace_ && !is_array_form_) {  // a bracket too many before the events
+    if (!head_damage_) head_damage_ = window_.offset();
+    place_ = Place::members;
+    return true;
+  }
+  if ((has_passed_comma_ || c == '}' || c == ']') && !is_array_form_) {
+    if (has_events_behind_damage()) return true;
+    if (c == '{' && begins_with_event()) {
+      remember("text that is not JSON", window_.offset(), rest_is_used);  // it did not end there
+      place_ = Place::events;
+      return true;
+    }
+  }
   remember("text behind the end of a trace", window_.offset(), "what is before it is used");
   place_ = Place::end;
   return true;
 }
 
-DocumentScan::Item DocumentScan::next_event() {
+// What seems to end the events may be of one that is torn.
+bool DocumentScan::has_events_behind_damage() {
+  if (problem_.empty() || !find_event()) return false;
+  place_ = Place::events;
+  return true;
+}
+
+std::optional<DocumentScan::Item> DocumentScan::next_event() {
   char c = 0;
   if (!peek(c)) return at_end_of_text();
-  if (c == '{') [[likely]] {
-    return pass_object();
+  switch (c) {
+    case '{':
+      return pass_object();
+    case '[':
+      open_array();
+      return std::nullopt;
+    case ']':
+      close_array();
+      return std::nullopt;
+    default:
+      return pass_other_value();
   }
-  if (c == ']') {
-    window_.drop(1);
-    is_trace_ = is_trace_ || !has_others_;
-    place_ = is_array_form_ ? Place::behind : Place::members;
-    return next();
+}
+
+// What is in it is counted one by one: it may be a bracket too many, with all events behind it.
+void DocumentScan::open_array() {
+  if (!first_array_) first_array_ = window_.offset();
+  has_others_ = true;
+  ++open_arrays_;
+  window_.drop(1);
+}
+
+void DocumentScan::close_array() {
+  const std::uint64_t offset = window_.offset();
+  window_.drop(1);
+  if (!is_end_of_events()) {
+    if (open_arrays_ == 0) remember("text that is not JSON", offset, rest_is_used);
+    open_arrays_ -= open_arrays_ > 0 ? 1 : 0;
+    return;
   }
-  return pass_other_value();
+  open_arrays_ = 0;
+  is_trace_ = is_trace_ || !has_others_;
+  place_ = is_array_form_ ? Place::behind : Place::members;
+}
+
+// Behind a bracket that closes: events may follow one that is too many or an array's among them,
+// and members one that closes the events, whatever was opened there.
+bool DocumentScan::is_end_of_events() {
+  if (is_array_form_ && open_arrays_ > 0) return false;
+  char c = 0;
+  if (!peek(c)) return open_arrays_ == 0;
+  if (is_array_form_) return c != '{' || !has_passed_comma_ || !begins_with_event();
+  return open_arrays_ > 0 ? c == '}' || c == '"' : c != '{' && c != '[';
 }
 
 DocumentScan::Item DocumentScan::pass_object() {
   const std::uint64_t offset = window_.offset();
   while (true) {
+    if (within() == Within::no_events) {
+      is_unusual_ = false;  // not all of it was judged
+      if (scan_object(window_.begin(), window_.end(), object_, within()) == Scan::broken) {
+        return leave_broken_object();
+      }
+    }
     if (!std::exchange(is_unusual_, false) && take_whole_object()) {
+      if (has_swallowed_events()) return leave_damage(Item::broken, offset);
       return accept_object(object_.text.data() + object_.text.size(), false);
     }
-    const Scan scan = scan_object(window_.begin(), window_.end(), object_);
+    const Scan scan = scan_object(window_.begin(), window_.end(), object_, within());
     if (scan == Scan::whole) {
       return accept_repaired();
     }
-    if (scan == Scan::broken) {
-      work_ += object_.text.size();
-      const bool is_hole = object_.text.data()[object_.text.size()] == '\0';
-      return is_hole ? leave_hole(offset + object_.text.size()) : leave_damage(Item::broken);
-    }
+    if (scan == Scan::broken) return leave_broken_object();
     if (window_.size() > most_event_bytes) {
-      work_ += window_.size();
-      return leave_damage(Item::too_long);
+      spend(window_.size());
+      return leave_damage(Item::too_long, offset);
     }
     if (window_.fill()) {
       continue;
     }
     // Cut, or a quote is missing here and events follow.
-    work_ += window_.size();
+    spend(window_.size());
     window_.drop(1);
     if (find_event()) {
       remember("text that is not JSON", offset, rest_is_used);
@@ -256,8 +312,8 @@ bool DocumentScan::take_whole_object() {
 DocumentScan::Item DocumentScan::accept_repaired() {
   const char* const end = object_.text.data() + object_.text.size();
   if (repair()) return accept_object(end, true);
-  work_ += repair_work * object_.text.size();
-  if (!is_followed_well(end)) return leave_damage(Item::broken);
+  spend(repair_work * object_.text.size());
+  if (!is_followed_well(end)) return leave_damage(Item::broken, window_.offset());
   return skip_whole(end, is_too_deep(object_.text) ? Item::too_deep : Item::broken);
 }
 
@@ -295,23 +351,64 @@ DocumentScan::Item DocumentScan::skip_whole(const char* end, Item item) {
 
 DocumentScan::Item DocumentScan::pass_other_value() {
   const char c = *window_.begin();
-  const bool is_value = c == '"' || c == '[' || c == '-' || (c >= '0' && c <= '9') || c == 't' ||
-                        c == 'f' || c == 'n';
-  if (!is_value) return leave_damage(Item::broken);
+  const std::uint64_t offset = window_.offset();
+  const bool is_value =
+      c == '"' || c == '-' || (c >= '0' && c <= '9') || c == 't' || c == 'f' || c == 'n';
+  if (!is_value) return leave_damage(Item::broken, offset);
   has_others_ = true;
-  return MemberValue(window_).pass() ? Item::not_an_object : at_end_of_text();
+  if (!MemberValue(window_).pass()) return at_end_of_text();
+  char next = 0;
+  const bool is_member = peek(next) && !has_passed_comma_ && (next == ':' || next == '}');
+  return is_member ? leave_damage(Item::broken, offset) : Item::not_an_object;
 }
 
-// On to the next event, wherever it is.
-DocumentScan::Item DocumentScan::leave_damage(Item item) {
-  if (item == Item::broken) {
-    remember("text that is not JSON", window_.offset(), rest_is_used);
-  }
-  const std::uint64_t offset = window_.offset();
+// On to the next event, wherever it is. One that begins within what seemed too long tells that this
+// was torn: its end was another's.
+DocumentScan::Item DocumentScan::leave_damage(Item item, std::uint64_t begin) {
   window_.drop(1);
   const bool is_found = find_event();
-  if (item == Item::too_long && !is_found) unpassed_ = offset;
+  if (item == Item::too_long && is_found && window_.offset() - begin < most_event_bytes) {
+    item = Item::broken;
+  }
+  if (item == Item::broken) remember("text that is not JSON", begin, rest_is_used);
+  if (item == Item::too_long && !is_found) unpassed_ = begin;
   return item;
+}
+
+// An event that is torn may be the last: then what is broken is the document's own bracket.
+DocumentScan::Item DocumentScan::leave_broken_object() {
+  const std::uint64_t begin = window_.offset();
+  const std::size_t passed = object_.text.size();
+  spend(passed);
+  if (window_.begin()[passed] == '\0') return leave_hole(begin + passed);
+  remember("text that is not JSON", begin, rest_is_used);
+  const bool ends_events = is_array_end(passed);
+  window_.drop(1);
+  find_event(ends_events ? begin + passed : UINT64_MAX);
+  return Item::broken;
+}
+
+// The list of events ends at that place of the window: members or the document's end are behind it,
+// and no event.
+bool DocumentScan::is_array_end(std::size_t place) {
+  if (is_array_form_ || window_.begin()[place] != ']') return false;
+  while (window_.size() - place < event_ahead_bytes && window_.fill()) {
+  }
+  const char* at = window_.begin() + place + 1;
+  while (is_space_or_comma(*at)) ++at;
+  if (*at != '}' && *at != '"') return false;
+  const std::string_view behind(at, static_cast<std::size_t>(window_.end() - at));
+  spend(behind.size());
+  return behind.find(R"("ph")") == std::string_view::npos;
+}
+
+void DocumentScan::spend(std::size_t bytes) {
+  work_ += bytes;
+  if (work_ > patient_work_bytes) usual_room_ = hurried_room_bytes;
+}
+
+Within DocumentScan::within() const {
+  return usual_room_ == hurried_room_bytes ? Within::no_events : Within::anything;
 }
 
 // The same, where zeros begin at `begin` of the text. An event that they cut is not to be mended:
@@ -336,7 +433,8 @@ void DocumentScan::note_zeros(const char* end) {
 
 bool DocumentScan::is_at_zero() const { return window_.size() > 0 && *window_.begin() == '\0'; }
 
-bool DocumentScan::find_event() {
+// No farther than to `array_end`, which is in the window: there the list of them ends.
+bool DocumentScan::find_event(std::uint64_t array_end) {
   while (true) {
     if (work_ > most_work_bytes + window_.offset()) {
       problem_.clear();  // of damage before this, which says that the rest is used
@@ -346,19 +444,22 @@ bool DocumentScan::find_event() {
       has_given_up_ = true;
       return false;
     }
-    const void* const brace = std::memchr(window_.begin(), '{', window_.size());
+    const std::uint64_t room = array_end - window_.offset();
+    const std::size_t searched = std::min<std::uint64_t>(window_.size(), room);
+    const void* const brace = std::memchr(window_.begin(), '{', searched);
     if (brace == nullptr) {
-      note_zeros(window_.end());
-      window_.drop(window_.size());
+      note_zeros(window_.begin() + searched);
+      window_.drop(searched);
+      if (searched == room) return true;
       if (!window_.fill()) return false;
       continue;
     }
     note_zeros(static_cast<const char*>(brace));
     window_.drop_until(static_cast<const char*>(brace));
     ScannedObject candidate;
-    const Scan scan = scan_object(window_.begin(), window_.end(), candidate);
+    const Scan scan = scan_object(window_.begin(), window_.end(), candidate, within());
     if (scan == Scan::whole && has_member(candidate, "ph")) return true;
-    work_ += scan == Scan::more ? window_.size() : candidate.text.size();
+    spend(scan == Scan::more ? window_.size() : candidate.text.size());
     const bool may_go_on = scan == Scan::more && window_.size() < most_event_bytes;
     if (!may_go_on || !window_.fill()) window_.drop(1);
   }
@@ -387,7 +488,9 @@ DocumentScan::Item DocumentScan::at_end_of_file() {
                    " bytes of text in it is used");
       break;
     default:
-      if (inside && !is_trace_) {
+      if (inside && !is_trace_ && head_damage_ && !has_read_head_again_) {
+        remember("text that is not JSON", *head_damage_, give_a_trace);
+      } else if (inside && !is_trace_) {
         remember("not a trace", window_.offset(), give_a_trace);
       } else if (inside && unpassed_) {
         remember("an event of more than 1 MiB, and none behind it", *unpassed_, rest_is_used);

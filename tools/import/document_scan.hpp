@@ -69,15 +69,28 @@ class DocumentScan {
 
  private:
   enum class Place { start, members, events, behind, end };
+  static constexpr char give_a_trace[] = "give a trace in Chrome's JSON form";
+  static constexpr char rest_is_used[] = "what is whole is used";
 
   bool take_usual_event();
+  [[nodiscard]] bool has_swallowed_events() const;
   Item next_of_any_kind();
   bool peek(char& c);
   bool pass_start();
   bool begins_with_event();
   bool pass_member();
+  bool pass_member_value(const std::string& key);
+  std::optional<std::uint64_t> fault_in_head();
+  bool pass_head_damage(std::uint64_t offset);
+  bool read_head_again();
+  bool begin_events();
   bool pass_behind();
-  Item next_event();
+  bool has_events_behind_damage();
+  std::optional<Item> next_event();
+  void open_array();
+  void close_array();
+  bool is_end_of_events();
+  Item read_on();
   Item pass_object();
   bool take_whole_object();
   Item accept_object(const char* end, bool was_repaired);
@@ -86,9 +99,13 @@ class DocumentScan {
   [[nodiscard]] bool is_followed_well(const char* end) const;
   Item skip_whole(const char* end, Item item);
   Item pass_other_value();
-  Item leave_damage(Item item);
+  Item leave_damage(Item item, std::uint64_t begin);
+  Item leave_broken_object();
+  bool is_array_end(std::size_t place);
+  void spend(std::size_t bytes);
+  [[nodiscard]] Within within() const;
   Item leave_hole(std::uint64_t begin);
-  bool find_event();
+  bool find_event(std::uint64_t array_end = UINT64_MAX);
   void note_zeros(const char* end);
   [[nodiscard]] bool is_at_zero() const;
   Item at_end_of_text();
@@ -112,7 +129,14 @@ class DocumentScan {
   bool is_trace_ = false;
   bool has_others_ = false;  // values that are no events
   bool has_cut_event_ = false;
-  std::size_t work_ = 0;  // bytes looked at in search of an event
+  bool has_passed_comma_ = false;  // see peek()
+  std::uint64_t open_arrays_ = 0;  // among the events, around the next one
+  std::optional<std::uint64_t> first_array_;
+  std::optional<std::uint64_t> head_damage_;  // before the events: the first
+  bool has_read_head_again_ = false;
+  std::uint64_t last_value_ = 0;       // of a member, with brackets: where it begins
+  std::size_t work_ = 0;               // bytes looked at in search of an event
+  std::size_t usual_room_ = SIZE_MAX;  // of the text, as much as an event of the usual kind has
   bool has_given_up_ = false;
   std::optional<std::uint64_t> unpassed_;  // where an event begins whose end was not found
   std::uint64_t zeros_end_ = 0;            // of those that the search for an event has passed

@@ -19,11 +19,21 @@ enum class Scan {
   broken,  // no object, whatever follows
 };
 
-// The object that begins at `at`, and its members. What is nested is passed over by its brackets
-// and quotes alone: whether it is JSON is trace::is_whole_value's to say. But a zero byte is in no
-// text that anybody wrote: it is broken there. TextWindow::padding_bytes
-// zero bytes must be readable at `end`.
-Scan scan_object(const char* at, const char* end, ScannedObject& object);
+// What an event's arrays may hold.
+enum class Within {
+  anything,
+  no_events,  // an object with "ph" behind a comma is an event of the document: it is broken there
+};
+
+// The object that begins at `at`, and its members. What is nested is passed over by its brackets,
+// quotes and what stands between them: whether it is JSON is trace::is_whole_value's to say, but
+// what viewers take passes. A zero byte is in no text that anybody wrote: it is broken there.
+// TextWindow::padding_bytes zero bytes must be readable at `end`.
+Scan scan_object(const char* at, const char* end, ScannedObject& object,
+                 Within within = Within::anything);
+
+// The object or array that begins at `at`, which moves behind it, or to where it is broken.
+Scan scan_nested(const char*& at, const char* end, Within within = Within::anything);
 
 // The place behind the string that begins (with its quote) at `at`, or the first zero byte within;
 // null: it does not end.

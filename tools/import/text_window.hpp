@@ -26,6 +26,9 @@ class TextWindow {
   // The file ends, for this window, behind most_file_bytes. False: see error_number().
   [[nodiscard]] bool open(const std::string& path, std::uint64_t most_file_bytes = UINT64_MAX);
 
+  // Once more, from the beginning.
+  [[nodiscard]] bool open_again(const std::string& path) { return open(path, most_file_bytes_); }
+
   [[nodiscard]] const char* begin() const { return buffer_.get() + begin_; }
   [[nodiscard]] const char* end() const { return buffer_.get() + end_; }
   [[nodiscard]] std::size_t size() const { return end_ - begin_; }

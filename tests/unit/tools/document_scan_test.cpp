@@ -161,6 +161,163 @@ TEST_F(DocumentScanTest, ReadsOnBehindDamage) {
   EXPECT_TRUE(scan_text(whole_documents[8]).has_cut_event);
 }
 
+// An event, of which `cut` bytes are missing at its end.
+std::string numbered_event(std::size_t number, std::size_t cut = 0) {
+  const std::string text = R"({"ph":"X","name":"u)" + std::to_string(number) +
+                           R"(","sf":[1,2],"args":{"id":3,"dims":[[1,2],[3]],"o":{"t":"{[\"]}"}}})";
+  return text.substr(0, text.size() - cut);
+}
+
+// Where an event ends without its closers, those of another or of the document close it: none
+// behind it may be lost for that.
+TEST_F(DocumentScanTest, LosesOneEventByATearWhereverThatIs) {
+  constexpr std::size_t count = 40;
+  for (const std::string form : {"[", R"({"traceEvents":[)"}) {
+    for (const char* between : {",", ",\n", ", \n  "}) {
+      for (std::size_t cut = 1; cut < numbered_event(3).size(); ++cut) {
+        std::string text = form;
+        std::vector<std::string> whole;
+        for (std::size_t i = 0; i < count; ++i) {
+          if (i != 3) whole.push_back(numbered_event(i));
+          text += (i == 0 ? "" : between) + numbered_event(i, i == 3 ? cut : 0);
+        }
+        const Found found = scan_text(text + (form == "[" ? "]" : R"(],"traceName":"a"})"));
+        ASSERT_EQ(found.events, whole) << cut;
+        ASSERT_EQ(found.others, std::vector{Item::broken}) << cut;
+        const std::size_t place = text.find(numbered_event(2)) + numbered_event(2).size() +
+                                  std::string_view(between).size();
+        ASSERT_NE(
+            found.problem.find("at byte " + std::to_string(place) + ": what is whole is used"),
+            std::string::npos)
+            << found.problem;
+      }
+    }
+  }
+}
+
+TEST_F(DocumentScanTest, BelievesWhatIsBehindALastEventThatIsTorn) {
+  const Found found = scan_text(R"({"traceEvents":[{"ph":"X"},{"ph":"E","args":{"id":3,)"
+                                "\n"
+                                R"(],"baseTimeNanoseconds":7})");
+  EXPECT_EQ(found.events.size(), 1U);
+  EXPECT_EQ(found.others, std::vector{Item::broken});
+  EXPECT_EQ(found.members.at("baseTimeNanoseconds"), "7");
+}
+
+// Each within an array, so that the events behind it could be elements of that: no event is too
+// long for that, and none is left out for the time that it takes.
+TEST_F(DocumentScanTest, LosesNoMoreEventsThanAreTornOfAny) {
+  constexpr std::size_t count = 60'000;
+  for (const std::string tear :
+       {R"({"ph":"X","args":{"id":3)", R"({"ph":"X","args":{"d":[1,[2])"}) {
+    std::string text = R"({"traceEvents":[)";
+    std::size_t torn = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool is_torn = i % 100 == 5;
+      torn += is_torn ? 1 : 0;
+      text += (i == 0 ? "" : ",\n") + (is_torn ? tear : numbered_event(i));
+    }
+    const Found found = scan_text(text + "]}");
+    EXPECT_EQ(found.events.size(), count - torn) << tear;
+    EXPECT_EQ(found.others, std::vector(torn, Item::broken)) << tear;
+    EXPECT_NE(found.problem.find("what is whole is used"), std::string::npos) << found.problem;
+  }
+}
+
+// The events behind them are there all the same, and it is said.
+TEST_F(DocumentScanTest, LosesNoEventByABracketTooMany) {
+  std::vector<std::string> whole;
+  for (std::size_t i = 0; i < 20; ++i) whole.push_back(numbered_event(i));
+  const auto joined = [&whole](std::size_t begin, std::size_t end) {
+    std::string text = whole[begin];
+    for (std::size_t i = begin + 1; i < end; ++i) text += "," + whole[i];
+    return text;
+  };
+  const std::string head = R"({"traceEvents":[)";
+  const std::string tail = R"(],"b":1})";
+  for (const std::string& text : {
+           head + joined(0, 5) + ",[" + joined(5, 20) + tail,
+           head + joined(0, 5) + "]," + joined(5, 20) + tail,
+           head + joined(0, 5) + "]}," + joined(5, 20) + tail,
+           head + "[" + joined(0, 5) + "],[" + joined(5, 20) + "]" + tail,
+           "[" + joined(0, 5) + "]," + joined(5, 20) + "]",
+           "[[" + joined(0, 5) + "],[" + joined(5, 20) + "]]",
+       }) {
+    const Found found = scan_text(text);
+    EXPECT_EQ(found.events, whole) << text;
+    EXPECT_TRUE(found.others.empty()) << text;
+    EXPECT_NE(found.problem.find("at byte "), std::string::npos) << text;
+    EXPECT_EQ(found.members.contains("b"), text.starts_with(head)) << text;
+    EXPECT_EQ(scan(path_, 7), found) << text;
+  }
+  EXPECT_EQ(scan_text(R"({"a":1,"traceEvents":)" + joined(0, 20) + tail).events, whole)
+      << "one is missing";
+  EXPECT_FALSE(scan_text(R"({"traceEvents":{"ph":1}})").problem.empty());
+  const Found values = scan_text(R"({"traceEvents":[{"ph":"X"},[1,[2,3]],{"ph":"E"}]})");
+  EXPECT_EQ(values.events.size(), 2U);
+  EXPECT_EQ(values.others, std::vector(3, Item::not_an_object)) << "each is counted";
+}
+
+// As PyTorch's add_metadata writes a value with quotes, and worse: rank and base are believed.
+TEST_F(DocumentScanTest, ReadsOnBehindDamageBeforeTheEvents) {
+  const std::string rank = R"("distributedInfo":{"rank":3})";
+  const std::string rest =
+      ",\n \"baseTimeNanoseconds\":7,\n \"traceEvents\":[{\"ph\":\"X\"},{\"ph\":\"E\"}]}";
+  for (const std::string damage : {
+           R"("foo":"bar /"x/"")",
+           R"("foo":"bar)",
+           R"("foo":bar baz)",
+           R"(foo":"bar")",
+           R"("foo:"bar")",
+           R"("foo":1})",
+           R"("foo":{"a":"b"c"})",
+           R"("deviceProperties":[{"id":0])",
+           R"("deviceProperties":[{"id":0)",
+           R"("deviceProperties":{"id":0)",
+           R"("deviceProperties":[)",
+           R"("deviceProperties":"id":0}])",
+       }) {
+    const Found found = scan_text("{" + rank + ",\n " + damage + rest);
+    EXPECT_EQ(found.events.size(), 2U) << damage;
+    EXPECT_TRUE(found.others.empty()) << damage;
+    EXPECT_TRUE(found.problem.starts_with("text that is not JSON: " + path_ + ": at byte ") &&
+                found.problem.ends_with("what is whole is used"))
+        << damage << ": " << found.problem;
+    ASSERT_TRUE(found.members.contains("distributedInfo")) << damage;
+    EXPECT_EQ(found.members.at("distributedInfo"), R"({"rank":3})") << damage;
+    ASSERT_TRUE(found.members.contains("baseTimeNanoseconds")) << damage;
+    EXPECT_EQ(found.members.at("baseTimeNanoseconds"), "7") << damage;
+    const Found behind = scan_text("{" + damage + ",\n " + rank + rest);
+    EXPECT_EQ(behind.events.size(), 2U) << damage;
+    EXPECT_TRUE(behind.members.contains("distributedInfo")) << damage;
+  }
+}
+
+// Its value closes where the document ends, far behind what is looked at at once: it is read again.
+TEST_F(DocumentScanTest, FindsEventsThatAMemberWithoutItsBracketHolds) {
+  std::string text = R"({"deviceProperties":{"id":0,)"
+                     "\n"
+                     R"("distributedInfo":{"rank":3},"traceEvents":[)";
+  constexpr std::size_t count = 20'000;
+  for (std::size_t i = 0; i < count; ++i) text += (i == 0 ? "" : ",") + numbered_event(i);
+  const Found found = scan_text(text + "]}");
+  EXPECT_EQ(found.events.size(), count);
+  EXPECT_EQ(found.members.at("distributedInfo"), R"({"rank":3})");
+  EXPECT_NE(found.problem.find("at byte 20: what is whole is used"), std::string::npos)
+      << found.problem;
+}
+
+TEST_F(DocumentScanTest, BoundsTheSearchInADamagedHead) {
+  std::string text = R"({"a":x y)";
+  for (const char* start : {R"(,"a":{"b":)", R"(,"a":[1)", R"(,"a)"}) {
+    while (text.size() < 20'000'000) text += start;
+    const Found found = scan_text(text);
+    EXPECT_FALSE(found.is_trace) << start;
+    EXPECT_NE(found.problem.find("at byte 7: give a trace"), std::string::npos) << found.problem;
+    text.resize(8);
+  }
+}
+
 TEST_F(DocumentScanTest, NamesWhatIsNoTrace) {
   EXPECT_TRUE(scan_text("[]").is_trace);
   for (const char* text : {"", " \n", "[1, 2]", "hello", "12", "\"a\"", "{\"a\":1}",
