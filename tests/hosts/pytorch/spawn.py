@@ -6,11 +6,15 @@ usage: spawn.py METHOD...        of: spawn fork forkserver
 import os
 import sys
 import tempfile
+import time
 
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from cudart_calls import calls
+
+
+AFTER_THE_OTHER_S = 1.5
 
 
 def reduce_with_others(rank, count, meeting, shared, results):
@@ -28,6 +32,8 @@ def reduce_with_others(rank, count, meeting, shared, results):
 def raise_in_one(rank, _):
     calls()
     if rank == 1:
+        # The other one has ended: PyTorch terminates it else, and says so, and which of the two is first is chance.
+        time.sleep(AFTER_THE_OTHER_S)
         raise ValueError("the second of them")
 
 
