@@ -157,7 +157,7 @@ void OptionSetter::check_include() {
   if (list.empty()) return;
   const std::string& where = origin_of(*find_option("merge.include"));
   if (const std::string why = no_node_file(); !why.empty()) {
-    problem("merge.include", where, in_quotes(list),
+    problem("doubtful merge.include", where, in_quotes(list),
             why + ", so that there is no node file to include them in",
             "nothing is included: let there be one, or leave merge.include out");
     return;
@@ -165,7 +165,7 @@ void OptionSetter::check_include() {
   for (const std::string& pattern : patterns_of(list)) {
     const std::string doubt = doubt_about_pattern(pattern);
     if (!doubt.empty()) {
-      problem("merge.include", where, in_quotes(pattern), doubt, "it stays as it is");
+      problem("doubtful merge.include", where, in_quotes(pattern), doubt, "it stays as it is");
     }
   }
 }

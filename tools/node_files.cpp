@@ -221,6 +221,12 @@ void index_and_queue(const std::vector<std::string>& rings, const std::vector<st
   }
 }
 
+std::string summary_of(const trace::MergeReport& report, const NodeOfRun& node) {
+  return in_words(report.ranks.size(), "rank") + ", " + in_words(report.events, "event") +
+         losses_in_words(report) +
+         in_words(trace::removed_cycles(node.folder, node.run_key, report, node.since_ns));
+}
+
 }  // namespace
 
 NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
@@ -270,10 +276,7 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
       made.notes.push_back(input.problem);
     }
   }
-  made.summary = in_words(report.ranks.size(), "rank") + ", " + in_words(report.events, "event") +
-                 losses_in_words(report) +
-                 in_words(trace::removed_cycles(node.folder, node.run_key, report, node.since_ns)) +
-                 lost_in_words(rings_of_run, node);
+  made.summary = summary_of(report, node) + lost_in_words(rings_of_run, node);
   if (!made.problem.empty()) return made;
   if (claim) claim->file_is_made();
   index_and_queue(rings_of_run, files, report.events, made);

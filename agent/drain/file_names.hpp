@@ -12,8 +12,7 @@
 namespace traceagent::drain {
 
 // What a file system takes is 255 bytes. The rest is for what a name gets on its way: a dot before
-// and
-// ".tmp-4194304" behind it while it is written, "-rank1000", "-pid4194304-100".
+// it and ".tmp-4194304" behind it while it is written, "-rank1000", "-pid4194304-100".
 inline constexpr std::size_t most_name_bytes = 205;
 
 struct NamedFile {

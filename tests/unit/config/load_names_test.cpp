@@ -60,18 +60,22 @@ TEST(LoadNames, NothingIsUploadedWhereNothingIsMerged) {
 }
 
 TEST(LoadNames, NothingIsIncludedWhereNothingIsMerged) {
-  EXPECT_EQ(lines_of(from_yaml("output: {merged: null}\n", {"TRACEAGENT_MERGE_INCLUDE=*.json"})),
-            (Lines{"merge.include: TRACEAGENT_MERGE_INCLUDE: \"*.json\": output.merged is null, so "
-                   "that there is no node file to include them in; nothing is included: let there "
-                   "be one, or leave merge.include out"}));
+  EXPECT_EQ(
+      lines_of(from_yaml("output: {merged: null}\n", {"TRACEAGENT_MERGE_INCLUDE=*.json"})),
+      (Lines{
+          "doubtful merge.include: TRACEAGENT_MERGE_INCLUDE: \"*.json\": output.merged is null, so "
+          "that there is no node file to include them in; nothing is included: let there "
+          "be one, or leave merge.include out"}));
 }
 
 TEST(LoadNames, APatternThatFindsOtherFilesThanItSeemsToIsTold) {
-  EXPECT_EQ(lines_of(from_variables({"TRACEAGENT_MERGE_INCLUDE=a*.json, [, ../**/x"})),
-            (Lines{"merge.include: TRACEAGENT_MERGE_INCLUDE: \"[\": a [ that is not closed stands "
-                   "for itself: close it, or write \\[; it stays as it is",
-                   "merge.include: TRACEAGENT_MERGE_INCLUDE: \"../**/x\": ** is one folder, as * "
-                   "is: give a pattern for each depth, such as */x and */*/x; it stays as it is"}));
+  EXPECT_EQ(
+      lines_of(from_variables({"TRACEAGENT_MERGE_INCLUDE=a*.json, [, ../**/x"})),
+      (Lines{
+          "doubtful merge.include: TRACEAGENT_MERGE_INCLUDE: \"[\": a [ that is not closed stands "
+          "for itself: close it, or write \\[; it stays as it is",
+          "doubtful merge.include: TRACEAGENT_MERGE_INCLUDE: \"../**/x\": ** is one folder, as * "
+          "is: give a pattern for each depth, such as */x and */*/x; it stays as it is"}));
   for (const char* doubtful : {"x/[]", "x/[!]", "a[/b]", "[a-z]*[0"}) {
     EXPECT_EQ(
         lines_of(from_variables({std::string("TRACEAGENT_MERGE_INCLUDE=") + doubtful})).size(), 1U)

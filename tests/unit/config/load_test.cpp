@@ -86,7 +86,8 @@ identity: {rank: 3, local_rank: 1, world_size: 8, local_world_size: 2, node_rank
       (Lines{
           "output.merged_remote: job.yaml:7: \"/{run_name}\": merge.mode is off, so that there is "
           "no such file; nothing is uploaded there",
-          "merge.include: job.yaml:18: \"*.pt.trace.json*, other/*.json\": merge.mode is off, so "
+          "doubtful merge.include: job.yaml:18: \"*.pt.trace.json*, other/*.json\": merge.mode is "
+          "off, so "
           "that "
           "there is no node file to include them in; nothing is included: let there be one, or "
           "leave "

@@ -106,6 +106,8 @@ TEST(RunOptions, bad_values_are_refused_before_anything_is_started) {
 TEST(RunOptions, doubtful_values_stop_no_job) {
   EXPECT_EQ(variables_of({.sets = {"output.remote=s3://b/job-4711/"}}).problem, "");
   EXPECT_EQ(variables_of({.output = "/x/{rnk}"}).problem, "");
+  EXPECT_EQ(variables_of({.sets = {"merge.include=a[b"}}).problem, "");
+  EXPECT_EQ(variables_of({.sets = {"merge.include=*.json", "output.merged=null"}}).problem, "");
   const RunVariables wrong = variables_of({.sets = {"output.filename=trace", "ring.size=1parsec"}});
   EXPECT_NE(wrong.problem.find("1parsec"), std::string::npos) << wrong.problem;
 }
