@@ -74,7 +74,7 @@ std::optional<std::uint64_t> DocumentScan::fault_in_head() {
     scan = scan_member_value(at, window_.end());
   } while (scan == Scan::more && window_.size() < TextWindow::first_bytes && window_.fill());
   const auto passed = static_cast<std::size_t>(at - window_.begin());
-  if (head_damage_) spend(passed);
+  if (head_damage_) search_.spend(passed);
   const bool is_fault = scan == Scan::broken ? *at != '\0' : scan == Scan::more && head_damage_;
   return is_fault ? std::optional(window_.offset() + passed) : std::nullopt;
 }
@@ -88,7 +88,8 @@ bool DocumentScan::pass_head_damage(std::uint64_t offset) {
     return true;
   }
   if (!head_damage_) head_damage_ = offset;
-  if (work_ <= most_head_bytes && find_member(window_, *head_damage_ + most_head_bytes)) {
+  if (search_.work_bytes() <= most_head_bytes &&
+      find_member(window_, *head_damage_ + most_head_bytes)) {
     return true;
   }
   if (is_at_zero() || window_.size() == 0) return false;

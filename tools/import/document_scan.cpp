@@ -15,29 +15,10 @@ namespace {
 
 using trace::InputFile;
 
-constexpr char gzip_remedy[] =
-    "what is whole before and behind it is used, and what it let through may be wrong; ";
-// Looking for the next event in damaged text may look at much of it many times: at so much more
-// than once.
-constexpr std::size_t most_work_bytes = std::size_t{256} << 20;
-// From then on arrays within damaged events hold no events: those are the document's. Nor is more
-// of the text judged at once than nearly all events have: one that is torn within an array would be
-// judged with those behind it, to the end of the window.
-constexpr std::size_t patient_work_bytes = std::size_t{32} << 20;
-constexpr std::size_t hurried_room_bytes = std::size_t{4} << 10;
 // Few events have more; and few that are smaller have swallowed others.
 constexpr std::size_t most_usual_bytes = std::size_t{2} << 10;
-// So far behind an event the next one begins.
-constexpr std::size_t event_ahead_bytes = std::size_t{64} << 10;
 // A repair costs as much as looking at so many times its bytes.
 constexpr std::size_t repair_work = 16;
-
-bool has_member(const ScannedObject& object, std::string_view key) {
-  for (const JsonMember& member : object.members) {
-    if (member.key == key) return true;
-  }
-  return false;
-}
 
 // Of text whose brackets and quotes are right.
 bool is_too_deep(std::string_view json) {
@@ -55,8 +36,6 @@ bool is_too_deep(std::string_view json) {
   }
   return depth > trace::deepest_json;
 }
-
-bool is_space_or_comma(char c) { return is_json_space(c) || c == ','; }
 
 }  // namespace
 
@@ -76,7 +55,8 @@ bool DocumentScan::take_usual_event() {
   const char* at = window_.begin();
   while (is_space_or_comma(*at)) ++at;
   if (*at != '{' || at >= window_.end()) return false;
-  const std::size_t room = std::min(static_cast<std::size_t>(window_.end() - at), usual_room_);
+  const std::size_t room =
+      std::min(static_cast<std::size_t>(window_.end() - at), search_.usual_room());
   const std::size_t size = shapes_.whole_object_at({at, room}, object_.members);
   is_unusual_ = size == 0;
   if (size == 0 || size > most_event_bytes) return false;
@@ -87,18 +67,6 @@ bool DocumentScan::take_usual_event() {
   is_trace_ = is_trace_ || (is_array_form_ && !object_.members.empty());
   window_.drop_until(at + size);
   return true;
-}
-
-// JSON, but of an event that is torn within an array of its own, which the end of the document has
-// closed.
-bool DocumentScan::has_swallowed_events() const {
-  if (is_array_form_) return false;
-  for (const JsonMember& member : object_.members) {
-    const char* at = member.value.data();
-    const char* const end = at + member.value.size();
-    if (*at == '[' && scan_nested(at, end, Within::no_events) == Scan::broken) return true;
-  }
-  return false;
 }
 
 DocumentScan::Item DocumentScan::next_of_any_kind() {
@@ -205,13 +173,6 @@ bool DocumentScan::pass_behind() {
   return true;
 }
 
-// What seems to end the events may be of one that is torn.
-bool DocumentScan::has_events_behind_damage() {
-  if (problem_.empty() || !find_event()) return false;
-  place_ = Place::events;
-  return true;
-}
-
 std::optional<DocumentScan::Item> DocumentScan::next_event() {
   char c = 0;
   if (!peek(c)) return at_end_of_text();
@@ -263,9 +224,9 @@ bool DocumentScan::is_end_of_events() {
 DocumentScan::Item DocumentScan::pass_object() {
   const std::uint64_t offset = window_.offset();
   while (true) {
-    if (within() == Within::no_events) {
+    if (search_.within() == Within::no_events) {
       is_unusual_ = false;  // not all of it was judged
-      if (scan_object(window_.begin(), window_.end(), object_, within()) == Scan::broken) {
+      if (scan_object(window_.begin(), window_.end(), object_, search_.within()) == Scan::broken) {
         return leave_broken_object();
       }
     }
@@ -273,20 +234,20 @@ DocumentScan::Item DocumentScan::pass_object() {
       if (has_swallowed_events()) return leave_damage(Item::broken, offset);
       return accept_object(object_.text.data() + object_.text.size(), false);
     }
-    const Scan scan = scan_object(window_.begin(), window_.end(), object_, within());
+    const Scan scan = scan_object(window_.begin(), window_.end(), object_, search_.within());
     if (scan == Scan::whole) {
       return accept_repaired();
     }
     if (scan == Scan::broken) return leave_broken_object();
     if (window_.size() > most_event_bytes) {
-      spend(window_.size());
+      search_.spend(window_.size());
       return leave_damage(Item::too_long, offset);
     }
     if (window_.fill()) {
       continue;
     }
     // Cut, or a quote is missing here and events follow.
-    spend(window_.size());
+    search_.spend(window_.size());
     window_.drop(1);
     if (find_event()) {
       remember("text that is not JSON", offset, rest_is_used);
@@ -312,7 +273,7 @@ bool DocumentScan::take_whole_object() {
 DocumentScan::Item DocumentScan::accept_repaired() {
   const char* const end = object_.text.data() + object_.text.size();
   if (repair()) return accept_object(end, true);
-  spend(repair_work * object_.text.size());
+  search_.spend(repair_work * object_.text.size());
   if (!is_followed_well(end)) return leave_damage(Item::broken, window_.offset());
   return skip_whole(end, is_too_deep(object_.text) ? Item::too_deep : Item::broken);
 }
@@ -362,109 +323,6 @@ DocumentScan::Item DocumentScan::pass_other_value() {
   return is_member ? leave_damage(Item::broken, offset) : Item::not_an_object;
 }
 
-// On to the next event, wherever it is. One that begins within what seemed too long tells that this
-// was torn: its end was another's.
-DocumentScan::Item DocumentScan::leave_damage(Item item, std::uint64_t begin) {
-  window_.drop(1);
-  const bool is_found = find_event();
-  if (item == Item::too_long && is_found && window_.offset() - begin < most_event_bytes) {
-    item = Item::broken;
-  }
-  if (item == Item::broken) remember("text that is not JSON", begin, rest_is_used);
-  if (item == Item::too_long && !is_found) unpassed_ = begin;
-  return item;
-}
-
-// An event that is torn may be the last: then what is broken is the document's own bracket.
-DocumentScan::Item DocumentScan::leave_broken_object() {
-  const std::uint64_t begin = window_.offset();
-  const std::size_t passed = object_.text.size();
-  spend(passed);
-  if (window_.begin()[passed] == '\0') return leave_hole(begin + passed);
-  remember("text that is not JSON", begin, rest_is_used);
-  const bool ends_events = is_array_end(passed);
-  window_.drop(1);
-  find_event(ends_events ? begin + passed : UINT64_MAX);
-  return Item::broken;
-}
-
-// The list of events ends at that place of the window: members or the document's end are behind it,
-// and no event.
-bool DocumentScan::is_array_end(std::size_t place) {
-  if (is_array_form_ || window_.begin()[place] != ']') return false;
-  while (window_.size() - place < event_ahead_bytes && window_.fill()) {
-  }
-  const char* at = window_.begin() + place + 1;
-  while (is_space_or_comma(*at)) ++at;
-  if (*at != '}' && *at != '"') return false;
-  const std::string_view behind(at, static_cast<std::size_t>(window_.end() - at));
-  spend(behind.size());
-  return behind.find(R"("ph")") == std::string_view::npos;
-}
-
-void DocumentScan::spend(std::size_t bytes) {
-  work_ += bytes;
-  if (work_ > patient_work_bytes) usual_room_ = hurried_room_bytes;
-}
-
-Within DocumentScan::within() const {
-  return usual_room_ == hurried_room_bytes ? Within::no_events : Within::anything;
-}
-
-// The same, where zeros begin at `begin` of the text. An event that they cut is not to be mended:
-// they may stand for any number of others.
-DocumentScan::Item DocumentScan::leave_hole(std::uint64_t begin) {
-  zeros_end_ = begin + 1;
-  place_ = Place::events;
-  window_.drop(1);
-  is_trace_ = find_event() || is_trace_;
-  if (problem_.empty()) {
-    problem_ = "zeros in the place of text: " + path_ + ": at byte " + std::to_string(begin) +
-               " to " + std::to_string(zeros_end_) + ": " + rest_is_used;
-  }
-  return Item::hole;
-}
-
-void DocumentScan::note_zeros(const char* end) {
-  const std::string_view passed(window_.begin(), static_cast<std::size_t>(end - window_.begin()));
-  const std::size_t last = passed.rfind('\0');
-  if (last != std::string_view::npos) zeros_end_ = window_.offset() + last + 1;
-}
-
-bool DocumentScan::is_at_zero() const { return window_.size() > 0 && *window_.begin() == '\0'; }
-
-// No farther than to `array_end`, which is in the window: there the list of them ends.
-bool DocumentScan::find_event(std::uint64_t array_end) {
-  while (true) {
-    if (work_ > most_work_bytes + window_.offset()) {
-      problem_.clear();  // of damage before this, which says that the rest is used
-      remember("text that is not JSON", window_.offset(), "the rest was left out");
-      window_.drop(window_.size());
-      place_ = Place::end;
-      has_given_up_ = true;
-      return false;
-    }
-    const std::uint64_t room = array_end - window_.offset();
-    const std::size_t searched = std::min<std::uint64_t>(window_.size(), room);
-    const void* const brace = std::memchr(window_.begin(), '{', searched);
-    if (brace == nullptr) {
-      note_zeros(window_.begin() + searched);
-      window_.drop(searched);
-      if (searched == room) return true;
-      if (!window_.fill()) return false;
-      continue;
-    }
-    note_zeros(static_cast<const char*>(brace));
-    window_.drop_until(static_cast<const char*>(brace));
-    ScannedObject candidate;
-    const Scan scan = scan_object(window_.begin(), window_.end(), candidate, within());
-    if (scan == Scan::whole && has_member(candidate, "ph")) return true;
-    spend(scan == Scan::more ? window_.size() : candidate.text.size());
-    const bool may_go_on = scan == Scan::more && window_.size() < most_event_bytes;
-    if (!may_go_on || !window_.fill()) window_.drop(1);
-  }
-}
-
 // Or what cannot be read on at this place.
 DocumentScan::Item DocumentScan::at_end_of_text() {
   if (is_at_zero()) return leave_hole(window_.offset());
@@ -505,27 +363,11 @@ DocumentScan::Item DocumentScan::at_end_of_file() {
 
 // Of gzip data damage may look like that.
 DocumentScan::Item DocumentScan::at_end_of_trace() {
-  if (!is_trace_ || !window_.is_gzip() || has_given_up_) return Item::end;
+  if (!is_trace_ || !window_.is_gzip() || search_.has_given_up()) return Item::end;
   do {
     window_.drop(window_.size());
   } while (window_.fill());
   return window_.status() == InputFile::Status::gap ? pass_gap() : Item::end;
-}
-
-// On to the next event, wherever in the document that is.
-DocumentScan::Item DocumentScan::pass_gap() {
-  const bool is_among_events = place_ == Place::events;
-  tell_gzip_damage();
-  window_.cross_gap();
-  place_ = Place::events;
-  const bool is_found = find_event();
-  is_trace_ = is_found || is_trace_;
-  return is_found || is_among_events ? Item::damaged_gzip : next();
-}
-
-// It is why text is not JSON: what was said of that before goes.
-void DocumentScan::tell_gzip_damage() {
-  problem_ = trace::damage_in_words(window_.damage(), path_) + gzip_remedy + "copy the file again";
 }
 
 void DocumentScan::remember(const char* what, std::uint64_t offset, const std::string& remedy) {

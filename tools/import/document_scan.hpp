@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "agent/trace/event_shapes.hpp"
+#include "tools/import/event_search.hpp"
 #include "tools/import/object_scan.hpp"
 #include "tools/import/text_window.hpp"
 
@@ -18,7 +19,7 @@ namespace traceagent::tools {
 // Of a file that is cut or damaged it gives what is whole, and names the place of what is not.
 class DocumentScan {
  public:
-  static constexpr std::size_t most_event_bytes = std::size_t{1} << 20;
+  static constexpr std::size_t most_event_bytes = EventSearch::most_event_bytes;
 
   enum class Item {
     event,          // see event()
@@ -38,6 +39,8 @@ class DocumentScan {
   // Without `has_mark` the content is not marked.
   explicit DocumentScan(std::size_t read_bytes = TextWindow::first_bytes, bool has_mark = true)
       : window_(read_bytes, has_mark) {}
+  DocumentScan(const DocumentScan&) = delete;
+  DocumentScan& operator=(const DocumentScan&) = delete;
 
   // False: see problem().
   [[nodiscard]] bool open(const std::string& path, Members members,
@@ -102,11 +105,8 @@ class DocumentScan {
   Item leave_damage(Item item, std::uint64_t begin);
   Item leave_broken_object();
   bool is_array_end(std::size_t place);
-  void spend(std::size_t bytes);
-  [[nodiscard]] Within within() const;
   Item leave_hole(std::uint64_t begin);
   bool find_event(std::uint64_t array_end = UINT64_MAX);
-  void note_zeros(const char* end);
   [[nodiscard]] bool is_at_zero() const;
   Item at_end_of_text();
   Item at_end_of_file();
@@ -117,6 +117,7 @@ class DocumentScan {
 
   std::string path_;
   TextWindow window_;
+  EventSearch search_{window_};
   Members members_;
   Place place_ = Place::start;
   trace::EventShapes shapes_;
@@ -134,12 +135,8 @@ class DocumentScan {
   std::optional<std::uint64_t> first_array_;
   std::optional<std::uint64_t> head_damage_;  // before the events: the first
   bool has_read_head_again_ = false;
-  std::uint64_t last_value_ = 0;       // of a member, with brackets: where it begins
-  std::size_t work_ = 0;               // bytes looked at in search of an event
-  std::size_t usual_room_ = SIZE_MAX;  // of the text, as much as an event of the usual kind has
-  bool has_given_up_ = false;
+  std::uint64_t last_value_ = 0;           // of a member, with brackets: where it begins
   std::optional<std::uint64_t> unpassed_;  // where an event begins whose end was not found
-  std::uint64_t zeros_end_ = 0;            // of those that the search for an event has passed
   std::string problem_;
   std::optional<std::uint64_t> open_end_;
 };

@@ -40,5 +40,6 @@ Scan scan_nested(const char*& at, const char* end, Within within = Within::anyth
 const char* after_string(const char* at, const char* end);
 
 inline bool is_json_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+inline bool is_space_or_comma(char c) { return is_json_space(c) || c == ','; }
 
 }  // namespace traceagent::tools
