@@ -9,8 +9,10 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <climits>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 
 namespace traceagent::tools {
@@ -108,9 +110,22 @@ std::string half_written(const std::string& output) {
 
 bool is_ending() noexcept { return has_signal; }
 
-void guard_folder(const std::string& folder) {
-  guarded_folder.set(folder);
-  catch_signals();
+// A signal that came between the two would leave the folder.
+bool make_guarded_folder(std::string& folder) {
+  sigset_t ending;
+  sigset_t before;
+  sigemptyset(&ending);
+  for (const int each : ending_signals) sigaddset(&ending, each);
+  pthread_sigmask(SIG_BLOCK, &ending, &before);
+  const bool is_made = mkdtemp(folder.data()) != nullptr;
+  const int error = errno;
+  if (is_made) {
+    guarded_folder.set(folder);
+    catch_signals();
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return is_made;
 }
 
 void unguard_folder(const std::string& folder) {

@@ -103,11 +103,9 @@ std::string make_import_folder(const std::string& parent, std::string& problem) 
   const std::string in = parent.empty() ? "." : parent;
   remove_abandoned_folders(in);
   std::string folder = in + "/" + name_begin + std::to_string(getpid()) + "-XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr) {
+  if (!make_guarded_folder(folder)) {
     problem = trace::file_problem("cannot make a folder", folder, errno);
     folder.clear();
-  } else {
-    guard_folder(folder);
   }
   return folder;
 }
