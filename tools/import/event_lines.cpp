@@ -98,6 +98,9 @@ void EventLines::add_metadata(const ForeignEvent& fields, const ScannedObject& e
     if (metadata_bytes_ + args.size() > most_metadata_bytes) return drop("metadata_full");
     metadata_bytes_ += args.size();
     process.name = trace::string_member(args, "name").value_or(process.name);
+    if (process.is_own) {
+      process.identity = trace::string_member(args, imported_from).value_or("");
+    }
   } else if (name == "process_sort_index") {
     process.sort_index = number_in(trace::member(args, "sort_index").value_or(""));
   } else {

@@ -2,9 +2,9 @@
 
 #include <charconv>
 #include <iterator>
-#include <utility>
 
 #include "agent/event/hash.hpp"
+#include "agent/trace/json_object.hpp"
 #include "agent/trace/process_ids.hpp"
 
 namespace traceagent::tools {
@@ -13,6 +13,14 @@ namespace {
 
 std::string_view without_quotes(std::string_view json) {
   return json.size() >= 2 && json.front() == '"' ? json.substr(1, json.size() - 2) : json;
+}
+
+// For between quotes. One number and one text of the same digits are one.
+std::string plain_name(std::string_view process) {
+  std::int64_t number = 0;
+  if (whole_number(process, number)) return std::to_string(number);
+  if (process.starts_with('"')) return std::string(without_quotes(process));
+  return std::string(without_quotes(trace::JsonValue(process).text()));  // an object, say
 }
 
 bool as_hexadecimal(std::string_view text, std::uint64_t& number) {
@@ -56,23 +64,34 @@ std::int64_t ForeignPids::pid_of_crowd(std::int64_t rank) {
   return trace::trace_pid(rank, claim_of_crowd);
 }
 
+std::string ForeignPids::identity(ForeignKind kind, std::string_view process) {
+  return std::string(name_of(kind)) + "/" + plain_name(process);
+}
+
 std::optional<std::int64_t> ForeignPids::pid(std::int64_t rank, ForeignKind kind,
                                              std::string_view process) {
-  std::string name(without_quotes(process));
-  std::int64_t number = 0;
-  if (whole_number(process, number)) name = std::to_string(number);
+  std::pair key(rank, identity(kind, process));
   const std::lock_guard lock(mutex_);
-  const auto found = pids_.find({rank, kind, name});
+  const auto found = pids_.find(key);
   if (found != pids_.end()) return found->second;
   std::set<std::int64_t>& taken = taken_[rank];
   if (std::ssize(taken) == claims) return std::nullopt;
   auto place = static_cast<std::int64_t>(
-      event::combine(event::hash_text(name), static_cast<std::uint64_t>(kind)) %
+      event::combine(event::hash_text(plain_name(process)), static_cast<std::uint64_t>(kind)) %
       static_cast<std::uint64_t>(claims));
   while (!taken.insert(place).second) place = (place + 1) % claims;
   const std::int64_t pid = trace::trace_pid(rank, first_claim + place);
-  pids_.emplace(std::tuple(rank, kind, std::move(name)), pid);
+  pids_.emplace(std::move(key), pid);
   return pid;
+}
+
+void ForeignPids::keep(std::int64_t pid, std::string_view identity) {
+  const std::int64_t rank = trace::rank_of_pid(pid);
+  const std::int64_t place = pid / trace::pids_of_claim - first_claim;
+  if (pid < 0 || place < 0 || place >= claims) return;
+  const std::lock_guard lock(mutex_);
+  // Of two that a merged file has under one number, made by an older version, the first has it.
+  if (taken_[rank].insert(place).second) pids_.emplace(std::pair(rank, identity), pid);
 }
 
 std::uint64_t foreign_id(std::int64_t rank, std::string_view id) {

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <tuple>
+#include <utility>
 
 namespace traceagent::tools {
 
@@ -30,7 +30,8 @@ std::string_view name_of(ForeignKind kind);
 // own, and no claim of ours reaches first_claim.
 //
 // The number comes from what the process is called: cycles of a rank, read one by one or together,
-// have one lane for it. May be asked from several threads.
+// have one lane for it. Where another has that number already, the next free one: what a merged
+// file says of its processes is to be told first (keep()). May be asked from several threads.
 class ForeignPids {
  public:
   static constexpr std::int64_t first_claim = 1000;
@@ -48,11 +49,16 @@ class ForeignPids {
   // `process` as the file has it: 4037, "Spans"; one number and one text of the same digits are
   // one. Nothing: the rank has as many others as there are numbers.
   std::optional<std::int64_t> pid(std::int64_t rank, ForeignKind kind, std::string_view process);
+  // Of a process that is in a file of ours already; what is no pid of others' is passed over.
+  void keep(std::int64_t pid, std::string_view identity);
+
+  // What tells it from the rank's others, and stands in the file: "PyTorch/4037".
+  static std::string identity(ForeignKind kind, std::string_view process);
 
  private:
   std::mutex mutex_;
-  std::map<std::tuple<std::int64_t, ForeignKind, std::string>, std::int64_t> pids_;
-  std::map<std::int64_t, std::set<std::int64_t>> taken_;  // of each rank
+  std::map<std::pair<std::int64_t, std::string>, std::int64_t> pids_;  // by rank and identity
+  std::map<std::int64_t, std::set<std::int64_t>> taken_;               // of each rank
 };
 
 // The id of a flow or of asynchronous events, unique over the ranks of a merged file: below 2^53,

@@ -94,11 +94,13 @@ ForeignLanes::Process* ForeignLanes::new_process(std::string_view pid, std::stri
   process.rank = is_rank ? number : process.is_own ? trace::rank_of_pid(number) : owner_.rank;
   const std::string of_writer =
       owner_.writer + "/" + std::string(name.empty() ? inside_quotes(pid) : name);
-  const std::optional<std::int64_t> given =
-      process.is_own ? number
-      : is_rank      ? ForeignPids::pid_of_rank(number)
-                : pids_.pid(process.rank, owner_.kind, owner_.writer.empty() ? pid : of_writer);
+  const std::string_view called = owner_.writer.empty() ? pid : std::string_view(of_writer);
+  const std::optional<std::int64_t> given = process.is_own ? number
+                                            : is_rank
+                                                ? ForeignPids::pid_of_rank(number)
+                                                : pids_.pid(process.rank, owner_.kind, called);
   if (!given) return nullptr;
+  if (!process.is_own && !is_rank) process.identity = ForeignPids::identity(owner_.kind, called);
   used_bytes_ += bytes_of_lane(pid.size());
   process.pid = *given;
   process.shown = is_number ? "process " + std::to_string(number) : as_name(pid);
@@ -155,7 +157,10 @@ std::vector<std::string> ForeignLanes::metadata_lines() const {
     if (!process.is_own) {
       name = "rank " + std::to_string(process.rank) + ": " + (name.empty() ? "(no name)" : name);
     }
-    add("process_name", process.pid, 0, trace::JsonObject().add("name", quoted(name)));
+    trace::JsonObject args;
+    args.add("name", quoted(name));
+    if (!process.identity.empty()) args.add(imported_from, quoted(process.identity));
+    add("process_name", process.pid, 0, args);
     const double place = process.is_own
                              ? process.sort_index.value_or(static_cast<double>(process.pid))
                              : place_beside(process.rank, process.sort_index.value_or(0.0));

@@ -15,6 +15,9 @@
 
 namespace traceagent::tools {
 
+// In "args" of a process_name: Process::identity.
+inline constexpr char imported_from[] = "imported_from";
+
 // Whose events they are.
 struct EventOwner {
   ForeignKind kind = ForeignKind::chrome;
@@ -37,9 +40,10 @@ class ForeignLanes {
   struct Process {
     std::int64_t rank = 0;
     std::int64_t pid = 0;
-    bool is_own = false;  // see EventOwner::own_ranks
-    std::string shown;    // as the file calls it
-    std::string name;     // JSON string without quotes
+    bool is_own = false;        // see EventOwner::own_ranks
+    std::string shown;          // as the file calls it
+    std::string name;           // JSON string without quotes
+    std::string identity = {};  // ForeignPids::identity(), likewise; empty: it has none
     std::optional<double> sort_index;
     std::map<std::string, std::int64_t, std::less<>> tids;  // of names
     std::map<std::int64_t, std::string> unnamed;            // tid -> JSON string

@@ -36,6 +36,7 @@ struct OwnFiles {
   std::map<std::string, std::vector<std::string>> sources;  // source_keys(), by path
   std::optional<std::int64_t> first_ns;
   std::int64_t world_size = 0;
+  std::vector<std::pair<std::int64_t, std::string>> processes;  // pid and identity of others'
 
   explicit OwnFiles(const std::vector<std::string>& paths) {
     for (const std::string& path : paths) {
@@ -49,6 +50,7 @@ struct OwnFiles {
       world_size = std::max(world_size, reader.header().world_size);
       const std::int64_t base = reader.header().base_ns;
       first_ns = std::min(first_ns.value_or(base), base);
+      if (!imported.empty()) add_processes(reader);
     }
   }
 
@@ -58,6 +60,18 @@ struct OwnFiles {
   }
 
  private:
+  // Their names stand before the events.
+  void add_processes(trace::TraceReader& reader) {
+    for (trace::TraceLine line = reader.next(); line.kind == trace::TraceLine::Kind::metadata;
+         line = reader.next()) {
+      if (trace::string_member(line.text, "name") != "process_name") continue;
+      const auto args = trace::member(line.text, "args").value_or("");
+      const auto pid = trace::integer_member(line.text, "pid");
+      const auto identity = trace::string_member(args, imported_from);
+      if (pid && identity) processes.emplace_back(*pid, *identity);
+    }
+  }
+
   void add_ranks(const trace::TraceHeader& header) {
     ranks.insert(header.rank);
     trace::for_each_element(trace::member(header.distributed_info, "ranks").value_or(""),
@@ -95,6 +109,7 @@ class Import {
       const std::uintmax_t size = std::filesystem::file_size(path, none);
       total_bytes_ += none ? 0 : size;
     }
+    for (const auto& [pid, identity] : own_.processes) pids_.keep(pid, identity);
   }
 
   // Of our own files, those that are cut or damaged, with the one of these that holds all of each.

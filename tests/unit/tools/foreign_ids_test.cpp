@@ -31,6 +31,32 @@ TEST(ForeignPids, TellTheRankAndStayTheSame) {
   EXPECT_TRUE(pids.pid(2, ForeignKind::chrome, "1000"));
 }
 
+TEST(ForeignPids, OfWhatAMergedFileHasAreKept) {
+  ForeignPids merged;
+  const auto pid = [](ForeignPids& pids, const std::string& process) {
+    return pids.pid(3, ForeignKind::kineto, process).value();
+  };
+  const std::int64_t host = pid(merged, "4037");
+  std::int64_t other = 0;  // that would have had the same number
+  do {
+    ++other;
+  } while (ForeignPids().pid(3, ForeignKind::kineto, std::to_string(other)) != host);
+  const std::int64_t displaced = pid(merged, std::to_string(other));
+  ForeignPids later;
+  later.keep(displaced, "PyTorch/" + std::to_string(other));
+  EXPECT_EQ(pid(later, std::to_string(other)), displaced);
+  EXPECT_EQ(pid(later, "4037"), host);
+  ForeignPids beside;
+  beside.keep(host, "PyTorch/4037");
+  EXPECT_NE(pid(beside, std::to_string(other)), host);
+  EXPECT_EQ(pid(beside, "\"4037\""), host);
+  for (const std::int64_t none : {std::int64_t{-1}, std::int64_t{3}, ForeignPids::pid_of_rank(3),
+                                  ForeignPids::pid_of_crowd(3), std::int64_t{1} << 62}) {
+    beside.keep(none, "PyTorch/1");
+    EXPECT_NE(pid(beside, "1"), none);
+  }
+}
+
 TEST(ForeignPids, AFileWhosePidsAreRanksIsTheSameWhoeverIsReadFirst) {
   std::set<std::int64_t> found;
   for (const bool is_first : {true, false}) {

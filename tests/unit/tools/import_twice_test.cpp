@@ -2,14 +2,32 @@
 #include <zlib.h>
 
 #include <filesystem>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "agent/trace/json_scan.hpp"
 #include "tests/unit/tools/import_fixture.hpp"
+#include "tools/import/foreign_ids.hpp"
 
 namespace traceagent::tools {
 namespace {
+
+std::string of_process(const std::string& pid, std::int64_t ts) {
+  return R"({"ph":"X","tid":1,"name":"of )" + pid + R"(","dur":1,"pid":)" + pid + R"(,"ts":)" +
+         std::to_string(ts) + "}";
+}
+
+// By name: the pids of the slices, which begin with "of ".
+std::map<std::string, std::set<std::int64_t>> pids_by_name(const std::vector<std::string>& events) {
+  std::map<std::string, std::set<std::int64_t>> pids;
+  for (const std::string& event : events) {
+    const std::string name(trace::string_member(event, "name").value_or(""));
+    if (name.starts_with("of ")) pids[name].insert(trace::integer_member(event, "pid").value_or(0));
+  }
+  return pids;
+}
 
 // A file of Composer's: of each rank, how much its clock is ahead and when its events are, in us.
 struct ComposersRank {
@@ -30,6 +48,28 @@ std::string composers(const std::vector<ComposersRank>& ranks) {
     }
   }
   return text + "]";
+}
+
+// One that came into a merged file before has its number, whatever comes to it.
+TEST_F(ImportTest, AProcessHasOneLaneWhateverIsMergedFirst) {
+  const auto pid_of = [](int process) {
+    return ForeignPids().pid(0, ForeignKind::chrome, std::to_string(process));
+  };
+  int twin = 2;
+  while (pid_of(twin) != pid_of(1)) ++twin;
+  const std::string other = std::to_string(twin);
+  const std::string first = file("a-rank0.json", "[" + of_process(other, 1) + "]");
+  const std::string second =
+      file("b-rank0.json", "[" + of_process("1", 2) + "," + of_process(other, 3) + "]");
+  import({first});
+  const std::string merged = folder_ / "node0.json";
+  fs::rename(folder_ / "merged", merged);
+  import({second}, {.own_files = { merged }});
+  const auto pids = pids_by_name(read_.events);
+  ASSERT_EQ(pids.size(), 2U);
+  EXPECT_EQ(pids.at("of 1").size(), 1U);
+  EXPECT_EQ(pids.at("of " + other).size(), 1U);
+  EXPECT_NE(pids.at("of 1"), pids.at("of " + other));
 }
 
 TEST_F(ImportTest, AListWithoutEventsTakesNoRank) {
