@@ -39,7 +39,13 @@ ClassAnswer class_of_interface(const std::string& root, std::string_view name) {
   if (name == "lo") return {};
   const std::string folder = root + "/sys/class/net/" + folder_name(name);
   const int device = look_for(folder + "/device");
-  if (device == 0) return {DeviceClass::device, 0};
+  if (device == 0) {
+    // Azure's: the synthetic interface counts what the real one below it does. A bond has no device
+    // of its own, and counts nothing twice.
+    const int master = look_for(folder + "/master/device");
+    return master == ENOENT ? ClassAnswer{DeviceClass::device, 0}
+                            : ClassAnswer{DeviceClass::none, master};
+  }
   // Bridges, bonds and what else stands on other interfaces; they count where these do.
   for (const int found : {device, look_for(folder + "/bridge"), look_for(folder + "/bonding")}) {
     if (found != ENOENT) return {DeviceClass::none, found};

@@ -34,6 +34,7 @@ class ProcSource final : public Source {
   int open_group_in(const std::string& folder, bool is_v2, Recorder& recorder);
   void sample_process(Recorder& recorder);
   void sample_usage(Recorder& recorder);
+  void sample_storage(Recorder& recorder);
   void sample_node(Recorder& recorder);
   void sample_cpu(Recorder& recorder);
   void sample_memory(Recorder& recorder);

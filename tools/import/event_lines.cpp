@@ -100,6 +100,7 @@ void EventLines::add_metadata(const ForeignEvent& fields, const ScannedObject& e
     process.name = trace::string_member(args, "name").value_or(process.name);
     if (process.is_own) {
       process.identity = trace::string_member(args, imported_from).value_or("");
+      lanes_->keep(process);
     }
   } else if (name == "process_sort_index") {
     process.sort_index = number_in(trace::member(args, "sort_index").value_or(""));

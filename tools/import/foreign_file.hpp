@@ -57,6 +57,8 @@ class ForeignFile {
   // It is to be read, or once more: it told behind its events, which are written for another
   // process by now, whose they are.
   [[nodiscard]] bool is_due() const { return is_due_; }
+  // Another program has saved it again.
+  [[nodiscard]] bool is_ours() const { return facts_.kind() == ForeignKind::traceagent; }
 
   // Of a file of ours that another program has saved: its ranks, and after read() what all it holds
   // (source_keys.hpp). Else none.

@@ -5,6 +5,7 @@
 
 #include "agent/event/hash.hpp"
 #include "agent/trace/json_object.hpp"
+#include "agent/trace/json_scan.hpp"
 #include "agent/trace/process_ids.hpp"
 
 namespace traceagent::tools {
@@ -15,12 +16,16 @@ std::string_view without_quotes(std::string_view json) {
   return json.size() >= 2 && json.front() == '"' ? json.substr(1, json.size() - 2) : json;
 }
 
-// For between quotes. One number and one text of the same digits are one.
+// JSON string without quotes: as our writer has it, whatever another made of it.
+std::string normal_text(std::string_view escaped) {
+  return std::string(without_quotes(trace::JsonValue(trace::unescaped(escaped)).text()));
+}
+
+// Likewise. One number and one text of the same digits are one.
 std::string plain_name(std::string_view process) {
   std::int64_t number = 0;
   if (whole_number(process, number)) return std::to_string(number);
-  if (process.starts_with('"')) return std::string(without_quotes(process));
-  return std::string(without_quotes(trace::JsonValue(process).text()));  // an object, say
+  return normal_text(without_quotes(process));
 }
 
 bool as_hexadecimal(std::string_view text, std::uint64_t& number) {
@@ -88,10 +93,10 @@ std::optional<std::int64_t> ForeignPids::pid(std::int64_t rank, ForeignKind kind
 void ForeignPids::keep(std::int64_t pid, std::string_view identity) {
   const std::int64_t rank = trace::rank_of_pid(pid);
   const std::int64_t place = pid / trace::pids_of_claim - first_claim;
-  if (pid < 0 || place < 0 || place >= claims) return;
+  if (identity.empty() || pid < 0 || place < 0 || place >= claims) return;
   const std::lock_guard lock(mutex_);
   // Of two that a merged file has under one number, made by an older version, the first has it.
-  if (taken_[rank].insert(place).second) pids_.emplace(std::pair(rank, identity), pid);
+  if (taken_[rank].insert(place).second) pids_.emplace(std::pair(rank, normal_text(identity)), pid);
 }
 
 std::uint64_t foreign_id(std::int64_t rank, std::string_view id) {

@@ -49,10 +49,11 @@ class ForeignPids {
   // `process` as the file has it: 4037, "Spans"; one number and one text of the same digits are
   // one. Nothing: the rank has as many others as there are numbers.
   std::optional<std::int64_t> pid(std::int64_t rank, ForeignKind kind, std::string_view process);
-  // Of a process that is in a file of ours already; what is no pid of others' is passed over.
+  // Of a process that is in a file of ours already, which another program may have saved again;
+  // what is no pid of others' is passed over. `identity`: JSON string without quotes.
   void keep(std::int64_t pid, std::string_view identity);
 
-  // What tells it from the rank's others, and stands in the file: "PyTorch/4037".
+  // What tells it from the rank's others, and stands in the file: PyTorch/4037, likewise.
   static std::string identity(ForeignKind kind, std::string_view process);
 
  private:

@@ -59,6 +59,10 @@ class ForeignLanes {
   Process& process_of(std::string_view pid, std::string_view name = {});
   std::int64_t tid_of(Process& process, std::string_view tid);
 
+  // Of a file of ours that another program has saved: what came to it from others' files has the
+  // same number in all that is read after it.
+  void keep(const Process& process) { pids_.keep(process.pid, process.identity); }
+
   // What the two above have said of these values. May be asked from several threads. Null: they
   // were never asked.
   [[nodiscard]] const Process* find(std::string_view pid) const;

@@ -244,18 +244,23 @@ class Import {
   }
 
   // Files of a rank are read one after the other: the numbers of its processes must not depend on
-  // who is first. So those that turn out to be another rank's are read once more behind all.
+  // who is first. So those that turn out to be another rank's are read once more behind all, and
+  // those of ours that another program has saved before all: they have such numbers already.
   void read_all() {
+    groups_ = due_by_rank([](const ForeignFile& file) { return file.is_ours(); });
+    read_groups();
     do {
-      groups_ = due_by_rank();
+      groups_ = due_by_rank([](const ForeignFile&) { return true; });
       read_groups();
     } while (!groups_.empty() && goes_on_);
   }
 
-  [[nodiscard]] std::vector<std::vector<ForeignFile*>> due_by_rank() const {
+  template <typename Wanted>
+  [[nodiscard]] std::vector<std::vector<ForeignFile*>> due_by_rank(Wanted is_wanted) const {
     std::map<std::int64_t, std::vector<ForeignFile*>> by_rank;
     for (const auto& file : files_) {
-      if (file->report().is_trace && file->is_due()) by_rank[*file->rank()].push_back(file.get());
+      const bool is_due = file->report().is_trace && file->is_due();
+      if (is_due && is_wanted(*file)) by_rank[*file->rank()].push_back(file.get());
     }
     std::vector<std::vector<ForeignFile*>> groups;
     for (auto& [rank, files] : by_rank) groups.push_back(std::move(files));

@@ -181,7 +181,8 @@ std::int64_t nanoseconds_of(std::string_view microseconds) {
   }
   double value = 0;
   std::from_chars(microseconds.data(), end, value);
-  return std::abs(value) < static_cast<double>(most) ? std::llround(value * 1000) : 0;
+  if (std::abs(value) < static_cast<double>(most)) return std::llround(value * 1000);
+  return value < 0 ? -most * 1000 : most * 1000;  // as a duration that was never set: 2^64 - 1
 }
 
 }  // namespace traceagent::tools

@@ -48,7 +48,7 @@ class RuledEvents : public trace::EventFilter {
     if (!rules_.has_rank(trace::rank_of_pid(fields.pid))) {
       return Verdict::rank;
     }
-    const std::int64_t end_ns = ns + std::max<std::int64_t>(fields.dur_ns, 0);
+    const std::int64_t end_ns = end_of(ns, fields.dur_ns);
     counts_.see(ns, end_ns);
     if (!rules_.looks_into_ranks()) {
       return Verdict::keep;
@@ -68,7 +68,7 @@ class RuledEvents : public trace::EventFilter {
   void clip(const EventFields& fields, trace::TraceLine& line, std::int64_t& ns) {
     const std::int64_t begin_ns = rules_.window.clamped(ns);
     const bool is_slice = fields.phase == 'X' && fields.dur_ns > 0;
-    const std::int64_t end_ns = rules_.window.clamped(ns + (is_slice ? fields.dur_ns : 0));
+    const std::int64_t end_ns = rules_.window.clamped(end_of(ns, is_slice ? fields.dur_ns : 0));
     const bool is_shorter = is_slice && end_ns - begin_ns != fields.dur_ns;
     counts_.clipped += is_shorter || begin_ns != ns ? 1 : 0;
     if (is_shorter) {
@@ -96,12 +96,18 @@ class RuledEvents : public trace::EventFilter {
   std::string clipped_;
 };
 
-// The inputs that a slice may go on in: files of SageMaker Debugger's that one process wrote one
-// after the other with one writer. Empty: in this one alone.
+// The inputs that a slice or an arrow may go on in: those that one file of others' became (one for
+// each of its threads, say), and files of SageMaker Debugger's that one process wrote one after the
+// other with one writer. Empty: in this one alone.
 std::string chain_of(const trace::MergeInput& input) {
-  const std::string& trace = input.header.trace_name;  // of what was imported "<file>#1"
-  const auto name = sagemaker_name(std::string_view(trace).substr(0, trace.rfind('#')));
-  return name ? std::to_string(input.header.rank) + "/" + name->process + "/" + name->writer : "";
+  const std::string_view trace = input.header.trace_name;  // of what was imported "<file>#1"
+  const std::string_view file = trace.substr(0, trace.rfind('#'));
+  const std::string rank = std::to_string(input.header.rank) + "/";
+  if (const auto name = sagemaker_name(file)) return rank + name->process + "/" + name->writer;
+  const auto content = trace::string_member(input.header.distributed_info, "content");
+  return content
+             ? rank + std::string(file) + "/" + std::string(content->substr(0, content->find('#')))
+             : "";
 }
 
 bool has_other_ranks(const trace::MergeInput& input, const EventRules& rules) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -13,11 +14,13 @@ namespace traceagent::tools {
 
 // The slices that are open on each thread of a trace, read in the order of time: of "X", and of
 // "B" to its "E". Memory is bounded: of more than `most_of_lane` that are open on a thread at a
-// time the outermost are given up.
+// time the outermost are given up, and where slices are open on more than half of `most_lanes`
+// threads, all are.
 class OpenSlices {
  public:
   static constexpr std::size_t no_index = SIZE_MAX;
   static constexpr std::size_t most_of_lane = 4096;
+  static constexpr std::size_t most_lanes = std::size_t{1} << 16;
   struct Slice {
     std::int64_t begin_ns = 0;
     std::int64_t end_ns = 0;       // the largest number while it is not known
@@ -29,14 +32,13 @@ class OpenSlices {
   // `give_up`: told each "B" that is given up.
   template <typename GiveUp>
   void open(const Lane& lane, const Slice& slice, const GiveUp& give_up) {
+    if (lanes_.size() >= most_lanes) leave_lanes(slice.begin_ns, give_up);
     std::vector<Slice>& slices = lanes_[lane];
     push(slices, slice);
     if (slices.size() < most_of_lane) return;
     // Half of them, so that it is seldom.
     const auto end = slices.begin() + most_of_lane / 2;
-    std::for_each(slices.begin(), end, [&give_up](const Slice& each) {
-      if (each.index != no_index) give_up(each);
-    });
+    give_up_of(slices.begin(), end, give_up);
     slices.erase(slices.begin(), end);
   }
   // Takes the innermost "B" off the lane; false: there is none.
@@ -60,6 +62,23 @@ class OpenSlices {
                                       static_cast<std::uint64_t>(lane.second));
     }
   };
+  template <typename At, typename GiveUp>
+  static void give_up_of(At begin, At end, const GiveUp& give_up) {
+    std::for_each(begin, end, [&give_up](const Slice& each) {
+      if (each.index != no_index) give_up(each);
+    });
+  }
+  // Those of which all slices have ended.
+  template <typename GiveUp>
+  void leave_lanes(std::int64_t ns, const GiveUp& give_up) {
+    for (auto lane = lanes_.begin(); lane != lanes_.end();) {
+      pop_ended(lane->second, ns);
+      lane = lane->second.empty() ? lanes_.erase(lane) : std::next(lane);
+    }
+    if (lanes_.size() < most_lanes / 2) return;
+    for (const auto& [lane, slices] : lanes_) give_up_of(slices.begin(), slices.end(), give_up);
+    lanes_.clear();
+  }
   static void push(std::vector<Slice>& slices, const Slice& slice);
   static void pop_ended(std::vector<Slice>& slices, std::int64_t ns);
 

@@ -6,6 +6,9 @@
 #include <unordered_set>
 #include <utility>
 
+#include "agent/trace/json_scan.hpp"
+#include "agent/trace/process_ids.hpp"
+
 namespace traceagent::tools {
 
 namespace {
@@ -27,10 +30,13 @@ std::uint64_t hash_of(std::initializer_list<std::string_view> texts, std::int64_
 bool is_arrow(char phase) { return phase == 's' || phase == 't' || phase == 'f'; }
 bool is_async(char phase) { return phase == 'b' || phase == 'e' || phase == 'S' || phase == 'F'; }
 
-// Ids of "id2": {"local": ...} are of a process; so are all ids of what TraceAgent merges.
+// Ids of "id2": {"local": ...} are of a process, all others of a rank: its processes share them, as
+// they do in Catapult's viewer.
 std::uint64_t async_key(const EventFields& fields) {
   const bool is_old = fields.phase == 'S' || fields.phase == 'F';
-  return hash_of({fields.category, fields.id, fields.scope, is_old ? fields.name : ""}, fields.pid);
+  const bool is_local = fields.id.starts_with('{') && trace::member(fields.id, "local");
+  const std::int64_t owner = is_local ? fields.pid : trace::rank_of_pid(fields.pid);
+  return hash_of({fields.category, fields.id, fields.scope, is_old ? fields.name : ""}, owner);
 }
 
 }  // namespace
@@ -71,7 +77,7 @@ void PairedEvents::read(const EventFields& fields, std::int64_t ns, std::size_t 
         const std::size_t index =
             add(category_verdict(fields) == Verdict::keep ? Verdict::time : Verdict::category);
         if (category_verdict(fields) == Verdict::keep) {
-          counters_.insert_or_assign(hash_of({fields.name, fields.id}, fields.pid), index);
+          carry(hash_of({fields.name, fields.id}, fields.pid), index);
         }
       }
       return;
@@ -79,6 +85,16 @@ void PairedEvents::read(const EventFields& fields, std::int64_t ns, std::size_t 
       if (is_async(fields.phase)) {
         read_async(fields, ns);
       }
+  }
+}
+
+// Of more there are than fit into memory, those that came first are carried into the window.
+void PairedEvents::carry(std::uint64_t counter, std::size_t index) {
+  const auto found = counters_.find(counter);
+  if (found != counters_.end()) {
+    found->second = index;
+  } else if (counters_.size() < most_counters) {
+    counters_.emplace(counter, index);
   }
 }
 
@@ -90,7 +106,7 @@ void PairedEvents::read_slice(const EventFields& fields, std::int64_t ns) {
     slice.end_ns = std::numeric_limits<std::int64_t>::max();
     slice.index = add(Verdict::unpaired);
   } else {
-    slice.end_ns = ns + std::max<std::int64_t>(fields.dur_ns, 0);
+    slice.end_ns = end_of(ns, fields.dur_ns);
     slice.verdict = span_verdict(slice.verdict, ns, slice.end_ns);
   }
   slices_.open({fields.pid, fields.tid}, slice, [this](const OpenSlices::Slice& given_up) {

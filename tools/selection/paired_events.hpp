@@ -27,10 +27,12 @@ namespace traceagent::tools {
 //   a "B" by its own time and the slice's category.
 // - Where the window cuts, the last value of each counter before it.
 // Memory is bounded: of more "b" and "S" without an end than `most_open_async`, and of a thread's
-// "B" as OpenSlices says, the oldest are given up, as beginnings without an end.
+// "B" as OpenSlices says, the oldest are given up, as beginnings without an end; of more counters
+// than `most_counters` the others have no value before the window.
 class PairedEvents {
  public:
   static constexpr std::size_t most_open_async = std::size_t{1} << 16;
+  static constexpr std::size_t most_counters = std::size_t{1} << 16;
 
   explicit PairedEvents(const EventRules& rules, std::size_t inputs = 1)
       : rules_(rules), verdicts_(inputs) {}
@@ -64,6 +66,7 @@ class PairedEvents {
                                      std::int64_t to_ns) const;
   void read_slice(const EventFields& fields, std::int64_t ns);
   void read_end(const EventFields& fields, std::int64_t ns);
+  void carry(std::uint64_t counter, std::size_t index);
   void read_async(const EventFields& fields, std::int64_t ns);
   void begin_async(std::uint64_t key, const Began& began);
   void give_up_oldest();

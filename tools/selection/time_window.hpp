@@ -23,6 +23,13 @@ struct TimeWindow {
   }
 };
 
+// Of a slice, in time: the last there is, where that is beyond. Less than no duration is none.
+constexpr std::int64_t end_of(std::int64_t begin_ns, std::int64_t dur_ns) {
+  constexpr std::int64_t last_ns = std::numeric_limits<std::int64_t>::max();
+  if (dur_ns <= 0) return begin_ns;
+  return begin_ns > last_ns - dur_ns ? last_ns : begin_ns + dur_ns;
+}
+
 // The window that holds nothing.
 inline constexpr TimeWindow no_time{std::numeric_limits<std::int64_t>::max(),
                                     std::numeric_limits<std::int64_t>::min()};

@@ -6,6 +6,7 @@
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/trace_reader.hpp"
 #include "tools/selection/event_fields.hpp"
+#include "tools/selection/time_window.hpp"
 
 namespace traceagent::tools {
 
@@ -52,7 +53,7 @@ class RangeReader {
     const bool is_past = !question_.steps || read_step(line, ns, *question_.steps);
     if (question_.end) {
       const EventFields fields = fields_of(line.after_ts);
-      range_.end_ns = std::max(range_.end_ns, ns + std::max<std::int64_t>(fields.dur_ns, 0));
+      range_.end_ns = std::max(range_.end_ns, end_of(ns, fields.dur_ns));
     }
     return question_.end || !is_past;
   }

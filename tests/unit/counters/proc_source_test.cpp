@@ -1,6 +1,8 @@
 #include "agent/counters/proc_source.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,6 +36,75 @@ class ProcSourceTest : public testing::Test {
   ProcSource source{{.process = false, .node = true}, root};
   Recorded recorded;
 };
+
+std::uint64_t written_of_all() {
+  std::ifstream io("/proc/self/io");
+  std::string name;
+  std::uint64_t bytes = 0;
+  while (io >> name >> bytes) {
+    if (name == "write_bytes:") return bytes;
+  }
+  return 0;
+}
+
+void write_and_sync(const std::string& path, std::size_t bytes) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  const std::string block(bytes, 'x');
+  EXPECT_EQ(write(file, block.data(), block.size()), static_cast<ssize_t>(block.size()));
+  fsync(file);
+  close(file);
+}
+
+// The kernel adds what it has written to its parent's when that waits for it.
+TEST_F(ProcSourceTest, WhatAChildWroteIsNotTheProcesss) {
+  constexpr std::size_t of_child = 8 << 20, own = 1 << 20;
+  fs::create_directories(root);
+  ProcSource process({.process = true, .node = false});
+  process.open_files(recorded.recorder);
+  const std::uint64_t before = written_of_all();
+  process.sample(recorded.recorder);
+  const pid_t child = fork();
+  if (child == 0) {
+    write_and_sync(root + "/written", of_child);
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  process.sample(recorded.recorder);
+  if (written_of_all() - before < of_child) GTEST_SKIP() << root << " is on no storage";
+  write_and_sync(root + "/written", own);
+  process.sample(recorded.recorder);
+  const auto samples = recorded.samples(Counter::process_storage);
+  ASSERT_EQ(samples.size(), 3U);
+  EXPECT_LT(samples[1].values[1] - samples[0].values[1], of_child / 8);
+  EXPECT_GE(samples[2].values[1] - samples[1].values[1], own);
+  EXPECT_LT(samples[2].values[1] - samples[1].values[1], own + of_child / 8);
+}
+
+// Of Azure's two that are one card, the kernel's own counts what went through the other.
+TEST_F(ProcSourceTest, AnInterfaceBelowAnotherWithADeviceCountsOnce) {
+  for (const char* name : {"eth0", "enP1s1", "eth1"}) {
+    fs::create_directories(root + "/sys/class/net/" + name + "/device");
+  }
+  fs::create_symlink("../eth0", root + "/sys/class/net/enP1s1/master");
+  fs::create_directories(root + "/sys/class/net/bond0/bonding");
+  fs::create_symlink("../bond0", root + "/sys/class/net/eth1/master");
+  const auto network = [this](int bytes) {
+    std::string text;
+    for (const char* name : {"eth0", "enP1s1", "eth1", "bond0"}) {
+      text += std::string(name) + ": " + std::to_string(bytes) + " 1 0 0 0 0 0 0 " +
+              std::to_string(bytes) + " 1 0 0 0 0 0 0\n";
+    }
+    write("/proc/net/dev", text);
+  };
+  network(0);
+  source.open_files(recorded.recorder);
+  source.sample(recorded.recorder);
+  network(1000);
+  source.sample(recorded.recorder);
+  const auto samples = recorded.samples(Counter::node_network);
+  ASSERT_EQ(samples.size(), 2U);
+  EXPECT_EQ(samples[1].values[0] - samples[0].values[0], 2000U) << "of eth0 and eth1";
+}
 
 TEST_F(ProcSourceTest, ATotalThatLacksSomethingIsAGap) {
   fs::create_directories(root + "/sys/block/sda/device");

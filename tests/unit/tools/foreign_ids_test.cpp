@@ -50,6 +50,11 @@ TEST(ForeignPids, OfWhatAMergedFileHasAreKept) {
   beside.keep(host, "PyTorch/4037");
   EXPECT_NE(pid(beside, std::to_string(other)), host);
   EXPECT_EQ(pid(beside, "\"4037\""), host);
+  // As another program writes the same name.
+  const std::int64_t named = merged.pid(3, ForeignKind::chrome, "\"caf\u00e9\"").value();
+  ForeignPids saved_again;
+  saved_again.keep(named + trace::pids_of_claim, R"(Chrome/caf\u00e9)");
+  EXPECT_EQ(saved_again.pid(3, ForeignKind::chrome, "\"caf\u00e9\""), named + trace::pids_of_claim);
   for (const std::int64_t none : {std::int64_t{-1}, std::int64_t{3}, ForeignPids::pid_of_rank(3),
                                   ForeignPids::pid_of_crowd(3), std::int64_t{1} << 62}) {
     beside.keep(none, "PyTorch/1");

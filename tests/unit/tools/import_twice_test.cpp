@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -68,6 +69,25 @@ TEST_F(ImportTest, AProcessHasOneLaneWhateverIsMergedFirst) {
   const auto pids = pids_by_name(read_.events);
   ASSERT_EQ(pids.size(), 2U);
   EXPECT_EQ(pids.at("of 1").size(), 1U);
+  EXPECT_EQ(pids.at("of " + other).size(), 1U);
+  EXPECT_NE(pids.at("of 1"), pids.at("of " + other));
+}
+
+// Nor does it matter that another program has saved the merged file in between.
+TEST_F(ImportTest, AProcessHasOneLaneInAFileThatAnotherProgramSaved) {
+  const auto pid_of = [](int process) {
+    return ForeignPids().pid(0, ForeignKind::chrome, std::to_string(process));
+  };
+  int twin = 2;
+  while (pid_of(twin) != pid_of(1)) ++twin;
+  const std::string other = std::to_string(twin);
+  import({file("c-rank0.json", "[" + of_process("1", 1) + "," + of_process(other, 2) + "]")});
+  std::string text = trace::read_whole(folder_ / "merged");
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  const std::string saved = file("saved.json", text);
+  import({file("a-rank0.json", "[" + of_process(other, 3) + "]"), saved});
+  const auto pids = pids_by_name(read_.events);
+  ASSERT_EQ(pids.size(), 2U);
   EXPECT_EQ(pids.at("of " + other).size(), 1U);
   EXPECT_NE(pids.at("of 1"), pids.at("of " + other));
 }

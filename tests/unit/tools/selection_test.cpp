@@ -58,7 +58,9 @@ TEST(EventFields, durations_are_exact_where_they_have_three_decimals_or_none) {
   EXPECT_EQ(nanoseconds_of("1.2345678"), 1235);
   EXPECT_EQ(nanoseconds_of("1e3"), 1'000'000);
   EXPECT_EQ(nanoseconds_of("-0.500"), -500);
-  EXPECT_EQ(nanoseconds_of("1e300"), 0);
+  EXPECT_GT(nanoseconds_of("1e300"), INT64_MAX - 10'000);
+  EXPECT_GT(nanoseconds_of("18446744073709551615"), INT64_MAX - 10'000);
+  EXPECT_LT(nanoseconds_of("-1e300"), INT64_MIN + 10'000);
 }
 
 class InZone {
@@ -266,6 +268,47 @@ TEST(OpenSlices, gives_up_the_outermost_of_too_many) {
     EXPECT_EQ(closed.index, i);
   }
   EXPECT_FALSE(slices.close(lane, closed));
+}
+
+// A thread for each event would take as much memory as the trace.
+TEST(OpenSlices, gives_up_all_of_too_many_threads) {
+  OpenSlices slices;
+  std::size_t given_up = 0;
+  const auto count = [&given_up](const OpenSlices::Slice&) { ++given_up; };
+  slices.open({1, -1}, {0, INT64_MAX, Verdict::keep, 0}, count);
+  for (std::int64_t tid = 0; tid < 1'000'000; ++tid) {
+    slices.open({1, tid}, {tid, tid + 1, Verdict::keep}, count);
+  }
+  EXPECT_EQ(given_up, 0U);
+  OpenSlices::Slice closed;
+  EXPECT_TRUE(slices.close({1, -1}, closed)) << "it has not ended";
+  constexpr std::size_t open = OpenSlices::most_lanes + 1;
+  for (std::size_t i = 0; i < open; ++i) {
+    slices.open({2, static_cast<std::int64_t>(i)}, {2'000'000, INT64_MAX, Verdict::keep, i}, count);
+  }
+  std::size_t left = 0;
+  slices.for_each_unclosed([&left](const OpenSlices::Slice&) { ++left; });
+  EXPECT_GT(given_up, 0U);
+  EXPECT_EQ(left + given_up, open);
+}
+
+TEST(PairedEvents, carry_no_more_counters_than_there_is_room_for) {
+  EventRules rules;
+  rules.window = {10, 20};
+  rules.clip = true;
+  PairedEvents pairs(rules);
+  constexpr std::size_t count = PairedEvents::most_counters + 10;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string name = std::to_string(i);
+    EventFields fields;
+    fields.phase = 'C';
+    fields.name = name;
+    pairs.read(fields, 1);
+  }
+  const Verdicts verdicts = pairs.finish();
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < count; ++i) kept += verdicts.at(i) == Verdict::keep ? 1 : 0;
+  EXPECT_EQ(kept, PairedEvents::most_counters);
 }
 
 // Of those without an end a million would take as much memory as the trace.

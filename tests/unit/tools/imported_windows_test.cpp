@@ -1,0 +1,101 @@
+// What is chosen of other people's files.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "agent/trace/json_scan.hpp"
+#include "tests/unit/tools/import_fixture.hpp"
+#include "tools/selection/event_selection.hpp"
+
+namespace traceagent::tools {
+namespace {
+
+constexpr std::int64_t ms = 1'000'000;
+
+class ImportedWindowTest : public ImportTest {
+ protected:
+  // The events of one file that the rules keep.
+  std::vector<std::string> chosen(const std::string& path, const EventRules& rules) {
+    const ImportedTraces imported({path}, {.folder = folder_.path().string()});
+    inputs_ = imported.paths().size();
+    EventSelection selection(rules, {});
+    merged_ = trace::merge(imported.paths(), folder_ / "merged", {.selection = &selection});
+    EXPECT_EQ(merged_.problem, "");
+    return trace::read_trace(folder_ / "merged").events;
+  }
+
+  std::size_t inputs_ = 0;
+};
+
+std::size_t count_of(const std::vector<std::string>& events, std::string_view phase) {
+  return static_cast<std::size_t>(std::count_if(
+      events.begin(), events.end(),
+      [phase](const std::string& event) { return trace::string_member(event, "ph") == phase; }));
+}
+
+// So far from the order of time it is written in several runs, one for each thread here.
+TEST_F(ImportedWindowTest, ArrowsFromOneThreadToAnotherOfALargeFileAreKept) {
+  constexpr int count = 25'000;
+  const std::string padding(60, 'x');
+  std::string text = R"({"distributedInfo":{"rank":0},"traceEvents":[)";
+  for (const bool is_launch : {true, false}) {
+    for (int i = 0; i < count; ++i) {
+      const std::string lane = is_launch ? R"("pid":100,"tid":1)" : R"("pid":0,"tid":7)";
+      const std::string ts = std::to_string(1'000'000'000 + 10 * i + (is_launch ? 0 : 3));
+      text += R"({"ph":"X",)" + lane + R"(,"cat":"kernel","name":"k","dur":5,"ts":)" + ts +
+              R"(,"args":{"padding":")" + padding + R"("}},{"ph":")" + (is_launch ? "s" : "f") +
+              R"(","bp":"e",)" + lane + R"(,"cat":"ac2g","name":"ac2g","id":)" + std::to_string(i) +
+              R"(,"ts":)" + ts + "},\n";
+    }
+  }
+  text.replace(text.size() - 2, 2, "]}");
+  EventRules rules;
+  rules.window = {1'000'000 * ms, 1'000'020 * ms};
+  const auto events = chosen(file("threads.json", text), rules);
+  ASSERT_GT(inputs_, 2U) << "it is one run, and shows nothing";
+  // Touched at both edges: launches from 0 to 2000, and all kernels that follow them but the last.
+  EXPECT_EQ(count_of(events, "X"), 2001U + 2000U);
+  EXPECT_EQ(count_of(events, "s"), 2000U);
+  EXPECT_EQ(count_of(events, "f"), 2000U);
+}
+
+TEST_F(ImportedWindowTest, AnUnsetDurationOverlapsAllThatFollows) {
+  EventRules rules;
+  rules.window = {1000 * ms, 2000 * ms};
+  rules.clip = true;
+  std::string text = "[";
+  for (const char* dur : {"8000000000000000", "9300000000000000", "1e18", "18446744073709551615"}) {
+    text += R"({"ph":"X","pid":1,"tid":1,"name":"d","ts":5000,"dur":)" + std::string(dur) + "},";
+  }
+  text += R"({"ph":"X","pid":1,"tid":1,"name":"before","ts":5000,"dur":-1e18}])";
+  const auto events = chosen(file("durations.json", text), rules);
+  ASSERT_EQ(events.size(), 4U);
+  for (const std::string& event : events) {
+    EXPECT_EQ(trace::member(event, "dur"), "1000000.000") << event;
+  }
+}
+
+// But for those of "id2": {"local"}, which are of a process.
+TEST_F(ImportedWindowTest, AnAsynchronousSliceMayEndInAnotherProcess) {
+  EventRules rules;
+  rules.window = {2 * ms, 3 * ms};
+  std::string text = "[";
+  const auto add = [&text](const char* phase, int pid, int ts, const std::string& id) {
+    text += std::string(text.size() > 1 ? "," : "") + R"({"ph":")" + phase +
+            R"(","name":"a","cat":"c","pid":)" + std::to_string(pid) + R"(,"ts":)" +
+            std::to_string(ts) + "," + id + "}";
+  };
+  add("b", 1, 1000, R"("id2":{"global":"0x6"})");
+  add("e", 2, 4000, R"("id2":{"global":"0x6"})");
+  add("b", 1, 1000, R"("id":"0x7")");
+  add("e", 2, 4000, R"("id":"0x7")");
+  add("b", 1, 1000, R"("id2":{"local":"0x6"})");
+  add("e", 2, 1500, R"("id2":{"local":"0x6"})");
+  add("e", 1, 1600, R"("id2":{"local":"0x6"})");
+  const auto events = chosen(file("async.json", text + "]"), rules);
+  EXPECT_EQ(count_of(events, "b"), 2U);
+  EXPECT_EQ(count_of(events, "e"), 2U);
+}
+
+}  // namespace
+}  // namespace traceagent::tools
