@@ -148,25 +148,56 @@ std::unique_ptr<trace::EventFilter> EventSelection::filter_of(const trace::Merge
              : nullptr;
 }
 
-// With those that it makes a chain with, of which each finds its verdicts when its turn comes.
 JudgedInput EventSelection::judged(const trace::MergeInput& input) {
+  if (rules_.clip && !has_carried_) judge_all_before_window();
+  if (!judged_.contains(input.report.path)) judge(input);
   const auto known = judged_.find(input.report.path);
-  if (known != judged_.end()) {
-    JudgedInput found = std::move(known->second);
-    judged_.erase(known);
-    return found;
-  }
+  JudgedInput found = std::move(known->second);
+  judged_.erase(known);
+  return found;
+}
+
+// With those that it makes a chain with, of which each finds its verdicts when its turn comes.
+void EventSelection::judge(const trace::MergeInput& input) {
   std::vector<const trace::MergeInput*> inputs{&input};
   const std::string chain = chain_of(input);
   for (const trace::MergeInput& other : *inputs_) {
     const bool is_of_chain = !chain.empty() && other.is_used() && chain_of(other) == chain;
     if (is_of_chain && &other != &input) inputs.push_back(&other);
   }
-  const auto verdicts = std::make_shared<const Verdicts>(first_reading(inputs, rules_, on_read_));
-  for (std::size_t i = 1; i < inputs.size(); ++i) {
-    judged_.emplace(inputs[i]->report.path, JudgedInput{verdicts, i});
+  FirstReading reading = first_reading(inputs, rules_, on_read_);
+  const auto verdicts = std::make_shared<Verdicts>(std::move(reading.verdicts));
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    judged_.insert_or_assign(inputs[i]->report.path, JudgedInput{verdicts, i});
   }
-  return {verdicts, 0};
+  carry(verdicts, reading.carried);
+}
+
+// A counter goes on from one file of a rank to the next: which has its last value before the window
+// is known when all were read that begin before it.
+void EventSelection::judge_all_before_window() {
+  has_carried_ = true;
+  for (const trace::MergeInput& input : *inputs_) {
+    const bool is_before = input.is_used() && input.first_ns < rules_.window.begin_ns;
+    if (is_before && !judged_.contains(input.report.path)) judge(input);
+  }
+  carried_.clear();
+}
+
+void EventSelection::carry(const std::shared_ptr<Verdicts>& verdicts,
+                           const PairedEvents::CarriedCounters& counters) {
+  for (const auto& [counter, last] : counters) {
+    const Carried here{verdicts, last};
+    const auto known = carried_.find(counter);
+    if (known == carried_.end()) {
+      if (carried_.size() < PairedEvents::most_counters) carried_.emplace(counter, here);
+      continue;
+    }
+    const bool is_later = here.last.ns >= known->second.last.ns;
+    const Carried& earlier = is_later ? known->second : here;
+    earlier.verdicts->set(earlier.last.place, Verdict::time);
+    if (is_later) known->second = here;
+  }
 }
 
 namespace {

@@ -7,10 +7,12 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "agent/trace/selection.hpp"
 #include "tools/selection/event_rules.hpp"
+#include "tools/selection/paired_events.hpp"
 #include "tools/selection/seen_categories.hpp"
 #include "tools/selection/verdicts.hpp"
 
@@ -59,13 +61,24 @@ class EventSelection : public trace::Selection {
 
  private:
   JudgedInput judged(const trace::MergeInput& input);
+  void judge(const trace::MergeInput& input);
+  void judge_all_before_window();
+  void carry(const std::shared_ptr<Verdicts>& verdicts,
+             const PairedEvents::CarriedCounters& counters);
 
   const EventRules rules_;
   const trace::JsonObject asked_;
   const std::function<void(std::uint64_t)> on_read_;
   SelectionCounts counts_;
   const std::vector<trace::MergeInput>* inputs_ = nullptr;
-  std::map<std::string, JudgedInput> judged_;  // by path: those that were read with another
+  std::map<std::string, JudgedInput> judged_;  // by path: those that were read before their turn
+  // Of each counter the last value before the window, of all inputs.
+  struct Carried {
+    std::shared_ptr<Verdicts> verdicts;
+    PairedEvents::Carried last;
+  };
+  std::unordered_map<std::uint64_t, Carried> carried_;
+  bool has_carried_ = false;
 };
 
 // "time 12, category 3", of what was left out; or empty.

@@ -79,8 +79,9 @@ bool is_due_before(const InputReading& a, const InputReading& b) { return a.due(
 
 }  // namespace
 
-Verdicts first_reading(const std::vector<const trace::MergeInput*>& inputs, const EventRules& rules,
-                       const std::function<void(std::uint64_t)>& on_read) {
+FirstReading first_reading(const std::vector<const trace::MergeInput*>& inputs,
+                           const EventRules& rules,
+                           const std::function<void(std::uint64_t)>& on_read) {
   PairedEvents pairs(rules, inputs.size());
   std::vector<InputReading> readings;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -103,7 +104,8 @@ Verdicts first_reading(const std::vector<const trace::MergeInput*>& inputs, cons
       readings.pop_back();
     }
   }
-  return pairs.finish();
+  Verdicts verdicts = pairs.finish();
+  return {std::move(verdicts), pairs.carried()};
 }
 
 }  // namespace traceagent::tools

@@ -6,6 +6,7 @@
 
 #include "agent/trace/merge_input.hpp"
 #include "tools/selection/event_rules.hpp"
+#include "tools/selection/paired_events.hpp"
 #include "tools/selection/verdicts.hpp"
 
 namespace traceagent::tools {
@@ -13,7 +14,12 @@ namespace traceagent::tools {
 // Reads inputs as one, in the order of time, and judges those of their events that cannot be judged
 // alone (PairedEvents). Like the merge it opens each when its time has come. `on_read`, or null, is
 // told the bytes as they come.
-Verdicts first_reading(const std::vector<const trace::MergeInput*>& inputs, const EventRules& rules,
-                       const std::function<void(std::uint64_t)>& on_read);
+struct FirstReading {
+  Verdicts verdicts;
+  PairedEvents::CarriedCounters carried;
+};
+FirstReading first_reading(const std::vector<const trace::MergeInput*>& inputs,
+                           const EventRules& rules,
+                           const std::function<void(std::uint64_t)>& on_read);
 
 }  // namespace traceagent::tools

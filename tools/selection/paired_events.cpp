@@ -77,7 +77,7 @@ void PairedEvents::read(const EventFields& fields, std::int64_t ns, std::size_t 
         const std::size_t index =
             add(category_verdict(fields) == Verdict::keep ? Verdict::time : Verdict::category);
         if (category_verdict(fields) == Verdict::keep) {
-          carry(hash_of({fields.name, fields.id}, fields.pid), index);
+          carry(hash_of({fields.name, fields.id}, fields.pid), {ns, index});
         }
       }
       return;
@@ -89,12 +89,12 @@ void PairedEvents::read(const EventFields& fields, std::int64_t ns, std::size_t 
 }
 
 // Of more there are than fit into memory, those that came first are carried into the window.
-void PairedEvents::carry(std::uint64_t counter, std::size_t index) {
+void PairedEvents::carry(std::uint64_t counter, const Carried& last) {
   const auto found = counters_.find(counter);
   if (found != counters_.end()) {
-    found->second = index;
+    found->second = last;
   } else if (counters_.size() < most_counters) {
-    counters_.emplace(counter, index);
+    counters_.emplace(counter, last);
   }
 }
 
@@ -249,8 +249,8 @@ Verdicts PairedEvents::finish() {
       leave_unended(began.index, began.verdict, began.ns);
     }
   }
-  for (const auto& [key, index] : counters_) {
-    verdicts_.set(index, Verdict::keep);
+  for (const auto& [key, last] : counters_) {
+    verdicts_.set(last.place, Verdict::keep);
   }
   return std::move(verdicts_);
 }

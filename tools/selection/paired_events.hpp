@@ -43,6 +43,13 @@ class PairedEvents {
   void read(const EventFields& fields, std::int64_t ns, std::size_t input = 0);
   // One verdict for each of those for which is_one() is true, by input.
   Verdicts finish();
+  // The last value of a counter before the window: it is kept. Other inputs may have a later one.
+  struct Carried {
+    std::int64_t ns = 0;
+    std::size_t place = 0;  // among the verdicts
+  };
+  using CarriedCounters = std::unordered_map<std::uint64_t, Carried>;  // by their hash
+  [[nodiscard]] const CarriedCounters& carried() const { return counters_; }
 
  private:
   struct Point {
@@ -66,7 +73,7 @@ class PairedEvents {
                                      std::int64_t to_ns) const;
   void read_slice(const EventFields& fields, std::int64_t ns);
   void read_end(const EventFields& fields, std::int64_t ns);
-  void carry(std::uint64_t counter, std::size_t index);
+  void carry(std::uint64_t counter, const Carried& last);
   void read_async(const EventFields& fields, std::int64_t ns);
   void begin_async(std::uint64_t key, const Began& began);
   void give_up_oldest();
@@ -85,7 +92,7 @@ class PairedEvents {
   std::unordered_map<std::uint64_t, std::list<Began>> async_;
   std::size_t open_async_ = 0;                                      // in async_
   std::deque<std::pair<std::uint64_t, std::size_t>> oldest_async_;  // key, index; some have ended
-  std::unordered_map<std::uint64_t, std::size_t> counters_;
+  CarriedCounters counters_;
   // Of one time: the slices that they stand at may come behind them in the file.
   std::vector<Point> points_;
   std::int64_t points_ns_ = 0;

@@ -75,6 +75,34 @@ TEST_F(ImportedWindowTest, AnUnsetDurationOverlapsAllThatFollows) {
   }
 }
 
+// Which file of a rank it is in does not matter.
+TEST_F(ImportedWindowTest, OneValueOfACounterIsCarriedIntoTheWindow) {
+  EventRules rules;
+  rules.window = {100 * ms, 200 * ms};
+  rules.clip = true;
+  const auto counted = [](int ts_ms, int value) {
+    return R"({"ph":"C","name":"lr","pid":1,"ts":)" + std::to_string(ts_ms * 1000) +
+           R"(,"args":{"lr":)" + std::to_string(value) + "}}";
+  };
+  const std::vector<std::string> files{
+      file("a-rank0.json",
+           "[" + counted(10, 1) + "," + counted(20, 2) + "," + counted(150, 9) + "]"),
+      file("b-rank0.json", "[" + counted(30, 3) + "," + counted(90, 4) + "]"),
+      file("c-rank0.json", "[" + counted(40, 5) + "," + counted(50, 6) + "]")};
+  std::vector<std::string> order = files;
+  do {
+    const ImportedTraces imported(order, {.folder = folder_.path().string()});
+    EventSelection selection(rules, {});
+    trace::merge(imported.paths(), folder_ / "merged", {.selection = &selection});
+    const trace::ReadTrace read = trace::read_trace(folder_ / "merged");
+    ASSERT_EQ(read.events.size(), 2U);
+    EXPECT_EQ(trace::member(read.events[0], "args"), R"({"lr":4})");
+    EXPECT_EQ(read.header.base_ns + read.times_ns[0], 100 * ms);
+    EXPECT_EQ(trace::member(read.events[1], "args"), R"({"lr":9})");
+    EXPECT_EQ(selection.counts().left_out(), 5U);
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
 // But for those of "id2": {"local"}, which are of a process.
 TEST_F(ImportedWindowTest, AnAsynchronousSliceMayEndInAnotherProcess) {
   EventRules rules;
