@@ -1,8 +1,10 @@
 #include "agent/process/drain_thread.hpp"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 
 #include "agent/event/ticks.hpp"
 #include "agent/event/usual_floats.hpp"
@@ -11,6 +13,7 @@
 #include "agent/process/futex.hpp"
 #include "agent/process/last_thread.hpp"
 #include "agent/process/last_work.hpp"
+#include "agent/process/locked_out.hpp"
 #include "agent/process/old_rings.hpp"
 #include "agent/process/own_thread.hpp"
 #include "agent/process/window_writer.hpp"
@@ -44,6 +47,8 @@ int DrainThread::start(Agent& agent) noexcept {
 
 void* DrainThread::run(void* self) noexcept {
   const event::UsualFloats usual_floats;
+  static_cast<DrainThread*>(self)->thread_.store(static_cast<pid_t>(syscall(SYS_gettid)),
+                                                 std::memory_order_release);
   leave_starters_scheduling();
   static_cast<DrainThread*>(self)->loop();
   return nullptr;
@@ -102,8 +107,7 @@ void DrainThread::loop() noexcept {
   do_last_work(*agent_, writer);
   done_.store(1, std::memory_order_release);
   futex_wake(done_);
-  // What libc does when the last thread ends. It would not come to that: CUPTI's threads stay.
-  if (!was_told) std::exit(0);
+  if (!was_told) end_as_last_thread();
 }
 
 bool DrainThread::finish(std::uint64_t timeout_ns) noexcept {
@@ -123,11 +127,17 @@ bool DrainThread::finish_until(std::uint64_t deadline_ns, bool may_be_put_off) n
   const int saved_errno = errno;
   wake_.store(1, std::memory_order_release);
   futex_wake(wake_);
+  LockedOut locked_out;
   while (done_.load(std::memory_order_acquire) == 0) {
     const std::uint64_t now_ns = event::clock_ns(CLOCK_MONOTONIC);
     const std::uint64_t put_off_ns = put_off_until_ns_.load(std::memory_order_relaxed);
     const std::uint64_t until_ns = may_be_put_off ? std::max(deadline_ns, put_off_ns) : deadline_ns;
     if (now_ns >= until_ns) break;
+    const pid_t thread = thread_.load(std::memory_order_acquire);
+    if (thread != 0 && locked_out.look(thread, now_ns)) {
+      is_locked_out_.store(true, std::memory_order_release);
+      break;
+    }
     futex_wait(done_, 0, std::min(until_ns - now_ns, longest_sleep_ns));
   }
   errno = saved_errno;

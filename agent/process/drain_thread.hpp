@@ -2,6 +2,8 @@
 // The agent's one thread: polls step detection, takes clock anchors, writes finished windows, and
 // does the work of the exit, so that none of it happens in a thread of the job.
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstdint>
 
@@ -21,6 +23,9 @@ class DrainThread {
   // The same, whatever allow() says: somebody is about to send SIGKILL. From signal handlers too.
   bool finish_within(std::uint64_t timeout_ns) noexcept;
 
+  // Why the last work was not done: see LockedOut.
+  bool is_locked_out() const noexcept { return is_locked_out_.load(std::memory_order_acquire); }
+
   // By the thread itself: the work that begins now may take so long.
   void allow(std::uint64_t duration_ns) noexcept;
 
@@ -33,6 +38,8 @@ class DrainThread {
   bool is_alone() noexcept;
 
   Agent* agent_ = nullptr;
+  std::atomic<pid_t> thread_{0};
+  std::atomic<bool> is_locked_out_{false};
   std::uint64_t next_look_ns_ = 0;      // for other threads
   std::atomic<std::uint32_t> wake_{0};  // futex: raised by finish()
   std::atomic<std::uint32_t> done_{0};  // futex: raised when the last work is done

@@ -26,6 +26,7 @@ constinit std::atomic<pid_t> ender{0};
 // Where it is, as a futex.
 enum Stage : std::uint32_t { outside, in_handler, finishing, finished };
 constinit std::atomic<std::uint32_t> stage{outside};
+constinit std::atomic<bool> is_failure{false};
 
 // What the job's own handlers may take, between ours and behind them, before another thread's end
 // counts. Between them that thread may be awaited by the ender.
@@ -44,7 +45,13 @@ Agent* own_agent() noexcept {
   return ending != nullptr && ending->pid == getpid() ? ending : nullptr;
 }
 
-void say_late(bool with_merge) noexcept {
+void say_late(const Agent& ending, bool with_merge) noexcept {
+  if (ending.drain.is_locked_out()) {
+    return say_problem(
+        "the last events were not written: the thread that ended the program did so while it held "
+        "a lock that this needs (malloc's or the loader's): they stay in memory for `traceagent "
+        "recover`");
+  }
   say_problem(with_merge ? "the last events were not written within exit.timeout and "
                            "merge.timeout: they stay in memory for `traceagent recover`"
                          : "the last events were not written within exit.timeout: they stay in "
@@ -111,15 +118,18 @@ void finish(Register again, void (*handler)()) noexcept {
   take_turn(*ending, again, handler);
   if (stage.load(std::memory_order_acquire) == finished) return;
   set_stage(finishing);
-  if (!ending->drain.finish(longest_wait_ns(*ending))) say_late(may_merge(*ending));
+  if (!ending->drain.finish(longest_wait_ns(*ending))) say_late(*ending, may_merge(*ending));
   switch_off();
   set_stage(finished);
 }
 
 void finish_at_exit() noexcept { finish(std::atexit, finish_at_exit); }
+void note_status(int status, void*) noexcept { is_failure.store(status != 0); }
 void finish_at_quick_exit() noexcept { finish(std::at_quick_exit, finish_at_quick_exit); }
 
 }  // namespace
+
+bool ends_with_failure() noexcept { return is_failure.load(); }
 
 void finish_before_death() noexcept {
   Agent* ending = own_agent();
@@ -129,7 +139,7 @@ void finish_before_death() noexcept {
   set_stage(finishing);
   // Peers that were told to end too are awaited within the same time: whoever sends the signal
   // sends SIGKILL soon.
-  if (!ending->drain.finish_within(ending->options.exit_timeout)) say_late(false);
+  if (!ending->drain.finish_within(ending->options.exit_timeout)) say_late(*ending, false);
   switch_off();
   set_stage(finished);
 }
@@ -154,11 +164,13 @@ HandlerAtExit::~HandlerAtExit() {
 void watch_exit() noexcept {
   ender.store(0, std::memory_order_relaxed);
   stage.store(outside, std::memory_order_relaxed);
+  is_failure.store(false);
   static bool watched = false;  // a forked child inherits the handlers
   if (watched) return;
   watched = true;
+  // The last of these is called first.
   if (!watch_exit_by(finish_at_exit) || std::at_quick_exit(finish_at_quick_exit) != 0 ||
-      std::at_quick_exit(finish_at_quick_exit) != 0) {
+      std::at_quick_exit(finish_at_quick_exit) != 0 || on_exit(note_status, nullptr) != 0) {
     say_problem(
         "out of memory: the program's end goes unseen: its last events stay in memory for "
         "`traceagent recover`");
@@ -172,6 +184,7 @@ extern "C" {
 
 [[gnu::visibility("default"), noreturn]] void traceagent_exit_now(int status) __asm__("_exit");
 [[noreturn]] void traceagent_exit_now(int status) {
+  traceagent::process::is_failure.store(status != 0);
   traceagent::process::finish(nullptr, nullptr);
   for (;;) syscall(SYS_exit_group, status);
 }

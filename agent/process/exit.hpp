@@ -6,6 +6,9 @@ namespace traceagent::process {
 // Says so where that is refused.
 void watch_exit() noexcept;
 
+// Of an end that is under way: its status is not 0, as far as libc tells it (not by quick_exit).
+bool ends_with_failure() noexcept;
+
 // The same work in a signal handler: the drain thread's, waited for at most exit.timeout.
 void finish_before_death() noexcept;
 

@@ -2,9 +2,14 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -43,6 +48,22 @@ bool main_thread_lives() {
   return readlink(link.c_str(), &first, 1) > 0;
 }
 
+// The last of the 52 fields of its "stat", as wait(2) gives it; 0: it is not to be known.
+int main_threads_code() noexcept {
+  std::array<char, 1024> text{};
+  const std::string path = "/proc/self/task/" + std::to_string(getpid()) + "/stat";
+  const int fd = event::open_high(path.c_str(), O_RDONLY);
+  if (fd < 0) return 0;
+  const ssize_t got = event::uninterrupted([&] { return read(fd, text.data(), text.size()); });
+  close(fd);
+  std::string_view line(text.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
+  line.remove_suffix(line.ends_with('\n') ? 1 : 0);
+  int status = 0;
+  const std::size_t last = line.rfind(' ') + 1;  // npos + 1 is 0
+  std::from_chars(line.data() + last, line.data() + line.size(), status);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+}
+
 }  // namespace
 
 bool is_last_thread() noexcept try {
@@ -60,6 +81,18 @@ bool is_last_thread() noexcept try {
   return is_last;
 } catch (...) {
   return false;
+}
+
+// Not pthread_exit but its system call alone may have ended the main thread, as programs without
+// libc's threads do: then its code is the process's, and no handler runs. Of code 0 nobody can tell
+// the two apart.
+void end_as_last_thread() noexcept {
+  const int code = main_threads_code();
+  if (code != 0) {
+    for (;;) syscall(SYS_exit_group, code);
+  }
+  // What libc does when the last thread ends. It would not come to that: CUPTI's threads stay.
+  std::exit(0);
 }
 
 }  // namespace traceagent::process

@@ -13,4 +13,7 @@ inline constexpr const char* gpu_counter_thread_name = "traceagent-nvml";
 // that CUPTI starts in one of them inherit. Reads /proc/self/task.
 bool is_last_thread() noexcept;
 
+// Ends the process as it would have ended with its last thread.
+[[noreturn]] void end_as_last_thread() noexcept;
+
 }  // namespace traceagent::process

@@ -12,6 +12,7 @@
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/run_index.hpp"
 #include "agent/process/agent.hpp"
+#include "agent/process/exit.hpp"
 #include "agent/process/node_file.hpp"
 #include "agent/process/node_inputs.hpp"
 #include "agent/process/node_view.hpp"
@@ -174,6 +175,14 @@ void say_own_files(const Agent& agent) {
            : "; " + std::to_string(agent.files_removed) + " of the files were removed since"));
 }
 
+// Of a rank that fails the launcher must hear soon: it ends the others, which wait for it in a
+// collective. What they write until then is added by the last of them.
+std::uint64_t longest_wait_ns(const Agent& agent) {
+  constexpr std::uint64_t of_failure_ns = 2'000'000'000;
+  const std::uint64_t allowed_ns = agent.options.merge_timeout;
+  return ends_with_failure() ? std::min(allowed_ns, of_failure_ns) : allowed_ns;
+}
+
 }  // namespace
 
 void finish_node(Agent& agent) {
@@ -192,7 +201,8 @@ void finish_node(Agent& agent) {
   if (has_been(agent.run_folder, left_out_topic)) return merge_again(agent);
   // As long to wait for a rank that never comes, and as long again for the merge itself.
   agent.drain.allow(2 * agent.options.merge_timeout + agent.options.exit_timeout);
-  NodeView node = is_node_zero(agent) ? wait_for_node(agent) : look_at_node(agent);
+  NodeView node =
+      is_node_zero(agent) ? wait_for_node(agent, longest_wait_ns(agent)) : look_at_node(agent);
   const Part part = own_part(agent, node);
   if (part == Part::merge_again) return merge_again(agent);
   if (part == Part::none || !be_first(agent.run_folder, merge_topic)) return;

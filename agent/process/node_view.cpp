@@ -83,7 +83,7 @@ NodeRankFiles node_rank_files(const Agent& agent) {
           older_run_until_ns(agent.run_folder)};
 }
 
-NodeView wait_for_node(const Agent& agent) {
+NodeView wait_for_node(const Agent& agent, std::uint64_t longest_ns) {
   const std::uint64_t start_ns = now_ns();
   const auto expected =
       static_cast<std::size_t>(std::max<std::int64_t>(agent.identity.local_world_size, 1));
@@ -104,7 +104,7 @@ NodeView wait_for_node(const Agent& agent) {
     }
     const bool is_late = waited_ns >= longest_wait_for_others_ns;
     const bool gone = node.all_gone() || (is_late && node.all_ranks_gone());
-    if ((gone && all_seen) || waited_ns >= agent.options.merge_timeout) return node;
+    if ((gone && all_seen) || waited_ns >= longest_ns) return node;
     pause(look_period_ns);
   }
 }

@@ -28,11 +28,11 @@ struct NodeView {
 NodeView look_at_node(const Agent& agent);
 
 // Until all ranks of the node have finished, died, or cannot be seen to exist; at most
-// merge.timeout. Ranks whose rings are elsewhere are there when their files are, as many as this
+// `longest_ns`. Ranks whose rings are elsewhere are there when their files are, as many as this
 // rank's own.
 // A forked worker that uses CUDA too may wait for its parent's end: second claimants of a rank get
 // a short while.
-NodeView wait_for_node(const Agent& agent);
+NodeView wait_for_node(const Agent& agent, std::uint64_t longest_ns);
 
 // Local rank zero's ring is not here: does its file show up in the output folder? A short wait.
 bool node_zero_is_elsewhere(const Agent& agent);

@@ -67,18 +67,22 @@ class WriteSignalsBlocked {
   bool is_blocked_;  // a filter of system calls may refuse it
 };
 
-// A file that the job opens may get the number of a standard error that is closed, and our line
-// must not get into its data. A log looks like one: it is appended to, or has both outputs.
+// What the job opens may get the number of a standard error that is closed, and our line must not
+// get into its data. A log looks like one: it is appended to, or has both outputs. So does a pipe
+// to who keeps one; an event loop's pipe to itself is not both outputs.
 bool is_error_output() noexcept {
   struct stat now {};
   struct stat output {};
   if (!at_load.is_known) return true;
   if (!at_load.is_open || fstat(STDERR_FILENO, &now) != 0) return false;
   if (now.st_dev == at_load.device && now.st_ino == at_load.inode) return true;
-  if (!S_ISREG(now.st_mode)) return !S_ISSOCK(now.st_mode);  // a connection's protocol
-  if ((fcntl(STDERR_FILENO, F_GETFL) & O_APPEND) != 0) return true;
-  return fstat(STDOUT_FILENO, &output) == 0 && output.st_dev == now.st_dev &&
-         output.st_ino == now.st_ino;
+  if (S_ISCHR(now.st_mode)) return true;  // a terminal, /dev/null
+  if (S_ISREG(now.st_mode) && (fcntl(STDERR_FILENO, F_GETFL) & O_APPEND) != 0) return true;
+  // Neither a connection's protocol nor what has no file, as an eventfd.
+  if (!S_ISREG(now.st_mode) && !S_ISFIFO(now.st_mode)) return false;
+  const int flags = fcntl(STDOUT_FILENO, F_GETFL);  // of a pipe 1 may be the end to read
+  return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY && fstat(STDOUT_FILENO, &output) == 0 &&
+         output.st_dev == now.st_dev && output.st_ino == now.st_ino;
 }
 
 // A full pipe whose reader waits for the job's end would hold the job for ever; one without a

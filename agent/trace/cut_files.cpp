@@ -155,14 +155,42 @@ bool holds_all_of_its_sources(const std::string& path) {
   return read_to_its_end(path, footer) && is_made_of_whole_files(footer.metadata);
 }
 
+namespace {
+
+// The files, JSON strings without quotes, that were cut or damaged.
+template <typename Visit>
+void for_each_cut_file(std::string_view metadata, const Visit& visit) {
+  for_each_element(member(metadata, "incomplete").value_or(""), [&](std::string_view fault) {
+    const std::string_view file = string_member(fault, "file").value_or("");
+    const std::string_view problem = string_member(fault, "problem").value_or("");
+    // Of what was never put in nothing is a source.
+    const bool is_whole = file.starts_with(include_mark) || problem == writer_lost_something ||
+                          problem.starts_with(not_closed);
+    if (!is_whole) visit(file);
+  });
+}
+
+std::string_view without_gz(std::string_view name) {
+  return name.ends_with(".gz") ? name.substr(0, name.size() - 3) : name;
+}
+
+}  // namespace
+
+bool holds_less_of(const std::string& path, std::initializer_list<std::string_view> names) {
+  TraceFooter footer;
+  static_cast<void>(read_to_its_end(path, footer));
+  bool is_cut = false;
+  for_each_cut_file(footer.metadata, [&](std::string_view file) {
+    is_cut = is_cut || std::any_of(names.begin(), names.end(), [file](std::string_view name) {
+               return without_gz(file) == without_gz(name);
+             });
+  });
+  return is_cut;
+}
+
 bool is_made_of_whole_files(std::string_view metadata) {
   bool is_whole = true;
-  for_each_element(member(metadata, "incomplete").value_or(""), [&](std::string_view fault) {
-    // Of what was never put in nothing is a source.
-    if (string_member(fault, "file").value_or("").starts_with(include_mark)) return;
-    const std::string_view problem = string_member(fault, "problem").value_or("");
-    is_whole = is_whole && (problem == writer_lost_something || problem.starts_with(not_closed));
-  });
+  for_each_cut_file(metadata, [&](std::string_view) { is_whole = false; });
   return is_whole;
 }
 

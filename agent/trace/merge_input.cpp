@@ -207,6 +207,14 @@ void leave_out_covered(std::vector<MergeInput>& inputs) {
   }
 }
 
+// Of a rank file: it was cut or damaged when it was merged, and is whole now.
+bool holds_less_than(const MergeInput& merged, const MergeInput& input) {
+  const std::string& path = input.report.path;
+  const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
+  return holds_less_of(merged.report.path, {input.header.trace_name, name}) &&
+         ends_whole(input.report.path) && is_undamaged(input.report.path);
+}
+
 // What is in a merged file that is still used need not come from elsewhere; larger files first, and
 // those that hold only a part of their sources last: they replace nothing.
 void leave_out_contained(std::vector<MergeInput>& inputs) {
@@ -220,7 +228,7 @@ void leave_out_contained(std::vector<MergeInput>& inputs) {
     return std::pair(a->header.selections.empty(), a->header.sources.size()) >
            std::pair(b->header.selections.empty(), b->header.sources.size());
   });
-  std::set<std::string> held;
+  std::map<std::string, const MergeInput*> held;
   for (MergeInput* input : order) {
     const std::vector<std::string> sources = sources_of(*input);
     const auto known = std::count_if(
@@ -236,12 +244,23 @@ void leave_out_contained(std::vector<MergeInput>& inputs) {
                               ": give all that the merged file was made of instead";
     } else if (known > 0 && std::cmp_equal(known, sources.size())) {
       input->report.left_out = "a merged file that is given holds it";
+      const MergeInput& holder = *held.at(identity_of(sources.front()));
+      if (input->header.sources.empty() && holds_less_than(holder, *input)) {
+        input->report.problem =
+            "a trace of which a merged file holds a cut or damaged copy: " + input->report.path +
+            ": give all that " + holder.report.path + " was made of instead";
+      }
     } else if (known > 0) {
-      input->report.left_out = "it shares some ranks with another merged file";
-      input->report.problem =
-          "merged files overlap: " + input->report.path + ": give the rank files instead";
+      const auto shared = std::find_if(sources.begin(), sources.end(), [&](const auto& source) {
+        return held.contains(identity_of(source));
+      });
+      const std::string& holder = held.at(identity_of(*shared))->report.path;
+      input->report.left_out = "it shares some ranks with " + holder;
+      input->report.problem = "merged files overlap: " + input->report.path +
+                              ": nothing of it is in the merge, since " + holder +
+                              " holds some of its ranks: give the rank files instead";
     } else if (!input->header.sources.empty() && input->header.selections.empty()) {
-      for (const std::string& source : sources) held.insert(identity_of(source));
+      for (const std::string& source : sources) held.emplace(identity_of(source), input);
     }
   }
 }

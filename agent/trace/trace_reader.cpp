@@ -16,6 +16,7 @@ constexpr std::string_view foreign_remedy = "give files that TraceAgent wrote";
 constexpr char copy_remedy[] = "copy the file again";
 constexpr char too_long[] = "too_long";
 constexpr char damaged_gzip[] = "damaged_gzip";
+constexpr char missing_lines[] = "missing_lines";
 constexpr char damaged_gzip_places[] = "damaged_gzip_places";
 constexpr char gzip_remedy[] =
     "what is whole before and behind it is used, and what it let through may be wrong; ";
@@ -248,17 +249,30 @@ void TraceReader::note_gap() {
 
 // What stood in damaged text is not to be seen there, but the file says how many events it has.
 void TraceReader::count_missing() {
-  if (damaged_lines_ == 0 && gzip_damage_.places == 0) return;
+  const bool is_undamaged = damaged_lines_ == 0 && gzip_damage_.places == 0;
   const auto said = integer_member(footer_.metadata, "events");
   if (!said) {
-    count_places();
+    if (!is_undamaged) count_places();
     return;
   }
   const auto written = static_cast<std::uint64_t>(std::max<std::int64_t>(*said, 0));
+  if (is_undamaged) {
+    if (written > events_) tell_missing(written);
+    return;
+  }
   if (gzip_damage_.places > 0) lost_.clear();
   std::uint64_t known = events_;
   for (const auto& [cause, count] : lost_) known += count;
   if (written > known) lost_[gzip_damage_.places > 0 ? damaged_gzip : not_json] += written - known;
+}
+
+// Whole lines that somebody took out.
+void TraceReader::tell_missing(std::uint64_t written) {
+  lost_[missing_lines] = written - events_;
+  footer_.complete = false;
+  problem_ = "events are missing: " + path_ + ": it says that " + std::to_string(written) +
+             " were written, and has " + std::to_string(events_) + ": what is there is used; " +
+             copy_remedy;
 }
 
 // Lines that damaged gzip data let through are not as many as were written there.

@@ -51,8 +51,9 @@ class TraceReader {
   [[nodiscard]] const TraceFooter& footer() const { return footer_; }
   // "<what>: <file>: <remedy>", one line; empty while all is well.
   [[nodiscard]] const std::string& problem() const { return problem_; }
-  // Events in damaged lines, by cause. Of damaged gzip data the file's own count tells how many
-  // there were (damaged_gzip); where that is lost, the places are counted (damaged_gzip_places).
+  // Events in damaged lines, or whose lines are gone (missing_lines), by cause. Of damaged gzip
+  // data the file's own count tells how many there were (damaged_gzip); where that is lost, the
+  // places are counted (damaged_gzip_places).
   [[nodiscard]] const std::map<std::string, std::uint64_t>& lost() const { return lost_; }
   // Then what next() has given is of no use (MadeEvents::problem()).
   [[nodiscard]] bool is_void() const { return maker_ && !maker_->problem().empty(); }
@@ -77,6 +78,7 @@ class TraceReader {
   TraceLine end_of_events(std::string_view line);
   void note_gap();
   void count_missing();
+  void tell_missing(std::uint64_t written);
   void count_places();
   void look_for_damage();
   void look_behind();

@@ -4,7 +4,7 @@ it takes microseconds; with it, until the node's other rank has ended and its fi
 import sys
 import time
 
-from jobs import PROGRAMS, Checks, Place, bare_run, end_of
+from jobs import PROGRAMS, STEADY, Checks, Place, bare_run, end_of, wait_until
 from places import SLOWDOWN
 
 checks = Checks()
@@ -29,6 +29,21 @@ def test_way(way):
         check(merged.get("distributedInfo", {}).get("ranks") == [0, 1], f"{way}: {merged.get('distributedInfo')}")
 
 
+def test_failure():
+    """Who started the ranks hears of the one that fails: not after merge.timeout, in which the others wait for it."""
+    with Place() as place:
+        first, second = [place.start([STEADY, steps, 5, 20_000], each)
+                         for steps, each in zip((20, 100_000), place.ranks(2, **ALL, TRACEAGENT_MERGE_TIMEOUT="1h"))]
+        ended = end_of(first)
+        lived = second.poll() is None
+        check(ended.code == 3 and lived, f"the rank that fails: {ended}, the other one lives: {lived}")
+        wait_until(lambda: "out/node0.json" in place.files())
+        ranks = place.trace("out/node0.json")["distributedInfo"].get("ranks", [0])
+        check(0 in ranks, f"the node's file: {ranks}")
+        second.kill()
+        end_of(second)
+
+
 def test_awaited():
     """The thread that ends the process waits for the one that does then: no longer than alone, but for some work."""
     bare = bare_run([PROGRAM, "joined", 0])
@@ -42,5 +57,6 @@ def test_awaited():
 
 for each in ("return", "exit", "_exit", "quick_exit", "three"):
     test_way(each)
+test_failure()
 test_awaited()
 sys.exit(checks.end())

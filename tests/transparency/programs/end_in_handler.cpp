@@ -1,4 +1,5 @@
-// A signal handler that calls and then _exit, in the middle of malloc.
+// A signal handler that calls _exit in the middle of malloc, whose lock it holds then: the blocks
+// are more, and larger, than a thread's own cache has room for.
 #include <sys/time.h>
 
 #include <csignal>
@@ -14,8 +15,9 @@ int main() {
   std::signal(SIGALRM, [](int) { _exit(8); });
   const itimerval once{{0, 0}, {0, 20'000}};
   setitimer(ITIMER_REAL, &once, nullptr);
-  for (unsigned i = 0;; ++i) {
-    void* volatile memory = std::malloc(100 + i % 1000);
-    std::free(memory);
+  for (;;) {
+    void* volatile blocks[64];
+    for (void* volatile& block : blocks) block = std::malloc(3000);
+    for (void* volatile& block : blocks) std::free(block);
   }
 }

@@ -7,6 +7,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -77,6 +78,33 @@ TEST_F(NoticesTest, SayMoreOrLess) {
     say_detail("d");
     EXPECT_EQ(said(), each.expected);
   }
+}
+
+// Whatever the job opens may get the number: an event loop, its pipe to itself.
+TEST_F(NoticesTest, GoIntoNoPipeOfTheJobs) {
+  const pid_t child = fork();  // what was there at the load is said for good
+  if (child == 0) {
+    look_at_error_output();
+    int own[2];
+    if (pipe2(own, O_NONBLOCK) != 0) _exit(1);
+    dup2(own[0], STDOUT_FILENO);
+    dup2(own[1], STDERR_FILENO);
+    say_problem("nobody hears this");
+    dup2(own[1], STDOUT_FILENO);  // a log of both outputs
+    say_problem("this is heard");
+    dup2(pipe_[1], STDERR_FILENO);
+    say_problem("as when it was loaded");
+    char text[256];
+    const ssize_t got = read(own[0], text, sizeof text);
+    _exit(std::string(text, static_cast<std::size_t>(std::max<ssize_t>(got, 0))) ==
+                  "traceagent: this is heard\n"
+              ? 0
+              : 2);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(said(), "traceagent: as when it was loaded\n");
 }
 
 TEST_F(NoticesTest, LeaveErrnoAloneEvenWithoutAStandardError) {

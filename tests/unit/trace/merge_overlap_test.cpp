@@ -112,6 +112,26 @@ TEST(Merge, of_files_that_are_cut_those_are_taken_that_are_whole) {
   EXPECT_EQ(merge({ranks[0], nodes[0]}, folder / "m.json").events, 3U);
 }
 
+// What the merged file has of it is less, and which events are the same nobody knows.
+TEST(Merge, a_whole_rank_file_beside_a_merge_of_its_cut_copy_is_a_problem) {
+  ScratchFolder folder;
+  const auto a = write_sample(folder / "a.json", {.times_ns = {1, 2}});
+  const auto b = write_sample(folder / "b.json", {.rank = 1, .times_ns = {3, 4, 5}});
+  const std::string whole = read_whole(b);
+  const auto merged = folder / "merged.json";
+  cut(b, 200);
+  ASSERT_FALSE(merge({a, b}, merged).complete);
+  write_whole(b, whole);
+  const MergeReport report = merge({merged, b}, folder / "m.json");
+  EXPECT_EQ(input_of(report, b).left_out, "a merged file that is given holds it");
+  EXPECT_TRUE(input_of(report, b).problem.starts_with(
+      "a trace of which a merged file holds a cut or damaged copy: " + b + ": "))
+      << input_of(report, b).problem;
+  EXPECT_FALSE(report.complete);
+  EXPECT_EQ(input_of(merge({merged, a}, folder / "m.json"), a).problem, "");
+  EXPECT_EQ(merge({merged, a, b}, folder / "m.json").events, 5U);
+}
+
 TEST(Merge, a_copy_of_a_rank_file_is_taken_once) {
   ScratchFolder folder;
   const auto a = write_sample(folder / "a.json", {.times_ns = {1, 2}});

@@ -306,6 +306,25 @@ TEST(TraceReader, a_damaged_end_of_the_events_is_one_damaged_line) {
   }
 }
 
+// As an editor leaves them that somebody looked at the file with.
+TEST(TraceReader, lines_that_are_gone_are_counted) {
+  ScratchFolder folder;
+  const std::string path = write_sample(
+      folder / "a.json", {.times_ns = {1000, 2000, 3000}, .metadata = R"({"events": 3})"});
+  EXPECT_EQ(read_trace(path).problem, "");
+  std::string text = read_whole(path);
+  const std::size_t second = text.find("{\"ts\":2.000");
+  write_whole(path, text.erase(second, text.find('\n', second) + 1 - second));
+  const ReadTrace trace = read_trace(path);
+  EXPECT_EQ(trace.events.size(), 2U);
+  EXPECT_EQ(trace.lost, (std::map<std::string, std::uint64_t>{{"missing_lines", 1}}));
+  EXPECT_TRUE(trace.footer.closed);
+  EXPECT_FALSE(trace.footer.complete);
+  EXPECT_EQ(trace.problem, "events are missing: " + path +
+                               ": it says that 3 were written, and has 2: what is there is used; "
+                               "copy the file again");
+}
+
 TEST(TraceReader, a_metadata_event_that_is_not_json_is_left_out) {
   ScratchFolder folder;
   const std::string path = write_sample(folder / "a.json", {.times_ns = {1000}});
