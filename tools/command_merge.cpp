@@ -15,6 +15,7 @@
 #include "tools/damaged_inputs.hpp"
 #include "tools/ending_signals.hpp"
 #include "tools/foreign_inputs.hpp"
+#include "tools/held_folders.hpp"
 #include "tools/merge_choice.hpp"
 #include "tools/merge_outputs.hpp"
 #include "tools/merge_report.hpp"
@@ -128,6 +129,7 @@ int MergeCommand::run() {
     say(output.problem);
     return exit_usage;
   }
+  const HeldFolders held = hold_folders(arguments_.inputs, arguments_.folders.recursive);
   const TraceFiles files = trace_files(arguments_.inputs, arguments_.folders);
   for (const std::string& problem : files.problems) {
     say(problem);

@@ -124,7 +124,11 @@ void add_foreign_options(CLI::App& command, ForeignOptions& options) {
                   "Of what --include finds and is of no node alone (it names no rank, or one that "
                   "the run has not), nothing that another node of the run has included, for which "
                   "all nodes give this folder. Without --include-except that is all it finds")
-      ->type_name("FOLDER");
+      ->type_name("FOLDER")
+      ->check([](const std::string& folder) {
+        return names_folder(folder) ? std::string()
+                                    : "not a folder: " + folder + ": give one that all nodes see";
+      });
   // The agent's, for what it starts.
   command.add_option("--claimant", options.claimant)->group("");
 }

@@ -101,13 +101,12 @@ std::vector<trace::JsonObject> end_records(const ring::Ring& ring, const FileNam
   return records;
 }
 
-// output.keep is set. Else no file waits for it, and the uploader ends the sooner for it.
-bool removes_uploaded_files(const ring::Ring& ring) {
+}  // namespace
+
+bool removes_files(const ring::Ring& ring) {
   const std::string_view options = ring.name(ring.header().identity.options_json);
   return trace::integer_member(options, "output.keep").value_or(-1) >= 0;
 }
-
-}  // namespace
 
 EndOfRun queue_end_of_run(const ring::Ring& ring, const MergedFiles& files) {
   EndOfRun end;
@@ -125,7 +124,7 @@ EndOfRun queue_end_of_run(const ring::Ring& ring, const MergedFiles& files) {
     });
   };
   const std::string own = upload_journal(ring);
-  if (!removes_uploaded_files(ring)) {
+  if (!removes_files(ring)) {
     append(own, end_record(ring));
     return end;
   }

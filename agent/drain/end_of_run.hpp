@@ -8,6 +8,10 @@
 
 namespace traceagent::drain {
 
+// output.keep is set: a file of the run that is gone may be one of those that were not to be kept.
+// Where it is not, no file waits for uploads, and the uploader ends the sooner for it.
+bool removes_files(const ring::Ring& ring);
+
 struct EndOfRun {
   std::string problem;             // one line, or ""
   std::vector<std::string> hosts;  // others than this one, whose journals now tell of it

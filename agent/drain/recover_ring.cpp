@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 
+#include "agent/drain/end_of_run.hpp"
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/late_losses.hpp"
 #include "agent/drain/recover_window.hpp"
@@ -150,9 +152,9 @@ bool has_namesake(const ring::Ring& ring, const ring::Window& window) {
   });
 }
 
-// A ring that is recovered twice (kept, or merged again) has its files in its list. Who was killed
-// between a file's last byte and that note, its owner or an earlier recovery, left a file that says
-// itself whose it is.
+// A ring that is recovered twice (kept, or merged again) has its files in its list. Where somebody
+// has removed them since, they are written again. Who was killed between a file's last byte and that
+// note, its owner or an earlier recovery, left a file that says itself whose it is.
 void skip_written_windows(const ring::Ring& ring, const std::string& path, Recovered& recovered,
                           IndexQueue* index_queue) {
   const std::vector<std::string> listed = ring::written_files(path);
@@ -161,7 +163,10 @@ void skip_written_windows(const ring::Ring& ring, const std::string& path, Recov
     const bool list_tells = !has_namesake(ring, window);
     for (const std::string& file : possible_names(ring, window)) {
       const bool is_listed = std::find(listed.begin(), listed.end(), file) != listed.end();
-      if (!(is_listed && list_tells) && !holds_window(file, ring, window)) continue;
+      const bool is_taken_away =
+          !removes_files(ring) && access(file.c_str(), F_OK) != 0 && errno == ENOENT;
+      const bool is_told = is_listed && list_tells && !is_taken_away;
+      if (!is_told && !holds_window(file, ring, window)) continue;
       if (!is_listed) note_unlisted(ring, window, path, file, recovered, index_queue);
       note_told_by(file, ring, window);
       window.state.store(ring::WindowState::written, std::memory_order_relaxed);

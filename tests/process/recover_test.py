@@ -2,6 +2,7 @@
 """traceagent recover: what killed processes had recorded, and rings that are damaged."""
 import os
 import random
+import shutil
 import signal
 import struct
 import sys
@@ -72,6 +73,10 @@ def test_two_ranks():
             check(trace["traceagent"].get("recovered") is True and "complete" not in trace, "says it was recovered")
             check(steps_in(trace)[0] == 3, f"steps {steps_in(trace)[:3]}")
             print(f"rank {rank}: {len(found)} calls recovered, truth {len(wanted)}")
+        shutil.rmtree(place.path / "out")
+        anew = recover(place, "--keep")
+        check(anew.code == 0 and "out/node0.json: 2 ranks" in anew.out, f"kept, and the files were removed: {anew}")
+        check([name for name in place.files() if name.startswith("out/ep")] == names, "the same files")
         again = recover(place)
         check(again.code == 0 and again.out.count("nothing to recover") == 2, f"again: {again}")
         check([name for name in place.files() if name.startswith("out/ep")] == names, "no file twice")

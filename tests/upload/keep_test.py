@@ -13,7 +13,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "process"))
 
 import jobs  # noqa: E402
-from jobs import STEADY, Checks, calls_in, end_of, steps_in, wait_until  # noqa: E402
+from jobs import STEADY, TRACEAGENT, Checks, calls_in, end_of, steps_in, wait_until  # noqa: E402
 
 checks = Checks()
 check = checks.check
@@ -208,6 +208,18 @@ def test_while_others_merge():
         lock.close()
         check(len(rank_files(place)) == 1, f"both merge: {rank_files(place)}: {end}")
         check(ranks_in(place.trace("out/node0.json")) == {0}, "both merge: the node's file")
+
+
+def test_while_a_user_merges_the_folder():
+    with Place() as place:
+        ranks = [place.start([STEADY, 1500, 5, 2000], variables) for variables in place.ranks(4, **settings(0, 3))]
+        check(wait_until(lambda: len(rank_files(place)) >= 4), "there are files")
+        merges = [place.run([TRACEAGENT, "merge", "out", "-o", f"merged{i}.json"], dict(os.environ)) for i in range(10)]
+        check(any(rank.poll() is None for rank in ranks), "the job still runs")
+        check([merge.code for merge in merges] == [0] * 10, f"merges: {[merge.err for merge in merges if merge.code != 0]}")
+        for rank in ranks:
+            rank.kill()
+            end_of(rank)
 
 
 def test_the_uploader_waits_for_a_merge():
