@@ -153,8 +153,8 @@ bool has_namesake(const ring::Ring& ring, const ring::Window& window) {
 }
 
 // A ring that is recovered twice (kept, or merged again) has its files in its list. Where somebody
-// has removed them since, they are written again. Who was killed between a file's last byte and that
-// note, its owner or an earlier recovery, left a file that says itself whose it is.
+// has removed them since, they are written again. Who was killed between a file's last byte and
+// that note, its owner or an earlier recovery, left a file that says itself whose it is.
 void skip_written_windows(const ring::Ring& ring, const std::string& path, Recovered& recovered,
                           IndexQueue* index_queue) {
   const std::vector<std::string> listed = ring::written_files(path);
