@@ -131,6 +131,14 @@ bool has_node(const std::string& name_template) {
   return std::find(names.begin(), names.end(), "node_rank") != names.end();
 }
 
+// What it names beside the node; empty: nothing.
+std::string unknown_variable(const std::string& name_template) {
+  const auto names = config::variables_in(name_template);
+  const auto found = std::find_if(names.begin(), names.end(),
+                                  [](const std::string& name) { return name != "node_rank"; });
+  return found == names.end() ? "" : *found;
+}
+
 }  // namespace
 
 NodeTemplate node_template(const std::string& output, bool gzip) {
@@ -139,7 +147,13 @@ NodeTemplate node_template(const std::string& output, bool gzip) {
     return {{}, "a folder for each node: " + output + ": put {node_rank} into the file's name"};
   }
   if (has_node(output)) {
-    return {output, config::template_problem(output)};
+    const std::string problem = config::template_problem(output);
+    const std::string unknown = problem.empty() ? unknown_variable(output) : "";
+    if (unknown.empty()) return {output, problem};
+    return {{},
+            "bad output: " + output + ": {" + unknown +
+                "}: of a node only {node_rank} is known here: write the rest out (two braces are "
+                "one that stays)"};
   }
   if (output.ends_with(".json") || output.ends_with(".gz")) {
     return {{}, "one name for all nodes: " + output + ": give a folder, or {node_rank} within it"};

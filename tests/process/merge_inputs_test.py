@@ -89,7 +89,7 @@ def test_nodes(folder):
     merge(folder / "n", "-o", folder / "all.json")
     check(document_of(folder / "all.json")["distributedInfo"]["node_ranks"] == [0, 1], "nodes of all")
     check("several nodes" in merge(folder / "all.json", "--per-node", "-o", folder / "by", code=1).stderr, "of all")
-    for name in ("one.json", "{node_rank}/x.json"):
+    for name in ("one.json", "{node_rank}/x.json", "{run_name}-{node_rank}.json", "{node_rank}{epoch}.json"):
         merge(folder / "n", "--per-node", "-o", folder / name, code=2)
 
 
