@@ -117,7 +117,8 @@ void add_choice_options(CLI::App& command, ChoiceOptions& options) {
                       "before the end, begin, end, a local time such as 14:03:05.2 or "
                       "2026-11-21T14:03:05, or microseconds since the epoch")
           ->type_name("START END")
-          ->expected(2)
+          ->type_size(2)
+          ->allow_extra_args(false)  // an input behind them is one
           ->check(time_problem);
   command
       .add_option(
@@ -126,7 +127,8 @@ void add_choice_options(CLI::App& command, ChoiceOptions& options) {
           "that of step LAST, each where the first rank begins it; steps are ProfilerStep#, "
           "SageMaker Debugger's step_num or Composer's batch")
       ->type_name("FIRST LAST")
-      ->expected(2)
+      ->type_size(2)
+      ->allow_extra_args(false)
       ->excludes(time);
   command.add_flag("--clip", options.clip,
                    "Cut what crosses the edges of --time or --steps, which else is kept whole");
