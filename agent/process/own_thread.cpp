@@ -1,5 +1,6 @@
 #include "agent/process/own_thread.hpp"
 
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
@@ -10,13 +11,33 @@
 
 namespace traceagent::process {
 
+namespace {
+
+int add_thread_locals(dl_phdr_info* object, std::size_t, void* sum) noexcept {
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& part = object->dlpi_phdr[i];
+    if (part.p_type == PT_TLS) *static_cast<std::size_t*>(sum) += part.p_memsz + part.p_align;
+  }
+  return 0;
+}
+
+// What libc puts on each thread's stack beside the stack itself: the job's thread-local variables,
+// which may fill all that was asked for. Too much by those of what it has opened.
+std::size_t thread_local_bytes() noexcept {
+  std::size_t sum = 0;
+  dl_iterate_phdr(add_thread_locals, &sum);
+  return sum;
+}
+
+}  // namespace
+
 int start_own_thread(std::size_t stack_bytes, const char* name, void* (*run)(void*),
                      void* argument) noexcept {
   pthread_attr_t attributes;
   int result = pthread_attr_init(&attributes);
   if (result != 0) return result;
   // Refused, it is the default stack, which is better than none.
-  static_cast<void>(pthread_attr_setstacksize(&attributes, stack_bytes));
+  static_cast<void>(pthread_attr_setstacksize(&attributes, stack_bytes + thread_local_bytes()));
   sigset_t all, before;
   sigfillset(&all);
   result = pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);

@@ -93,7 +93,7 @@ for name in ("jump_out_of_call", "throw_out_of_call", "fibres", "cancel_in_call"
     program(name, "signals", libraries="synchronous")
 program("uncaught_in_call", "signals", libraries="synchronous", leaves="ring")
 
-for name in ("threads_10000", "threads_512", "threads_first_call", "threads_small_stacks", "threads_last_words",
+for name in ("threads_10000", "threads_512", "threads_first_call", "large_thread_locals", "threads_small_stacks", "threads_last_words",
              "throw_in_threads"):
     program(name, "threads")
 
