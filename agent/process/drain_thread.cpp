@@ -29,6 +29,7 @@ constexpr std::uint64_t waiting_period_ns = 100 * ms;
 // Nothing will be recorded any more: it waits for the exit, and looks if it is alone.
 constexpr std::uint64_t off_period_ns = 1000 * ms;
 constexpr std::uint64_t look_period_ns = 1000 * ms;
+constexpr std::uint64_t first_look_after_ns = 200 * ms;
 constexpr std::size_t stack_bytes = 1024 * 1024;
 
 bool any_window_closed(const Agent& agent) noexcept {
@@ -128,13 +129,15 @@ bool DrainThread::finish_until(std::uint64_t deadline_ns, bool may_be_put_off) n
   wake_.store(1, std::memory_order_release);
   futex_wake(wake_);
   LockedOut locked_out;
+  // Most ends are over by then, and need no look at /proc.
+  const std::uint64_t first_look_ns = event::clock_ns(CLOCK_MONOTONIC) + first_look_after_ns;
   while (done_.load(std::memory_order_acquire) == 0) {
     const std::uint64_t now_ns = event::clock_ns(CLOCK_MONOTONIC);
     const std::uint64_t put_off_ns = put_off_until_ns_.load(std::memory_order_relaxed);
     const std::uint64_t until_ns = may_be_put_off ? std::max(deadline_ns, put_off_ns) : deadline_ns;
     if (now_ns >= until_ns) break;
     const pid_t thread = thread_.load(std::memory_order_acquire);
-    if (thread != 0 && locked_out.look(thread, now_ns)) {
+    if (thread != 0 && now_ns >= first_look_ns && locked_out.look(thread, now_ns)) {
       is_locked_out_.store(true, std::memory_order_release);
       break;
     }

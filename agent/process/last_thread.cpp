@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -51,8 +52,9 @@ bool main_thread_lives() {
 // The last of the 52 fields of its "stat", as wait(2) gives it; 0: it is not to be known.
 int main_threads_code() noexcept {
   std::array<char, 1024> text{};
-  const std::string path = "/proc/self/task/" + std::to_string(getpid()) + "/stat";
-  const int fd = event::open_high(path.c_str(), O_RDONLY);
+  std::array<char, 64> path{};
+  std::snprintf(path.data(), path.size(), "/proc/self/task/%d/stat", getpid());
+  const int fd = event::open_high(path.data(), O_RDONLY);
   if (fd < 0) return 0;
   const ssize_t got = event::uninterrupted([&] { return read(fd, text.data(), text.size()); });
   close(fd);
