@@ -57,7 +57,8 @@ bool check_trace(const std::string& path, CheckReport& report, std::string& prob
     if (kind == trace::TraceLine::Kind::end) break;
     events += kind == trace::TraceLine::Kind::event ? 1 : 0;
   }
-  problem = reader.problem();
+  // Else all that it says can be read, and that lines are gone is one more thing to say.
+  problem = reader.lost().contains(trace::missing_lines) ? "" : reader.problem();
   if (!problem.empty()) {
     report.section("The file");
     if (events == 0) {

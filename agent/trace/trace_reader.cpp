@@ -16,7 +16,6 @@ constexpr std::string_view foreign_remedy = "give files that TraceAgent wrote";
 constexpr char copy_remedy[] = "copy the file again";
 constexpr char too_long[] = "too_long";
 constexpr char damaged_gzip[] = "damaged_gzip";
-constexpr char missing_lines[] = "missing_lines";
 constexpr char damaged_gzip_places[] = "damaged_gzip_places";
 constexpr char gzip_remedy[] =
     "what is whole before and behind it is used, and what it let through may be wrong; ";

@@ -14,6 +14,9 @@
 
 namespace traceagent::trace {
 
+// Why events are lost of which the file says that they were written, and nothing is damaged.
+inline constexpr char missing_lines[] = "missing_lines";
+
 struct TraceHeader {
   std::int64_t rank = 0;
   std::int64_t world_size = 0;  // 0: it does not say
