@@ -12,6 +12,7 @@
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/upload_queue.hpp"
 #include "agent/process/agent.hpp"
+#include "agent/process/notices.hpp"
 #include "agent/ring/written_files.hpp"
 #include "agent/trace/upload_journal.hpp"
 #include "tests/unit/drain/crafted_ring.hpp"
@@ -72,8 +73,10 @@ class DeadWorkersTest : public ::testing::Test {
     EXPECT_EQ(pipe2(ends, O_NONBLOCK), 0);
     const int before = dup(STDERR_FILENO);
     dup2(ends[1], STDERR_FILENO);
+    look_at_error_output();
     workers_.look(agent_);
     dup2(before, STDERR_FILENO);
+    look_at_error_output();
     char text[8192];
     const ssize_t got = read(ends[0], text, sizeof text);
     for (const int fd : {before, ends[0], ends[1]}) close(fd);

@@ -22,13 +22,17 @@ class NoticesTest : public testing::Test {
     EXPECT_EQ(pipe2(pipe_, O_NONBLOCK), 0);
     stderr_ = dup(STDERR_FILENO);
     dup2(pipe_[1], STDERR_FILENO);
+    look_at_error_output();
   }
   ~NoticesTest() override {
     give_back();
     for (const int fd : {stderr_, pipe_[0], pipe_[1]}) close(fd);
     set_talk(Talk::normal);
   }
-  void give_back() { dup2(stderr_, STDERR_FILENO); }
+  void give_back() {
+    dup2(stderr_, STDERR_FILENO);
+    look_at_error_output();
+  }
   std::string said() {
     char text[8192];
     const ssize_t got = read(pipe_[0], text, sizeof text);

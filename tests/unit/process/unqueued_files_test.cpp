@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/process/agent.hpp"
+#include "agent/process/notices.hpp"
 #include "agent/ring/written_files.hpp"
 #include "agent/trace/upload_journal.hpp"
 #include "tests/unit/drain/crafted_ring.hpp"
@@ -38,14 +39,16 @@ class UnqueuedFilesTest : public ::testing::Test {
     unqueued_.queue(agent_, drain::rank_file_upload(crafted_.ring(), window_, path));
   }
 
-  // Standard error is a pipe: the agent writes no line into a file that took its number.
+  // As if it were there from the beginning: the agent writes no line into what took its number.
   std::string said_at_the_end() {
     int ends[2];
     EXPECT_EQ(pipe2(ends, O_NONBLOCK), 0);
     const int before = dup(STDERR_FILENO);
     dup2(ends[1], STDERR_FILENO);
+    look_at_error_output();
     EXPECT_FALSE(unqueued_.finish(agent_));
     dup2(before, STDERR_FILENO);
+    look_at_error_output();
     char text[8192];
     const ssize_t got = read(ends[0], text, sizeof text);
     for (const int fd : {before, ends[0], ends[1]}) close(fd);
