@@ -106,8 +106,10 @@ void add_foreign_options(CLI::App& command, ForeignOptions& options) {
       "lost are counted, as ever)");
   command
       .add_option("--include", options.include,
-                  "Also the traces of others (not TraceAgent's own) whose paths match")
-      ->type_name("PATTERN");
+                  "Also the traces of others (not TraceAgent's own) whose paths match; may be "
+                  "given again")
+      ->type_name("PATTERN")
+      ->allow_extra_args(false);
   command
       .add_option("--include-except", options.include_except,
                   "Of what --include finds, no file that is of these ranks alone, such as 8-15: "
