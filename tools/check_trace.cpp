@@ -58,7 +58,7 @@ bool check_trace(const std::string& path, CheckReport& report, std::string& prob
     events += kind == trace::TraceLine::Kind::event ? 1 : 0;
   }
   // Else all that it says can be read, and that lines are gone is one more thing to say.
-  problem = reader.lost().contains(trace::missing_lines) ? "" : reader.problem();
+  problem = reader.is_whole_but_for_lines() ? "" : reader.problem();
   if (!problem.empty()) {
     report.section("The file");
     if (events == 0) {

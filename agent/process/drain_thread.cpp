@@ -137,7 +137,8 @@ bool DrainThread::finish_until(std::uint64_t deadline_ns, bool may_be_put_off) n
     const std::uint64_t until_ns = may_be_put_off ? std::max(deadline_ns, put_off_ns) : deadline_ns;
     if (now_ns >= until_ns) break;
     const pid_t thread = thread_.load(std::memory_order_acquire);
-    if (thread != 0 && now_ns >= first_look_ns && locked_out.look(thread, now_ns)) {
+    if (thread != 0 && now_ns >= first_look_ns &&
+        locked_out.look(thread) * longest_sleep_ns >= agent_->options.exit_timeout) {
       is_locked_out_.store(true, std::memory_order_release);
       break;
     }

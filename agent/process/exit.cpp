@@ -48,9 +48,9 @@ Agent* own_agent() noexcept {
 void say_late(const Agent& ending, bool with_merge) noexcept {
   if (ending.drain.is_locked_out()) {
     return say_problem(
-        "the last events were not written: the thread that ended the program did so while it held "
-        "a lock that this needs (malloc's or the loader's): they stay in memory for `traceagent "
-        "recover`");
+        "the last events were not written within exit.timeout, in which the agent's thread got no "
+        "lock that it needs (malloc's or the loader's, where the program ended within one of their "
+        "calls; or CUDA's): they stay in memory for `traceagent recover`");
   }
   say_problem(with_merge ? "the last events were not written within exit.timeout and "
                            "merge.timeout: they stay in memory for `traceagent recover`"
@@ -124,7 +124,11 @@ void finish(Register again, void (*handler)()) noexcept {
 }
 
 void finish_at_exit() noexcept { finish(std::atexit, finish_at_exit); }
-void note_status(int status, void*) noexcept { is_failure.store(status != 0); }
+// Of what the system keeps of it.
+void note_status(int status, void*) noexcept {
+  if (own_agent() == nullptr || stage.load(std::memory_order_acquire) >= finishing) return;
+  is_failure.store((status & 0xff) != 0);
+}
 void finish_at_quick_exit() noexcept { finish(std::at_quick_exit, finish_at_quick_exit); }
 
 }  // namespace
@@ -168,13 +172,14 @@ void watch_exit() noexcept {
   static bool watched = false;  // a forked child inherits the handlers
   if (watched) return;
   watched = true;
-  // The last of these is called first.
   if (!watch_exit_by(finish_at_exit) || std::at_quick_exit(finish_at_quick_exit) != 0 ||
-      std::at_quick_exit(finish_at_quick_exit) != 0 || on_exit(note_status, nullptr) != 0) {
+      std::at_quick_exit(finish_at_quick_exit) != 0) {
     say_problem(
         "out of memory: the program's end goes unseen: its last events stay in memory for "
         "`traceagent recover`");
   }
+  // Called before those. Without it a rank that fails waits as long as others: nothing is lost.
+  static_cast<void>(on_exit(note_status, nullptr));
 }
 
 }  // namespace traceagent::process
@@ -184,7 +189,7 @@ extern "C" {
 
 [[gnu::visibility("default"), noreturn]] void traceagent_exit_now(int status) __asm__("_exit");
 [[noreturn]] void traceagent_exit_now(int status) {
-  traceagent::process::is_failure.store(status != 0);
+  traceagent::process::note_status(status, nullptr);
   traceagent::process::finish(nullptr, nullptr);
   for (;;) syscall(SYS_exit_group, status);
 }

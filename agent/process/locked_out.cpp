@@ -57,20 +57,14 @@ bool is_wait_without_end(std::string_view line) noexcept {
 
 }  // namespace
 
-bool LockedOut::look(pid_t thread, std::uint64_t now_ns) noexcept {
+std::uint64_t LockedOut::look(pid_t thread) noexcept {
   Text text;
   const std::size_t size = read_system_call(thread, text);
   const bool is_same = size == size_ && std::memcmp(text.data(), before_.data(), size) == 0;
-  if (size == 0 || !is_wait_without_end({text.data(), size})) {
-    size_ = 0;
-    return false;
-  }
-  if (!is_same) {
-    before_ = text;
-    size_ = size;
-    since_ns_ = now_ns;
-  }
-  return now_ns - since_ns_ >= longest_wait_ns;
+  const bool is_waiting = size > 0 && is_wait_without_end({text.data(), size});
+  before_ = text;
+  size_ = size;
+  return looks_ = is_waiting ? (is_same ? looks_ : 0) + 1 : 0;
 }
 
 }  // namespace traceagent::process

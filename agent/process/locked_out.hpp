@@ -8,7 +8,7 @@
 
 namespace traceagent::process {
 
-// Tells of a thread of ours that waits for a lock which it will not get: malloc's, where a signal
+// Tells of a thread of ours that waits for a lock which it may never get: malloc's, where a signal
 // handler of the job calls _exit in the midst of it, or the loader's, where a constructor calls
 // exit. Whoever ends the process holds it, and waits for that thread.
 // Waits of ours have a time limit, which this never takes for a lock's. What the kernel does not
@@ -16,16 +16,14 @@ namespace traceagent::process {
 // asked from exit handlers and signal handlers.
 class LockedOut {
  public:
-  // Longer than any lock is held by a thread that goes on.
-  static constexpr std::uint64_t longest_wait_ns = 2'000'000'000;
-
-  // True: since longest_wait_ns, as far as the looks tell.
-  bool look(pid_t thread, std::uint64_t now_ns) noexcept;
+  // At how many looks, one after the other, the thread was in the same wait. Looks and not time: a
+  // process that was stopped has waited for nothing.
+  std::uint64_t look(pid_t thread) noexcept;
 
  private:
   std::array<char, 160> before_{};  // the system call that it was in, with all arguments
   std::size_t size_ = 0;
-  std::uint64_t since_ns_ = 0;
+  std::uint64_t looks_ = 0;
 };
 
 }  // namespace traceagent::process

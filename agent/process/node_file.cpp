@@ -68,8 +68,9 @@ void say_missing(const NodeInputs& inputs, const std::vector<std::int64_t>& miss
     say_result(path + ": nothing from rank " + list(missing));
   }
   if (!inputs.unfinished.empty()) {
-    say_result(path + ": rank " + list(inputs.unfinished) +
-               " still runs: it will be added when it ends");
+    say_result(
+        path + ": rank " + list(inputs.unfinished) +
+        " still runs: it will be added when it ends, or by traceagent recover if it is killed");
   }
 }
 

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -76,7 +77,8 @@ bool is_error_output() noexcept {
   if (!at_load.is_known) return true;
   if (!at_load.is_open || fstat(STDERR_FILENO, &now) != 0) return false;
   if (now.st_dev == at_load.device && now.st_ino == at_load.inode) return true;
-  if (S_ISCHR(now.st_mode)) return true;  // a terminal, /dev/null
+  // What else is written to as a device may be a GPU's.
+  if (S_ISCHR(now.st_mode)) return now.st_rdev == makedev(1, 3) || isatty(STDERR_FILENO) != 0;
   if (S_ISREG(now.st_mode) && (fcntl(STDERR_FILENO, F_GETFL) & O_APPEND) != 0) return true;
   // Neither a connection's protocol nor what has no file, as an eventfd.
   if (!S_ISREG(now.st_mode) && !S_ISFIFO(now.st_mode)) return false;

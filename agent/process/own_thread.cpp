@@ -36,6 +36,8 @@ int start_own_thread(std::size_t stack_bytes, const char* name, void* (*run)(voi
   pthread_attr_t attributes;
   int result = pthread_attr_init(&attributes);
   if (result != 0) return result;
+  const event::ForkHold
+      hold;  // the loader's list has a lock, and a thread's memory may be malloc's
   // Refused, it is the default stack, which is better than none.
   static_cast<void>(pthread_attr_setstacksize(&attributes, stack_bytes + thread_local_bytes()));
   sigset_t all, before;
@@ -44,7 +46,6 @@ int start_own_thread(std::size_t stack_bytes, const char* name, void* (*run)(voi
   if (result == 0) result = pthread_sigmask(SIG_SETMASK, &all, &before);
   if (result == 0) {
     pthread_t thread;
-    const event::ForkHold hold;  // its memory may be malloc's
     result = pthread_create(&thread, &attributes, run, argument);
     if (result == 0 && name != nullptr) pthread_setname_np(thread, name);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);

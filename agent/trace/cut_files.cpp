@@ -166,31 +166,30 @@ void for_each_cut_file(std::string_view metadata, const Visit& visit) {
     // Of what was never put in nothing is a source.
     const bool is_whole = file.starts_with(include_mark) || problem == writer_lost_something ||
                           problem.starts_with(not_closed);
-    if (!is_whole) visit(file);
+    if (!is_whole) visit(file, problem);
   });
 }
 
-std::string_view without_gz(std::string_view name) {
-  return name.ends_with(".gz") ? name.substr(0, name.size() - 3) : name;
+std::string without_gz(std::string name) {
+  if (name.ends_with(".gz")) name.resize(name.size() - 3);
+  return name;
 }
 
 }  // namespace
 
-bool holds_less_of(const std::string& path, std::initializer_list<std::string_view> names) {
+std::vector<CutFile> cut_files_of(const std::string& path) {
   TraceFooter footer;
   static_cast<void>(read_to_its_end(path, footer));
-  bool is_cut = false;
-  for_each_cut_file(footer.metadata, [&](std::string_view file) {
-    is_cut = is_cut || std::any_of(names.begin(), names.end(), [file](std::string_view name) {
-               return without_gz(file) == without_gz(name);
-             });
+  std::vector<CutFile> cut;
+  for_each_cut_file(footer.metadata, [&](std::string_view file, std::string_view problem) {
+    cut.push_back({without_gz(unescaped(file)), unescaped(problem)});
   });
-  return is_cut;
+  return cut;
 }
 
 bool is_made_of_whole_files(std::string_view metadata) {
   bool is_whole = true;
-  for_each_cut_file(metadata, [&](std::string_view) { is_whole = false; });
+  for_each_cut_file(metadata, [&](std::string_view, std::string_view) { is_whole = false; });
   return is_whole;
 }
 

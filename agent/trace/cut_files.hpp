@@ -1,8 +1,8 @@
 #pragma once
 
-#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace traceagent::trace {
 
@@ -18,9 +18,13 @@ bool is_undamaged(const std::string& path);
 // Whether a merged file is undamaged and, as it says itself, was made of whole files: what its
 // writers had lost before is no matter. Throws std::bad_alloc.
 bool holds_all_of_its_sources(const std::string& path);
-// Whether a merged file says that it was made of a cut or damaged copy of a rank file of one of
-// these names; with or without .gz. It is read to its end. Throws std::bad_alloc.
-bool holds_less_of(const std::string& path, std::initializer_list<std::string_view> names);
+// Of what cut or damaged files a merged file says that it was made. It is read to its end. Throws
+// std::bad_alloc.
+struct CutFile {
+  std::string name;     // without .gz
+  std::string problem;  // names its path
+};
+std::vector<CutFile> cut_files_of(const std::string& path);
 // Whether it was made of whole files, by its "traceagent" object.
 bool is_made_of_whole_files(std::string_view metadata);
 

@@ -207,13 +207,41 @@ void leave_out_covered(std::vector<MergeInput>& inputs) {
   }
 }
 
-// Of a rank file: it was cut or damaged when it was merged, and is whole now.
-bool holds_less_than(const MergeInput& merged, const MergeInput& input) {
-  const std::string& path = input.report.path;
-  const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
-  return holds_less_of(merged.report.path, {input.header.trace_name, name}) &&
-         ends_whole(input.report.path) && is_undamaged(input.report.path);
-}
+// Rank files that were cut or damaged when they were merged, and are whole now.
+class HeldInPart {
+ public:
+  bool is_one(const MergeInput& merged, const MergeInput& input) {
+    const auto [known, is_new] = cut_.try_emplace(&merged);
+    if (is_new) known->second = cut_files_of(merged.report.path);
+    return std::any_of(known->second.begin(), known->second.end(),
+                       [&](const CutFile& cut) { return is_copy(cut, merged, input); }) &&
+           ends_whole(input.report.path) && is_undamaged(input.report.path);
+  }
+
+ private:
+  // By its name; where several of the sources have that (rank0/trace.json, rank1/trace.json), by
+  // the folder too.
+  static bool is_copy(const CutFile& cut, const MergeInput& merged, const MergeInput& input) {
+    const std::string name = without_gz(input.header.trace_name);
+    if (cut.name != name) return false;
+    const auto has_name = [&](const std::string& source) {
+      return without_gz(std::string(string_member(source, "name").value_or(""))) == name;
+    };
+    const auto& sources = merged.header.sources;
+    if (std::count_if(sources.begin(), sources.end(), has_name) < 2) return true;
+    const std::string& path = input.report.path;
+    const std::size_t folder_end = path.rfind('/');
+    if (folder_end == std::string::npos || folder_end == 0) return true;
+    const std::size_t folder = path.rfind('/', folder_end - 1) + 1;  // npos + 1 is 0
+    return cut.problem.find(path.substr(folder)) != std::string::npos;
+  }
+  static std::string without_gz(std::string name) {
+    if (name.ends_with(".gz")) name.resize(name.size() - 3);
+    return name;
+  }
+
+  std::map<const MergeInput*, std::vector<CutFile>> cut_;
+};
 
 // What is in a merged file that is still used need not come from elsewhere; larger files first, and
 // those that hold only a part of their sources last: they replace nothing.
@@ -229,6 +257,7 @@ void leave_out_contained(std::vector<MergeInput>& inputs) {
            std::pair(b->header.selections.empty(), b->header.sources.size());
   });
   std::map<std::string, const MergeInput*> held;
+  HeldInPart held_in_part;
   for (MergeInput* input : order) {
     const std::vector<std::string> sources = sources_of(*input);
     const auto known = std::count_if(
@@ -245,7 +274,7 @@ void leave_out_contained(std::vector<MergeInput>& inputs) {
     } else if (known > 0 && std::cmp_equal(known, sources.size())) {
       input->report.left_out = "a merged file that is given holds it";
       const MergeInput& holder = *held.at(identity_of(sources.front()));
-      if (input->header.sources.empty() && holds_less_than(holder, *input)) {
+      if (input->header.sources.empty() && held_in_part.is_one(holder, *input)) {
         input->report.problem =
             "a trace of which a merged file holds a cut or damaged copy: " + input->report.path +
             ": give all that " + holder.report.path + " was made of instead";

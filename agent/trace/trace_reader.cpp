@@ -56,7 +56,7 @@ bool TraceReader::open(const std::string& path) {
   damaged_lines_ = 0;
   gzip_damage_ = {};
   events_ = line_offset_ = 0;
-  has_events_ = has_base_ = ended_ = false;
+  has_events_ = has_base_ = ended_ = has_told_missing_ = false;
   judge_ = LineJudge(JudgedFolder::holds(path));
   maker_ = JudgedFolder::events_of(path);
   made_ = {};
@@ -267,6 +267,7 @@ void TraceReader::count_missing() {
 
 // Whole lines that somebody took out.
 void TraceReader::tell_missing(std::uint64_t written) {
+  has_told_missing_ = true;
   lost_[missing_lines] = written - events_;
   footer_.complete = false;
   problem_ = "events are missing: " + path_ + ": it says that " + std::to_string(written) +
@@ -388,6 +389,7 @@ TraceLine TraceReader::fail_reading(LineReader::Status status) {
 
 void TraceReader::set_problem(const std::string& what, std::uint64_t offset, const char* remedy) {
   ended_ = true;
+  has_told_missing_ = false;
   problem_ = what + ": " + path_ + ": at byte " + std::to_string(offset) + ": " + remedy;
   if (damaged_lines_ > 0) {
     problem_ += "; damaged lines before it, left out: " + std::to_string(damaged_lines_);

@@ -58,6 +58,8 @@ class TraceReader {
   // data the file's own count tells how many there were (damaged_gzip); where that is lost, the
   // places are counted (damaged_gzip_places).
   [[nodiscard]] const std::map<std::string, std::uint64_t>& lost() const { return lost_; }
+  // All that problem() says is that lines are gone (missing_lines).
+  [[nodiscard]] bool is_whole_but_for_lines() const { return has_told_missing_; }
   // Then what next() has given is of no use (MadeEvents::problem()).
   [[nodiscard]] bool is_void() const { return maker_ && !maker_->problem().empty(); }
 
@@ -109,6 +111,7 @@ class TraceReader {
   std::uint64_t line_offset_ = 0;
   bool has_events_ = false;
   bool has_base_ = false;
+  bool has_told_missing_ = false;
   bool ended_ = false;
 };
 

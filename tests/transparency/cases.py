@@ -79,8 +79,9 @@ for name in ("return", "exit", "exit_now", "quick_exit", "with_threads", "main_t
     program(f"end_{name}", "ends")
 # malloc's lock may be held, and the loader's is: then the events stay in the ring.
 program("end_in_handler", "ends", leaves="any")
-program("end_in_handler", "ends", named="end_in_handler_of_one_arena", leaves="any", environment={"MALLOC_ARENA_MAX": "1"})
-program("end_in_constructor", "ends", "{programs}/libraries/libends.so", named="end_in_constructor", leaves="any")
+SOON = {"TRACEAGENT_EXIT_TIMEOUT": "1s"}
+program("end_in_handler", "ends", named="end_in_handler_of_one_arena", leaves="any", environment=SOON | {"MALLOC_ARENA_MAX": "1"})
+program("end_in_constructor", "ends", "{programs}/libraries/libends.so", named="end_in_constructor", leaves="any", environment=SOON)
 program("end_by_system_call", "ends", libraries="synchronous")
 program("end_terminate_handler", "ends")
 for name in ("exit_group", "abort", "exception", "sigterm", "sigint", "sigsegv", "sigkill", "sigpipe", "alarm"):

@@ -169,7 +169,7 @@ std::int64_t nanoseconds_of(std::string_view microseconds) {
   const char* const end = microseconds.data() + microseconds.size();
   std::int64_t whole = 0;
   const auto [rest, error] = std::from_chars(microseconds.data(), end, whole);
-  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 1000 - 1;
+  constexpr std::int64_t most = endless_ns / 1000;
   const auto decimals = end - rest;
   // What our own writer makes: exact, without floating point.
   if (error == std::errc() && microseconds.front() != '-' && whole < most &&
@@ -182,7 +182,7 @@ std::int64_t nanoseconds_of(std::string_view microseconds) {
   double value = 0;
   std::from_chars(microseconds.data(), end, value);
   if (std::abs(value) < static_cast<double>(most)) return std::llround(value * 1000);
-  return value < 0 ? -most * 1000 : most * 1000;  // as a duration that was never set: 2^64 - 1
+  return value < 0 ? -endless_ns : endless_ns;
 }
 
 }  // namespace traceagent::tools

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 namespace traceagent::tools {
@@ -26,6 +27,9 @@ struct EventFields {
 EventFields fields_of(std::string_view after_ts);
 
 // A decimal number of microseconds, as nanoseconds; of more digits the nearest.
+// At most, and at least, this much: of a duration that was never set (2^64 - 1) too.
+inline constexpr std::int64_t endless_ns =
+    (std::numeric_limits<std::int64_t>::max() / 1000 - 1) * 1000;
 std::int64_t nanoseconds_of(std::string_view microseconds);
 
 }  // namespace traceagent::tools

@@ -49,7 +49,7 @@ class RuledEvents : public trace::EventFilter {
       return Verdict::rank;
     }
     const std::int64_t end_ns = end_of(ns, fields.dur_ns);
-    counts_.see(ns, end_ns);
+    counts_.see(ns, fields.dur_ns < endless_ns ? end_ns : ns);
     if (!rules_.looks_into_ranks()) {
       return Verdict::keep;
     }

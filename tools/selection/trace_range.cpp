@@ -53,7 +53,9 @@ class RangeReader {
     const bool is_past = !question_.steps || read_step(line, ns, *question_.steps);
     if (question_.end) {
       const EventFields fields = fields_of(line.after_ts);
-      range_.end_ns = std::max(range_.end_ns, end_of(ns, fields.dur_ns));
+      // One that was never set is no time of the trace's.
+      const std::int64_t dur_ns = fields.dur_ns < endless_ns ? fields.dur_ns : 0;
+      range_.end_ns = std::max(range_.end_ns, end_of(ns, dur_ns));
     }
     return question_.end || !is_past;
   }

@@ -6,6 +6,7 @@
 #include "agent/trace/json_scan.hpp"
 #include "tests/unit/tools/import_fixture.hpp"
 #include "tools/selection/event_selection.hpp"
+#include "tools/selection/trace_range.hpp"
 
 namespace traceagent::tools {
 namespace {
@@ -73,6 +74,12 @@ TEST_F(ImportedWindowTest, AnUnsetDurationOverlapsAllThatFollows) {
   for (const std::string& event : events) {
     EXPECT_EQ(trace::member(event, "dur"), "1000000.000") << event;
   }
+  // But the trace ends with the others.
+  const std::string unset =
+      R"([{"ph":"X","pid":1,"tid":1,"name":"d","ts":5000,"dur":18446744073709551615},)"
+      R"({"ph":"X","pid":1,"tid":1,"name":"e","ts":7000,"dur":100}])";
+  ASSERT_EQ(chosen(file("unset.json", unset), {}).size(), 2U);
+  EXPECT_EQ(range_of({folder_ / "merged"}, {.end = true}).end_ns, 7'100'000);
 }
 
 // Which file of a rank it is in does not matter.
