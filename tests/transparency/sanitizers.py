@@ -13,7 +13,11 @@ LEFT_OUT = [
      "such a build has no dlsym door: what is opened, or looked for, is another"),
     (r"fork.*|children_by_the_dozen|daemon|double_fork|orphan|preloaded_(twice|with_a_copy)",
      "the runtime's allocator may be locked in a forked child, for ever"),
-    (r"own_malloc|limit_descriptors|refused_scheduling_before", "the runtime needs what is not there"),
+    (r"own_malloc|limit_descriptors|refused_scheduling_before_.*|refused_memory_maps_.*",
+     "the runtime needs what is not there, of each thread that is made or of itself"),
+    (r"errno_at_start", "it finds the runtime's errno, with the agent or not"),
+    (r".*_with_(agent_)?(jemalloc|tcmalloc|tsan)(_agent)?",
+     "another's malloc, or another runtime, in its place: they do not start together, or free what is the other's"),
     (r"fibres|stacks_while_throwing", "the runtime looks after the stacks, and is in them"),
 ]
 
