@@ -129,6 +129,9 @@ bool DrainThread::finish_until(std::uint64_t deadline_ns, bool may_be_put_off) n
   wake_.store(1, std::memory_order_release);
   futex_wake(wake_);
   LockedOut locked_out;
+  // Of an exit.timeout of nothing a lock that is held for a moment would be the end.
+  const std::uint64_t longest_locked_out_ns =
+      std::max<std::uint64_t>(agent_->options.exit_timeout, 1000 * ms);
   // Most ends are over by then, and need no look at /proc.
   const std::uint64_t first_look_ns = event::clock_ns(CLOCK_MONOTONIC) + first_look_after_ns;
   while (done_.load(std::memory_order_acquire) == 0) {
@@ -138,7 +141,7 @@ bool DrainThread::finish_until(std::uint64_t deadline_ns, bool may_be_put_off) n
     if (now_ns >= until_ns) break;
     const pid_t thread = thread_.load(std::memory_order_acquire);
     if (thread != 0 && now_ns >= first_look_ns &&
-        locked_out.look(thread) * longest_sleep_ns >= agent_->options.exit_timeout) {
+        locked_out.look(thread) * longest_sleep_ns >= longest_locked_out_ns) {
       is_locked_out_.store(true, std::memory_order_release);
       break;
     }

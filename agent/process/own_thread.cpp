@@ -36,8 +36,8 @@ int start_own_thread(std::size_t stack_bytes, const char* name, void* (*run)(voi
   pthread_attr_t attributes;
   int result = pthread_attr_init(&attributes);
   if (result != 0) return result;
-  const event::ForkHold
-      hold;  // the loader's list has a lock, and a thread's memory may be malloc's
+  // The loader's list has a lock, and a thread's memory may be malloc's.
+  const event::ForkHold hold;
   // Refused, it is the default stack, which is better than none.
   static_cast<void>(pthread_attr_setstacksize(&attributes, stack_bytes + thread_local_bytes()));
   sigset_t all, before;

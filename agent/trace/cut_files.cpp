@@ -170,12 +170,12 @@ void for_each_cut_file(std::string_view metadata, const Visit& visit) {
   });
 }
 
+}  // namespace
+
 std::string without_gz(std::string name) {
   if (name.ends_with(".gz")) name.resize(name.size() - 3);
   return name;
 }
-
-}  // namespace
 
 std::vector<CutFile> cut_files_of(const std::string& path) {
   TraceFooter footer;

@@ -25,6 +25,7 @@ struct CutFile {
   std::string problem;  // names its path
 };
 std::vector<CutFile> cut_files_of(const std::string& path);
+std::string without_gz(std::string name);
 // Whether it was made of whole files, by its "traceagent" object.
 bool is_made_of_whole_files(std::string_view metadata);
 

@@ -222,10 +222,10 @@ class HeldInPart {
   // By its name; where several of the sources have that (rank0/trace.json, rank1/trace.json), by
   // the folder too.
   static bool is_copy(const CutFile& cut, const MergeInput& merged, const MergeInput& input) {
-    const std::string name = without_gz(input.header.trace_name);
+    const std::string name = without_gz(unescaped(input.header.trace_name));
     if (cut.name != name) return false;
     const auto has_name = [&](const std::string& source) {
-      return without_gz(std::string(string_member(source, "name").value_or(""))) == name;
+      return without_gz(unescaped(string_member(source, "name").value_or(""))) == name;
     };
     const auto& sources = merged.header.sources;
     if (std::count_if(sources.begin(), sources.end(), has_name) < 2) return true;
@@ -234,10 +234,6 @@ class HeldInPart {
     if (folder_end == std::string::npos || folder_end == 0) return true;
     const std::size_t folder = path.rfind('/', folder_end - 1) + 1;  // npos + 1 is 0
     return cut.problem.find(path.substr(folder)) != std::string::npos;
-  }
-  static std::string without_gz(std::string name) {
-    if (name.ends_with(".gz")) name.resize(name.size() - 3);
-    return name;
   }
 
   std::map<const MergeInput*, std::vector<CutFile>> cut_;

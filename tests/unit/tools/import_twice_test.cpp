@@ -51,14 +51,19 @@ std::string composers(const std::vector<ComposersRank>& ranks) {
   return text + "]";
 }
 
-// One that came into a merged file before has its number, whatever comes to it.
-TEST_F(ImportTest, AProcessHasOneLaneWhateverIsMergedFirst) {
+// A process of rank 0 that would have the number of its process 1.
+std::string twin_of_1() {
   const auto pid_of = [](int process) {
     return ForeignPids().pid(0, ForeignKind::chrome, std::to_string(process));
   };
   int twin = 2;
   while (pid_of(twin) != pid_of(1)) ++twin;
-  const std::string other = std::to_string(twin);
+  return std::to_string(twin);
+}
+
+// One that came into a merged file before has its number, whatever comes to it.
+TEST_F(ImportTest, AProcessHasOneLaneWhateverIsMergedFirst) {
+  const std::string other = twin_of_1();
   const std::string first = file("a-rank0.json", "[" + of_process(other, 1) + "]");
   const std::string second =
       file("b-rank0.json", "[" + of_process("1", 2) + "," + of_process(other, 3) + "]");
@@ -75,12 +80,7 @@ TEST_F(ImportTest, AProcessHasOneLaneWhateverIsMergedFirst) {
 
 // Nor does it matter that another program has saved the merged file in between.
 TEST_F(ImportTest, AProcessHasOneLaneInAFileThatAnotherProgramSaved) {
-  const auto pid_of = [](int process) {
-    return ForeignPids().pid(0, ForeignKind::chrome, std::to_string(process));
-  };
-  int twin = 2;
-  while (pid_of(twin) != pid_of(1)) ++twin;
-  const std::string other = std::to_string(twin);
+  const std::string other = twin_of_1();
   import({file("c-rank0.json", "[" + of_process("1", 1) + "," + of_process(other, 2) + "]")});
   std::string text = trace::read_whole(folder_ / "merged");
   std::replace(text.begin(), text.end(), '\n', ' ');
