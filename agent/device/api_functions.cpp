@@ -67,7 +67,7 @@ void ApiFunctions::learn(const CuptiFunctions& functions) {
     for (std::uint32_t id = 1; id < most; ++id) {
       const char* name = nullptr;
       ApiUse& use = sides_[is_driver].uses[id];
-      use = ApiUse::none;
+      use = ApiUse::unnamed;
       if (get_name_(domain_of(is_driver), id, &name) != cupti_result::success) continue;
       if (name == nullptr) continue;
       use = use_of(plain_name(name));

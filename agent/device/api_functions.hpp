@@ -15,6 +15,7 @@ namespace traceagent::device {
 
 // What a call means for the device, by its name without suffixes.
 enum class ApiUse : std::uint8_t {
+  unnamed,        // CUPTI has no function of that number
   none,           // not recorded: thousands a step, nothing on the device
   other,          // recorded: waits, allocations
   work,           // launches or enqueues: device work with its correlation id follows
@@ -39,15 +40,14 @@ class ApiFunctions {
   // Offset in the ring's names; added at first use.
   std::uint32_t name(bool is_driver, std::uint32_t id, const ring::Ring& ring) noexcept;
 
-  // Selected ids of one domain: visit(id).
+  // Ids of one domain whose records nobody needs: visit(id). None where no name is known.
   template <class Visit>
-  void for_each_selected(bool is_driver, Visit&& visit) const {
+  void for_each_left_out(bool is_driver, Visit&& visit) const {
+    if (!known_) return;
     for (std::uint32_t id = 1; id < most; ++id) {
-      if (sides_[is_driver].uses[id] != ApiUse::none) visit(id);
+      if (sides_[is_driver].uses[id] == ApiUse::none) visit(id);
     }
   }
-
-  bool are_known() const noexcept { return known_; }
 
  private:
   struct Side {

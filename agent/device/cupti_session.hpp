@@ -28,7 +28,9 @@ class CuptiSession {
   // Before all else: a version that is known to hang or crash is used too.
   void accept_unsafe() noexcept { accepts_unsafe_ = true; }
 
-  // The three below: one thread of ours at a time, and never one of the job's.
+  // The four below: one thread of ours at a time, and never one of the job's.
+  // Opens the library, which takes longer than a short step, and asks nothing of it.
+  void prepare() noexcept;
   // Subscribes and enables. What comes of it is also in the ring's DeviceBlock.
   CuptiState enable() noexcept;
   // Delivers what is there; `forced`: also what has not ended yet, which is then lost.
@@ -90,8 +92,7 @@ class CuptiSession {
   ActivityBuffers buffers_;
   std::unique_ptr<RecordReader> reader_;
   void* subscriber_ = nullptr;
-  int thread_ids_before_ = 0;            // of the job's own use of CUPTI; 0: CUPTI's default
-  std::array<bool, 2> is_whole_kind_{};  // of runtime, driver: no choice of single functions
+  int thread_ids_before_ = 0;  // of the job's own use of CUPTI; 0: CUPTI's default
   std::atomic<CuptiState> state_{CuptiState::off};
   std::atomic<CuptiResult> problem_result_{0};
   std::atomic<std::uint64_t> callback_cpu_ns_{0};

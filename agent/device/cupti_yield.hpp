@@ -18,4 +18,7 @@ void job_is_done() noexcept;
 // its own once in the life of a process. nullptr, nullptr: none.
 void remember_job_callbacks(void* request, void* complete) noexcept;
 
+// CUPTI has been switched on by us in this very process, and CUDA is initialised.
+bool has_used_cupti() noexcept;
+
 }  // namespace traceagent::device

@@ -104,9 +104,11 @@ void* wrapper_for(void* handle, const char* symbol, const LookUp& look_up) noexc
   void* real = look_up();
   if (real == nullptr) return nullptr;
   if (is_ours(real)) return unless_ours_alone(symbol);
+  const api::Function function = find_function(symbol);
+  // Not for what it tells, but lest it hang.
+  if (function == api::Function::cuInit_v1) return replace(real, function);
   if (!is_open) return nullptr;
   if (is_cupti_name(symbol)) return cupti_wrapper_for(symbol, real);
-  const api::Function function = find_function(symbol);
   if (api::is_driver(function) && !driver_is_open.load(std::memory_order_relaxed)) return nullptr;
   return replace(real, function);
 }

@@ -84,7 +84,8 @@ void answer_with_wrapper(CUresult result, const char* name, void** pointer, int 
                          cuuint64_t flags, const Ask& ask) noexcept {
   if (result != CUDA_SUCCESS || name == nullptr || pointer == nullptr || *pointer == nullptr)
     return;
-  if (!driver_is_open.load(std::memory_order_relaxed)) return;
+  const bool is_guarded = std::string_view(name) == "cuInit";
+  if (!is_guarded && !driver_is_open.load(std::memory_order_relaxed)) return;
   const int saved_errno = errno;
   *pointer = instead_of(*pointer, name, version, flags, ask);
   errno = saved_errno;

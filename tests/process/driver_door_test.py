@@ -23,7 +23,7 @@ ALL = {"TRACEAGENT_DOORS_CUPTI": "false",
        "TRACEAGENT_STEP_MARK": "call:cuMemAlloc", "TRACEAGENT_SCHEDULE": "warmup=0,active=1000,repeat=1",
        "TRACEAGENT_OUTPUT_FOLDER": "out"}
 COPY_KINDS = ["HtoH", "HtoD", "DtoH", "DtoD", "default"]
-NOT_RECORDED = {"cuModuleGetFunction", "cuGetProcAddress", "cuGetProcAddress_v2"}
+NOT_RECORDED = {"cuInit", "cuModuleGetFunction", "cuGetProcAddress", "cuGetProcAddress_v2"}
 
 
 def hooked():
@@ -195,6 +195,14 @@ def test_injection():
         check(theirs.out.split()[-1] == "theirs" and theirs.code == 3, f"the user's own tool: {theirs}")
 
 
+def test_init_again():
+    """CUPTI is on since the first call, in a context that was there: the driver would not come back."""
+    run = Traced([CLIENT, "init_again"], TRACEAGENT_DOORS_CUPTI="true")
+    check(run.result.code == 3, f"{run.result}")
+    source = run.trace["traceagent"]["device"]["source"]
+    check(source == "cupti", f"device times from {source}: this test shows nothing")
+
+
 def test_users_injection():
     """With the dlsym door shut the driver finds us where the user's own tool is named: both are called."""
     shut = {"TRACEAGENT_DOORS_DLSYM": "false", "CUDA_INJECTION64_PATH": INJECTION}
@@ -237,6 +245,7 @@ def main():
     test_shut_doors()
     test_inside_other_calls()
     test_injection()
+    test_init_again()
     test_users_injection()
     test_recorded_from_injection()
     return checks.end()

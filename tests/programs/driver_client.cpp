@@ -291,6 +291,16 @@ int pause_after_init() {
   return everything(by_symbol);
 }
 
+// As NVRTC does, long after the job's own first call, and each static libcudart.
+int init_again() {
+  const int code = everything(by_second_form(12080, legacy));
+  std::printf("%d\n", exported<CUresult(unsigned)>("cuInit")(0));
+  Caller caller(by_second_form(12080, legacy));
+  CALL(cuInit, 0);
+  CALL(cuInit, 1);
+  return code;
+}
+
 struct Case {
   std::string_view word;
   int (*run)();
@@ -307,6 +317,7 @@ constexpr Case cases[] = {
     {"init", only_init},
     {"init_by_symbol", init_by_symbol},
     {"pause_after_init", pause_after_init},
+    {"init_again", init_again},
 };
 
 }  // namespace

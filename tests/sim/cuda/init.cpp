@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "tests/sim/cuda/bodies.hpp"
+#include "tests/sim/engine/activity.hpp"
 #include "tests/sim/engine/misuse.hpp"
 
 namespace simgpu::cuda {
@@ -50,6 +51,10 @@ BODY(cuInit, v1)(Call&, unsigned flags) {
   static std::once_flag once;
   if (flags != 0) {
     return CUDA_ERROR_INVALID_VALUE;
+  }
+  // Seen with driver 580.159 and CUPTI 130001: it waits for a lock that nobody holds.
+  if (activity::watched_late().load()) {
+    misuse("cuInit", "it would never return: CUPTI was switched on in a context that was there");
   }
   std::call_once(once, [] {
     load_injection();

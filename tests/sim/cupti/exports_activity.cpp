@@ -71,6 +71,9 @@ CUptiResult enable(CUpti_ActivityKind kind) {
   }
   Collector::get();
   kinds::enable(kind);
+  if (collects_on_device(kind) && simgpu::activity::has_context()) {
+    simgpu::activity::watched_late().store(true);
+  }
   worker::start();
   describe_what_is_there(kind);
   return CUPTI_SUCCESS;

@@ -96,6 +96,13 @@ void Scope::leave(int result, std::int64_t end_ns) noexcept {
 
 std::uint32_t current_correlation() noexcept { return correlation; }
 
+bool has_context() noexcept { return correlations.load(std::memory_order_relaxed) != 0; }
+
+std::atomic<bool>& watched_late() {
+  static std::atomic<bool> late{false};
+  return late;
+}
+
 std::int64_t current_begin_ns() noexcept { return outermost_begin_ns; }
 
 std::uint32_t context_of(int device) noexcept {

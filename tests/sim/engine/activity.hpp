@@ -93,6 +93,12 @@ int device_of_context(std::uint32_t context);
 /// Whoever holds the one place for a profiler, whichever library it came through.
 std::atomic<const void*>& profiler();
 
+/// Whether the API has been called: then there is a context.
+bool has_context() noexcept;
+/// A profiler began to watch the device in a context that was there before it. From then on a real
+/// driver's cuInit may wait for ever.
+std::atomic<bool>& watched_late();
+
 /// Ends the device's context: cudaDeviceReset.
 void end_context(int device, bool announced = true);
 void announce_stream(int device, std::uint32_t stream, int priority);

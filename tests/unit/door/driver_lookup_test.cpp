@@ -70,7 +70,7 @@ TEST(DriverFunction, IsNoneWhereTheAbiIsNotKnown) {
   EXPECT_EQ(driver_function("cuLaunchKernel", 14000, legacy), Function::none);
   EXPECT_EQ(driver_function("cuLaunchKernel", 13000, legacy | per_thread), Function::none);
   EXPECT_EQ(driver_function("cuLaunchKernel", 13000, 4), Function::none);
-  EXPECT_EQ(driver_function("cuInit", 13000, legacy), Function::none);
+  EXPECT_EQ(driver_function("cuDeviceGet", 13000, legacy), Function::none);
   EXPECT_EQ(driver_function("cuMemAlloc_v2", 13000, legacy), Function::none);
   EXPECT_EQ(driver_function("", 13000, legacy), Function::none);
 }
@@ -147,7 +147,7 @@ TEST_F(DriverLookUp, FindsItselfThroughItself) {
 }
 
 TEST_F(DriverLookUp, LetsThroughWhatItDoesNotKnow) {
-  written = {{{"cuInit", 12000, legacy}, of_libc("malloc")},
+  written = {{{"cuDeviceGet", 12000, legacy}, of_libc("malloc")},
              {{"cuLaunchKernel", 14000, legacy}, of_libc("malloc")},
              {{"cuMemAlloc", 2000, legacy}, of_libc("malloc")}};
   const auto before = driver_went_round();
@@ -162,6 +162,13 @@ TEST_F(DriverLookUp, LetsThroughWhatItDoesNotKnow) {
   driver_is_open = false;
   written[{"cuLaunchKernel", 12000, legacy}] = of_libc("free");
   EXPECT_EQ(second("cuLaunchKernel", 12000, legacy), of_libc("free"));
+}
+
+// Whatever the doors: without it, a later cuInit may hang once CUPTI has been on.
+TEST_F(DriverLookUp, StandsBeforeCuInitEvenWhereTheDoorIsShut) {
+  driver_is_open = false;
+  written[{"cuInit", 12000, legacy}] = of_libc("malloc");
+  EXPECT_EQ(second("cuInit", 12000, legacy), wrapper(Function::cuInit_v1));
 }
 
 TEST_F(DriverLookUp, WrapsANewerMinorOnlyWhereTheAbiIsTheOneThatIsKnown) {

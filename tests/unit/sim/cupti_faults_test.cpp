@@ -306,6 +306,13 @@ TEST(CuptiFaults, MisuseEndsTheProcess) {
     client.subscribe();
     client.start({kernels});
   }));
+  EXPECT_TRUE(is_misuse([] {
+    CuptiClient client;
+    kernel.launch(nullptr);
+    client.start({kernels});
+    void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+    reinterpret_cast<CUresult (*)(unsigned)>(dlsym(driver, "cuInit"))(0);
+  })) << "it would not return";
   EXPECT_FALSE(is_misuse([] {
     CuptiClient client;
     client.start({CUPTI_ACTIVITY_KIND_DEVICE});

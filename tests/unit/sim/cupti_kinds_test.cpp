@@ -54,6 +54,38 @@ TEST(CuptiKinds, SingleFunctionsOfTheRuntime) {
   });
 }
 
+// What CUPTI 130001 does on an H100.
+TEST(CuptiKinds, SingleFunctionsOfAContextThatIsThere) {
+  in_own_process("late_functions", "", [] {
+    constexpr auto launch = CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000;
+    CuptiClient client;
+    const auto choose = [&](std::uint8_t on) {
+      EXPECT_EQ((client.call<CUpti_CallbackId, std::uint8_t>("cuptiActivityEnableRuntimeApi",
+                                                             launch, on)),
+                CUPTI_SUCCESS);
+    };
+    const auto records_of_a_launch = [&] {
+      const std::size_t before = client.seen(CUPTI_ACTIVITY_KIND_RUNTIME).size();
+      kernel.launch(nullptr);
+      client.flush();
+      return client.seen(CUPTI_ACTIVITY_KIND_RUNTIME).size() - before;
+    };
+    kernel.launch(nullptr);
+    client.start({});
+    choose(1);
+    EXPECT_EQ(records_of_a_launch(), 0U) << "chosen, without the kind";
+    client.start({CUPTI_ACTIVITY_KIND_RUNTIME});
+    EXPECT_EQ(records_of_a_launch(), 1U) << "the kind";
+    choose(0);
+    EXPECT_EQ(records_of_a_launch(), 0U) << "the kind without it";
+    client.start({CUPTI_ACTIVITY_KIND_RUNTIME});
+    EXPECT_EQ(records_of_a_launch(), 1U) << "the kind forgets what was left out";
+    client.call("cuptiActivityDisable", CUPTI_ACTIVITY_KIND_RUNTIME);
+    choose(1);
+    EXPECT_EQ(records_of_a_launch(), 0U) << "chosen, the kind having been on";
+  });
+}
+
 TEST(CuptiKinds, ExternalCorrelationComesBeforeTheCall) {
   in_own_process("external", "", [] {
     CuptiClient client;
