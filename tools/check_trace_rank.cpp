@@ -159,6 +159,11 @@ bool has_calls(std::string_view metadata) {
   return calls != 0;
 }
 
+// What a program did before its first step, where the schedule wanted later ones.
+bool is_of_startup(std::string_view metadata) {
+  return text_of(member(metadata, "window").value_or(""), "kind").starts_with("startup");
+}
+
 void check_device_source(std::string_view metadata, std::string_view device, CheckReport& report) {
   const std::string source = text_of(device, "source"), problem = text_of(device, "problem");
   if (source == "cupti") {
@@ -171,6 +176,9 @@ void check_device_source(std::string_view metadata, std::string_view device, Che
     check_event_times(metadata, device, report);
   } else if (!has_calls(metadata) && problem.empty()) {
     report.yes("device times", "none, nor any call that could have asked for work");
+  } else if (problem.empty() && is_of_startup(metadata)) {
+    report.no("device times", "none: CUPTI is on from the schedule's first warm-up step",
+              "set schedule.skip_first and schedule.wait to 0 to have it from the beginning");
   } else {
     report.no("device times", problem.empty() ? "none: CUPTI was not on in this window" : problem,
               problem.empty() ? "see traceagent check, and add steps to schedule.warmup" : "");

@@ -51,6 +51,13 @@ bool is_recording(step::State state) noexcept {
          state == step::State::active;
 }
 
+// Once CUPTI has traced kernels, each launch costs more for as long as the process lives, also when
+// all is off again (some 40 % on an H100 with CUPTI 130001), and cuptiFinalize, which ends that,
+// makes work of the job fail. So it is not for the startup window's sake that it is switched on.
+bool starts_with_cupti(const config::Schedule& schedule) noexcept {
+  return config::first_non_skip(schedule) == 0;
+}
+
 // CUDA's and CUPTI's own exit handlers run before the agent's, which was there first. This one is
 // registered after theirs and so comes before them, while the device can still be asked.
 void at_exit() noexcept {
@@ -156,7 +163,9 @@ bool DeviceRecording::is_left_out(step::State state) const noexcept {
 
 bool DeviceRecording::is_wanted() const noexcept {
   const step::State state = agent_->windows->state();
-  if (is_recording(state) && !is_left_out(state)) return true;
+  const bool is_too_early =
+      state == step::State::startup && !starts_with_cupti(config::schedule_of(agent_->options));
+  if (is_recording(state) && !is_too_early && !is_left_out(state)) return true;
   if (!session_->is_recording()) return false;
   // What the window's calls launched may still run.
   const auto& windows = agent_->ring.ring.header().windows;
@@ -183,6 +192,7 @@ void DeviceRecording::work() noexcept {
   if (wanted) last_wanted_ns_ = now_ns();
   if (!wanted) was_refused_ = false;
   if (!wanted) note_tried();
+  if (!wanted) prepare();
   if (wanted && !session_->is_recording()) {
     try_enable();
   } else if (!wanted && !may_be_wanted_soon()) {
@@ -199,6 +209,15 @@ void DeviceRecording::note_tried() noexcept {
   if (tried_.exchange(1, std::memory_order_release) == 0) futex_wake(tried_);
 }
 
+// Where windows are still to come: the first warm-up may be over sooner than CUPTI is loaded.
+void DeviceRecording::prepare() noexcept {
+  if (is_prepared_ || agent_->windows->state() == step::State::off) return;
+  is_prepared_ = true;
+  const std::uint64_t cpu_before_ns = event::thread_cpu_ns();
+  session_->prepare();
+  start_cpu_ns_ += event::thread_cpu_since_ns(cpu_before_ns);
+}
+
 void DeviceRecording::try_enable() noexcept try {
   const step::State state = agent_->windows->state();
   // Once in each cycle: what was refused a moment ago is refused now.
@@ -213,7 +232,8 @@ void DeviceRecording::try_enable() noexcept try {
   const device::CuptiState got = session_->enable();
   is_enabling_.store(false, std::memory_order_release);
   // CUPTI's own start, once: what it costs from then on is what can be left out.
-  if (start_cpu_ns_ == 0) start_cpu_ns_ = event::thread_cpu_since_ns(cpu_before_ns);
+  if (!has_started_) start_cpu_ns_ += event::thread_cpu_since_ns(cpu_before_ns);
+  has_started_ = true;
   note_tried();
   was_refused_ = got != device::CuptiState::recording;
   is_refused_.store(was_refused_, std::memory_order_relaxed);

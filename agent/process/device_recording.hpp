@@ -67,6 +67,7 @@ class DeviceRecording {
   void loop() noexcept;
   void work() noexcept;
   void try_enable() noexcept;
+  void prepare() noexcept;
   void note_tried() noexcept;
   void sleep(std::uint32_t seen) noexcept;
   bool is_wanted() const noexcept;
@@ -94,6 +95,8 @@ class DeviceRecording {
 
   // The device thread's own.
   bool was_refused_ = false;
+  bool is_prepared_ = false;
+  bool has_started_ = false;
   step::State tried_in_ = step::State::off;
   std::uint64_t last_wanted_ns_ = 0;
   std::uint32_t said_ = 0;  // one bit for each CuptiState

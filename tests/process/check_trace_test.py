@@ -72,7 +72,7 @@ def test_gaps():
         "no CUPTI": ({"LD_LIBRARY_PATH": f"{BUILD}/sim/lib"}, "", ["NO   device times"]),
         "refused": ({}, "faults: [{cupti_refused: {}}]", ["NO   device times"]),
         "taken": ({}, "faults: [{cupti_taken: {}}]", ["NO   device times"]),
-        "dropped": ({"TRACEAGENT_STEP_MARK": "nvtx:nothing"}, "faults: [{cupti_drops: {share: 0.05}}]",
+        "dropped": ({"TRACEAGENT_STEP_MARK": "nvtx:nothing", "TRACEAGENT_SCHEDULE": "wait=0"}, "faults: [{cupti_drops: {share: 0.05}}]",
                     ["CUPTI had no buffer for device records: raise device.buffers"]),
         "a small ring": ({"TRACEAGENT_RING_SIZE": "256KiB", "TRACEAGENT_SCHEDULE": "wait=0,warmup=2,active=12"}, "",
                          ["NO   losses"]),

@@ -15,7 +15,8 @@ from places import BUILD, SANITIZED
 checks = Checks()
 check = checks.check
 SIMULATED = f"{BUILD}/sim/lib:{BUILD}/sim/cupti:{PROGRAMS}"
-KEPT_FROM_START = {"TRACEAGENT_STEP_MARK": "nvtx:nothing"}  # no step: the whole program is the window
+# No step: the whole program is the window, with CUPTI from its first call on.
+KEPT_FROM_START = {"TRACEAGENT_STEP_MARK": "nvtx:nothing", "TRACEAGENT_SCHEDULE": "wait=0"}
 
 
 def variables(place, **more):
@@ -64,12 +65,30 @@ def test_on_for_the_window_alone():
         check(any(i["begin_ns"] < begin and i["end_ns"] > end for i in intervals), f"{begin} {end} {intervals}")
         last = max(work["begin_ns"] for work in truth["device"])
         check(all(i["end_ns"] < last for i in intervals), "and off long before the end")
-        check(sum(c["subscriptions"] for c in truth["cupti"]) <= 2, f"subscribed {truth['cupti']}")
+        check(sum(c["subscriptions"] for c in truth["cupti"]) == 1, f"subscribed {truth['cupti']}")
+        # Ten sets a step: not before the first warm-up, since its cost stays with a process.
+        of_skipped = sorted(work["launch_begin_ns"] for work in truth["device"] if work["work"] == "set")[:100]
+        check(all(i["begin_ns"] > of_skipped[-1] for i in intervals), f"on in a skipped step: {intervals[:2]}")
         launched = [w for w in truth["device"] if w["work"] == "set" and begin <= w["launch_begin_ns"] < end]
         found = slices(trace, "gpu_memset")
         print(f"window alone: {len(found)} sets, truth {len(launched)}")
         check(len(launched) == 100 and len(found) >= 100, f"{len(found)} sets, truth {len(launched)}")
         check(are_in_truth(trace, found, truth["device"]), "times are the truth's")
+
+
+def test_beginning_before_the_schedules():
+    """What a program without steps leaves has no device times where the first steps were not wanted."""
+    with Place() as place:
+        environment = variables(place, **KEPT_FROM_START | {"TRACEAGENT_SCHEDULE": "wait=5,warmup=1"})
+        ended = place.run([STEADY, 20, 10, 2000], place.agent(**environment))
+        check(ended.code == 3, f"{ended}")
+        truth = told(place)
+        check(not truth["cupti_enabled"], f"{truth['cupti_enabled']}")
+        trace = rank_file(place)
+        check(trace["traceagent"]["device"]["source"] == "none", f"{trace['traceagent']['device']}")
+        [name] = [name for name in place.files() if name.startswith("out/") and "rank0" in name]
+        said = place.run([TRACEAGENT, "check", name], variables(place)).out
+        check("CUPTI is on from the schedule's first warm-up step" in said, said)
 
 
 def test_shut():
@@ -210,7 +229,7 @@ def test_windows_while_cupti_starts():
         script.write_text("faults: [{cupti_slow_callbacks: {time: 900ms}}]\n")
         environment = variables(place, SIMGPU_SCRIPT=script, TRACEAGENT_EXIT_TIMEOUT="60s",
                                 TRACEAGENT_DEVICE_SETTLE="20s",
-                                TRACEAGENT_SCHEDULE="wait=1,warmup=1,active=3,repeat=3")
+                                TRACEAGENT_SCHEDULE="wait=0,warmup=1,active=3,repeat=3")
         ended = place.run([STEADY, 17, 10, 2000], place.agent(**environment))
         check(ended.code == 3, f"{ended}")
         trace = place.trace("out/node0.json")

@@ -13,7 +13,8 @@ checks = Checks()
 check = checks.check
 PROGRAM = PROGRAMS / "named_streams"
 # No step: all is kept from the start.
-WHOLE = {"TRACEAGENT_STEP_MARK": "nvtx:nothing", "TRACEAGENT_OUTPUT_FOLDER": "out"}
+# No step is found; the schedule begins with the first, and so CUPTI with the program.
+WHOLE = {"TRACEAGENT_STEP_MARK": "nvtx:nothing", "TRACEAGENT_SCHEDULE": "wait=0", "TRACEAGENT_OUTPUT_FOLDER": "out"}
 # By the kernel that runs there.
 NAMES = {"on_ascii": "copies", "on_wide": "bäckwärts 🚀", "on_driver": "by driver", "on_resource": "by resource",
          "on_hostile": '"},{\\\n\t\x01��', "on_long": "n" * 107, "on_renamed": "new",

@@ -19,7 +19,8 @@ check = checks.check
 PROGRAM = PROGRAMS / "hostile_names"
 TOOL = BUILD / "bin/traceagent"
 # No step: all is kept from the start.
-WHOLE = {"TRACEAGENT_STEP_MARK": "nvtx:nothing", "TRACEAGENT_OUTPUT_FOLDER": "out"}
+# No step is found; the schedule begins with the first, and so CUPTI with the program.
+WHOLE = {"TRACEAGENT_STEP_MARK": "nvtx:nothing", "TRACEAGENT_SCHEDULE": "wait=0", "TRACEAGENT_OUTPUT_FOLDER": "out"}
 NAMES = ['"},{"ph":"X","name":"injected', "</script><script>alert(1)</script>", "../../../outside",
          "/absolute/outside", "a\x1b]0;title\x07\x1b[2J\x1b[31mred", "line\nfeed\rreturn\ttab", "\\u0022\\",
          "{rank}{run_name}", "%s%n%x", "\x7f\u202e right to left", "' onmouseover='x", "\x01\x02\x1f", "\u009b31m"]
