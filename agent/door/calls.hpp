@@ -294,6 +294,16 @@ struct StreamCall : CallBase {
   }
 };
 
+// The host is to be told how far the device is: a boundary of steps like a wait. JAX waits for a
+// step in no other way that a door would see.
+struct HostFunctionCall : StreamCall {
+  static constexpr CallClass call_class = CallClass::synchronise;
+  using StreamCall::StreamCall;
+  void observe(step::Tracker& tracker, std::uint64_t ticks) const noexcept {
+    if ((tracker.interest() & step::interest_synchronisations) != 0) tracker.synchronise(ticks);
+  }
+};
+
 // Another stream may be given the handle as soon as the call has returned, and a name in the next
 // moment: the old one's goes before.
 struct StreamDestroyCall : StreamCall {

@@ -20,14 +20,16 @@ class LaunchThreads {
 
   LaunchThreads() : early_(std::make_unique_for_overwrite<Seen[]>(early_launches)) {}
 
-  /// Takes a launch in; true if another thread leads from now on. Then the early launches should
-  /// be gone through again for that thread's.
+  /// Takes a launch in; true if another thread leads from now on. Then the launches that are kept
+  /// should be gone through again for that thread's. A job that tries out kernels on many threads
+  /// first (XLA) may have launched tens of thousands before its own thread leads.
   bool note(const Token& token, const CallCounts& before) noexcept {
     if (total_ < early_launches) early_[total_] = {token, before};
     ++total_;
     ++counts_[slot(token.thread)];
+    latest_[slot(token.thread)] = token.thread;
     if (leader_ == 0) leader_ = token.thread;
-    const bool is_time = total_ >= 64 && total_ <= early_launches && (total_ & (total_ - 1)) == 0;
+    const bool is_time = total_ >= 64 && (total_ & (total_ - 1)) == 0;
     return is_time && elect();
   }
 
@@ -38,10 +40,10 @@ class LaunchThreads {
 
   std::uint32_t leader() const noexcept { return leader_; }
   std::uint64_t total() const noexcept { return total_; }
-  /// The launches since the beginning, while they are few enough to be kept.
+  /// The launches since the beginning; none where they have become too many to be kept.
   const Seen* begin() const noexcept { return early_.get(); }
   const Seen* end() const noexcept {
-    return early_.get() + (total_ < early_launches ? total_ : early_launches);
+    return early_.get() + (total_ <= early_launches ? total_ : 0);
   }
 
  private:
@@ -57,14 +59,13 @@ class LaunchThreads {
       if (4 * counts_[each] > 5 * counts_[most]) most = each;
     }
     if (most == slot(leader_)) return false;
-    for (const Seen* seen = begin(); seen != end(); ++seen) {
-      if (slot(seen->token.thread) == most) leader_ = seen->token.thread;
-    }
+    leader_ = latest_[most];
     return true;
   }
 
   std::unique_ptr<Seen[]> early_;
   std::array<std::uint64_t, slots> counts_{};
+  std::array<std::uint32_t, slots> latest_{};  // the thread that launched last, of those in a slot
   std::uint64_t total_ = 0;
   std::uint32_t leader_ = 0;
 };

@@ -46,12 +46,14 @@ class Comparison:
             self._count_edge(lane, "whole", end - first, calls[first:end])
 
     def _place_of(self, event, calls, begins):
-        """Of the calls around its begin the nearest of the same name."""
+        """Of the calls around its begin the nearest of the same name that is not before it: the call that opens a window
+        may take longer to do so than a short step takes."""
         begin = self.trace.begin_ns(event)
         middle = bisect.bisect_left(begins, begin)
         near = range(max(middle - 3, 0), min(middle + 3, len(calls)))
         named = [i for i in near if shown_name(calls[i]["function"]) == event["name"]]
-        return min(named or near, key=lambda i: abs(begins[i] - begin), default=0)
+        later = [i for i in named if begins[i] >= begin - CLOCK_ERROR_NS]
+        return min(later or named or near, key=lambda i: abs(begins[i] - begin), default=0)
 
     def _pair(self, lane, events, calls):
         for event, call in zip(events, calls):

@@ -108,11 +108,13 @@ void Job::join_communication() {
 
 void Job::optimize(const Kernel& optimizer) {
   constexpr int launches = 4;  // as an optimizer that takes the parameters in chunks
-  simgpu_mark("step", ++optimized_);
+  mark_optimizer();
   for (int i = 0; i < launches; ++i) {
     optimizer.launch(compute_);
   }
 }
+
+void Job::mark_optimizer() { simgpu_mark("step", ++optimized_); }
 
 void Job::load_batch() {
   CHECK(cudaMemcpyAsync(memory_, host_, batch_floats * sizeof(float), cudaMemcpyHostToDevice,

@@ -44,6 +44,8 @@ class Job {
   /// Marks the optimizer step in the truth, inside of the step and not at its very edge, and
   /// launches the optimizer's kernels.
   void optimize(const Kernel& optimizer);
+  /// Where something else launches them.
+  void mark_optimizer();
   /// Copies a batch to the device, as a training loop does for every micro batch.
   void load_batch();
   /// Reads a number back from the device, as a training loop does to print its loss.

@@ -419,6 +419,30 @@ TEST(Detector, ChoosesTheThreadThatLaunchesMost) {
   expect_exact(job, run(job), 10);
 }
 
+// XLA tries out its kernels on threads of their own before it trains, by one graph a step.
+TEST(Detector, FollowsTheThreadThatTrainsAfterOthersHaveTriedOutKernels) {
+  for (const int tried : {100, 3000}) {
+    SCOPED_TRACE(tried);
+    Job job;
+    job.decided_by_launches = true;
+    std::mt19937_64 random(7);
+    for (int i = 0; i < 5 * tried; ++i) {
+      job.launches(100 + random() % 50, 1, 2 + static_cast<std::uint32_t>(i % 5));
+    }
+    for (int step = 0; step < 20000; ++step) {
+      job.begin_step();
+      job.launches(1, 1);
+      job.synchronise();
+    }
+    const Recorder seen = run(job);
+    ASSERT_EQ(seen.locks.size(), 1U);
+    EXPECT_EQ(seen.locks[0].period, 1U);
+    // It leads where it has launched a quarter more than each other, at the next power of two.
+    EXPECT_LE(seen.steps.begin()->second.begin, 2 * 32768U);
+    EXPECT_EQ(seen.steps.rbegin()->second.begin, job.edges.back());
+  }
+}
+
 TEST(Detector, PrefersCollectivesThatComeLater) {
   Job job;
   job.launches(5, 200);
