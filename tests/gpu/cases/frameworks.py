@@ -18,12 +18,14 @@ def cupy_program(bench):
 def jax_program(bench):
     bench.need_gpu("JAX")
     _, _, folder = bench.both(bench.python("jax_program.py"), bench.variables(),
-                              TRACEAGENT_STEP_MARK="auto", TRACEAGENT_SCHEDULE="wait=10,warmup=100,active=20,repeat=1")
+                              TRACEAGENT_STEP_MARK="auto", TRACEAGENT_SCHEDULE="wait=10,warmup=4000,active=20,repeat=1")
     trace = bench.rank_file(folder)
     if trace is not None and bench.check_trace(trace):
         bench.row.figure("found by", trace.about[0]["step_detection"])
         bench.row.figure("kernels", sum(trace.kernels().values()))
-        bench.row.check(sum(trace.kernels().values()) > 0, "no kernel")
+        steps = trace.kernels_by_step()
+        bench.row.check(len(steps) == 20 and all(step == steps[0] and step for step in steps),
+                        f"{len(steps)} steps, not 20 that are equal: {[sum(step.values()) for step in steps]}")
 
 
 @case("the demo's job, one rank", limit_s=90)

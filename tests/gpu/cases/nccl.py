@@ -1,9 +1,10 @@
 """Two ranks on one GPU: NCCL refuses that unless each names another host (NCCL_HOSTID)."""
 
 import collections
+import shutil
 import uuid
 
-from suite.case import Skip, case
+from suite.case import EXAMPLE, Skip, case
 from suite.trace import Trace, rank_files
 
 PER_STEP = 5
@@ -135,7 +136,26 @@ def nccl_torch(bench):
         trace = Trace(path)
         seen = collections.Counter(event["name"] for event in trace.of("nccl") if "Seq" in event["args"])
         bench.row.figure(f"rank {rank}", dict(seen))
-        for name in ("ncclAllReduce", "ncclAllGather", "ncclReduceScatter", "ncclBroadcast"):
+        # PyTorch broadcasts in place.
+        for name in ("ncclAllReduce", "ncclAllGather", "ncclReduceScatter", "ncclBcast"):
             bench.row.check(seen[name] > 0, f"rank {rank}: no {name}")
         if bench.check_trace(trace):
             check_kernels(bench, trace, rank)
+
+
+@case("two ranks, one GPU, DistributedDataParallel: the README's picture", limit_s=150, needs=("torch",))
+def nccl_ddp(bench):
+    bench.need_gpu("torch.distributed over NCCL")
+    command = bench.python("torch_ddp.py")
+    bare, _ = run_pair(bench, lambda folder: [*command, folder / "store"], traced=False)
+    traced, folder = run_pair(bench, lambda folder: [*command, folder / "store"], traced=True)
+    for rank in range(2):
+        bench.row.check(bare[rank].code == 0, f"rank {rank} bare: {bare[rank]}")
+        bench.same(bare[rank], traced[rank])
+        trace = bench.rank_file(folder, rank)
+        if trace is not None and bench.check_trace(trace):
+            check_kernels(bench, trace, rank)
+            bench.row.figure(f"kernels of rank {rank}", sum(trace.kernels().values()))
+    node = folder / "traces/node0.json"
+    if bench.row.check(node.exists(), "no node file"):
+        shutil.copy(node, bench.folder / EXAMPLE)

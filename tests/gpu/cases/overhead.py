@@ -8,16 +8,22 @@ from suite.case import case
 from suite.trace import rank_files
 from suite.turns import added_percent, median_us, play, spread
 
-IDLE_LIMIT_PERCENT, ACTIVE_LIMIT_PERCENT = 0.5, 3.0
+IDLE_LIMIT_PERCENT, ACTIVE_LIMIT_PERCENT = 0.2, 1.0
+# Of what torch.profiler adds.
+PROFILER_SHARE = 5
+STEPS_IN_TURN = 10
 IDLE = {"TRACEAGENT_SCHEDULE": "skip_first=1000000000,active=1"}
 # Files are written while later steps run: their cost is in the figures.
 ACTIVE = {"TRACEAGENT_SCHEDULE": "wait=0,warmup=1,active=49,repeat=0", "TRACEAGENT_MERGE_MODE": "off"}
+# What CUPTI leaves behind in a process in which it was on.
+OVER = {"TRACEAGENT_SCHEDULE": "wait=0,warmup=1,active=4,repeat=1", "TRACEAGENT_MERGE_MODE": "off"}
 
 
 def modes_of(bench, command, variables, profiled=None):
     modes = {"bare": (command, lambda folder: variables),
              "idle": (command, lambda folder: bench.traced(variables, folder, **IDLE)),
-             "active": (command, lambda folder: bench.traced(variables, folder, **ACTIVE))}
+             "active": (command, lambda folder: bench.traced(variables, folder, **ACTIVE)),
+             "over": (command, lambda folder: bench.traced(variables, folder, **OVER))}
     if profiled:
         modes["torch.profiler"] = (profiled, lambda folder: variables)
     return modes
@@ -27,45 +33,50 @@ def report(bench, players, times):
     bare = times["bare"]
     bench.row.figure("steps", len(bare))
     bench.row.figure("bare", f"{median_us(bare):.1f} us ({spread(bare)})")
-    added = {name: added_percent(found, bare) for name, found in times.items() if name != "bare"}
-    for name, percent in added.items():
-        bench.row.figure(name, f"{percent:+.2f} % ({spread(times[name])})")
+    added = {name: added_percent(found, bare, STEPS_IN_TURN) for name, found in times.items() if name != "bare"}
+    for name, (percent, lower, upper) in added.items():
+        bench.row.figure(name, f"{percent:+.2f} % (quartiles {lower:+.2f} and {upper:+.2f})")
     windows = len(rank_files(players["active"].folder / "traces"))
     bench.row.figure("windows written", windows)
     bench.row.check(windows >= len(bare) // 50 - 1, f"{windows} files: the agent was not active throughout")
     return added
 
 
-def check_limits(bench, added, bare_ns):
-    """Not on a simulated GPU, nor against a profiler that was not there."""
-    if bench.simulated:
-        return
-    noise = 100 * (statistics.quantiles(bare_ns, n=4)[2] / statistics.median(bare_ns) - 1)
-    bench.row.check(added["idle"] <= max(IDLE_LIMIT_PERCENT, noise), f"idle costs {added['idle']:.2f} %")
-    bench.row.check(added["active"] <= ACTIVE_LIMIT_PERCENT, f"active costs {added['active']:.2f} %")
+def check_limits(bench, added, active_limit_percent=None):
+    """By the lower quartile: what a noisy machine adds by chance is no fault."""
+    (idle, idle_least, _), (active, active_least, _) = added["idle"], added["active"]
+    bench.row.check(idle_least <= IDLE_LIMIT_PERCENT, f"idle costs {idle:.2f} %")
+    if active_limit_percent is not None:
+        bench.row.check(active_least <= active_limit_percent, f"active costs {active:.2f} %")
     if "torch.profiler" in added:
-        bench.row.check(added["active"] <= added["torch.profiler"] / 2,
-                        f"active costs {added['active']:.2f} %, torch.profiler {added['torch.profiler']:.2f} %")
+        theirs = added["torch.profiler"][0]
+        bench.row.check(active_least <= theirs / PROFILER_SHARE, f"active costs {active:.2f} %, torch.profiler {theirs:.2f} %")
 
 
-def torch_overhead(bench, *words):
-    turns, steps = (2, 10) if bench.simulated else (5, 50)
+def torch_overhead(bench, *words, active_limit_percent=None):
+    turns = 2 if bench.simulated else 25
     command = bench.python("torch_train.py", "--turns", *words)
     profiled = [*command, "--profile", "none.json", "--schedule", "0,1,49"]
     modes = modes_of(bench, command, bench.variables(), profiled)
     if bench.simulated:
         modes = {"bare": modes["bare"], "torch.profiler": modes["torch.profiler"]}
-    players = play(bench, modes, steps_in_turn=steps, turns=turns)
+    players = play(bench, modes, steps_in_turn=STEPS_IN_TURN, turns=turns)
     times = {name: player.times for name, player in players.items()}
     if bench.simulated:
         bench.row.note("PyTorch on the CPU")
-        bench.row.check(all(len(found) == steps * turns for found in times.values()), "a turn is missing")
+        bench.row.check(all(len(found) == STEPS_IN_TURN * turns for found in times.values()), "a turn is missing")
         return
-    check_limits(bench, report(bench, players, times), times["bare"])
+    check_limits(bench, report(bench, players, times), active_limit_percent)
 
 
-@case("step time of a transformer: bare, idle, active, torch.profiler", limit_s=170, alone=True, needs=("torch",))
+@case("step time of a transformer of GPT-2's size (12 layers of 768)", limit_s=170, alone=True, needs=("torch",))
 def overhead_transformer(bench):
+    size = ("--layers", 2) if bench.simulated else ("--layers", 12, "--width", 768, "--length", 512)
+    torch_overhead(bench, "--dtype", "bf16", *size, active_limit_percent=ACTIVE_LIMIT_PERCENT)
+
+
+@case("step time of a small transformer (4 layers of 256): bound by Python", limit_s=170, alone=True, needs=("torch",))
+def overhead_small_transformer(bench):
     torch_overhead(bench, "--dtype", "bf16", "--batch", 16)
 
 
@@ -76,17 +87,17 @@ def overhead_mlp(bench):
 
 @case("1000 empty kernels a step in C++: bare, idle, active; what a hook costs", limit_s=120, alone=True)
 def overhead_launches(bench):
-    launches, turns, steps = (50, 2, 25) if bench.simulated else (1000, 5, 50)
+    launches, turns = (50, 5) if bench.simulated else (1000, 25)
     variables = bench.cuda_variables(GPU_LAUNCHES=launches)
     command = [bench.compiler.program("launches")]
-    players = play(bench, modes_of(bench, command, variables), steps_in_turn=steps, turns=turns)
+    players = play(bench, modes_of(bench, command, variables), steps_in_turn=STEPS_IN_TURN, turns=turns, cpus=2)
     added = report(bench, players, {name: [step for step, _ in player.times] for name, player in players.items()})
     per_launch = {name: statistics.median(loop for _, loop in player.times) / launches
                   for name, player in players.items()}
     bench.row.figure("a launch", ", ".join(f"{name} {ns:.0f} ns" for name, ns in per_launch.items()))
     bench.row.figure("launches a second, bare", f"{1e9 / per_launch['bare']:,.0f}")
     if not bench.simulated:
-        bench.row.check(added["idle"] <= 2 * IDLE_LIMIT_PERCENT, f"idle costs {added['idle']:.2f} %")
+        check_limits(bench, added)
     errors = (players["active"].folder / "stderr.txt").read_text()
     lost = re.findall(r"(\d+) lost", errors)
     bench.row.check(lost in ([], ["0"]), f"lost {lost}")
@@ -94,7 +105,7 @@ def overhead_launches(bench):
 
 @case("where the active cost goes: doors alone, with the driver's, with CUPTI", limit_s=120, alone=True)
 def overhead_by_door(bench):
-    launches, turns, steps = (50, 2, 25) if bench.simulated else (1000, 4, 50)
+    launches, turns = (50, 5) if bench.simulated else (1000, 20)
     variables, command = bench.cuda_variables(GPU_LAUNCHES=launches), [bench.compiler.program("launches")]
     shut = {"TRACEAGENT_DOORS_DRIVER": "false", "TRACEAGENT_DOORS_CUPTI": "false"}
     choices = {"cudart door": shut, "cudart and driver": {**shut, "TRACEAGENT_DOORS_DRIVER": "true"},
@@ -102,7 +113,55 @@ def overhead_by_door(bench):
     modes = {"bare": (command, lambda folder: variables)}
     modes |= {name: (command, lambda folder, o=options: bench.traced(variables, folder, **ACTIVE, **o))
               for name, options in choices.items()}
-    players = play(bench, modes, steps_in_turn=steps, turns=turns)
+    players = play(bench, modes, steps_in_turn=STEPS_IN_TURN, turns=turns, cpus=2)
     for name, player in players.items():
         step, loop = (statistics.median(column) / launches for column in zip(*player.times))
         bench.row.figure(name, f"{loop:.0f} ns a launch, {step:.0f} ns with its kernel")
+
+
+# Each in a process of its own, since what was on once leaves something behind.
+STAGES = {"as the agent": "bare subscribe kernels copies others runtime without-runtime driver without-driver "
+                          "off-kernels off-copies off-others off-runtime off-driver unsubscribe bare",
+          "kernels alone": "bare kernels off-kernels bare",
+          "calls alone": "bare runtime without-runtime off-runtime bare",
+          "calls chosen one by one": "bare chosen-runtime kernels",
+          "let go of": "bare kernels off-kernels finalize"}
+
+
+@case("what each part of CUPTI costs a launch, without the agent", limit_s=60, alone=True)
+def cupti_costs(bench):
+    bench.need_gpu("CUPTI's own cost")
+    library = sorted(bench.machine.library("libcupti.so.1*").glob("libcupti.so.1*"))[-1]
+    program = bench.compiler.program("cupti_costs")
+    for name, stages in STAGES.items():
+        done = bench.run([program, library, *stages.split()], bench.cuda_variables())
+        bench.row.check(done.code == 0, f"{name}: {done}")
+        rows = [line.split() for line in done.out.splitlines()]
+        bench.row.figure(name, ", ".join(f"{stage} {ns} ns" for stage, ns, *_ in rows))
+
+
+# What CuPy's NVRTC calls, and what never came back to it: after which of CUPTI's parts?
+BEFORE_INIT = ("bare", "subscribe", "kernels", "subscribe kernels", "subscribe kernels off-kernels unsubscribe", "runtime",
+               "subscribe driver", "subscribe others", "subscribe copies")
+
+
+@case("cuInit once more after parts of CUPTI, without the agent: where it hangs", limit_s=60, alone=True)
+def cupti_then_init(bench):
+    bench.need_gpu("the driver's own faults")
+    library = sorted(bench.machine.library("libcupti.so.1*").glob("libcupti.so.1*"))[-1]
+    program = bench.compiler.program("cupti_costs")
+    running = {stages: bench.start([program, library, *stages.split(), "init"], bench.cuda_variables(),
+                                   bench.new_folder("init")) for stages in BEFORE_INIT}
+    for stages, process in running.items():
+        done = bench.end_of(process, limit_s=15)
+        bench.row.figure(f"after {stages}", "comes back" if done.code == 0 else str(done.code))
+
+
+@case("CUPTI let go of (cuptiFinalize) beside threads that launch: whether it bears that", limit_s=60, alone=True)
+def cupti_detach(bench):
+    bench.need_gpu("CUPTI's own faults")
+    library = sorted(bench.machine.library("libcupti.so.1*").glob("libcupti.so.1*"))[-1]
+    done = bench.run([bench.compiler.program("cupti_detach"), library, 40], bench.cuda_variables())
+    # The agent does not do it: what comes of it is told, and no fault of ours.
+    bench.row.figure("exit code", done.code)
+    bench.row.figure("said", (done.out + done.err).strip().replace("\n", "; ")[:200])

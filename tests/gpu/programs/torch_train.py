@@ -15,7 +15,7 @@ import torch
 
 from torch_models import Mlp, Tokens, Transformer, triton_scale
 
-WORDS, LENGTH = 1000, 128
+WORDS = 1000
 
 
 def arguments():
@@ -24,6 +24,9 @@ def arguments():
     parser.add_argument("--dtype", choices=["fp32", "bf16", "autocast"], default="fp32")
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--length", type=int, default=128, help="tokens of a sequence")
+    parser.add_argument("--layers", type=int, help="default: the model's own")
+    parser.add_argument("--width", type=int, help="default: the model's own")
     parser.add_argument("--settle-in-steps", default="2", help="1,3 where to wait for who watches in steps 1 and 3")
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--accumulate", type=int, default=1)
@@ -48,7 +51,8 @@ class Training:
         scale = triton_scale() if options.triton else None
         if options.triton and scale is None:
             sys.exit(77)
-        self.model = kind(words=WORDS, recompute=options.checkpointing, scale=scale).to(options.device)
+        size = {name: value for name in ("layers", "width") if (value := getattr(options, name))}
+        self.model = kind(words=WORDS, recompute=options.checkpointing, scale=scale, **size).to(options.device)
         if options.dtype == "bf16":
             self.model = self.model.to(torch.bfloat16)
         self.called = torch.compile(self.model) if options.compile else self.model
@@ -57,7 +61,7 @@ class Training:
         self.graph = self._captured() if options.graphs else None
 
     def _batches(self):
-        data = Tokens(4096, LENGTH, WORDS)
+        data = Tokens(4096, self.options.length, WORDS)
         # Workers are forked where the job forks them: children of a process that has CUDA.
         loader = torch.utils.data.DataLoader(data, batch_size=self.options.batch, pin_memory=self.on_gpu,
                                              num_workers=self.options.workers)

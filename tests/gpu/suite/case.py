@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Callable
 
 ALL = {}
+# What a case leaves under this name in its folder goes where --example says.
+EXAMPLE = "example.json"
 
 
 class Skip(Exception):

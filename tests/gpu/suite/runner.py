@@ -12,6 +12,7 @@ import traceback
 from suite.bench import Bench
 from suite.case import Skip
 from suite.machine import has_module
+from suite.stacks import keep_stacks
 
 
 def empty_row(state, *notes):
@@ -57,8 +58,11 @@ class Running:
     def row(self):
         """The row once the case has ended, None before."""
         seconds = time.monotonic() - self._begin
-        if self._process.poll() is None and seconds < self._limit_s:
+        is_running = self._process.poll() is None
+        if is_running and seconds < self._limit_s:
             return None
+        if is_running and not self._cut_short:
+            keep_stacks(self._process.pid, self.folder)
         self.stop()
         if self._result.exists():
             return json.loads(self._result.read_text())

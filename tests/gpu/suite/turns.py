@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import statistics
 
 WARM_UP_TURNS = 2
@@ -36,8 +37,10 @@ class Player:
         return code, err
 
 
-def play(bench, modes, *, steps_in_turn, turns):
-    """modes: {name: (command, variables of its folder)}. {name: Player} with times of all turns."""
+def play(bench, modes, *, steps_in_turn, turns, cpus=4):
+    """modes: {name: (command, variables of its folder)}. {name: Player} with times of all turns. All have the same
+    few CPUs, since a virtual machine's differ by a fifth; only one plays at a time."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cpus])
     players = [Player(bench, name, command, variables) for name, (command, variables) in modes.items()]
     for _ in range(WARM_UP_TURNS):
         for player in players:
@@ -62,5 +65,11 @@ def spread(times_ns):
     return f"{tenths[0] / 1000:.0f} to {tenths[-1] / 1000:.0f} us"
 
 
-def added_percent(times_ns, bare_ns):
-    return 100 * (statistics.median(times_ns) / statistics.median(bare_ns) - 1)
+def added_percent(times_ns, bare_ns, steps_in_turn):
+    """(median, lower and upper quartile) over the turns: by how much each turn's median is above that of the
+    bare process' turn beside it. A machine that is slower for some seconds is so for both."""
+    turns = range(0, len(bare_ns), steps_in_turn)
+    median = lambda times, turn: statistics.median(times[turn:turn + steps_in_turn])
+    added = [100 * (median(times_ns, turn) / median(bare_ns, turn) - 1) for turn in turns]
+    lower, middle, upper = statistics.quantiles(added, n=4)
+    return middle, lower, upper
