@@ -87,8 +87,10 @@ void check_way_round(std::string_view way, bool is_seen, CheckReport& report) {
 void check_look_ups(std::string_view metadata, std::string_view coverage, CheckReport& report) {
   const std::uint64_t count = number_of(coverage, "driver_went_round");
   if (count == 0) return;
+  const std::string names = text_of(coverage, "driver_went_round_first");
   const std::string detail = std::to_string(count) + (count == 1 ? " look-up" : " look-ups") +
-                             " of driver functions gave what this agent cannot stand for";
+                             " of driver functions gave what this agent cannot stand for" +
+                             (names.empty() ? "" : " (" + names + ")");
   const char* const remedy =
       "is the CUDA newer than it? Then use a newer TraceAgent; let all use one libcuda";
   if (has_cupti(metadata)) {

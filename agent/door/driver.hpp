@@ -5,6 +5,7 @@
 #include <cuda.h>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "agent/api/function.hpp"
@@ -28,5 +29,7 @@ inline constexpr int first_unknown_major = 14000;
 // CUDA, an ABI or flags that we do not know, or of a second driver.
 std::uint64_t driver_replaced() noexcept;
 std::uint64_t driver_went_round() noexcept;
+// At most eight of their names, with the version that was asked for: "cuMemAlloc at 2000".
+std::string first_that_went_round();
 
 }  // namespace traceagent::door

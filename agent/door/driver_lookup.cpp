@@ -3,6 +3,7 @@
 #include <cuda.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 
@@ -19,6 +20,13 @@ using api::Function;
 
 constinit std::atomic<std::uint64_t> replaced{0};
 constinit std::atomic<std::uint64_t> went_round{0};
+
+// The first of them, for the report.
+struct WentRound {
+  std::atomic<const char*> name{nullptr};
+  std::atomic<int> version{0};
+};
+constinit std::array<WentRound, 8> first_round{};
 
 constexpr int per_thread_since = 7000;
 
@@ -55,6 +63,22 @@ bool is_hooked(std::string_view name) noexcept {
                      [&](const Row& row) { return row.name == name; });
 }
 
+void count_round(std::string_view name, int version) noexcept {
+  went_round.fetch_add(1, std::memory_order_relaxed);
+  const auto row = std::find_if(std::begin(rows), std::end(rows),
+                                [&](const Row& each) { return each.name == name; });
+  if (row == std::end(rows)) return;
+  for (WentRound& place : first_round) {
+    const char* there = nullptr;
+    // A literal's: it ends with a zero.
+    if (place.name.compare_exchange_strong(there, row->name.data())) {
+      place.version.store(version, std::memory_order_relaxed);
+      return;
+    }
+    if (there == row->name.data()) return;
+  }
+}
+
 bool is_known(cuuint64_t flags) noexcept {
   return flags == CU_GET_PROC_ADDRESS_DEFAULT || flags == CU_GET_PROC_ADDRESS_LEGACY_STREAM ||
          flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
@@ -66,7 +90,7 @@ void* instead_of(void* answer, const char* name, int version, cuuint64_t flags, 
   const Function function = driver_function(name, version, flags);
   if (is_ours(answer)) return answer;
   if (function == Function::none) {
-    if (is_hooked(name)) went_round.fetch_add(1, std::memory_order_relaxed);
+    if (is_hooked(name)) count_round(name, version);
     return answer;
   }
   // A minor version that we do not know: it may have an ABI of its own. Only what the driver gives
@@ -74,7 +98,7 @@ void* instead_of(void* answer, const char* name, int version, cuuint64_t flags, 
   const bool is_proven = version <= newest_known_version || ask(since_version(function)) == answer;
   void* wrapper = is_proven ? wrapper_for_target(Library::cuda, function, answer) : nullptr;
   if (wrapper != nullptr) replaced.fetch_add(1, std::memory_order_relaxed);
-  if (wrapper == nullptr) went_round.fetch_add(1, std::memory_order_relaxed);
+  if (wrapper == nullptr) count_round(name, version);
   return wrapper != nullptr ? wrapper : answer;
 }
 
@@ -113,6 +137,16 @@ int since_version(Function function) noexcept {
 
 std::uint64_t driver_replaced() noexcept { return replaced.load(std::memory_order_relaxed); }
 std::uint64_t driver_went_round() noexcept { return went_round.load(std::memory_order_relaxed); }
+std::string first_that_went_round() {
+  std::string names;
+  for (const WentRound& place : first_round) {
+    const char* const name = place.name.load();
+    if (name == nullptr) break;
+    names += (names.empty() ? "" : ", ") + std::string(name) + " at " +
+             std::to_string(place.version.load(std::memory_order_relaxed));
+  }
+  return names;
+}
 
 namespace {
 

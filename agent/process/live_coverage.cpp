@@ -26,6 +26,9 @@ trace::JsonObject live_coverage(const Agent& agent) {
       .add("step_tokens_lost", agent.tracker->dropped())
       .add("cycles_lost", agent.windows->cycles_lost())
       .add("cycles_begun_late", agent.windows->cycles_begun_late());
+  if (const std::string names = door::first_that_went_round(); !names.empty()) {
+    coverage.add("driver_went_round_first", names);
+  }
   if (agent.options.output_keep >= 0) coverage.add("cycles_removed", agent.files_removed);
   if (const auto files = agent.full_queue.left_out(); files != 0) {
     coverage.add("cycles_left_out", files);

@@ -157,6 +157,8 @@ TEST_F(DriverLookUp, LetsThroughWhatItDoesNotKnow) {
     EXPECT_EQ(result, CUDA_SUCCESS);
   }
   EXPECT_EQ(driver_went_round(), before + 2) << "the hooked ones of them";
+  EXPECT_NE(first_that_went_round().find("cuLaunchKernel at 14000"), std::string::npos)
+      << first_that_went_round();
   EXPECT_EQ(second("cuLaunchKernel", 12000, legacy), nullptr);
   EXPECT_EQ(result, CUDA_ERROR_NOT_FOUND) << "a failure is the driver's";
   driver_is_open = false;

@@ -165,7 +165,8 @@ TEST(CheckTrace, libraries_that_went_round) {
 }
 
 TEST(CheckTrace, driver_functions_that_went_round) {
-  const std::string coverage = R"(, "coverage": {"driver_went_round": 3})";
+  const std::string coverage =
+      R"(, "coverage": {"driver_went_round": 3, "driver_went_round_first": "cuMemAlloc at 2000"})";
   const CheckReport page = page_of(rank_with(complete_device, "{}", coverage));
   EXPECT_EQ(page.problems(), 0) << page.text();
   EXPECT_TRUE(says(page, "no   went round            3 look-ups of driver functions"))
@@ -175,7 +176,7 @@ TEST(CheckTrace, driver_functions_that_went_round) {
   EXPECT_EQ(blind.problems(), 1) << blind.text();
   EXPECT_TRUE(says(blind,
                    "NO   went round            3 look-ups of driver functions gave what "
-                   "this agent cannot stand for: is the CUDA newer than it?"))
+                   "this agent cannot stand for (cuMemAlloc at 2000): is the CUDA newer than it?"))
       << blind.text();
 }
 
