@@ -50,19 +50,20 @@ bool is_asked_for(std::string_view metadata, const std::string& option) {
 }
 
 void check_doors(std::string_view metadata, CheckReport& report) {
-  trace::for_each_member(member(metadata, "doors").value_or(""), [&](std::string_view name,
-                                                                     std::string_view door) {
-    const std::string title = "door " + std::string(name);
-    const bool has_count = member(door, "calls").has_value();
-    const std::string calls = std::to_string(number_of(door, "calls")) + " records";
-    if (member(door, "open").value_or("false") == "true" || number_of(door, "calls") > 0) {
-      report.yes(title, has_count ? calls : "open");
-    } else if (!is_asked_for(metadata, "doors." + std::string(name))) {
-      report.missing_help(title, "shut", "set doors." + std::string(name) + " to true");
-    } else {
-      report.missing_help(title, "not open", "nothing asked for it, or its library is not here");
-    }
-  });
+  trace::for_each_member(
+      member(metadata, "doors").value_or(""), [&](std::string_view name, std::string_view door) {
+        const std::string title = "door " + std::string(name);
+        const bool has_count = member(door, "calls").has_value();
+        const std::string calls = std::to_string(number_of(door, "calls")) + " records";
+        if (member(door, "open").value_or("false") == "true" || number_of(door, "calls") > 0) {
+          report.yes(title, has_count ? calls : "open");
+        } else if (!is_asked_for(metadata, "doors." + std::string(name))) {
+          report.missing_help(title, "shut", "set doors." + std::string(name) + " to true");
+        } else {
+          report.missing_help(title, "not open",
+                              "nothing asked for it yet, or its library is not here");
+        }
+      });
 }
 
 bool has_cupti(std::string_view metadata) {
@@ -162,8 +163,10 @@ bool has_calls(std::string_view metadata) {
 }
 
 // What a program did before its first step, where the schedule wanted later ones.
-bool is_of_startup(std::string_view metadata) {
-  return text_of(member(metadata, "window").value_or(""), "kind").starts_with("startup");
+bool is_before_schedule(std::string_view metadata) {
+  const std::string_view options = member(metadata, "options").value_or("");
+  return text_of(member(metadata, "window").value_or(""), "kind").starts_with("startup") &&
+         number_of(options, "schedule.skip_first") + number_of(options, "schedule.wait") != 0;
 }
 
 void check_device_source(std::string_view metadata, std::string_view device, CheckReport& report) {
@@ -178,7 +181,7 @@ void check_device_source(std::string_view metadata, std::string_view device, Che
     check_event_times(metadata, device, report);
   } else if (!has_calls(metadata) && problem.empty()) {
     report.yes("device times", "none, nor any call that could have asked for work");
-  } else if (problem.empty() && is_of_startup(metadata)) {
+  } else if (problem.empty() && is_before_schedule(metadata)) {
     report.no("device times", "none: CUPTI is on from the schedule's first warm-up step",
               "set schedule.skip_first and schedule.wait to 0 to have it from the beginning");
   } else {

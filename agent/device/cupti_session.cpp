@@ -424,7 +424,11 @@ void yield_to_job() noexcept {
   if (CuptiSession* session = live.load(std::memory_order_acquire)) session->yield();
 }
 
-bool has_used_cupti() noexcept { return user_of_cupti.load(std::memory_order_acquire) == getpid(); }
+CuptiUse use_of_cupti() noexcept {
+  const pid_t user = user_of_cupti.load(std::memory_order_acquire);
+  if (user == 0) return CuptiUse::nowhere;
+  return user == getpid() ? CuptiUse::here : CuptiUse::in_parent;
+}
 
 void job_is_done() noexcept { job_has_it.store(false, std::memory_order_release); }
 

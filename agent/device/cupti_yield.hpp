@@ -2,6 +2,8 @@
 // The job's own use of CUPTI (torch.profiler, a tool of the user) comes first: what the door that
 // sees its calls asks of us. From any thread of the job; nothing here throws.
 
+#include <cstdint>
+
 namespace traceagent::device {
 
 // Call before the job's cuptiSubscribe*, cuptiActivityRegisterCallbacks or cuptiActivityEnable*
@@ -18,7 +20,9 @@ void job_is_done() noexcept;
 // its own once in the life of a process. nullptr, nullptr: none.
 void remember_job_callbacks(void* request, void* complete) noexcept;
 
-// CUPTI has been switched on by us in this very process, and CUDA is initialised.
-bool has_used_cupti() noexcept;
+// Where we have switched CUPTI on, and so found CUDA initialised: in this very process, in one that
+// it was forked of, or nowhere.
+enum class CuptiUse : std::uint8_t { nowhere, here, in_parent };
+CuptiUse use_of_cupti() noexcept;
 
 }  // namespace traceagent::device

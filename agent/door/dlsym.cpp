@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "agent/door/cu_init.hpp"
 #include "agent/door/cupti_calls.hpp"
 #include "agent/door/loaded_objects.hpp"
 #include "agent/door/nccl_plugin.hpp"
@@ -105,8 +106,9 @@ void* wrapper_for(void* handle, const char* symbol, const LookUp& look_up) noexc
   if (real == nullptr) return nullptr;
   if (is_ours(real)) return unless_ours_alone(symbol);
   const api::Function function = find_function(symbol);
-  // Not for what it tells, but lest it hang.
-  if (function == api::Function::cuInit_v1) return replace(real, function);
+  if (function == api::Function::cuInit_v1) {
+    return is_open || must_guard_cu_init() ? guard_of_cu_init(real) : nullptr;
+  }
   if (!is_open) return nullptr;
   if (is_cupti_name(symbol)) return cupti_wrapper_for(symbol, real);
   if (api::is_driver(function) && !driver_is_open.load(std::memory_order_relaxed)) return nullptr;

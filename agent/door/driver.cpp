@@ -7,7 +7,6 @@
 
 #include <tuple>
 
-#include "agent/device/cupti_yield.hpp"
 #include "agent/door/call.hpp"
 #include "agent/door/driver_calls.hpp"
 #include "agent/door/kernel_names.hpp"
@@ -146,19 +145,8 @@ ANNOUNCING(cuLibraryGetKernel, (CUkernel * kernel, CUlibrary library, const char
 ANNOUNCING(cuKernelGetFunction, (CUfunction * function, CUkernel kernel), (function, kernel),
            alias_kernel(*function, kernel))
 
-// Of a CUDA that is initialised it asks nothing, and the driver does not answer it any more: once
-// CUPTI has been switched on, a later cuInit can wait for ever for a lock of the driver's that
-// nobody holds (driver 580.159 with CUPTI 130001: CuPy, whose NVRTC calls it). What it would have
-// said is known.
-extern "C" [[gnu::visibility("default")]] CUresult traceagent_cuInit_v1(unsigned) __asm__("cuInit");
-CUresult traceagent_cuInit_v1(unsigned flags) {
-  using namespace traceagent::door;
-  using Real = CUresult (*)(unsigned);
-  const auto real =
-      reinterpret_cast<Real>(real_function(Library::cuda, traceagent::api::Function::cuInit_v1));
-  if (real == nullptr) return CUDA_ERROR_NOT_FOUND;
-  return flags == 0 && traceagent::device::has_used_cupti() ? CUDA_SUCCESS : real(flags);
-}
+// Written out in cu_init.cpp.
+extern "C" CUresult traceagent_cuInit_v1(unsigned) __asm__("cuInit");
 
 // Written out in driver_lookup.cpp.
 extern "C" {

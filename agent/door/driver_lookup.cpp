@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 
+#include "agent/door/cu_init.hpp"
 #include "agent/door/driver.hpp"
 #include "agent/door/loaded_objects.hpp"
 #include "agent/door/start.hpp"
@@ -108,9 +109,15 @@ void answer_with_wrapper(CUresult result, const char* name, void** pointer, int 
                          cuuint64_t flags, const Ask& ask) noexcept {
   if (result != CUDA_SUCCESS || name == nullptr || pointer == nullptr || *pointer == nullptr)
     return;
-  const bool is_guarded = std::string_view(name) == "cuInit";
-  if (!is_guarded && !driver_is_open.load(std::memory_order_relaxed)) return;
+  const bool is_open = driver_is_open.load(std::memory_order_relaxed);
   const int saved_errno = errno;
+  if (std::string_view(name) == "cuInit") {
+    void* const guard = is_open || must_guard_cu_init() ? guard_of_cu_init(*pointer) : nullptr;
+    if (guard != nullptr) *pointer = guard;
+    errno = saved_errno;
+    return;
+  }
+  if (!is_open) return;
   *pointer = instead_of(*pointer, name, version, flags, ask);
   errno = saved_errno;
 }

@@ -46,7 +46,7 @@ class RankFile {
   void write_lane_names(trace::EventWriter& writer);
   void write_events(trace::EventWriter& writer);
   void write_footer(trace::OutputFile& file, const ring::Window& window,
-                    const RankFileOptions& options, std::uint64_t events) const;
+                    const RankFileOptions& options, RankFileReport& report) const;
 
   const ring::Ring ring_;
   WindowOrder order_;
@@ -127,12 +127,12 @@ void RankFile::write(trace::OutputFile& file, const ring::Window& window, const 
   write_events(writer);
   report.base_ns = order_.base_ns();
   report.events = writer.events();
-  write_footer(file, window, options, report.events);
+  write_footer(file, window, options, report);
   note_last_correlation(ring_, window, order_.device().last_correlation());
 }
 
 void RankFile::write_footer(trace::OutputFile& file, const ring::Window& window,
-                            const RankFileOptions& options, std::uint64_t events) const {
+                            const RankFileOptions& options, RankFileReport& report) const {
   WindowCoverage coverage;
   count_calls(order_.threads(), coverage.calls);
   order_.plans().correct(coverage.calls);
@@ -140,7 +140,13 @@ void RankFile::write_footer(trace::OutputFile& file, const ring::Window& window,
   coverage.steps_missing = marks_.steps_missing();
   coverage.calls[static_cast<std::size_t>(ring::DoorId::cupti)] = coverage.match.work;
   count_late(ring_, window, coverage.match.launches_without_work[cause_late]);
-  trace::JsonObject metadata = rank_metadata(ring_, window, events, options, coverage);
+  report.early_launches = coverage.match.launches_without_work[cause_before_recording];
+  report.has_calls_alone =
+      ring_.header().device.source.load(std::memory_order_relaxed) == ring::DeviceSource::none &&
+      coverage.calls[static_cast<std::size_t>(ring::DoorId::cudart)] +
+              coverage.calls[static_cast<std::size_t>(ring::DoorId::driver)] !=
+          0;
+  trace::JsonObject metadata = rank_metadata(ring_, window, report.events, options, coverage);
   order_.plans().describe(metadata);
   const trace::JsonObject counters = counters_.describe(ring_);
   if (!counters.empty()) metadata.add("counters", counters);

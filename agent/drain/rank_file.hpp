@@ -20,6 +20,8 @@ struct RankFileReport {
   std::string upload_problem;        // of a recovered file: it could not be queued
   std::int64_t base_ns = 0;          // where its times begin; 0: not known
   std::uint64_t events = 0;
+  std::uint64_t early_launches = 0;  // whose work has no times: CUPTI was not on yet
+  bool has_calls_alone = false;      // of CUDA, and no source of device times
   std::uint64_t bytes = 0;           // of the finished file
   std::uint64_t replaced_bytes = 0;  // of this process's own file, whose place it has
   bool is_too_large = false;         // given up for most_bytes

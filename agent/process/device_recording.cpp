@@ -51,12 +51,12 @@ bool is_recording(step::State state) noexcept {
          state == step::State::active;
 }
 
-// Once CUPTI has traced kernels, each launch costs more for as long as the process lives, also when
-// all is off again (some 40 % on an H100 with CUPTI 130001), and cuptiFinalize, which ends that,
-// makes work of the job fail. So it is not for the startup window's sake that it is switched on.
-bool starts_with_cupti(const config::Schedule& schedule) noexcept {
-  return config::first_non_skip(schedule) == 0;
-}
+// Before the next warm-up by so much, as far as the steps' pace tells: being switched on takes
+// CUPTI a millisecond or two, and its thread may have to wait for a core.
+constexpr std::uint64_t lead_ns = 100 * ms;
+constexpr std::uint64_t shortest_look_ns = 5 * ms;
+// The pace may change.
+constexpr std::uint64_t pace_period_ns = 10'000 * ms;
 
 // CUDA's and CUPTI's own exit handlers run before the agent's, which was there first. This one is
 // registered after theirs and so comes before them, while the device can still be asked.
@@ -163,9 +163,8 @@ bool DeviceRecording::is_left_out(step::State state) const noexcept {
 
 bool DeviceRecording::is_wanted() const noexcept {
   const step::State state = agent_->windows->state();
-  const bool is_too_early =
-      state == step::State::startup && !starts_with_cupti(config::schedule_of(agent_->options));
-  if (is_recording(state) && !is_too_early && !is_left_out(state)) return true;
+  const bool is_due = is_near_ || (is_recording(state) && state != step::State::startup);
+  if (is_due && !is_left_out(state)) return true;
   if (!session_->is_recording()) return false;
   // What the window's calls launched may still run.
   const auto& windows = agent_->ring.ring.header().windows;
@@ -179,6 +178,38 @@ bool DeviceRecording::is_wanted() const noexcept {
   return false;
 }
 
+// Once CUPTI has traced kernels, each launch costs more for as long as the process lives, also when
+// all is off again (some 40 % on an H100 with CUPTI 130001), and cuptiFinalize, which ends that,
+// makes work of the job fail. So it is not switched on for the startup window's sake, but where the
+// schedule begins at once, and else not long before a window. Where detection has moved the
+// schedule this is wrong by as many steps, and the warm-up itself is what tells.
+void DeviceRecording::look_how_near() noexcept {
+  const step::State state = agent_->windows->state();
+  const config::Schedule schedule = config::schedule_of(agent_->options);
+  is_near_ = state == step::State::startup && config::first_non_skip(schedule) == 0;
+  look_again_ns_ = idle_period_ns;
+  if (state != step::State::wait) return;
+  const std::uint64_t steps = agent_->ring.ring.header().step_count.load(std::memory_order_acquire);
+  const std::uint64_t now = now_ns();
+  if (paced_since_ns_ == 0 || steps < paced_from_step_ || now - paced_since_ns_ > pace_period_ns) {
+    paced_since_ns_ = now;
+    paced_from_step_ = steps;
+  }
+  const std::uint64_t epoch = agent_->options.step_per_epoch;
+  const std::uint64_t to_go = config::skipped_from(schedule, epoch != 0 ? steps % epoch : steps);
+  const std::uint64_t passed = steps - paced_from_step_;
+  const std::uint64_t passed_in_ns = now - paced_since_ns_;
+  if (passed == 0) {
+    is_near_ = to_go == 0;
+    look_again_ns_ = std::clamp(passed_in_ns, shortest_look_ns, idle_period_ns);
+    return;
+  }
+  const std::uint64_t step_ns = std::max<std::uint64_t>(passed_in_ns / passed, 1);
+  is_near_ = to_go <= lead_ns / step_ns;
+  if (is_near_ || to_go > idle_period_ns / step_ns) return;
+  look_again_ns_ = std::clamp((to_go * step_ns - lead_ns) / 2, shortest_look_ns, idle_period_ns);
+}
+
 bool DeviceRecording::may_be_wanted_soon() const noexcept {
   // Left out, it must be off before the next window, however soon that is.
   if (left_out_.load(std::memory_order_relaxed) != LeftOut::no) return false;
@@ -188,11 +219,14 @@ bool DeviceRecording::may_be_wanted_soon() const noexcept {
 void DeviceRecording::work() noexcept {
   const std::uint32_t asked = asked_.load(std::memory_order_acquire);
   const std::uint32_t forced = asked_forced_.exchange(0, std::memory_order_acq_rel);
+  look_how_near();
   const bool wanted = is_wanted();
   if (wanted) last_wanted_ns_ = now_ns();
   if (!wanted) was_refused_ = false;
-  if (!wanted) note_tried();
+  // Before the job's thread goes on, which waits for it: what is opened takes the lowest
+  // descriptors.
   if (!wanted) prepare();
+  if (!wanted) note_tried();
   if (wanted && !session_->is_recording()) {
     try_enable();
   } else if (!wanted && !may_be_wanted_soon()) {
@@ -212,6 +246,9 @@ void DeviceRecording::note_tried() noexcept {
 // Where windows are still to come: the first warm-up may be over sooner than CUPTI is loaded.
 void DeviceRecording::prepare() noexcept {
   if (is_prepared_ || agent_->windows->state() == step::State::off) return;
+  device::CudaDriver driver;
+  driver.look(door::true_dlsym());
+  if (!driver.is_initialised()) return;  // the job is within cuInit
   is_prepared_ = true;
   const std::uint64_t cpu_before_ns = event::thread_cpu_ns();
   session_->prepare();
@@ -254,7 +291,7 @@ void DeviceRecording::try_enable() noexcept try {
 }
 
 void DeviceRecording::sleep(std::uint32_t seen) noexcept {
-  std::uint64_t period_ns = idle_period_ns;
+  std::uint64_t period_ns = look_again_ns_;
   if (session_->is_recording()) {
     period_ns = flush_period_ns;
   } else if (is_wanted() && !was_refused_) {

@@ -35,6 +35,9 @@ class DeviceRecording {
   // The state has changed: from a thread of the job, one system call.
   void wake() noexcept;
 
+  bool is_left_out() const noexcept {
+    return left_out_.load(std::memory_order_relaxed) != LeftOut::no;
+  }
   // By the drain thread, for the budget's sake: CUPTI stays off from the next window on, or at
   // once.
   void leave_out(bool from_next_window, bool at_once) noexcept;
@@ -71,6 +74,7 @@ class DeviceRecording {
   void note_tried() noexcept;
   void sleep(std::uint32_t seen) noexcept;
   bool is_wanted() const noexcept;
+  void look_how_near() noexcept;
   bool is_left_out(step::State state) const noexcept;
   bool serves_older_window() const noexcept;
   bool look_if_settled(const ring::Window& window, std::size_t slot) noexcept;
@@ -97,6 +101,9 @@ class DeviceRecording {
   bool was_refused_ = false;
   bool is_prepared_ = false;
   bool has_started_ = false;
+  bool is_near_ = false;  // the schedule's next warm-up
+  std::uint64_t look_again_ns_ = 0;
+  std::uint64_t paced_since_ns_ = 0, paced_from_step_ = 0;
   step::State tried_in_ = step::State::off;
   std::uint64_t last_wanted_ns_ = 0;
   std::uint32_t said_ = 0;  // one bit for each CuptiState

@@ -181,6 +181,19 @@ void say_evaded(const drain::RankFileReport& report) {
 
 }  // namespace
 
+// A warm-up that was over before CUPTI was on. Once: the next windows find it on, or are like this.
+void WindowWriter::note_late_cupti(const ring::Window& window,
+                                   const drain::RankFileReport& report) {
+  const bool is_early = report.early_launches != 0 || report.has_calls_alone;
+  if (!is_early || window.is_startup != 0 || !agent_.options.doors_cupti) return;
+  if (agent_.device.is_refused() || agent_.device.is_left_out()) return;
+  if (!is_spokesman(agent_, "early-window")) return;
+  const std::string launches =
+      report.has_calls_alone ? "all" : std::to_string(report.early_launches) + " launches";
+  say_problem(report.path + ": CUPTI was not on yet: no times of the work of " + launches +
+              ": add steps to schedule.warmup");
+}
+
 void WindowWriter::note_file(ring::Window& window, const drain::RankFileReport& report) {
   const ring::Ring& ring = agent_.ring.ring;
   window.file_name = ring.replace_name(ring::file_name_place_of(ring, window), report.path);
@@ -191,6 +204,7 @@ void WindowWriter::note_file(ring::Window& window, const drain::RankFileReport& 
   if (report.is_shortened && is_spokesman(agent_, "filename")) {
     say_result(drain::shortened_in_words("output.filename", report.path));
   }
+  note_late_cupti(window, report);
   say_detail("wrote " + report.path + ": " + std::to_string(report.events) + " events");
   agent_.written.add_file(report.events, ring::dropped_in(ring, window));
   if (governor_ != nullptr) governor_->note_written(report.bytes, report.replaced_bytes);

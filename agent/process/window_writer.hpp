@@ -47,6 +47,7 @@ class WindowWriter {
   enum class Outcome { failed, has_file, left_out };
   void write_file(ring::Window& window, std::uint64_t refused_before, Outcome& outcome);
   void describe_steps();
+  void note_late_cupti(const ring::Window& window, const drain::RankFileReport& report);
   void note_file(ring::Window& window, const drain::RankFileReport& report);
   bool is_over_memory_budget(std::uint64_t refused_before) noexcept;
 

@@ -52,7 +52,7 @@ def counters_in(trace):
     """(pid, name) → [(ts, values)]"""
     found = collections.defaultdict(list)
     for event in trace["traceEvents"]:
-        if event["ph"] == "C":
+        if event.get("ph") == "C":
             found[event["pid"], event["name"]].append((event["ts"], event["args"]))
     return found
 

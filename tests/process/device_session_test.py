@@ -54,7 +54,7 @@ def are_in_truth(trace, events, works):
 
 def test_on_for_the_window_alone():
     with Place() as place:
-        environment = variables(place, TRACEAGENT_SCHEDULE="skip_first=10,wait=0,warmup=60,active=10,repeat=1")
+        environment = variables(place, TRACEAGENT_SCHEDULE="skip_first=100,wait=0,warmup=60,active=10,repeat=1")
         ended = place.run([STEADY, 300, 10, 5000], place.agent(**environment))
         check(ended.code == 3, f"{ended}")
         truth, trace = told(place), rank_file(place)
@@ -66,8 +66,8 @@ def test_on_for_the_window_alone():
         last = max(work["begin_ns"] for work in truth["device"])
         check(all(i["end_ns"] < last for i in intervals), "and off long before the end")
         check(sum(c["subscriptions"] for c in truth["cupti"]) == 1, f"subscribed {truth['cupti']}")
-        # Ten sets a step: not before the first warm-up, since its cost stays with a process.
-        of_skipped = sorted(work["launch_begin_ns"] for work in truth["device"] if work["work"] == "set")[:100]
+        # Ten sets a step of 5 ms: not long before the first warm-up, since its cost stays with a process.
+        of_skipped = sorted(work["launch_begin_ns"] for work in truth["device"] if work["work"] == "set")[:600]
         check(all(i["begin_ns"] > of_skipped[-1] for i in intervals), f"on in a skipped step: {intervals[:2]}")
         launched = [w for w in truth["device"] if w["work"] == "set" and begin <= w["launch_begin_ns"] < end]
         found = slices(trace, "gpu_memset")

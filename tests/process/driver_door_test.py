@@ -201,6 +201,10 @@ def test_init_again():
     check(run.result.code == 3, f"{run.result}")
     source = run.trace["traceagent"]["device"]["source"]
     check(source == "cupti", f"device times from {source}: this test shows nothing")
+    Traced([CLIENT, "init_in_child"], TRACEAGENT_DOORS_CUPTI="true")
+    for enabled in ("true", "false"):
+        run = Traced([CLIENT, "local_stub"], TRACEAGENT_ENABLED=enabled)
+        check(run.result.out.split() == ["0", "0"], f"a plugin's own cuInit: {run.result}")
 
 
 def test_users_injection():

@@ -2,6 +2,7 @@
 // each call returned. Linked to no library of CUDA's.
 #include <cuda.h>
 #include <dlfcn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -301,6 +302,31 @@ int init_again() {
   return code;
 }
 
+// The plugin's own cuInit is the only one that is loaded, and not in sight.
+int local_stub() {
+  void* plugin = dlopen("libcu_init_stub.so", RTLD_NOW | RTLD_LOCAL);
+  if (plugin == nullptr) {
+    return 9;
+  }
+  std::printf("%d\n", reinterpret_cast<int (*)()>(dlsym(plugin, "initialise"))());
+  std::printf("%d\n", exported<CUresult(unsigned)>("cuInit")(0));
+  return 3;
+}
+
+// A child has no CUDA, and is told so.
+int init_in_child() {
+  const int code = everything(by_second_form(12080, legacy));
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    _exit(exported<CUresult(unsigned)>("cuInit")(0) == CUDA_ERROR_NOT_INITIALIZED ? 5 : 6);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  std::printf("child %d\n", WEXITSTATUS(status));
+  return code;
+}
+
 struct Case {
   std::string_view word;
   int (*run)();
@@ -318,6 +344,8 @@ constexpr Case cases[] = {
     {"init_by_symbol", init_by_symbol},
     {"pause_after_init", pause_after_init},
     {"init_again", init_again},
+    {"init_in_child", init_in_child},
+    {"local_stub", local_stub},
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
 // What cuGetProcAddress answers with: by name, version and flags.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -166,11 +167,19 @@ TEST_F(DriverLookUp, LetsThroughWhatItDoesNotKnow) {
   EXPECT_EQ(second("cuLaunchKernel", 12000, legacy), of_libc("free"));
 }
 
-// Whatever the doors: without it, a later cuInit may hang once CUPTI has been on.
-TEST_F(DriverLookUp, StandsBeforeCuInitEvenWhereTheDoorIsShut) {
+// Whoever has it, each its own: without a guard a later one may hang once CUPTI has been on.
+TEST_F(DriverLookUp, StandsBeforeEachCuInit) {
+  target(Library::cuda, Function::cuInit_v1) = nullptr;
+  void* const of_another = dlsym(dlopen("libm.so.6", RTLD_NOW), "lround");
+  written = {{{"cuInit", 12000, legacy}, of_libc("abs")}, {{"cuInit", 11000, legacy}, of_another}};
+  void* const first = second("cuInit", 12000, legacy);
+  EXPECT_EQ(first, wrapper(Function::cuInit_v1));
+  void* const other = second("cuInit", 11000, legacy);
+  EXPECT_NE(other, first);
+  EXPECT_NE(other, of_another);
+  EXPECT_EQ(second("cuInit", 11000, legacy), other);
   driver_is_open = false;
-  written[{"cuInit", 12000, legacy}] = of_libc("malloc");
-  EXPECT_EQ(second("cuInit", 12000, legacy), wrapper(Function::cuInit_v1));
+  EXPECT_EQ(second("cuInit", 12000, legacy), of_libc("abs")) << "CUPTI has never been on";
 }
 
 TEST_F(DriverLookUp, WrapsANewerMinorOnlyWhereTheAbiIsTheOneThatIsKnown) {

@@ -138,7 +138,8 @@ TEST(CheckTrace, no_device_times_are_a_gap_unless_nobody_wants_them) {
       says(by_events, "of 7 calls alone, from CUDA events (not timed: in_capture 2): CUPTI: taken"))
       << by_events.text();
   const CheckReport beginning = page_of(
-      R"({"device": {"source": "none"}, "doors": {"cudart": {"calls": 5}}, "window": {"kind": "startup: no step"}})");
+      R"({"device": {"source": "none"}, "doors": {"cudart": {"calls": 5}}, "window": {"kind": "startup: no step"},)"
+      R"( "options": {"schedule.skip_first": 0, "schedule.wait": 3}})");
   EXPECT_TRUE(says(beginning, "CUPTI is on from the schedule's first warm-up step"))
       << beginning.text();
   EXPECT_EQ(page_of("{}").problems(), 1);
