@@ -95,7 +95,7 @@ bool take_zone(Words& words, bool& is_there, std::int64_t& offset_s) {
     return false;
   }
   offset_s = (hours * 60 + minutes) * 60 * (is_west ? -1 : 1);
-  return true;
+  return hours <= 23 && minutes <= 59;
 }
 
 // Whether the calendar has it: mktime takes 31 April as 1 May.
