@@ -204,7 +204,8 @@ CuptiState CuptiSession::enable() noexcept {
 CuptiResult CuptiSession::start() noexcept {
   const CuptiFunctions& cupti = library_.functions;
   live.store(this, std::memory_order_release);
-  user_of_cupti.store(pid_, std::memory_order_release);
+  // Not of a driver that we do not find: whether that is initialised is not known.
+  if (driver_.is_initialised()) user_of_cupti.store(pid_, std::memory_order_release);
   const CuptiResult subscribed = cupti.subscribe(&subscriber_, on_callback, this);
   if (subscribed != cupti_result::success) return subscribed;
   if (!has_system_clock(cupti)) {

@@ -29,7 +29,7 @@ class CuptiSession {
   void accept_unsafe() noexcept { accepts_unsafe_ = true; }
 
   // The four below: one thread of ours at a time, and never one of the job's.
-  // Opens the library, which takes longer than a short step, and asks nothing of it.
+  // Opens the library and learns its functions' names, which takes longer than a short step.
   void prepare() noexcept;
   // Subscribes and enables. What comes of it is also in the ring's DeviceBlock.
   CuptiState enable() noexcept;
