@@ -8,6 +8,8 @@ import subprocess
 # On a machine that is lent there may be no other than CUDA's.
 DEBUGGERS = ("gdb", "cuda-gdb")
 LIMIT_S = 30
+# A lent machine is paid by the second.
+MOST_PROCESSES = 3
 
 
 def _session_of(pid):
@@ -19,11 +21,12 @@ def _session_of(pid):
 
 
 def keep_stacks(session, folder):
-    """Of all processes of the session, each in a file of its own; nothing where no debugger is."""
+    """Of the youngest processes of the session, each in a file of its own; nothing where no debugger is."""
     debugger = next(filter(None, map(shutil.which, DEBUGGERS)), None)
     if debugger is None:
         return
-    for pid in [int(name) for name in os.listdir("/proc") if name.isdigit() and _session_of(name) == session]:
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit() and _session_of(name) == session]
+    for pid in sorted(pids)[-MOST_PROCESSES:]:  # the youngest: the case's programs, not the suite
         with open(folder / f"stacks-{pid}.txt", "w") as file:
             try:
                 subprocess.run([debugger, "-batch", "-p", str(pid), "-ex", "thread apply all bt 40"], stdout=file,

@@ -68,8 +68,7 @@ def spread(times_ns):
 def added_percent(times_ns, bare_ns, steps_in_turn):
     """(median, lower and upper quartile) over the turns: by how much each turn's median is above that of the
     bare process' turn beside it. A machine that is slower for some seconds is so for both."""
-    turns = range(0, len(bare_ns), steps_in_turn)
-    median = lambda times, turn: statistics.median(times[turn:turn + steps_in_turn])
-    added = [100 * (median(times_ns, turn) / median(bare_ns, turn) - 1) for turn in turns]
+    turns = [slice(begin, begin + steps_in_turn) for begin in range(0, len(bare_ns), steps_in_turn)]
+    added = [100 * (statistics.median(times_ns[turn]) / statistics.median(bare_ns[turn]) - 1) for turn in turns]
     lower, middle, upper = statistics.quantiles(added, n=4)
     return middle, lower, upper
