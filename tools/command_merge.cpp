@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -179,6 +180,14 @@ bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& 
       arguments_.per_node ? outputs_of_nodes(files, output) : MergeOutputs{{{output, files}}};
   if (!outputs.problem.empty()) {
     say(outputs.problem);
+    return false;
+  }
+  // Before minutes of reading; who writes looks again.
+  std::error_code ignored;
+  if (!arguments_.per_node && !arguments_.force &&
+      std::filesystem::is_regular_file(output, ignored)) {
+    bar_.clear();
+    say(trace::file_problem("refused to replace a trace", output, EEXIST));
     return false;
   }
   for (const std::string& note : outputs.notes) std::cout << note << "\n";

@@ -101,6 +101,9 @@ def test_against_the_model(folder, rounds):
         said = merge(others, "-o", others, "--force", "--category", "c", code=1).stderr
         check("refused to replace an input by a part of it: " in said and others.read_bytes() == before, said)
         others.unlink()
+        # Before it is read: who waited for minutes would hear of a rank first.
+        said = merge(*inputs, "-o", folder / "all.json", "--mix-runs", "--rank", "99", code=1).stderr
+        check("File exists: give --force, or" in said and (folder / "all.json").read_bytes() == whole, said)
         whole = document_of(folder / "all.json")
         events = [event | {"ts": merge_model.ns_of(event["ts"])} |
                   ({"dur": merge_model.ns_of(event["dur"])} if "dur" in event else {})

@@ -32,6 +32,7 @@ struct Upload {
   bool is_left_out = false;  // by its rank: more than upload.queue waited
   bool is_removed = false;   // by output.keep
   bool is_replaced = false;  // the file was queued again since
+  bool is_lost = false;      // and by another run: what was in it is nowhere any more
   bool is_older = false;     // a rank's: so it was, for whatever place
   bool is_begun = false;     // perhaps it is there already: an uploader was killed over it
   std::uint64_t bytes = 0;

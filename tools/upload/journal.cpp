@@ -199,7 +199,11 @@ void Journal::replace_older(const Upload& upload) {
       latest_.try_emplace(upload.file + '\n' + upload.where(), uploads_.size());
   if (is_new) return;
   Upload& older = uploads_[at->second];
-  if (older.words == upload.words) older.is_replaced = older.is_pending();
+  if (older.words == upload.words) {
+    older.is_replaced = older.is_pending();
+    older.is_lost =
+        older.is_replaced && !older.run.empty() && !upload.run.empty() && older.run != upload.run;
+  }
   at->second = uploads_.size();
 }
 
@@ -214,7 +218,7 @@ void Journal::note_latest_of_file(const Upload& upload) {
 // One that arrived all the same is not: where there are no locks, it was on its way.
 std::uint64_t Journal::left_out() const noexcept {
   const auto here = std::count_if(uploads_.begin(), uploads_.end(), [](const Upload& each) {
-    return each.is_left_out && !each.is_done;
+    return (each.is_left_out && !each.is_done) || (each.is_lost && each.is_pending());
   });
   return earlier_left_out_ + static_cast<std::uint64_t>(here);
 }

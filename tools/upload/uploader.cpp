@@ -63,6 +63,7 @@ Uploader::Choice Uploader::next() {
   const Clock::time_point now = Clock::now();
   Choice choice;
   for (Upload& upload : journal_.uploads()) {
+    if (upload.is_pending() && upload.is_lost) leave_out(upload);
     if (upload.is_pending() && upload.is_replaced) give_up(upload, "queued again");
     const bool is_to_do = upload.is_pending() || upload.has_unwanted_parts();
     if (!is_to_do || upload.is_refused || options_.others.count(upload.id) != 0) continue;

@@ -86,6 +86,21 @@ TEST_F(UploaderTest, AnotherRunsFileOfTheNameIsNotSentAndNotRemoved) {
   EXPECT_NE(line.find("b.json -> " + there_ + "-b: left out"), std::string::npos) << line;
 }
 
+// And so where that one goes to the same place: its own upload is no second try of the first one's.
+TEST_F(UploaderTest, WhatAnotherRunQueuedUnderTheNameLeavesOutTheFirst) {
+  for (const char* run : {"one", "two"}) {
+    trace::JsonObject record;
+    record.add("queue", run).add("file", "b.json").add("target", there_ + "-b").add("kind", "rank");
+    EXPECT_EQ(trace::append_record(path_, record.add("run", run).add("keep", -1)), "");
+  }
+  trace::write_sample(folder_ + "/b.json", {.run_key = "two"});
+  EXPECT_EQ(Journal(folder_, path_).left_out(), 1u) << "before an uploader saw it";
+  EXPECT_TRUE(work());
+  EXPECT_TRUE(fs::exists(there_ + "-b"));
+  EXPECT_EQ(times_told("another run's file has its name"), 1u);
+  EXPECT_EQ(Journal(folder_, path_).left_out(), 1u);
+}
+
 TEST_F(UploaderTest, TheRunsOwnFileOfTheNameIsSent) {
   trace::JsonObject record;
   record.add("queue", "2").add("file", "b.json").add("target", there_ + "-b").add("kind", "rank");
