@@ -50,6 +50,12 @@ bool is_same_for_all_runs(std::string_view remote, const std::string& file_name)
   return !names_run(remote) && (is_trace_name(remote) || !names_run(file_name));
 }
 
+// Who unpacks what has that name is told that it is damaged.
+bool promises_gzip(std::string_view remote, const std::string& file_name, const Options& options) {
+  return !remote.starts_with(command_scheme) && remote.ends_with(".gz") && !options.output_gzip &&
+         !file_name.ends_with(".gz");
+}
+
 }  // namespace
 
 std::vector<std::string> doubts_about(OptionType type, std::string_view name_template,
@@ -84,6 +90,10 @@ std::vector<std::string> doubts_about(OptionType type, std::string_view name_tem
     doubts.emplace_back(
         "another run's files of the same names would be replaced there: name {run_name}, "
         "unless this text is another in each run");
+  }
+  if (is_remote(type) && promises_gzip(name_template, file_name, options)) {
+    doubts.emplace_back(
+        "it ends in .gz and the files are not compressed: set output.gzip, or let it end in .json");
   }
   return doubts;
 }

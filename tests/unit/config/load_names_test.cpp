@@ -182,6 +182,17 @@ TEST(LoadNames, RemotesThatAreTheSameForAllRuns) {
       Lines{});
 }
 
+TEST(LoadNames, RemotesThatPromiseCompression) {
+  const std::string remote = "/there/{run_name}/r{rank}-{batch}.json.gz";
+  EXPECT_EQ(lines_of(from_yaml("output: {remote: \"" + remote + "\"}\n")),
+            Lines{"doubtful name: job.yaml:1: \"" + remote +
+                  "\": it ends in .gz and the files are not compressed: set output.gzip, or let it "
+                  "end in .json; it stays as it is"});
+  for (const char* more : {"gzip: true", "filename: \"r{rank}-{batch}.json.gz\""}) {
+    EXPECT_EQ(lines_of(from_yaml("output: {remote: \"" + remote + "\", " + more + "}\n")), Lines{});
+  }
+}
+
 TEST(LoadNames, NamesThatAreNoTraces) {
   for (const char* none : {"none", "None", "'off'", "false", "no"}) {
     const Loaded loaded = from_yaml("output: {merged: " + std::string(none) + "}\n");
