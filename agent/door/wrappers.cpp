@@ -55,9 +55,13 @@ void* wrapper_for_target(Library library, api::Function function, void* real) no
   void* wrapper = wrapper_of(library, function);
   // Another tool's cuGetProcAddress may have asked our dlsym.
   if (wrapper == nullptr || is_ours(real)) return nullptr;
-  void* known = nullptr;
-  target(library, function).compare_exchange_strong(known, real, std::memory_order_relaxed);
-  if (known == nullptr) keep_loaded(real);
+  // Not simply `real`: what is linked goes the same way as what was looked up, and a tool that is
+  // preloaded behind us would never be called again.
+  void* known = real_function(library, function);
+  if (known == nullptr) {
+    target(library, function).compare_exchange_strong(known, real, std::memory_order_relaxed);
+    if (known == nullptr) keep_loaded(real);
+  }
   return known == nullptr || are_the_same(library, known, real) ? wrapper : nullptr;
 }
 

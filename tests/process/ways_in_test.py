@@ -7,7 +7,7 @@ usage: ways_in_test.py BUILD DEPS LIBCUDART
 import pathlib
 import sys
 
-from jobs import PROGRAMS, STEADY, Checks, Place, calls_in, variables_of
+from jobs import PROGRAMS, STEADY, Checks, Place, variables_of
 from places import ARGUMENTS, BUILD, LIBRARY, need
 
 checks = Checks()
@@ -22,21 +22,22 @@ SEEN = {"dlsym": THREE, "dlsym_lazy": THREE, "dlvsym": THREE, "default": THREE, 
         "next": None, "deepbind": None, "not_there": [], "same_address": []}
 
 
-def both(command, libraries, before="", after=""):
+def both(command, libraries, before="", after="", **more):
     """The program with and without the agent; its calls in the trace."""
     with Place() as place:
-        more = {"LD_LIBRARY_PATH": f"{libraries}:{PROGRAMS}"}
+        more["LD_LIBRARY_PATH"] = f"{libraries}:{PROGRAMS}"
         others = ":".join(word for word in (before, after) if word)
         bare = place.run(command, variables_of(**more, **({"LD_PRELOAD": others} if others else {})))
         preload = ":".join(str(word) for word in (before, LIBRARY, after) if word)
-        traced = place.run(command, place.agent(**ALL, **more, LD_PRELOAD=preload))
+        traced = place.run(command, place.agent(**ALL | more, LD_PRELOAD=preload))
         check((traced.code, traced.out, traced.own_err()) == (bare.code, bare.out, bare.own_err()),
               f"{command} {before} {after}: {traced}, without the agent {bare}")
         check(place.left_in_memory() == [], f"{command}: left in memory: {place.left_in_memory()}")
         names = [name for name in place.files() if "rank0" in name]
         if not names:
             return traced, []
-        calls = calls_in(place.trace(names[0]))
+        events = place.trace(names[0])["traceEvents"]
+        calls = [event for event in events if event.get("cat") in ("cuda_runtime", "cuda_driver", "nccl")]
         return traced, [(call["name"], call["args"]["result"]) for call in calls]
 
 
@@ -64,6 +65,21 @@ def test_interposers():
         check([name for name, _ in seen].count("cudaMalloc") == 1, f"{position}: {seen}")
 
 
+def test_interposers_that_ask_the_library():
+    """What they looked up is not what our wrappers of the program's calls go on to: that is they."""
+    libraries, tool = f"{BUILD}/sim/lib", str(PROGRAMS / "libhandle_interposer.so")
+    # Each asks for both of its functions before the program calls the second.
+    programs = {"cudaMalloc": [STEADY, 2, 3], "cuMemAlloc": [PROGRAMS / "driver_linked"]}
+    for function, program in programs.items():
+        for position in ("before", "after"):
+            for is_lazy in ({}, {"INTERPOSER_IS_LAZY": "1"}):
+                result, seen = both(program, libraries, **{position: tool}, **is_lazy,
+                                    TRACEAGENT_STEP_MARK=f"call:{function}")
+                where = f"{function}, {position}, {is_lazy}"
+                check(result.out.count("interposed\n") == 2, f"{where}: {result}")
+                check([name for name, _ in seen].count(function) == 1, f"{where}: {seen}")
+
+
 def test_other_dlsym():
     """A tool that wraps dlsym itself is asked as it would be without us, wherever it stands."""
     libraries, tool = f"{BUILD}/sim/lib", str(PROGRAMS / "libdlsym_interposer.so")
@@ -89,6 +105,7 @@ def main():
     for library in ARGUMENTS:
         test_ways(str(pathlib.Path(library).parent))
     test_interposers()
+    test_interposers_that_ask_the_library()
     test_other_dlsym()
     test_extension()
     return checks.end()
