@@ -1,5 +1,6 @@
 #include "agent/step/detector.hpp"
 
+#include <algorithm>
 #include <bitset>
 
 #include "agent/step/detector_launches.hpp"
@@ -16,6 +17,7 @@ struct Detector::State {
 
   void note_boundary(const Token& token) noexcept;
   void feed_launch(const Token& token) noexcept;
+  void follow_launch(const Token& token, const CallCounts& before) noexcept;
   void feed_collective(const Token& token) noexcept;
   bool follows_collectives() noexcept;
 
@@ -60,9 +62,10 @@ void Detector::State::feed_launch(const Token& token) noexcept {
   if (kernels.note(token.exact, counts.launches)) ++counts.new_launches;
   ++counts.launches;
   if (by_collectives) return;
+  if (launches.locked()) return follow_launch(token, before);
   // A job with collectives launches before its first one, too.
   constexpr std::uint64_t launches_to_believe = 128;
-  const bool other_leader = !launches.locked() && threads.note(token, before);
+  const bool other_leader = threads.note(token, before);
   launches.set_may_lock(threads.total() >= launches_to_believe);
   if (!other_leader) {
     if (token.thread == threads.leader()) launches.feed(token, before);
@@ -72,6 +75,20 @@ void Detector::State::feed_launch(const Token& token) noexcept {
   for (const auto& seen : threads) {
     if (seen.token.thread == threads.leader()) launches.feed(seen.token, seen.before);
   }
+}
+
+// A step of its own that a thread left behind is taken back: nobody knows where it ended.
+void Detector::State::follow_launch(const Token& token, const CallCounts& before) noexcept {
+  constexpr std::uint64_t least_patience = 64;
+  if (token.thread == threads.leader()) {
+    threads.note_leader();
+  } else {
+    const std::uint64_t calls = launches.pattern().length();
+    const std::uint64_t patience = std::max(4 * calls, least_patience);
+    if (!threads.note_beside_leader(token, launches.pattern(), patience)) return;
+    launches.retire();
+  }
+  launches.feed(token, before);
 }
 
 void Detector::State::feed_collective(const Token& token) noexcept {
@@ -107,6 +124,12 @@ Detector::Ahead Detector::ahead() const noexcept {
 void Detector::glide(std::uint64_t count) noexcept {
   (state_->by_collectives ? state_->collectives : state_->launches).glide(count);
 }
+
+std::uint32_t Detector::leader() const noexcept {
+  return state_->by_collectives || !locked() ? 0 : state_->threads.leader();
+}
+
+void Detector::leader_has_ended() noexcept { state_->threads.leader_has_ended(); }
 
 bool Detector::wants_launches() const noexcept {
   return !state_->by_collectives || state_->collectives.learning();

@@ -35,6 +35,11 @@ class Detector {
   Ahead ahead() const noexcept;
   void glide(std::uint64_t count) noexcept;
 
+  /// The thread whose launches are the steps; 0: collectives are, or nothing is known yet.
+  std::uint32_t leader() const noexcept;
+  /// It launches no more: another thread may take its place.
+  void leader_has_ended() noexcept;
+
   /// Which kinds of token still make a difference.
   bool wants_launches() const noexcept;
   bool wants_boundaries() const noexcept;

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
 
+#include "agent/step/detector_follower.hpp"
 #include "agent/step/detector_history.hpp"
 #include "agent/step/detector_token.hpp"
 
@@ -32,6 +34,38 @@ class LaunchThreads {
     const bool is_time = total_ >= 64 && (total_ & (total_ - 1)) == 0;
     return is_time && elect();
   }
+
+  /// After a lock nobody is elected: an evaluation launches from another thread for as long as it
+  /// likes. But a trainer that goes on in a new thread must not silence the job for good. So
+  /// another leads where the leader has launched nothing while that one launched its whole pattern
+  /// twice, or while others launched `patience` times and the leader's thread has ended. This is a
+  /// launch of another thread than the leader's; true if its thread leads from now on.
+  bool note_beside_leader(const Token& token, const Pattern& pattern,
+                          std::uint64_t patience) noexcept {
+    // Who has more than half of them, if anybody has: Boyer and Moore.
+    if (votes_ == 0) {
+      rival_ = token.thread;
+      matched_ = blocks_ = 0;
+    }
+    rival_ == token.thread ? ++votes_ : --votes_;
+    ++launches_beside_;
+    if (token.thread != rival_) return false;
+    matched_ = pattern.advance(matched_, mixed(token.exact));
+    if (matched_ == pattern.length()) {
+      matched_ = 0;
+      ++blocks_;
+    }
+    if (blocks_ < 2 && (!leader_has_ended_ || launches_beside_ < patience)) return false;
+    // Its boundaries are a leader's, too.
+    counts_[slot(rival_)] = std::max(counts_[slot(rival_)], counts_[slot(leader_)]);
+    leader_ = rival_;
+    leader_has_ended_ = false;
+    note_leader();
+    return true;
+  }
+  /// A launch of the leader's.
+  void note_leader() noexcept { launches_beside_ = votes_ = 0; }
+  void leader_has_ended() noexcept { leader_has_ended_ = true; }
 
   /// Whether the thread launches enough to be one that trains.
   bool is_heavy(std::uint32_t thread) const noexcept {
@@ -68,6 +102,12 @@ class LaunchThreads {
   std::array<std::uint32_t, slots> latest_{};  // the thread that launched last, of those in a slot
   std::uint64_t total_ = 0;
   std::uint32_t leader_ = 0;
+  std::uint32_t rival_ = 0;
+  std::uint64_t votes_ = 0;            // for it, of those since the leader's last launch
+  std::uint64_t launches_beside_ = 0;  // those
+  std::uint64_t matched_ = 0;          // of the pattern, by the rival's newest
+  std::uint64_t blocks_ = 0;           // how often it has launched the whole pattern
+  bool leader_has_ended_ = false;
 };
 
 }  // namespace traceagent::step

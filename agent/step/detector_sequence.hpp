@@ -44,6 +44,8 @@ class SequenceDetector {
   bool has_candidate() const noexcept { return exact_.has_candidate() || shape_.has_candidate(); }
   /// The number of the step that is open or comes next.
   std::uint64_t step() const noexcept { return locked_ ? active().step() : first_step_; }
+  /// While it is locked.
+  const Pattern& pattern() const noexcept { return active().pattern(); }
 
  private:
   Follower& active() noexcept { return followers_[active_]; }

@@ -1,5 +1,10 @@
 #include "agent/step/stride.hpp"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
 #include "agent/step/detector_follower.hpp"
 
 namespace traceagent::step {
@@ -12,6 +17,19 @@ void Stride::reserve(std::uint64_t calls_in_stretch) {
   calls_in_stretch_ = calls_in_stretch;
   symbols_ = std::make_unique_for_overwrite<std::uint64_t[]>(History::longest_period);
   next_.store(symbols_.get(), std::memory_order_relaxed);
+}
+
+void Stride::become_owned(std::uint32_t thread) noexcept {
+  owner_tid_.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
+  owner_.store(thread, std::memory_order_relaxed);
+}
+
+bool Stride::owner_has_ended() const noexcept {
+  const int saved_errno = errno;
+  const pid_t thread = owner_tid_.load(std::memory_order_relaxed);
+  const bool has_ended = syscall(SYS_tgkill, syscall(SYS_getpid), thread, 0) != 0 && errno == ESRCH;
+  errno = saved_errno;
+  return has_ended;
 }
 
 void Stride::copy(const Pattern& pattern) noexcept {
@@ -76,8 +94,16 @@ void Strides::catch_up(const LogEntry& entry, Detector& detector) noexcept {
 }
 
 void Strides::take_passed(Detector& detector) noexcept {
-  Stride* open = open_.get();
-  if (open != nullptr) detector.glide(open->take(open->passed()));
+  if (Stride* open = open_.get(); open != nullptr) {
+    const std::uint64_t count = open->take(open->passed());
+    detector.glide(count);
+    if (count > 0 || !open->is_of_launches()) return;
+    // Its thread may launch no more, and what others launch is not told while this is open.
+    close();
+  }
+  const std::uint32_t leader = detector.leader();
+  const Stride* const leaders = leader != 0 ? find(leader) : nullptr;
+  if (leaders != nullptr && leaders->owner_has_ended()) detector.leader_has_ended();
 }
 
 void Strides::open(const Detector& detector) noexcept {

@@ -3,6 +3,8 @@
 // one of the pattern need not be told. Telling it takes a tick read, a place in the log and the
 // turn to consume it, 40 ns; comparing it with the one that is expected, 2 to 3.
 
+#include <sys/types.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -77,9 +79,9 @@ class alignas(64) Stride {
   }
 
   // For the holder of the turn.
-  void become_owned(std::uint32_t thread) noexcept {
-    owner_.store(thread, std::memory_order_relaxed);
-  }
+  /// By the thread itself.
+  void become_owned(std::uint32_t thread) noexcept;
+  bool owner_has_ended() const noexcept;
   /// By the owner, all of whose calls have been taken.
   void begin(const Detector::Ahead& ahead) noexcept;
   /// How many of the first `passed` have not been taken yet: they are from now on.
@@ -129,6 +131,7 @@ class alignas(64) Stride {
   std::atomic<const std::uint64_t*> next_{nullptr};  ///< of the symbols, that is expected
   const std::uint64_t* end_ = nullptr;               ///< of the symbols; null: nothing passes
   std::atomic<std::uint32_t> owner_{0};
+  std::atomic<pid_t> owner_tid_{0};
   bool goes_by_shape_ = false, is_of_launches_ = false;
   std::uint64_t blocks_left_ = 0;         ///< that may begin without being told
   std::atomic<std::uint64_t> before_{0};  ///< how many had passed where the stretch began
@@ -212,7 +215,8 @@ class Strides {
   // For the holder of the turn.
   /// Before the entry is fed: those that passed before it.
   void catch_up(const LogEntry& entry, Detector& detector) noexcept;
-  /// Those that have passed so far, where nothing is told in a long time.
+  /// Those that have passed so far, where nothing is told in a long time; and whether the thread
+  /// whose launches are the steps still launches.
   void take_passed(Detector& detector) noexcept;
   /// By a thread whose own entries have all been fed.
   void open(const Detector& detector) noexcept;

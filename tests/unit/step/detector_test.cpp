@@ -419,6 +419,64 @@ TEST(Detector, ChoosesTheThreadThatLaunchesMost) {
   expect_exact(job, run(job), 10);
 }
 
+void train(Job& job, std::uint32_t thread, int steps, std::uint64_t first_kernel = 0) {
+  for (int step = 0; step < steps; ++step) {
+    job.copy(thread);
+    for (std::uint64_t kernel = 0; kernel < 20; ++kernel)
+      job.launches(first_kernel + kernel, 1, thread);
+  }
+}
+
+// A trainer that is started again, an executor, a notebook.
+TEST(Detector, GoesOnWhereTrainingGoesOnInAnotherThread) {
+  Job job;
+  for (std::uint32_t thread = 1; thread < 5; ++thread) train(job, thread, 100);
+  const Recorder seen = run(job);
+  EXPECT_EQ(seen.problem, "");
+  EXPECT_EQ(seen.locks.size(), 1u);
+  EXPECT_GE(seen.steps.rbegin()->first, 380u);
+  EXPECT_GE(seen.steps.rbegin()->second.begin, job.tokens.size() - 21);
+  for (const auto& [number, step] : seen.steps) {
+    EXPECT_TRUE(step.end == 0 || step.end - step.begin == 21) << number;
+  }
+}
+
+// PyTorch's backward thread launches most, and an evaluation has only the forward pass.
+TEST(Detector, WaitsForItsThreadThroughALongEvaluation) {
+  Job job;
+  job.decided_by_launches = true;
+  job.leader = 2;
+  const auto forward = [&] {
+    for (std::uint64_t kernel = 0; kernel < 10; ++kernel) job.launches(kernel, 1, 1);
+  };
+  for (int step = 0; step < 200; ++step) {
+    job.begin_step();
+    job.copy();
+    forward();
+    for (std::uint64_t kernel = 100; kernel < 130; ++kernel) job.launches(kernel, 1, 2);
+    for (int batch = 0; step == 100 && batch < 1000; ++batch) forward();
+  }
+  expect_exact(job, run(job), 10);
+}
+
+TEST(Detector, LearnsWhatAnotherThreadLaunchesOnceItsOwnHasEnded) {
+  Job job;
+  train(job, 1, 100);
+  const std::size_t at_end = job.tokens.size();
+  train(job, 2, 300, 500);
+  for (const bool is_told : {false, true}) {
+    Recorder seen;
+    Detector detector(seen);
+    for (std::size_t i = 0; i < job.tokens.size(); ++i) {
+      if (is_told && i == at_end) detector.leader_has_ended();
+      detector.feed(job.tokens[i]);
+    }
+    EXPECT_EQ(seen.problem, "");
+    EXPECT_EQ(seen.locks.size(), is_told ? 2u : 1u);
+    EXPECT_EQ(seen.steps.rbegin()->second.begin > at_end, is_told);
+  }
+}
+
 // XLA tries out its kernels on threads of their own before it trains, by one graph a step.
 TEST(Detector, FollowsTheThreadThatTrainsAfterOthersHaveTriedOutKernels) {
   for (const int tried : {100, 3000}) {

@@ -142,6 +142,31 @@ TEST(Stride, IsClosedByAThreadThatHasNone) {
   EXPECT_FALSE(tracker.passes_collective(hashes(6)));
 }
 
+// What another thread launches beside it is not told, and its own ended in the midst of a step.
+TEST(Stride, IsClosedWhereItsThreadLaunchesNoMore) {
+  for (const std::uint64_t kernels : {0, 500}) {  // the same, or others
+    SCOPED_TRACE(kernels);
+    Told told;
+    Tracker tracker(config::parse_step_mark("auto").mark, told);
+    std::atomic<std::uint64_t> ticks = 0;
+    const auto train = [&](std::uint64_t steps, std::uint64_t first_kernel) {
+      for (std::uint64_t i = 0; i < 20 * steps; ++i) {
+        if (i % 20 == 0) tracker.copy_to_device(++ticks);
+        tracker.launch(first_kernel + i % 20, ++ticks);
+        if (i % 20 == 0) tracker.poll(ticks, ticks);
+      }
+    };
+    std::thread([&] {
+      train(200, 0);
+      for (std::uint64_t kernel = 0; kernel < 7; ++kernel) tracker.launch(kernel, ++ticks);
+    }).join();
+    const std::uint64_t at_end = ticks;
+    std::thread([&] { train(300, kernels); }).join();
+    ASSERT_EQ(told.events.back().what, 'b');
+    EXPECT_GT(told.events.back().ticks, at_end + 290 * 21) << tracker.description();
+  }
+}
+
 TEST(Stride, FeedsOneByOneWhatPassedUntilItsOwnerSawThatItIsClosed) {
   Told told;
   told.may_pass = 3;
