@@ -55,8 +55,6 @@ bool is_recording(step::State state) noexcept {
 // CUPTI a millisecond or two, and its thread may have to wait for a core.
 constexpr std::uint64_t lead_ns = 100 * ms;
 constexpr std::uint64_t shortest_look_ns = 5 * ms;
-// The pace may change.
-constexpr std::uint64_t pace_period_ns = 10'000 * ms;
 
 // CUDA's and CUPTI's own exit handlers run before the agent's, which was there first. This one is
 // registered after theirs and so comes before them, while the device can still be asked.
@@ -190,21 +188,15 @@ void DeviceRecording::look_how_near() noexcept {
   look_again_ns_ = idle_period_ns;
   if (state != step::State::wait) return;
   const std::uint64_t steps = agent_->ring.ring.header().step_count.load(std::memory_order_acquire);
-  const std::uint64_t now = now_ns();
-  if (paced_since_ns_ == 0 || steps < paced_from_step_ || now - paced_since_ns_ > pace_period_ns) {
-    paced_since_ns_ = now;
-    paced_from_step_ = steps;
-  }
+  pace_.look(steps, now_ns());
   const std::uint64_t epoch = agent_->options.step_per_epoch;
   const std::uint64_t to_go = config::skipped_from(schedule, epoch != 0 ? steps % epoch : steps);
-  const std::uint64_t passed = steps - paced_from_step_;
-  const std::uint64_t passed_in_ns = now - paced_since_ns_;
-  if (passed == 0) {
+  const std::uint64_t step_ns = pace_.step_ns();
+  if (step_ns == 0) {
     is_near_ = to_go == 0;
-    look_again_ns_ = std::clamp(passed_in_ns, shortest_look_ns, idle_period_ns);
+    look_again_ns_ = std::clamp(pace_.waited_ns(), shortest_look_ns, idle_period_ns);
     return;
   }
-  const std::uint64_t step_ns = std::max<std::uint64_t>(passed_in_ns / passed, 1);
   is_near_ = to_go <= lead_ns / step_ns;
   if (is_near_ || to_go > idle_period_ns / step_ns) return;
   look_again_ns_ = std::clamp((to_go * step_ns - lead_ns) / 2, shortest_look_ns, idle_period_ns);

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "agent/device/cupti_session.hpp"
+#include "agent/process/step_pace.hpp"
 #include "agent/ring/layout.hpp"
 #include "agent/step/state.hpp"
 
@@ -103,7 +104,7 @@ class DeviceRecording {
   bool has_started_ = false;
   bool is_near_ = false;  // the schedule's next warm-up
   std::uint64_t look_again_ns_ = 0;
-  std::uint64_t paced_since_ns_ = 0, paced_from_step_ = 0;
+  StepPace pace_;
   step::State tried_in_ = step::State::off;
   std::uint64_t last_wanted_ns_ = 0;
   std::uint32_t said_ = 0;  // one bit for each CuptiState
