@@ -18,6 +18,7 @@ void CheckReport::no(const std::string& what, const std::string& detail,
 
 void CheckReport::missing_help(const std::string& what, const std::string& detail,
                                const std::string& remedy) {
+  lacks_help_ = true;
   line("no ", what, detail + (remedy.empty() ? "" : ": " + remedy));
 }
 

@@ -16,12 +16,18 @@ class CheckReport {
 
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] int problems() const { return problems_; }
+  // What a reader asks of the small ones; empty where there are none.
+  [[nodiscard]] const char* legend() const {
+    return lacks_help_ ? "(A small no is what would help and is not here: nothing went wrong.)\n"
+                       : "";
+  }
 
  private:
   void line(const char* answer, const std::string& what, const std::string& detail);
 
   std::string text_;
   int problems_ = 0;
+  bool lacks_help_ = false;
 };
 
 // The parts of the page.

@@ -1,6 +1,8 @@
 #include "agent/trace/json_scan.hpp"
+#include "config/units.hpp"
 #include "tools/check_trace.hpp"
 #include "tools/check_trace_remedies.hpp"
+#include "tools/losses.hpp"
 
 namespace traceagent::tools {
 
@@ -280,6 +282,39 @@ void check_losses(std::string_view metadata, CheckReport& report) {
   }
 }
 
+// To three digits.
+std::string duration_in_words(std::uint64_t duration_ns) {
+  std::uint64_t digit_ns = 1;
+  while (duration_ns / digit_ns >= 1000) digit_ns *= 10;
+  return config::show_duration((duration_ns + digit_ns / 2) / digit_ns * digit_ns);
+}
+
+// A wrong guess looks like any other trace: how they were found, and how long one is, tells.
+void check_steps(std::string_view metadata, CheckReport& report) {
+  const std::string_view window = member(metadata, "window").value_or("");
+  const std::string found_by = text_of(metadata, "step_detection");
+  if (!member(window, "first_step")) {
+    report.missing_help("steps", "none was found: the window holds the program's beginning",
+                        "name them: step.mark nvtx:NAME or call:FUNCTION; or run for longer");
+    return;
+  }
+  const std::int64_t steps = number_of(window, "last_step") - number_of(window, "first_step") + 1;
+  const std::int64_t window_ns = number_of(window, "end_ns") - number_of(window, "begin_ns");
+  std::string detail = found_by;
+  if (steps > 0 && window_ns > 0) {
+    const auto each_ns = static_cast<std::uint64_t>(window_ns / steps);
+    detail += "; " + in_words(static_cast<std::uint64_t>(steps), "step") + " of " +
+              duration_in_words(each_ns) + " here";
+  }
+  const std::int64_t shift =
+      number_of(member(metadata, "coverage").value_or(""), "schedule_shift_steps");
+  if (shift != 0) {
+    detail += "; the schedule began " + in_words(static_cast<std::uint64_t>(shift), "step") +
+              " late, when they were found";
+  }
+  report.yes("steps", detail);
+}
+
 void check_counters(std::string_view metadata, CheckReport& report) {
   const std::string_view counters = member(metadata, "counters").value_or("");
   for_each_element(member(counters, "not_covered").value_or(""), [&](std::string_view quoted) {
@@ -351,6 +386,7 @@ void check_rank(std::string_view metadata, CheckReport& report) {
   }
   if (member(metadata, "damaged")) return check_damage(metadata, report);
   report.section(rank_title(metadata));
+  check_steps(metadata, report);
   check_doors(metadata, report);
   check_libraries(metadata, report);
   check_device(metadata, report);

@@ -19,7 +19,7 @@ int check_machine() {
   check_library(library, report);
   check_doors(library, report);
   check_places(report);
-  std::cout << report.text() << "\n";
+  std::cout << report.text() << "\n" << report.legend();
   if (report.problems() == 0) {
     std::cout << "The agent would work here.\n";
     return exit_ok;
@@ -36,7 +36,7 @@ bool check_file(const std::string& path) {
   CheckReport report;
   std::string problem;
   if (!check_trace(path, report, problem)) say(problem);
-  std::cout << path << "\n\n" << report.text() << "\n";
+  std::cout << path << "\n\n" << report.text() << "\n" << report.legend();
   std::cout << (report.problems() == 0 ? "Nothing is missing.\n"
                                        : "Something was missed: see NO above.\n");
   return report.problems() == 0;

@@ -30,7 +30,9 @@ void say_no_step(const Agent& agent) {
                           : why == ring::startup_until_patience ? ", as long as step.patience"
                                                                 : "";
   say_result("no step was found (step.mark: " + agent.options.step_mark +
-             "): the trace holds the program's beginning" + cut + ", whatever the schedule says");
+             "): the trace holds the program's beginning" + cut +
+             ", whatever the schedule says: name the steps (step.mark: nvtx:NAME or "
+             "call:FUNCTION), or run for longer");
 }
 
 void say_cycles_lost(const Agent& agent) {

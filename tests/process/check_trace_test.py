@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 
-from jobs import Checks, Place, TRACEAGENT
+from jobs import PROGRAMS, Checks, Place, TRACEAGENT
 from places import BUILD
 
 DEMO = [BUILD / "bin/train_demo", "--steps", "16"]
@@ -49,7 +49,8 @@ def test_nothing_missing():
     with Place() as place:
         page = traced(place)
         says(page, "yes  door cudart", "yes  libcudart.so.13", "from CUPTI: ", "losses                none",
-             "Nothing is missing.")
+             "yes  steps                 ", "; 3 steps of ", "Nothing is missing.")
+        checks.check("small no" not in page[1] or "  no  " in page[1], f"nothing to explain: {page[1]}")
         checks.check(page[0] == 0 and "  NO " not in page[1], f"exit code {page[0]}: {page[1]}")
         file = next((place.path / "job/traces").glob("*rank0.json"))
         checks.check(page_of(file)[0] == 0, f"a rank file: {page_of(file)}")
@@ -83,6 +84,17 @@ def test_gaps():
             print(f"{name}:", *[line for line in page[1].splitlines() if "NO " in line], sep="\n  ")
             says(page, *parts, "Something was missed")
             checks.check(page[0] == 1, f"{name}: exit code {page[0]}")
+
+
+def test_steps():
+    """How they were found, and when: without a range of a step's name the schedule begins late."""
+    with Place() as place:
+        page = traced(place, [PROGRAMS / "step_single_gpu", "--steps", 60], TRACEAGENT_SCHEDULE="skip_first=2,wait=0,warmup=1,active=3")
+        found = re.search(r"yes  steps +auto: period of \d+ launches; .*; 3 steps of \d+us here; the schedule began (\d+) steps late", page[1])
+        checks.check(found is not None and 2 < int(found[1]) < 40, f"late: {page}")
+        page = traced(place, TRACEAGENT_STEP_MARK="nvtx:nothing")
+        says(page, "no   steps                 none was found: ", "name them: step.mark nvtx:NAME", "A small no is what would help")
+        checks.check(page[0] == 0, f"the beginning alone: {page}")
 
 
 def test_shut_on_purpose():
