@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
@@ -28,7 +29,8 @@ int check_machine() {
   return exit_bad_data;
 }
 
-bool check_file(const std::string& path) {
+// `is_brief`: one of many, of which those are shown that lack something.
+bool check_file(const std::string& path, bool is_brief) {
   if (is_named_pipe(path)) {
     say("a pipe, not a file: " + path + ": write what comes out of it into a file, and check that");
     return false;
@@ -36,6 +38,10 @@ bool check_file(const std::string& path) {
   CheckReport report;
   std::string problem;
   if (!check_trace(path, report, problem)) say(problem);
+  if (is_brief && report.problems() == 0) {
+    std::cout << path << ": nothing is missing\n";
+    return true;
+  }
   std::cout << path << "\n\n" << report.text() << "\n" << report.legend();
   std::cout << (report.problems() == 0 ? "Nothing is missing.\n"
                                        : "Something was missed: see NO above.\n");
@@ -45,7 +51,14 @@ bool check_file(const std::string& path) {
 int check_files(const std::vector<std::string>& paths) {
   bool ok = true;
   for (const std::string& path : paths) {
-    ok = check_file(path) && ok;
+    std::error_code ignored;
+    const bool is_folder = std::filesystem::is_directory(path, ignored);
+    TraceFiles files;
+    files.paths = {path};
+    if (is_folder) files = trace_files({path});
+    for (const std::string& problem : files.problems) say(problem);
+    ok = ok && files.problems.empty();
+    for (const std::string& file : files.paths) ok = check_file(file, is_folder) && ok;
   }
   return ok ? exit_ok : exit_bad_data;
 }
@@ -56,15 +69,19 @@ void add_check_command(CLI::App& app, int& exit_code) {
   CLI::App* const command = app.add_subcommand(
       "check", "Say what would work on this machine, or what a trace lacks, and what to do");
   const auto paths = std::make_shared<std::vector<std::string>>();
-  command->add_option("traces", *paths, "Rank or node files to look at instead of the machine")
-      ->check(is_file());
+  command
+      ->add_option("traces", *paths,
+                   "Rank or node files to look at instead of the machine, or folders "
+                   "of them, of which those are shown that lack something")
+      ->check(is_there());
   command->footer(
       "Exits with 1 when a line says NO. Without a file it looks at TRACEAGENT_* as a traced\n"
       "program would.\n"
       "examples:\n"
       "  traceagent check\n"
       "  TRACEAGENT_OUTPUT_FOLDER=/data/traces traceagent check\n"
-      "  traceagent check my-run/traces/node0.json");
+      "  traceagent check my-run/traces/node0.json\n"
+      "  traceagent check my-run/traces");
   command->callback(
       [paths, &exit_code] { exit_code = paths->empty() ? check_machine() : check_files(*paths); });
 }

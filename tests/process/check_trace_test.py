@@ -68,6 +68,23 @@ def test_nothing_missing():
         checks.check(changed[0] == 1, f"a changed file: {changed[0]}")
 
 
+def test_folder():
+    """A line of each that lacks nothing, the page of one that does."""
+    with Place() as place:
+        traced(place)
+        folder = place.path / "job/traces"
+        page = page_of(folder)
+        files = sorted(folder.glob("*.json"))
+        checks.check(page[0] == 0 and sorted(page[1].splitlines()) == [f"{path}: nothing is missing" for path in files], f"{page}")
+        cut = next(folder.glob("*rank0.json"))
+        cut.write_text(cut.read_text()[:-100])
+        page = page_of(folder)
+        says(page, f"{folder}/node0.json: nothing is missing", f"{cut}\n\n", "Something was missed")
+        checks.check(page[0] == 1, f"{page}")
+        (place.path / "empty").mkdir()
+        checks.check(page_of(place.path / "empty")[0] == 1, "an empty folder")
+
+
 def test_gaps():
     gaps = {
         "no CUPTI": ({"LD_LIBRARY_PATH": f"{BUILD}/sim/lib"}, "", ["NO   device times"]),
