@@ -225,6 +225,8 @@ void recover(const ring::Ring& ring, const std::string& path, bool any_size,
     ring::note_written_file(path, report.path);
     note_not_queued(ring, {report.path}, report.upload_problem, recovered, index_queue);
   }
+  const std::string index_problem = index_joined(ring, true);
+  if (!index_problem.empty()) recovered.notes.push_back(index_problem);
   tell_given_up(ring, recovered);
   if (recovered.files.empty() && recovered.problems.empty() && recovered.queued == 0) {
     recovered.nothing = "it died outside the schedule's active steps, or all was written";

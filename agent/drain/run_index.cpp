@@ -37,12 +37,20 @@ std::string index_path(const ring::Ring& ring, bool may_replace) {
 
 // Thousands of ranks for days: then only at a node's end.
 constexpr std::uint64_t most_joined_bytes = 4 << 20;
+// It is made anew whole: of 20,000 files every minute and a half.
+constexpr std::uint64_t joined_bytes_per_s = 64 << 10;
+
+std::string join(const ring::Ring& ring, const std::string& path, std::uint64_t most_bytes) {
+  return trace::join_indexes(output_folder(ring) + "/index", "index-node", head_of(ring), path,
+                             most_bytes);
+}
 
 std::string join(const ring::Ring& ring, bool may_replace, bool is_end) {
   if (!has_more_nodes(ring.header().identity)) return {};
-  return trace::join_indexes(output_folder(ring) + "/index", "index-node", head_of(ring),
-                             own_path(ring, "index", may_replace),
-                             is_end ? UINT64_MAX : most_joined_bytes);
+  const std::string path = own_path(ring, "index", may_replace);
+  if (is_end) return join(ring, path, UINT64_MAX);
+  if (trace::was_joined_lately(path, joined_bytes_per_s)) return {};
+  return join(ring, path, most_joined_bytes);
 }
 
 // As the folder has it, which may be moved.
@@ -116,11 +124,13 @@ std::string index_merged(const ring::Ring& ring, const std::string& node_file, s
   return out_of_memory();
 }
 
-std::string index_joined(const ring::Ring& ring) try {
+std::string index_joined(const ring::Ring& ring, bool recovered) try {
   const ring::IdentityBlock& identity = ring.header().identity;
+  if (!has_more_nodes(identity)) return {};
   // A large one by one rank of each node: thousands that each write it anew would load the file
   // system that they share.
-  return join(ring, identity.overwrite_files != 0, identity.local_rank == 0);
+  return join(ring, own_path(ring, "index", identity.overwrite_files != 0 && !recovered),
+              identity.local_rank == 0 ? UINT64_MAX : most_joined_bytes);
 } catch (...) {
   return out_of_memory();
 }

@@ -1,10 +1,10 @@
 #pragma once
 // What a run has saved, in the folder of its traces: index/index.json. Of several nodes each has
 // index/index-node<N>.json for itself, of which local rank zero, and who merges the node's files,
-// makes index/index.json each time that it saves: what others have saved since is there the next
-// time, and at the node's end: where no node's file is made, at the end of each rank. A folder of
-// its own, because readers of traces take every *.json of a folder for one (HTA would take it for
-// rank 0's).
+// makes index/index.json when it saves, but a long one at most so often that 64 KiB/s are written:
+// what others have saved since is there the next time, and at the node's end: where no node's file
+// is made, at the end of each rank. A folder of its own, because readers of traces take every
+// *.json of a folder for one (HTA would take it for rank 0's).
 
 #include <string>
 #include <vector>
@@ -26,8 +26,8 @@ std::string index_merged(const ring::Ring& ring, const std::string& node_file, s
                          bool recovered = false);
 // At the end of a process after which nobody makes its node's file, and so looks again: what this
 // node and others have saved since they were joined; more than 4 MiB at that of local rank zero
-// alone. Nothing where a run has one node.
-std::string index_joined(const ring::Ring& ring);
+// alone. Nothing where a run has one node. `recovered`: of a process that was killed before that.
+std::string index_joined(const ring::Ring& ring, bool recovered = false);
 std::string index_removed(const ring::Ring& ring, const std::string& file,
                           IndexQueue* queue = nullptr);
 

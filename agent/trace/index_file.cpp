@@ -8,10 +8,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <utility>
 
 #include "agent/event/high_descriptor.hpp"
 #include "agent/event/uninterrupted.hpp"
 #include "agent/trace/file_problem.hpp"
+#include "agent/trace/file_size_limit.hpp"
 #include "agent/trace/json_syntax.hpp"
 #include "agent/trace/line_reader.hpp"
 #include "agent/trace/output_file.hpp"
@@ -33,6 +35,22 @@ bool read_at(int fd, off_t offset, char* bytes, std::size_t size) {
     bytes += got;
     size -= static_cast<std::size_t>(got);
     offset += got;
+  }
+  return true;
+}
+
+bool write_at(int fd, off_t offset, std::string_view text) {
+  FileSizeLimitGuard guard;
+  while (!text.empty()) {
+    const ssize_t put =
+        event::uninterrupted([&] { return pwrite(fd, text.data(), text.size(), offset); });
+    if (put <= 0) {
+      errno = put == 0 ? ENOSPC : errno;
+      guard.limit_reached();
+      return false;
+    }
+    text.remove_prefix(static_cast<std::size_t>(put));
+    offset += put;
   }
   return true;
 }
@@ -75,27 +93,29 @@ class Index {
   bool is_foreign(const std::string& head) const;
   void begin_anew() { size_ = 0; }
   // One line of problem, or empty.
-  std::string add(const std::string& head, const std::string& entry) const;
+  std::string add(const std::string& head, const std::string& entry);
 
  private:
   bool try_lock();
-  bool find_end(off_t head_bytes, off_t& end) const;
-  void close_file() {
-    if (fd_ >= 0) {
-      close(fd_);  // which unlocks
-    }
-    fd_ = -1;
+  bool find_end(off_t head_bytes, off_t& end);
+  std::string make_anew(const std::string& head, const std::string& entry, off_t end) const;
+  std::string append(const std::string& entry, off_t end);
+  bool close_file() {
+    const int fd = std::exchange(fd_, -1);
+    return fd < 0 || close(fd) == 0 || errno == EINTR;  // which unlocks
   }
 
   const std::string& path_;
   int fd_ = -1;
   off_t size_ = 0;
   mode_t mode_ = 0;
+  bool is_shared_ = false;  // another's, or of another name too
+  bool is_whole_ = false;   // behind its entries is the document's end
 };
 
-// A record lock, as the rings have: a forked child of the job does not hold it. Whoever adds puts
-// another file under the name, and has locked the one that was there: to have locked one that is
-// no longer there is to have locked nothing.
+// A record lock, as the rings have: a forked child of the job does not hold it. Whoever adds may
+// put another file under the name, and has locked the one that was there: to have locked one that
+// is no longer there is to have locked nothing.
 bool Index::try_lock() {
   close_file();
   fd_ = event::open_high(path_.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK);
@@ -121,6 +141,7 @@ bool Index::try_lock() {
   }
   size_ = locked.st_size;
   mode_ = locked.st_mode & 07777;
+  is_shared_ = locked.st_nlink != 1 || locked.st_uid != geteuid();
   return true;
 }
 
@@ -165,13 +186,15 @@ bool Index::is_foreign(const std::string& head) const {
   return !read_at(fd_, 0, there.data(), there.size()) || !first_line.starts_with(there);
 }
 
-bool Index::find_end(off_t head_bytes, off_t& end) const {
+bool Index::find_end(off_t head_bytes, off_t& end) {
   const off_t tail_offset = std::max<off_t>(size_ - static_cast<off_t>(longest_tail_bytes), 0);
   std::string tail(static_cast<std::size_t>(size_ - tail_offset), '\0');
   if (!read_at(fd_, tail_offset, tail.data(), tail.size())) {
     return false;
   }
   end = end_of_entries(tail, tail_offset, head_bytes);
+  is_whole_ = end >= tail_offset && tail.compare(static_cast<std::size_t>(end - tail_offset),
+                                                 std::string::npos, document_end) == 0;
   return true;
 }
 
@@ -212,27 +235,50 @@ std::string of_the_index(std::string problem) {
   return at == std::string::npos ? problem : problem.replace(at, trace.size(), " the run index: ");
 }
 
-std::string Index::add(const std::string& head, const std::string& entry) const {
-  const auto head_bytes = static_cast<off_t>(head.size());
-  const bool is_begun = size_ >= head_bytes;
-  off_t end = head_bytes;
-  if (is_begun && !find_end(head_bytes, end)) {
-    return file_problem("run index", path_, errno);
-  }
-  remove_half_made(path_);
+std::string separated(const std::string& entry, bool is_first) {
+  return (is_first ? "\n" : ",\n") + entry;
+}
+
+std::string Index::make_anew(const std::string& head, const std::string& entry, off_t end) const {
   OutputFile file;
   if (!file.open(path_) || !file.keep_mode(mode_)) {
     return of_the_index(file.error());
   }
-  if (!is_begun) {
+  if (end == 0) {
     file.append(head);
   } else if (!copy_beginning(fd_, end, file)) {
     return file_problem("run index", path_, errno);
   }
-  file.append(end == head_bytes ? "\n" : ",\n");
-  file.append(entry);
+  file.append(separated(entry, end <= static_cast<off_t>(head.size())));
   file.append(document_end);
   return file.finish() ? std::string() : of_the_index(file.error());
+}
+
+// In one call, so that a kill finds no half of it as a rule. What a full disk took a part of is
+// taken back: the end that was there has its bytes already. NFS tells of a full disk by close
+// alone.
+std::string Index::append(const std::string& entry, off_t end) {
+  const std::string text = separated(entry, false) + std::string(document_end);
+  if (!write_at(fd_, end, text)) {
+    const int error_number = errno;
+    if (write_at(fd_, end, document_end)) {
+      static_cast<void>(ftruncate(fd_, size_) == 0);
+    }
+    return file_problem("run index", path_, error_number);
+  }
+  return close_file() ? std::string() : file_problem("run index", path_, errno);
+}
+
+std::string Index::add(const std::string& head, const std::string& entry) {
+  const auto head_bytes = static_cast<off_t>(head.size());
+  const bool is_begun = size_ >= head_bytes;
+  off_t end = 0;
+  if (is_begun && !find_end(head_bytes, end)) {
+    return file_problem("run index", path_, errno);
+  }
+  remove_half_made(path_);
+  const bool is_long = size_ >= static_cast<off_t>(longest_copied_index_bytes);
+  return is_long && is_whole_ && !is_shared_ ? append(entry, end) : make_anew(head, entry, end);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -12,10 +13,14 @@ namespace traceagent::trace {
 //     {…}
 //     ]}
 //
-// Each line makes a new file of the old one, which takes its name (output_file.hpp): who reads has
-// the one or the other, never half of a line. That copies what is there, a third of a kilobyte for
-// each trace file: little beside the trace files, and no more memory for a run of days. Several
-// processes may add: one at a time. What a killed one has left is removed by the next.
+// While it is short each line makes a new file of the old one, which takes its name
+// (output_file.hpp): who reads has the one or the other, never half of a line. A run of days would
+// write gigabytes so: a longer one grows in place, by one write over its end. Who reads it in that
+// very moment, or after a kill within it, may find the last line cut: our own readers pass over
+// that, others read once more. Several processes may add: one at a time. What a killed one has left
+// is removed by the next, which makes the file anew where its end is not whole.
+
+constexpr std::size_t longest_copied_index_bytes = 64 << 10;  // some 200 files
 
 // `head` is the first line, `entry` one JSON object. A file with another head is of another run: it
 // is begun anew if `overwrite`, else refused (see is_other_index). One line of problem, or empty.

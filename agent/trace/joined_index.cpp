@@ -4,10 +4,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <ctime>
 #include <string_view>
 #include <vector>
 
 #include "agent/event/high_descriptor.hpp"
+#include "agent/event/ticks.hpp"
 #include "agent/trace/json_syntax.hpp"
 #include "agent/trace/line_reader.hpp"
 #include "agent/trace/output_file.hpp"
@@ -25,6 +27,10 @@ struct Part {
   friend bool operator==(const Part&, const Part&) = default;
 };
 
+std::int64_t changed_ns(const struct stat& facts) {
+  return facts.st_mtim.tv_sec * 1'000'000'000 + facts.st_mtim.tv_nsec;
+}
+
 std::vector<Part> parts_of(const std::string& folder, const std::string& stem) {
   std::vector<Part> parts;
   const event::Folder entries = event::open_folder_high(folder.c_str());
@@ -38,7 +44,7 @@ std::vector<Part> parts_of(const std::string& folder, const std::string& stem) {
     if (name.starts_with(stem) && name.ends_with(".json") &&
         lstat(part.path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode)) {
       part.bytes = facts.st_size;
-      part.changed_ns = facts.st_mtim.tv_sec * 1'000'000'000 + facts.st_mtim.tv_nsec;
+      part.changed_ns = changed_ns(facts);
       parts.push_back(std::move(part));
     }
   }
@@ -103,6 +109,18 @@ std::string join_indexes(const std::string& folder, const std::string& stem,
     parts = std::move(now);
   }
   return {};  // others add all the time: the last of them sees all
+}
+
+// A file server's clock may be ahead of ours: then as if it were old.
+bool was_joined_lately(const std::string& path, std::uint64_t bytes_per_s) noexcept {
+  struct stat facts {};
+  if (lstat(path.c_str(), &facts) != 0) {
+    return false;
+  }
+  const std::int64_t age_ns =
+      static_cast<std::int64_t>(event::clock_ns(CLOCK_REALTIME)) - changed_ns(facts);
+  const double due_ns = 1e9 * static_cast<double>(facts.st_size) / static_cast<double>(bytes_per_s);
+  return age_ns >= 0 && static_cast<double>(age_ns) < due_ns;
 }
 
 }  // namespace traceagent::trace

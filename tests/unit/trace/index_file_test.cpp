@@ -1,6 +1,8 @@
 #include "agent/trace/index_file.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -133,30 +135,103 @@ TEST_F(IndexFileTest, KeepsItsModeAndRemovesWhatAKilledWriterHasLeft) {
   EXPECT_EQ(left, (std::set<std::string>{"index.json", ".index.json2.tmp-1"}));
 }
 
+const std::string kilobyte_entry = R"({"text": ")" + std::string(1000, 'a') + "\"}";
+
+std::string long_index(int entries) {
+  std::string text = head;
+  for (int i = 0; i < entries; ++i) text += (i == 0 ? "\n" : ",\n") + kilobyte_entry;
+  return text + "\n]}\n";
+}
+
+struct stat facts_of(const std::string& path) {
+  struct stat facts {};
+  EXPECT_EQ(stat(path.c_str(), &facts), 0);
+  return facts;
+}
+
+// A run of days would write gigabytes if each line made the file anew.
+TEST_F(IndexFileTest, ALongOneGrowsInPlace) {
+  constexpr int entries = 100;
+  write(path_, long_index(entries));
+  const ino_t before = facts_of(path_).st_ino;
+  ASSERT_EQ(add_to_index(path_, head, R"({"step": 2})", false), "");
+  EXPECT_EQ(facts_of(path_).st_ino, before);
+  ASSERT_EQ(add_to_index(path_, head, R"({"step": 3})", false), "");
+  const std::vector<std::string> all = entries_of(path_);
+  ASSERT_EQ(all.size(), std::size_t{entries} + 2);
+  EXPECT_EQ(all[entries - 1], kilobyte_entry);
+  EXPECT_EQ(all[entries], R"({"step": 2})");
+  EXPECT_EQ(all.back(), R"({"step": 3})");
+}
+
+// A kill leaves the new bytes up to some place, and of the old ones what lies behind it.
+TEST_F(IndexFileTest, ALongOneThatAKillHasCutIsMadeAnew) {
+  constexpr int entries = 70;
+  const std::string whole = long_index(entries);
+  const std::string next = R"({"step": 2})", last = "{}";
+  write(path_, whole);
+  ASSERT_EQ(add_to_index(path_, head, next, false), "");
+  const std::string both = text_of(path_);
+  for (std::size_t cut = whole.size() - 4; cut <= both.size(); ++cut) {
+    write(path_, both.substr(0, cut) + (cut < whole.size() ? whole.substr(cut) : std::string()));
+    const std::string torn = text_of(path_).substr(whole.size() - 4);
+    EXPECT_TRUE(index_holds(path_, kilobyte_entry)) << torn;
+    ASSERT_EQ(add_to_index(path_, head, last, false), "") << torn;
+    const std::vector<std::string> all = entries_of(path_);
+    ASSERT_GE(all.size(), std::size_t{entries} + 1) << torn;
+    EXPECT_EQ(all[entries - 1], kilobyte_entry) << torn;
+    EXPECT_EQ(all.back(), last) << torn;
+  }
+}
+
+// A snapshot of the folder, made of links.
+TEST_F(IndexFileTest, ALongOneOfTwoNamesGrowsUnderItsOwnAlone) {
+  const std::string whole = long_index(100), other = folder_ / "snapshot";
+  write(path_, whole);
+  std::filesystem::create_hard_link(path_, other);
+  ASSERT_EQ(add_to_index(path_, head, R"({"step": 2})", false), "");
+  EXPECT_EQ(text_of(other), whole);
+  EXPECT_EQ(entries_of(path_).back(), R"({"step": 2})");
+}
+
+// As on a full disk, which takes a part of it.
+TEST_F(IndexFileTest, ALongOneThatMayNotGrowStaysWhole) {
+  const std::string whole = long_index(100);
+  write(path_, whole);
+  struct rlimit before {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const struct rlimit limit { whole.size() + 2, before.rlim_max };
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  const std::string problem = add_to_index(path_, head, R"({"step": 2})", false);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_NE(problem.find(path_), std::string::npos) << problem;
+  EXPECT_EQ(text_of(path_), whole);
+}
+
 TEST_F(IndexFileTest, CopiesWhatIsLongerThanItsBuffer) {
-  const std::string entry = R"({"text": ")" + std::string(1000, 'a') + "\"}";
-  std::ofstream long_index(path_);
-  long_index << head;
   constexpr int entries = 3000;
-  for (int i = 0; i < entries; ++i) long_index << (i == 0 ? "\n" : ",\n") << entry;
-  long_index << "\n]}\n";
-  long_index.close();
+  const std::string whole = long_index(entries);
+  write(path_, whole.substr(0, whole.size() - 2));  // not whole: made anew
   ASSERT_EQ(add_to_index(path_, head, R"({"step": 2})", false), "");
   const std::vector<std::string> all = entries_of(path_);
   ASSERT_EQ(all.size(), std::size_t{entries} + 1);
-  EXPECT_EQ(all[entries - 1], entry);
+  EXPECT_EQ(all[entries - 1], kilobyte_entry);
   EXPECT_EQ(all.back(), R"({"step": 2})");
+}
+
+std::string numbered(int number) {
+  return "{\"n\": " + std::to_string(number) + R"(, "text": ")" + std::string(80, 'a') + "\"}";
 }
 
 TEST_F(IndexFileTest, TakesTheLinesOfManyProcesses) {
   constexpr int processes = 4;
-  constexpr int lines = 50;
+  constexpr int lines = 500;  // short at first, then long
   for (int process = 0; process < processes; ++process) {
     if (fork() == 0) {
       bool ok = true;
       for (int i = 0; i < lines; ++i) {
         const int number = process * lines + i;
-        ok &= add_to_index(path_, head, "{\"n\": " + std::to_string(number) + "}", false).empty();
+        ok &= add_to_index(path_, head, numbered(number), false).empty();
       }
       _exit(ok ? 0 : 1);
     }

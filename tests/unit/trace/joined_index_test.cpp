@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -75,6 +76,20 @@ TEST_F(JoinedIndexTest, IsNotMadeOfTooMuch) {
   ASSERT_EQ(add_to_index(folder_ / "index-node0.json", head, "{\"n\": 9}", false), "");
   ASSERT_EQ(join(8), "");
   EXPECT_EQ(entries_of(path_).size(), 1U);
+}
+
+// Each joining writes all of it: of a long one not with each line.
+TEST_F(JoinedIndexTest, IsLateForItsSize) {
+  EXPECT_FALSE(was_joined_lately(path_, 1));
+  std::ofstream(path_) << std::string(1000, ' ');
+  const auto made_before = [&](auto age) {
+    std::filesystem::last_write_time(path_, std::filesystem::file_time_type::clock::now() - age);
+  };
+  made_before(std::chrono::seconds(5));
+  EXPECT_TRUE(was_joined_lately(path_, 100)) << "in 5 s it would be due";
+  EXPECT_FALSE(was_joined_lately(path_, 1000));
+  made_before(std::chrono::seconds(-3600));
+  EXPECT_FALSE(was_joined_lately(path_, 100)) << "by another clock";
 }
 
 // No lock between them, as on NFS without one.
