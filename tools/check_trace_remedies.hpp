@@ -18,7 +18,10 @@ inline constexpr Remedy drops[] = {
      "fewer steps"},
     {"overwritten", "events were overwritten, as ring.full says", "raise ring.size"},
     {"during_start", "calls came while another thread started the agent", "begin with a warm-up"},
-    {"names_full", "names found no room", "raise ring.size"},
+    {"names_full", "names found no room",
+     "raise ring.size (but of kernels no more than 16 MiB of names, or a million registrations, "
+     "are "
+     "kept)"},
     {"ranges_too_deep", "NVTX ranges were nested too deeply", "close ranges"},
     {"range_unmatched", "NVTX ranges ended of which no begin was seen",
      "begin them after the first CUDA or NCCL call"},

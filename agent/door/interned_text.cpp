@@ -15,15 +15,13 @@ namespace {
 constexpr std::size_t slots = 8192;
 constexpr std::size_t longest_probe = 16;
 constinit std::array<std::atomic<std::uint64_t>, slots> table{};
-// No longer than what add_name() keeps: a text that is stored cut would never be found again.
-constexpr std::size_t longest_text = 4000;
 
 }  // namespace
 
 std::uint32_t intern(std::string_view text) noexcept {
   const ring::Ring& ring = ring::target.ring;
   if (!ring.valid() || text.empty()) return 0;
-  text = text.substr(0, longest_text);
+  text = text.substr(0, longest_interned_text);
   const std::uint64_t hash = event::hash_text(text);
   const std::uint64_t key = hash & 0xffffffff'00000000u;
   for (std::size_t probe = 0; probe < longest_probe; ++probe) {

@@ -1,10 +1,15 @@
 #pragma once
-// Texts that come again and again (NVTX names), stored once in the ring.
+// Texts that come again and again (names of NVTX ranges and of kernels), stored once in the ring.
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 namespace traceagent::door {
+
+// What is longer is cut, and never longer than what add_name() keeps: a text that is stored cut
+// would never be found again.
+constexpr std::size_t longest_interned_text = 4000;
 
 // Offset of `text` in the ring's names; 0 when the names are full.
 std::uint32_t intern(std::string_view text) noexcept;

@@ -6,9 +6,11 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
+#include <string_view>
 
+#include "agent/door/interned_text.hpp"
+#include "agent/door/kernel_name_copies.hpp"
 #include "agent/event/hash.hpp"
 #include "agent/ring/writer.hpp"
 
@@ -25,8 +27,6 @@ struct Registration {
 constexpr std::size_t block_entries = 4096;
 constexpr std::size_t block_count = 256;
 using Block = std::array<Registration, block_entries>;
-
-constexpr std::size_t most_copied_bytes = 16 << 20;
 
 constinit std::array<std::atomic<Block*>, block_count> blocks{};
 constinit std::atomic<std::size_t> registered{0};
@@ -105,8 +105,30 @@ bool note_in_module(const void* handle, std::size_t index) noexcept {
   return true;
 }
 
+// Handles whose registrations found no room, so that one which is used again has no name rather
+// than its old one: a bit for many handles. What shares a bit has none either.
+constinit std::array<std::atomic<std::uint64_t>, 16384> given_up{};
+constinit std::atomic<bool> has_given_up{false};
+
+std::atomic<std::uint64_t>& given_up_word(const void* function, std::uint64_t& bit) noexcept {
+  const std::uint64_t hash = event::mix(reinterpret_cast<std::uintptr_t>(function));
+  bit = std::uint64_t{1} << (hash & 63);
+  return given_up[hash / 64 % given_up.size()];
+}
+
+bool is_given_up(const void* function) noexcept {
+  if (!has_given_up.load(std::memory_order_acquire)) return false;
+  std::uint64_t bit = 0;
+  return (given_up_word(function, bit).load(std::memory_order_acquire) & bit) != 0;
+}
+
+void count_lost_name() noexcept {
+  if (ring::target.ring.valid()) ring::target.ring.count_drop(ring::DropCause::names_full);
+}
+
 // Newest first: after dlclose and dlopen the same address may mean another kernel.
 const char* registered_name(const void* function) noexcept {
+  if (is_given_up(function)) return nullptr;
   std::size_t count = registered.load(std::memory_order_acquire);
   if (count > block_entries * block_count) count = block_entries * block_count;
   while (count-- > 0) {
@@ -135,16 +157,24 @@ CachedOffset& cached(const void* function, std::size_t probe) noexcept {
   return cache[(hash + probe) % cache_entries];
 }
 
+// Kernels that are registered anew, as those are that a program asks for before each launch, have
+// their names in the ring once; but for what intern() would cut.
+std::uint32_t name_in_ring(const char* name) noexcept {
+  const std::string_view text(name);
+  return text.size() <= longest_interned_text ? intern(text) : ring::target.ring.add_name(text);
+}
+
 // Out of line: what it needs of registers would be saved at each launch.
 [[gnu::noinline]] std::uint32_t find_and_cache(const void* function) noexcept {
   const char* name = registered_name(function);
-  const std::uint32_t offset = name != nullptr ? ring::target.ring.add_name(name) : 0;
+  const bool is_named = name != nullptr && *name != '\0';
+  const std::uint32_t offset = is_named ? name_in_ring(name) : 0;
   for (std::size_t probe = 0; probe < longest_probe; ++probe) {
     CachedOffset& entry = cached(function, probe);
     const void* expected = nullptr;
     if (entry.function.compare_exchange_strong(expected, function, std::memory_order_acq_rel) ||
         expected == function) {
-      entry.offset.store(name != nullptr ? offset : unknown_kernel, std::memory_order_release);
+      entry.offset.store(is_named ? offset : unknown_kernel, std::memory_order_release);
       break;
     }
   }
@@ -161,18 +191,35 @@ void forget_offset(const void* function) noexcept {
   }
 }
 
+// nullptr: no room, for it or for its module.
+Registration* next_registration(const void* module) noexcept {
+  const std::size_t index = registered.fetch_add(1, std::memory_order_acq_rel);
+  if (index >= block_entries * block_count) return nullptr;  // a million
+  Block* block = block_at(index / block_entries);
+  if (block == nullptr || (module != nullptr && !note_in_module(module, index))) return nullptr;
+  return &(*block)[index % block_entries];
+}
+
+// Once for each of its registrations.
+void give_up(const void* function) noexcept {
+  std::uint64_t bit = 0;
+  given_up_word(function, bit).fetch_or(bit, std::memory_order_acq_rel);
+  has_given_up.store(true, std::memory_order_release);
+  count_lost_name();
+}
+
 }  // namespace
 
 void register_kernel(const void* function, const char* name, const void* module) noexcept {
   if (function == nullptr) return;
-  const std::size_t index = registered.fetch_add(1, std::memory_order_acq_rel);
-  if (index >= block_entries * block_count) return;  // a million kernels: the rest stay unnamed
-  Block* block = block_at(index / block_entries);
-  if (block == nullptr || (module != nullptr && !note_in_module(module, index))) return;
-  Registration& entry = (*block)[index % block_entries];
-  entry.name = name;
-  entry.module = module;
-  entry.function.store(function, std::memory_order_release);
+  Registration* entry = is_given_up(function) ? nullptr : next_registration(module);
+  if (entry != nullptr) {
+    entry->name = name;
+    entry->module = module;
+    entry->function.store(function, std::memory_order_release);
+  } else {
+    give_up(function);
+  }
   forget_offset(function);
 }
 
@@ -192,42 +239,41 @@ void forget_kernels(const void* handle) noexcept {
 
 namespace {
 
-// The names copied last, by handle: some programs ask for a kernel anew before each launch.
+// Which handle was registered for which name: some programs ask for a kernel anew before each
+// launch. The name by a hash with the handle in it, so that what two threads mix is no other's.
 struct Copied {
   std::atomic<const void*> function;
-  std::atomic<const char*> name;
+  std::atomic<std::uint64_t> function_and_name;
 };
-constinit std::array<Copied, 4096> latest_copies{};
+constinit std::array<Copied, 16384> latest_copies{};
+constexpr std::size_t longest_copy_probe = 16;
 
-const char* copy_of(const char* name) noexcept {
-  static constinit std::atomic<std::size_t> copied_bytes{0};
-  const std::size_t bytes = std::strlen(name) + 1;
-  if (copied_bytes.load(std::memory_order_relaxed) + bytes > most_copied_bytes) return nullptr;
-  const int saved_errno = errno;
-  auto* copy = static_cast<char*>(std::malloc(bytes));
-  errno = saved_errno;
-  if (copy == nullptr) return nullptr;
-  copied_bytes.fetch_add(bytes, std::memory_order_relaxed);
-  std::memcpy(copy, name, bytes);
-  return copy;
+// Its own place, an unused one, or that of another handle, which has to be registered again then.
+Copied& copied_place(const void* function) noexcept {
+  const std::uint64_t hash = event::mix(reinterpret_cast<std::uintptr_t>(function));
+  for (std::size_t probe = 0; probe < longest_copy_probe; ++probe) {
+    Copied& place = latest_copies[(hash + probe) % latest_copies.size()];
+    const void* key = place.function.load(std::memory_order_acquire);
+    if (key == function || key == nullptr) return place;
+  }
+  const std::uint64_t taken = hash / latest_copies.size() % longest_copy_probe;
+  return latest_copies[(hash + taken) % latest_copies.size()];
 }
 
 }  // namespace
 
 void register_kernel_copied(const void* function, const char* name) noexcept {
   if (name == nullptr || function == nullptr) return;
-  const std::uint64_t hash = event::mix(reinterpret_cast<std::uintptr_t>(function));
-  Copied& place = latest_copies[hash % latest_copies.size()];
-  const char* known = place.name.load(std::memory_order_acquire);
-  const bool is_same = place.function.load(std::memory_order_acquire) == function;
-  // Copies are never freed.
-  if (known != nullptr && is_same && std::strcmp(known, name) == 0) return;
+  const std::uint64_t hash = event::hash_text(name);
+  const std::uint64_t both = event::combine(hash, reinterpret_cast<std::uintptr_t>(function));
+  Copied& place = copied_place(function);
+  if (place.function_and_name.load(std::memory_order_acquire) == both) return;
   // Without a name rather than with that of the kernel that had this handle before.
-  const char* copy = copy_of(name);
+  const char* copy = copy_of_name(name, hash);
+  if (copy == nullptr) count_lost_name();
   register_kernel(function, copy);
-  place.name.store(nullptr, std::memory_order_release);
   place.function.store(function, std::memory_order_release);
-  place.name.store(copy, std::memory_order_release);
+  place.function_and_name.store(both, std::memory_order_release);
 }
 
 void alias_kernel(const void* handle, const void* function) noexcept {

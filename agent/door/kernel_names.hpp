@@ -10,7 +10,8 @@ namespace traceagent::door {
 void register_kernel(const void* function, const char* name, const void* module = nullptr) noexcept;
 // A library is being closed, and with it go its kernels' names.
 void forget_kernels(const void* module) noexcept;
-// The same for a name that does not live: it is copied. Beyond some megabytes it is unknown.
+// The same for a name that does not live: it is copied. Beyond some megabytes of different names,
+// or a million registrations, the kernel is unknown and counted (names_full).
 void register_kernel_copied(const void* function, const char* name) noexcept;
 // `handle` is another way to say `function`.
 void alias_kernel(const void* handle, const void* function) noexcept;

@@ -15,7 +15,7 @@ PHASES = {
     "window and drain": r"process::(DrainThread|WindowWriter|has_room_for)|drain::|ring::first_in_new_chunk",
     "writing a file": r"trace::OutputFile::(open|write|finish)",
     "rename": r"trace::OutputFile::publish",
-    "noting the file": r"ring::(add_line|read_list)|trace::(add_to_index|Index|create|read_at|remove_half_made)",
+    "noting the file": r"ring::(add_line|read_list)|trace::(add_to_index|Index|create|read_at|write_at|remove_half_made)",
     "merge": r"trace::(InputFile|merge|scan_inputs)|process::ring_paths",
     "removing the ring": r"process::remove_",
     "counters": r"counters::|process::CounterThread",

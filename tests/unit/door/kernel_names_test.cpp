@@ -1,6 +1,7 @@
 #include "agent/door/kernel_names.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <string>
 #include <thread>
@@ -120,6 +121,106 @@ TEST(KernelNames, AskedForAgainAndAgainIsCopiedOnce) {
   EXPECT_EQ(recording.ring().name(kernel_name(handle)), "another kernel");
   register_kernel_copied(handle, name.c_str());
   EXPECT_EQ(recording.ring().name(kernel_name(handle)), name);
+}
+
+std::uint64_t lost_names(const Recording& recording) {
+  return recording.dropped(ring::DropCause::names_full);
+}
+
+std::uint64_t names_bytes(const Recording& recording) {
+  return recording.ring().header().names_used.load();
+}
+
+// Each step asks its module for each of its kernels; more than a few handles share a place.
+TEST(KernelNames, ManyThatAreAskedForBeforeEachLaunchStayKnown) {
+  Recording recording(8 << 20);
+  constexpr std::size_t kernels = 1000;
+  std::vector<const void*> handles(kernels);
+  for (const void*& handle : handles) handle = next_handle();
+  const auto name_of = [](std::size_t i) { return std::string(300, 'k') + std::to_string(i); };
+  std::uint64_t bytes = 0;
+  for (int step = 0; step < 1500; ++step) {
+    for (std::size_t i = 0; i < kernels; ++i) {
+      register_kernel_copied(handles[i], name_of(i).c_str());
+      if (step < 2 || step == 1499) {
+        ASSERT_EQ(recording.ring().name(kernel_name(handles[i])), name_of(i)) << step;
+      }
+    }
+    if (step == 0) bytes = names_bytes(recording);
+  }
+  EXPECT_EQ(names_bytes(recording), bytes) << "in the ring once";
+  EXPECT_EQ(lost_names(recording), 0u);
+}
+
+// A module that is loaded again and again brings the same names under other handles.
+TEST(KernelNames, ATextIsCopiedOnceWhateverItsHandle) {
+  Recording recording;
+  const std::string name(10'000, 'k');
+  const void* handle = nullptr;
+  for (int i = 0; i < 10'000; ++i) register_kernel_copied(handle = next_handle(), name.c_str());
+  EXPECT_EQ(recording.ring().name(kernel_name(handle)), name);
+  EXPECT_EQ(lost_names(recording), 0u);
+}
+
+TEST(KernelNames, TwoNamesOfOneHandleInTurnAreInTheRingOnce) {
+  Recording recording;
+  const void* handle = next_handle();
+  std::uint64_t bytes = 0;
+  for (int i = 0; i < 100; ++i) {
+    const char* name = i % 2 == 0 ? "of the first module" : "of the second module";
+    register_kernel_copied(handle, name);
+    EXPECT_EQ(recording.ring().name(kernel_name(handle)), name);
+    if (i == 1) bytes = names_bytes(recording);
+  }
+  EXPECT_EQ(names_bytes(recording), bytes);
+}
+
+// In a process of its own: what is full stays so.
+void expect_in_a_child(void (*holds)()) {
+  EXPECT_EXIT((holds(), _exit(testing::Test::HasFailure() ? 1 : 0)), testing::ExitedWithCode(0),
+              "");
+}
+
+TEST(KernelNames, WhatFindsNoRoomForItsTextHasNoneAndIsCounted) {
+  expect_in_a_child([] {
+    Recording recording;
+    const void* handle = next_handle();
+    register_kernel_copied(handle, "before");
+    EXPECT_NE(kernel_name(handle), 0u);
+    for (int i = 0; i < 20; ++i) {
+      const std::string name = std::to_string(i) + std::string(1 << 20, 'k');
+      register_kernel_copied(next_handle(), name.c_str());
+    }
+    const std::uint64_t lost = lost_names(recording);
+    EXPECT_GE(lost, 4u);
+    const std::string more(1 << 20, 'm');
+    for (int i = 0; i < 3; ++i) register_kernel_copied(handle, more.c_str());
+    EXPECT_EQ(kernel_name(handle), 0u) << "the name of the kernel before it";
+    EXPECT_EQ(lost_names(recording), lost + 1);
+  });
+}
+
+TEST(KernelNames, AHandleUsedAgainBeyondAMillionHasNoNameAndIsCounted) {
+  expect_in_a_child([] {
+    Recording recording;
+    const void* launched = next_handle();
+    const void* waiting = next_handle();
+    const void* kept = next_handle();
+    for (const void* handle : {launched, waiting, kept}) register_kernel(handle, "before");
+    EXPECT_NE(kernel_name(launched), 0u);
+    const void* other = next_handle();
+    for (int i = 0; i < 1 << 20; ++i) register_kernel(other, "other");
+    const std::uint64_t lost = lost_names(recording);
+    EXPECT_EQ(lost, 3u);
+    register_kernel(launched, "after");
+    register_kernel_copied(waiting, "after");
+    EXPECT_EQ(lost_names(recording), lost + 2);
+    EXPECT_EQ(kernel_name(launched), 0u) << recording.ring().name(kernel_name(launched));
+    EXPECT_EQ(kernel_name(waiting), 0u) << recording.ring().name(kernel_name(waiting));
+    EXPECT_EQ(recording.ring().name(kernel_name(kept)), "before");
+    forget_kernel_offsets();
+    EXPECT_EQ(kernel_name(launched), 0u) << "in a forked child's ring";
+  });
 }
 
 TEST(KernelNames, ANewRingGetsItsOwnOffsets) {
