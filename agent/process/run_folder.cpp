@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string_view>
 
 #include "agent/event/error_text.hpp"
+#include "agent/event/fork_hold.hpp"
 #include "agent/event/high_descriptor.hpp"
 #include "agent/process/note_file.hpp"
 #include "agent/process/older_run.hpp"
@@ -112,10 +114,22 @@ std::string make_both_folders(const std::string& path) {
 
 }  // namespace
 
+namespace {
+
+// The job may change its working folder, and others look for the path among what a process maps.
+std::string whole_folder(const std::string& folder) {
+  const event::ForkHold hold;
+  const std::unique_ptr<char, decltype(&std::free)> whole(realpath(folder.c_str(), nullptr),
+                                                          &std::free);
+  return whole != nullptr ? whole.get() : folder;  // what is wrong with it mkdir says
+}
+
+}  // namespace
+
 RunFolder make_run_folder(const std::string& ring_folder, const std::string& run_key,
                           std::int64_t node_rank) {
   RunFolder folder;
-  folder.path = ring_folder + "/traceagent-" + std::to_string(geteuid()) + "/" +
+  folder.path = whole_folder(ring_folder) + "/traceagent-" + std::to_string(geteuid()) + "/" +
                 ring::run_folder_name(run_key, node_rank);
   folder.problem = make_both_folders(folder.path);
   if (!folder.problem.empty()) {

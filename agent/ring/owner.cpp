@@ -5,9 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "agent/event/fork_hold.hpp"
 
@@ -37,6 +39,28 @@ Stat read_stat(std::uint32_t pid) noexcept {
   return stat;
 }
 
+// The fifth of a line's fields: range, rights, offset, device, inode, path.
+std::uint64_t inode_in(const char* line) noexcept {
+  for (int field = 1; line != nullptr && field < 5; ++field) {
+    line = std::strchr(line, ' ');
+    if (line != nullptr) line += std::strspn(line, " ");
+  }
+  return line != nullptr ? std::strtoull(line, nullptr, 10) : 0;
+}
+
+bool ends_in(std::string_view line, std::string_view path) noexcept {
+  return line.size() > path.size() && line.ends_with(path);
+}
+
+// /proc has the file's one true path, and ours may lead through links or have a slash too many. So
+// the number and the name count; the device's does not, which btrfs and overlayfs show otherwise
+// than stat does. Nor is the number always stat's there: then the path must do.
+bool is_line_of(std::string_view line, std::string_view path, ino_t inode) noexcept {
+  if (ends_in(line, path)) return true;
+  const std::string_view name = path.substr(std::min(path.rfind('/'), path.size()));
+  return inode != 0 && inode_in(line.data()) == inode && ends_in(line, name);
+}
+
 }  // namespace
 
 std::uint64_t start_time_of(std::uint32_t pid) noexcept { return read_stat(pid).start_time; }
@@ -55,14 +79,14 @@ std::uint64_t pid_namespace() noexcept {
 bool process_maps(std::uint32_t pid, const char* path) noexcept {
   char line[PATH_MAX + 128];
   std::snprintf(line, sizeof line, "/proc/%u/maps", pid);
+  struct stat facts {};
+  const ino_t inode = stat(path, &facts) == 0 ? facts.st_ino : 0;
   const event::ForkHold hold;
   std::FILE* maps = std::fopen(line, "re");
   if (maps == nullptr) return false;
   bool is_mapped = false;
-  const std::size_t length = std::strlen(path);
   while (!is_mapped && std::fgets(line, sizeof line, maps) != nullptr) {
-    const std::size_t size = std::strcspn(line, "\n");
-    is_mapped = size > length && std::strncmp(line + size - length, path, length) == 0;
+    is_mapped = is_line_of({line, std::strcspn(line, "\n")}, path, inode);
   }
   std::fclose(maps);
   return is_mapped;

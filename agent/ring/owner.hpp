@@ -15,7 +15,8 @@ bool process_lives(std::uint32_t pid, std::uint64_t start_time) noexcept;
 // The number of this process's pid namespace; 0 when it cannot be read.
 std::uint64_t pid_namespace() noexcept;
 
-// True while the process has the file mapped: after an exec it lives on without.
+// True while the process has the file mapped, whatever path leads to it: after an exec it lives on
+// without.
 bool process_maps(std::uint32_t pid, const char* path) noexcept;
 
 }  // namespace traceagent::ring

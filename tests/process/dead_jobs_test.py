@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 
-from jobs import STEADY, TIMEOUT, TRACEAGENT, Checks, Place, end_of, truth_of
+from jobs import STEADY, TIMEOUT, TRACEAGENT, Checks, Place, calls_in, end_of, truth_of, wait_until
 from places import LIBRARY, need
 
 checks = Checks()
@@ -206,6 +206,27 @@ def test_keep_dead():
         end(living)
 
 
+def test_lives_without_its_lock():
+    """A rank that may not keep a high number (ulimit -n) shows by its mapping alone that it lives, whatever path the
+    user gave: who ends before it must not take its ring."""
+    calls = 21
+    for folder in ("{}/", "{}/../{name}", "{}/link"):
+        with Place() as place:
+            (place.rings / "link").symlink_to(place.rings)
+            typed = folder.format(place.rings, name=place.rings.name)
+            limited = ["sh", "-c", 'ulimit -n 400; exec "$@"', "sh", STEADY]
+            first, second = place.ranks(2, TRACEAGENT_RING_FOLDER=typed, TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_VERBOSE="1",
+                                        TRACEAGENT_SCHEDULE="wait=0,warmup=0,active=100000,repeat=1")
+            last = place.start([*limited, 100, calls - 1, 20_000], second)
+            wait_until(lambda: len(rings(place)) == 1)
+            ends = [end_of(place.start([*limited, 3, calls - 1, 1000], first)), end_of(last)]
+            check(not any("died" in end.err for end in ends), f"{typed}: {ends}")
+            found = [event["pid"] for event in calls_in(place.trace("out/node0.json"))]
+            check(found.count(1) >= 99 * calls, f"{typed}: calls of the one that lived on: {found.count(1)}: {ends}")
+            (place.rings / "link").unlink()
+            check(place.left_in_memory() == [], f"{typed}: {place.left_in_memory()}")
+
+
 def test_any_notes():
     """Where CUPTI was refused a note says so: it goes with its run."""
     with Place() as place:
@@ -218,7 +239,8 @@ def test_any_notes():
 def main():
     need(LIBRARY, "the library")
     need(TRACEAGENT, "the tool")
-    for test in (test_list, test_discard, test_usage, test_planted, test_another_user, test_keep_dead, test_any_notes):
+    for test in (test_list, test_discard, test_usage, test_planted, test_another_user, test_keep_dead,
+                 test_lives_without_its_lock, test_any_notes):
         began = time.monotonic()
         test()
         print(f"{test.__name__}: {time.monotonic() - began:.1f} s", flush=True)

@@ -36,6 +36,19 @@ TEST_F(RunFolderTest, IsForItsUserAlone) {
   EXPECT_EQ(make().path, folder.path) << "all ranks meet there";
 }
 
+// A job changes its working folder.
+TEST_F(RunFolderTest, HasOneTruePath) {
+  const fs::path given = scratch.path();
+  fs::create_directory_symlink(given, given / "link");
+  const fs::path before = fs::current_path();
+  fs::current_path(given);
+  for (const std::string& folder :
+       {std::string("."), given.string() + "/", "/" + given.string(), given.string() + "/link"}) {
+    EXPECT_EQ(make_run_folder(folder, "job-17").path, users() + "/job-17") << folder;
+  }
+  fs::current_path(before);
+}
+
 TEST_F(RunFolderTest, HostileKeysStayInside) {
   for (const std::string& key :
        {std::string("../../etc/passwd"), std::string("/abs/olute"), std::string(""),

@@ -1,5 +1,6 @@
 #include "agent/ring/owner.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -8,6 +9,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 namespace traceagent::ring {
@@ -67,6 +70,29 @@ TEST(Owner, KnowsWhatIsMapped) {
   munmap(memory, 4096);
   EXPECT_FALSE(process_maps(own_pid(), path.c_str()));
   unlink(path.c_str());
+}
+
+// ring.folder is as the user typed it; /proc shows the one true path.
+TEST(Owner, KnowsWhatIsMappedByAnyPath) {
+  namespace fs = std::filesystem;
+  std::string made = "/dev/shm/traceagent-owner-XXXXXX";
+  const fs::path folder = mkdtemp(made.data());
+  fs::create_directory(folder / "run");
+  fs::create_directory_symlink(folder / "run", folder / "link");
+  const fs::path file = folder / "run/0-1-0.ring";
+  const int fd = open(file.c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_EQ(ftruncate(fd, 4096), 0);
+  std::ofstream(folder / "0-1-0.ring") << "another";
+  void* memory = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fd, 0);
+  close(fd);
+  for (const char* path : {"run//0-1-0.ring", "run/../run/./0-1-0.ring", "link/0-1-0.ring"}) {
+    EXPECT_TRUE(process_maps(own_pid(), (folder.string() + "/" + path).c_str())) << path;
+  }
+  EXPECT_TRUE(process_maps(own_pid(), ("/" + file.string()).c_str()));
+  EXPECT_FALSE(process_maps(own_pid(), (folder / "0-1-0.ring").c_str())) << "of the same name";
+  munmap(memory, 4096);
+  EXPECT_FALSE(process_maps(own_pid(), (folder / "link/0-1-0.ring").c_str()));
+  fs::remove_all(folder);
 }
 
 }  // namespace
