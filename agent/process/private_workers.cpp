@@ -20,8 +20,10 @@ constexpr std::uint64_t usual_dead_bytes = 256 << 20;
 
 }  // namespace
 
-std::uint64_t most_dead_bytes(const RunFolder& folder, std::uint64_t ring_bytes) noexcept {
-  const std::uint64_t bytes = std::max(most_dead_rings * ring_bytes, usual_dead_bytes);
+std::uint64_t most_dead_bytes(const RunFolder& folder, std::uint64_t ring_bytes,
+                              std::uint64_t rings) noexcept {
+  const std::uint64_t bytes =
+      std::max(std::max(most_dead_rings, rings) * ring_bytes, usual_dead_bytes);
   struct statvfs space {};
   // Without blocks: a tmpfs without a limit.
   if (statvfs(folder.path.c_str(), &space) != 0 || space.f_blocks == 0) return bytes;

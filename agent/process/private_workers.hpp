@@ -14,9 +14,10 @@ namespace traceagent::process {
 struct Agent;
 
 // Most memory that the rings of a run's dead processes may take when another second claimant makes
-// a ring of `ring_bytes`: sixteen such or 256 MiB, but no more than a quarter of the folder's file
-// system.
-std::uint64_t most_dead_bytes(const RunFolder& folder, std::uint64_t ring_bytes) noexcept;
+// a ring of `ring_bytes`: sixteen such, or `rings` if that is more, or 256 MiB, but no more than a
+// quarter of the folder's file system.
+std::uint64_t most_dead_bytes(const RunFolder& folder, std::uint64_t ring_bytes,
+                              std::uint64_t rings = 0) noexcept;
 bool has_more_dead_than(const RunFolder& folder, std::uint64_t bytes);
 
 // Who merges has to know that there are such, though it sees no ring of theirs: they are peers of

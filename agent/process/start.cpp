@@ -34,6 +34,7 @@
 #include "agent/process/library.hpp"
 #include "agent/process/memory_budget.hpp"
 #include "agent/process/notices.hpp"
+#include "agent/process/old_rings.hpp"
 #include "agent/process/output_folder.hpp"
 #include "agent/process/own_thread.hpp"
 #include "agent/process/private_workers.hpp"
@@ -85,8 +86,7 @@ bool has_too_many_dead(const Agent& made) {
                             most_dead_bytes(made.run_folder, made.options.ring_size));
 }
 
-void begin_private_worker(Agent& made) {
-  note_private_worker(made);
+void say_too_many_dead(const Agent& made) {
   if (!is_spokesman(made, "private-workers")) return;
   say_problem("ring.folder: " + made.run_folder.path + ": rings of dead workers take more than " +
               config::show_bytes(most_dead_bytes(made.run_folder, made.options.ring_size)) +
@@ -103,13 +103,15 @@ bool make_ring(Agent& made) {
   const std::int64_t claim = claim_rank(made.run_folder, made.identity.rank, made.pid);
   // A second process that claims the rank is a process of its own in the trace.
   made.trace_pid = trace::trace_pid(made.identity.rank, claim);
-  made.is_private_worker = has_too_many_dead(made);
+  const bool is_too_much_old = has_too_much_old(made);  // it has said so
+  made.is_private_worker = is_too_much_old || has_too_many_dead(made);
   made.ring = ring::create_ring(made.is_private_worker
                                     ? std::string()
                                     : ring_path(made.run_folder, made.identity.rank, made.pid),
                                 made.options.ring_size);
   if (made.is_private_worker && made.ring.ring.valid()) {
-    begin_private_worker(made);
+    note_private_worker(made);
+    if (!is_too_much_old) say_too_many_dead(made);
     return true;
   }
   // Where the folder cannot be had there is no path, and all has been said.

@@ -20,6 +20,7 @@
 #include "agent/ring/owner.hpp"
 #include "agent/ring/private_workers.hpp"
 #include "agent/ring/ring_file.hpp"
+#include "agent/ring/unused_memory.hpp"
 
 namespace traceagent::ring {
 namespace {
@@ -263,9 +264,30 @@ OldRuns remove_old_runs(const std::string& users_folder, const std::string& own_
     } else {
       ++old.dead_runs;
       old.dead_rings += run.rings.size();
+      std::uint64_t left_bytes = 0;
+      for (const std::string& ring : run.rings) left_bytes += give_back_unused(ring);
+      old.dead_bytes += left_bytes;
+      old.given_back_bytes += run.ring_bytes - std::min(run.ring_bytes, left_bytes);
     }
   }
   return old;
+}
+
+std::uint64_t bytes_of_other_runs(const std::string& users_folder, const std::string& own_run) {
+  std::uint64_t bytes = 0;
+  std::vector<std::string> runs;
+  names_in(users_folder, runs);
+  for (const std::string& name : runs) {
+    const std::string run = users_folder + "/" + name;
+    std::vector<std::string> files;
+    if (run != own_run) names_in(run, files);
+    for (const std::string& file : files) {
+      struct stat facts {};
+      const bool counts = is_ring_name(file) && lstat((run + "/" + file).c_str(), &facts) == 0;
+      if (counts) bytes += static_cast<std::uint64_t>(facts.st_blocks) * 512;
+    }
+  }
+  return bytes;
 }
 
 }  // namespace traceagent::ring

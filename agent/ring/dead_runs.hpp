@@ -43,15 +43,22 @@ bool has_living_claimant(const std::string& claim_path);
 
 struct OldRuns {
   std::size_t dead_runs = 0, dead_rings = 0;  // that are left
+  std::uint64_t dead_bytes = 0;               // that those still take
+  std::uint64_t given_back_bytes = 0;         // of those
   std::size_t removed_rings = 0;
   std::uint64_t removed_bytes = 0;
 };
 
 // Of a user's folder, all runs but `own_run`: those that are dead, and no sign of which is younger
-// than `keep_ns`, go; 0: none goes. Ends when `patience_ns` are over, the rest is for the next
+// than `keep_ns`, go; 0: none goes. What the rings of the others have not used goes back to the
+// system (unused_memory.hpp). Ends when `patience_ns` are over, the rest is for the next
 // time. Says nothing of what cannot be read or removed: that is somebody else's, or will be seen by
 // `traceagent recover`.
 OldRuns remove_old_runs(const std::string& users_folder, const std::string& own_run,
                         std::uint64_t keep_ns, std::uint64_t patience_ns);
+
+// Memory that the rings of all runs there but `own_run` take, of the living and the dead: a bound
+// of OldRuns::dead_bytes that is found fast.
+std::uint64_t bytes_of_other_runs(const std::string& users_folder, const std::string& own_run);
 
 }  // namespace traceagent::ring

@@ -1,8 +1,8 @@
 #pragma once
-// A ring's file that has holes. Of ours none has whose records are wanted: each is granted whole,
-// and spent_memory.cpp comes after the last. A copy may (cp --sparse), and so has what somebody
-// made to have a recovery run out of memory: holes of shared memory become real pages when they are
-// looked at.
+// A ring's file that has holes: a dead one whose unused memory went back (unused_memory.hpp), a
+// copy (cp --sparse), and what somebody made to have a recovery run out of memory: holes of shared
+// memory become real pages when they are looked at. Of the living none has whose records are
+// wanted: each is granted whole, and spent_memory.cpp comes after the last.
 
 #include <string>
 

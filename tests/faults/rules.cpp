@@ -46,6 +46,7 @@ constexpr ErrorName errors[] = {
     {"ENOMEM", ENOMEM},
     {"ENOSPC", ENOSPC},
     {"ENOSYS", ENOSYS},
+    {"EOPNOTSUPP", EOPNOTSUPP},
     {"EPERM", EPERM},
     {"EPIPE", EPIPE},
     {"EROFS", EROFS},

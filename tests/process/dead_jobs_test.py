@@ -65,7 +65,7 @@ def test_list():
         shown = tool(place, "recover", "--list")
         end(living)
         lines = shown.out.splitlines()
-        check(shown.code == 0 and lines[0].startswith(f"{run}: 2 rings, ") and "MiB" in lines[0] and " s old, of " in
+        check(shown.code == 0 and lines[0].startswith(f"{run}: 2 rings, ") and "iB, " in lines[0] and " s old, of " in
               lines[0], f"the run: {shown}")
         check(len(lines) == 4 and lines[1].strip() == f"{STEADY} 1000 10 10000", f"its command: {shown}")
         check(lines[2].strip() == f"traceagent recover {run}", f"recover: {shown}")
@@ -206,6 +206,62 @@ def test_keep_dead():
         end(living)
 
 
+def memory_of(*files):
+    return sum(file.stat().st_blocks * 512 for file in files)
+
+
+def calls_recovered(place, what, *words):
+    """What a recovery writes, each call with its times."""
+    result = tool(place, "recover", "--keep", "--no-merge", *map(str, words), "--output", f"recovered-{what}")
+    written = sorted((place.path / f"recovered-{what}").glob("*.json"))
+    check(result.code == 0 and written, f"recovered {what}: {result}")
+    return [(event["pid"], event["name"], event["ts"], event["dur"]) for path in written
+            for event in calls_in(place.trace(path.relative_to(place.path)))]
+
+
+def test_killed_again_and_again():
+    """Each attempt has a name of its own and knows nothing of the last one: of that one's rings what holds nothing goes
+    back to the system, and what is in them stays."""
+    with Place() as place:
+        killed_runs, copies = [], []
+        for attempt in range(3):
+            run = killed(place, 2, TRACEAGENT_RING_SIZE="8MiB", TORCHELASTIC_RESTART_COUNT=str(attempt),
+                         TRACEAGENT_SCHEDULE="warmup=0,active=1000000,repeat=1")
+            copies.append(shutil.copytree(run, place.path / f"copy{attempt}"))
+            killed_runs.append(run)
+        whole_bytes = memory_of(*killed_runs[-1].glob("*.ring"))
+        check(whole_bytes > 15 << 20, f"what is killed leaves its rings whole: {whole_bytes}")
+        job_that(lambda _: memory_of(*rings(place)) < 5 << 20, place)
+        check(memory_of(*rings(place)) < 5 << 20, f"three attempts' rings: {memory_of(*rings(place))} bytes")
+        for attempt, (run, copy) in enumerate(zip(killed_runs, copies)):
+            before = calls_recovered(place, f"{attempt}-before", *copy.glob("*.ring"))
+            after = calls_recovered(place, f"{attempt}-after", *run.glob("*.ring"))
+            check(before and before == after, f"attempt {attempt}: {len(before)} calls, and {len(after)} of what is left")
+
+
+def test_too_much_old():
+    """A killed run's ring under many names stands for a thousand restarts: the next job takes no more of the shared memory,
+    and says so once."""
+    with Place() as place:
+        ring = killed(place) / rings(place)[0].name
+        links = [ring.with_name(f"{ring.name[:-len('-0.ring')]}-{number}.ring") for number in range(1, 1000)]
+        for link in links:
+            os.link(ring, link)
+        ended = [end_of(process) for process in
+                 [place.start([STEADY, 30, 10, 5_000], variables)
+                  for variables in place.ranks(2, TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_RING_SIZE="1MiB")]]
+        said = [line for end in ended for line in end.lines() if "rings of killed jobs take" in line]
+        check(len(said) == 1 and "traceagent recover --all" in said[0] and "--discard" in said[0] and
+              "private memory" in said[0] and all(end.code == 3 for end in ended), f"too much: {ended}")
+        found = [event["pid"] for event in calls_in(place.trace("out/node0.json"))]
+        check(found.count(0) == found.count(1) > 40, f"of each rank: {found.count(0)}, {found.count(1)}")
+        check(len(rings(place)) == 1000, "what was not written was removed")
+        for link in links:
+            link.unlink()
+        ended = job(place)
+        check("killed jobs" not in ended.err, f"no longer: {ended}")
+
+
 def test_lives_without_its_lock():
     """A rank that may not keep a high number (ulimit -n) shows by its mapping alone that it lives, whatever path the
     user gave: who ends before it must not take its ring."""
@@ -240,7 +296,7 @@ def main():
     need(LIBRARY, "the library")
     need(TRACEAGENT, "the tool")
     for test in (test_list, test_discard, test_usage, test_planted, test_another_user, test_keep_dead,
-                 test_lives_without_its_lock, test_any_notes):
+                 test_killed_again_and_again, test_too_much_old, test_lives_without_its_lock, test_any_notes):
         began = time.monotonic()
         test()
         print(f"{test.__name__}: {time.monotonic() - began:.1f} s", flush=True)

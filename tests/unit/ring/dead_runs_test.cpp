@@ -15,6 +15,7 @@
 #include "agent/ring/anchors.hpp"
 #include "agent/ring/movers_note.hpp"
 #include "agent/ring/ring_file.hpp"
+#include "agent/ring/sparse_ring.hpp"
 
 namespace traceagent::ring {
 namespace {
@@ -247,6 +248,49 @@ TEST_F(DeadRunsTest, WhoseOwnerLivedAMomentAgoIsYoung) {
   make_older(job, 100);
   EXPECT_EQ(remove_old_runs(users_, "", 50 * second_ns, second_ns).removed_rings, 0U);
   EXPECT_TRUE(fs::exists(ring_in(job)));
+}
+
+// A job that is killed again and again leaves what its rings hold, and not their whole size.
+TEST_F(DeadRunsTest, WhatTheirRingsHaveNotUsedGoesBack) {
+  const std::string job = run("job");
+  {
+    Child owner([&] {
+      const CreatedRing created = create_ring(ring_in(job), 8 << 20);
+      if (!created.ring.valid()) return false;
+      for (std::uint64_t i = 0; i < created.ring.chunk_count(); ++i) {
+        Chunk* const chunk = claim_chunk(created.ring, 7, ThreadName{"job"}, false);
+        chunk->records[500].begin_ticks.store(i +
+                                              1);  // touched and written, then all but two freed
+        chunk->records[500].end_ticks.store(i + 2);
+        retire_chunk(*chunk);
+        if (i != 0 && i != 50) free_chunk(created.ring, *chunk);
+      }
+      created.ring.header().identity.host = created.ring.add_name("a-host");
+      created.ring.header().ready.store(1);
+      return true;
+    });
+    EXPECT_GT(bytes_of_other_runs(users_, ""), 7U << 20);
+    EXPECT_EQ(remove_old_runs(users_, "", 0, second_ns).dead_bytes, 0U) << "of one that lives";
+    EXPECT_GT(look_at_run(job).ring_bytes, 7U << 20);
+  }
+  make_older(job, 100);
+  const auto modified = fs::last_write_time(ring_in(job));
+  const OldRuns old = remove_old_runs(users_, "", 0, second_ns);
+  EXPECT_LT(old.dead_bytes, 1U << 20);
+  EXPECT_GT(old.given_back_bytes, 6U << 20);
+  EXPECT_EQ(look_at_run(job).ring_bytes, old.dead_bytes);
+  EXPECT_EQ(bytes_of_other_runs(users_, ""), old.dead_bytes);
+  EXPECT_EQ(bytes_of_other_runs(users_, job), 0U);
+  EXPECT_EQ(fs::last_write_time(ring_in(job)), modified);
+  EXPECT_EQ(remove_old_runs(users_, "", 0, second_ns).given_back_bytes, 0U) << "again";
+
+  OpenedRing left = open_ring_to_recover(ring_in(job));
+  ASSERT_TRUE(left.ring.valid()) << left.problem;
+  ASSERT_EQ(left.ring.chunk_count(), 2U);
+  EXPECT_EQ(left.ring.chunk(0).records[500].begin_ticks.load(), 1U);
+  EXPECT_EQ(left.ring.chunk(1).records[500].begin_ticks.load(), 51U);
+  EXPECT_EQ(left.ring.name(left.ring.header().identity.host), "a-host");
+  close_ring(left);
 }
 
 TEST_F(DeadRunsTest, TakesNoLongerThanTold) {
