@@ -40,6 +40,7 @@
 #include "agent/process/private_workers.hpp"
 #include "agent/process/ring_identity.hpp"
 #include "agent/process/thread_sanitizer.hpp"
+#include "agent/process/tool_process.hpp"
 #include "agent/process/usable_cpus.hpp"
 #include "agent/ring/anchors.hpp"
 #include "agent/ring/overwriting.hpp"
@@ -253,6 +254,7 @@ std::unique_ptr<Agent> make_agent() {
   made->pid = getpid();
   set_talk(talk_of(made->options));
   if (!made->options.enabled) return nullptr;
+  keep_environment();
   made->options.output_folder = absolute(made->options.output_folder);
   made->identity = identify(made->options, environment, ProcFacts::of_process());
   if (const int error = event::try_clocks(); error != 0) {

@@ -37,16 +37,12 @@ bool is_for_tool(std::string_view variable) noexcept {
   return !variable.starts_with(job_libraries);
 }
 
-// A tool that runs the user's own command gives it back what was taken (tools/upload).
+// Stays when the process ends: the drain thread may start a tool until then.
+constinit std::vector<std::string>* environment_kept = nullptr;
+
 std::vector<std::string> tools_environment(bool tells_exit) {
   std::vector<std::string> variables;
-  for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
-    const std::string_view variable = *at;
-    if (is_for_tool(variable)) variables.emplace_back(variable);
-    if (variable.starts_with(job_libraries)) {
-      variables.push_back("TRACEAGENT_JOBS_" + std::string(variable));
-    }
-  }
+  if (environment_kept != nullptr) variables = *environment_kept;
   if (tells_exit) variables.emplace_back("TRACEAGENT_TELLS_EXIT=1");
   return variables;
 }
@@ -210,6 +206,21 @@ void take_exit_line(ToolEnd& end) {
 }
 
 }  // namespace
+
+// A tool that runs the user's own command gives it back what was taken (tools/upload).
+void keep_environment() {
+  std::vector<std::string> variables;
+  for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
+    const std::string_view variable = *at;
+    if (is_for_tool(variable)) variables.emplace_back(variable);
+    if (variable.starts_with(job_libraries)) {
+      variables.push_back("TRACEAGENT_JOBS_" + std::string(variable));
+    }
+  }
+  // A forked child has its parent's.
+  if (environment_kept == nullptr) environment_kept = new std::vector<std::string>();
+  environment_kept->swap(variables);
+}
 
 std::string start_tool(std::vector<std::string> words) {
   std::string problem;

@@ -2,14 +2,18 @@
 // Our own tools, started from the job's process. None is a child that the job could see: no
 // SIGCHLD, nothing for wait(), none of its descriptors. Only where the job is the first process of
 // its container does a tool become a child of it, as all orphans do. A tool has the job's
-// environment but for what concerns the agent (LD_PRELOAD, TRACEAGENT_*), sits in a session of its
-// own, and ignores TERM, INT and HUP.
+// environment, as it was at the first call of CUDA or NCCL, but for what concerns the agent
+// (LD_PRELOAD, TRACEAGENT_*), sits in a session of its own, and ignores TERM, INT and HUP.
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace traceagent::process {
+
+// In the thread of the job that starts the agent. No thread of ours may read the environment: the
+// job's setenv moves it and frees what was there.
+void keep_environment();
 
 // Starts it and forgets it; its output goes nowhere. Returns what went wrong, or "".
 std::string start_tool(std::vector<std::string> words);

@@ -24,6 +24,7 @@ ToolEnd shell(const std::string& script, std::uint64_t timeout_ns = 20 * second_
 class ToolProcess : public testing::Test {
  protected:
   void SetUp() override {
+    keep_environment();
     deaths = 0;
     signal(SIGCHLD, [](int) { ++deaths; });
   }
@@ -81,6 +82,7 @@ TEST_F(ToolProcess, HasTheJobsEnvironmentWithoutOurs) {
   setenv("TRACEAGENT_RANK", "7", 1);
   setenv("NCCL_PROFILER_PLUGIN", "ours", 1);
   setenv("LD_LIBRARY_PATH", "/jobs", 1);
+  keep_environment();
   const ToolEnd end = shell(
       "echo \"$AWS_REGION,$TRACEAGENT_RANK,$NCCL_PROFILER_PLUGIN,$LD_LIBRARY_PATH,"
       "$TRACEAGENT_JOBS_LD_LIBRARY_PATH\"");
@@ -89,6 +91,32 @@ TEST_F(ToolProcess, HasTheJobsEnvironmentWithoutOurs) {
     unsetenv(name);
   }
   EXPECT_EQ(end.said, "kept,,,,/jobs\n");
+}
+
+// Each new name may move the list, and frees the one that was there.
+TEST_F(ToolProcess, TheJobMaySetVariablesMeanwhile) {
+  setenv("TOOL_PROCESS_TEST", "before", 1);
+  keep_environment();
+  std::atomic<bool> ends{false};
+  std::thread job([&] {
+    for (int i = 0; !ends; i = (i + 1) % 4096) {
+      const std::string name = "TOOL_PROCESS_TEST_" + std::to_string(i);
+      setenv(name.c_str(), std::string(64, 'x').c_str(), 1);
+      if (i == 4095) {
+        for (int gone = 0; gone < 4096; ++gone) {
+          unsetenv(("TOOL_PROCESS_TEST_" + std::to_string(gone)).c_str());
+        }
+      }
+    }
+  });
+  for (int i = 0; i < 20; ++i) {
+    const ToolEnd end = shell("echo \"$TOOL_PROCESS_TEST,$(env | grep -c TOOL_PROCESS_TEST)\"");
+    EXPECT_EQ(end.said, "before,1\n");
+  }
+  ends = true;
+  job.join();
+  for (int i = 0; i < 4096; ++i) unsetenv(("TOOL_PROCESS_TEST_" + std::to_string(i)).c_str());
+  unsetenv("TOOL_PROCESS_TEST");
 }
 
 TEST_F(ToolProcess, HasNoneOfTheJobsDescriptorsAndASessionOfItsOwn) {
