@@ -122,14 +122,27 @@ struct Place {
   std::optional<RunFile> there;
 };
 
-Place find_place(const Agent& agent, std::string path) {
-  Place place{std::move(path), std::nullopt};
-  place.there = run_file(place.path, agent.identity.run_key);
-  if (place.there && place.there->base_ns < older_run_until_ns(agent.run_folder)) {
-    place.path = drain::with_pid(place.path, static_cast<std::uint32_t>(agent.pid));
+// All processes of the run that merge find the same.
+Place find_place(const Agent& agent, const std::string& path) {
+  const OlderRun older = older_run(agent.run_folder);
+  const auto pid = static_cast<std::uint32_t>(older.pid != 0 ? older.pid : agent.pid);
+  Place place;
+  for (int attempt = 0; attempt < drain::most_names; ++attempt) {
+    place.path = drain::name_at_attempt(path, pid, attempt);
     place.there = run_file(place.path, agent.identity.run_key);
+    if (!place.there || place.there->base_ns >= older.until_ns) break;
+    place.there.reset();
+    if (agent.options.output_overwrite) break;
   }
   return place;
+}
+
+void say_beside(const Agent& agent, const std::string& path, const std::string& older_path) {
+  if (path == older_path || !is_spokesman(agent, "older-node-file")) return;
+  say_result(path + ": beside " + older_path + ", which an earlier run of the same key (" +
+             agent.identity.run_key +
+             ") has made: set TRACEAGENT_RUN_NAME anew for each run, with {run_name} in "
+             "output.folder");
 }
 
 bool has_more_nodes(const Identity& identity) noexcept {
@@ -264,6 +277,7 @@ bool write_node_file(Agent& agent, NodeInputs& inputs, RankFilesHeld& held) {
   if (!is_of_rank && other) say_taken(agent, place.path, *other, own);
   if (is_of_rank || other || !merge(agent, inputs, place, held)) return false;
   if (own != nullptr) own->file_is_made();
+  say_beside(agent, place.path, node.path);
   return true;
 }
 

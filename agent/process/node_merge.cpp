@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "agent/process/node_inputs.hpp"
 #include "agent/process/node_view.hpp"
 #include "agent/process/notices.hpp"
+#include "agent/process/older_run.hpp"
 #include "agent/process/private_workers.hpp"
 #include "agent/process/spared.hpp"
 #include "agent/process/uploads.hpp"
@@ -42,7 +44,8 @@ enum class Part { none, merge, merge_again, leave };
 bool has_older_node_file(const Agent& agent) {
   const drain::NamedFile node = drain::node_file_name(agent.ring.ring);
   if (!node.problem.empty() || agent.written_files.empty()) return false;
-  if (!run_file(node.path, agent.identity.run_key)) return false;
+  const std::optional<RunFile> there = run_file(node.path, agent.identity.run_key);
+  if (!there || there->base_ns < older_run_until_ns(agent.run_folder)) return false;
   struct stat merged {};
   struct stat own {};
   // What cannot be looked at may be older: merging once more loses nothing.

@@ -63,14 +63,18 @@ bool is_dead_run(const RunFolder& folder, const std::string& own_claim) {
   return ring::look_at_run(folder.path).state != ring::Run::State::lives;
 }
 
+std::string in_note(const OlderRun& older) {
+  return std::to_string(older.until_ns) + "\n" + std::to_string(older.pid) + "\n";
+}
+
 // A new folder that may take the old one's place, with its note. "" where it cannot be made.
-std::string make_successor(const std::string& name, const std::string& time) {
+std::string make_successor(const std::string& name, const OlderRun& older) {
   constexpr int most_names = 100;
   for (int number = 0; number < most_names; ++number) {
     // Of an earlier process of the same pid, a dead run may lie there.
     const std::string path = number == 0 ? name : name + "-" + std::to_string(number);
     if (mkdir(path.c_str(), 0700) == 0) {
-      make_note(path + "/older", time);
+      make_note(path + "/older", in_note(older));
       return path;
     }
     if (errno != EEXIST) return {};
@@ -85,8 +89,8 @@ void remove_successor(const std::string& path) {
 
 // Both at once: who is killed in here leaves the run's folder as it was, or a new one that knows
 // where the old run's files end. What lies under the old one's new name, or "".
-std::string exchange(const RunFolder& folder, const std::string& name, const std::string& time) {
-  const std::string other = make_successor(name, time);
+std::string exchange(const RunFolder& folder, const std::string& name, const OlderRun& older) {
+  const std::string other = make_successor(name, older);
   if (other.empty()) return {};
   constexpr unsigned rename_exchange = 2;  // RENAME_EXCHANGE, absent from old headers
   if (syscall(SYS_renameat2, AT_FDCWD, other.c_str(), AT_FDCWD, folder.path.c_str(),
@@ -96,7 +100,7 @@ std::string exchange(const RunFolder& folder, const std::string& name, const std
   // A file system that cannot do that.
   remove_successor(other);
   if (rename(folder.path.c_str(), other.c_str()) != 0) return {};
-  if (mkdir(folder.path.c_str(), 0700) == 0) make_note(folder.path + "/older", time);
+  if (mkdir(folder.path.c_str(), 0700) == 0) note_older_run(folder, older);
   return other;
 }
 
@@ -104,10 +108,10 @@ std::string exchange(const RunFolder& folder, const std::string& name, const std
 bool set_aside(const RunFolder& folder, const std::string& own_claim, int pid) {
   const ring::MoversNote note(folder.path);
   if (!note.is_ours()) return false;
-  const std::string time = std::to_string(event::clock_ns(CLOCK_REALTIME)) + "\n";
+  const OlderRun older{static_cast<std::int64_t>(event::clock_ns(CLOCK_REALTIME)), pid};
   RunFolder aside;
-  if (is_dead_run(folder, own_claim) && note.write_text(time)) {
-    aside.path = exchange(folder, folder.path + ".dead-" + std::to_string(pid), time);
+  if (is_dead_run(folder, own_claim) && note.write_text(std::to_string(older.until_ns) + "\n")) {
+    aside.path = exchange(folder, folder.path + ".dead-" + std::to_string(pid), older);
   }
   if (aside.path.empty()) {
     note.remove();
@@ -141,9 +145,20 @@ bool set_dead_run_aside(const RunFolder& folder, const std::string& own_claim, i
   return access(own_claim.c_str(), F_OK) != 0;
 }
 
-std::int64_t older_run_until_ns(const RunFolder& folder) {
-  return folder.path.empty() ? 0
-                             : std::strtoll(read_note(folder.path + "/older").c_str(), nullptr, 10);
+void note_older_run(const RunFolder& folder, const OlderRun& older) {
+  make_note(folder.path + "/older", in_note(older));
 }
+
+OlderRun older_run(const RunFolder& folder) {
+  if (folder.path.empty()) return {folder.older_until_ns, 0};
+  const std::string text = read_note(folder.path + "/older");
+  char* behind_time = nullptr;
+  OlderRun older;
+  older.until_ns = std::strtoll(text.c_str(), &behind_time, 10);
+  older.pid = static_cast<int>(std::strtol(behind_time, nullptr, 10));
+  return older;
+}
+
+std::int64_t older_run_until_ns(const RunFolder& folder) { return older_run(folder).until_ns; }
 
 }  // namespace traceagent::process

@@ -1,5 +1,6 @@
 #pragma once
-// An older run of the same key: see claim_rank() in run_folder.hpp.
+// An older run of the same key: one that was killed, see claim_rank() in run_folder.hpp, or one
+// that ended in good order, see earlier_run.hpp.
 
 #include <cstdint>
 #include <string>
@@ -12,7 +13,13 @@ namespace traceagent::process {
 // the claim is gone, so that the rank can be claimed again.
 bool set_dead_run_aside(const RunFolder& folder, const std::string& own_claim, int pid);
 
-// Files of the run's key that begin before this are an older run's; 0: there was none.
+struct OlderRun {
+  std::int64_t until_ns = 0;  // files of the run's key that begin before are its; 0: there was none
+  int pid = 0;                // of this run: names what would have its files' names
+};
+
+void note_older_run(const RunFolder& folder, const OlderRun& older);
+OlderRun older_run(const RunFolder& folder);
 std::int64_t older_run_until_ns(const RunFolder& folder);
 
 }  // namespace traceagent::process

@@ -12,6 +12,8 @@
 #include <ctime>
 
 #include "agent/event/high_descriptor.hpp"
+#include "agent/event/ticks.hpp"
+#include "agent/process/older_run.hpp"
 #include "agent/process/run_files.hpp"
 
 namespace traceagent::process {
@@ -34,16 +36,23 @@ bool is_included(const char* name, const std::vector<std::string>& patterns) {
 }
 
 std::string foreign_file_in(const std::string& folder, const std::string& run_key,
-                            const std::vector<std::string>& included) {
+                            const std::vector<std::string>& included, EarlierRun& earlier) {
   const event::Folder entries = event::open_folder_high(folder.c_str());
   if (entries == nullptr) return {};
   std::string foreign;
+  // The job waits, and a folder to be overwritten may hold anything.
+  constexpr std::uint64_t patience_ns = 1'000'000'000;
+  const std::uint64_t end_ns = event::clock_ns(CLOCK_MONOTONIC) + patience_ns;
   while (const dirent* entry = readdir(entries.get())) {
     // Hidden files do not count, as in Composer; ours that are being written are hidden.
     if (entry->d_name[0] == '.') continue;
     const std::string path = folder + "/" + entry->d_name;
-    if (is_index_folder(path) || is_included(entry->d_name, included)) continue;
-    if (run_file(path, run_key)) continue;
+    if (is_index_folder(path)) continue;
+    const bool is_expected = is_included(entry->d_name, included);
+    if (is_expected && event::clock_ns(CLOCK_MONOTONIC) >= end_ns) continue;
+    const std::optional<RunFile> file = run_file(path, run_key);
+    if (file) earlier.look_at(*file);
+    if (file || is_expected) continue;
     foreign = entry->d_name;
     break;
   }
@@ -75,13 +84,17 @@ std::string wait_for_verdict(const std::string& path) {
 
 FolderVerdict check_output_folder(const RunFolder& run, const std::string& folder,
                                   const std::string& run_key,
-                                  const std::vector<std::string>& included) {
+                                  const std::vector<std::string>& included, EarlierRun& earlier,
+                                  int pid) {
   const std::string path = run.path + "/output";
   constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
   const int fd = run.path.empty() ? -1 : event::open_high(path.c_str(), flags, 0600);
   const bool is_second = fd < 0 && !run.path.empty() && errno == EEXIST;
-  if (is_second) return {wait_for_verdict(path) == usable, {}};
-  const std::string foreign = foreign_file_in(folder, run_key, included);
+  if (is_second) return {wait_for_verdict(path) == usable, 0, {}};
+  const std::string foreign = foreign_file_in(folder, run_key, included, earlier);
+  const std::int64_t until_ns = earlier.until_ns();
+  // Before the others go on. Where a killed run was set aside, that is noted already.
+  if (fd >= 0 && until_ns != 0) note_older_run(run, {until_ns, pid});
   const std::string verdict = foreign.empty() ? usable : refused;
   if (fd >= 0) {
     // In tmpfs; without the line, or with half of it, the others take the folder as usable.
@@ -89,10 +102,11 @@ FolderVerdict check_output_folder(const RunFolder& run, const std::string& folde
     static_cast<void>(written);
     close(fd);
   }
-  if (foreign.empty()) return {};
-  return {false, "output.folder: " + folder + ": holds files already (" + foreign +
-                     "), tracing is off: choose another folder or set "
-                     "TRACEAGENT_OUTPUT_OVERWRITE=true"};
+  if (foreign.empty()) return {true, run.path.empty() ? until_ns : 0, {}};
+  return {false, 0,
+          "output.folder: " + folder + ": holds files already (" + foreign +
+              "), tracing is off: choose another folder or set "
+              "TRACEAGENT_OUTPUT_OVERWRITE=true"};
 }
 
 }  // namespace traceagent::process

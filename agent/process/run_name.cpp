@@ -4,6 +4,7 @@
 #include <ctime>
 
 #include "agent/event/fork_hold.hpp"
+#include "agent/event/ticks.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -76,16 +77,19 @@ std::string ids_of_job(const Environment& environment, const RunFacts& run) {
   return ids;
 }
 
+bool is_rank(const ProcessFacts& process, const RunFacts& run) {
+  return std::ranges::any_of(process.rank_variables, [&](const std::string& name) {
+    return std::ranges::find(run.rank_variables, name) != run.rank_variables.end();
+  });
+}
+
 // The nearest ancestor without any of the variables that make this process a rank: what is between
 // it and us (a shell, a wrapper) is there once for each rank. Null when it cannot be told.
 const ProcessFacts* find_launcher(const ProcFacts& facts, const RunFacts& run) {
   for (std::size_t i = 1; i < facts.chain.size(); ++i) {
     const ProcessFacts& ancestor = facts.chain[i];
     if (!ancestor.environment_known) return nullptr;
-    const bool is_rank = std::ranges::any_of(ancestor.rank_variables, [&](const std::string& name) {
-      return std::ranges::find(run.rank_variables, name) != run.rank_variables.end();
-    });
-    if (!is_rank) return &ancestor;
+    if (!is_rank(ancestor, run)) return &ancestor;
   }
   return nullptr;
 }
@@ -96,12 +100,22 @@ bool is_python_worker(const ProcessFacts& process) {
   });
 }
 
+bool is_worker_of(const ProcessFacts& process, const ProcessFacts& parent) {
+  return is_python_worker(process) ||
+         (!process.command.empty() && process.command == parent.command);
+}
+
 // A single process's children by fork, and Python's by spawn, belong to the same run.
 const ProcessFacts& first_of_program(const ProcFacts& facts) {
   std::size_t i = 0;
-  while (i + 1 < facts.chain.size() && (is_python_worker(facts.chain[i]) ||
-                                        (!facts.chain[i].command.empty() &&
-                                         facts.chain[i].command == facts.chain[i + 1].command))) {
+  while (i + 1 < facts.chain.size() && is_worker_of(facts.chain[i], facts.chain[i + 1])) ++i;
+  return facts.chain[i];
+}
+
+const ProcessFacts& first_of_rank(const ProcFacts& facts, const RunFacts& run) {
+  std::size_t i = 0;
+  while (i + 1 < facts.chain.size() &&
+         (is_worker_of(facts.chain[i], facts.chain[i + 1]) || is_rank(facts.chain[i + 1], run))) {
     ++i;
   }
   return facts.chain[i];
@@ -205,6 +219,18 @@ std::string program_name(const ProcFacts& facts) {
     if (name.ends_with(".py")) name.remove_suffix(3);
   }
   return name.empty() ? "program" : as_key(std::string(name.substr(0, 64)));
+}
+
+std::int64_t rank_start_ns(const ProcFacts& facts, const RunFacts& run) {
+  constexpr double second_ns = 1e9;
+  const auto now_ns = static_cast<std::int64_t>(event::clock_ns(CLOCK_REALTIME));
+  const std::uint64_t ticks = first_of_rank(facts, run).start_ticks;
+  if (ticks == 0) return now_ns;
+  // By the age, not the time of boot, which /proc/stat gives in whole seconds.
+  const auto start_ns = static_cast<std::int64_t>(static_cast<double>(ticks) * second_ns /
+                                                  static_cast<double>(facts.ticks_per_second));
+  const std::int64_t age_ns = static_cast<std::int64_t>(event::clock_ns(CLOCK_BOOTTIME)) - start_ns;
+  return now_ns - std::max<std::int64_t>(age_ns, 0);
 }
 
 RunName name_run(const Environment& environment, const ProcFacts& facts, const RunFacts& run) {

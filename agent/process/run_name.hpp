@@ -31,7 +31,7 @@ struct RunName {
 //   several nodes     the ids of the job: Slurm's job number, PMIx name space, torchrun's run id,
 //                     MASTER_ADDR and MASTER_PORT. Parents differ from node to node, so without
 //                     any of these each node is a run of its own. Two runs one after the other with
-//                     the same address and port have the same key: run_name tells them apart.
+//                     the same address and port have the same key: see earlier_run.hpp.
 // Ranks started by hand twice from one shell, with no id at all, look like one run.
 // torchrun counts restarts per node: after a restart that not all nodes counted, the nodes' names
 // differ by their attempt.
@@ -40,5 +40,9 @@ RunName name_run(const config::Environment& environment, const ProcFacts& facts,
 
 // The name of the program: for Python its script or module, also in multiprocessing's children.
 std::string program_name(const ProcFacts& facts);
+
+// When the rank's first process began (CLOCK_REALTIME): a shell or a wrapper that the launcher
+// started as this rank, or the first parent of worker processes. Now, where that is not known.
+std::int64_t rank_start_ns(const ProcFacts& facts, const RunFacts& run);
 
 }  // namespace traceagent::process

@@ -131,12 +131,16 @@ bool make_ring(Agent& made) {
 }
 
 bool output_is_usable(Agent& made) {
-  if (made.options.output_overwrite) return true;
   const auto folder =
       config::format_name(made.options.output_folder, name_variables(made.identity));
   if (!folder.problem.empty()) return true;  // said when the file is named
-  const FolderVerdict verdict = check_output_folder(
-      made.run_folder, folder.name, made.identity.run_key, included_patterns(made.options));
+  EarlierRun earlier(made.identity.rank, made.identity.rank_start_ns);
+  const FolderVerdict verdict =
+      check_output_folder(made.run_folder, folder.name, made.identity.run_key,
+                          made.options.output_overwrite ? std::vector<std::string>{"*"}
+                                                        : included_patterns(made.options),
+                          earlier, made.pid);
+  made.run_folder.older_until_ns = verdict.older_until_ns;
   if (!verdict.problem.empty()) say_problem(verdict.problem);
   return verdict.usable;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/config/variables.hpp"
@@ -548,6 +549,25 @@ TEST(Identity, KeysAreSafeAsFileNames) {
   // Different all the same after the cut.
   const Identity other = identity_of(replaced(hostile, "MASTER_PORT=1"), plain);
   EXPECT_NE(other.run_key, i.run_key);
+}
+
+TEST(Identity, TheRankBeganWithTheFirstProcessThatTheLauncherMadeOfIt) {
+  const Lines variables = {"RANK=1", "WORLD_SIZE=2", "LOCAL_WORLD_SIZE=2", "LOCAL_RANK=1"};
+  const ProcessFacts torchrun = process_facts(10, 100, {"torchrun"});
+  const ProcessFacts wrapper = process_facts(11, 200, {"start.sh"}, {"RANK"});
+  const ProcessFacts program = process_facts(12, 300, {"python3", "train.py"}, {"RANK"});
+  const ProcessFacts worker =
+      process_facts(13, 400, {"python3", "-c", "--multiprocessing-fork"}, {"RANK"});
+  const auto start_s = [&](std::vector<ProcessFacts> chain) {
+    return static_cast<double>(identity_of(variables, facts_of(std::move(chain))).rank_start_ns) /
+           1e9;
+  };
+  const double alone_s = start_s({program, torchrun});
+  constexpr double between_calls_s = 0.4;
+  EXPECT_NEAR(start_s({worker, program, torchrun}), alone_s, between_calls_s);
+  EXPECT_NEAR(start_s({program, wrapper, torchrun}), alone_s - 1, between_calls_s);
+  EXPECT_NEAR(start_s({worker, torchrun}), alone_s - 2, between_calls_s)
+      << "it may have given itself the rank";
 }
 
 }  // namespace

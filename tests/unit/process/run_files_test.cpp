@@ -34,6 +34,7 @@ class RunFilesTest : public testing::Test {
     header.run_key = run_key;
     header.node_rank = node_rank;
     header.trace_name = name;
+    header.base_ns = base_ns_;
     trace::write_header(file, header);
     trace::write_footer(file, "{}");
     EXPECT_TRUE(file.finish());
@@ -41,6 +42,7 @@ class RunFilesTest : public testing::Test {
   }
 
   std::string folder_;
+  std::int64_t base_ns_ = 0;
 };
 
 TEST_F(RunFilesTest, KnowTheRun) {
@@ -65,6 +67,9 @@ TEST_F(RunFilesTest, AMergedFileIsOfItsRanksRun) {
   ASSERT_TRUE(file.has_value());
   EXPECT_TRUE(file->is_merged);
   EXPECT_EQ(file->node_rank, 2);
+  ASSERT_EQ(file->begins.size(), 2u);
+  EXPECT_EQ(file->begins[0].rank, 4);
+  EXPECT_EQ(file->begins[1].rank, 5);
 }
 
 TEST_F(RunFilesTest, OtherFilesAreNone) {
@@ -91,6 +96,17 @@ TEST_F(RunFilesTest, OfANodeAreSeenAsTheyAppear) {
   EXPECT_EQ(files.look()[1].rank, 3);
   NodeRankFiles nowhere("/no/such/folder", "k", 1);
   EXPECT_TRUE(nowhere.look().empty());
+}
+
+TEST_F(RunFilesTest, AnOlderRunsFileMayBeReplaced) {
+  constexpr std::int64_t since_ns = 1000;
+  NodeRankFiles files(folder_, "k", 1, since_ns);
+  write("r2.json", 2, "k", 1);
+  EXPECT_TRUE(files.look().empty());
+  base_ns_ = since_ns;
+  std::filesystem::rename(write("new.json", 2, "k", 1), folder_ + "/r2.json");
+  EXPECT_EQ(files.look().size(), 1u);
+  EXPECT_EQ(files.look().size(), 1u);
 }
 
 }  // namespace

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""The key of a run that ended in good order comes again: a static address and port, or two programs under one launcher.
+Each run has its own files, and a node file of its own."""
+import sys
+import time
+
+from jobs import STEADY, Checks, Place, end_of, steps_in
+
+checks = Checks()
+check = checks.check
+COMMAND = [STEADY, 20, 200]
+WINDOWS = "TRACEAGENT_SCHEDULE"
+
+
+def ranks(place, rings=None, **more):
+    """Of the first of two nodes: nothing but address and port names the job."""
+    for rank in range(2):
+        folder = rings / f"{rank}-{time.monotonic_ns()}" if rings else place.rings
+        folder.mkdir(exist_ok=True)
+        yield place.agent(RANK=rank, LOCAL_RANK=rank, WORLD_SIZE=4, LOCAL_WORLD_SIZE=2, MASTER_ADDR="nodeA",
+                          MASTER_PORT=29500, **{"TRACEAGENT_RING_FOLDER": folder, **more})
+
+
+def run(place, what, variables, command=None):
+    running = [place.start(command or COMMAND, own) for own in variables]
+    ended = [end_of(process) for process in running]
+    check(all(each.code == 3 for each in ended), f"{what}: {ended}")
+    check(not any(path.is_file() for path in place.rings.rglob("*")), f"{what}: left {place.left_in_memory()}")
+    return [line for each in ended for line in each.lines()], {process.pid for process in running}
+
+
+def node_files(place):
+    return [name for name in place.files() if "/node0" in name]
+
+
+def check_node_file(place, what, name, pids, steps):
+    trace = place.trace(name)
+    merged = {about["identity"]["pid"] for about in trace["traceagent"]["merged"]}
+    check(merged == pids and trace["complete"] is True, f"{what}: {name}: made of {merged}, not {pids}")
+    check(len(steps_in(trace)) == 2 * steps, f"{what}: {name}: {len(steps_in(trace))} steps")
+
+
+def twice(private, overwrite=False):
+    what = f"twice, {'a folder of rings each' if private else 'one memory'}, overwrite {overwrite}"
+    with Place() as place:
+        more = {"TRACEAGENT_OUTPUT_OVERWRITE": str(overwrite).lower()}
+        rings = place.rings if private else None
+        more_windows = {WINDOWS: "wait=2,warmup=1,active=4,repeat=2"}
+        first, first_pids = run(place, what, ranks(place, rings, **more, **more_windows))
+        check(len(first) == 1, f"{what}: {first}")
+        second, pids = run(place, what, ranks(place, rings, **more))
+        files = node_files(place)
+        if not check(len(files) == (1 if overwrite else 2), f"{what}: {files}: {second}"):
+            return
+        if overwrite:
+            check(len(second) == 1, f"{what}: {second}")
+            return check_node_file(place, what, files[0], pids, 4)
+        check(len(second) == 2 and all("/node0-pid" in line for line in second)
+              and "earlier run of the same key (nodeA-29500)" in second[1] and "/node0.json," in second[1]
+              and "TRACEAGENT_RUN_NAME" in second[1], f"{what}: {second}")
+        check_node_file(place, what, files[1], first_pids, 8)
+        check_node_file(place, what, files[0], pids, 4)
+
+
+def two_programs():
+    """Under one launcher: this process."""
+    with Place() as place:
+        variables = [place.agent(RANK=rank, LOCAL_RANK=rank, WORLD_SIZE=2, LOCAL_WORLD_SIZE=2) for rank in range(2)]
+        first, first_pids = run(place, "two programs", variables)
+        second, pids = run(place, "two programs", variables)
+        files = node_files(place)
+        if check(len(files) == 2, f"two programs: {files}: {first} {second}"):
+            check_node_file(place, "two programs", files[1], first_pids, 4)
+            check_node_file(place, "two programs", files[0], pids, 4)
+
+
+def late_rank():
+    """It begins when all of its run that began before has ended, and been merged: it is of that run."""
+    with Place() as place:
+        first, second = ranks(place)
+        zero, zero_pids = run(place, "late rank", [first])
+        one, one_pids = run(place, "late rank", [second])
+        files = node_files(place)
+        if check(len(files) == 1, f"late rank: {files}: {zero} {one}"):
+            check_node_file(place, "late rank", files[0], zero_pids | one_pids, 4)
+
+
+twice(private=False)
+twice(private=True)
+twice(private=False, overwrite=True)
+twice(private=True, overwrite=True)
+two_programs()
+late_rank()
+sys.exit(checks.end())
