@@ -1,13 +1,18 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <set>
+#include <thread>
 
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/recover_ring.hpp"
+#include "agent/ring/recovery_note.hpp"
 #include "agent/ring/written_files.hpp"
 #include "agent/trace/queued_files.hpp"
 #include "agent/trace/upload_journal.hpp"
@@ -144,8 +149,29 @@ void tell_of_private_workers(std::uint64_t killed) {
          "is lost\n";
 }
 
+// False where there is none any more: another has recovered them.
+bool wait_for_turn(ring::RecoveryNote& note, const std::string& run,
+                   std::vector<std::string>& rings) {
+  constexpr auto look_period = std::chrono::milliseconds(50);
+  std::string other;
+  const auto is_gone = [](const std::string& path) { return access(path.c_str(), F_OK) != 0; };
+  while (!note.take()) {
+    const bool is_first = other.empty();
+    other = note.holder() == 0 ? "another process" : "process " + std::to_string(note.holder());
+    if (is_first) std::cout << run << ": " << other << " recovers it: waiting" << std::endl;
+    std::this_thread::sleep_for(look_period);
+  }
+  if (other.empty()) return true;
+  std::erase_if(rings, is_gone);
+  if (rings.empty()) std::cout << run << ": " << other << " has recovered it\n";
+  return !rings.empty();
+}
+
 // The rings go last of all: whoever is killed in here leaves all that a second run needs.
-bool recover_run(const std::vector<std::string>& rings, const RecoverArguments& arguments) {
+bool recover_run(std::vector<std::string> rings, const RecoverArguments& arguments) {
+  const std::string run = fs::path(rings.front()).parent_path().string();
+  ring::RecoveryNote note(run.empty() ? "." : run);
+  if (!wait_for_turn(note, run, rings)) return true;
   bool ok = true;
   bool is_any_unwritten = false;
   std::vector<std::string> done;
@@ -160,7 +186,6 @@ bool recover_run(const std::vector<std::string>& rings, const RecoverArguments& 
       folders.insert(fs::path(file).parent_path().string());
     }
   }
-  const std::string run = fs::path(rings.front()).parent_path().string();
   if (is_any_unwritten && arguments.output.empty()) {
     std::cout << "where its folder cannot be written: traceagent recover "
               << (run.empty() ? "." : config::shell_word(run)) << " --output FOLDER\n";

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """traceagent recover: what killed processes had recorded, and rings that are damaged."""
+import fcntl
 import os
 import random
 import shutil
@@ -17,10 +18,14 @@ check = checks.check
 RECORDING = {"TRACEAGENT_SCHEDULE": "wait=2,warmup=1,active=1000,repeat=1", "TRACEAGENT_OUTPUT_FOLDER": "out"}
 
 
-def recover(place, *words, **more):
+def start_recover(place, *words, **more):
     variables = place.agent(**more)
     del variables["LD_PRELOAD"]
-    return place.run([TRACEAGENT, "recover", *words], variables)
+    return place.start([TRACEAGENT, "recover", *words], variables)
+
+
+def recover(place, *words, **more):
+    return end_of(start_recover(place, *words, **more))
 
 
 def synchronizations(truth):
@@ -171,6 +176,32 @@ def test_same_key_again():
         if check(len(older) == 1, f"{place.files()}"):
             merged = {about["identity"]["pid"] for about in place.trace(older[0])["traceagent"]["merged"]}
             check(merged == pids, f"the first run's node file: {merged}, {pids}")
+
+
+def test_two_at_once():
+    """The keeper and the user, or two epilogues: the second waits for the first, and says so."""
+    with Place() as place:
+        killed(place, 2)
+        run = next(place.rings.rglob("*.ring")).parent
+        before = place.files()
+        with open(run / "recovering", "w") as note:
+            fcntl.lockf(note, fcntl.LOCK_EX)
+            waiting = start_recover(place, run)
+            said = wait_until_said(waiting, f"{run}: process {os.getpid()} recovers it: waiting")
+            check(said and place.files() == before, f"two at once: {said}, {place.files()}")
+        result = end_of(waiting)
+        check(result.code == 0 and "2 ranks" in result.out, f"two at once: after the first was killed: {result}")
+        check(place.left_in_memory() == [], f"two at once: {place.left_in_memory()}")
+    for attempt in range(5):
+        with Place() as place:
+            killed(place, 2)
+            run = next(place.rings.rglob("*.ring")).parent
+            both = [start_recover(place, run) for _ in range(2)]
+            ended = [end_of(process) for process in both]
+            ranks = [name for name in place.files() if "-rank" in name]
+            check(len(ranks) == 2, f"two at once, {attempt}: {ranks}: {ended}")
+            check(sum("2 ranks" in each.out for each in ended) == 1, f"two at once, {attempt}: {ended}")
+            check(place.left_in_memory() == [], f"two at once, {attempt}: {place.left_in_memory()}")
 
 
 def test_ring_not_made():
@@ -379,7 +410,7 @@ def test_damaged():
 def main():
     need(LIBRARY, "the library")
     need(TRACEAGENT, "the tool")
-    for test in (test_two_ranks, test_what_else_the_job_wanted, test_nobody_left_to_merge, test_zero_begins_late, test_no_merge, test_same_key_again, test_ring_not_made,
+    for test in (test_two_ranks, test_what_else_the_job_wanted, test_nobody_left_to_merge, test_zero_begins_late, test_no_merge, test_same_key_again, test_two_at_once, test_ring_not_made,
                  test_living, test_merge_of_living, test_several_runs, test_after_a_later_run, test_into_another_folder,
                  test_usage, test_another_user, test_damaged):
         started = time.monotonic()
