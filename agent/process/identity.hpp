@@ -25,9 +25,10 @@ struct Identity {
                          // another for each run; letters, digits and ._- only
   std::string host;
   int pid = 0;
-  std::int64_t rank_start_ns = 0;     // CLOCK_REALTIME
-  std::string source;                 // who said so: "options", "torchrun", …, "single process"
-  std::string attempt;                // of an elastic restart or a requeue; empty: the first
+  std::int64_t rank_start_ns = 0;  // CLOCK_REALTIME
+  std::vector<int> family;  // pids: this process, its parent, … the rank's first one, its launcher
+  std::string source;       // who said so: "options", "torchrun", …, "single process"
+  std::string attempt;      // of an elastic restart or a requeue; empty: the first
   std::vector<std::string> problems;  // complete lines for the user
 };
 

@@ -76,6 +76,10 @@ std::int64_t read_boot_time() {
 
 }  // namespace
 
+int parent_of(int pid) {
+  return number_at<int>(stat_field(read_text(path_of(pid, "stat")).value_or(""), 4));
+}
+
 ProcFacts ProcFacts::of_process() {
   const std::vector<std::string> asked_for = process::rank_variables();
   ProcFacts facts;

@@ -28,4 +28,7 @@ struct ProcFacts {
   static ProcFacts of_process();
 };
 
+// 0: there is none, or it cannot be seen.
+int parent_of(int pid);
+
 }  // namespace traceagent::process

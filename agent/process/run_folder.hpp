@@ -19,8 +19,8 @@
 namespace traceagent::process {
 
 struct RunFolder {
-  std::string path;     // empty: cannot be had
-  std::string problem;  // one line, or empty
+  std::string path;                 // empty: cannot be had
+  std::string problem;              // one line, or empty
   std::int64_t older_until_ns = 0;  // where there is no folder for the note `older`
 };
 
@@ -35,8 +35,8 @@ RunFolder make_run_folder(const std::string& ring_folder, const std::string& run
 // rank is claimed by a process that is dead, and so are all others of the folder, and some did not
 // end in good order, it is that one's: it is set aside as <run>.dead-<pid>, for `traceagent
 // recover`, and the run gets a new one. The notes `aside` there and `older` here hold the time
-// (CLOCK_REALTIME ns) between the two runs' files; so does `older` where the other run ended in good
-// order and left no folder (earlier_run.hpp).
+// (CLOCK_REALTIME ns) between the two runs' files; so does `older` where the other run ended in
+// good order and left no folder (earlier_run.hpp).
 std::int64_t claim_rank(const RunFolder& folder, std::int64_t rank, int pid);
 
 // A path for this process's ring that does not exist yet. "" without a folder.

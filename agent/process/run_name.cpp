@@ -112,13 +112,13 @@ const ProcessFacts& first_of_program(const ProcFacts& facts) {
   return facts.chain[i];
 }
 
-const ProcessFacts& first_of_rank(const ProcFacts& facts, const RunFacts& run) {
+std::size_t first_of_rank(const ProcFacts& facts, const RunFacts& run) {
   std::size_t i = 0;
   while (i + 1 < facts.chain.size() &&
          (is_worker_of(facts.chain[i], facts.chain[i + 1]) || is_rank(facts.chain[i + 1], run))) {
     ++i;
   }
-  return facts.chain[i];
+  return i;
 }
 
 std::string id_of(const ProcessFacts& process) {
@@ -224,13 +224,22 @@ std::string program_name(const ProcFacts& facts) {
 std::int64_t rank_start_ns(const ProcFacts& facts, const RunFacts& run) {
   constexpr double second_ns = 1e9;
   const auto now_ns = static_cast<std::int64_t>(event::clock_ns(CLOCK_REALTIME));
-  const std::uint64_t ticks = first_of_rank(facts, run).start_ticks;
+  const std::uint64_t ticks = facts.chain[first_of_rank(facts, run)].start_ticks;
   if (ticks == 0) return now_ns;
   // By the age, not the time of boot, which /proc/stat gives in whole seconds.
   const auto start_ns = static_cast<std::int64_t>(static_cast<double>(ticks) * second_ns /
                                                   static_cast<double>(facts.ticks_per_second));
   const std::int64_t age_ns = static_cast<std::int64_t>(event::clock_ns(CLOCK_BOOTTIME)) - start_ns;
   return now_ns - std::max<std::int64_t>(age_ns, 0);
+}
+
+std::vector<int> family_of_rank(const ProcFacts& facts, const RunFacts& run) {
+  std::vector<int> family;
+  const std::size_t launcher = first_of_rank(facts, run) + 1;
+  for (std::size_t i = 0; i < facts.chain.size() && i <= launcher; ++i) {
+    family.push_back(facts.chain[i].pid);
+  }
+  return family;
 }
 
 RunName name_run(const Environment& environment, const ProcFacts& facts, const RunFacts& run) {

@@ -45,4 +45,7 @@ std::string program_name(const ProcFacts& facts);
 // started as this rank, or the first parent of worker processes. Now, where that is not known.
 std::int64_t rank_start_ns(const ProcFacts& facts, const RunFacts& run);
 
+// Pids: this process and its ancestors up to the rank's first process, and who started that.
+std::vector<int> family_of_rank(const ProcFacts& facts, const RunFacts& run);
+
 }  // namespace traceagent::process

@@ -38,6 +38,7 @@
 #include "agent/process/output_folder.hpp"
 #include "agent/process/own_thread.hpp"
 #include "agent/process/private_workers.hpp"
+#include "agent/process/rank_holder.hpp"
 #include "agent/process/ring_identity.hpp"
 #include "agent/process/thread_sanitizer.hpp"
 #include "agent/process/tool_process.hpp"
@@ -95,6 +96,12 @@ void say_too_many_dead(const Agent& made) {
               "workers end by themselves, or lower ring.size");
 }
 
+// Of the rank's number, where it is a process of an earlier run that still lives.
+void say_holder(const Agent& made) {
+  const std::string held = rank_holder_in_words(made.run_folder, made.identity);
+  if (!held.empty()) say_problem(held);
+}
+
 bool make_ring(Agent& made) {
   made.run_folder = make_run_folder(made.options.ring_folder, made.identity.run_key,
                                     made.identity.stated_node_rank);
@@ -104,6 +111,7 @@ bool make_ring(Agent& made) {
   const std::int64_t claim = claim_rank(made.run_folder, made.identity.rank, made.pid);
   // A second process that claims the rank is a process of its own in the trace.
   made.trace_pid = trace::trace_pid(made.identity.rank, claim);
+  if (claim != 0) say_holder(made);
   const bool is_too_much_old = has_too_much_old(made);  // it has said so
   made.is_private_worker = is_too_much_old || has_too_many_dead(made);
   made.ring = ring::create_ring(made.is_private_worker

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """The key of a run that ended in good order comes again: a static address and port, or two programs under one launcher.
 Each run has its own files, and a node file of its own."""
+import os
+import signal
 import sys
 import time
 
-from jobs import STEADY, Checks, Place, end_of, steps_in
+from jobs import STEADY, TRACEAGENT, Checks, Place, end_of, steps_in, wait_until
 
 checks = Checks()
 check = checks.check
@@ -85,10 +87,32 @@ def late_rank():
             check_node_file(place, "late rank", files[0], zero_pids | one_pids, 4)
 
 
+def straggler():
+    """Of an earlier run, whose launcher has ended: it lives on with rank 0's number."""
+    with Place() as place:
+        variables = list(ranks(place))
+        launcher = place.start(["sh", "-c", f"RANK=0 LOCAL_RANK=0 {STEADY} 100000 200 2000 > /dev/null 2>&1 & echo $!"],
+                               {key: value for key, value in variables[0].items() if key not in ("RANK", "LOCAL_RANK")})
+        old = int(end_of(launcher).out)
+        try:
+            check(wait_until(lambda: list(place.rings.rglob("0-*.ring"))), "straggler: no ring")
+            ended = [end_of(process) for process in [place.start(COMMAND, own) for own in variables]]
+            check(all(each.code == 3 for each in ended), f"straggler: {ended}")
+            lines = [line for each in ended for line in each.lines()]
+            check(len(lines) == 1 and f"rank 0: process {old} still runs" in lines[0] and "end it" in lines[0],
+                  f"straggler: {lines}")
+        finally:
+            os.kill(old, signal.SIGKILL)
+        # Its death is not ours to wait for.
+        check(wait_until(lambda: place.run([TRACEAGENT, "recover", "--all"], place.agent(LD_PRELOAD="")).code == 0
+                         and place.left_in_memory() == []), f"straggler: {place.left_in_memory()}")
+
+
 twice(private=False)
 twice(private=True)
 twice(private=False, overwrite=True)
 twice(private=True, overwrite=True)
 two_programs()
 late_rank()
+straggler()
 sys.exit(checks.end())

@@ -570,5 +570,14 @@ TEST(Identity, TheRankBeganWithTheFirstProcessThatTheLauncherMadeOfIt) {
       << "it may have given itself the rank";
 }
 
+TEST(Identity, OfTheFamilyAreTheRanksProcessesAndItsLauncher) {
+  const Lines variables = {"RANK=1", "WORLD_SIZE=2", "LOCAL_WORLD_SIZE=2", "LOCAL_RANK=1"};
+  const Identity identity = identity_of(
+      variables, facts_of({process_facts(13, 400, {"train"}, {"RANK"}),
+                           process_facts(11, 200, {"start.sh"}, {"RANK"}),
+                           process_facts(10, 100, {"torchrun"}), process_facts(1, 1, {"init"})}));
+  EXPECT_EQ(identity.family, (std::vector<int>{13, 11, 10}));
+}
+
 }  // namespace
 }  // namespace traceagent::process
