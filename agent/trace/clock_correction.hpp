@@ -16,9 +16,7 @@ struct ClockKnot {
 };
 
 // Takes the times of one clock to another's: straight from each knot to the next, and on beyond the
-// first and the last; with one knot by the same offset everywhere. Durations stay as they are: at
-// the largest drift that is ever allowed (1,000 ppm) those of a second would change by a
-// millisecond at most, and real clocks' by some microseconds.
+// first and the last; with one knot by the same offset everywhere.
 class ClockCorrection {
  public:
   ClockCorrection() = default;
@@ -48,6 +46,19 @@ class ClockCorrection {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(ns) +
                                      static_cast<std::uint64_t>(knot.offset_ns) +
                                      static_cast<std::uint64_t>(drifted_ns));
+  }
+
+  // False: all durations stay as they are.
+  [[nodiscard]] bool has_drift() const { return knots_.size() > 1; }
+  // Between two corrected times, so that what ends at one time ends at one time still. What is
+  // none, or ends beyond all times, stays as it is.
+  [[nodiscard]] std::int64_t corrected_duration(std::int64_t begin_ns, std::int64_t dur_ns) const {
+    std::int64_t end_ns = 0;
+    std::int64_t between_ns = 0;
+    const bool is_one =
+        has_drift() && dur_ns > 0 && !__builtin_add_overflow(begin_ns, dur_ns, &end_ns) &&
+        !__builtin_sub_overflow(corrected(end_ns), corrected(begin_ns), &between_ns);
+    return is_one && between_ns >= 0 ? between_ns : dur_ns;
   }
 
   // Nanoseconds for each nanosecond.

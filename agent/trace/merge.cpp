@@ -307,6 +307,7 @@ bool Merger::read_event(MergeInput& input) {
     if (ns >= input.read_ns) [[likely]] {
       input.read_ns = ns;
       ++input.events_read;
+      input.durations.apply(input.correction, input.own_ns(input.line.ts_ns), input.line);
       return true;
     }
     leave_out_of_order(input);

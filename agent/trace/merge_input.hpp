@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/trace/corrected_durations.hpp"
 #include "agent/trace/merge.hpp"
 #include "agent/trace/selection.hpp"
 #include "agent/trace/trace_reader.hpp"
@@ -27,6 +28,7 @@ struct MergeInput {
 
   std::unique_ptr<TraceReader> reader;  // while its events are written
   TraceLine line;
+  CorrectedDurations durations;  // in `line`
   std::unique_ptr<EventFilter> filter;
   std::int64_t line_ns = 0;  // absolute; what the filter made of it
   std::int64_t read_ns = 0;  // absolute; as it stands in the file
@@ -36,8 +38,12 @@ struct MergeInput {
   // On the merged file's clock. Wraps rather than overflows: a damaged base must not be undefined
   // behaviour.
   [[nodiscard]] std::int64_t absolute_ns(std::int64_t ts_ns) const {
-    return correction.corrected(static_cast<std::int64_t>(
-        static_cast<std::uint64_t>(header.base_ns) + static_cast<std::uint64_t>(ts_ns)));
+    return correction.corrected(own_ns(ts_ns));
+  }
+  // On its own clock.
+  [[nodiscard]] std::int64_t own_ns(std::int64_t ts_ns) const {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(header.base_ns) +
+                                     static_cast<std::uint64_t>(ts_ns));
   }
   [[nodiscard]] bool is_used() const { return report.left_out.empty() && usable; }
   // Another one that is used holds a part of the same sources: events may be in both.

@@ -30,7 +30,11 @@ class InputReading {
     if (line_.kind != trace::TraceLine::Kind::event) {
       return;  // it has not been opened
     }
-    const EventFields fields = fields_of(line_.after_ts);
+    EventFields fields = fields_of(line_.after_ts);
+    if (fields.phase == 'X') {  // as the merge will have it
+      fields.dur_ns =
+          input_->correction.corrected_duration(input_->own_ns(line_.ts_ns), fields.dur_ns);
+    }
     if (rules.has_rank(trace::rank_of_pid(fields.pid))) {
       pairs.read(fields, due_.first, due_.second);
     }

@@ -46,16 +46,18 @@ class RangeReader {
   // False: nothing more of this file is of interest.
   bool read_event(const trace::TraceLine& line) {
     // Wraps rather than overflows, as the merge does.
-    const std::int64_t ns = correction_.corrected(
+    const auto own_ns =
         static_cast<std::int64_t>(static_cast<std::uint64_t>(reader_.header().base_ns) +
-                                  static_cast<std::uint64_t>(line.ts_ns)));
+                                  static_cast<std::uint64_t>(line.ts_ns));
+    const std::int64_t ns = correction_.corrected(own_ns);
     range_.begin_ns = std::min(range_.begin_ns, ns);
     const bool is_past = !question_.steps || read_step(line, ns, *question_.steps);
     if (question_.end) {
       const EventFields fields = fields_of(line.after_ts);
       // One that was never set is no time of the trace's.
       const std::int64_t dur_ns = fields.dur_ns < endless_ns ? fields.dur_ns : 0;
-      range_.end_ns = std::max(range_.end_ns, end_of(ns, dur_ns));
+      range_.end_ns =
+          std::max(range_.end_ns, end_of(ns, correction_.corrected_duration(own_ns, dur_ns)));
     }
     return question_.end || !is_past;
   }

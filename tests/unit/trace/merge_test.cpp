@@ -6,8 +6,11 @@
 #include <random>
 #include <set>
 
+#include "agent/trace/document.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/json_syntax.hpp"
+#include "agent/trace/json_text.hpp"
+#include "agent/trace/output_file.hpp"
 #include "tests/unit/trace/sample_trace.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
 
@@ -79,6 +82,92 @@ TEST(Merge, corrected_clocks_move_times_and_nothing_else) {
   EXPECT_EQ(merged.metadata_events.back(), options.metadata_events.front());
   EXPECT_NE(merged.events[2].find("\"dur\":0.001,\"ph\":\"X\",\"cat\":\"cat\",\"name\":\"e1\""),
             std::string::npos);
+}
+
+// A trace of one rank whose slices touch and lie in each other, to the nanosecond.
+std::string write_slices(const std::string& path, const std::vector<std::string>& slices) {
+  OutputFile file;
+  EXPECT_TRUE(file.open(path, {}));
+  DocumentHeader header;
+  header.base_ns = base;
+  header.trace_name = path;
+  write_header(file, header);
+  for (std::size_t i = 0; i < slices.size(); ++i) file.append((i == 0 ? "\n" : ",\n") + slices[i]);
+  write_footer(file, R"({"rank": 0, "events": )" + std::to_string(slices.size()) + "}", true);
+  EXPECT_TRUE(file.finish());
+  return path;
+}
+
+std::string slice(std::int64_t ts_ns, std::int64_t dur_ns) {
+  char text[256];
+  char* to = put_literal(text, "{\"ts\":");
+  to = put_literal(put_microseconds(to, ts_ns), ",\"dur\":");
+  to = put_literal(put_microseconds(to, dur_ns), R"(,"ph":"X","cat":"c","name":"s","pid":0,)");
+  to = put_literal(to, R"("tid":7,"args":{"dur":"\"dur\":7"}})");
+  return {text, to};
+}
+
+std::int64_t duration_of(const std::string& event) {
+  const std::size_t at = event.find(",\"dur\":") + 7;
+  std::string digits = event.substr(at, event.find(',', at) - at);
+  digits.erase(digits.find('.'), 1);
+  return std::stoll(digits);
+}
+
+TEST(Merge, drifts_keep_slices_nested_and_what_touches_touching) {
+  ScratchFolder folder;
+  for (const int ppm : {40, -40}) {
+    std::mt19937_64 random(5);
+    std::vector<std::string> slices;
+    std::int64_t at = 0;
+    for (int i = 0; i < 300; ++i) {
+      const auto first = static_cast<std::int64_t>(1 + random() % 3000000);
+      const auto second = static_cast<std::int64_t>(1 + random() % 3000000);
+      slices.push_back(slice(at, first + second));  // holds the next two, and ends with them
+      slices.push_back(slice(at, first));
+      slices.push_back(slice(at + first, second));
+      at += first + second;
+    }
+    const auto path = write_slices(folder / "r0.json", slices);
+    MergeOptions options;
+    constexpr std::int64_t second = 1000000000;
+    options.corrections[path] = ClockCorrection({{base, 77}, {base + second, 77 + ppm * 1000}});
+    ASSERT_EQ(merge({path}, folder / "m.json", options).problem, "");
+    const ReadTrace merged = read_trace(folder / "m.json");
+    ASSERT_EQ(merged.events.size(), slices.size());
+    bool is_any_changed = false;
+    for (std::size_t i = 0; i < slices.size(); i += 3) {
+      const auto end = [&](std::size_t k) {
+        return merged.times_ns[k] + duration_of(merged.events[k]);
+      };
+      ASSERT_EQ(merged.times_ns[i], merged.times_ns[i + 1]);
+      ASSERT_EQ(end(i + 1), merged.times_ns[i + 2]);
+      ASSERT_EQ(end(i + 2), end(i));
+      if (i + 3 < slices.size()) {
+        ASSERT_EQ(end(i), merged.times_ns[i + 3]);
+      }
+      is_any_changed = is_any_changed || duration_of(merged.events[i]) != duration_of(slices[i]);
+      EXPECT_NE(merged.events[i].find(R"("args":{"dur":"\"dur\":7"})"), std::string::npos);
+    }
+    EXPECT_TRUE(is_any_changed);
+  }
+}
+
+// A duration that never was set (2^64 - 1), one that is none, and what is no slice.
+TEST(Merge, drifts_leave_what_is_no_duration) {
+  ScratchFolder folder;
+  const std::vector<std::string> events{
+      R"({"ts":0.000,"dur":18446744073709551.615,"ph":"X","cat":"c","name":"s","pid":0,"tid":7})",
+      R"({"ts":1.000,"dur":"never","ph":"X","cat":"c","name":"s","pid":0,"tid":7})",
+      R"({"ts":2.000,"dur":-500000.000,"ph":"X","cat":"c","name":"s","pid":0,"tid":7})",
+      R"({"ts":3.000,"dur":500000.000,"ph":"i","s":"t","name":"s","pid":0,"tid":7})"};
+  const auto path = write_slices(folder / "r0.json", events);
+  MergeOptions options;
+  options.corrections[path] = ClockCorrection({{base, 0}, {base + 1000000000, 40000}});
+  ASSERT_EQ(merge({path}, folder / "m.json", options).problem, "");
+  const ReadTrace merged = read_trace(folder / "m.json");
+  ASSERT_EQ(merged.events.size(), events.size());
+  for (std::size_t i = 0; i < events.size(); ++i) EXPECT_EQ(merged.events[i], events[i]);
 }
 
 TEST(ClockCorrection, keeps_the_order_of_neighbouring_times) {
