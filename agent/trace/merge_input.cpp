@@ -50,6 +50,12 @@ std::vector<std::string> sources_of(const MergeInput& input, const Selection* se
   return sources;
 }
 
+std::set<std::string> identities_of(const MergeInput& input) {
+  std::set<std::string> identities;
+  for (const std::string& source : sources_of(input)) identities.insert(identity_of(source));
+  return identities;
+}
+
 namespace {
 
 MergeInput scan(const std::string& path) {

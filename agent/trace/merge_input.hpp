@@ -66,5 +66,7 @@ std::set<std::int64_t> ranks_in(const std::vector<MergeInput>& inputs, const Sel
 // JSON objects: the rank files that it is, or was made of; with the selection's ranks (or null:
 // all).
 std::vector<std::string> sources_of(const MergeInput& input, const Selection* selection = nullptr);
+// What makes each of them the same file in two merges.
+std::set<std::string> identities_of(const MergeInput& input);
 
 }  // namespace traceagent::trace

@@ -249,8 +249,54 @@ def one_node_case(folder):
         yield f"one node: {done}"
 
 
+def write_pytorch_run(folder, hosts, began_ns, first=1):
+    """A profiled run of PyTorch's as its handler names the files: nothing in them says which run it is."""
+    folder.mkdir(exist_ok=True)
+    for rank, host in enumerate(hosts):
+        events = [{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce", "pid": 0, "tid": 20,
+                   "ts": seq * 1000.0 + rank, "dur": 100.0 - rank,
+                   "args": {"Collective name": "allreduce", "In msg nelems": 1000, "Group size": len(hosts),
+                            "Process Group Name": "0", "Process Group Ranks": "[0, 1]", "Seq": seq}}
+                  for seq in range(first, first + 60)]
+        events += [{"ph": "M", "name": "process_labels", "pid": 100 + rank, "tid": 0, "ts": 0, "args": {"labels": "CPU"}}]
+        (folder / f"{host}_{100 + rank}.{began_ns // 10 ** 6}.pt.trace.json").write_text(json.dumps(
+            {"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": len(hosts)},
+             "baseTimeNanoseconds": began_ns, "traceEvents": events}))
+    return folder
+
+
+def two_runs_case(folder):
+    """Ranks and numbers of collectives begin anew in each run: none of them is a meeting of the two."""
+    began, hour = 1_795_000_000_000_000_000, 3600 * 10 ** 9
+    alone = write_pytorch_run(folder / "alone", ("nodeA", "nodeB"), began)
+    done, document = merge(alone)
+    if done.returncode != 0 or "reason" in document["traceagent"]["clocks"]:
+        yield f"one run of PyTorch's: {done}"
+    # A later profile of the run goes on counting, and parts of a file are still that file.
+    write_pytorch_run(alone, ("nodeA", "nodeB"), began + hour, first=1001)
+    parts = folder / "parts"
+    parts.mkdir()
+    for name, window in (("a", "0"), ("b", "20ms")):
+        subprocess.run([TRACEAGENT, "merge", alone, "--time", f"+{window}", "+2h", "-o", parts / f"{name}.json"],
+                       timeout=60, capture_output=True, stdin=subprocess.DEVNULL, check=True)
+    for done, document in (merge(alone, "--force"), merge(parts)):
+        if done.returncode != 0 or "reason" in document["traceagent"].get("clocks", {}):
+            yield f"two profiles of one run, or their parts: {done}"
+    both = write_pytorch_run(folder / "both", ("nodeA", "nodeB"), began)
+    write_pytorch_run(both, ("nodeC", "nodeD"), began + 2 * hour)
+    done, document = merge(both)
+    about = document["traceagent"]["clocks"]
+    if "two runs" not in about.get("reason", "") or about["inconsistent"] != 60 or "two runs" not in done.stdout or \
+            [node["method"] for node in about["nodes"]] != ["reference", "none", "none", "none"]:
+        yield f"two runs: {done} {about}"
+    done, document = merge(both, "--align=collectives")
+    if done.returncode != 1 or document or "two runs" not in done.stderr:
+        yield f"two runs, aligned by force: {done}"
+
+
 def test(folder):
-    for case in (collective_cases, window_case, set_case, impossible_cases, barrier_case, one_node_case):
+    for case in (collective_cases, window_case, set_case, impossible_cases, barrier_case, one_node_case,
+                 two_runs_case):
         yield from case(pathlib.Path(folder))
 
 

@@ -15,6 +15,7 @@
 #include "tools/clocks/clock_words.hpp"
 #include "tools/clocks/collective_table.hpp"
 #include "tools/clocks/merged_clock.hpp"
+#include "tools/clocks/reused_collectives.hpp"
 #include "tools/trace_files.hpp"
 
 namespace traceagent::tools {
@@ -56,7 +57,7 @@ class Aligner {
   [[nodiscard]] bool uses_collectives() const { return options_.align != Align::barrier; }
   [[nodiscard]] bool uses_barrier(const ClockNode& node) const;
   void leave_out_unmarked();
-  bool read(ClockNode& node);
+  bool read(ClockNode& node, std::size_t place, ReusedCollectives& reused);
   void read_all();
   [[nodiscard]] bool are_doubtful(std::uint32_t own_node, std::uint32_t other_node) const;
   std::vector<std::uint32_t> add_same_clock_edges();
@@ -64,6 +65,7 @@ class Aligner {
   [[nodiscard]] BarrierClock barriers_on(std::uint32_t first) const;
   void add_barrier_edges(const std::vector<std::uint32_t>& firsts);
   void add_collective_edges(const std::vector<ClockSpans>& spans);
+  void leave_out_reused(CollectiveTable::Solved& solved) const;
   void leave_out_denied_barriers();
   [[nodiscard]] std::vector<ClockEdge> by_barriers() const;
   void take_back_denied(ClockRoutes& routes);
@@ -79,6 +81,7 @@ class Aligner {
   CollectiveTable table_{limits_};
   std::vector<ClockEdge> edges_;
   std::vector<EdgeFacts> facts_;
+  std::uint64_t reused_ = 0;  // collectives of two runs that have one number
   std::vector<BarrierClock> barrier_clocks_;
   std::size_t runs_ = 1;                   // of the job, as far as Composer's barriers show
   std::vector<ClockEdge> by_collectives_;  // all that were solved
@@ -105,13 +108,14 @@ void Aligner::leave_out_unmarked() {
 
 // False: it holds nothing to align it by. Where an earlier merge may have left its ranks' times off
 // from each other, each tells of their clock that much less; where it left several clocks, nothing.
-bool Aligner::read(ClockNode& node) {
+bool Aligner::read(ClockNode& node, std::size_t place, ReusedCollectives& reused) {
   bool has_any = uses_barrier(node);
   const bool tells = uses_collectives() && !node.has_several_clocks;
   const std::int64_t off_ns = node.earlier_bound_ns.value_or(0);
   const auto visit = [&](const CollectiveKey& key, const CollectiveTimes& times) {
     if (!tells) return;
     table_.add(key, widened(times, off_ns));
+    reused.add(place, key);
     has_any = true;
   };
   read_events(node, visit, [this](std::uint64_t more) { bar_.add(more); });
@@ -129,9 +133,11 @@ void Aligner::read_all() {
     ++nodes_of[node.clock];
   }
   std::vector<ClockNode> found;
-  for (ClockNode& node : nodes_) {
+  ReusedCollectives reused(nodes_);
+  for (std::size_t place = 0; place < nodes_.size(); ++place) {
+    ClockNode& node = nodes_[place];
     const bool has_clock_of_another = !node.clock.empty() && nodes_of[node.clock] > 1;
-    if (read(node) || has_clock_of_another) {
+    if (read(node, place, reused) || has_clock_of_another) {
       table_.finish_node(static_cast<std::uint32_t>(found.size()));
       found.push_back(std::move(node));
     } else {
@@ -139,6 +145,7 @@ void Aligner::read_all() {
     }
   }
   nodes_ = std::move(found);
+  reused_ = reused.count();
   bar_.clear();
 }
 
@@ -233,9 +240,24 @@ void Aligner::add_barrier_edges(const std::vector<std::uint32_t>& firsts) {
   }
 }
 
+// Of others' files nobody knows then which are of one run: only those of ours, whose numbers no two
+// runs have, are compared.
+void Aligner::leave_out_reused(CollectiveTable::Solved& solved) const {
+  if (reused_ == 0) return;
+  CollectiveTable::Solved kept;
+  for (std::size_t i = 0; i < solved.edges.size(); ++i) {
+    if (!nodes_[solved.edges[i].from].is_ours || !nodes_[solved.edges[i].to].is_ours) continue;
+    kept.edges.push_back(solved.edges[i]);
+    kept.collectives.push_back(solved.collectives[i]);
+    kept.allow_equal_clocks.push_back(solved.allow_equal_clocks[i]);
+  }
+  solved = std::move(kept);
+}
+
 void Aligner::add_collective_edges(const std::vector<ClockSpans>& spans) {
-  const CollectiveTable::Solved solved = table_.solve(
+  CollectiveTable::Solved solved = table_.solve(
       spans, [this](std::uint32_t own, std::uint32_t other) { return are_doubtful(own, other); });
+  leave_out_reused(solved);
   if (solved.is_contradictory) {
     refuse(solved);
   }
@@ -352,7 +374,7 @@ ClockAlignment Aligner::run() {
   report.others = &others_;
   report.edges = &facts_;
   report.collectives = table_.collectives();
-  report.inconsistent = table_.inconsistent();
+  report.inconsistent = table_.inconsistent() + reused_;
   report.one_of = table_.one_of();
   if (!spans.empty()) {
     report.routes = clock_routes(spans, edges_, limits_);
@@ -362,6 +384,11 @@ ClockAlignment Aligner::run() {
     for (const ClockNode& node : *some) {
       if (node.has_several_clocks && reason_.empty()) reason_ = several_clocks_of(node);
     }
+  }
+  if (reused_ > 0) {
+    reason_ = std::to_string(reused_) +
+              " collectives have times of one rank on two clocks that are no one collective's: the "
+              "files may be of two runs: merge each run by itself";
   }
   if (reason_.empty() && !report.has_all() && table_.inconsistent() > 0) {
     reason_ =

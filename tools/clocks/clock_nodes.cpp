@@ -122,6 +122,7 @@ class Nodes {
     ClockNode& node = nodes_[found->second];
     take_told(input.header, node);
     node.paths.push_back(input.report.path);
+    node.sources.merge(trace::identities_of(input));
     node.ranks.merge(ranks_of(input.header));
   }
 

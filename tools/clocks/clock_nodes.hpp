@@ -25,6 +25,7 @@ struct ClockNode {
   std::string corrections;          // JSON: what earlier merges did to its times; or empty
   std::set<std::int64_t> ranks;
   std::vector<std::string> paths;
+  std::set<std::string> sources;  // trace::identities_of() its files
   // Which clock its times are on: of files that a merge has corrected the one that it has taken all
   // to. Or empty: nobody knows.
   std::string clock;

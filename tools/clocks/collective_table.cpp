@@ -35,7 +35,7 @@ inline std::size_t CollectiveTable::line_of(const CollectiveKey& key) {
 }
 
 void CollectiveTable::add(const CollectiveKey& key, const CollectiveTimes& times) {
-  if (sieve_ != 0 && (HashOfKey()(key) & sieve_) != 0) {
+  if (sieve_ != 0 && (HashOfCollective()(key) & sieve_) != 0) {
     return;
   }
   const std::size_t line = line_of(key);
@@ -152,7 +152,7 @@ void CollectiveTable::let_go_of_half() {
   std::unordered_map<std::uint32_t, Rooted> rooted;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < keys_.size(); ++i) {
-    if ((HashOfKey()(keys_[i]) & sieve_) != 0) {
+    if ((HashOfCollective()(keys_[i]) & sieve_) != 0) {
       continue;
     }
     keys_[kept] = keys_[i];

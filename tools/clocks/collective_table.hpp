@@ -15,6 +15,12 @@
 
 namespace traceagent::tools {
 
+struct HashOfCollective {
+  std::size_t operator()(const CollectiveKey& key) const {
+    return event::combine(key.communicator, key.sequence);
+  }
+};
+
 // Joins the collectives of many nodes, one node after the other. Of each collective it keeps one
 // line: what the first node that took part in it says (the nodes' common centre); every later node
 // is compared with that one, so that a collective of n nodes gives n - 1 pairs, not n². Of one with
@@ -66,12 +72,6 @@ class CollectiveTable {
     CollectiveTimes times;
     std::uint32_t node = no_node;  // nobody yet
   };
-  struct HashOfKey {
-    std::size_t operator()(const CollectiveKey& key) const {
-      return event::combine(key.communicator, key.sequence);
-    }
-  };
-
   // Of a collective whose centre tells only a start or only an end: the others tell the same, and
   // nothing of each other, or it is the root itself. The first that tells the other of the two is
   // the root, or has the root for its centre: in either way who is left can be compared.
@@ -102,7 +102,7 @@ class CollectiveTable {
   std::vector<std::uint32_t> touched_;
   std::int64_t last_ns_ = std::numeric_limits<std::int64_t>::min();  // of what was touched
   bool is_sorted_ = true;                                            // what was touched, by time
-  std::unordered_map<CollectiveKey, std::uint32_t, HashOfKey> index_;
+  std::unordered_map<CollectiveKey, std::uint32_t, HashOfCollective> index_;
   std::size_t expected_ = 0;  // ranks name collectives in one order: mostly it is the next line
   std::map<std::pair<std::uint32_t, std::uint32_t>, ClockPair> pairs_;  // by (own, other) node
   ClockPair* pair_ = nullptr;  // the last one: mostly it is the next one too
