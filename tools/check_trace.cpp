@@ -32,18 +32,36 @@ void check_node(std::string_view metadata, CheckReport& report) {
   });
 }
 
+std::string counts_in_words(std::string_view counts) {
+  std::string words;
+  trace::for_each_member(counts, [&](std::string_view why, std::string_view events) {
+    words += (words.empty() ? "" : ", ") + std::string(why) + " " + std::string(events);
+  });
+  return words.empty() ? "none" : words;
+}
+
+std::string left_out_in_words(std::string_view metadata) {
+  const auto exact = member(metadata, "left_out");
+  const auto at_most = member(metadata, "left_out_at_most");
+  std::string words = exact ? counts_in_words(*exact) : "";
+  const auto add = [&words](const std::string& more) {
+    words += (words.empty() ? "" : "; ") + more;
+  };
+  if (at_most && *at_most != "null") {
+    add("of parts that were merged again, at most: " + counts_in_words(*at_most));
+  } else if (at_most || !exact) {
+    add("of parts that were merged again: not known");
+  }
+  return words;
+}
+
 // What each rank says of itself is of all that it wrote.
 void check_choice(const trace::TraceReader& reader, CheckReport& report) {
   if (reader.header().selections.empty()) return;
-  std::string left_out;
-  trace::for_each_member(member(reader.footer().metadata, "left_out").value_or(""),
-                         [&](std::string_view why, std::string_view events) {
-                           left_out += (left_out.empty() ? "" : ", ") + std::string(why) + " " +
-                                       std::string(events);
-                         });
   report.section("A part of a trace");
-  report.yes("chosen", "events left out by who merged: " + (left_out.empty() ? "none" : left_out) +
-                           "; what ranks say above is of all that they wrote");
+  report.yes("chosen",
+             "events left out by who merged: " + left_out_in_words(reader.footer().metadata) +
+                 "; what ranks say above is of all that they wrote");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "agent/trace/json_scan.hpp"
+#include "agent/trace/left_out_counts.hpp"
 
 namespace traceagent::trace {
 
@@ -161,10 +162,13 @@ class Collector {
 std::string merged_metadata(const std::vector<MergeInput>& inputs, const MergeOptions& options,
                             MergeReport& report) {
   Collector collector(report, options);
+  LeftOutCounts left_out;
+  if (options.selection != nullptr) left_out.add_own(options.selection->left_out());
   for (const MergeInput& input : inputs) {
     if (input.report.left_out.empty() || !input.report.problem.empty()) {
       collector.add(input);
     }
+    if (input.is_used()) left_out.add(input, input.footer.metadata);
   }
   for (const Unfinished& process : options.unfinished) {
     collector.add_unfinished(process);
@@ -181,10 +185,7 @@ std::string merged_metadata(const std::vector<MergeInput>& inputs, const MergeOp
   rest.add("events", report.events).add("dropped", dropped);
   rest.add("missing_ranks", report.missing_ranks)
       .add("incomplete", JsonValue::raw("[" + collector.faults_text() + "]"));
-  if (options.selection != nullptr) {
-    rest.add("left_out", options.selection->left_out());
-  }
-  rest.add_all(options.metadata);
+  rest.add_all(left_out.members()).add_all(options.metadata);
   return "{\"merged\": [" + collector.ranks_text() + "\n], " + rest.members() + "}";
 }
 

@@ -308,6 +308,41 @@ def test_chosen_files_join_again(folder):
     check("3 events" in result.stdout, f"so does a merged file: {result.stdout}")
 
 
+def test_what_was_not_chosen_is_told_by_later_merges(folder):
+    """By cause: exactly, but where parts of the same sources are joined, of which each may have what the other lacks."""
+    def told(path):
+        done = subprocess.run([TRACEAGENT, "check", path], capture_output=True, text=True, timeout=60)
+        about = document_of(path)["traceagent"]
+        line = next((line for line in done.stdout.splitlines() if "left out by who merged" in line), "")
+        return about.get("left_out"), about.get("left_out_at_most"), line.partition("merged: ")[2].partition("; what")[0]
+    whole, other = (rank_file(folder / f"t/r{rank}.json", rank, times=(0, 1000, 2000)) for rank in (0, 1))
+    early, late, others = folder / "te.json", folder / "tl.json", folder / "to.json"
+    merge(whole, "-o", early, "--time", "+0us", "+0.5us")
+    merge(whole, "-o", late, "--time", "+1500ns", "end")
+    merge(other, "-o", others, "--category", "none")
+    out = folder / "told.json"
+    for inputs, words, expected in (
+            ([early], [], ({"time": 2}, None, "time 2")),
+            ([early], ["--category", "none"], ({"category": 1, "time": 2}, None, "category 1, time 2")),
+            ([early, others], [], ({"time": 2, "category": 3}, None, "time 2, category 3")),
+            ([early, late], [], (None, {"time": 4}, "of parts that were merged again, at most: time 4")),
+            ([early, late, others], ["--time", "+1us", "end"],
+             ({"time": 1, "category": 3}, {"time": 4},
+              "time 1, category 3; of parts that were merged again, at most: time 4")),
+            ([out], [], ({"time": 1, "category": 3}, {"time": 4},
+                         "time 1, category 3; of parts that were merged again, at most: time 4"))):
+        merge(*inputs, "-o", out, "--force", *words)
+        check(told(out) == expected, f"{inputs} {words}: {told(out)}")
+    # As merges wrote it that did not carry it on.
+    early.write_text(early.read_text().replace('"left_out": {"time": 2}', '"left": 0'))
+    check(told(early) == (None, None, "of parts that were merged again: not known"), f"older: {told(early)}")
+    merge(early, others, "-o", out, "--force")
+    check(told(out) == ({"category": 3}, None, "category 3; of parts that were merged again: not known") and
+          '"left_out_at_most": null' in out.read_text(), f"of an older one: {told(out)}")
+    merge(whole, other, "-o", out, "--force")
+    check(told(out) == (None, None, ""), f"nobody chose: {told(out)}")
+
+
 def test_strict(folder):
     """Nothing is written of files of which one of ours is cut or damaged; without --strict what can be read is."""
     folder, out = folder / "strict", folder / "strict.json"

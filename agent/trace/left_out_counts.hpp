@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "agent/trace/json_object.hpp"
+#include "agent/trace/merge_input.hpp"
+
+namespace traceagent::trace {
+
+// The events that who merged did not choose, by cause: of this merge, and of those that its inputs
+// come from, which nobody can tell any more from these files.
+class LeftOutCounts {
+ public:
+  // One that is in the merge. `metadata`: of its footer.
+  void add(const MergeInput& input, std::string_view metadata);
+  void add_own(const JsonObject& left_out);
+
+  // "left_out", and "left_out_at_most" of parts that hold events of the same sources: what one
+  // lacks another may have. null there: an input does not say it. Nothing, where nobody chose.
+  [[nodiscard]] JsonObject members() const;
+
+ private:
+  class Sum {
+   public:
+    // A JSON object.
+    void add(std::string_view counts);
+    [[nodiscard]] bool is_any() const { return is_any_; }
+    [[nodiscard]] JsonObject object() const;
+
+   private:
+    std::vector<std::pair<std::string, std::uint64_t>> counts_;  // in the order in which they came
+    bool is_any_ = false;
+  };
+
+  Sum exact_;
+  Sum at_most_;
+  bool is_unknown_ = false;
+};
+
+}  // namespace traceagent::trace
