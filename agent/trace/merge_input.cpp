@@ -296,6 +296,49 @@ void leave_out_contained(std::vector<MergeInput>& inputs) {
   }
 }
 
+bool is_clipped(const MergeInput& input) {
+  bool is_any = false;
+  for_each_element(input.header.selections, [&](std::string_view selection) {
+    is_any = is_any || member(selection, "clip") == "true";
+  });
+  return is_any;
+}
+
+// What was cut is no more equal to what it is cut from, nor to what another window has of it. Of
+// several such parts the first is taken.
+void leave_out_clipped(std::vector<MergeInput>& inputs) {
+  std::map<std::string, const MergeInput*> held;
+  const auto hold = [&held](const MergeInput& input) {
+    for (const std::string& source : sources_of(input)) held.emplace(identity_of(source), &input);
+  };
+  std::vector<MergeInput*> clipped;
+  for (MergeInput& input : inputs) {
+    if (!input.is_used()) continue;
+    if (is_clipped(input)) {
+      clipped.push_back(&input);
+    } else {
+      hold(input);
+    }
+  }
+  for (MergeInput* const input : clipped) {
+    const MergeInput* holder = nullptr;
+    for (const std::string& source : sources_of(*input)) {
+      const auto found = held.find(identity_of(source));
+      if (found != held.end()) holder = found->second;
+    }
+    if (holder == nullptr) {
+      hold(*input);
+      continue;
+    }
+    input->report.left_out =
+        "it was cut at its edges, and shares ranks with " + holder->report.path;
+    input->report.problem = "cut at its edges: " + input->report.path + ": what it shares with " +
+                            holder->report.path +
+                            " would be there twice: select again without --clip, or give the rank "
+                            "files instead";
+  }
+}
+
 // What is left to share: parts that were chosen of the same sources, or such a part and a source.
 void mark_shared(std::vector<MergeInput>& inputs) {
   std::map<std::string, std::vector<MergeInput*>> holders;
@@ -357,6 +400,7 @@ std::vector<MergeInput> scan_inputs(const std::vector<std::string>& paths,
   leave_out_copies(inputs);
   leave_out_covered(inputs);
   leave_out_contained(inputs);
+  leave_out_clipped(inputs);
   mark_shared(inputs);
   if (selection != nullptr) {
     leave_out_unwanted(inputs, *selection);

@@ -308,6 +308,25 @@ def test_chosen_files_join_again(folder):
     check("3 events" in result.stdout, f"so does a merged file: {result.stdout}")
 
 
+def test_what_was_cut_joins_with_nothing_of_its_sources(folder):
+    other = rank_file(folder / "c/r1.json", 1)
+    whole = File(folder / "c/r0.json", 0, BASE, [{"ts": 0, "dur": 3000, "ph": "X", "cat": "c", "name": "long", "pid": 0,
+                                                  "tid": 1, "args": {}}]).write()
+    early, late, plain, out = (folder / f"{name}.json" for name in ("early", "late", "plain", "out"))
+    merge(whole, "-o", early, "--time", "+0us", "+1us", "--clip")
+    merge(whole, "-o", late, "--time", "+2us", "end", "--clip")
+    merge(whole, "-o", plain, "--time", "+2us", "end")
+    for inputs, left_out, taken in (([early, late], late, early), ([early, plain], early, plain)):
+        result = merge(*inputs, "-o", out, "--force", code=1)
+        events = [event for event in document_of(out)["traceEvents"] if event["ph"] == "X"]
+        check(f"cut at its edges: {left_out}: what it shares with {taken} would be there twice: select again without "
+              "--clip" in result.stderr and len(events) == 1 and "complete" not in document_of(out), f"cut: {result}")
+    for inputs, count in (([early, other], 2), ([early, whole], 1)):
+        result = merge(*inputs, "-o", out, "--force")
+        events = [event for event in document_of(out)["traceEvents"] if event["ph"] == "X"]
+        check(len(events) == count and not result.stderr, f"cut, beside what it shares nothing with: {result}")
+
+
 def test_what_was_not_chosen_is_told_by_later_merges(folder):
     """By cause: exactly, but where parts of the same sources are joined, of which each may have what the other lacks."""
     def told(path):
