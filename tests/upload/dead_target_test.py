@@ -73,7 +73,7 @@ def test_forget():
         check(all((here.files / name).exists() for name in NAMES), "forget: the files stay")
         status = here.run("--status", here.files)
         check(status.code == 0 and "1 uploaded, 0 waiting" in status.out and
-              "7 left out (upload.queue, --forget, another run's file)" in status.out and "problem" not in status.out, f"forget: {status}")
+              "7 left out (upload.queue, --forget, another run's file, no file)" in status.out and "problem" not in status.out, f"forget: {status}")
         entries = json.loads(index.read_text())["entries"]
         check([entry["left_out"] for entry in entries if "left_out" in entry] == ["0.json"], f"forget: {entries}")
         done = here.run("--resume", here.files)

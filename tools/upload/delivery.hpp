@@ -29,7 +29,7 @@ struct Upload {
   bool has_ended = false;  // its run, after it was queued
   bool is_done = false;
   bool is_gone = false;      // there is nothing to upload any more
-  bool is_left_out = false;  // by its rank: more than upload.queue waited
+  bool is_left_out = false;  // for upload.queue, by --forget, or since it is nowhere any more
   bool is_removed = false;   // by output.keep
   bool is_replaced = false;  // the file was queued again since
   bool is_lost = false;      // and by another run: what was in it is nowhere any more

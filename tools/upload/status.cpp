@@ -16,7 +16,7 @@ std::string left_out_in_words(const Journal& journal) {
   const std::uint64_t files = journal.left_out();
   return files == 0 ? ""
                     : ", " + std::to_string(files) +
-                          " left out (upload.queue, --forget, another run's file)";
+                          " left out (upload.queue, --forget, another run's file, no file)";
 }
 
 bool print_journal(const std::string& folder, const std::string& path) {

@@ -30,6 +30,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Outcome = Delivery::Outcome;
 using std::chrono::milliseconds;
+constexpr char of_another_run[] = "another run's file has its name";
+constexpr char not_there[] = "the file is not there any more";
 constexpr auto look_period = milliseconds(100);
 constexpr auto longest_idle = std::chrono::seconds(2);
 constexpr auto longest_merge = std::chrono::minutes(1);
@@ -63,7 +65,7 @@ Uploader::Choice Uploader::next() {
   const Clock::time_point now = Clock::now();
   Choice choice;
   for (Upload& upload : journal_.uploads()) {
-    if (upload.is_pending() && upload.is_lost) leave_out(upload);
+    if (upload.is_pending() && upload.is_lost) leave_out(upload, of_another_run, replaced_);
     if (upload.is_pending() && upload.is_replaced) give_up(upload, "queued again");
     const bool is_to_do = upload.is_pending() || upload.has_unwanted_parts();
     if (!is_to_do || upload.is_refused || options_.others.count(upload.id) != 0) continue;
@@ -109,7 +111,7 @@ bool Uploader::work() {
   const bool is_done =
       pending_in(journal_, options_.others) == 0 && unwanted_in(journal_, options_.others) == 0;
   const std::size_t all = pending_in(journal_) + unwanted_in(journal_);
-  if (all == 0) write_problem(replaced_in_words());
+  if (all == 0) write_problem(left_out_in_words());
   if (is_done && all != 0) tell_others_wait(all);
   if (!is_done) tell_what_waits();
   return is_done;
@@ -232,7 +234,7 @@ Delivery Uploader::deliver(Upload& upload) {
   struct stat facts {};
   if (lstat(path.c_str(), &facts) != 0) {
     if (errno != ENOENT) return {Outcome::later, std::strerror(errno)};
-    return {Outcome::gone, "the file is not there any more"};
+    return {Outcome::gone, {}};
   }
   if (std::string why = unfit(path, facts); !why.empty()) return {Outcome::refused, why};
   // A folder may be used again while files wait: what is there now would be sent to the earlier
@@ -288,8 +290,10 @@ void Uploader::settle(Upload& upload, const Delivery& delivery, const std::strin
     forget_problem(upload);
     return;
   }
-  if (delivery.outcome == Outcome::gone) return give_up(upload, delivery.what);
-  if (delivery.outcome == Outcome::replaced) return leave_out(upload);
+  if (delivery.outcome == Outcome::gone) {
+    return settle_gone(static_cast<std::size_t>(&upload - journal_.uploads().data()));
+  }
+  if (delivery.outcome == Outcome::replaced) return leave_out(upload, of_another_run, replaced_);
   upload.is_refused = delivery.outcome == Outcome::refused;
   tell_problem(upload, subject + ": " + delivery.what, upload.is_refused ? "" : tried_again());
   if (delivery.is_of_place) back_off_.note_refusal(upload);
@@ -336,9 +340,10 @@ std::string Uploader::what_waits() const {
   const std::uint64_t left_out = journal_.left_out();
   const std::size_t files = pending_in(journal_);
   return (files == 0 ? "" : ": " + std::to_string(files) + " files wait") +
-         (left_out == 0 ? ""
-                        : ", " + std::to_string(left_out) +
-                              " were left out (upload.queue, --forget, another run's file)") +
+         (left_out == 0
+              ? ""
+              : ", " + std::to_string(left_out) +
+                    " were left out (upload.queue, --forget, another run's file, no file)") +
          ": " + how_to_resume(journal_, folder_);
 }
 
@@ -365,22 +370,37 @@ void Uploader::give_up(Upload& upload, const std::string& why) {
 }
 
 // What was queued is lost: it is counted, and told of when all else is done.
-void Uploader::leave_out(Upload& upload) {
-  const std::string why = "another run's file has its name";
+void Uploader::leave_out(Upload& upload, const std::string& why, LeftOut& of_cause) {
   note(trace::JsonObject().add("gone", upload.id).add("left_out", true).add("why", why));
   upload.is_gone = upload.is_left_out = true;
   upload.is_refused = false;
   tell_(from_to(upload) + ": " + why + ": left out");
-  if (replaced_++ == 0) first_replaced_ = from_to(upload);
+  if (of_cause.files++ == 0) of_cause.first = from_to(upload);
   forget_problem(upload);
 }
 
-std::string Uploader::replaced_in_words() const {
-  if (replaced_ == 0) return {};
-  const std::string more = replaced_ == 1 ? "" : " and " + std::to_string(replaced_ - 1) + " more";
-  return first_replaced_ + more +
-         ": left out: files of another run have their names: give each run an output.folder of its "
-         "own\n";
+// Who has removed it may have said so: its rank, for upload.queue, or another uploader, that has
+// sent it. What was queued again is one upload.
+void Uploader::settle_gone(std::size_t place) {
+  if (!journal_.read()) return;  // tried again, or told of as unreadable
+  Upload& upload = journal_.uploads()[place];
+  if (!upload.is_pending()) return;
+  if (upload.is_replaced) return give_up(upload, not_there);
+  leave_out(upload, not_there, gone_);
+}
+
+std::string Uploader::left_out_in_words() const {
+  const auto line = [](const LeftOut& of_cause, const std::string& why) {
+    if (of_cause.files == 0) return std::string();
+    const bool is_one = of_cause.files == 1;
+    return of_cause.first + (is_one ? "" : " and " + std::to_string(of_cause.files - 1) + " more") +
+           ": left out: " + why + "\n";
+  };
+  return line(gone_,
+              "not there any more when it was to be uploaded: leave it to output.keep to remove "
+              "what has arrived") +
+         line(replaced_,
+              "files of another run have their names: give each run an output.folder of its own");
 }
 
 // Lines, or none: the agent reads out the first at the end of the job.

@@ -43,6 +43,8 @@ class Uploader {
   // Until nothing is left to be tried, or patience is over, or the queue was removed. True if
   // nothing is pending but others.
   bool work();
+  // Files that were gone before they were uploaded.
+  [[nodiscard]] bool has_lost_any() const { return gone_.files != 0; }
 
  private:
   struct Choice {
@@ -67,8 +69,14 @@ class Uploader {
   void note_done(Upload& upload);
   void note(const trace::JsonObject& record);
   void give_up(Upload& upload, const std::string& why);
-  void leave_out(Upload& upload);
-  [[nodiscard]] std::string replaced_in_words() const;
+  // What was left out for one cause.
+  struct LeftOut {
+    std::uint64_t files = 0;
+    std::string first;
+  };
+  void leave_out(Upload& upload, const std::string& why, LeftOut& of_cause);
+  void settle_gone(std::size_t place);
+  [[nodiscard]] std::string left_out_in_words() const;
   // False where another process, that merges, reads the files which are to go.
   bool keep_few();
   bool remove(Upload& upload);
@@ -90,8 +98,7 @@ class Uploader {
   const Note note_;
   BackOff back_off_;
   Problems problems_;
-  std::uint64_t replaced_ = 0;
-  std::string first_replaced_;
+  LeftOut replaced_, gone_;
   std::chrono::steady_clock::time_point idle_since_;
 };
 

@@ -79,7 +79,7 @@ bool work_off(const std::string& folder, const std::string& journal_path,
               const UploaderOptions& options, const Tell& tell) {
   const std::string stem = journal_path.substr(0, journal_path.rfind('.'));
   trace::FileLock lock(stem + ".lock");
-  bool is_done = false;
+  bool has_all = true;
   for (;;) {
     const Turn turn = wait_for_turn(lock, folder, journal_path, options, tell);
     if (turn != Turn::ours) return turn == Turn::not_needed;
@@ -88,13 +88,14 @@ bool work_off(const std::string& folder, const std::string& journal_path,
     of_turn.lock = &lock;
     Journal journal = opened(folder, journal_path, stem);
     Uploader uploader(journal, folder, stem + ".problem", of_turn, tell);
-    is_done = uploader.work();
+    const bool is_done = uploader.work();
+    has_all = has_all && !uploader.has_lost_any();
     const std::uint64_t asked = journal.asked();
     const bool lock_is_lost = lock.is_lost();
     lock.unlock();
     if (lock_is_lost) return false;
     if (!journal.read()) throw std::runtime_error(journal.unreadable());
-    if (journal.asked() == asked) return is_done;
+    if (journal.asked() == asked) return is_done && has_all;
   }
 }
 

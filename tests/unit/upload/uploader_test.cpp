@@ -101,6 +101,32 @@ TEST_F(UploaderTest, WhatAnotherRunQueuedUnderTheNameLeavesOutTheFirst) {
   EXPECT_EQ(Journal(folder_, path_).left_out(), 1u);
 }
 
+TEST_F(UploaderTest, AFileThatIsGoneIsCountedAndToldOf) {
+  fs::remove(file_);
+  EXPECT_FALSE(work_off(folder_, path_, options_, [](const std::string&) {}));
+  Journal journal(folder_, path_);
+  EXPECT_EQ(journal.left_out(), 1u);
+  EXPECT_EQ(pending_in(journal), 0u);
+  std::ifstream problem(path_.substr(0, path_.rfind('.')) + ".problem");
+  std::string line;
+  std::getline(problem, line);
+  EXPECT_TRUE(line.starts_with("a.json -> " + there_ + ": left out: not there any more")) << line;
+}
+
+// That was queued again since, or that its rank has left out, is one file.
+TEST_F(UploaderTest, AFileThatIsGoneIsCountedOnce) {
+  fs::remove(file_);
+  queue("2", -1);
+  trace::JsonObject record;
+  record.add("queue", "3").add("file", "b.json").add("target", there_ + "-b").add("kind", "rank");
+  EXPECT_EQ(trace::append_record(path_, record.add("keep", -1)), "");
+  const trace::JsonObject by_rank = trace::JsonObject().add("gone", "3").add("left_out", true);
+  EXPECT_EQ(trace::append_record(path_, by_rank), "");
+  work();
+  EXPECT_EQ(times_told("left out"), 1u) << told_;
+  EXPECT_EQ(Journal(folder_, path_).left_out(), 2u);
+}
+
 TEST_F(UploaderTest, TheRunsOwnFileOfTheNameIsSent) {
   trace::JsonObject record;
   record.add("queue", "2").add("file", "b.json").add("target", there_ + "-b").add("kind", "rank");
