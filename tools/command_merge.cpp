@@ -319,7 +319,10 @@ void add_output_options(CLI::App& command, MergeArguments& arguments) {
   command.add_flag("--per-node", arguments.per_node,
                    "One file for each node, node{node_rank}.json, not one for all");
   command.add_flag("--force", arguments.force, "Replace the output if it exists");
-  command.add_flag("--mix-runs", arguments.mix_runs, "Join files of different runs all the same");
+  command.add_flag(
+      "--mix-runs", arguments.mix_runs,
+      "Join files of different runs all the same; a rank's lanes and arrows are mixed then, "
+      "and told of");
   command.add_flag("--gzip", arguments.gzip, "Compress whatever the output's name is");
   command.add_option("--level", arguments.level, "Compression, 1 (fast) to 9 (small)")
       ->check(CLI::Range(1, 9))

@@ -43,6 +43,9 @@ bool print_report(const trace::MergeReport& report, const std::string& output) {
   for (const std::int64_t rank : report.missing_ranks) {
     std::cout << "missing: rank " << rank << "\n";
   }
+  for (const trace::Unfinished& rank : report.mixed) {
+    std::cout << "mixed: " << rank.who << " " << rank.why << "\n";
+  }
   const auto unwanted = std::count_if(report.inputs.begin(), report.inputs.end(),
                                       [](const auto& input) { return input.unwanted; });
   if (unwanted > 0) {

@@ -36,6 +36,10 @@ bool has_problem(const std::vector<MergeInput>& inputs) {
                      [](const MergeInput& input) { return !input.report.problem.empty(); });
 }
 
+constexpr char of_several_runs[] =
+    "is of several runs, whose lanes and arrows are mixed, and viewers drop some: merge each run "
+    "by "
+    "itself";
 constexpr char refused[] = "nothing was written: --strict: leave out the files named above";
 
 class Merger {
@@ -393,6 +397,10 @@ void merge_into(const std::vector<std::string>& paths, const std::string& output
     report.problem = refused;
   } else if (std::any_of(inputs.begin(), inputs.end(),
                          [](const auto& input) { return input.is_used(); })) {
+    for (const std::int64_t rank : ranks_of_several_runs(inputs)) {
+      if (options.selection != nullptr && !options.selection->has_rank(rank)) continue;
+      report.mixed.push_back({"rank " + std::to_string(rank), of_several_runs});
+    }
     Merger(inputs, options, report).run(output);
   } else {
     const bool unwanted = std::any_of(inputs.begin(), inputs.end(), [](const MergeInput& input) {

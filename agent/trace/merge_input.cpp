@@ -461,6 +461,19 @@ std::string different_runs(const std::vector<MergeInput>& inputs) {
   return {};
 }
 
+std::vector<std::int64_t> ranks_of_several_runs(const std::vector<MergeInput>& inputs) {
+  std::map<std::int64_t, std::string> run_of_rank;
+  std::set<std::int64_t> mixed;
+  for (const MergeInput& input : inputs) {
+    const std::optional<RunOfFile> run = run_of(input);
+    if (!run) continue;
+    for (const std::int64_t rank : run->ranks) {
+      if (run_of_rank.try_emplace(rank, run->key).first->second != run->key) mixed.insert(rank);
+    }
+  }
+  return {mixed.begin(), mixed.end()};
+}
+
 std::set<std::int64_t> ranks_in(const std::vector<MergeInput>& inputs, const Selection* selection) {
   std::set<std::int64_t> ranks;
   for (const MergeInput& input : inputs) {

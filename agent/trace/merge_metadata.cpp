@@ -173,6 +173,9 @@ std::string merged_metadata(const std::vector<MergeInput>& inputs, const MergeOp
   for (const Unfinished& process : options.unfinished) {
     collector.add_unfinished(process);
   }
+  for (const Unfinished& rank : report.mixed) {
+    collector.add_unfinished(rank);
+  }
   collector.add_missing(options.missing_ranks);
   collector.finish();
   report.complete = collector.faults_text().empty() && report.missing_ranks.empty();

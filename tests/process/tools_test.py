@@ -142,6 +142,13 @@ def test_merge(folder):
           and not (folder / "out/mixed.json").exists(), f"two runs: {result}")
     result = run(*words, "--mix-runs")
     check(result.returncode == 0 and "1 rank, 3 events" in result.stdout, f"two runs, wanted: {result}")
+    mixed = "is of several runs, whose lanes and arrows are mixed, and viewers drop some: merge each run by itself"
+    check(f"mixed: rank 0 {mixed}\n" in result.stdout, f"two runs, told of: {result}")
+    trace = json.loads((folder / "out/mixed.json").read_text())
+    check("complete" not in trace and trace["traceagent"]["incomplete"] == [{"file": "rank 0", "problem": mixed}],
+          f"two runs: {trace['traceagent']}")
+    told = run(TRACEAGENT, "check", folder / "out/mixed.json")
+    check("merge each run by itself" in told.stdout, f"two runs, checked: {told}")
     leftovers = [path.name for path in folder.rglob(".*")]
     check(not leftovers, f"temporary files left: {leftovers}")
 
