@@ -34,13 +34,16 @@ bool has_plausible_clock(const ring::Header& header) noexcept {
   return std::isfinite(rate) && rate > 1e-3 && rate < 1e6;
 }
 
+// What a larger ring would have held.
 std::uint64_t lost_in_open_windows(const ring::Ring& ring) noexcept {
+  constexpr ring::DropCause causes[] = {ring::DropCause::ring_full, ring::DropCause::overwritten,
+                                        ring::DropCause::device_ring_full,
+                                        ring::DropCause::plan_ring_full};
   std::uint64_t lost = 0;
   for (const ring::Window& window : ring.header().windows) {
     if (!ring::is_unwritten(window)) continue;
     const auto dropped = ring::dropped_in(ring, window);
-    lost += dropped[static_cast<std::size_t>(ring::DropCause::ring_full)] +
-            dropped[static_cast<std::size_t>(ring::DropCause::overwritten)];
+    for (const ring::DropCause cause : causes) lost += dropped[static_cast<std::size_t>(cause)];
   }
   return lost;
 }

@@ -256,7 +256,7 @@ void TraceReader::count_missing() {
   }
   const auto written = static_cast<std::uint64_t>(std::max<std::int64_t>(*said, 0));
   if (is_undamaged) {
-    if (written > events_) tell_missing(written);
+    if (written != events_) tell_other_number(written);
     return;
   }
   if (gzip_damage_.places > 0) lost_.clear();
@@ -265,14 +265,15 @@ void TraceReader::count_missing() {
   if (written > known) lost_[gzip_damage_.places > 0 ? damaged_gzip : not_json] += written - known;
 }
 
-// Whole lines that somebody took out.
-void TraceReader::tell_missing(std::uint64_t written) {
+// Whole lines that somebody took out, or put in.
+void TraceReader::tell_other_number(std::uint64_t written) {
   has_told_missing_ = true;
-  lost_[missing_lines] = written - events_;
+  const bool is_less = events_ < written;
+  if (is_less) lost_[missing_lines] = written - events_;
   footer_.complete = false;
-  problem_ = "events are missing: " + path_ + ": it says that " + std::to_string(written) +
-             " were written, and has " + std::to_string(events_) + ": what is there is used; " +
-             copy_remedy;
+  problem_ = (is_less ? "events are missing: " : "more events than were written: ") + path_ +
+             ": it says that " + std::to_string(written) + " were written, and has " +
+             std::to_string(events_) + ": what is there is used; " + copy_remedy;
 }
 
 // Lines that damaged gzip data let through are not as many as were written there.

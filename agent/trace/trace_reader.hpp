@@ -58,7 +58,7 @@ class TraceReader {
   // data the file's own count tells how many there were (damaged_gzip); where that is lost, the
   // places are counted (damaged_gzip_places).
   [[nodiscard]] const std::map<std::string, std::uint64_t>& lost() const { return lost_; }
-  // All that problem() says is that lines are gone (missing_lines).
+  // All that problem() says is that lines are gone (missing_lines), or were put in.
   [[nodiscard]] bool is_whole_but_for_lines() const { return has_told_missing_; }
   // Then what next() has given is of no use (MadeEvents::problem()).
   [[nodiscard]] bool is_void() const { return maker_ && !maker_->problem().empty(); }
@@ -83,7 +83,7 @@ class TraceReader {
   TraceLine end_of_events(std::string_view line);
   void note_gap();
   void count_missing();
-  void tell_missing(std::uint64_t written);
+  void tell_other_number(std::uint64_t written);
   void count_places();
   void look_for_damage();
   void look_behind();

@@ -105,6 +105,22 @@ TEST(RecoverRing, WritesWhatItsOwnerCouldNotWrite) {
   EXPECT_NE(text.find("\"dropped\": {\"not_written\": 5}"), std::string::npos) << text;
 }
 
+// As its file does by cause: whose ever the records were that the ring had no room for.
+TEST(RecoverRing, CountsAllThatFoundNoRoom) {
+  trace::ScratchFolder scratch;
+  CraftedRing crafted(scratch / "out");
+  ring::Window& window = crafted.window(1500, 3000, 0, 1);
+  const auto lost = [&window](ring::DropCause cause, std::uint64_t records) {
+    window.dropped_at_end[static_cast<std::size_t>(cause)] = records;
+  };
+  lost(ring::DropCause::ring_full, 1);
+  window.overwritten = 20;
+  lost(ring::DropCause::device_ring_full, 300);
+  lost(ring::DropCause::plan_ring_full, 4000);
+  lost(ring::DropCause::device_dropped, 50000);
+  EXPECT_EQ(recover_ring(save(crafted, scratch / "rank3.ring")).lost, 4321u);
+}
+
 ring::Window& failed_window(CraftedRing& crafted, std::uint64_t begin, std::uint64_t end,
                             std::uint64_t step) {
   ring::Window& window = crafted.window(begin, end, step, step);

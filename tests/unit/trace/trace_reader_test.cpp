@@ -306,6 +306,22 @@ TEST(TraceReader, a_damaged_end_of_the_events_is_one_damaged_line) {
   }
 }
 
+TEST(TraceReader, a_line_that_is_there_twice_is_told_of) {
+  ScratchFolder folder;
+  const std::string path =
+      write_sample(folder / "a.json", {.times_ns = {1000, 2000}, .metadata = R"({"events": 2})"});
+  std::string text = read_whole(path);
+  const std::size_t first = text.find("{\"ts\":1.000");
+  write_whole(path, text.insert(first, text.substr(first, text.find('\n', first) + 1 - first)));
+  const ReadTrace trace = read_trace(path);
+  EXPECT_EQ(trace.events.size(), 3U);
+  EXPECT_TRUE(trace.lost.empty());
+  EXPECT_FALSE(trace.footer.complete);
+  EXPECT_TRUE(trace.problem.starts_with("more events than were written: " + path +
+                                        ": it says that 2 were written, and has 3: "))
+      << trace.problem;
+}
+
 // As an editor leaves them that somebody looked at the file with.
 TEST(TraceReader, lines_that_are_gone_are_counted) {
   ScratchFolder folder;
