@@ -27,8 +27,9 @@ def start(place, variables, faults="", **more):
     return place.start([STEADY, 10, 10, 10_000], variables | with_faults)
 
 
-def first_look():
-    """The first question for a note of the node's, in a usual rank's life: after it said that it has finished."""
+def last_look():
+    """The second question for a note of the node's, in a usual rank's life: after it said that it has finished. The
+    first comes with its start, of what killed jobs left."""
     with Place() as place:
         file = place.path / "places"
         variables = place.ranks(2, **VARIABLES)
@@ -40,7 +41,7 @@ def first_look():
                  if each.function.name == "access" and re.match(r"traceagent::process::has_been|process::has_been",
                                                                names.of(each.offset))]
         check(len(looks) == 1, f"one place asks for notes: {looks}")
-        return looks[0].rule(1, "stop")
+        return looks[0].rule(2, "stop")
 
 
 def is_stopped(process):
@@ -50,7 +51,7 @@ def is_stopped(process):
 def main():
     for path in (LIBRARY, FAULTS, STEADY):
         need(path, path.name)
-    look = first_look()
+    look = last_look()
     with Place() as place:
         variables = place.ranks(2, **VARIABLES)
         # Killed when all of it is written and its ring is gone: the next run sets the rest aside.
