@@ -38,8 +38,7 @@ bool has_problem(const std::vector<MergeInput>& inputs) {
 
 constexpr char of_several_runs[] =
     "is of several runs, whose lanes and arrows are mixed, and viewers drop some: merge each run "
-    "by "
-    "itself";
+    "by itself";
 constexpr char refused[] = "nothing was written: --strict: leave out the files named above";
 
 class Merger {
