@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -48,6 +49,11 @@ bool check_file(const std::string& path, bool is_brief) {
   return report.problems() == 0;
 }
 
+bool is_empty(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_empty(path, ignored);
+}
+
 int check_files(const std::vector<std::string>& paths) {
   bool ok = true;
   for (const std::string& path : paths) {
@@ -57,7 +63,11 @@ int check_files(const std::vector<std::string>& paths) {
     files.paths = {path};
     if (is_folder) files = trace_files({path});
     for (const std::string& problem : files.problems) say(problem);
-    ok = ok && files.problems.empty();
+    // Another profiler's beside ours is no fault; nor may ours with a damaged beginning be passed
+    // over.
+    for (const std::string& other : files.foreign) say("not a trace of TraceAgent's: " + other);
+    ok = ok && files.problems.empty() && !files.paths.empty() &&
+         std::none_of(files.foreign.begin(), files.foreign.end(), is_empty);
     for (const std::string& file : files.paths) ok = check_file(file, is_folder) && ok;
   }
   return ok ? exit_ok : exit_bad_data;

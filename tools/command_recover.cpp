@@ -149,29 +149,42 @@ void tell_of_private_workers(std::uint64_t killed) {
          "is lost\n";
 }
 
-// False where there is none any more: another has recovered them.
-bool wait_for_turn(ring::RecoveryNote& note, const std::string& run,
+enum class Turn { ours, not_needed, never };
+
+// An epilogue must not hang where the keeper does (an output folder on a server that is away).
+Turn wait_for_turn(ring::RecoveryNote& note, const std::string& run,
                    std::vector<std::string>& rings) {
   constexpr auto look_period = std::chrono::milliseconds(50);
+  constexpr auto patience = std::chrono::minutes(10);
+  const auto end = std::chrono::steady_clock::now() + patience;
   std::string other;
   const auto is_gone = [](const std::string& path) { return access(path.c_str(), F_OK) != 0; };
   while (!note.take()) {
     const bool is_first = other.empty();
     other = note.holder() == 0 ? "another process" : "process " + std::to_string(note.holder());
-    if (is_first) std::cout << run << ": " << other << " recovers it: waiting" << std::endl;
+    if (is_first) {
+      std::cout << run << ": " << other << " recovers it: waiting, ten minutes at most"
+                << std::endl;
+    }
+    if (std::chrono::steady_clock::now() >= end) {
+      say(run + ": " + other + " still recovers it: end it, or wait, and recover again");
+      return Turn::never;
+    }
     std::this_thread::sleep_for(look_period);
   }
-  if (other.empty()) return true;
+  // It may also have been done before we asked.
   std::erase_if(rings, is_gone);
-  if (rings.empty()) std::cout << run << ": " << other << " has recovered it\n";
-  return !rings.empty();
+  if (!rings.empty()) return Turn::ours;
+  std::cout << run << ": " << (other.empty() ? "another process" : other) << " has recovered it\n";
+  return Turn::not_needed;
 }
 
 // The rings go last of all: whoever is killed in here leaves all that a second run needs.
 bool recover_run(std::vector<std::string> rings, const RecoverArguments& arguments) {
   const std::string run = fs::path(rings.front()).parent_path().string();
   ring::RecoveryNote note(run.empty() ? "." : run);
-  if (!wait_for_turn(note, run, rings)) return true;
+  const Turn turn = wait_for_turn(note, run, rings);
+  if (turn != Turn::ours) return turn == Turn::not_needed;
   bool ok = true;
   bool is_any_unwritten = false;
   std::vector<std::string> done;

@@ -244,30 +244,68 @@ std::string remove_dead_run(const std::string& path) {
   return problem;
 }
 
+namespace {
+
+struct OtherRun {
+  std::string path;
+  std::uint64_t ring_bytes = 0;
+};
+
+// Those that take most first: there may be more of them than there is time to look at.
+std::vector<OtherRun> other_runs(const std::string& users_folder, const std::string& own_run) {
+  std::vector<OtherRun> runs;
+  std::vector<std::string> names;
+  names_in(users_folder, names);
+  for (const std::string& name : names) {
+    OtherRun run{users_folder + "/" + name};
+    if (run.path == own_run) continue;
+    std::vector<std::string> files;
+    names_in(run.path, files);
+    for (const std::string& file : files) {
+      struct stat facts {};
+      const bool counts = is_ring_name(file) && lstat((run.path + "/" + file).c_str(), &facts) == 0;
+      if (counts) run.ring_bytes += static_cast<std::uint64_t>(facts.st_blocks) * 512;
+    }
+    runs.push_back(std::move(run));
+  }
+  std::stable_sort(runs.begin(), runs.end(), [](const OtherRun& one, const OtherRun& other) {
+    return one.ring_bytes > other.ring_bytes;
+  });
+  return runs;
+}
+
+// Those that there is no time for stay as they are, and take what they take.
+void give_back_unused_of(const Run& run, std::uint64_t end_ns, OldRuns& old) {
+  ++old.dead_runs;
+  old.dead_rings += run.rings.size();
+  for (const std::string& ring : run.rings) {
+    struct stat facts {};
+    const bool is_there = lstat(ring.c_str(), &facts) == 0;
+    const std::uint64_t bytes = is_there ? static_cast<std::uint64_t>(facts.st_blocks) * 512 : 0;
+    const bool has_time = event::clock_ns(CLOCK_MONOTONIC) < end_ns;
+    const std::uint64_t left_bytes = has_time ? give_back_unused(ring) : bytes;
+    old.dead_bytes += left_bytes;
+    old.given_back_bytes += bytes - std::min(bytes, left_bytes);
+  }
+}
+
+}  // namespace
+
 OldRuns remove_old_runs(const std::string& users_folder, const std::string& own_run,
                         std::uint64_t keep_ns, std::uint64_t patience_ns) {
   OldRuns old;
-  std::vector<std::string> names;
-  names_in(users_folder, names);
   const std::uint64_t end_ns = event::clock_ns(CLOCK_MONOTONIC) + patience_ns;
-  for (const std::string& name : names) {
-    const std::string path = users_folder + "/" + name;
-    if (path == own_run) continue;
+  for (const OtherRun& other : other_runs(users_folder, own_run)) {
     if (event::clock_ns(CLOCK_MONOTONIC) >= end_ns) break;
-    const Run run = look_at_run(path);
+    const Run run = look_at_run(other.path);
     if (run.state != Run::State::dead) continue;
     const std::int64_t age_ns = now_ns(CLOCK_REALTIME) - run.last_sign_ns;
     const bool is_old = keep_ns != 0 && age_ns > 0 && static_cast<std::uint64_t>(age_ns) > keep_ns;
-    if (is_old && remove_dead_run(path).empty()) {
+    if (is_old && remove_dead_run(other.path).empty()) {
       old.removed_rings += run.rings.size();
       old.removed_bytes += run.ring_bytes;
     } else {
-      ++old.dead_runs;
-      old.dead_rings += run.rings.size();
-      std::uint64_t left_bytes = 0;
-      for (const std::string& ring : run.rings) left_bytes += give_back_unused(ring);
-      old.dead_bytes += left_bytes;
-      old.given_back_bytes += run.ring_bytes - std::min(run.ring_bytes, left_bytes);
+      give_back_unused_of(run, end_ns, old);
     }
   }
   return old;
@@ -275,18 +313,7 @@ OldRuns remove_old_runs(const std::string& users_folder, const std::string& own_
 
 std::uint64_t bytes_of_other_runs(const std::string& users_folder, const std::string& own_run) {
   std::uint64_t bytes = 0;
-  std::vector<std::string> runs;
-  names_in(users_folder, runs);
-  for (const std::string& name : runs) {
-    const std::string run = users_folder + "/" + name;
-    std::vector<std::string> files;
-    if (run != own_run) names_in(run, files);
-    for (const std::string& file : files) {
-      struct stat facts {};
-      const bool counts = is_ring_name(file) && lstat((run + "/" + file).c_str(), &facts) == 0;
-      if (counts) bytes += static_cast<std::uint64_t>(facts.st_blocks) * 512;
-    }
-  }
+  for (const OtherRun& run : other_runs(users_folder, own_run)) bytes += run.ring_bytes;
   return bytes;
 }
 

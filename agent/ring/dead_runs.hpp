@@ -51,9 +51,9 @@ struct OldRuns {
 
 // Of a user's folder, all runs but `own_run`: those that are dead, and no sign of which is younger
 // than `keep_ns`, go; 0: none goes. What the rings of the others have not used goes back to the
-// system (unused_memory.hpp). Ends when `patience_ns` are over, the rest is for the next
-// time. Says nothing of what cannot be read or removed: that is somebody else's, or will be seen by
-// `traceagent recover`.
+// system (unused_memory.hpp). Those that take most come first; it ends when `patience_ns` are over,
+// the rest is for the next time. Says nothing of what cannot be read or removed: that is somebody
+// else's, or will be seen by `traceagent recover`.
 OldRuns remove_old_runs(const std::string& users_folder, const std::string& own_run,
                         std::uint64_t keep_ns, std::uint64_t patience_ns);
 

@@ -9,6 +9,7 @@
 
 #include "agent/event/uninterrupted.hpp"
 #include "agent/ring/layout.hpp"
+#include "agent/ring/owner.hpp"
 #include "agent/ring/ring_file.hpp"
 
 namespace traceagent::ring {
@@ -48,6 +49,18 @@ void make_holes(int fd, const Header& header) noexcept {
   make_hole(fd, unclaimed, end);
 }
 
+// A ring without a lock may be one of a process that has closed it, and lives where pids are
+// others: that would have holes under its feet, and no memory where the file system is full.
+bool is_surely_dead(const OpenedRing& opened) noexcept {
+  if (!opened.ring.valid() || opened.owner_alive) return false;
+  const std::uint64_t made_in = opened.ring.header().owner_namespace;
+  return made_in != 0 && made_in == pid_namespace();
+}
+
+std::uint64_t bytes_of(const struct stat& facts) noexcept {
+  return static_cast<std::uint64_t>(facts.st_blocks) * 512;
+}
+
 bool is_same(const struct stat& a, const struct stat& b) noexcept {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
@@ -58,8 +71,10 @@ std::uint64_t give_back_unused(const std::string& ring_path) {
   struct stat before {};
   struct stat facts {};
   if (lstat(ring_path.c_str(), &before) != 0) return 0;
+  const bool has_holes = bytes_of(before) < static_cast<std::uint64_t>(before.st_size);
+  if (has_holes) return bytes_of(before);
   OpenedRing opened = open_ring(ring_path);
-  const int fd = !opened.ring.valid() || opened.owner_alive ? -1 : event::uninterrupted([&] {
+  const int fd = !is_surely_dead(opened) ? -1 : event::uninterrupted([&] {
     return open(ring_path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
   });
   if (fd >= 0 && fstat(fd, &facts) == 0 && is_same(before, facts)) {
@@ -71,7 +86,7 @@ std::uint64_t give_back_unused(const std::string& ring_path) {
   }
   if (fd >= 0) close(fd);
   close_ring(opened);
-  return static_cast<std::uint64_t>(before.st_blocks) * 512;
+  return bytes_of(before);
 }
 
 }  // namespace traceagent::ring

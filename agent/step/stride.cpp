@@ -20,16 +20,17 @@ void Stride::reserve(std::uint64_t calls_in_stretch) {
 }
 
 void Stride::become_owned(std::uint32_t thread) noexcept {
-  owner_tid_.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
+  owner_tid_ = static_cast<pid_t>(syscall(SYS_gettid));
+  is_left_ = false;
   owner_.store(thread, std::memory_order_relaxed);
 }
 
-bool Stride::owner_has_ended() const noexcept {
+bool Stride::looks_left() noexcept {
+  if (owner() == 0 || is_left_) return false;
   const int saved_errno = errno;
-  const pid_t thread = owner_tid_.load(std::memory_order_relaxed);
-  const bool has_ended = syscall(SYS_tgkill, syscall(SYS_getpid), thread, 0) != 0 && errno == ESRCH;
+  is_left_ = syscall(SYS_tgkill, syscall(SYS_getpid), owner_tid_, 0) != 0 && errno == ESRCH;
   errno = saved_errno;
-  return has_ended;
+  return is_left_;
 }
 
 void Stride::copy(const Pattern& pattern) noexcept {
@@ -58,6 +59,16 @@ void Stride::begin(const Detector::Ahead& ahead) noexcept {
 Stride* Strides::find(std::uint32_t thread) noexcept {
   for (Stride& stride : strides_) {
     if (stride.owner() == thread) return &stride;
+  }
+  return nullptr;
+}
+
+// Nobody compares with it any more, and what its owner told has been fed before what we tell now.
+Stride* Strides::find_left() noexcept {
+  for (Stride& stride : strides_) {
+    if (open_.get() == &stride || !stride.is_left()) continue;
+    stride.take(stride.passed());
+    return &stride;
   }
   return nullptr;
 }
@@ -97,13 +108,13 @@ void Strides::take_passed(Detector& detector) noexcept {
   if (Stride* open = open_.get(); open != nullptr) {
     const std::uint64_t count = open->take(open->passed());
     detector.glide(count);
-    if (count > 0 || !open->is_of_launches()) return;
     // Its thread may launch no more, and what others launch is not told while this is open.
-    close();
+    if (count == 0 && open->is_of_launches()) close();
   }
-  const std::uint32_t leader = detector.leader();
-  const Stride* const leaders = leader != 0 ? find(leader) : nullptr;
-  if (leaders != nullptr && leaders->owner_has_ended()) detector.leader_has_ended();
+  for (Stride& stride : strides_) {
+    if (!stride.looks_left()) continue;
+    if (stride.owner() == detector.leader()) detector.leader_has_ended();
+  }
 }
 
 void Strides::open(const Detector& detector) noexcept {
@@ -112,7 +123,9 @@ void Strides::open(const Detector& detector) noexcept {
   const std::uint32_t thread = thread_number();
   if (ahead.thread != 0 && ahead.thread != thread) return;
   Stride* own = find(thread);
-  if (own == nullptr && (own = find(0)) != nullptr) own->become_owned(thread);
+  if (own == nullptr && ((own = find(0)) != nullptr || (own = find_left()) != nullptr)) {
+    own->become_owned(thread);
+  }
   if (own == nullptr) return;
   own->begin(ahead);
   this_threads_stride = own;

@@ -81,7 +81,9 @@ class alignas(64) Stride {
   // For the holder of the turn.
   /// By the thread itself.
   void become_owned(std::uint32_t thread) noexcept;
-  bool owner_has_ended() const noexcept;
+  /// Whether its thread has ended; looks_left(): since the last look.
+  bool is_left() const noexcept { return is_left_; }
+  bool looks_left() noexcept;
   /// By the owner, all of whose calls have been taken.
   void begin(const Detector::Ahead& ahead) noexcept;
   /// How many of the first `passed` have not been taken yet: they are from now on.
@@ -131,7 +133,8 @@ class alignas(64) Stride {
   std::atomic<const std::uint64_t*> next_{nullptr};  ///< of the symbols, that is expected
   const std::uint64_t* end_ = nullptr;               ///< of the symbols; null: nothing passes
   std::atomic<std::uint32_t> owner_{0};
-  std::atomic<pid_t> owner_tid_{0};
+  pid_t owner_tid_ = 0;
+  bool is_left_ = false;
   bool goes_by_shape_ = false, is_of_launches_ = false;
   std::uint64_t blocks_left_ = 0;         ///< that may begin without being told
   std::atomic<std::uint64_t> before_{0};  ///< how many had passed where the stretch began
@@ -228,6 +231,8 @@ class Strides {
 
   /// 0: one that is free. Null: there is none.
   Stride* find(std::uint32_t thread) noexcept;
+  /// One that its thread has left. Null: there is none.
+  Stride* find_left() noexcept;
 
   OpenStride open_;
   std::array<Stride, most_threads> strides_;

@@ -81,6 +81,13 @@ def test_folder():
         page = page_of(folder)
         says(page, f"{folder}/node0.json: nothing is missing", f"{cut}\n\n", "Something was missed")
         checks.check(page[0] == 1, f"{page}")
+        (folder / "others.json").write_text('{"traceEvents": []}')
+        cut.unlink()
+        page = page_of(folder)
+        checks.check(page[0] == 0 and f"not a trace of TraceAgent's: {folder}/others.json" in page[2], f"others' too: {page}")
+        cut.write_text("")
+        page = page_of(folder)
+        checks.check(page[0] == 1 and f"not a trace of TraceAgent's: {cut}" in page[2], f"an empty file: {page}")
         (place.path / "empty").mkdir()
         checks.check(page_of(place.path / "empty")[0] == 1, "an empty folder")
 

@@ -293,6 +293,23 @@ TEST_F(DeadRunsTest, WhatTheirRingsHaveNotUsedGoesBack) {
   close_ring(left);
 }
 
+// Its process may have closed its lock with all its descriptors, and live where pids are others.
+TEST_F(DeadRunsTest, NothingOfARingOfAnotherNamespaceGoesBack) {
+  const std::string job = run("job");
+  Child([&] {
+    const CreatedRing created = create_ring(ring_in(job), 8 << 20);
+    if (!created.ring.valid()) return false;
+    ++created.ring.header().owner_namespace;
+    created.ring.header().ready.store(1);
+    return true;
+  });
+  make_older(job, 100);
+  const OldRuns old = remove_old_runs(users_, "", 0, second_ns);
+  EXPECT_EQ(old.dead_rings, 1U);
+  EXPECT_EQ(old.given_back_bytes, 0U);
+  EXPECT_GT(old.dead_bytes, 7U << 20) << "but it counts";
+}
+
 TEST_F(DeadRunsTest, TakesNoLongerThanTold) {
   for (int i = 0; i < 20; ++i) leave_ring(ring_in(run("job" + std::to_string(i))));
   for (int i = 0; i < 20; ++i) make_older(run("job" + std::to_string(i)), 100);

@@ -167,6 +167,30 @@ TEST(Stride, IsClosedWhereItsThreadLaunchesNoMore) {
   }
 }
 
+// As many threads as there may be, one after the other.
+TEST(Stride, IsHadByOneThreadAfterTheOther) {
+  Told told;
+  Tracker tracker(config::parse_step_mark("auto").mark, told);
+  std::atomic<std::uint64_t> ticks = 0;
+  for (int trainer = 0; trainer < 5; ++trainer) {
+    SCOPED_TRACE(trainer);
+    std::uint64_t passed = 0;
+    std::thread([&] {
+      for (std::uint64_t i = 0; i < 20 * 300; ++i) {
+        if (i % 20 == 0) tracker.copy_to_device(++ticks);
+        if (tracker.passes_launch(i % 20)) {
+          ++passed;
+        } else {
+          tracker.launch(i % 20, ++ticks);
+        }
+      }
+    }).join();
+    EXPECT_GE(passed, 200 * 19u);
+    tracker.poll(ticks, ticks);
+    tracker.poll(ticks, ticks);
+  }
+}
+
 TEST(Stride, FeedsOneByOneWhatPassedUntilItsOwnerSawThatItIsClosed) {
   Told told;
   told.may_pass = 3;
