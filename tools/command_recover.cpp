@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
@@ -158,7 +159,9 @@ Turn wait_for_turn(ring::RecoveryNote& note, const std::string& run,
   constexpr auto patience = std::chrono::minutes(10);
   const auto end = std::chrono::steady_clock::now() + patience;
   std::string other;
-  const auto is_gone = [](const std::string& path) { return access(path.c_str(), F_OK) != 0; };
+  const auto is_gone = [](const std::string& path) {
+    return access(path.c_str(), F_OK) != 0 && errno == ENOENT;
+  };
   while (!note.take()) {
     const bool is_first = other.empty();
     other = note.holder() == 0 ? "another process" : "process " + std::to_string(note.holder());
