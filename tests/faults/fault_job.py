@@ -116,6 +116,7 @@ class Place:
         self.table = self.rings.with_name(self.rings.name + ".places")
         self.older = []  # files in memory, of a run that was killed before
         self.older_go = False  # are to be removed
+        self.older_bytes = {}  # of its rings
         self.damaged = []  # files that a job finds
 
     def __enter__(self):
@@ -161,6 +162,13 @@ class Place:
         """Name → bytes of all that lies in the working folder."""
         return {str(path.relative_to(self.path)): path.read_bytes()
                 for path in sorted(self.path.rglob("*")) if path.is_file()}
+
+    def keep_in_mind(self):
+        """Its rings as they are: a hole reads as the zeros of memory that nobody has used."""
+        self.older_bytes = {path: path.read_bytes() for path in self.older if path.suffix == ".ring"}
+
+    def changed_older(self):
+        return [path.name for path, data in self.older_bytes.items() if path.exists() and path.read_bytes() != data]
 
     def take_older(self):
         """Wherever they are now. What was not moved has its notes beside it. Returns the rings that are gone."""

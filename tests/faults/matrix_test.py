@@ -94,6 +94,7 @@ def run_cell(cell, expected):
             cell.problems.append("its count of calls is gone")
         if scenario.keeps and not place.end_keepers(outcome.KEEPER_PATIENCE_S):
             cell.problems.append("what it started did not end")
+        cell.problems += [f"a killed run's ring is not what it was: {name}" for name in place.changed_older()]
         gone = place.take_older()
         left, recovered, left_then = place.left_in_memory(), None, []
         if left:

@@ -160,6 +160,14 @@ def leave_old_run(place, _remote):
     place.older_go = True
 
 
+def leave_young_run(place, _remote):
+    """Killed just now: what its rings have not used goes, and nothing that they hold."""
+    run_before(place, [JOB, "terminated"], {"TRACEAGENT_RUN_NAME": "younger", "TRACEAGENT_OUTPUT_FOLDER": "younger"})
+    shutil.rmtree(place.path / "younger", ignore_errors=True)
+    place.older = [path for path in place.rings.rglob("*") if path.is_file()]
+    place.keep_in_mind()
+
+
 def leave_claim(place, _remote):
     """Of a node that died over its merge, and is none of this run's."""
     run_before(place, [JOB], SHARED | EIGHTH_NODE, "symlink#1=kill_after")
@@ -373,6 +381,7 @@ def scenarios(pattern=""):
              Scenario("many files", [JOB], LIBRARY, MANY_FILES, removes=True),
              Scenario("one name", [JOB], LIBRARY, ONE_NAME),
              Scenario("old run", [JOB], LIBRARY, OLD_AT_ONCE, prepare=leave_old_run),
+             Scenario("young run", [JOB], LIBRARY, prepare=leave_young_run, leaves_rings=True),
              Scenario("claimed by no node", [JOB], LIBRARY, SHARED, prepare=leave_claim, leaves_rings=True),
              Scenario("without rank zero", [JOB], LIBRARY, CONTAINER, lacks_a_rank="node0", says=SAID_ANYWAY + NO_OTHER),
              # Its merge was uploaded before.
