@@ -54,6 +54,8 @@ class Aligner {
   ClockAlignment run();
 
  private:
+  std::vector<ClockSpans> find_edges();
+  void find_reason(bool has_all);
   [[nodiscard]] bool uses_collectives() const { return options_.align != Align::barrier; }
   [[nodiscard]] bool uses_barrier(const ClockNode& node) const;
   void leave_out_unmarked();
@@ -354,21 +356,49 @@ void Aligner::refuse(const CollectiveTable::Solved& solved) {
             name(solved.contradiction.lower) + " and " + name(solved.contradiction.upper);
 }
 
+// The times of each node that take part; empty where there are none to compare.
+std::vector<ClockSpans> Aligner::find_edges() {
+  std::vector<ClockSpans> spans;
+  if (nodes_.size() >= 2) read_all();
+  if (nodes_.size() < 2) return spans;
+  for (const ClockNode& node : nodes_) spans.push_back(node.spans);
+  const std::vector<std::uint32_t> firsts = add_same_clock_edges();
+  if (options_.align != Align::collectives) add_barrier_edges(firsts);
+  add_collective_edges(spans);
+  leave_out_denied_barriers();
+  return spans;
+}
+
+// The first that applies; what was found before stays. `has_all`: the edges reach every node.
+void Aligner::find_reason(bool has_all) {
+  for (const std::vector<ClockNode>* const some : {&nodes_, &others_}) {
+    for (const ClockNode& node : *some) {
+      if (node.has_several_clocks && reason_.empty()) reason_ = several_clocks_of(node);
+    }
+  }
+  if (reused_ > 0) {
+    reason_ = std::to_string(reused_) +
+              " collectives have times of one rank on two clocks that are no one collective's: the "
+              "files may be of two runs: merge each run by itself";
+  }
+  if (!reason_.empty() || has_all) return;
+  if (table_.inconsistent() > 0) {
+    reason_ =
+        std::to_string(table_.inconsistent()) +
+        " collectives have times on one node that are no one collective's: the files may be of "
+        "two runs";
+  } else if (has_marks()) {
+    reason_ = marks_in_words();
+  } else if (options_.align == Align::barrier) {
+    reason_ = "not all files hold marks of Composer's barriers";
+  } else {
+    reason_ = "not all nodes have collectives in common whose times on the GPU are known";
+  }
+}
+
 ClockAlignment Aligner::run() {
   leave_out_unmarked();
-  std::vector<ClockSpans> spans;
-  if (nodes_.size() >= 2) {
-    read_all();
-  }
-  if (nodes_.size() >= 2) {
-    for (const ClockNode& node : nodes_) {
-      spans.push_back(node.spans);
-    }
-    const std::vector<std::uint32_t> firsts = add_same_clock_edges();
-    if (options_.align != Align::collectives) add_barrier_edges(firsts);
-    add_collective_edges(spans);
-    leave_out_denied_barriers();
-  }
+  const std::vector<ClockSpans> spans = find_edges();
   ClockReport report;
   report.nodes = &nodes_;
   report.others = &others_;
@@ -380,28 +410,7 @@ ClockAlignment Aligner::run() {
     report.routes = clock_routes(spans, edges_, limits_);
     take_back_denied(report.routes);
   }
-  for (const std::vector<ClockNode>* const some : {&nodes_, &others_}) {
-    for (const ClockNode& node : *some) {
-      if (node.has_several_clocks && reason_.empty()) reason_ = several_clocks_of(node);
-    }
-  }
-  if (reused_ > 0) {
-    reason_ = std::to_string(reused_) +
-              " collectives have times of one rank on two clocks that are no one collective's: the "
-              "files may be of two runs: merge each run by itself";
-  }
-  if (reason_.empty() && !report.has_all() && table_.inconsistent() > 0) {
-    reason_ =
-        std::to_string(table_.inconsistent()) +
-        " collectives have times on one node that are no one collective's: the files may be of "
-        "two runs";
-  }
-  if (reason_.empty() && !report.has_all()) {
-    reason_ = has_marks() ? marks_in_words()
-              : options_.align == Align::barrier
-                  ? "not all files hold marks of Composer's barriers"
-                  : "not all nodes have collectives in common whose times on the GPU are known";
-  }
+  find_reason(report.has_all());
   report.reason = reason_;
   report.limits = limits_;
   ClockAlignment alignment = aligned(report);

@@ -12,6 +12,10 @@
 
 namespace traceagent::tools {
 
+// Why a file is left out, for who reads a count of them.
+inline constexpr const char* left_out_causes =
+    "(upload.queue, --forget, another run's file, no file)";
+
 // A host's journal in a folder, read as it grows.
 class Journal {
  public:

@@ -14,9 +14,7 @@ namespace {
 
 std::string left_out_in_words(const Journal& journal) {
   const std::uint64_t files = journal.left_out();
-  return files == 0 ? ""
-                    : ", " + std::to_string(files) +
-                          " left out (upload.queue, --forget, another run's file, no file)";
+  return files == 0 ? "" : ", " + std::to_string(files) + " left out " + left_out_causes;
 }
 
 bool print_journal(const std::string& folder, const std::string& path) {

@@ -340,10 +340,8 @@ std::string Uploader::what_waits() const {
   const std::uint64_t left_out = journal_.left_out();
   const std::size_t files = pending_in(journal_);
   return (files == 0 ? "" : ": " + std::to_string(files) + " files wait") +
-         (left_out == 0
-              ? ""
-              : ", " + std::to_string(left_out) +
-                    " were left out (upload.queue, --forget, another run's file, no file)") +
+         (left_out == 0 ? ""
+                        : ", " + std::to_string(left_out) + " were left out " + left_out_causes) +
          ": " + how_to_resume(journal_, folder_);
 }
 
