@@ -52,6 +52,8 @@ std::string left_out_in_words(std::string_view metadata) {
   } else if (at_most || !exact) {
     add("of parts that were merged again: not known");
   }
+  const auto clipped = member(metadata, "clipped");
+  if (clipped) add(std::string(*clipped) + " more are there, cut at the edges");
   return words;
 }
 

@@ -63,6 +63,7 @@ class MergeCommand {
   // `output`: a template where there is one for each node.
   bool merge_files(const ForeignInputs& foreign, const std::string& output);
   bool is_any_its_own_input(const MergeOutputs& outputs, const ForeignInputs& foreign);
+  bool is_of_several_runs(const MergeOutputs& outputs);
   bool merge_into(const MergeOutput& output, const Choice& choice, const ForeignInputs& foreign);
   // That are read, once the clocks are known.
   [[nodiscard]] std::uint64_t merging_bytes(const std::vector<std::string>& files) const {
@@ -190,6 +191,7 @@ bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& 
     say(trace::file_problem("refused to replace a trace", output, EEXIST));
     return false;
   }
+  if (is_of_several_runs(outputs)) return false;
   for (const std::string& note : outputs.notes) std::cout << note << "\n";
   options_.gzip_level = arguments_.level;
   options_.overwrite = arguments_.force;
@@ -225,6 +227,19 @@ bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& 
     }
   }
   return ok && (is_any_written_ || unwanted_.empty());
+}
+
+// Said before minutes of reading; of a part who merges looks, when the ranks are known.
+bool MergeCommand::is_of_several_runs(const MergeOutputs& outputs) {
+  if (arguments_.mix_runs || !arguments_.choice.is_everything()) return false;
+  for (const MergeOutput& each : outputs.outputs) {
+    const std::string runs = trace::different_runs(trace::scan_inputs(each.inputs, nullptr));
+    if (runs.empty()) continue;
+    bar_.clear();
+    say(trace::different_runs_problem(runs));
+    return true;
+  }
+  return false;
 }
 
 // What was not chosen would be lost.

@@ -132,6 +132,9 @@ bool discard(const std::string& path, std::uint64_t older_than_ns) {
 
 std::vector<std::string> runs_in(const std::string& folder) {
   std::error_code error;
+  // ring.folder itself, in which the user's own is.
+  const fs::path users = fs::path(folder) / ("traceagent-" + std::to_string(geteuid()));
+  if (fs::is_directory(fs::symlink_status(users, error))) return runs_in(users.string());
   if (fs::symlink_status(folder, error).type() != fs::file_type::directory || is_a_run(folder)) {
     return {folder};
   }

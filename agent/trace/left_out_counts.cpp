@@ -11,11 +11,15 @@ void LeftOutCounts::add(const MergeInput& input, std::string_view metadata) {
   const auto at_most = member(metadata, "left_out_at_most");
   const bool says_nothing = !input.header.selections.empty() && !exact && !at_most;
   is_unknown_ = is_unknown_ || says_nothing || at_most == "null";
-  if (exact) (input.shares_events ? at_most_ : exact_).add(*exact);
-  if (at_most && *at_most != "null") at_most_.add(*at_most);
+  clipped_ += static_cast<std::uint64_t>(
+      std::max<std::int64_t>(integer_member(metadata, "clipped").value_or(0), 0));
+  if (exact) (input.shares_events ? at_most_ : exact_).add(*exact, false);
+  if (at_most && *at_most != "null") at_most_.add(*at_most, false);
 }
 
-void LeftOutCounts::add_own(const JsonObject& left_out) { exact_.add(left_out.text()); }
+void LeftOutCounts::add_own(const JsonObject& left_out) { exact_.add(left_out.text(), true); }
+
+void LeftOutCounts::add_own_clipped(std::uint64_t events) { clipped_ += events; }
 
 JsonObject LeftOutCounts::members() const {
   JsonObject members;
@@ -25,12 +29,14 @@ JsonObject LeftOutCounts::members() const {
   } else if (at_most_.is_any()) {
     members.add("left_out_at_most", at_most_.object());
   }
+  if (clipped_ > 0) members.add("clipped", clipped_);
   return members;
 }
 
-void LeftOutCounts::Sum::add(std::string_view counts) {
+void LeftOutCounts::Sum::add(std::string_view counts, bool with_ranks) {
   is_any_ = true;
-  for_each_member(counts, [this](std::string_view cause, std::string_view count) {
+  for_each_member(counts, [&](std::string_view cause, std::string_view count) {
+    if (cause == "rank" && !with_ranks) return;
     const auto number =
         static_cast<std::uint64_t>(std::max<std::int64_t>(parse_integer(count).value_or(0), 0));
     const auto known = std::ranges::find(

@@ -18,16 +18,19 @@ class LeftOutCounts {
   // One that is in the merge. `metadata`: of its footer.
   void add(const MergeInput& input, std::string_view metadata);
   void add_own(const JsonObject& left_out);
+  void add_own_clipped(std::uint64_t events);
 
   // "left_out", and "left_out_at_most" of parts that hold events of the same sources: what one
   // lacks another may have. null there: an input does not say it. Nothing, where nobody chose.
+  // "clipped": how many are there, cut at the edges of a window.
   [[nodiscard]] JsonObject members() const;
 
  private:
   class Sum {
    public:
-    // A JSON object.
-    void add(std::string_view counts);
+    // A JSON object. Without those of ranks that an earlier merge did not take: they may be in
+    // this one, and "ranks" says who is.
+    void add(std::string_view counts, bool with_ranks);
     [[nodiscard]] bool is_any() const { return is_any_; }
     [[nodiscard]] JsonObject object() const;
 
@@ -38,6 +41,7 @@ class LeftOutCounts {
 
   Sum exact_;
   Sum at_most_;
+  std::uint64_t clipped_ = 0;
   bool is_unknown_ = false;
 };
 

@@ -15,6 +15,7 @@
 #include "agent/trace/output_file.hpp"
 #include "agent/trace/process_ids.hpp"
 #include "agent/trace/repeated_events.hpp"
+#include "agent/trace/told_corrections.hpp"
 
 namespace traceagent::trace {
 
@@ -388,10 +389,11 @@ void merge_into(const std::vector<std::string>& paths, const std::string& output
     const auto found = options.corrections.find(input.report.path);
     input.correction = found == options.corrections.end() ? ClockCorrection() : found->second;
   }
+  leave_out_corrected_otherwise(inputs, options.selection);
+  mark_shared(inputs);
   const std::string runs = options.mix_runs ? std::string() : different_runs(inputs);
   if (!runs.empty()) {
-    report.problem = "files of different runs: " + runs +
-                     ": give those of one run (or all the same: traceagent merge --mix-runs)";
+    report.problem = different_runs_problem(runs);
   } else if (options.strict && has_problem(inputs)) {
     report.problem = refused;
   } else if (std::any_of(inputs.begin(), inputs.end(),

@@ -28,6 +28,8 @@ std::string source_json(const TraceHeader& header) {
   return source.text();
 }
 
+}  // namespace
+
 // What makes it the same file in two merges. An imported file is told by its content: many have one
 // name, and a rank or a base that it has not itself may differ from one merge to the next.
 std::string identity_of(const std::string& source) {
@@ -35,8 +37,6 @@ std::string identity_of(const std::string& source) {
   if (!content) return source;
   return std::string(string_member(source, "name").value_or("")) + "\n" + std::string(*content);
 }
-
-}  // namespace
 
 std::vector<std::string> sources_of(const MergeInput& input, const Selection* selection) {
   if (input.header.sources.empty()) {
@@ -306,10 +306,12 @@ bool is_clipped(const MergeInput& input) {
 
 // What was cut is no more equal to what it is cut from, nor to what another window has of it. Of
 // several such parts the first is taken.
-void leave_out_clipped(std::vector<MergeInput>& inputs) {
+void leave_out_clipped(std::vector<MergeInput>& inputs, const Selection* selection) {
   std::map<std::string, const MergeInput*> held;
-  const auto hold = [&held](const MergeInput& input) {
-    for (const std::string& source : sources_of(input)) held.emplace(identity_of(source), &input);
+  const auto hold = [&](const MergeInput& input) {
+    for (const std::string& source : sources_of(input, selection)) {
+      held.emplace(identity_of(source), &input);
+    }
   };
   std::vector<MergeInput*> clipped;
   for (MergeInput& input : inputs) {
@@ -322,7 +324,7 @@ void leave_out_clipped(std::vector<MergeInput>& inputs) {
   }
   for (MergeInput* const input : clipped) {
     const MergeInput* holder = nullptr;
-    for (const std::string& source : sources_of(*input)) {
+    for (const std::string& source : sources_of(*input, selection)) {
       const auto found = held.find(identity_of(source));
       if (found != held.end()) holder = found->second;
     }
@@ -336,22 +338,6 @@ void leave_out_clipped(std::vector<MergeInput>& inputs) {
                             holder->report.path +
                             " would be there twice: select again without --clip, or give the rank "
                             "files instead";
-  }
-}
-
-// What is left to share: parts that were chosen of the same sources, or such a part and a source.
-void mark_shared(std::vector<MergeInput>& inputs) {
-  std::map<std::string, std::vector<MergeInput*>> holders;
-  for (MergeInput& input : inputs) {
-    if (!input.is_used()) continue;
-    for (const std::string& source : sources_of(input)) {
-      holders[identity_of(source)].push_back(&input);
-    }
-  }
-  for (const auto& [source, sharing] : holders) {
-    for (MergeInput* const input : sharing) {
-      input->shares_events = input->shares_events || sharing.size() > 1;
-    }
   }
 }
 
@@ -385,6 +371,29 @@ void leave_out_unwanted(std::vector<MergeInput>& inputs, const Selection& select
 
 }  // namespace
 
+// What is left to share: parts that were chosen of the same sources, or such a part and a source.
+void mark_shared(std::vector<MergeInput>& inputs) {
+  std::map<std::string, std::vector<MergeInput*>> holders;
+  for (MergeInput& input : inputs) {
+    input.shares_events = false;
+    if (!input.is_used()) continue;
+    for (const std::string& source : sources_of(input)) {
+      holders[identity_of(source)].push_back(&input);
+    }
+  }
+  for (const auto& [source, sharing] : holders) {
+    for (MergeInput* const input : sharing) {
+      input->shares_events = input->shares_events || sharing.size() > 1;
+    }
+  }
+}
+
+std::set<std::int64_t> ranks_of(const MergeInput& input, const Selection* selection) {
+  std::set<std::int64_t> ranks;
+  add_ranks(input.header, selection, ranks);
+  return ranks;
+}
+
 std::vector<MergeInput> scan_inputs(const std::vector<std::string>& paths,
                                     const Selection* selection) {
   std::vector<MergeInput> inputs;
@@ -400,7 +409,7 @@ std::vector<MergeInput> scan_inputs(const std::vector<std::string>& paths,
   leave_out_copies(inputs);
   leave_out_covered(inputs);
   leave_out_contained(inputs);
-  leave_out_clipped(inputs);
+  leave_out_clipped(inputs, selection);
   mark_shared(inputs);
   if (selection != nullptr) {
     leave_out_unwanted(inputs, *selection);
@@ -459,6 +468,11 @@ std::string different_runs(const std::vector<MergeInput>& inputs) {
     }
   }
   return {};
+}
+
+std::string different_runs_problem(const std::string& runs) {
+  return "files of different runs: " + runs +
+         ": give those of one run (or all the same: traceagent merge --mix-runs)";
 }
 
 std::vector<std::int64_t> ranks_of_several_runs(const std::vector<MergeInput>& inputs) {

@@ -39,6 +39,8 @@ class Selection {
   [[nodiscard]] virtual JsonObject description() const = 0;
   // What was left out, for the merged file's metadata; asked for after the last event.
   [[nodiscard]] virtual JsonObject left_out() const = 0;
+  // Of those that are in: made shorter, or moved to the edge. Likewise.
+  [[nodiscard]] virtual std::uint64_t clipped() const = 0;
 };
 
 }  // namespace traceagent::trace

@@ -565,6 +565,45 @@ def test_pipes(folder):
         check(refused.returncode == 1 and "a pipe, not a file: /dev/" in refused.stderr, f"merge of {what}: {refused}")
 
 
+def test_corrected_in_two_ways(folder):
+    """What two parts share is the same to the letter only where each event's time was corrected alike."""
+    right = [BASE + 2_000_000] * 2
+    first = composer_file(folder / "r0.json", 0, node=0)
+    second = composer_file(folder / "r1.json", 1, off_ns=5_000_000_000, node=1)
+    window, again, apart, out = (folder / f"{name}.out.json" for name in ("window", "again", "apart", "both"))
+    for path, words in ((window, []), (again, []), (apart, ["--align", "none"])):
+        merge(first, second, "-o", path, "--time", "+0us", "end", *words)
+    told = document_of(window)["distributedInfo"]["clock_corrections"]
+    check([each["ranks"] for each in told] == [[1]], f"whose: {told}")
+    merge(window, again, "-o", out, "--force")
+    check(absolute_times(out) == right, f"alike: {absolute_times(out)}")
+    merge(window, first, "-o", out, "--force")
+    check(absolute_times(out) == right, f"with a rank that was not moved: {absolute_times(out)}")
+    merge(window, apart, "--rank", "0", "-o", out, "--force")
+    check(absolute_times(out) == right[:1], f"of that rank alone: {absolute_times(out)}")
+    merge(window, second, "--mix-runs", "-o", out, "--force")
+    check(absolute_times(out) == right, f"moved by this merge as by that one: {absolute_times(out)}")
+    said = merge(window, apart, "-o", out, "--force", code=1).stderr
+    check(said.startswith("traceagent: corrected otherwise: ") and "choose again of the rank files" in said, said)
+    check(len(absolute_times(out)) == 2, f"each is there once: {absolute_times(out)}")
+
+
+def test_parts_by_rank(folder):
+    """Joined again they are all: what the one left out the other has."""
+    for rank in range(4):
+        rank_file(folder / f"r{rank}.json", rank, times=(rank, 100, 200))
+    merge(*folder.glob("r*.json"), "-o", folder / "all.out")
+    parts = [folder / "a.out", folder / "b.out"]
+    for part, ranks in zip(parts, ("0-1", "2-3")):
+        merge(folder / "all.out", "-o", part, "--rank", ranks)
+    check(document_of(parts[0])["traceagent"]["left_out"] == {"rank": 6}, "of a part")
+    merge(*parts, "-o", folder / "joined.out")
+    joined = document_of(folder / "joined.out")
+    check(joined["traceagent"]["left_out"] == {} and ranks_in(folder / "joined.out") == [0, 1, 2, 3],
+          f"joined: {joined['traceagent']['left_out']}")
+    check(joined["traceEvents"] == document_of(folder / "all.out")["traceEvents"], "all events")
+
+
 def test_terminal(folder):
     path = rank_file(folder / "t.json", 0, times=range(0, 600_000, 10))
     leader, follower = pty.openpty()

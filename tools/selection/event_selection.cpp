@@ -236,9 +236,6 @@ trace::JsonObject EventSelection::left_out() const {
       object.add(names_of_verdicts[i], counts_.events[i]);
     }
   }
-  if (counts_.clipped > 0) {
-    object.add("clipped", counts_.clipped);
-  }
   return object;
 }
 

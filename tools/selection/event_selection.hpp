@@ -56,6 +56,7 @@ class EventSelection : public trace::Selection {
   std::unique_ptr<trace::EventFilter> filter_of(const trace::MergeInput& input) override;
   [[nodiscard]] trace::JsonObject description() const override;
   [[nodiscard]] trace::JsonObject left_out() const override;
+  [[nodiscard]] std::uint64_t clipped() const override { return counts_.clipped; }
 
   [[nodiscard]] const SelectionCounts& counts() const { return counts_; }
 

@@ -65,6 +65,7 @@ class Window final : public Selection {
   }
   JsonObject description() const override { return JsonObject().add("time", begin_ns_); }
   JsonObject left_out() const override { return {}; }
+  std::uint64_t clipped() const override { return 0; }
 
   std::int64_t begin_ns_, end_ns_;
 };
