@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "agent/trace/file_problem.hpp"
+#include "agent/trace/input_runs.hpp"
 #include "agent/trace/merge.hpp"
 #include "agent/trace/merge_input.hpp"
 #include "tools/clocks/align_options.hpp"

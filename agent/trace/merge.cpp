@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "agent/trace/document.hpp"
+#include "agent/trace/doubled_inputs.hpp"
+#include "agent/trace/input_runs.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/merge_input.hpp"
 #include "agent/trace/merge_lines.hpp"

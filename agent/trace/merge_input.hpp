@@ -57,18 +57,6 @@ struct MergeInput {
 std::vector<MergeInput> scan_inputs(const std::vector<std::string>& paths,
                                     const Selection* selection);
 
-// Which of those in use share events (MergeInput::shares_events); again, after more are left out.
-void mark_shared(std::vector<MergeInput>& inputs);
-
-// Why they are not of one run, in words; empty: they may be. Of those in use.
-std::string different_runs(const std::vector<MergeInput>& inputs);
-// The line that refuses them.
-std::string different_runs_problem(const std::string& runs);
-
-// Which have files of more than one run in use, in order: lanes and arrows of the two have one
-// number.
-std::vector<std::int64_t> ranks_of_several_runs(const std::vector<MergeInput>& inputs);
-
 // Of those in use, in order; with the selection's (or null: all).
 std::set<std::int64_t> ranks_in(const std::vector<MergeInput>& inputs, const Selection* selection);
 

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <vector>
+
+#include "agent/trace/merge_input.hpp"
+
+namespace traceagent::trace {
+
+// Marks as left out what others hold too: files given twice, copies, merged files beside their rank
+// files and the other way round, parts that cannot be joined. What is lost by it is told as its
+// problem.
+void leave_out_doubled(std::vector<MergeInput>& inputs, const Selection* selection);
+
+// Which of those in use share events (MergeInput::shares_events); again, after more are left out.
+void mark_shared(std::vector<MergeInput>& inputs);
+
+}  // namespace traceagent::trace

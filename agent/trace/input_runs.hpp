@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "agent/trace/merge_input.hpp"
+
+namespace traceagent::trace {
+
+// Why they are not of one run, in words; empty: they may be. Of those in use.
+std::string different_runs(const std::vector<MergeInput>& inputs);
+// The line that refuses them.
+std::string different_runs_problem(const std::string& runs);
+
+// Which have files of more than one run in use, in order: lanes and arrows of the two have one
+// number.
+std::vector<std::int64_t> ranks_of_several_runs(const std::vector<MergeInput>& inputs);
+
+}  // namespace traceagent::trace
