@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -34,33 +35,38 @@ bool is_of_zero(const ring::Header& header) noexcept {
          header.identity.trace_pid == header.identity.rank;
 }
 
-Rings look_at_rings(const RunFolder& folder) {
+struct Seen {
   Rings rings = Rings::none;
+  std::int64_t last_sign_ns = 0;
+};
+
+Seen look_at_rings(const RunFolder& folder) {
+  Seen seen;
   for (const std::string& path : ring_paths(folder)) {
     ring::OpenedRing opened = ring::open_ring(path);
     // What it could not write or queue waits for `traceagent recover`, as that of a killed one.
     const bool finished = opened.ring.valid() && opened.ring.header().finished.load() != 0 &&
                           !ring::has_unwritten_window(opened.ring) &&
                           !is_of_zero(opened.ring.header()) && ring::waiting_uploads(path).empty();
+    if (opened.ring.valid()) {
+      seen.last_sign_ns = std::max(seen.last_sign_ns, ring::last_anchor_ns(opened.ring.header()));
+    }
     ring::close_ring(opened);
-    if (opened.owner_alive) return Rings::living;
-    if (rings != Rings::killed) rings = finished ? Rings::finished : Rings::killed;
+    if (opened.owner_alive) return {Rings::living};
+    if (seen.rings != Rings::killed) seen.rings = finished ? Rings::finished : Rings::killed;
   }
-  return rings;
+  return seen;
 }
 
-// One whose processes have all ended well may go on: with a rank that begins late, or with one
-// whose child used its number before it did. So may one in which this rank has not been: a rank may
-// begin when others of its run are dead already.
-bool is_dead_run(const RunFolder& folder, const std::string& own_claim) {
-  if (access(own_claim.c_str(), F_OK) != 0) return false;
-  // Of another container it cannot be seen: its ring can.
-  if (ring::has_living_claimant(own_claim)) return false;
-  const Rings rings = look_at_rings(folder);
-  if (rings == Rings::living) return false;
-  if (rings == Rings::finished && !has_been(folder, merge_topic)) return false;
-  // Another rank may have claimed its number, and make its ring now.
-  return ring::look_at_run(folder.path).state != ring::Run::State::lives;
+// In a usual start the first claim that is seen is younger than this rank.
+bool is_younger_than_claims(const RunFolder& folder, const Newcomer& newcomer) {
+  const std::vector<std::string> claims = claim_paths(folder);
+  return std::all_of(claims.begin(), claims.end(), [&](const std::string& claim) {
+    struct stat facts {};
+    constexpr std::int64_t second_ns = 1'000'000'000;
+    return lstat(claim.c_str(), &facts) == 0 &&
+           facts.st_mtim.tv_sec * second_ns + facts.st_mtim.tv_nsec < newcomer.rank_start_ns;
+  });
 }
 
 std::string in_note(const OlderRun& older) {
@@ -105,13 +111,13 @@ std::string exchange(const RunFolder& folder, const std::string& name, const Old
 }
 
 // False where another is at it, or it is not dead.
-bool set_aside(const RunFolder& folder, const std::string& own_claim, int pid) {
+bool set_aside(const RunFolder& folder, const Newcomer& newcomer) {
   const ring::MoversNote note(folder.path);
   if (!note.is_ours()) return false;
-  const OlderRun older{static_cast<std::int64_t>(event::clock_ns(CLOCK_REALTIME)), pid};
+  const OlderRun older{static_cast<std::int64_t>(event::clock_ns(CLOCK_REALTIME)), newcomer.pid};
   RunFolder aside;
-  if (is_dead_run(folder, own_claim) && note.write_text(std::to_string(older.until_ns) + "\n")) {
-    aside.path = exchange(folder, folder.path + ".dead-" + std::to_string(pid), older);
+  if (is_dead_run(folder, newcomer) && note.write_text(std::to_string(older.until_ns) + "\n")) {
+    aside.path = exchange(folder, folder.path + ".dead-" + std::to_string(newcomer.pid), older);
   }
   if (aside.path.empty()) {
     note.remove();
@@ -130,19 +136,34 @@ bool set_aside(const RunFolder& folder, const std::string& own_claim, int pid) {
 
 }  // namespace
 
-bool set_dead_run_aside(const RunFolder& folder, const std::string& own_claim, int pid) {
+bool is_dead_run(const RunFolder& folder, const Newcomer& newcomer) {
+  const bool has_been_there = access(newcomer.claim.c_str(), F_OK) == 0;
+  // Of another container it cannot be seen: its ring can.
+  if (has_been_there && ring::has_living_claimant(newcomer.claim)) return false;
+  if (!has_been_there && !is_younger_than_claims(folder, newcomer)) return false;
+  const Seen seen = look_at_rings(folder);
+  if (seen.rings == Rings::living) return false;
+  // Who has claimed a rank in another container may make the first ring now.
+  const bool may_be_late = seen.rings == Rings::none || seen.last_sign_ns >= newcomer.rank_start_ns;
+  if (!has_been_there && may_be_late) return false;
+  if (seen.rings == Rings::finished && !has_been(folder, merge_topic)) return false;
+  // Another rank may have claimed its number, and make its ring now.
+  return ring::look_at_run(folder.path).state != ring::Run::State::lives;
+}
+
+bool set_dead_run_aside(const RunFolder& folder, const Newcomer& newcomer) {
   // Whoever moves it may be kept from its CPU; if it is killed, its lock goes with it. Who gave up
   // sooner would join the dead run.
   constexpr int most_looks = 1000;
   const timespec pause{0, 1'000'000};
-  for (int look = 0; look < most_looks && is_dead_run(folder, own_claim); ++look) {
-    if (!set_aside(folder, own_claim, pid)) nanosleep(&pause, nullptr);
+  for (int look = 0; look < most_looks && is_dead_run(folder, newcomer); ++look) {
+    if (!set_aside(folder, newcomer)) nanosleep(&pause, nullptr);
   }
   constexpr int most_waits = 50;
   for (int look = 0; look < most_waits && access(folder.path.c_str(), F_OK) != 0; ++look) {
     nanosleep(&pause, nullptr);  // another has moved it, and makes it anew now
   }
-  return access(own_claim.c_str(), F_OK) != 0;
+  return access(newcomer.claim.c_str(), F_OK) != 0;
 }
 
 void note_older_run(const RunFolder& folder, const OlderRun& older) {

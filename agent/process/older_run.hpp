@@ -9,9 +9,21 @@
 
 namespace traceagent::process {
 
+// Who finds another run's folder in the place of its own.
+struct Newcomer {
+  std::string claim;           // of its rank there
+  std::int64_t rank_start_ns;  // CLOCK_REALTIME; 0: not known
+  int pid;
+};
+
+// One whose processes have all ended well may go on: with a rank that begins late, or with one
+// whose child used its number before it did. So may one in which this rank has not been, unless the
+// rank began after the last that is known of it: others of its run may be dead already.
+bool is_dead_run(const RunFolder& folder, const Newcomer& newcomer);
+
 // Where the folder is that of a run which was killed, moves it away and makes it anew. True when
 // the claim is gone, so that the rank can be claimed again.
-bool set_dead_run_aside(const RunFolder& folder, const std::string& own_claim, int pid);
+bool set_dead_run_aside(const RunFolder& folder, const Newcomer& newcomer);
 
 struct OlderRun {
   std::int64_t until_ns = 0;  // files of the run's key that begin before are its; 0: there was none

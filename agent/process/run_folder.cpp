@@ -142,9 +142,15 @@ RunFolder make_run_folder(const std::string& ring_folder, const std::string& run
   return folder;
 }
 
-std::int64_t claim_rank(const RunFolder& folder, std::int64_t rank, int pid) {
+std::int64_t claim_rank(const RunFolder& folder, std::int64_t rank, int pid,
+                        std::int64_t rank_start_ns) {
   if (folder.path.empty()) return 0;
   const std::string base = folder.path + "/claim-rank" + std::to_string(rank);
+  const Newcomer newcomer{base, rank_start_ns, pid};
+  // A run that has more ranks than the older one had.
+  if (access(base.c_str(), F_OK) != 0 && is_dead_run(folder, newcomer)) {
+    set_dead_run_aside(folder, newcomer);
+  }
   // Who ends the run that was here, or removes it, may take the folder away at any time.
   constexpr int most_attempts = 3;
   Claim first = Claim::others;
@@ -152,7 +158,7 @@ std::int64_t claim_rank(const RunFolder& folder, std::int64_t rank, int pid) {
     first = claim(base, pid);
     if (first == Claim::ours) return 0;
     if (first == Claim::refused && !make_both_folders(folder.path).empty()) return 0;
-    if (first == Claim::others && !set_dead_run_aside(folder, base, pid)) break;
+    if (first == Claim::others && !set_dead_run_aside(folder, newcomer)) break;
   }
   if (first == Claim::refused) return 0;
   // A process that was a claimant before its exec finds itself among the first.
@@ -189,6 +195,15 @@ std::vector<std::string> ring_paths(const RunFolder& folder, std::string* proble
   // Who removed it has seen all of it.
   if (problem != nullptr && error != 0 && error != ENOENT) {
     *problem = folder.path + ": " + event::error_text(error);
+  }
+  return paths;
+}
+
+std::vector<std::string> claim_paths(const RunFolder& folder) {
+  std::vector<std::string> paths;
+  int error = 0;
+  for (const std::string& name : names_in(folder.path, error)) {
+    if (name.starts_with("claim-rank")) paths.push_back(folder.path + "/" + name);
   }
   return paths;
 }

@@ -32,12 +32,17 @@ RunFolder make_run_folder(const std::string& ring_folder, const std::string& run
 // 0 for the process that is the rank; for a later one that claims it too its number, 1, 2, ….
 //
 // Runs that have no id of their job may share a key with an older one that was killed. Where the
-// rank is claimed by a process that is dead, and so are all others of the folder, and some did not
-// end in good order, it is that one's: it is set aside as <run>.dead-<pid>, for `traceagent
+// rank is claimed by a process that is dead, or has begun after the last that is known of the
+// folder's, and so are all others there dead, and some did not end in good order, it is that one's:
+// it is set aside as <run>.dead-<pid>, for `traceagent
 // recover`, and the run gets a new one. The notes `aside` there and `older` here hold the time
 // (CLOCK_REALTIME ns) between the two runs' files; so does `older` where the other run ended in
 // good order and left no folder (earlier_run.hpp).
-std::int64_t claim_rank(const RunFolder& folder, std::int64_t rank, int pid);
+// Without the rank's start (CLOCK_REALTIME) only its claim tells.
+std::int64_t claim_rank(const RunFolder& folder, std::int64_t rank, int pid,
+                        std::int64_t rank_start_ns = 0);
+// Of ranks and their workers.
+std::vector<std::string> claim_paths(const RunFolder& folder);
 
 // A path for this process's ring that does not exist yet. "" without a folder.
 std::string ring_path(const RunFolder& folder, std::int64_t rank, int pid);

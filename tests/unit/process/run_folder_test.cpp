@@ -2,12 +2,18 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "agent/event/clock_anchor.hpp"
+#include "agent/event/ticks.hpp"
+#include "agent/process/older_run.hpp"
 #include "agent/process/spared.hpp"
+#include "agent/ring/anchors.hpp"
+#include "agent/ring/ring_file.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
 
 namespace traceagent::process {
@@ -109,6 +115,45 @@ TEST_F(RunFolderTest, WhoIsKilledBeforeItHasARingGivesItsRankAway) {
   EXPECT_FALSE(has_been(folder, "output")) << "all of the dead run is gone";
   EXPECT_EQ(claim_rank(folder, 1, nobody + 2), 0);
   EXPECT_EQ(std::distance(fs::directory_iterator(users()), {}), 1) << "nothing of it is left";
+}
+
+std::int64_t now_ns() { return static_cast<std::int64_t>(event::clock_ns(CLOCK_REALTIME)); }
+
+// Of a process that is killed then.
+void leave_ring(const RunFolder& folder, std::int64_t rank) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const ring::CreatedRing created = ring::create_ring(ring_path(folder, rank, getpid()), 1 << 20);
+    ring::add_anchor(created.ring.header(), event::take_anchor());
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+}
+
+TEST_F(RunFolderTest, ARankThatTheDeadRunDidNotHaveLeavesItToo) {
+  const RunFolder folder = make();
+  EXPECT_EQ(claim_rank(folder, 0, nobody), 0);
+  leave_ring(folder, 0);
+  EXPECT_EQ(claim_rank(folder, 3, getpid(), now_ns() + 1), 0);
+  EXPECT_TRUE(ring_paths(folder).empty()) << "all of the dead run is gone";
+  EXPECT_GT(older_run_until_ns(folder), 0);
+  EXPECT_EQ(claim_rank(folder, 0, getppid(), now_ns()), 0) << "the new run's";
+}
+
+TEST_F(RunFolderTest, ARankThatBeganBeforeTheOthersDiedStays) {
+  const RunFolder folder = make();
+  EXPECT_EQ(claim_rank(folder, 0, nobody), 0);
+  const std::int64_t rank_start_ns = now_ns();
+  leave_ring(folder, 0);
+  EXPECT_EQ(claim_rank(folder, 3, getpid(), rank_start_ns), 0);
+  EXPECT_EQ(ring_paths(folder).size(), 1u);
+}
+
+TEST_F(RunFolderTest, ARankThatBeginsLateStaysWithWhoMayMakeARing) {
+  const RunFolder folder = make();
+  EXPECT_EQ(claim_rank(folder, 0, nobody), 0);
+  EXPECT_EQ(claim_rank(folder, 3, getpid(), now_ns() + 1), 0);
+  EXPECT_TRUE(fs::exists(folder.path + "/claim-rank0"));
 }
 
 TEST_F(RunFolderTest, AnEarlierProcessOfThePidIsAnother) {
