@@ -82,6 +82,7 @@ void make_local_consistent(Placement& p) {
 struct Resolved {
   Placement placement;
   RunFacts run;
+  std::int64_t stated_world_size = 0;
   std::int64_t stated_node_rank = 0;
 };
 
@@ -110,7 +111,9 @@ Resolved resolve(const Placements& placements, const config::Environment& enviro
     }
     result.run.is_slurm_step |= chosen->source == "Slurm";
   }
+  result.stated_world_size = p.world_size.value_or(0);
   make_consistent(p, problems);
+  if (*p.world_size != result.stated_world_size) result.stated_world_size = 0;
   guess_local(p, environment);
   make_local_consistent(p);
   result.stated_node_rank = p.node_rank.value_or(0);
@@ -136,6 +139,7 @@ Identity identify(const config::Options& options, const config::Environment& env
   identity.world_size = *p.world_size;
   identity.local_world_size = *p.local_world_size;
   identity.node_rank = *p.node_rank;
+  identity.stated_world_size = resolved.stated_world_size;
   identity.stated_node_rank = resolved.stated_node_rank;
   identity.source = p.source;
   identity.host = facts.host;

@@ -16,6 +16,7 @@ struct Identity {
   std::int64_t local_rank = 0;
   std::int64_t world_size = 1;
   std::int64_t local_world_size = 1;
+  std::int64_t stated_world_size = 0;  // 0: guessed by the rank, alone
   std::int64_t node_rank = 0;
   // node_rank where a launcher or an option states it, else 0: the ranks of one node may guess
   // differently.

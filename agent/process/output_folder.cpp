@@ -13,8 +13,10 @@
 
 #include "agent/event/high_descriptor.hpp"
 #include "agent/event/ticks.hpp"
+#include "agent/process/note_file.hpp"
 #include "agent/process/older_run.hpp"
 #include "agent/process/run_files.hpp"
+#include "agent/ring/dead_runs.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -90,11 +92,21 @@ FolderVerdict check_output_folder(const RunFolder& run, const std::string& folde
   constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
   const int fd = run.path.empty() ? -1 : event::open_high(path.c_str(), flags, 0600);
   const bool is_second = fd < 0 && !run.path.empty() && errno == EEXIST;
-  if (is_second) return {wait_for_verdict(path) == usable, 0, {}};
+  const std::string ranks_note = run.path + "/" + ring::earlier_ranks_note;
+  if (is_second) {
+    const bool is_usable = wait_for_verdict(path) == usable;
+    earlier.read(read_note(ranks_note));
+    // It is asked for as the run ends.
+    if (earlier.until_ns() != 0) note_older_run(run, {earlier.until_ns(), pid});
+    return {is_usable, 0, {}};
+  }
   const std::string foreign = foreign_file_in(folder, run_key, included, earlier);
   const std::int64_t until_ns = earlier.until_ns();
   // Before the others go on. Where a killed run was set aside, that is noted already.
   if (fd >= 0 && until_ns != 0) note_older_run(run, {until_ns, pid});
+  if (const std::string seen = earlier.in_note(); fd >= 0 && !seen.empty()) {
+    make_note(ranks_note, seen);
+  }
   const std::string verdict = foreign.empty() ? usable : refused;
   if (fd >= 0) {
     // In tmpfs; without the line, or with half of it, the others take the folder as usable.

@@ -17,7 +17,8 @@ struct FolderVerdict {
 // With overwrite false a folder that holds files of another run is refused, before any rank of this
 // one has written. Files whose names match a pattern of `included` (merge.include) are expected
 // there, or all ("*") with overwrite true. The node's first process looks, the others learn what it
-// found: so with an earlier run of the same key, whose files are no foreign ones.
+// found: so with an earlier run of the same key, whose files are no foreign ones, and which each
+// looks for by its own rank.
 FolderVerdict check_output_folder(const RunFolder& run, const std::string& folder,
                                   const std::string& run_key,
                                   const std::vector<std::string>& included, EarlierRun& earlier,

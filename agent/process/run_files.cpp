@@ -35,6 +35,7 @@ std::optional<RunFile> run_file(const std::string& path, const std::string& run_
   file.path = path;
   file.rank = header.rank;
   file.node_rank = trace::integer_member(header.distributed_info, "node_rank").value_or(0);
+  file.world_size = header.world_size;
   file.base_ns = header.base_ns;
   constexpr std::int64_t second_ns = 1'000'000'000;
   file.modified_ns = facts.st_mtim.tv_sec * second_ns + facts.st_mtim.tv_nsec;

@@ -22,6 +22,7 @@ struct RunFile {
   std::string path;
   std::int64_t rank = 0;
   std::int64_t node_rank = 0;
+  std::int64_t world_size = 0;
   std::int64_t base_ns = 0;
   std::int64_t modified_ns = 0;
   bool is_merged = false;

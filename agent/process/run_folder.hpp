@@ -8,6 +8,7 @@
 //                                        merge, …               see be_first()
 //                                        private-workers        see ring/private_workers.hpp
 //                                        aside, older           see claim_rank()
+//                                        earlier-ranks          see earlier_run.hpp
 //
 // <run> is the run key, and names the node too where it is another than the first: nodes of a run
 // may be on one machine (agent/ring/run_folder_name.hpp).

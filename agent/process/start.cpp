@@ -143,7 +143,8 @@ bool output_is_usable(Agent& made) {
   const auto folder =
       config::format_name(made.options.output_folder, name_variables(made.identity));
   if (!folder.problem.empty()) return true;  // said when the file is named
-  EarlierRun earlier(made.identity.rank, made.identity.rank_start_ns);
+  EarlierRun earlier(made.identity.rank, made.identity.rank_start_ns,
+                     made.identity.stated_world_size);
   const FolderVerdict verdict =
       check_output_folder(made.run_folder, folder.name, made.identity.run_key,
                           made.options.output_overwrite ? std::vector<std::string>{"*"}

@@ -34,6 +34,9 @@ Run look_at_run(const std::string& path);
 // of one that is not dead goes. "" or one line of what stays.
 std::string remove_dead_run(const std::string& path);
 
+// What the first process has seen of an earlier run's ranks (agent/process/earlier_run.hpp).
+inline constexpr const char* earlier_ranks_note = "earlier-ranks";
+
 // A file in a run's folder that is no ring: what be_first() makes is empty, the others have names.
 // Whatever else is there was not made by the agent: it, and so the folder, stays.
 bool is_runs_note(const std::string& path);

@@ -14,12 +14,12 @@ COMMAND = [STEADY, 20, 200]
 WINDOWS = "TRACEAGENT_SCHEDULE"
 
 
-def ranks(place, rings=None, **more):
-    """Of the first of two nodes: nothing but address and port names the job."""
-    for rank in range(2):
+def ranks(place, rings=None, count=2, world=4, **more):
+    """Of the first of several nodes: nothing but address and port names the job."""
+    for rank in range(count):
         folder = rings / f"{rank}-{time.monotonic_ns()}" if rings else place.rings
         folder.mkdir(exist_ok=True)
-        yield place.agent(RANK=rank, LOCAL_RANK=rank, WORLD_SIZE=4, LOCAL_WORLD_SIZE=2, MASTER_ADDR="nodeA",
+        yield place.agent(RANK=rank, LOCAL_RANK=rank, WORLD_SIZE=world, LOCAL_WORLD_SIZE=count, MASTER_ADDR="nodeA",
                           MASTER_PORT=29500, **{"TRACEAGENT_RING_FOLDER": folder, **more})
 
 
@@ -35,11 +35,11 @@ def node_files(place):
     return [name for name in place.files() if "/node0" in name]
 
 
-def check_node_file(place, what, name, pids, steps):
+def check_node_file(place, what, name, pids, steps, count=2):
     trace = place.trace(name)
     merged = {about["identity"]["pid"] for about in trace["traceagent"]["merged"]}
     check(merged == pids and trace["complete"] is True, f"{what}: {name}: made of {merged}, not {pids}")
-    check(len(steps_in(trace)) == 2 * steps, f"{what}: {name}: {len(steps_in(trace))} steps")
+    check(len(steps_in(trace)) == count * steps, f"{what}: {name}: {len(steps_in(trace))} steps")
 
 
 def twice(private, overwrite=False):
@@ -87,6 +87,45 @@ def late_rank():
             check_node_file(place, "late rank", files[0], zero_pids | one_pids, 4)
 
 
+def grown(killed, worlds):
+    """The key comes again with more ranks on the node, one that the earlier run did not have first."""
+    what = f"grown, the first was {'killed' if killed else 'whole'}, worlds of {worlds}"
+    with Place() as place:
+        variables = list(ranks(place, world=worlds[0]))
+        if killed:
+            first = [place.start([STEADY, 20000, 50, 2000], own) for own in variables]
+            wait_until(lambda: len([name for name in place.files() if "-rank" in name]) == 2)
+            for process in first:
+                process.kill()
+                end_of(process)
+            first_pids = {process.pid for process in first}
+        else:
+            _, first_pids = run(place, what, variables)
+        *others, last = ranks(place, count=4, world=worlds[1])
+        running = [place.start([STEADY, 300, 50, 2000], last)]
+        check(wait_until(lambda: list(place.rings.rglob("3-*.ring"))), f"{what}: no ring")
+        running += [place.start([STEADY, 300, 50, 2000], own) for own in others]
+        ended = [end_of(process) for process in running]
+        lines = [line for each in ended for line in each.lines()]
+        check(all(each.code == 3 for each in ended), f"{what}: {ended}")
+        check(sum("an earlier run of this name was killed" in line for line in lines) == killed
+              and not any("died" in line for line in lines), f"{what}: {lines}")
+        if killed:
+            recovered = place.run([TRACEAGENT, "recover", "--all"], place.agent(LD_PRELOAD=""))
+            check(recovered.code == 0 and place.left_in_memory() == [], f"{what}: {recovered}, {place.left_in_memory()}")
+        else:
+            check(any("earlier run of the same key (nodeA-29500)" in line for line in lines), f"{what}: {lines}")
+        files = node_files(place)
+        if not check(len(files) == 2, f"{what}: {files}: {lines}"):
+            return
+        of_first = [name for name in files if len(place.trace(name)["distributedInfo"]["ranks"]) == 2]
+        of_second = [name for name in files if name not in of_first]
+        if check(len(of_first) == 1, f"{what}: ranks of {files}"):
+            check_node_file(place, what, of_second[0], {process.pid for process in running}, 4, count=4)
+            merged = {about["identity"]["pid"] for about in place.trace(of_first[0])["traceagent"]["merged"]}
+            check(merged == first_pids, f"{what}: {of_first}: made of {merged}, not {first_pids}")
+
+
 def straggler():
     """Of an earlier run, whose launcher has ended: it lives on with rank 0's number."""
     with Place() as place:
@@ -114,5 +153,8 @@ twice(private=False, overwrite=True)
 twice(private=True, overwrite=True)
 two_programs()
 late_rank()
+for worlds in ((4, 8), (8, 8)):
+    grown(killed=False, worlds=worlds)
+    grown(killed=True, worlds=worlds)
 straggler()
 sys.exit(checks.end())

@@ -109,6 +109,15 @@ TEST_F(OutputFolderTest, OtherRanksFilesAreNoEarlierRun) {
   EXPECT_EQ(older_run_until_ns(run), 0);
 }
 
+TEST_F(OutputFolderTest, WhoComesLaterNotesTheEarlierRunOfItsRank) {
+  write_trace("ep0-ba5-rank9.json", "this run");
+  EXPECT_TRUE(check().usable);
+  EarlierRun of_nine(9, 2'000'000'000'000'000'000);
+  EXPECT_TRUE(check_output_folder(run, output, "this run", {}, of_nine, 4712).usable);
+  EXPECT_GT(older_run(run).until_ns, 0);
+  EXPECT_EQ(older_run(run).pid, 4712);
+}
+
 TEST_F(OutputFolderTest, WaitsForTheVerdictOfWhoCameFirst) {
   trace::write_whole(run.path + "/output", "");
   std::thread first([&] {
