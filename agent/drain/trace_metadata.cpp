@@ -98,6 +98,7 @@ JsonObject identity_object(const ring::Ring& ring) {
       .add("local_world_size", identity.local_world_size)
       .add("node_rank", identity.node_rank)
       .add("pid", ring.header().owner_pid)
+      .add("trace_pid", identity.trace_pid)
       .add("host", text_of(ring, identity.host))
       .add("run_name", text_of(ring, identity.run_name))
       .add("run_key", text_of(ring, identity.run_key))

@@ -74,6 +74,14 @@ void say_missing(const NodeInputs& inputs, const std::vector<std::int64_t>& miss
   }
 }
 
+// Mostly of all ranks alike.
+void say_mixed(const trace::MergeReport& report, const std::string& path) {
+  if (report.mixed.empty()) return;
+  const std::size_t others = report.mixed.size() - 1;
+  say_problem(path + ": " + report.mixed[0].who + " " + report.mixed[0].why +
+              (others == 0 ? "" : "; also " + std::to_string(others) + " other ranks"));
+}
+
 // Mostly for one reason: the first one is told. True if there are any.
 bool say_bad_inputs(const trace::MergeReport& report) {
   std::size_t bad = 0;
@@ -243,6 +251,7 @@ bool merge(Agent& agent, NodeInputs& inputs, const Place& place, RankFilesHeld& 
   const NodeTotals totals = add_included(agent, inputs, place, report);
   say_result(summary(totals, place.path) + removed_in_words(agent, report));
   say_missing(inputs, report.missing_ranks, place.path);
+  say_mixed(report, place.path);
   if (inputs.unfinished.empty() && inputs.kept.empty() && !is_told) {
     after_node_file(agent, place.path, inputs, held);
   }

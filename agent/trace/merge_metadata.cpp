@@ -8,6 +8,7 @@
 
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/left_out_counts.hpp"
+#include "agent/trace/process_ids.hpp"
 
 namespace traceagent::trace {
 
@@ -73,6 +74,8 @@ class Collector {
   }
 
   [[nodiscard]] const std::string& ranks_text() const { return ranks_text_; }
+  // Whose numbers several processes of one run key have.
+  [[nodiscard]] const std::set<std::int64_t>& ranks_shared() const { return ranks_shared_; }
   // Of the files that are not complete.
   [[nodiscard]] const std::string& faults_text() const { return faults_text_; }
 
@@ -91,6 +94,7 @@ class Collector {
       return;
     }
     ranks_text_.append(ranks_text_.empty() ? "\n" : ",\n").append(metadata);
+    note_process(identity);
     const std::string process(member(metadata, "identity").value_or(""));
     for_each_member(member(metadata, "dropped").value_or(""), [&](std::string_view cause,
                                                                   std::string_view count) {
@@ -99,6 +103,17 @@ class Collector {
         add_dropped(process, std::string(cause), static_cast<std::uint64_t>(number));
       }
     });
+  }
+
+  // Of another run key the headers tell (ranks_of_several_runs()).
+  void note_process(std::string_view identity) {
+    const auto trace_pid = integer_member(identity, "trace_pid");
+    const auto pid = integer_member(identity, "pid");
+    if (!trace_pid || !pid) return;
+    const Lanes lanes(string_member(identity, "run_key").value_or(""), *trace_pid);
+    const Process process(string_member(identity, "host").value_or(""), *pid);
+    const bool is_same = process_of_.try_emplace(lanes, process).first->second == process;
+    if (!is_same) ranks_shared_.insert(rank_of_pid(*trace_pid));
   }
 
   // A name that was lost is missing in all later windows: each file of a process counts all so far.
@@ -155,6 +170,10 @@ class Collector {
   std::string faults_text_;
   bool is_shared_ = false;        // the input that is added, with others
   std::set<std::string> shared_;  // what such inputs say of their ranks: each once
+  using Lanes = std::pair<std::string, std::int64_t>;    // run key, pid in the trace
+  using Process = std::pair<std::string, std::int64_t>;  // host, pid
+  std::map<Lanes, Process> process_of_;
+  std::set<std::int64_t> ranks_shared_;
 };
 
 }  // namespace
@@ -172,6 +191,9 @@ std::string merged_metadata(const std::vector<MergeInput>& inputs, const MergeOp
       collector.add(input);
     }
     if (input.is_used()) left_out.add(input, input.footer.metadata);
+  }
+  for (const std::int64_t rank : collector.ranks_shared()) {
+    report.mixed.push_back({"rank " + std::to_string(rank), of_several_processes});
   }
   for (const Unfinished& process : options.unfinished) {
     collector.add_unfinished(process);

@@ -16,6 +16,11 @@ inline constexpr char writer_lost_something[] = "its writer says that something 
 // more.
 inline constexpr char not_closed[] = "an array of events that is not closed";
 
+// Of a rank: mostly its run key has come again, and two runs were taken for one.
+inline constexpr char of_several_processes[] =
+    "is of several processes of one number, whose lanes and arrows are mixed: where they are of "
+    "several runs of one key, merge each run's files by themselves";
+
 // So begins a "file" in "incomplete": what merge.include names, of which nothing is in the file.
 inline constexpr char include_mark[] = "merge.include: ";
 

@@ -312,6 +312,36 @@ TEST(Merge, names_lost_are_summed_over_processes_and_not_over_cycles) {
   EXPECT_EQ(losses.others, "names_full 11");
 }
 
+TEST(Merge, two_processes_of_one_number_are_not_one_run) {
+  ScratchFolder folder;
+  const auto file = [&](const std::string& name, std::int64_t rank, int trace_pid, int pid) {
+    return write_sample(
+        folder / name,
+        {.rank = rank,
+         .times_ns = {1},
+         .metadata = R"({"identity": {"pid": )" + std::to_string(pid) + R"(, "trace_pid": )" +
+                     std::to_string(trace_pid) + R"(, "host": "a"}})"});
+  };
+  const auto a = file("a.json", 0, 0, 7);
+  const auto a_later = file("a2.json", 0, 0, 7);
+  const auto worker = file("b.json", 0, 1'000'000, 8);
+  const auto other_rank = file("c.json", 1, 1, 9);
+  const MergeReport one = merge({a, a_later, worker, other_rank}, folder / "one.json");
+  EXPECT_TRUE(one.complete);
+  EXPECT_TRUE(one.mixed.empty());
+
+  const auto again = file("d.json", 1, 1, 10);
+  const MergeReport two = merge({a, worker, other_rank, again}, folder / "two.json");
+  EXPECT_FALSE(two.complete);
+  ASSERT_EQ(two.mixed.size(), 1U);
+  EXPECT_EQ(two.mixed[0].who, "rank 1");
+  EXPECT_FALSE(read_trace(folder / "two.json").footer.complete);
+  const std::string metadata = read_trace(folder / "two.json").footer.metadata;
+  EXPECT_NE(metadata.find(R"("incomplete": [{"file": "rank 1", "problem": "is of several proc)"),
+            std::string::npos)
+      << metadata;
+}
+
 TEST(Merge, a_cut_file_gives_what_it_holds_and_is_named) {
   ScratchFolder folder;
   const auto a = write_sample(folder / "a.json", {.times_ns = {1, 3}});
