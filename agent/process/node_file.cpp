@@ -79,7 +79,7 @@ void say_mixed(const trace::MergeReport& report, const std::string& path) {
   if (report.mixed.empty()) return;
   const std::size_t others = report.mixed.size() - 1;
   say_problem(path + ": " + report.mixed[0].who + " " + report.mixed[0].why +
-              (others == 0 ? "" : "; also " + std::to_string(others) + " other ranks"));
+              (others == 0 ? "" : "; also " + std::to_string(others) + " more of its ranks"));
 }
 
 // Mostly for one reason: the first one is told. True if there are any.

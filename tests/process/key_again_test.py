@@ -87,6 +87,24 @@ def late_rank():
             check_node_file(place, "late rank", files[0], zero_pids | one_pids, 4)
 
 
+def two_programs_of_a_shell():
+    """Of one rank, with a pause in which the first one's run ends: they are one run, and have one number."""
+    with Place() as place:
+        variables = list(ranks(place))
+        running = [place.start(["sh", "-c", f"{STEADY} 20 200; sleep 3; {STEADY} 20 200; exit 3"], own) for own in variables]
+        ended = [end_of(process) for process in running]
+        files = node_files(place)
+        if not check(len(files) == 1 and all(each.code == 3 for each in ended), f"a shell: {files}: {ended}"):
+            return
+        lines = [line for each in ended for line in each.lines() if "is of several processes" in line]
+        trace = place.trace(files[0])
+        faults = [fault["file"] for fault in trace["traceagent"]["incomplete"]]
+        check(len(trace["traceagent"]["merged"]) == 4 and "complete" not in trace and faults == ["rank 0", "rank 1"],
+              f"a shell: {files[0]}: {faults}")
+        check(lines and all("node0.json: rank " in line and "merge each run's files" in line for line in lines),
+              f"a shell: {ended}")
+
+
 def grown(killed, worlds):
     """The key comes again with more ranks on the node, one that the earlier run did not have first."""
     what = f"grown, the first was {'killed' if killed else 'whole'}, worlds of {worlds}"
@@ -153,6 +171,7 @@ twice(private=False, overwrite=True)
 twice(private=True, overwrite=True)
 two_programs()
 late_rank()
+two_programs_of_a_shell()
 for worlds in ((4, 8), (8, 8)):
     grown(killed=False, worlds=worlds)
     grown(killed=True, worlds=worlds)
