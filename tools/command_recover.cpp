@@ -142,12 +142,13 @@ void tell_of_uploads(const std::set<std::string>& folders, bool is_keeper) {
   }
 }
 
-void tell_of_private_workers(std::uint64_t killed) {
-  if (killed == 0) return;
-  std::cout
-      << "missing: " << in_words(killed, "worker")
-      << " of the job had recorded in private memory and were killed: what was not written yet "
-         "is lost\n";
+void tell_of_private_workers(const ring::PrivateKilled& killed) {
+  if (killed.count() == 0) return;
+  std::cout << "missing: " << ring::in_words(killed)
+            << " of the job had recorded in private memory and "
+            << (killed.count() == 1 ? "was" : "were")
+            << " killed: what was not written yet "
+               "is lost\n";
 }
 
 enum class Turn { ours, not_needed, never };

@@ -12,7 +12,6 @@
 
 #include "agent/ring/dead_runs.hpp"
 #include "agent/ring/movers_note.hpp"
-#include "agent/ring/private_workers.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "agent/ring/written_files.hpp"
 
@@ -121,7 +120,7 @@ bool is_left_over(const fs::path& run) {
 
 }  // namespace
 
-std::uint64_t remove_ringless_runs(const std::string& users_folder) {
+ring::PrivateKilled remove_ringless_runs(const std::string& users_folder) {
   std::error_code error;
   std::vector<fs::path> runs;
   for (fs::directory_iterator at(users_folder, error), end; !error && at != end;
@@ -129,17 +128,19 @@ std::uint64_t remove_ringless_runs(const std::string& users_folder) {
     std::error_code ignored;
     if (fs::is_directory(at->symlink_status(ignored))) runs.push_back(at->path());
   }
-  std::uint64_t killed = 0;
+  ring::PrivateKilled killed;
   for (const fs::path& run : runs) {
     if (!is_left_over(run)) continue;
-    const std::uint64_t killed_there = private_workers_killed(run.string());
-    if (remove_empty_run(run)) killed += killed_there;
+    const ring::PrivateKilled killed_there = private_workers_killed(run.string());
+    if (!remove_empty_run(run)) continue;
+    killed.ranks += killed_there.ranks;
+    killed.workers += killed_there.workers;
   }
   if (!is_young(users_folder)) rmdir(users_folder.c_str());
   return killed;
 }
 
-std::uint64_t private_workers_killed(const std::string& run) {
+ring::PrivateKilled private_workers_killed(const std::string& run) {
   return ring::private_workers_of(run).killed;
 }
 

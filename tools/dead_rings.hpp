@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "agent/ring/private_workers.hpp"
+
 namespace traceagent::tools {
 
 struct DeadRings {
@@ -24,17 +26,17 @@ std::vector<std::string> rings_in(const std::string& run, const std::vector<std:
 // True when the rings, of one folder, are all that lie in it, and none of their processes lives.
 bool is_whole_dead_run(const std::vector<std::string>& rings);
 
-// Of the run's workers that recorded in private memory: those that were killed. Of them nothing can
-// be recovered.
-std::uint64_t private_workers_killed(const std::string& run);
+// Of the run's processes that recorded in private memory: those that were killed. Of them nothing
+// can be recovered.
+ring::PrivateKilled private_workers_killed(const std::string& run);
 
 // Where this user's rings lie under `ring.folder`.
 std::string users_ring_folder(const std::string& ring_folder);
 
 // Removes what is left, without a ring, of runs that were killed as they began or as they removed
-// their folder; `users_folder` itself, if nothing is in it. Returns how many workers were killed
+// their folder; `users_folder` itself, if nothing is in it. Returns how many processes were killed
 // that had recorded in private memory, of which nothing tells any more.
-std::uint64_t remove_ringless_runs(const std::string& users_folder);
+ring::PrivateKilled remove_ringless_runs(const std::string& users_folder);
 
 // Removes the ring and its list, then its run's folder if no other ring is in it. Returns one line
 // where the ring stays.

@@ -31,10 +31,9 @@ std::int64_t age_ns(const ring::Run& run) {
 std::string describe(const ring::Run& run) {
   return in_words(run.rings.size(), "ring") + ", " + size_in_words(run.ring_bytes) + ", " +
          age_in_words(age_ns(run)) + " old" +
-         (run.private_workers_killed == 0
+         (run.private_killed.count() == 0
               ? ""
-              : ", nothing of " + in_words(run.private_workers_killed, "worker") +
-                    " that had private memory");
+              : ", nothing of " + ring::in_words(run.private_killed) + " that had private memory");
 }
 
 std::string owner_of(const std::string& path) {

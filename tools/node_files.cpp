@@ -263,8 +263,8 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
   options.missing_ranks = ranks_of(node);
   options.mix_runs = true;  // they were chosen by their run
   const std::string run = fs::path(rings_of_run.front()).parent_path().string();
-  if (const std::uint64_t killed = private_workers_killed(run); killed != 0) {
-    options.unfinished.push_back({in_words(killed, "worker"), "were killed: lost"});
+  if (const ring::PrivateKilled killed = private_workers_killed(run); killed.count() != 0) {
+    options.unfinished.push_back({ring::in_words(killed), ring::lost_in_words(killed)});
   }
   const trace::MergeReport report = trace::merge(files, made.path, options);
   made.problem = report.problem;

@@ -70,8 +70,8 @@ void add_private_workers(const fs::path& run, std::vector<trace::Unfinished>& fo
   for (const ring::PrivateWorker& worker : workers.living) {
     if (worker.finished == 0) found.push_back({"rank " + std::to_string(worker.rank), still_runs});
   }
-  if (workers.killed == 0) return;
-  found.push_back({in_words(workers.killed, "worker"), "were killed: lost"});
+  if (workers.killed.count() == 0) return;
+  found.push_back({ring::in_words(workers.killed), ring::lost_in_words(workers.killed)});
 }
 
 }  // namespace

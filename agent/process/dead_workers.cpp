@@ -33,7 +33,7 @@ constexpr std::size_t most_told_rings = 64;
 constexpr std::uint64_t patience_ns = 50 * ms;
 constexpr std::uint64_t pause_ns = 200 * ms;
 
-bool is_dead_worker(const Peer& peer) { return !peer.alive && peer.trace_pid != peer.rank; }
+bool is_dead_worker(const Peer& peer) { return !peer.alive && !peer.is_rank(); }
 
 void say(const Peer& peer, const drain::Recovered& recovered) {
   say_detail("a worker of rank " + std::to_string(peer.rank) + " died: recovered " +

@@ -62,16 +62,21 @@ void index_node_file(const Agent& agent, const std::string& path, std::uint64_t 
   if (!problem.empty() && is_spokesman(agent, "index")) say_problem(problem);
 }
 
+void say_running(const std::string& path, const std::vector<std::int64_t>& ranks,
+                 const char* if_killed) {
+  if (ranks.empty()) return;
+  say_result(path + ": rank " + list(ranks) + " still runs: it will be added when it ends" +
+             if_killed);
+}
+
 void say_missing(const NodeInputs& inputs, const std::vector<std::int64_t>& missing,
                  const std::string& path) {
   if (!missing.empty()) {
     say_result(path + ": nothing from rank " + list(missing));
   }
-  if (!inputs.unfinished.empty()) {
-    say_result(
-        path + ": rank " + list(inputs.unfinished) +
-        " still runs: it will be added when it ends, or by traceagent recover if it is killed");
-  }
+  say_running(path, inputs.unfinished, ", or by traceagent recover if it is killed");
+  say_running(path, inputs.unfinished_private,
+              "; it records in private memory: if it is killed, what it has not written is lost");
 }
 
 // Mostly of all ranks alike.
@@ -186,12 +191,14 @@ trace::MergeOptions merge_options(const Agent& agent, const NodeInputs& inputs,
   options.gzip = drain::is_compressed(agent.ring.ring, place.path);
   options.overwrite = agent.options.output_overwrite || place.there;
   options.missing_ranks = missing_ranks(agent, inputs);
-  for (const std::int64_t rank : inputs.unfinished) {
-    options.unfinished.push_back({"rank " + std::to_string(rank), "still runs"});
+  for (const auto* ranks : {&inputs.unfinished, &inputs.unfinished_private}) {
+    for (const std::int64_t rank : *ranks) {
+      options.unfinished.push_back({"rank " + std::to_string(rank), "still runs"});
+    }
   }
   options.unfinished.insert(options.unfinished.end(), inputs.kept.begin(), inputs.kept.end());
-  if (const std::uint64_t killed = private_workers_killed(agent); killed != 0) {
-    options.unfinished.push_back({std::to_string(killed) + " workers", "were killed: lost"});
+  if (const ring::PrivateKilled killed = private_workers_killed(agent); killed.count() != 0) {
+    options.unfinished.push_back({ring::in_words(killed), ring::lost_in_words(killed)});
   }
   options.mix_runs = true;  // they were chosen by their run, and nobody is there to be asked
   return options;
@@ -252,7 +259,7 @@ bool merge(Agent& agent, NodeInputs& inputs, const Place& place, RankFilesHeld& 
   say_result(summary(totals, place.path) + removed_in_words(agent, report));
   say_missing(inputs, report.missing_ranks, place.path);
   say_mixed(report, place.path);
-  if (inputs.unfinished.empty() && inputs.kept.empty() && !is_told) {
+  if (inputs.all_ended() && inputs.kept.empty() && !is_told) {
     after_node_file(agent, place.path, inputs, held);
   }
   return true;

@@ -93,7 +93,9 @@ NodeInputs gather_inputs(Agent& agent, const NodeView& node) {
   if (is_kept(agent, agent.ring.path)) add_kept(inputs, agent.identity.rank, could_not_write);
   for (const Peer& peer : node.peers) {
     add_kept(inputs, peer.rank, keep_or_recover(agent, peer));
-    if (!peer.finished && peer.alive) inputs.unfinished.push_back(peer.rank);
+    if (!peer.gone()) {
+      (peer.is_private ? inputs.unfinished_private : inputs.unfinished).push_back(peer.rank);
+    }
     bool is_whole = true;
     add(peer.rank, ring::written_files(peer.ring_path, &is_whole),
         peer.host != agent.identity.host);

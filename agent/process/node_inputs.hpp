@@ -18,10 +18,13 @@ struct NodeInputs {
   std::set<std::string> known;         // the same
   std::vector<std::string> elsewhere;  // of the files, those that other hosts may have queued
   std::set<std::int64_t> ranks;
-  std::vector<std::int64_t> unfinished;  // alive still, or dead with nothing to recover
-  bool may_lack_files = false;           // somebody's list is not whole
-  bool lost_all = false;                 // all of this process's own are gone
-  std::vector<trace::Unfinished> kept;   // their rings hold what could not be written
+  std::vector<std::int64_t> unfinished;          // alive still
+  std::vector<std::int64_t> unfinished_private;  // too, and lost if they are killed
+  bool may_lack_files = false;                   // somebody's list is not whole
+  bool lost_all = false;                         // all of this process's own are gone
+  std::vector<trace::Unfinished> kept;           // their rings hold what could not be written
+
+  bool all_ended() const noexcept { return unfinished.empty() && unfinished_private.empty(); }
 };
 
 // What the rings tell of. Those of the dead are recovered, which is said. Call with the rank files

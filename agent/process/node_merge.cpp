@@ -136,7 +136,7 @@ void merge_first(Agent& agent, const NodeView& node) {
   NodeInputs inputs = gather_inputs(agent, node);
   if (!write_node_file(agent, inputs, held)) join_index(agent);
   NodeView now = look_at_node(agent);
-  if (inputs.unfinished.empty() && !has_peer_not_in(node, now)) {
+  if (inputs.all_ended() && !has_peer_not_in(node, now)) {
     clean_up(agent, node);
     now = look_at_node(agent);
     if (!has_peer_not_in(node, now) || !now.all_gone()) return;

@@ -59,12 +59,12 @@ bool NodeView::any_alive() const {
 
 bool NodeView::all_ranks_gone() const {
   return std::all_of(peers.begin(), peers.end(),
-                     [](const Peer& peer) { return peer.gone() || peer.trace_pid != peer.rank; });
+                     [](const Peer& peer) { return peer.gone() || !peer.is_rank(); });
 }
 
 bool NodeView::has_living_zero() const {
   return std::any_of(peers.begin(), peers.end(), [](const Peer& peer) {
-    return peer.local_rank == 0 && peer.trace_pid == peer.rank && peer.alive;
+    return peer.local_rank == 0 && peer.is_rank() && peer.alive;
   });
 }
 

@@ -46,6 +46,7 @@ Peer as_peer(const RunFolder& folder, const ring::PrivateWorker& worker, bool is
   peer.is_private = true;
   peer.rank = worker.rank;
   peer.local_rank = worker.local_rank;
+  if (worker.is_rank != 0) peer.trace_pid = worker.rank;
   peer.finished = worker.finished != 0;
   peer.lists_all = false;
   peer.alive = is_alive;

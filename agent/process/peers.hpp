@@ -14,16 +14,17 @@
 namespace traceagent::process {
 
 struct Peer {
-  std::string ring_path;    // of a private worker a path without a file: it tells one from another
+  std::string ring_path;    // of a private one a path without a file: it tells one from another
   bool is_private = false;  // its files are known to nobody's list, and it cannot be recovered
   std::string host;
   std::int64_t rank = -1;
   std::int64_t local_rank = -1;
-  std::int64_t trace_pid = -1;
-  bool finished = false;       // it writes no more files
-  bool lists_all = true;       // and in its list
-  bool has_unwritten = false;  // windows without a file
+  std::int64_t trace_pid = -1;  // the rank, but for a second claimant; of a private one -1 then
+  bool finished = false;        // it writes no more files
+  bool lists_all = true;        // and in its list
+  bool has_unwritten = false;   // windows without a file
   bool alive = false;
+  bool is_rank() const noexcept { return trace_pid == rank; }
   // It could not write all, and its ring has to stay.
   bool keeps_ring() const noexcept { return finished && has_unwritten; }
   // None of its files waits for room in the queue of uploads. Reads its list.

@@ -8,7 +8,6 @@
 
 #include "agent/process/agent.hpp"
 #include "agent/process/notices.hpp"
-#include "agent/ring/private_workers.hpp"
 #include "agent/ring/ring_file.hpp"
 
 namespace traceagent::process {
@@ -45,30 +44,31 @@ bool has_more_dead_than(const RunFolder& folder, std::uint64_t bytes) {
 
 void note_private_worker(Agent& agent) {
   be_first(agent.run_folder, tidied_topic);
-  agent.private_place = ring::take_private_place(agent.run_folder.path, agent.identity.rank,
-                                                 agent.identity.local_rank);
+  agent.private_place =
+      ring::take_private_place(agent.run_folder.path, agent.identity.rank,
+                               agent.identity.local_rank, agent.trace_pid == agent.identity.rank);
   if (agent.private_place.worker != nullptr) return;
   // Of a ring that the folder did not take it is said that it does not survive a kill.
   if (!agent.ring.problem.empty() && !agent.ring.is_crowded_out) return;
   if (!is_spokesman(agent, "private-workers-note")) return;
   say_problem("ring.folder: " + agent.run_folder.path + "/" + ring::private_workers_note +
-              ": no room for a worker that records in private memory: nobody waits for it, and if "
+              ": no room for a process that records in private memory: nobody waits for it, and if "
               "it is killed nobody tells");
 }
 
-std::uint64_t private_workers_killed(const Agent& agent) {
-  if (agent.run_folder.path.empty()) return 0;
+ring::PrivateKilled private_workers_killed(const Agent& agent) {
+  if (agent.run_folder.path.empty()) return {};
   return ring::private_workers_of(agent.run_folder.path, agent.private_place).killed;
 }
 
-void say_private_workers_killed(std::uint64_t killed) {
-  if (killed == 0) return;
-  say_problem(std::to_string(killed) + (killed == 1 ? " worker that was" : " workers that were") +
+void say_private_workers_killed(const ring::PrivateKilled& killed) {
+  if (killed.count() == 0) return;
+  say_problem(ring::in_words(killed) + (killed.count() == 1 ? " that was" : " that were") +
               " killed had recorded in private memory: what was not written yet is lost");
 }
 
-void say_private_workers_killed_once(const Agent& agent, std::uint64_t killed) {
-  if (killed != 0 && is_spokesman(agent, "private-workers-killed")) {
+void say_private_workers_killed_once(const Agent& agent, const ring::PrivateKilled& killed) {
+  if (killed.count() != 0 && is_spokesman(agent, "private-workers-killed")) {
     say_private_workers_killed(killed);
   }
 }

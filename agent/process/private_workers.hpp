@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "agent/process/run_folder.hpp"
+#include "agent/ring/private_workers.hpp"
 
 namespace traceagent::process {
 
@@ -24,10 +25,10 @@ bool has_more_dead_than(const RunFolder& folder, std::uint64_t bytes);
 // its like all others (peers.hpp). Where that cannot be noted a line says so.
 void note_private_worker(Agent& agent);
 // Of the run, as its ranks end: ever.
-std::uint64_t private_workers_killed(const Agent& agent);
+ring::PrivateKilled private_workers_killed(const Agent& agent);
 // One line, if there are any.
-void say_private_workers_killed(std::uint64_t killed);
+void say_private_workers_killed(const ring::PrivateKilled& killed);
 // Where nobody merges: who speaks for the node, or else who removes the run's folder.
-void say_private_workers_killed_once(const Agent& agent, std::uint64_t killed);
+void say_private_workers_killed_once(const Agent& agent, const ring::PrivateKilled& killed);
 
 }  // namespace traceagent::process

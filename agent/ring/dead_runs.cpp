@@ -18,7 +18,6 @@
 #include "agent/event/uninterrupted.hpp"
 #include "agent/ring/movers_note.hpp"
 #include "agent/ring/owner.hpp"
-#include "agent/ring/private_workers.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "agent/ring/unused_memory.hpp"
 
@@ -89,7 +88,7 @@ bool is_own(const struct stat& facts) noexcept { return facts.st_uid == geteuid(
 
 void add_private_workers(Run& run) {
   const PrivateWorkers workers = private_workers_of(run.path);
-  run.private_workers_killed = workers.killed;
+  run.private_killed = workers.killed;
   if (!workers.living.empty()) run.state = Run::State::lives;
 }
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "agent/ring/private_workers.hpp"
+
 namespace traceagent::ring {
 
 struct Run {
@@ -21,7 +23,7 @@ struct Run {
   std::vector<std::string> rings;  // sorted; none: it was killed as it began or as it cleaned up
   std::vector<std::string> notes;  // all its other files
   std::uint64_t ring_bytes = 0;    // memory that the rings take
-  std::uint64_t private_workers_killed = 0;  // private_workers.hpp
+  PrivateKilled private_killed;
   std::int64_t last_sign_ns = 0;  // CLOCK_REALTIME: the last that is known of its processes
 };
 

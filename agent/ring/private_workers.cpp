@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "agent/event/high_descriptor.hpp"
@@ -60,6 +61,16 @@ bool lives_without_lock(const PrivateWorker& worker, const std::string& path) no
          process_maps(worker.pid, path.c_str());
 }
 
+void count(std::uint64_t all, std::uint64_t ranks, PrivateKilled& killed) noexcept {
+  ranks = std::min(ranks, all);
+  killed.ranks += ranks;
+  killed.workers += all - ranks;
+}
+
+std::string counted(std::uint64_t count, const char* noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
 bool was_killed(const PrivateWorker& dead) noexcept { return dead.pid != 0 && dead.finished == 0; }
 
 // Locked, and of nobody who lives. `before` is what lies there.
@@ -85,6 +96,8 @@ PrivatePlace take_place(int fd, const std::string& path, PrivateWorker own) noex
   const std::size_t place = lock_free_place(fd, path, before);
   if (place == no_private_place) return {};
   own.killed_before = before.killed_before + (was_killed(before) ? 1 : 0);
+  own.ranks_killed_before =
+      before.ranks_killed_before + (was_killed(before) && before.is_rank != 0 ? 1 : 0);
   PrivateWorker* const table = map_table(fd);
   if (table == nullptr) return {};
   // By a call: a store into a page that finds no room would be a SIGBUS. Of one that is cut short
@@ -102,8 +115,8 @@ PrivatePlace take_place(int fd, const std::string& path, PrivateWorker own) noex
 
 }  // namespace
 
-PrivatePlace take_private_place(const std::string& run, std::int64_t rank,
-                                std::int64_t local_rank) {
+PrivatePlace take_private_place(const std::string& run, std::int64_t rank, std::int64_t local_rank,
+                                bool is_rank) {
   const std::string path = path_of(run);
   const int fd = event::open_high(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
   if (fd < 0) return {};
@@ -113,6 +126,7 @@ PrivatePlace take_private_place(const std::string& run, std::int64_t rank,
   own.pid_namespace = pid_namespace();
   own.rank = rank;
   own.local_rank = local_rank;
+  own.is_rank = is_rank ? 1 : 0;
   const PrivatePlace taken = take_place(fd, path, own);
   // Else it holds the lock, or a low number of the job's, which is given back.
   if (taken.worker == nullptr || fd < event::lowest_high_descriptor) close(fd);
@@ -124,6 +138,16 @@ void finish_private_worker(const PrivatePlace& own) noexcept {
   std::atomic_ref(own.worker->finished).store(1, std::memory_order_seq_cst);
 }
 
+std::string in_words(const PrivateKilled& killed) {
+  if (killed.ranks == 0) return counted(killed.workers, "worker");
+  const std::string ranks = counted(killed.ranks, "rank");
+  return killed.workers == 0 ? ranks : ranks + " and " + counted(killed.workers, "worker");
+}
+
+std::string lost_in_words(const PrivateKilled& killed) {
+  return killed.count() == 1 ? "was killed: lost" : "were killed: lost";
+}
+
 PrivateWorkers private_workers_of(const std::string& run, const PrivatePlace& own) {
   PrivateWorkers found;
   const std::string path = path_of(run);
@@ -131,13 +155,13 @@ PrivateWorkers private_workers_of(const std::string& run, const PrivatePlace& ow
   if (fd < 0) return found;
   PrivateWorker worker;
   for (std::size_t i = 0; i < most_private_workers && read_place(fd, i, worker); ++i) {
-    found.killed += worker.killed_before;
+    count(worker.killed_before, worker.ranks_killed_before, found.killed);
     if (worker.pid == 0 || i == own.number) continue;
     if (is_locked(fd, i) || lives_without_lock(worker, path)) {
       found.living.push_back(worker);
     } else {
       found.dead.push_back(worker);
-      found.killed += was_killed(worker) ? 1 : 0;
+      if (was_killed(worker)) count(1, worker.is_rank, found.killed);
     }
   }
   close(fd);

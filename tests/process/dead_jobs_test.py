@@ -241,14 +241,19 @@ def test_killed_again_and_again():
             check(before and before == after, f"attempt {attempt}: {len(before)} calls, and {len(after)} of what is left")
 
 
+def under_many_names(place):
+    """A killed run's ring, which stands for a thousand restarts."""
+    ring = killed(place) / rings(place)[0].name
+    links = [ring.with_name(f"{ring.name[:-len('-0.ring')]}-{number}.ring") for number in range(1, 1000)]
+    for link in links:
+        os.link(ring, link)
+    return links
+
+
 def test_too_much_old():
-    """A killed run's ring under many names stands for a thousand restarts: the next job takes no more of the shared memory,
-    and says so once."""
+    """The next job takes no more of the shared memory, and says so once."""
     with Place() as place:
-        ring = killed(place) / rings(place)[0].name
-        links = [ring.with_name(f"{ring.name[:-len('-0.ring')]}-{number}.ring") for number in range(1, 1000)]
-        for link in links:
-            os.link(ring, link)
+        links = under_many_names(place)
         ended = [end_of(process) for process in
                  [place.start([STEADY, 30, 10, 5_000], variables)
                   for variables in place.ranks(2, TRACEAGENT_OUTPUT_FOLDER="out", TRACEAGENT_RING_SIZE="1MiB")]]
@@ -262,6 +267,42 @@ def test_too_much_old():
             link.unlink()
         ended = job(place)
         check("killed jobs" not in ended.err, f"no longer: {ended}")
+
+
+# One call, until it may end.
+RANK = """
+import ctypes, os, time
+ctypes.CDLL("libcudart.so.13").cudaMemsetAsync(None, 0, ctypes.c_size_t(4), None)
+open("began" + os.environ["RANK"], "w").close()
+while not os.path.exists("end" + os.environ["RANK"]):
+    time.sleep(0.02)
+"""
+
+
+def test_private_ranks():
+    """They are ranks as all others: local rank zero waits for one that ends later than a worker might, and merges alone;
+    one that is killed is called a rank."""
+    with Place() as place:
+        under_many_names(place)
+        (place.path / "rank.py").write_text(RANK)
+        ranks = [place.start([sys.executable, place.path / "rank.py"],
+                             {**variables, "TRACEAGENT_SCHEDULE": "warmup=0,active=1000,repeat=1"})
+                 for variables in place.ranks(3, TRACEAGENT_OUTPUT_FOLDER="private", TRACEAGENT_RING_SIZE="1MiB")]
+        wait_until(lambda: all((place.path / f"began{rank}").exists() for rank in range(3)))
+        check(len(rings(place)) == 1000, f"{len(rings(place))} rings: the ranks have some in the folder")
+        ranks[1].kill()
+        (place.path / "end0").touch()
+        time.sleep(3)
+        check(ranks[0].poll() is None, "local rank zero has not waited for the last rank")
+        (place.path / "end2").touch()
+        ends = [end_of(rank) for rank in ranks]
+        lines = [line for one in ends for line in one.lines()]
+        node = place.trace("private/node0.json")
+        incomplete = node["traceagent"]["incomplete"]
+        check({event["pid"] for event in calls_in(node)} == {0, 2}, f"ranks: {incomplete} {lines}")
+        check(incomplete == [{"file": "1 rank", "problem": "was killed: lost"}], f"incomplete: {incomplete}")
+        check(sum("1 rank that was killed had recorded in private memory" in line for line in lines) == 1, f"killed: {lines}")
+        check(sum("2 ranks," in line for line in lines) == 1, f"merged: {lines}")
 
 
 def test_lives_without_its_lock():
@@ -298,7 +339,7 @@ def main():
     need(LIBRARY, "the library")
     need(TRACEAGENT, "the tool")
     for test in (test_list, test_discard, test_usage, test_planted, test_another_user, test_keep_dead,
-                 test_killed_again_and_again, test_too_much_old, test_lives_without_its_lock, test_any_notes):
+                 test_killed_again_and_again, test_too_much_old, test_private_ranks, test_lives_without_its_lock, test_any_notes):
         began = time.monotonic()
         test()
         print(f"{test.__name__}: {time.monotonic() - began:.1f} s", flush=True)

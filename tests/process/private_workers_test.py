@@ -171,5 +171,5 @@ if can_unshare():
                            place.agent(TRACEAGENT_SCHEDULE="warmup=0,active=1000,repeat=1", TRACEAGENT_OUTPUT_FOLDER="out",
                                        TRACEAGENT_RING_FOLDER="/dev/shm", WORLD_SIZE=1, RANK=0))
         checks.check("what is free in its folder is left to others" in result.err, f"no room: {result}")
-        checks.check("missing: 1 worker of the job had recorded in private memory" in result.out, f"no room: {result}")
+        checks.check("missing: 1 rank of the job had recorded in private memory and was killed" in result.out, f"no room: {result}")
 sys.exit(checks.end())

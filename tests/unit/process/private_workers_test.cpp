@@ -77,13 +77,38 @@ TEST_F(PrivateWorkersTest, OnlyDeadRingsCount) {
   close(made[1]);
 }
 
+// Who has no ring in the folder is a rank all the same: it is waited for, and may be the one that
+// merges.
+TEST_F(PrivateWorkersTest, RankIsOne) {
+  int said[2];
+  ASSERT_EQ(pipe(said), 0);
+  const pid_t rank = fork();
+  if (rank == 0) {
+    ring::take_private_place(folder_.path, 8, 0, true);
+    _exit(write(said[1], "1", 1) == 1 ? pause() : 1);
+  }
+  char byte = 0;
+  ASSERT_EQ(read(said[0], &byte, 1), 1);
+  NodeView node;
+  std::string problem;
+  node.peers = look_at_peers(folder_, "", {}, problem);
+  EXPECT_TRUE(node.has_living_zero());
+  EXPECT_FALSE(node.all_ranks_gone());
+  kill(rank, SIGKILL);
+  waitpid(rank, nullptr, 0);
+  node.peers = look_at_peers(folder_, "", {}, problem);
+  EXPECT_FALSE(node.has_living_zero());
+  EXPECT_TRUE(node.all_ranks_gone());
+  for (const int fd : said) close(fd);
+}
+
 // As who merges sees it: its files are still to come.
 TEST_F(PrivateWorkersTest, ArePeers) {
   int said[2], told[2];
   ASSERT_TRUE(pipe(said) == 0 && pipe(told) == 0);
   const pid_t worker = fork();
   if (worker == 0) {
-    const ring::PrivatePlace own = ring::take_private_place(folder_.path, 7, 3);
+    const ring::PrivatePlace own = ring::take_private_place(folder_.path, 7, 3, false);
     char byte = 0;
     if (write(said[1], "1", 1) != 1 || read(told[0], &byte, 1) != 1) _exit(1);
     ring::finish_private_worker(own);

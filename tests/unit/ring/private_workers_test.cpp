@@ -37,16 +37,18 @@ class PrivateWorkersTest : public testing::Test {
     fs::remove_all(run_);
   }
 
-  PrivatePlace take() const { return take_private_place(run_, rank, local_rank); }
+  PrivatePlace take(bool is_rank = false) const {
+    return take_private_place(run_, rank, local_rank, is_rank);
+  }
 
   // Takes a place, does `act` with it, and lives until end().
   template <class Act>
-  pid_t worker(const Act& act) {
+  pid_t worker(const Act& act, bool is_rank = false) {
     int done[2];
     EXPECT_EQ(pipe2(done, O_CLOEXEC), 0);
     const pid_t child = fork();
     if (child == 0) {
-      act(take());
+      act(take(is_rank));
       static_cast<void>(write(done[1], "1", 1));
       for (;;) pause();
     }
@@ -74,7 +76,7 @@ class PrivateWorkersTest : public testing::Test {
 TEST_F(PrivateWorkersTest, NobodyIsThere) {
   const PrivateWorkers none = private_workers_of(run_);
   EXPECT_TRUE(none.living.empty() && none.dead.empty());
-  EXPECT_EQ(none.killed, 0u);
+  EXPECT_EQ(none.killed.count(), 0u);
 }
 
 TEST_F(PrivateWorkersTest, WhoLivesIsSeenUntilItHasFinished) {
@@ -88,7 +90,7 @@ TEST_F(PrivateWorkersTest, WhoLivesIsSeenUntilItHasFinished) {
   seen = private_workers_of(run_);
   ASSERT_EQ(seen.living.size(), 2u);
   EXPECT_EQ(seen.living[1].finished, 1u);
-  EXPECT_EQ(seen.killed, 0u);
+  EXPECT_EQ(seen.killed.count(), 0u);
 }
 
 TEST_F(PrivateWorkersTest, WhoWasKilledIsCountedAndItsPlaceTakenAgain) {
@@ -97,7 +99,7 @@ TEST_F(PrivateWorkersTest, WhoWasKilledIsCountedAndItsPlaceTakenAgain) {
     end(worker([](const PrivatePlace& own) { finish_private_worker(own); }));
   }
   PrivateWorkers seen = private_workers_of(run_);
-  EXPECT_EQ(seen.killed, 5u);
+  EXPECT_EQ(seen.killed.workers, 5u);
   EXPECT_TRUE(seen.living.empty());
   EXPECT_EQ(seen.dead.size(), 1u);
   EXPECT_EQ(fs::file_size(table_), sizeof(PrivateWorker));
@@ -105,7 +107,24 @@ TEST_F(PrivateWorkersTest, WhoWasKilledIsCountedAndItsPlaceTakenAgain) {
   const pid_t second = worker();
   EXPECT_EQ(fs::file_size(table_), 2 * sizeof(PrivateWorker));
   end(second);
-  EXPECT_EQ(private_workers_of(run_).killed, 6u);
+  EXPECT_EQ(private_workers_of(run_).killed.count(), 6u);
+}
+
+// Its place may be a worker's afterwards.
+TEST_F(PrivateWorkersTest, RanksThatWereKilledAreCountedAsSuch) {
+  const auto nothing = [](const PrivatePlace&) {};
+  const pid_t living = worker(nothing, true);
+  EXPECT_EQ(private_workers_of(run_).living[0].is_rank, 1u);
+  end(living);
+  PrivateKilled killed = private_workers_of(run_).killed;
+  EXPECT_EQ(in_words(killed) + " " + lost_in_words(killed), "1 rank was killed: lost");
+  for (int i = 0; i < 2; ++i) end(worker());
+  killed = private_workers_of(run_).killed;
+  EXPECT_EQ(in_words(killed) + " " + lost_in_words(killed),
+            "1 rank and 2 workers were killed: lost");
+  end(worker(nothing, true));
+  EXPECT_EQ(in_words(private_workers_of(run_).killed), "2 ranks and 2 workers");
+  EXPECT_EQ(fs::file_size(table_), sizeof(PrivateWorker));
 }
 
 TEST_F(PrivateWorkersTest, OwnPlaceIsNotShown) {
@@ -125,7 +144,7 @@ TEST_F(PrivateWorkersTest, OfAnotherPidNamespaceLivesByItsLock) {
   EXPECT_EQ(private_workers_of(run_).living.size(), 1u);
   end(other);
   EXPECT_TRUE(private_workers_of(run_).living.empty());
-  EXPECT_EQ(private_workers_of(run_).killed, 1u);
+  EXPECT_EQ(private_workers_of(run_).killed.count(), 1u);
 }
 
 TEST_F(PrivateWorkersTest, PidOfAnotherNamespaceIsNobodysHere) {
@@ -146,7 +165,7 @@ TEST_F(PrivateWorkersTest, DaemonThatClosesAllLives) {
 TEST_F(PrivateWorkersTest, WhoCallsExecHasLostItAll) {
   worker([](const PrivatePlace&) { execl("/bin/sleep", "sleep", "1000", nullptr); });
   EXPECT_TRUE(private_workers_of(run_).living.empty());
-  EXPECT_EQ(private_workers_of(run_).killed, 1u);
+  EXPECT_EQ(private_workers_of(run_).killed.count(), 1u);
 }
 
 TEST_F(PrivateWorkersTest, ForkedChildIsNotItsParent) {
@@ -169,7 +188,7 @@ TEST_F(PrivateWorkersTest, RunLivesAsLongAsTheyDo) {
   fs::last_write_time(run_, fs::file_time_type::clock::now() - std::chrono::minutes(1));
   const ring::Run run = look_at_run(run_);
   EXPECT_EQ(run.state, ring::Run::State::dead) << run.problem;
-  EXPECT_EQ(run.private_workers_killed, 1u);
+  EXPECT_EQ(run.private_killed.workers, 1u);
 }
 
 TEST_F(PrivateWorkersTest, NoRoomForItsNote) {
@@ -177,7 +196,7 @@ TEST_F(PrivateWorkersTest, NoRoomForItsNote) {
   EXPECT_EQ(take().worker, nullptr);
   fs::create_directories(table_);
   EXPECT_EQ(take().worker, nullptr);
-  EXPECT_EQ(private_workers_of(run_).killed, 0u);
+  EXPECT_EQ(private_workers_of(run_).killed.count(), 0u);
 }
 
 TEST_F(PrivateWorkersTest, DamagedTableIsRead) {
