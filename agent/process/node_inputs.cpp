@@ -1,6 +1,7 @@
 #include "agent/process/node_inputs.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "agent/drain/recover_ring.hpp"
@@ -24,14 +25,37 @@ void add_files(NodeInputs& inputs, std::int64_t rank, std::vector<std::string> f
   }
 }
 
+// A job may kill workers by the hundred: of a rank's one line tells.
+struct DeadWorkersOfRank {
+  std::uint64_t workers = 0, events = 0;
+};
+using DeadOfRanks = std::map<std::int64_t, DeadWorkersOfRank>;
+
+void say_dead_workers(const DeadOfRanks& ranks) {
+  for (const auto& [rank, dead] : ranks) {
+    const bool is_one = dead.workers == 1;
+    say_result((is_one ? "a worker" : std::to_string(dead.workers) + " workers") + " of rank " +
+               std::to_string(rank) + " died: recovered " + std::to_string(dead.events) + " of " +
+               (is_one ? "its" : "their") + " events from memory");
+  }
+}
+
+std::string in_words(const Peer& peer) {
+  return (peer.is_rank() ? "rank " : "a worker of rank ") + std::to_string(peer.rank);
+}
+
 // False where its ring holds what could not be written, and has to stay.
-bool recover(Agent& agent, const Peer& peer) {
+bool recover(Agent& agent, const Peer& peer, DeadOfRanks& dead_workers) {
   if (is_kept(agent, peer.ring_path)) return false;
   const drain::Recovered recovered = drain::recover_ring(peer.ring_path);
   for (const std::string& problem : recovered.problems) say_problem(problem);
   for (const std::string& note : recovered.notes) say_problem(note);
-  const std::string died = "rank " + std::to_string(peer.rank) + " died: ";
-  if (!peer.finished) {
+  const std::string died = in_words(peer) + " died: ";
+  if (!peer.finished && !peer.is_rank()) {
+    DeadWorkersOfRank& dead = dead_workers[peer.rank];
+    ++dead.workers;
+    dead.events += recovered.events();
+  } else if (!peer.finished) {
     say_result(died + "recovered " + std::to_string(recovered.events()) +
                " of its events from memory");
   } else if (recovered.queued > 0) {
@@ -39,8 +63,7 @@ bool recover(Agent& agent, const Peer& peer) {
   }
   if (recovered.problems.empty()) return true;
   agent.kept_rings.push_back(peer.ring_path);
-  say_problem("rank " + std::to_string(peer.rank) +
-              ": what could not be written stays in memory: traceagent recover " +
+  say_problem(in_words(peer) + ": what could not be written stays in memory: traceagent recover " +
               config::shell_word(peer.ring_path));
   return false;
 }
@@ -48,7 +71,7 @@ bool recover(Agent& agent, const Peer& peer) {
 constexpr const char* could_not_write = "could not write all: traceagent recover";
 
 // "" where its ring may go; else why it stays. Of what it could not write it has told itself.
-std::string keep_or_recover(Agent& agent, const Peer& peer) {
+std::string keep_or_recover(Agent& agent, const Peer& peer, DeadOfRanks& dead_workers) {
   if (peer.is_private) return {};
   if (peer.keeps_ring()) {
     if (!is_kept(agent, peer.ring_path)) agent.kept_rings.push_back(peer.ring_path);
@@ -58,11 +81,11 @@ std::string keep_or_recover(Agent& agent, const Peer& peer) {
   // tells the queue. Each file is there once.
   if (peer.finished && peer.alive) drain::queue_waiting_uploads(peer.ring_path);
   const bool died = !peer.alive && !(peer.finished && peer.has_queued_all());
-  return died && !recover(agent, peer) ? "was killed: traceagent recover" : "";
+  return died && !recover(agent, peer, dead_workers) ? "was killed: traceagent recover" : "";
 }
 
-void add_kept(NodeInputs& inputs, std::int64_t rank, std::string why) {
-  if (!why.empty()) inputs.kept.push_back({"rank " + std::to_string(rank), std::move(why)});
+void add_kept(NodeInputs& inputs, std::string who, std::string why) {
+  if (!why.empty()) inputs.kept.push_back({std::move(who), std::move(why)});
 }
 
 }  // namespace
@@ -90,9 +113,12 @@ NodeInputs gather_inputs(Agent& agent, const NodeView& node) {
   // Others' may be gone because a node file holds them.
   inputs.lost_all = !agent.written_files.empty() && inputs.files.empty();
   add(agent.identity.rank, agent.workers_files.paths(), true);
-  if (is_kept(agent, agent.ring.path)) add_kept(inputs, agent.identity.rank, could_not_write);
+  if (is_kept(agent, agent.ring.path)) {
+    add_kept(inputs, "rank " + std::to_string(agent.identity.rank), could_not_write);
+  }
+  DeadOfRanks dead_workers;
   for (const Peer& peer : node.peers) {
-    add_kept(inputs, peer.rank, keep_or_recover(agent, peer));
+    add_kept(inputs, in_words(peer), keep_or_recover(agent, peer, dead_workers));
     if (!peer.gone()) {
       (peer.is_private ? inputs.unfinished_private : inputs.unfinished).push_back(peer.rank);
     }
@@ -101,6 +127,7 @@ NodeInputs gather_inputs(Agent& agent, const NodeView& node) {
         peer.host != agent.identity.host);
     inputs.may_lack_files |= !is_whole || !peer.lists_all;
   }
+  say_dead_workers(dead_workers);
   if (!node.problem.empty()) {
     inputs.may_lack_files = true;
     say_unread(node);
@@ -127,7 +154,9 @@ std::vector<std::int64_t> missing_ranks(const Agent& agent, const NodeInputs& in
 }
 
 void recover_dead(Agent& agent, const NodeView& node) {
-  for (const Peer& peer : node.peers) keep_or_recover(agent, peer);
+  DeadOfRanks dead_workers;
+  for (const Peer& peer : node.peers) keep_or_recover(agent, peer, dead_workers);
+  say_dead_workers(dead_workers);
 }
 
 }  // namespace traceagent::process

@@ -141,7 +141,11 @@ with Place() as place:
     job = Running(place, FEW, FEW_WORKERS, "killed", TRACEAGENT_RING_SIZE="4MiB")
     job.wait_until(lambda: job.ring_bytes() <= 8 * MIB)
     checks.check(0 < job.ring_bytes() <= 8 * MIB, f"{FEW_WORKERS} killed workers leave {job.ring_bytes()} bytes")
+    waiting = len(job.rings()) - 1
     result = job.end()
+    said = [line for line in result.lines() if "died: recovered" in line]
+    checks.check(waiting == 1 and len(said) == 1 and "a worker of rank 0 died: recovered 1 of its events" in said[0],
+                 f"{waiting} killed workers are told of: {result.lines()}")
     job.check_calls(FEW_WORKERS + 2, result)
 
 # Where nobody writes them (local rank zero makes no call) there is a bound to what is left there. Half
@@ -162,6 +166,9 @@ with Place() as place:
     checks.check(0 < lost < KILLED and len(said) == 1, f"{lost} of {KILLED} in private memory: {result.lines()}")
     checks.check(any(f"{lost} workers that were killed had recorded in private memory" in line
                      for line in result.lines()), f"{lost} lost: {result.lines()}")
+    said = [line for line in result.lines() if "died: recovered" in line]
+    checks.check(len(said) == 1 and f"{recovered} workers of rank 1 died: recovered {recovered} of their events" in said[0],
+                 f"{recovered} killed workers are told of: {said}")
     node = job.check_calls(2 + recovered, result)
     checks.check(f"{lost} workers" in str(node.get("traceagent")), f"the node's file does not tell of {lost}")
 

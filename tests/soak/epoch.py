@@ -12,7 +12,7 @@ from ranks import LIMIT_S, Process, tool, variables_of_rank
 # What the agent may say of such a job; anything else is shown as a problem.
 EXPECTED_LINES = re.compile("|".join((
     r"traceagent: .*: \d+ ranks?, \d+ events, \d+ lost.*", r"traceagent: .*: rank \d+: \d+ files? written, \d+ events?, \d+ lost.*",
-    r"traceagent: rank \d+ died: recovered \d+ of its events from memory",
+    r"traceagent: (|a worker of |\d+ workers of )rank \d+ died: recovered \d+ of (its|their) events from memory",
     r"traceagent: .*: rank .* still runs: it will be added when it ends, or by traceagent recover if it is killed",
     r"traceagent: the last events were not written within exit.timeout.*",
     r"traceagent: no trace: the program ended at step \d+, before the schedule's first active step was over.*")))
