@@ -16,6 +16,8 @@ namespace traceagent::process {
 namespace {
 
 constexpr std::uint64_t patience_ns = 100'000'000;
+// The job's first call waits for it, whatever lies there.
+constexpr std::uint64_t look_patience_ns = 30'000'000;
 constexpr const char* too_much_old_topic = "old-rings";
 
 std::string users_folder(const Agent& agent) {
@@ -84,7 +86,8 @@ bool has_too_much_old(const Agent& agent) {
   // Workers that come later do as the ranks did.
   if (agent.trace_pid != agent.identity.rank) return false;
   const std::uint64_t most_bytes = most_old_bytes(agent);
-  if (ring::bytes_of_other_runs(users_folder(agent), agent.run_folder.path) <= most_bytes) {
+  if (ring::bytes_of_other_runs(users_folder(agent), agent.run_folder.path, look_patience_ns) <=
+      most_bytes) {
     return false;
   }
   const std::uint64_t dead_bytes = remove_old_runs(agent).dead_bytes;

@@ -250,12 +250,17 @@ struct OtherRun {
   std::uint64_t ring_bytes = 0;
 };
 
-// Those that take most first: there may be more of them than there is time to look at.
-std::vector<OtherRun> other_runs(const std::string& users_folder, const std::string& own_run) {
+// Those that take most first. Where there are more than there is time to look at, the next process
+// begins elsewhere.
+std::vector<OtherRun> other_runs(const std::string& users_folder, const std::string& own_run,
+                                 std::uint64_t end_ns) {
   std::vector<OtherRun> runs;
   std::vector<std::string> names;
   names_in(users_folder, names);
+  const auto any = event::clock_ns(CLOCK_MONOTONIC) % std::max<std::size_t>(names.size(), 1);
+  std::rotate(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(any), names.end());
   for (const std::string& name : names) {
+    if (event::clock_ns(CLOCK_MONOTONIC) >= end_ns) break;
     OtherRun run{users_folder + "/" + name};
     if (run.path == own_run) continue;
     std::vector<std::string> files;
@@ -271,6 +276,12 @@ std::vector<OtherRun> other_runs(const std::string& users_folder, const std::str
     return one.ring_bytes > other.ring_bytes;
   });
   return runs;
+}
+
+// Of its notes `traceagent recover` needs only those that tell of killed processes. Where pids are
+// others it may have begun just now.
+bool is_of_no_use(const Run& run, std::int64_t age_ns) noexcept {
+  return run.rings.empty() && run.private_killed.count() == 0 && age_ns > longest_start_ns;
 }
 
 // Those that there is no time for stay as they are, and take what they take.
@@ -293,14 +304,15 @@ void give_back_unused_of(const Run& run, std::uint64_t end_ns, OldRuns& old) {
 OldRuns remove_old_runs(const std::string& users_folder, const std::string& own_run,
                         std::uint64_t keep_ns, std::uint64_t patience_ns) {
   OldRuns old;
-  const std::uint64_t end_ns = event::clock_ns(CLOCK_MONOTONIC) + patience_ns;
-  for (const OtherRun& other : other_runs(users_folder, own_run)) {
+  const std::uint64_t begin_ns = event::clock_ns(CLOCK_MONOTONIC);
+  const std::uint64_t end_ns = begin_ns + patience_ns;
+  for (const OtherRun& other : other_runs(users_folder, own_run, begin_ns + patience_ns / 2)) {
     if (event::clock_ns(CLOCK_MONOTONIC) >= end_ns) break;
     const Run run = look_at_run(other.path);
     if (run.state != Run::State::dead) continue;
     const std::int64_t age_ns = now_ns(CLOCK_REALTIME) - run.last_sign_ns;
     const bool is_old = keep_ns != 0 && age_ns > 0 && static_cast<std::uint64_t>(age_ns) > keep_ns;
-    if (is_old && remove_dead_run(other.path).empty()) {
+    if ((is_old || is_of_no_use(run, age_ns)) && remove_dead_run(other.path).empty()) {
       old.removed_rings += run.rings.size();
       old.removed_bytes += run.ring_bytes;
     } else {
@@ -310,9 +322,11 @@ OldRuns remove_old_runs(const std::string& users_folder, const std::string& own_
   return old;
 }
 
-std::uint64_t bytes_of_other_runs(const std::string& users_folder, const std::string& own_run) {
+std::uint64_t bytes_of_other_runs(const std::string& users_folder, const std::string& own_run,
+                                  std::uint64_t patience_ns) {
   std::uint64_t bytes = 0;
-  for (const OtherRun& run : other_runs(users_folder, own_run)) bytes += run.ring_bytes;
+  const std::uint64_t end_ns = event::clock_ns(CLOCK_MONOTONIC) + patience_ns;
+  for (const OtherRun& run : other_runs(users_folder, own_run, end_ns)) bytes += run.ring_bytes;
   return bytes;
 }
 

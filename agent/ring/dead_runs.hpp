@@ -55,7 +55,8 @@ struct OldRuns {
 };
 
 // Of a user's folder, all runs but `own_run`: those that are dead, and no sign of which is younger
-// than `keep_ns`, go; 0: none goes. What the rings of the others have not used goes back to the
+// than `keep_ns`, go; 0: none goes. Those without a ring go in any case, unless they tell of killed
+// processes of which nothing is left. What the rings of the others have not used goes back to the
 // system (unused_memory.hpp). Those that take most come first; it ends when `patience_ns` are over,
 // the rest is for the next time. Says nothing of what cannot be read or removed: that is somebody
 // else's, or will be seen by `traceagent recover`.
@@ -63,7 +64,8 @@ OldRuns remove_old_runs(const std::string& users_folder, const std::string& own_
                         std::uint64_t keep_ns, std::uint64_t patience_ns);
 
 // Memory that the rings of all runs there but `own_run` take, of the living and the dead: a bound
-// of OldRuns::dead_bytes that is found fast.
-std::uint64_t bytes_of_other_runs(const std::string& users_folder, const std::string& own_run);
+// of OldRuns::dead_bytes that is found fast; of so many as `patience_ns` are enough for.
+std::uint64_t bytes_of_other_runs(const std::string& users_folder, const std::string& own_run,
+                                  std::uint64_t patience_ns);
 
 }  // namespace traceagent::ring

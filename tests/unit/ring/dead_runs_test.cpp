@@ -14,6 +14,8 @@
 
 #include "agent/ring/anchors.hpp"
 #include "agent/ring/movers_note.hpp"
+#include "agent/ring/owner.hpp"
+#include "agent/ring/private_workers.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "agent/ring/sparse_ring.hpp"
 
@@ -269,7 +271,7 @@ TEST_F(DeadRunsTest, WhatTheirRingsHaveNotUsedGoesBack) {
       created.ring.header().ready.store(1);
       return true;
     });
-    EXPECT_GT(bytes_of_other_runs(users_, ""), 7U << 20);
+    EXPECT_GT(bytes_of_other_runs(users_, "", second_ns), 7U << 20);
     EXPECT_EQ(remove_old_runs(users_, "", 0, second_ns).dead_bytes, 0U) << "of one that lives";
     EXPECT_GT(look_at_run(job).ring_bytes, 7U << 20);
   }
@@ -279,8 +281,8 @@ TEST_F(DeadRunsTest, WhatTheirRingsHaveNotUsedGoesBack) {
   EXPECT_LT(old.dead_bytes, 1U << 20);
   EXPECT_GT(old.given_back_bytes, 6U << 20);
   EXPECT_EQ(look_at_run(job).ring_bytes, old.dead_bytes);
-  EXPECT_EQ(bytes_of_other_runs(users_, ""), old.dead_bytes);
-  EXPECT_EQ(bytes_of_other_runs(users_, job), 0U);
+  EXPECT_EQ(bytes_of_other_runs(users_, "", second_ns), old.dead_bytes);
+  EXPECT_EQ(bytes_of_other_runs(users_, job, second_ns), 0U);
   EXPECT_EQ(fs::last_write_time(ring_in(job)), modified);
   EXPECT_EQ(remove_old_runs(users_, "", 0, second_ns).given_back_bytes, 0U) << "again";
 
@@ -314,7 +316,31 @@ TEST_F(DeadRunsTest, TakesNoLongerThanTold) {
   for (int i = 0; i < 20; ++i) leave_ring(ring_in(run("job" + std::to_string(i))));
   for (int i = 0; i < 20; ++i) make_older(run("job" + std::to_string(i)), 100);
   EXPECT_EQ(remove_old_runs(users_, "", second_ns, 0).removed_rings, 0U);
+  EXPECT_GT(bytes_of_other_runs(users_, "", 60 * second_ns), 0U);
+  EXPECT_EQ(bytes_of_other_runs(users_, "", 0), 0U);
   EXPECT_EQ(remove_old_runs(users_, "", second_ns, 60 * second_ns).removed_rings, 20U);
+}
+
+// A job that is started again and again leaves one at each attempt that comes to no ring.
+TEST_F(DeadRunsTest, WithoutARingTheyGoAtOnce) {
+  for (const char* name : {"dead", "young", "living", "with-ring", "killed"}) {
+    write(run(name) + "/claim-rank0", "4711 1\n");
+    write(run(name) + "/merge", "");
+  }
+  write(run("living") + "/claim-rank1",
+        std::to_string(getpid()) + " " +
+            std::to_string(start_time_of(static_cast<std::uint32_t>(getpid()))) + "\n");
+  leave_ring(ring_in(run("with-ring")));
+  PrivateWorker killed;
+  killed.pid = 4711;
+  write(run("killed") + "/" + private_workers_note,
+        {reinterpret_cast<const char*>(&killed), sizeof killed});
+  for (const char* name : {"dead", "living", "with-ring", "killed"}) make_older(run(name), 100);
+  remove_old_runs(users_, "", 0, 60 * second_ns);
+  EXPECT_FALSE(fs::exists(users_ / "dead"));
+  for (const char* name : {"young", "living", "with-ring", "killed"}) {
+    EXPECT_TRUE(fs::exists(users_ / name / "claim-rank0")) << name;
+  }
 }
 
 }  // namespace
