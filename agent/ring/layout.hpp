@@ -238,8 +238,9 @@ struct Header {
   // 0: the owner holds its lock; else it could not keep it, and this is the number of its pid
   // namespace (or 1), in which alone its pid says whether it lives. Older rings have 0 here.
   std::uint64_t lockless_in;
-  // The number of the pid namespace that it was made in, where alone it is sure that the owner is
-  // dead; 0 in rings in private memory and older ones, and where that cannot be read.
+  // Of the host and the pid namespace that it was made in (namespace_of_host()), where alone it is
+  // sure that the owner is dead; 0 in rings in private memory, and where that cannot be read. Older
+  // rings have another number or 0.
   std::uint64_t owner_namespace;
   alignas(64) std::array<std::atomic<std::uint64_t>, drop_cause_count> dropped;
   std::array<std::atomic<std::uint64_t>, door_count> door_calls;  // counted by the drain

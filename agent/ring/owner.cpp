@@ -6,12 +6,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
 
 #include "agent/event/fork_hold.hpp"
+#include "agent/event/hash.hpp"
+#include "agent/event/uninterrupted.hpp"
 
 namespace traceagent::ring {
 namespace {
@@ -61,6 +64,24 @@ bool is_line_of(std::string_view line, std::string_view path, ino_t inode) noexc
   return inode != 0 && inode_in(line.data()) == inode && ends_in(line, name);
 }
 
+// 0 when it cannot be read. It stays what it is as long as any process lives.
+std::uint64_t boot_number() noexcept {
+  static std::atomic<std::uint64_t> known = 0;
+  const std::uint64_t before = known.load(std::memory_order_relaxed);
+  if (before != 0) return before;
+  const int fd = event::uninterrupted(
+      [] { return open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC); });
+  if (fd < 0) return 0;
+  constexpr std::size_t id_bytes = 36;
+  char id[id_bytes];
+  const ssize_t got = event::uninterrupted([&] { return read(fd, id, sizeof id); });
+  close(fd);
+  if (got != static_cast<ssize_t>(id_bytes)) return 0;
+  const std::uint64_t number = event::hash_bytes(id, id_bytes);
+  known.store(number, std::memory_order_relaxed);
+  return number;
+}
+
 }  // namespace
 
 std::uint64_t start_time_of(std::uint32_t pid) noexcept { return read_stat(pid).start_time; }
@@ -74,6 +95,12 @@ bool process_lives(std::uint32_t pid, std::uint64_t start_time) noexcept {
 std::uint64_t pid_namespace() noexcept {
   struct stat facts {};
   return stat("/proc/self/ns/pid", &facts) == 0 ? facts.st_ino : 0;
+}
+
+std::uint64_t namespace_of_host() noexcept {
+  const std::uint64_t boot = boot_number();
+  const std::uint64_t number = pid_namespace();
+  return boot == 0 || number == 0 ? 0 : std::max<std::uint64_t>(event::combine(boot, number), 1);
 }
 
 bool process_maps(std::uint32_t pid, const char* path) noexcept {

@@ -15,6 +15,10 @@ bool process_lives(std::uint32_t pid, std::uint64_t start_time) noexcept;
 // The number of this process's pid namespace; 0 when it cannot be read.
 std::uint64_t pid_namespace() noexcept;
 
+// The same with the host's boot in it: hosts that share a file system number their first namespaces
+// alike. 0 when either cannot be read.
+std::uint64_t namespace_of_host() noexcept;
+
 // True while the process has the file mapped, whatever path leads to it: after an exec it lives on
 // without.
 bool process_maps(std::uint32_t pid, const char* path) noexcept;

@@ -206,7 +206,7 @@ void make_ring(CreatedRing& created, const std::string& path, std::uint64_t want
     // Before it has any size: who finds it half made sees whether its maker lives.
     const bool is_locked = lock_whole_file(created.fd);
     if (map_what_is_granted(created, wanted_bytes)) {
-      created.ring.header().owner_namespace = pid_namespace();
+      created.ring.header().owner_namespace = namespace_of_host();
       if (!is_locked) note_lockless(created.ring);
       give_back_low(created);
       return;

@@ -50,11 +50,12 @@ void make_holes(int fd, const Header& header) noexcept {
 }
 
 // A ring without a lock may be one of a process that has closed it, and lives where pids are
-// others: that would have holes under its feet, and no memory where the file system is full.
+// others, or on another host: that would have holes under its feet, and no memory where the file
+// system is full.
 bool is_surely_dead(const OpenedRing& opened) noexcept {
   if (!opened.ring.valid() || opened.owner_alive) return false;
   const std::uint64_t made_in = opened.ring.header().owner_namespace;
-  return made_in != 0 && made_in == pid_namespace();
+  return made_in != 0 && made_in == namespace_of_host();
 }
 
 std::uint64_t bytes_of(const struct stat& facts) noexcept {

@@ -295,6 +295,20 @@ TEST_F(DeadRunsTest, WhatTheirRingsHaveNotUsedGoesBack) {
   close_ring(left);
 }
 
+// On a file system that hosts share: their first namespaces have the same number.
+TEST_F(DeadRunsTest, NothingOfARingOfAnotherHostGoesBack) {
+  const std::string job = run("job");
+  Child([&] {
+    const CreatedRing created = create_ring(ring_in(job), 8 << 20);
+    if (!created.ring.valid()) return false;
+    created.ring.header().owner_namespace = pid_namespace();
+    created.ring.header().ready.store(1);
+    return true;
+  });
+  make_older(job, 100);
+  EXPECT_EQ(remove_old_runs(users_, "", 0, second_ns).given_back_bytes, 0U);
+}
+
 // Its process may have closed its lock with all its descriptors, and live where pids are others.
 TEST_F(DeadRunsTest, NothingOfARingOfAnotherNamespaceGoesBack) {
   const std::string job = run("job");
