@@ -53,7 +53,11 @@ std::string left_out_in_words(std::string_view metadata) {
     add("of parts that were merged again: not known");
   }
   const auto clipped = member(metadata, "clipped");
+  const auto at_most_clipped = member(metadata, "clipped_at_most");
   if (clipped) add(std::string(*clipped) + " more are there, cut at the edges");
+  if (at_most_clipped) {
+    add("at most " + std::string(*at_most_clipped) + " more are there, cut at the edges");
+  }
   return words;
 }
 

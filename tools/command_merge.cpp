@@ -234,6 +234,8 @@ bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& 
 bool MergeCommand::is_of_several_runs(const MergeOutputs& outputs) {
   if (arguments_.mix_runs || !arguments_.choice.is_everything()) return false;
   for (const MergeOutput& each : outputs.outputs) {
+    if (trace::different_runs(trace::read_headers(each.inputs)).empty()) continue;
+    // What others hold does not count; that is looked at within the files.
     const std::string runs = trace::different_runs(trace::scan_inputs(each.inputs, nullptr));
     if (runs.empty()) continue;
     bar_.clear();

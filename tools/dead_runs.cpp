@@ -131,15 +131,16 @@ bool discard(const std::string& path, std::uint64_t older_than_ns) {
 
 std::vector<std::string> runs_in(const std::string& folder) {
   std::error_code error;
-  // ring.folder itself, in which the user's own is.
-  const fs::path users = fs::path(folder) / ("traceagent-" + std::to_string(geteuid()));
-  if (fs::is_directory(fs::symlink_status(users, error))) return runs_in(users.string());
   if (fs::symlink_status(folder, error).type() != fs::file_type::directory || is_a_run(folder)) {
     return {folder};
   }
-  std::vector<std::string> runs;
+  std::error_code ignored;
+  // In ring.folder itself it is the user's own that the runs are in, beside other people's files.
+  const fs::path users = fs::path(folder) / ("traceagent-" + std::to_string(geteuid()));
+  const bool has_users = fs::is_directory(fs::symlink_status(users, ignored));
+  std::vector<std::string> runs = has_users ? runs_in(users.string()) : std::vector<std::string>{};
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    runs.push_back(at->path().string());
+    if (!has_users || is_a_run(at->path().string())) runs.push_back(at->path().string());
   }
   std::sort(runs.begin(), runs.end());
   return runs;

@@ -11,15 +11,24 @@ void LeftOutCounts::add(const MergeInput& input, std::string_view metadata) {
   const auto at_most = member(metadata, "left_out_at_most");
   const bool says_nothing = !input.header.selections.empty() && !exact && !at_most;
   is_unknown_ = is_unknown_ || says_nothing || at_most == "null";
-  clipped_ += static_cast<std::uint64_t>(
-      std::max<std::int64_t>(integer_member(metadata, "clipped").value_or(0), 0));
+  const auto count = [&](std::string_view name) {
+    return static_cast<std::uint64_t>(
+        std::max<std::int64_t>(integer_member(metadata, name).value_or(0), 0));
+  };
+  const std::uint64_t clipped = count("clipped");
+  const std::uint64_t at_most_clipped = count("clipped_at_most");
+  clipped_ += clipped + at_most_clipped;
+  // Nobody knows which of them are chosen now.
+  is_clipped_exact_ = is_clipped_exact_ && at_most_clipped == 0 && (!is_choosing_ || clipped == 0);
   if (exact) (input.shares_events ? at_most_ : exact_).add(*exact, false);
   if (at_most && *at_most != "null") at_most_.add(*at_most, false);
 }
 
-void LeftOutCounts::add_own(const JsonObject& left_out) { exact_.add(left_out.text(), true); }
-
-void LeftOutCounts::add_own_clipped(std::uint64_t events) { clipped_ += events; }
+void LeftOutCounts::add_own(const JsonObject& left_out, std::uint64_t clipped) {
+  exact_.add(left_out.text(), true);
+  is_choosing_ = true;
+  clipped_ += clipped;
+}
 
 JsonObject LeftOutCounts::members() const {
   JsonObject members;
@@ -29,7 +38,7 @@ JsonObject LeftOutCounts::members() const {
   } else if (at_most_.is_any()) {
     members.add("left_out_at_most", at_most_.object());
   }
-  if (clipped_ > 0) members.add("clipped", clipped_);
+  if (clipped_ > 0) members.add(is_clipped_exact_ ? "clipped" : "clipped_at_most", clipped_);
   return members;
 }
 

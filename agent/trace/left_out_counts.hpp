@@ -15,14 +15,15 @@ namespace traceagent::trace {
 // come from, which nobody can tell any more from these files.
 class LeftOutCounts {
  public:
+  // What is left out, and cut at the edges, now; before the inputs'.
+  void add_own(const JsonObject& left_out, std::uint64_t clipped);
   // One that is in the merge. `metadata`: of its footer.
   void add(const MergeInput& input, std::string_view metadata);
-  void add_own(const JsonObject& left_out);
-  void add_own_clipped(std::uint64_t events);
 
   // "left_out", and "left_out_at_most" of parts that hold events of the same sources: what one
   // lacks another may have. null there: an input does not say it. Nothing, where nobody chose.
-  // "clipped": how many are there, cut at the edges of a window.
+  // "clipped", or "clipped_at_most" where events were chosen again since: how many are there, cut
+  // at the edges of a window.
   [[nodiscard]] JsonObject members() const;
 
  private:
@@ -42,6 +43,8 @@ class LeftOutCounts {
   Sum exact_;
   Sum at_most_;
   std::uint64_t clipped_ = 0;
+  bool is_clipped_exact_ = true;
+  bool is_choosing_ = false;
   bool is_unknown_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "agent/trace/corrected_sources.hpp"
 #include "agent/trace/document.hpp"
 #include "agent/trace/doubled_inputs.hpp"
 #include "agent/trace/input_runs.hpp"
@@ -17,7 +18,6 @@
 #include "agent/trace/output_file.hpp"
 #include "agent/trace/process_ids.hpp"
 #include "agent/trace/repeated_events.hpp"
-#include "agent/trace/told_corrections.hpp"
 
 namespace traceagent::trace {
 

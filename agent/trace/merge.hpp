@@ -70,8 +70,8 @@ struct MergeReport {
   std::vector<MergedInput> inputs;  // by rank and time
   std::vector<std::int64_t> ranks;
   std::vector<std::int64_t> missing_ranks;
-  std::vector<Unfinished> mixed;  // ranks of several runs (mix_runs, or of one key), of which
-                                  // viewers drop events
+  std::vector<Unfinished> mixed;     // ranks of several runs (mix_runs, or of one key), of which
+                                     // viewers drop events
   std::vector<std::string> sources;  // rank files: JSON objects with their name and rank
   std::uint64_t events = 0;
   std::uint64_t repeated = 0;  // left out, since another input holds the same events

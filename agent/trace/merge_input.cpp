@@ -26,11 +26,25 @@ std::string source_json(const TraceHeader& header) {
 
 }  // namespace
 
+namespace {
+
+// It is the same, however its times were corrected.
+std::string without_mark(const std::string& source) {
+  if (!member(source, "corrected")) return source;
+  JsonObject object;
+  for_each_member(source, [&object](std::string_view name, std::string_view value) {
+    if (name != "corrected") object.add(name, JsonValue::raw(std::string(value)));
+  });
+  return object.text();
+}
+
+}  // namespace
+
 // What makes it the same file in two merges. An imported file is told by its content: many have one
 // name, and a rank or a base that it has not itself may differ from one merge to the next.
 std::string identity_of(const std::string& source) {
   const auto content = string_member(source, "content");
-  if (!content) return source;
+  if (!content) return without_mark(source);
   return std::string(string_member(source, "name").value_or("")) + "\n" + std::string(*content);
 }
 
@@ -100,12 +114,15 @@ std::set<std::int64_t> ranks_of(const MergeInput& input, const Selection* select
   return ranks;
 }
 
+std::vector<MergeInput> read_headers(const std::vector<std::string>& paths) {
+  std::vector<MergeInput> inputs;
+  for (const std::string& path : paths) inputs.push_back(scan(path));
+  return inputs;
+}
+
 std::vector<MergeInput> scan_inputs(const std::vector<std::string>& paths,
                                     const Selection* selection) {
-  std::vector<MergeInput> inputs;
-  for (const std::string& path : paths) {
-    inputs.push_back(scan(path));
-  }
+  std::vector<MergeInput> inputs = read_headers(paths);
   std::sort(inputs.begin(), inputs.end(), [](const MergeInput& a, const MergeInput& b) {
     return std::tie(a.header.rank, a.header.base_ns, a.report.path) <
            std::tie(b.header.rank, b.header.base_ns, b.report.path);

@@ -51,6 +51,9 @@ struct MergeInput {
   bool usable = true;  // false: it could not be read, from the beginning or when its turn came
 };
 
+// The headers, as they are.
+std::vector<MergeInput> read_headers(const std::vector<std::string>& paths);
+
 // Reads the headers. The result is ordered by rank, base and path; files given twice, files that
 // hold what others hold too, and those of which the selection (or null) has no rank, are marked as
 // left out.

@@ -183,8 +183,7 @@ std::string merged_metadata(const std::vector<MergeInput>& inputs, const MergeOp
   Collector collector(report, options);
   LeftOutCounts left_out;
   if (options.selection != nullptr) {
-    left_out.add_own(options.selection->left_out());
-    left_out.add_own_clipped(options.selection->clipped());
+    left_out.add_own(options.selection->left_out(), options.selection->clipped());
   }
   for (const MergeInput& input : inputs) {
     if (input.report.left_out.empty() || !input.report.problem.empty()) {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
+#include "agent/trace/corrected_sources.hpp"
 #include "agent/trace/json_object.hpp"
 #include "agent/trace/json_scan.hpp"
-#include "agent/trace/told_corrections.hpp"
 
 namespace traceagent::trace {
 
@@ -61,6 +61,26 @@ void add_common(const std::vector<MergeInput>& inputs, const char* key, JsonObje
   }
 }
 
+// What earlier merges have done to the times of these inputs, and what this one does: a merge of
+// the output must not take them for those of the nodes' own clocks.
+void add_corrections(const MergeInput& input, std::vector<std::string>& texts) {
+  add_missing_elements(member(input.header.distributed_info, "clock_corrections").value_or(""),
+                       texts);
+  const ClockCorrection& own = input.correction;
+  if (own.is_none()) {
+    return;
+  }
+  const ClockKnot& first = own.knots().front();
+  JsonObject element;
+  element.add("at_ns", first.at_ns)
+      .add("offset_ns", first.offset_ns)
+      .add("drift_ppm", own.drift_at(first.at_ns) * 1e6);
+  if (own.knots().size() > 2) {
+    element.add("pieces", own.knots().size() - 1);
+  }
+  add_missing_elements(JsonArray().add(element).text(), texts);
+}
+
 // What these inputs hold of their sources, and what is now taken of them.
 std::string selections_of(const std::vector<MergeInput>& inputs, const Selection* selection) {
   std::vector<std::string> texts;
@@ -85,7 +105,7 @@ MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selectio
   std::int64_t world_size = 0;
   std::vector<std::string> groups;
   std::vector<std::string> devices;
-  ToldCorrections corrections;
+  std::vector<std::string> corrections;
   std::set<std::int64_t> nodes;
   std::set<std::string> sources;
   for (const MergeInput& input : inputs) {
@@ -97,9 +117,10 @@ MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selectio
     add_missing_elements(member(input.header.distributed_info, "pg_config").value_or(""), groups);
     add_missing_elements(input.header.device_properties, devices);
     add_nodes(input.header, nodes);
-    corrections.add(input, ranks_of(input, selection));
-    for (std::string& source : sources_of(input, selection)) {
-      if (sources.insert(source).second) merged.sources.push_back(std::move(source));
+    add_corrections(input, corrections);
+    for (const std::string& source : sources_of(input, selection)) {
+      if (!sources.insert(identity_of(source)).second) continue;
+      merged.sources.push_back(corrected_source(source, input.correction));
     }
   }
   const std::set<std::int64_t> ranks = ranks_in(inputs, selection);
@@ -119,8 +140,8 @@ MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selectio
     info.add("node_ranks", std::vector<std::int64_t>(nodes.begin(), nodes.end()));
   }
   add_first(inputs, "run_key", info);
-  if (const auto elements = corrections.elements(); !elements.empty()) {
-    info.add("clock_corrections", array_of(elements));
+  if (!corrections.empty()) {
+    info.add("clock_corrections", array_of(corrections));
   }
   if (!clock.empty()) info.add("clock", JsonValue::raw(clock));
   add_common(inputs, "host", info);

@@ -573,8 +573,8 @@ def test_corrected_in_two_ways(folder):
     window, again, apart, out = (folder / f"{name}.out.json" for name in ("window", "again", "apart", "both"))
     for path, words in ((window, []), (again, []), (apart, ["--align", "none"])):
         merge(first, second, "-o", path, "--time", "+0us", "end", *words)
-    told = document_of(window)["distributedInfo"]["clock_corrections"]
-    check([each["ranks"] for each in told] == [[1]], f"whose: {told}")
+    told = document_of(window)["sources"]
+    check(["corrected" in each for each in told] == [False, True], f"whose: {told}")
     merge(window, again, "-o", out, "--force")
     check(absolute_times(out) == right, f"alike: {absolute_times(out)}")
     merge(window, first, "-o", out, "--force")
@@ -583,6 +583,12 @@ def test_corrected_in_two_ways(folder):
     check(absolute_times(out) == right[:1], f"of that rank alone: {absolute_times(out)}")
     merge(window, second, "--mix-runs", "-o", out, "--force")
     check(absolute_times(out) == right, f"moved by this merge as by that one: {absolute_times(out)}")
+    # Another file of that rank, which another merge corrected otherwise, is none of theirs.
+    third = composer_file(folder / "r1b.json", 1, off_ns=7_000_000_000, node=1)
+    more = folder / "more.out.json"
+    merge(window, third, "--mix-runs", "--time", "+0us", "end", "-o", more)
+    said = merge(window, more, "-o", out, "--force")
+    check(len(absolute_times(out)) == 3 and "left out: 2 events that several inputs hold" in said.stdout, f"more: {said}")
     said = merge(window, apart, "-o", out, "--force", code=1).stderr
     check(said.startswith("traceagent: corrected otherwise: ") and "choose again of the rank files" in said, said)
     check(len(absolute_times(out)) == 2, f"each is there once: {absolute_times(out)}")

@@ -57,6 +57,10 @@ std::string normal(std::string_view source) {
   if (content) {
     object.add("content", trace::JsonValue::raw("\"" + std::string(*content) + "\""));
   }
+  const auto corrected = trace::string_member(source, "corrected");
+  if (corrected) {
+    object.add("corrected", trace::JsonValue::raw("\"" + std::string(*corrected) + "\""));
+  }
   return object.text();
 }
 
