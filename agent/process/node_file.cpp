@@ -79,9 +79,10 @@ void say_missing(const NodeInputs& inputs, const std::vector<std::int64_t>& miss
               "; it records in private memory: if it is killed, what it has not written is lost");
 }
 
-// Mostly of all ranks alike.
-void say_mixed(const trace::MergeReport& report, const std::string& path) {
-  if (report.mixed.empty()) return;
+// Mostly of all ranks alike. Where there is no folder to claim numbers in, that was said; the file
+// tells the rest.
+void say_mixed(const Agent& agent, const trace::MergeReport& report, const std::string& path) {
+  if (report.mixed.empty() || agent.run_folder.path.empty()) return;
   const std::size_t others = report.mixed.size() - 1;
   say_problem(path + ": " + report.mixed[0].who + " " + report.mixed[0].why +
               (others == 0 ? "" : "; also " + std::to_string(others) + " more of its ranks"));
@@ -258,7 +259,7 @@ bool merge(Agent& agent, NodeInputs& inputs, const Place& place, RankFilesHeld& 
   const NodeTotals totals = add_included(agent, inputs, place, report);
   say_result(summary(totals, place.path) + removed_in_words(agent, report));
   say_missing(inputs, report.missing_ranks, place.path);
-  say_mixed(report, place.path);
+  say_mixed(agent, report, place.path);
   if (inputs.all_ended() && inputs.kept.empty() && !is_told) {
     after_node_file(agent, place.path, inputs, held);
   }
