@@ -14,6 +14,7 @@
 #include "agent/drain/node_claim.hpp"
 #include "agent/drain/run_index.hpp"
 #include "agent/drain/upload_queue.hpp"
+#include "agent/ring/dead_runs.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "agent/ring/written_files.hpp"
 #include "agent/trace/json_scan.hpp"
@@ -98,7 +99,7 @@ void read_time(const fs::path& note, std::int64_t& time_ns) {
 
 // Notes that the agent leaves where it finds the folder of an older run of its key.
 void read_notes(const fs::path& run, NodeOfRun& node) {
-  read_time(run / "older", node.since_ns);
+  read_time(run / ring::older_run_note, node.since_ns);
   read_time(run / "aside", node.until_ns);
 }
 

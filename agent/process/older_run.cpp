@@ -42,7 +42,10 @@ struct Seen {
 
 Seen look_at_rings(const RunFolder& folder) {
   Seen seen;
-  for (const std::string& path : ring_paths(folder)) {
+  std::string problem;
+  const std::vector<std::string> paths = ring_paths(folder, &problem);
+  if (!problem.empty()) return {Rings::living};  // nobody knows
+  for (const std::string& path : paths) {
     ring::OpenedRing opened = ring::open_ring(path);
     // What it could not write or queue waits for `traceagent recover`, as that of a killed one.
     const bool finished = opened.ring.valid() && opened.ring.header().finished.load() != 0 &&
@@ -80,7 +83,7 @@ std::string make_successor(const std::string& name, const OlderRun& older) {
     // Of an earlier process of the same pid, a dead run may lie there.
     const std::string path = number == 0 ? name : name + "-" + std::to_string(number);
     if (mkdir(path.c_str(), 0700) == 0) {
-      make_note(path + "/older", in_note(older));
+      make_note(path + "/" + ring::older_run_note, in_note(older));
       return path;
     }
     if (errno != EEXIST) return {};
@@ -89,7 +92,7 @@ std::string make_successor(const std::string& name, const OlderRun& older) {
 }
 
 void remove_successor(const std::string& path) {
-  unlink((path + "/older").c_str());
+  unlink((path + "/" + ring::older_run_note).c_str());
   rmdir(path.c_str());
 }
 
@@ -123,7 +126,10 @@ bool set_aside(const RunFolder& folder, const Newcomer& newcomer) {
     note.remove();
     return false;
   }
-  if (ring_paths(aside).empty()) {
+  std::string problem;
+  // Where nobody can look into it there may be rings.
+  const bool is_empty = ring_paths(aside, &problem).empty() && problem.empty();
+  if (is_empty) {
     say_private_workers_killed(ring::private_workers_of(aside.path).killed);
     remove_run_folder(aside);
   } else {
@@ -167,12 +173,12 @@ bool set_dead_run_aside(const RunFolder& folder, const Newcomer& newcomer) {
 }
 
 void note_older_run(const RunFolder& folder, const OlderRun& older) {
-  make_note(folder.path + "/older", in_note(older));
+  make_note(folder.path + "/" + ring::older_run_note, in_note(older));
 }
 
 OlderRun older_run(const RunFolder& folder) {
   if (folder.path.empty()) return {folder.older_until_ns, 0};
-  const std::string text = read_note(folder.path + "/older");
+  const std::string text = read_note(folder.path + "/" + ring::older_run_note);
   char* behind_time = nullptr;
   OlderRun older;
   older.until_ns = std::strtoll(text.c_str(), &behind_time, 10);

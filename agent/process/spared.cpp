@@ -96,6 +96,7 @@ bool Spared::has(std::string_view name) const noexcept try {
   if (name == ring::private_workers_note) {
     return !kept_rings_.empty() || has_private_newcomer();
   }
+  if (name == ring::older_run_note) return !kept_rings_.empty();
   std::string ring_name(name);
   if (name.ends_with(list_end)) {
     ring_name.resize(name.size() - list_end.size());

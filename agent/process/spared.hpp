@@ -14,7 +14,8 @@ namespace traceagent::process {
 // who does it has looked: a rank may begin, and be killed, while the others' files are merged.
 // Those that live find nobody else's notes, and merge once more at their end. Second, rings that
 // hold what could not be written: with all claims, since a later run of the same key knows by those
-// that this one is dead, and with what tells who recovers of private workers.
+// that this one is dead, and with what tells who recovers of private workers and of an older run's
+// files.
 class Spared {
  public:
   // `known_rings`: paths of the rings that were seen, this process's own among them, and as such

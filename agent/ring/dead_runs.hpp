@@ -36,6 +36,8 @@ Run look_at_run(const std::string& path);
 // of one that is not dead goes. "" or one line of what stays.
 std::string remove_dead_run(const std::string& path);
 
+// Since when the files of the run's key are its own, and not an older run's.
+inline constexpr const char* older_run_note = "older";
 // What the first process has seen of an earlier run's ranks (agent/process/earlier_run.hpp).
 inline constexpr const char* earlier_ranks_note = "earlier-ranks";
 

@@ -10,6 +10,7 @@
 #include "agent/process/node_view.hpp"
 #include "agent/process/peers.hpp"
 #include "agent/process/spared.hpp"
+#include "agent/ring/dead_runs.hpp"
 #include "agent/ring/private_workers.hpp"
 #include "agent/ring/ring_file.hpp"
 
@@ -138,6 +139,8 @@ TEST_F(PrivateWorkersTest, ArePeers) {
   EXPECT_FALSE(none.has(ring::private_workers_note));
   const Spared kept(folder_, {node.peers[0].ring_path}, {"0-1-0.ring"}, getpid());
   EXPECT_TRUE(kept.has(ring::private_workers_note));
+  EXPECT_TRUE(kept.has(ring::older_run_note))
+      << "or an older run's files are recovered with this one's";
   kill(worker, SIGKILL);
   waitpid(worker, nullptr, 0);
   look();
