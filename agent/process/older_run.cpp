@@ -38,6 +38,7 @@ bool is_of_zero(const ring::Header& header) noexcept {
 struct Seen {
   Rings rings = Rings::none;
   std::int64_t last_sign_ns = 0;
+  std::int64_t world_size = 0;
 };
 
 Seen look_at_rings(const RunFolder& folder) {
@@ -52,7 +53,11 @@ Seen look_at_rings(const RunFolder& folder) {
                           !ring::has_unwritten_window(opened.ring) &&
                           !is_of_zero(opened.ring.header()) && ring::waiting_uploads(path).empty();
     if (opened.ring.valid()) {
-      seen.last_sign_ns = std::max(seen.last_sign_ns, ring::last_anchor_ns(opened.ring.header()));
+      const ring::Header& header = opened.ring.header();
+      seen.last_sign_ns = std::max(seen.last_sign_ns, ring::last_anchor_ns(header));
+      if (header.ready.load(std::memory_order_acquire) != 0) {
+        seen.world_size = header.identity.world_size;
+      }
     }
     ring::close_ring(opened);
     if (opened.owner_alive) return {Rings::living};
@@ -150,7 +155,10 @@ bool is_dead_run(const RunFolder& folder, const Newcomer& newcomer) {
   const Seen seen = look_at_rings(folder);
   if (seen.rings == Rings::living) return false;
   // Who has claimed a rank in another container may make the first ring now.
-  const bool may_be_late = seen.rings == Rings::none || seen.last_sign_ns >= newcomer.rank_start_ns;
+  const bool is_other_world =
+      newcomer.world_size != 0 && seen.world_size != 0 && seen.world_size != newcomer.world_size;
+  const bool may_be_late =
+      seen.rings == Rings::none || !is_other_world || seen.last_sign_ns >= newcomer.rank_start_ns;
   if (!has_been_there && may_be_late) return false;
   if (seen.rings == Rings::finished && !has_been(folder, merge_topic)) return false;
   // Another rank may have claimed its number, and make its ring now.

@@ -13,12 +13,14 @@ namespace traceagent::process {
 struct Newcomer {
   std::string claim;           // of its rank there
   std::int64_t rank_start_ns;  // CLOCK_REALTIME; 0: not known
+  std::int64_t world_size;     // 0: not stated
   int pid;
 };
 
 // One whose processes have all ended well may go on: with a rank that begins late, or with one
-// whose child used its number before it did. So may one in which this rank has not been, unless the
-// rank began after the last that is known of it: others of its run may be dead already.
+// whose child used its number before it did. So may one in which this rank has not been: others of
+// its run may be dead already. Unless its world is of another size, and the rank began after the
+// last that is known of the folder's.
 bool is_dead_run(const RunFolder& folder, const Newcomer& newcomer);
 
 // Where the folder is that of a run which was killed, moves it away and makes it anew. True when

@@ -143,10 +143,10 @@ RunFolder make_run_folder(const std::string& ring_folder, const std::string& run
 }
 
 std::int64_t claim_rank(const RunFolder& folder, std::int64_t rank, int pid,
-                        std::int64_t rank_start_ns) {
+                        std::int64_t rank_start_ns, std::int64_t world_size) {
   if (folder.path.empty()) return 0;
   const std::string base = folder.path + "/claim-rank" + std::to_string(rank);
-  const Newcomer newcomer{base, rank_start_ns, pid};
+  const Newcomer newcomer{base, rank_start_ns, world_size, pid};
   // A run that has more ranks than the older one had.
   if (access(base.c_str(), F_OK) != 0 && is_dead_run(folder, newcomer)) {
     set_dead_run_aside(folder, newcomer);

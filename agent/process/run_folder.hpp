@@ -34,14 +34,14 @@ RunFolder make_run_folder(const std::string& ring_folder, const std::string& run
 //
 // Runs that have no id of their job may share a key with an older one that was killed. Where the
 // rank is claimed by a process that is dead, or has begun after the last that is known of the
-// folder's, and so are all others there dead, and some did not end in good order, it is that one's:
-// it is set aside as <run>.dead-<pid>, for `traceagent
-// recover`, and the run gets a new one. The notes `aside` there and `older` here hold the time
+// folder's and in a world of another size, and so are all others there dead, and some did not end
+// in good order, it is that one's: it is set aside as <run>.dead-<pid>, for `traceagent recover`,
+// and the run gets a new one. The notes `aside` there and `older` here hold the time
 // (CLOCK_REALTIME ns) between the two runs' files; so does `older` where the other run ended in
 // good order and left no folder (earlier_run.hpp).
-// Without the rank's start (CLOCK_REALTIME) only its claim tells.
+// Without the rank's start (CLOCK_REALTIME) and the stated size of its world only its claim tells.
 std::int64_t claim_rank(const RunFolder& folder, std::int64_t rank, int pid,
-                        std::int64_t rank_start_ns = 0);
+                        std::int64_t rank_start_ns = 0, std::int64_t world_size = 0);
 // Of ranks and their workers.
 std::vector<std::string> claim_paths(const RunFolder& folder);
 

@@ -174,6 +174,8 @@ late_rank()
 two_programs_of_a_shell()
 for worlds in ((4, 8), (8, 8)):
     grown(killed=False, worlds=worlds)
-    grown(killed=True, worlds=worlds)
+    # Of one size they may be late ranks of the killed run: the node file says that it mixes the two.
+    if worlds[0] != worlds[1]:
+        grown(killed=True, worlds=worlds)
 straggler()
 sys.exit(checks.end())

@@ -125,6 +125,8 @@ void leave_ring(const RunFolder& folder, std::int64_t rank) {
   if (child == 0) {
     const ring::CreatedRing created = ring::create_ring(ring_path(folder, rank, getpid()), 1 << 20);
     ring::add_anchor(created.ring.header(), event::take_anchor());
+    created.ring.header().identity.world_size = 2;
+    created.ring.header().ready.store(1);
     _exit(0);
   }
   waitpid(child, nullptr, 0);
@@ -134,7 +136,7 @@ TEST_F(RunFolderTest, ARankThatTheDeadRunDidNotHaveLeavesItToo) {
   const RunFolder folder = make();
   EXPECT_EQ(claim_rank(folder, 0, nobody), 0);
   leave_ring(folder, 0);
-  EXPECT_EQ(claim_rank(folder, 3, getpid(), now_ns() + 1), 0);
+  EXPECT_EQ(claim_rank(folder, 3, getpid(), now_ns() + 1, 4), 0);
   EXPECT_TRUE(ring_paths(folder).empty()) << "all of the dead run is gone";
   EXPECT_GT(older_run_until_ns(folder), 0);
   EXPECT_EQ(claim_rank(folder, 0, getppid(), now_ns()), 0) << "the new run's";
@@ -145,14 +147,22 @@ TEST_F(RunFolderTest, ARankThatBeganBeforeTheOthersDiedStays) {
   EXPECT_EQ(claim_rank(folder, 0, nobody), 0);
   const std::int64_t rank_start_ns = now_ns();
   leave_ring(folder, 0);
-  EXPECT_EQ(claim_rank(folder, 3, getpid(), rank_start_ns), 0);
+  EXPECT_EQ(claim_rank(folder, 3, getpid(), rank_start_ns, 4), 0);
+  EXPECT_EQ(ring_paths(folder).size(), 1u);
+}
+
+TEST_F(RunFolderTest, ARankThatBeginsWhenTheOthersOfItsWorldHaveDiedStays) {
+  const RunFolder folder = make();
+  EXPECT_EQ(claim_rank(folder, 0, nobody), 0);
+  leave_ring(folder, 0);
+  EXPECT_EQ(claim_rank(folder, 3, getpid(), now_ns() + 1, 2), 0);
   EXPECT_EQ(ring_paths(folder).size(), 1u);
 }
 
 TEST_F(RunFolderTest, ARankThatBeginsLateStaysWithWhoMayMakeARing) {
   const RunFolder folder = make();
   EXPECT_EQ(claim_rank(folder, 0, nobody), 0);
-  EXPECT_EQ(claim_rank(folder, 3, getpid(), now_ns() + 1), 0);
+  EXPECT_EQ(claim_rank(folder, 3, getpid(), now_ns() + 1, 4), 0);
   EXPECT_TRUE(fs::exists(folder.path + "/claim-rank0"));
 }
 
