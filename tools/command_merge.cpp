@@ -64,6 +64,7 @@ class MergeCommand {
   // `output`: a template where there is one for each node.
   bool merge_files(const ForeignInputs& foreign, const std::string& output);
   bool is_any_its_own_input(const MergeOutputs& outputs, const ForeignInputs& foreign);
+  bool is_refused_at_once(const MergeOutputs& outputs);
   bool is_of_several_runs(const MergeOutputs& outputs);
   bool merge_into(const MergeOutput& output, const Choice& choice, const ForeignInputs& foreign);
   // That are read, once the clocks are known.
@@ -184,15 +185,7 @@ bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& 
     say(outputs.problem);
     return false;
   }
-  // Before minutes of reading; who writes looks again.
-  std::error_code ignored;
-  if (!arguments_.per_node && !arguments_.force &&
-      std::filesystem::is_regular_file(output, ignored)) {
-    bar_.clear();
-    say(trace::file_problem("refused to replace a trace", output, EEXIST));
-    return false;
-  }
-  if (is_of_several_runs(outputs)) return false;
+  if (is_refused_at_once(outputs)) return false;
   for (const std::string& note : outputs.notes) std::cout << note << "\n";
   options_.gzip_level = arguments_.level;
   options_.overwrite = arguments_.force;
@@ -230,7 +223,23 @@ bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& 
   return ok && (is_any_written_ || unwanted_.empty());
 }
 
-// Said before minutes of reading; of a part who merges looks, when the ranks are known.
+// What can be said before minutes of reading; who writes looks again.
+bool MergeCommand::is_refused_at_once(const MergeOutputs& outputs) {
+  std::error_code ignored;
+  for (const MergeOutput& each : outputs.outputs) {
+    // Of several nodes some may be new: each says it for itself.
+    if (arguments_.per_node || arguments_.force ||
+        !std::filesystem::is_regular_file(each.path, ignored)) {
+      continue;
+    }
+    bar_.clear();
+    say(trace::file_problem("refused to replace a trace", each.path, EEXIST));
+    return true;
+  }
+  return is_of_several_runs(outputs);
+}
+
+// Of a part who merges looks, when the ranks are known.
 bool MergeCommand::is_of_several_runs(const MergeOutputs& outputs) {
   if (arguments_.mix_runs || !arguments_.choice.is_everything()) return false;
   for (const MergeOutput& each : outputs.outputs) {
