@@ -9,8 +9,11 @@
 namespace traceagent::ring {
 namespace {
 
-void clear_records(Chunk& chunk) noexcept {
+// Whose it was, too: what is nobody's is zeros, as what was never used and may become a hole.
+void clear(Chunk& chunk) noexcept {
   chunk.claim_number.store(0, std::memory_order_relaxed);
+  chunk.thread_id.store(0, std::memory_order_relaxed);
+  std::memset(chunk.thread_name, 0, sizeof chunk.thread_name);
   // Plain memset: no other thread reads a chunk that is being given back or taken over, but a
   // recovering reader, which treats a zero begin_ticks as "no record".
   std::memset(static_cast<void*>(chunk.records), 0, sizeof chunk.records);
@@ -67,7 +70,7 @@ Chunk* take_over_oldest(const Ring& ring) noexcept {
       continue;
     }
     count_overwritten(ring, *chunk);
-    clear_records(*chunk);
+    clear(*chunk);
     return chunk;
   }
   return nullptr;
@@ -126,7 +129,7 @@ bool is_done_with(const Chunk& chunk, std::uint64_t before_ticks) noexcept {
 }
 
 void clear_and_free(const Ring& ring, Chunk& chunk) noexcept {
-  clear_records(chunk);
+  clear(chunk);
   chunk.state.store(ChunkState::free, std::memory_order_release);
   ring.header().free_chunks.fetch_add(1, std::memory_order_relaxed);
 }

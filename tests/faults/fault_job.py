@@ -107,6 +107,14 @@ def processes_with(*places):
     return found
 
 
+def differing(before, now):
+    """Where, of two contents of a file."""
+    if len(before) != len(now):
+        return f"{len(before)} bytes before, {len(now)} now"
+    at = [i for i, (a, b) in enumerate(zip(before, now)) if a != b]
+    return f"{len(at)} bytes differ, from {at[0]} to {at[-1]}"
+
+
 class Place:
     """A working folder and one for rings."""
 
@@ -168,7 +176,8 @@ class Place:
         self.older_bytes = {path: path.read_bytes() for path in self.older if path.suffix == ".ring"}
 
     def changed_older(self):
-        return [path.name for path, data in self.older_bytes.items() if path.exists() and path.read_bytes() != data]
+        return [f"{path.name}: {differing(data, path.read_bytes())}" for path, data in self.older_bytes.items()
+                if path.exists() and path.read_bytes() != data]
 
     def take_older(self):
         """Wherever they are now. What was not moved has its notes beside it. Returns the rings that are gone."""

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cfenv>
 #include <string>
 
@@ -134,6 +135,17 @@ TEST(Chunks, FreeClearsRetiredOnesOnly) {
   EXPECT_EQ(chunk->records[0].begin_ticks.load(), 0u);
   EXPECT_FALSE(free_chunk(memory.ring(), *chunk)) << "freed twice";
   EXPECT_EQ(memory.ring().header().free_chunks.load(), memory.ring().chunk_count());
+}
+
+// As one that was never used: a hole made of it changes nothing.
+TEST(Chunks, AreZerosWhenFree) {
+  MemoryRing memory(1 << 20);
+  Chunk* chunk = claim_chunk(memory.ring(), 7, no_name, false);
+  write_record(*chunk, 0, 5, 6);
+  retire_chunk(*chunk);
+  ASSERT_TRUE(free_chunk(memory.ring(), *chunk));
+  const auto* begin = reinterpret_cast<const char*>(chunk);
+  EXPECT_TRUE(std::all_of(begin, begin + chunk_bytes, [](char byte) { return byte == 0; }));
 }
 
 TEST(Chunks, AreFreedOnlyWhenAllInThemIsOldAndOver) {
