@@ -25,7 +25,7 @@ namespace {
 // of a descriptor for example, lives: the process ends when all have ended.
 bool has_ended_or_is_ours(const char* thread_id) {
   const std::string path = std::string("/proc/self/task/") + thread_id + "/stat";
-  const int fd = event::uninterrupted([&] { return open(path.c_str(), O_RDONLY | O_CLOEXEC); });
+  const int fd = event::open_high(path.c_str(), O_RDONLY);
   if (fd < 0) return errno == ENOENT;  // gone since
   char text[256] = {};
   const ssize_t got = event::uninterrupted([&] { return read(fd, text, sizeof text - 1); });

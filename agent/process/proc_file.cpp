@@ -5,10 +5,12 @@
 
 #include <cerrno>
 
+#include "agent/event/high_descriptor.hpp"
+
 namespace traceagent::process {
 
 std::optional<std::string> read_proc_file(const std::string& path, std::size_t most_bytes) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = event::open_high(path.c_str(), O_RDONLY);
   if (file < 0) return std::nullopt;
   std::string text;
   // Not on the stack: the first hooked call may be made by a thread with 16 KiB of it.

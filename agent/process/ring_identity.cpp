@@ -6,6 +6,7 @@
 #include <string>
 
 #include "agent/door/nccl_plugin.hpp"
+#include "agent/event/high_descriptor.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/version.hpp"
@@ -16,7 +17,7 @@ namespace {
 
 std::string read_file(const char* path) {
   std::string text;
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  const int fd = event::open_high(path, O_RDONLY);
   if (fd < 0) return text;
   char buffer[4096];
   const ssize_t got = read(fd, buffer, sizeof buffer);

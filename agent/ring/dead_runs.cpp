@@ -146,8 +146,7 @@ bool is_runs_note(const std::string& path) {
 }
 
 bool has_living_claimant(const std::string& claim_path) {
-  const int fd = event::uninterrupted(
-      [&] { return open(claim_path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK); });
+  const int fd = event::open_high(claim_path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return false;
   char line[64] = {};
   struct stat facts {};

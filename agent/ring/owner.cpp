@@ -14,6 +14,7 @@
 
 #include "agent/event/fork_hold.hpp"
 #include "agent/event/hash.hpp"
+#include "agent/event/high_descriptor.hpp"
 #include "agent/event/uninterrupted.hpp"
 
 namespace traceagent::ring {
@@ -28,7 +29,7 @@ struct Stat {
 Stat read_stat(std::uint32_t pid) noexcept {
   char text[1024];
   std::snprintf(text, sizeof text, "/proc/%u/stat", pid);
-  const int fd = open(text, O_RDONLY | O_CLOEXEC);
+  const int fd = event::open_high(text, O_RDONLY);
   if (fd < 0) return {};
   const ssize_t got = read(fd, text, sizeof text - 1);
   close(fd);
@@ -69,8 +70,7 @@ std::uint64_t boot_number() noexcept {
   static std::atomic<std::uint64_t> known = 0;
   const std::uint64_t before = known.load(std::memory_order_relaxed);
   if (before != 0) return before;
-  const int fd = event::uninterrupted(
-      [] { return open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC); });
+  const int fd = event::open_high("/proc/sys/kernel/random/boot_id", O_RDONLY);
   if (fd < 0) return 0;
   constexpr std::size_t id_bytes = 36;
   char id[id_bytes];
@@ -108,9 +108,14 @@ bool process_maps(std::uint32_t pid, const char* path) noexcept {
   std::snprintf(line, sizeof line, "/proc/%u/maps", pid);
   struct stat facts {};
   const ino_t inode = stat(path, &facts) == 0 ? facts.st_ino : 0;
+  const int fd = event::open_high(line, O_RDONLY);
+  if (fd < 0) return false;
   const event::ForkHold hold;
-  std::FILE* maps = std::fopen(line, "re");
-  if (maps == nullptr) return false;
+  std::FILE* maps = fdopen(fd, "r");
+  if (maps == nullptr) {
+    close(fd);
+    return false;
+  }
   bool is_mapped = false;
   while (!is_mapped && std::fgets(line, sizeof line, maps) != nullptr) {
     is_mapped = is_line_of({line, std::strcspn(line, "\n")}, path, inode);

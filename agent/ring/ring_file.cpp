@@ -53,8 +53,7 @@ std::uint64_t within_memory_limit(std::uint64_t bytes) noexcept {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return bytes;
   char text[64] = {};
-  const int fd =
-      event::uninterrupted([] { return open("/proc/self/statm", O_RDONLY | O_CLOEXEC); });
+  const int fd = event::open_high("/proc/self/statm", O_RDONLY);
   if (fd >= 0) {
     const ssize_t got = event::uninterrupted([&] { return read(fd, text, sizeof text - 1); });
     if (got < 0) text[0] = '\0';
@@ -264,8 +263,7 @@ CreatedRing create_ring(const std::string& path, std::uint64_t wanted_bytes) {
 }
 
 bool owner_holds_lock(const std::string& path) noexcept {
-  const int fd =
-      event::uninterrupted([&] { return open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC); });
+  const int fd = event::open_high(path.c_str(), O_RDWR | O_NOFOLLOW);
   if (fd < 0) return false;
   struct flock lock {};
   lock.l_type = F_WRLCK;
@@ -323,8 +321,7 @@ std::int64_t last_anchor_ns(const Header& header) noexcept {
 
 OpenedRing open_ring(const std::string& path) {
   OpenedRing opened;
-  const int fd = event::uninterrupted(
-      [&] { return open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK); });
+  const int fd = event::open_high(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   struct stat facts {};
   if (fd < 0 || fstat(fd, &facts) != 0) {
     const int open_errno = errno;

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "agent/event/error_text.hpp"
+#include "agent/event/high_descriptor.hpp"
 #include "agent/event/uninterrupted.hpp"
 #include "agent/ring/layout.hpp"
 
@@ -124,8 +125,7 @@ void* copy_without_holes(int fd, const Header& checked) noexcept {
 OpenedRing open_ring_to_recover(const std::string& path) {
   OpenedRing opened = open_ring(path);
   if (!opened.ring.valid() || opened.owner_alive) return opened;
-  const int fd = event::uninterrupted(
-      [&] { return open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK); });
+  const int fd = event::open_high(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   if (has_holes(fd)) {
     void* const copy = copy_without_holes(fd, opened.ring.header());
     const int copy_errno = errno;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "agent/event/high_descriptor.hpp"
 #include "agent/event/uninterrupted.hpp"
 #include "agent/ring/layout.hpp"
 #include "agent/ring/owner.hpp"
@@ -75,9 +76,8 @@ std::uint64_t give_back_unused(const std::string& ring_path) {
   const bool has_holes = bytes_of(before) < static_cast<std::uint64_t>(before.st_size);
   if (has_holes) return bytes_of(before);
   OpenedRing opened = open_ring(ring_path);
-  const int fd = !is_surely_dead(opened) ? -1 : event::uninterrupted([&] {
-    return open(ring_path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-  });
+  const int fd =
+      is_surely_dead(opened) ? event::open_high(ring_path.c_str(), O_RDWR | O_NOFOLLOW) : -1;
   if (fd >= 0 && fstat(fd, &facts) == 0 && is_same(before, facts)) {
     make_holes(fd, opened.ring.header());
     // Its age is that of its process's last sign.
