@@ -1,13 +1,10 @@
 #include "agent/drain/recover_window.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "agent/drain/upload_queue.hpp"
-#include "agent/event/ticks.hpp"
 #include "agent/ring/anchors.hpp"
-#include "agent/ring/owner.hpp"
 
 namespace traceagent::drain {
 namespace {
@@ -44,43 +41,12 @@ void close_open_window(const ring::Ring& ring, Window& window, std::uint64_t end
   window.state.store(WindowState::closed, std::memory_order_relaxed);
 }
 
-bool has_measured_rate(std::span<const event::ClockAnchor> anchors) noexcept {
-  constexpr std::uint64_t long_enough_ns = 100'000'000;
-  return anchors.back().realtime_ns - anchors.front().realtime_ns >= long_enough_ns;
-}
-
-// Which measure_ns_per_tick() keeps to: an anchor that is farther off tells of a clock that was
-// set, or of another machine's.
-bool agrees(const event::ClockAnchor& last, const event::ClockAnchor& now,
-            double ns_per_tick) noexcept {
-  constexpr double most_error = 0.001;
-  if (now.realtime_ns == 0 || now.ticks <= last.ticks) return false;
-  const double span_ns = static_cast<double>(now.ticks - last.ticks) * ns_per_tick;
-  const auto elapsed_ns = static_cast<std::int64_t>(now.realtime_ns - last.realtime_ns);
-  return std::abs(static_cast<double>(elapsed_ns) - span_ns) <= span_ns * most_error;
-}
-
-// Who was killed in its first moments, its drain thread kept from its core, has but the rate of its
-// start, which is off by microseconds in a window: calls would not be where CUPTI saw them. Where
-// its ticks go on, the time since tells better. In this process's copy of the ring.
-void add_present_anchor(const ring::Ring& ring) noexcept {
-  ring::Header& header = ring.header();
-  const auto anchors = ring::anchors_in(header);
-  const std::uint64_t here = ring::namespace_of_host();
-  if (anchors.empty() || has_measured_rate(anchors)) return;
-  if (here == 0 || header.owner_namespace != here) return;
-  event::choose_tick_source();
-  const event::ClockAnchor now = event::take_anchor();
-  if (agrees(anchors.back(), now, header.nominal_ns_per_tick)) ring::add_anchor(header, now);
-}
-
 }  // namespace
 
 std::vector<RankFileReport> recover_windows(const ring::Ring& ring, std::uint64_t most_bytes,
                                             IndexQueue* index_queue) {
   std::vector<RankFileReport> reports;
   const std::uint64_t end = last_tick(ring) + 1;
-  add_present_anchor(ring);
   RankFileOptions options;
   options.recovered = true;
   options.index_queue = index_queue;

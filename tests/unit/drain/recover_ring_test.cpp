@@ -2,15 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <thread>
-
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/rank_file.hpp"
 #include "agent/drain/upload_queue.hpp"
-#include "agent/event/ticks.hpp"
-#include "agent/ring/anchors.hpp"
-#include "agent/ring/owner.hpp"
 #include "agent/ring/written_files.hpp"
 #include "agent/trace/upload_journal.hpp"
 #include "tests/unit/drain/crafted_ring.hpp"
@@ -388,38 +382,6 @@ TEST(RecoverRing, QueuesWhatWaitedOfAProcessThatHadFinished) {
   queue_waiting_uploads(path);
   EXPECT_EQ(queued_in(upload_journal(crafted.ring())), 2u) << "by who merges while it lives";
   EXPECT_TRUE(ring::waiting_uploads(path).empty());
-}
-
-// A rate that a process of this machine could measure at its start alone, `off` times the true one,
-// and how far from the truth that puts the end of a window 50 ms later.
-std::int64_t end_is_off_ns(double off, std::uint64_t made_in) {
-  trace::ScratchFolder scratch;
-  CraftedRing crafted(scratch / "out");
-  ring::Header& header = crafted.ring().header();
-  event::choose_tick_source();
-  const event::ClockAnchor start = event::take_anchor();
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  const event::ClockAnchor end = event::take_anchor();
-  header.owner_namespace = made_in;
-  header.nominal_ns_per_tick = off * static_cast<double>(end.realtime_ns - start.realtime_ns) /
-                               static_cast<double>(end.ticks - start.ticks);
-  header.anchors.state = 0;
-  ring::add_anchor(header, start);
-  crafted.window(start.ticks, end.ticks, 0, 1);
-  const std::string text = text_of_its_file(crafted, scratch);
-  constexpr std::string_view key = "\"end_ns\": ";
-  const std::size_t at = text.find(key);
-  if (at == std::string::npos) return INT64_MAX;
-  return std::llabs(std::stoll(text.substr(at + key.size())) -
-                    static_cast<std::int64_t>(end.realtime_ns));
-}
-
-// Killed before its drain thread could measure more.
-TEST(RecoverRing, HasItsRateOfTheTimeSinceItsStart) {
-  const std::uint64_t here = ring::namespace_of_host();
-  EXPECT_LT(end_is_off_ns(1.0005, here), 10'000);
-  EXPECT_GT(end_is_off_ns(1.0005, here + 1), 20'000) << "another machine's ticks";
-  EXPECT_GT(end_is_off_ns(1.005, here), 200'000) << "its clock was set since: no rate";
 }
 
 }  // namespace
