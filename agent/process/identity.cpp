@@ -146,6 +146,7 @@ Identity identify(const config::Options& options, const config::Environment& env
   identity.pid = facts.chain[0].pid;
   identity.rank_start_ns = rank_start_ns(facts, resolved.run);
   identity.family = family_of_rank(facts, resolved.run);
+  identity.launcher_pid = launcher_of_rank(facts, resolved.run);
   RunName name = name_run(environment, facts, resolved.run);
   identity.run_key = std::move(name.key);
   if (!name.problem.empty()) identity.problems.push_back(std::move(name.problem));

@@ -16,6 +16,7 @@
 #include "agent/process/note_file.hpp"
 #include "agent/process/notices.hpp"
 #include "agent/process/private_workers.hpp"
+#include "agent/process/run_launcher.hpp"
 #include "agent/ring/dead_runs.hpp"
 #include "agent/ring/movers_note.hpp"
 #include "agent/ring/private_workers.hpp"
@@ -66,15 +67,32 @@ Seen look_at_rings(const RunFolder& folder) {
   return seen;
 }
 
-// In a usual start the first claim that is seen is younger than this rank.
-bool is_younger_than_claims(const RunFolder& folder, const Newcomer& newcomer) {
+constexpr std::int64_t second_ns = 1'000'000'000;
+
+// In a usual start the first claim that is seen is younger than this rank: no other is looked at.
+bool is_any_claim_after(const RunFolder& folder, std::int64_t at_ns) {
   const std::vector<std::string> claims = claim_paths(folder);
-  return std::all_of(claims.begin(), claims.end(), [&](const std::string& claim) {
+  return std::any_of(claims.begin(), claims.end(), [&](const std::string& claim) {
     struct stat facts {};
-    constexpr std::int64_t second_ns = 1'000'000'000;
-    return lstat(claim.c_str(), &facts) == 0 &&
-           facts.st_mtim.tv_sec * second_ns + facts.st_mtim.tv_nsec < newcomer.rank_start_ns;
+    return lstat(claim.c_str(), &facts) != 0 ||
+           facts.st_mtim.tv_sec * second_ns + facts.st_mtim.tv_nsec >= at_ns;
   });
+}
+
+// A launcher starts the ranks of a node together: one that begins when all others are dead is
+// mostly of the next run. Of the same one where their launcher lives, their world is of one size
+// and they have just died: a launcher may begin a rank anew.
+bool may_be_late(const RunFolder& folder, const Newcomer& newcomer, const Seen& seen) {
+  if (seen.last_sign_ns >= newcomer.rank_start_ns) return true;
+  if (has_lost_launcher(folder)) return false;
+  // Who has claimed a rank in another container may make the first ring now.
+  if (seen.rings == Rings::none) return true;
+  if (newcomer.world_size != 0 && seen.world_size != 0 && seen.world_size != newcomer.world_size) {
+    return false;
+  }
+  // Their last sign is of the last second of their lives.
+  const std::int64_t long_before_ns = newcomer.rank_start_ns - 3 * second_ns;
+  return seen.last_sign_ns >= long_before_ns || is_any_claim_after(folder, long_before_ns);
 }
 
 std::string in_note(const OlderRun& older) {
@@ -151,15 +169,10 @@ bool is_dead_run(const RunFolder& folder, const Newcomer& newcomer) {
   const bool has_been_there = access(newcomer.claim.c_str(), F_OK) == 0;
   // Of another container it cannot be seen: its ring can.
   if (has_been_there && ring::has_living_claimant(newcomer.claim)) return false;
-  if (!has_been_there && !is_younger_than_claims(folder, newcomer)) return false;
+  if (!has_been_there && is_any_claim_after(folder, newcomer.rank_start_ns)) return false;
   const Seen seen = look_at_rings(folder);
   if (seen.rings == Rings::living) return false;
-  // Who has claimed a rank in another container may make the first ring now.
-  const bool is_other_world =
-      newcomer.world_size != 0 && seen.world_size != 0 && seen.world_size != newcomer.world_size;
-  const bool may_be_late =
-      seen.rings == Rings::none || !is_other_world || seen.last_sign_ns >= newcomer.rank_start_ns;
-  if (!has_been_there && may_be_late) return false;
+  if (!has_been_there && may_be_late(folder, newcomer, seen)) return false;
   if (seen.rings == Rings::finished && !has_been(folder, merge_topic)) return false;
   // Another rank may have claimed its number, and make its ring now.
   return ring::look_at_run(folder.path).state != ring::Run::State::lives;

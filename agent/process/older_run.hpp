@@ -19,8 +19,8 @@ struct Newcomer {
 
 // One whose processes have all ended well may go on: with a rank that begins late, or with one
 // whose child used its number before it did. So may one in which this rank has not been: others of
-// its run may be dead already. Unless its world is of another size, and the rank began after the
-// last that is known of the folder's.
+// its run may be dead already. Unless the rank began after the last that is known of the folder's,
+// and their launcher has ended, or their world is of another size, or that was seconds before.
 bool is_dead_run(const RunFolder& folder, const Newcomer& newcomer);
 
 // Where the folder is that of a run which was killed, moves it away and makes it anew. True when

@@ -18,6 +18,7 @@
 #include "agent/event/high_descriptor.hpp"
 #include "agent/process/note_file.hpp"
 #include "agent/process/older_run.hpp"
+#include "agent/process/run_launcher.hpp"
 #include "agent/process/spared.hpp"
 #include "agent/ring/owner.hpp"
 #include "agent/ring/run_folder_name.hpp"
@@ -142,11 +143,11 @@ RunFolder make_run_folder(const std::string& ring_folder, const std::string& run
   return folder;
 }
 
-std::int64_t claim_rank(const RunFolder& folder, std::int64_t rank, int pid,
-                        std::int64_t rank_start_ns, std::int64_t world_size) {
+std::int64_t claim_rank(const RunFolder& folder, const Claimant& claimant) {
   if (folder.path.empty()) return 0;
-  const std::string base = folder.path + "/claim-rank" + std::to_string(rank);
-  const Newcomer newcomer{base, rank_start_ns, world_size, pid};
+  const int pid = claimant.pid;
+  const std::string base = folder.path + "/claim-rank" + std::to_string(claimant.rank);
+  const Newcomer newcomer{base, claimant.rank_start_ns, claimant.world_size, pid};
   // A run that has more ranks than the older one had.
   if (access(base.c_str(), F_OK) != 0 && is_dead_run(folder, newcomer)) {
     set_dead_run_aside(folder, newcomer);
@@ -156,7 +157,10 @@ std::int64_t claim_rank(const RunFolder& folder, std::int64_t rank, int pid,
   Claim first = Claim::others;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
     first = claim(base, pid);
-    if (first == Claim::ours) return 0;
+    if (first == Claim::ours) {
+      note_launcher(folder, claimant.launcher_pid);
+      return 0;
+    }
     if (first == Claim::refused && !make_both_folders(folder.path).empty()) return 0;
     if (first == Claim::others && !set_dead_run_aside(folder, newcomer)) break;
   }

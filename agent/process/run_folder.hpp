@@ -9,6 +9,7 @@
 //                                        private-workers        see ring/private_workers.hpp
 //                                        aside, older           see claim_rank()
 //                                        earlier-ranks          see earlier_run.hpp
+//                                        launcher               see run_launcher.hpp
 //
 // <run> is the run key, and names the node too where it is another than the first: nodes of a run
 // may be on one machine (agent/ring/run_folder_name.hpp).
@@ -30,18 +31,25 @@ struct RunFolder {
 RunFolder make_run_folder(const std::string& ring_folder, const std::string& run_key,
                           std::int64_t node_rank = 0);
 
+struct Claimant {
+  std::int64_t rank;
+  int pid;
+  std::int64_t rank_start_ns = 0;  // CLOCK_REALTIME; 0: not known
+  std::int64_t world_size = 0;     // 0: not stated
+  int launcher_pid = 0;            // 0: not known
+};
+
 // 0 for the process that is the rank; for a later one that claims it too its number, 1, 2, ….
 //
 // Runs that have no id of their job may share a key with an older one that was killed. Where the
 // rank is claimed by a process that is dead, or has begun after the last that is known of the
-// folder's and in a world of another size, and so are all others there dead, and some did not end
-// in good order, it is that one's: it is set aside as <run>.dead-<pid>, for `traceagent recover`,
-// and the run gets a new one. The notes `aside` there and `older` here hold the time
+// folder's (see is_dead_run() in older_run.hpp), and so are all others there dead, and some did not
+// end in good order, it is that one's: it is set aside as <run>.dead-<pid>, for `traceagent
+// recover`, and the run gets a new one. The notes `aside` there and `older` here hold the time
 // (CLOCK_REALTIME ns) between the two runs' files; so does `older` where the other run ended in
 // good order and left no folder (earlier_run.hpp).
-// Without the rank's start (CLOCK_REALTIME) and the stated size of its world only its claim tells.
-std::int64_t claim_rank(const RunFolder& folder, std::int64_t rank, int pid,
-                        std::int64_t rank_start_ns = 0, std::int64_t world_size = 0);
+// Without the rank's start only its claim tells.
+std::int64_t claim_rank(const RunFolder& folder, const Claimant& claimant);
 // Of ranks and their workers.
 std::vector<std::string> claim_paths(const RunFolder& folder);
 

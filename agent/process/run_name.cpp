@@ -233,6 +233,11 @@ std::int64_t rank_start_ns(const ProcFacts& facts, const RunFacts& run) {
   return now_ns - std::max<std::int64_t>(age_ns, 0);
 }
 
+int launcher_of_rank(const ProcFacts& facts, const RunFacts& run) {
+  const std::size_t launcher = first_of_rank(facts, run) + 1;
+  return launcher < facts.chain.size() ? facts.chain[launcher].pid : 0;
+}
+
 std::vector<int> family_of_rank(const ProcFacts& facts, const RunFacts& run) {
   std::vector<int> family;
   const std::size_t launcher = first_of_rank(facts, run) + 1;

@@ -46,6 +46,7 @@ std::string program_name(const ProcFacts& facts);
 std::int64_t rank_start_ns(const ProcFacts& facts, const RunFacts& run);
 
 // Pids: this process and its ancestors up to the rank's first process, and who started that.
+int launcher_of_rank(const ProcFacts& facts, const RunFacts& run);
 std::vector<int> family_of_rank(const ProcFacts& facts, const RunFacts& run);
 
 }  // namespace traceagent::process

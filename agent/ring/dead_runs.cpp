@@ -140,7 +140,7 @@ bool is_runs_note(const std::string& path) {
       std::string_view(path).substr(path.rfind('/') + 1);  // npos + 1 is 0
   struct stat facts {};
   return name == "output" || name == "aside" || name == older_run_note ||
-         name == private_workers_note || name == earlier_ranks_note ||
+         name == private_workers_note || name == earlier_ranks_note || name == launcher_note ||
          name.starts_with("claim-rank") || name.ends_with(".files") ||
          (lstat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size == 0);
 }

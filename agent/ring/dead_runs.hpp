@@ -38,6 +38,8 @@ std::string remove_dead_run(const std::string& path);
 
 // Since when the files of the run's key are its own, and not an older run's.
 inline constexpr const char* older_run_note = "older";
+// Who started its ranks (agent/process/run_launcher.hpp).
+inline constexpr const char* launcher_note = "launcher";
 // What the first process has seen of an earlier run's ranks (agent/process/earlier_run.hpp).
 inline constexpr const char* earlier_ranks_note = "earlier-ranks";
 

@@ -144,6 +144,38 @@ def grown(killed, worlds):
             check(merged == first_pids, f"{what}: {of_first}: made of {merged}, not {first_pids}")
 
 
+def command_again(is_one_first):
+    """The same command on several nodes: its first run died before rank 1 made a call; in the second, of another
+    launcher, rank 1 is first, or rank 0."""
+    what = f"command again, rank {int(is_one_first)} first"
+    with Place() as place:
+        variables = {key: value for key, value in next(ranks(place)).items() if key not in ("RANK", "LOCAL_RANK")}
+        process = f"RANK=$0 LOCAL_RANK=$0 {STEADY}"
+        first = place.start(["sh", "-c", f"{process.replace('$0', '0')} 20000 50 2000 & echo $! > rank0; wait"], variables)
+        check(wait_until(lambda: [name for name in place.files() if "-rank" in name]), f"{what}: no file")
+        first.kill()
+        os.kill(int((place.path / "rank0").read_text()), signal.SIGKILL)
+        end_of(first)
+        order = (1, 0) if is_one_first else (0, 1)
+        begun = f"until ls {place.rings}/*/*/{order[0]}-*.ring > /dev/null 2>&1; do sleep 0.05; done"
+        one, other = (process.replace("$0", str(rank)) + " 300 50 2000" for rank in order)
+        # The dead run's ring of rank 0 is no longer where the new one's is.
+        if not is_one_first:
+            begun = "sleep 0.5"
+        second = end_of(place.start(["sh", "-c", f"{one} & {begun}; {other} & wait; exit 3"], variables))
+        lines = second.lines()
+        check(second.code == 3 and sum("an earlier run of this name was killed" in line for line in lines) == 1
+              and not any("died" in line for line in lines), f"{what}: {second}")
+        recovered = place.run([TRACEAGENT, "recover", "--all"], place.agent(LD_PRELOAD=""))
+        check(recovered.code == 0 and place.left_in_memory() == [], f"{what}: {recovered}, {place.left_in_memory()}")
+        files = node_files(place)
+        made_of = sorted(len(place.trace(name)["traceagent"]["merged"]) for name in files)
+        whole = [name for name in files if place.trace(name).get("complete") is True]
+        check(made_of == [1, 2] and len(whole) == 1, f"{what}: {files} are of {made_of} processes, complete: {whole}")
+        pids = [{about["identity"]["pid"] for about in place.trace(name)["traceagent"]["merged"]} for name in files]
+        check(len(pids) == 2 and not pids[0] & pids[1], f"{what}: processes {pids}")
+
+
 def straggler():
     """Of an earlier run, whose launcher has ended: it lives on with rank 0's number."""
     with Place() as place:
@@ -174,8 +206,10 @@ late_rank()
 two_programs_of_a_shell()
 for worlds in ((4, 8), (8, 8)):
     grown(killed=False, worlds=worlds)
-    # Of one size they may be late ranks of the killed run: the node file says that it mixes the two.
+    # Of one size, of a launcher that lives and at once they may be late ranks of the killed run.
     if worlds[0] != worlds[1]:
         grown(killed=True, worlds=worlds)
+for is_one_first in (True, False):
+    command_again(is_one_first)
 straggler()
 sys.exit(checks.end())

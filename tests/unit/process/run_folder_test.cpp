@@ -94,13 +94,13 @@ TEST_F(RunFolderTest, SaysWhereItCannotBe) {
 
 TEST_F(RunFolderTest, FirstToClaimIsTheRank) {
   const RunFolder folder = make();
-  EXPECT_EQ(claim_rank(folder, 0, getpid()), 0);
-  EXPECT_EQ(claim_rank(folder, 1, getppid()), 0);
-  EXPECT_EQ(claim_rank(folder, 0, 102), 1);
-  EXPECT_EQ(claim_rank(folder, 0, 103), 2);
-  EXPECT_EQ(claim_rank(folder, 0, getpid()), 0) << "the same process, after an exec";
-  EXPECT_EQ(claim_rank(folder, 0, 102), 1);
-  EXPECT_EQ(claim_rank({}, 0, 104), 0) << "nobody to meet";
+  EXPECT_EQ(claim_rank(folder, {0, getpid()}), 0);
+  EXPECT_EQ(claim_rank(folder, {1, getppid()}), 0);
+  EXPECT_EQ(claim_rank(folder, {0, 102}), 1);
+  EXPECT_EQ(claim_rank(folder, {0, 103}), 2);
+  EXPECT_EQ(claim_rank(folder, {0, getpid()}), 0) << "the same process, after an exec";
+  EXPECT_EQ(claim_rank(folder, {0, 102}), 1);
+  EXPECT_EQ(claim_rank({}, {0, 104}), 0) << "nobody to meet";
 }
 
 // A pid that no process has.
@@ -108,12 +108,12 @@ constexpr int nobody = 1 << 23;
 
 TEST_F(RunFolderTest, WhoIsKilledBeforeItHasARingGivesItsRankAway) {
   const RunFolder folder = make();
-  EXPECT_EQ(claim_rank(folder, 0, nobody), 0);
-  EXPECT_EQ(claim_rank(folder, 1, nobody + 1), 0);
+  EXPECT_EQ(claim_rank(folder, {0, nobody}), 0);
+  EXPECT_EQ(claim_rank(folder, {1, nobody + 1}), 0);
   be_first(folder, "output");
-  EXPECT_EQ(claim_rank(folder, 0, getpid()), 0);
+  EXPECT_EQ(claim_rank(folder, {0, getpid()}), 0);
   EXPECT_FALSE(has_been(folder, "output")) << "all of the dead run is gone";
-  EXPECT_EQ(claim_rank(folder, 1, nobody + 2), 0);
+  EXPECT_EQ(claim_rank(folder, {1, nobody + 2}), 0);
   EXPECT_EQ(std::distance(fs::directory_iterator(users()), {}), 1) << "nothing of it is left";
 }
 
@@ -134,61 +134,112 @@ void leave_ring(const RunFolder& folder, std::int64_t rank) {
 
 TEST_F(RunFolderTest, ARankThatTheDeadRunDidNotHaveLeavesItToo) {
   const RunFolder folder = make();
-  EXPECT_EQ(claim_rank(folder, 0, nobody), 0);
+  EXPECT_EQ(claim_rank(folder, {0, nobody}), 0);
   leave_ring(folder, 0);
-  EXPECT_EQ(claim_rank(folder, 3, getpid(), now_ns() + 1, 4), 0);
+  EXPECT_EQ(claim_rank(folder, {3, getpid(), now_ns() + 1, 4}), 0);
   EXPECT_TRUE(ring_paths(folder).empty()) << "all of the dead run is gone";
   EXPECT_GT(older_run_until_ns(folder), 0);
-  EXPECT_EQ(claim_rank(folder, 0, getppid(), now_ns()), 0) << "the new run's";
+  EXPECT_EQ(claim_rank(folder, {0, getppid(), now_ns()}), 0) << "the new run's";
 }
 
 TEST_F(RunFolderTest, ARankThatBeganBeforeTheOthersDiedStays) {
   const RunFolder folder = make();
-  EXPECT_EQ(claim_rank(folder, 0, nobody), 0);
+  EXPECT_EQ(claim_rank(folder, {0, nobody}), 0);
   const std::int64_t rank_start_ns = now_ns();
   leave_ring(folder, 0);
-  EXPECT_EQ(claim_rank(folder, 3, getpid(), rank_start_ns, 4), 0);
+  EXPECT_EQ(claim_rank(folder, {3, getpid(), rank_start_ns, 4}), 0);
   EXPECT_EQ(ring_paths(folder).size(), 1u);
 }
 
 TEST_F(RunFolderTest, ARankThatBeginsWhenTheOthersOfItsWorldHaveDiedStays) {
   const RunFolder folder = make();
-  EXPECT_EQ(claim_rank(folder, 0, nobody), 0);
+  EXPECT_EQ(claim_rank(folder, {0, nobody}), 0);
   leave_ring(folder, 0);
-  EXPECT_EQ(claim_rank(folder, 3, getpid(), now_ns() + 1, 2), 0);
+  EXPECT_EQ(claim_rank(folder, {3, getpid(), now_ns() + 1, 2}), 0);
   EXPECT_EQ(ring_paths(folder).size(), 1u);
 }
 
 TEST_F(RunFolderTest, ARankThatBeginsLateStaysWithWhoMayMakeARing) {
   const RunFolder folder = make();
-  EXPECT_EQ(claim_rank(folder, 0, nobody), 0);
-  EXPECT_EQ(claim_rank(folder, 3, getpid(), now_ns() + 1, 4), 0);
+  EXPECT_EQ(claim_rank(folder, {0, nobody}), 0);
+  EXPECT_EQ(claim_rank(folder, {3, getpid(), now_ns() + 1, 4}), 0);
   EXPECT_TRUE(fs::exists(folder.path + "/claim-rank0"));
+}
+
+// Whose launcher has ended since.
+void claim_of_ended_launcher(const RunFolder& folder, std::int64_t rank) {
+  int ready[2];
+  EXPECT_EQ(pipe(ready), 0);
+  const pid_t launcher = fork();
+  if (launcher == 0) {
+    char end;
+    _exit(read(ready[0], &end, 1) == 1 ? 0 : 1);
+  }
+  EXPECT_EQ(claim_rank(folder, {rank, nobody, 0, 2, launcher}), 0);
+  EXPECT_EQ(write(ready[1], "x", 1), 1);
+  waitpid(launcher, nullptr, 0);
+  close(ready[0]);
+  close(ready[1]);
+}
+
+// The same command again, of which a rank is first that the killed run had not come to.
+TEST_F(RunFolderTest, ARankOfAnotherLauncherLeavesTheDeadRun) {
+  const RunFolder folder = make();
+  claim_of_ended_launcher(folder, 0);
+  leave_ring(folder, 0);
+  EXPECT_EQ(claim_rank(folder, {1, getpid(), now_ns() + 1, 2, getppid()}), 0);
+  EXPECT_TRUE(ring_paths(folder).empty());
+  EXPECT_GT(older_run_until_ns(folder), 0);
+  EXPECT_EQ(claim_rank(folder, {0, getppid(), now_ns(), 2, getppid()}), 0) << "the new run's";
+}
+
+TEST_F(RunFolderTest, ARankOfAnotherLauncherLeavesADeadRunWithoutRings) {
+  const RunFolder folder = make();
+  claim_of_ended_launcher(folder, 0);
+  EXPECT_EQ(claim_rank(folder, {1, getpid(), now_ns() + 1, 2, getppid()}), 0);
+  EXPECT_FALSE(fs::exists(folder.path + "/claim-rank0"));
+}
+
+TEST_F(RunFolderTest, ARankOfALauncherThatLivesStays) {
+  const RunFolder folder = make();
+  EXPECT_EQ(claim_rank(folder, {0, nobody, 0, 2, getppid()}), 0);
+  leave_ring(folder, 0);
+  EXPECT_EQ(claim_rank(folder, {1, getpid(), now_ns() + 1, 2, getppid()}), 0);
+  EXPECT_EQ(ring_paths(folder).size(), 1u);
+}
+
+TEST_F(RunFolderTest, ARankThatBeginsSecondsAfterTheOthersDiedLeavesThem) {
+  const RunFolder folder = make();
+  EXPECT_EQ(claim_rank(folder, {0, nobody}), 0);
+  leave_ring(folder, 0);
+  constexpr std::int64_t four_s = 4'000'000'000;
+  EXPECT_EQ(claim_rank(folder, {1, getpid(), now_ns() + four_s, 2}), 0);
+  EXPECT_TRUE(ring_paths(folder).empty());
 }
 
 TEST_F(RunFolderTest, AnEarlierProcessOfThePidIsAnother) {
   const RunFolder folder = make();
   trace::write_whole(folder.path + "/claim-rank0", std::to_string(getpid()) + " 1\n");
   be_first(folder, "output");
-  EXPECT_EQ(claim_rank(folder, 0, getpid()), 0);
+  EXPECT_EQ(claim_rank(folder, {0, getpid()}), 0);
   EXPECT_FALSE(has_been(folder, "output")) << "all of the dead run is gone";
-  EXPECT_EQ(claim_rank(folder, 0, getpid()), 0) << "the same process, after an exec";
+  EXPECT_EQ(claim_rank(folder, {0, getpid()}), 0) << "the same process, after an exec";
 }
 
 TEST_F(RunFolderTest, ARankWithoutARingYetKeepsItsRun) {
   const RunFolder folder = make();
-  EXPECT_EQ(claim_rank(folder, 1, getpid()), 0);
-  EXPECT_EQ(claim_rank(folder, 0, nobody), 0);
-  EXPECT_EQ(claim_rank(folder, 0, getppid()), 1);
+  EXPECT_EQ(claim_rank(folder, {1, getpid()}), 0);
+  EXPECT_EQ(claim_rank(folder, {0, nobody}), 0);
+  EXPECT_EQ(claim_rank(folder, {0, getppid()}), 1);
 }
 
 TEST_F(RunFolderTest, ManyWorkersClaimInARow) {
   const RunFolder folder = make();
-  ASSERT_EQ(claim_rank(folder, 0, getpid()), 0);
+  ASSERT_EQ(claim_rank(folder, {0, getpid()}), 0);
   for (int number = 1; number < 300; ++number) {
-    ASSERT_EQ(claim_rank(folder, 0, nobody + number), number);
+    ASSERT_EQ(claim_rank(folder, {0, nobody + number}), number);
   }
-  EXPECT_EQ(claim_rank(folder, 0, nobody + 50), 50) << "the same process, after an exec";
+  EXPECT_EQ(claim_rank(folder, {0, nobody + 50}), 50) << "the same process, after an exec";
 }
 
 TEST_F(RunFolderTest, NamesAFreshRing) {
@@ -223,11 +274,11 @@ TEST_F(RunFolderTest, OneIsFirst) {
 TEST_F(RunFolderTest, IsMadeAgainForAClaimWhereItIsGone) {
   const RunFolder folder = make();
   fs::remove_all(users());
-  EXPECT_EQ(claim_rank(folder, 3, getpid()), 0);
+  EXPECT_EQ(claim_rank(folder, {3, getpid()}), 0);
   EXPECT_TRUE(fs::exists(folder.path + "/claim-rank3"));
   fs::remove_all(users());
   trace::write_whole(users(), "in its place");
-  EXPECT_EQ(claim_rank(folder, 3, getpid()), 0) << "nobody to meet";
+  EXPECT_EQ(claim_rank(folder, {3, getpid()}), 0) << "nobody to meet";
 }
 
 TEST_F(RunFolderTest, WhoBeginsWhileItIsTakenAwayIsSpared) {
@@ -240,8 +291,8 @@ TEST_F(RunFolderTest, WhoBeginsWhileItIsTakenAwayIsSpared) {
         folder.path + "/merge"}) {
     trace::write_whole(path, "");
   }
-  EXPECT_EQ(claim_rank(folder, 0, getpid()), 0);
-  EXPECT_EQ(claim_rank(folder, 3, getppid()), 0);
+  EXPECT_EQ(claim_rank(folder, {0, getpid()}), 0);
+  EXPECT_EQ(claim_rank(folder, {3, getppid()}), 0);
   const std::string ring = folder.path + "/3-" + living + "-0.ring";
   const std::string list = folder.path + "/3-" + living + "-0.files";
   trace::write_whole(ring, "");
@@ -253,7 +304,7 @@ TEST_F(RunFolderTest, WhoBeginsWhileItIsTakenAwayIsSpared) {
     EXPECT_TRUE(fs::exists(path)) << path;
   }
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path), {}), 3);
-  EXPECT_EQ(claim_rank(folder, 0, getpid()), 0);
+  EXPECT_EQ(claim_rank(folder, {0, getpid()}), 0);
 
   // Once its ring is known, it goes with the others.
   const Spared none(folder, {own, ring}, {}, getpid());
@@ -264,7 +315,7 @@ TEST_F(RunFolderTest, WhoBeginsWhileItIsTakenAwayIsSpared) {
 TEST_F(RunFolderTest, GoesWithTheLastRunInIt) {
   const RunFolder first = make("one");
   const RunFolder second = make("two");
-  claim_rank(first, 0, 1);
+  claim_rank(first, {0, 1});
   remove_run_folder(first);
   EXPECT_FALSE(fs::exists(first.path));
   EXPECT_TRUE(fs::exists(second.path));
