@@ -81,17 +81,23 @@ std::string absolute(const std::string& path) {
   return config::as_template(folder.get()) + "/" + path;
 }
 
-// Of workers of the rank: what they had recorded waits in memory to be written.
+std::uint64_t most_dead_workers_bytes(const Agent& made) {
+  constexpr std::uint64_t rings_of_rank = 8;  // workers that one has at a time
+  const auto ranks =
+      static_cast<std::uint64_t>(std::clamp<std::int64_t>(made.identity.local_world_size, 1, 4096));
+  return most_dead_bytes(made.run_folder, made.options.ring_size, rings_of_rank * ranks);
+}
+
+// Workers of the node's ranks: what they had recorded waits in memory to be written.
 bool has_too_many_dead(const Agent& made) {
   if (made.trace_pid == made.identity.rank || made.run_folder.path.empty()) return false;
-  return has_more_dead_than(made.run_folder,
-                            most_dead_bytes(made.run_folder, made.options.ring_size));
+  return has_more_dead_than(made.run_folder, most_dead_workers_bytes(made));
 }
 
 void say_too_many_dead(const Agent& made) {
   if (!is_spokesman(made, "private-workers")) return;
   say_problem("ring.folder: " + made.run_folder.path + ": rings of dead workers take more than " +
-              config::show_bytes(most_dead_bytes(made.run_folder, made.options.ring_size)) +
+              config::show_bytes(most_dead_workers_bytes(made)) +
               " there: new workers record in private memory, which does not survive a kill: let "
               "workers end by themselves, or lower ring.size");
 }
