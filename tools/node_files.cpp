@@ -177,16 +177,29 @@ bool is_newer(const std::string& path, const std::vector<std::string>& rank_file
          });
 }
 
-// As a rank's file whose name another run has taken. Another node's of this run is never replaced.
+bool is_there(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(path, ignored));
+}
+
+// Another node's of this run is never replaced, nor what was recovered under a name with a pid: in
+// a container that begins again and again all runs have the same.
+bool may_have(const std::string& name, bool has_pid, const NodeOfRun& node,
+              const std::vector<std::string>& rank_files) {
+  const Kind there = kind_of(name, node);
+  if (there == Kind::node_file || !is_there(name)) return true;
+  return node.overwrite && !has_pid && there != Kind::another_nodes && !is_newer(name, rank_files);
+}
+
+// As a rank's file whose name another run has taken. `is_claimed`: the first is another node's.
 std::string free_name(const NodeOfRun& node, const std::vector<std::string>& rank_files,
                       bool is_claimed) {
-  std::error_code ignored;
-  const Kind there = kind_of(node.path, node);
-  const bool is_taken =
-      is_claimed || there == Kind::another_nodes ||
-      (there != Kind::node_file && (!node.overwrite || is_newer(node.path, rank_files)) &&
-       fs::exists(fs::symlink_status(node.path, ignored)));
-  return is_taken ? drain::with_pid(node.path, node.pid) : node.path;
+  std::string name;
+  for (int attempt = is_claimed ? 1 : 0; attempt < drain::most_names; ++attempt) {
+    name = drain::name_at_attempt(node.path, node.pid, attempt);
+    if (may_have(name, attempt != 0, node, rank_files)) break;
+  }
+  return name;
 }
 
 // All of the node's ranks; those that left a file are taken off by the merge.
@@ -257,10 +270,10 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
   std::optional<drain::NodeClaim> claim;
   if (node.nodes > 1) claim.emplace(node.path, node.run_key, node.node_rank, node.nodes);
   made.path = free_name(node, files, claim && claim->other_node());
-  const bool is_there = kind_of(made.path, node) == Kind::node_file;
-  options.overwrite = node.overwrite || is_there;
+  const bool is_ours = kind_of(made.path, node) == Kind::node_file;
+  options.overwrite = node.overwrite || is_ours;
   // It may be all that is left of what output.keep has removed.
-  if (is_there && node.keep >= 0) files.push_back(made.path);
+  if (is_ours && node.keep >= 0) files.push_back(made.path);
   options.missing_ranks = ranks_of(node);
   options.mix_runs = true;  // they were chosen by their run
   const std::string run = fs::path(rings_of_run.front()).parent_path().string();

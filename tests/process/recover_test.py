@@ -178,6 +178,21 @@ def test_same_key_again():
             check(merged == pids, f"the first run's node file: {merged}, {pids}")
 
 
+def test_pid_again():
+    """In a container that begins again each run has the pids of the one before: their node files have names in turn."""
+    with Place() as place:
+        killed(place)
+        pid = next(place.rings.rglob("*.ring")).name.split("-")[1]
+        taken = [f"out/node0{ending}.json" for ending in ("", f"-pid{pid}", f"-pid{pid}-2")]
+        for name in taken:
+            (place.path / name).parent.mkdir(exist_ok=True)
+            (place.path / name).write_text(name)
+        result = recover(place)
+        check(result.code == 0 and f"out/node0-pid{pid}-3.json: 1 rank" in result.out, f"{taken} are taken: {result}")
+        check(all((place.path / name).read_text() == name for name in taken), "replaced what was recovered of another run")
+        check(place.left_in_memory() == [], f"left: {place.left_in_memory()}")
+
+
 def test_two_at_once():
     """The keeper and the user, or two epilogues: the second waits for the first, and says so."""
     with Place() as place:
@@ -410,7 +425,7 @@ def test_damaged():
 def main():
     need(LIBRARY, "the library")
     need(TRACEAGENT, "the tool")
-    for test in (test_two_ranks, test_what_else_the_job_wanted, test_nobody_left_to_merge, test_zero_begins_late, test_no_merge, test_same_key_again, test_two_at_once, test_ring_not_made,
+    for test in (test_two_ranks, test_what_else_the_job_wanted, test_nobody_left_to_merge, test_zero_begins_late, test_no_merge, test_same_key_again, test_pid_again, test_two_at_once, test_ring_not_made,
                  test_living, test_merge_of_living, test_several_runs, test_after_a_later_run, test_into_another_folder,
                  test_usage, test_another_user, test_damaged):
         started = time.monotonic()
