@@ -151,6 +151,19 @@ void tell_of_private_workers(const ring::PrivateKilled& killed) {
                "is lost\n";
 }
 
+// What is left of runs in the folder, or of the one that it is.
+void tell_of_ringless_runs(const std::string& folder, bool are_kept) {
+  const std::vector<std::string> runs = runs_in(folder);
+  if (!are_kept) return tell_of_private_workers(remove_ringless_runs(runs));
+  ring::PrivateKilled killed;
+  for (const std::string& run : runs) {
+    const ring::PrivateKilled killed_there = private_workers_killed(run);
+    killed.ranks += killed_there.ranks;
+    killed.workers += killed_there.workers;
+  }
+  tell_of_private_workers(killed);
+}
+
 enum class Turn { ours, not_needed, never };
 
 // An epilogue must not hang where the keeper does (an output folder on a server that is away).
@@ -291,14 +304,7 @@ int recover_rings(const RecoverArguments& arguments) {
   for (const std::string& run : runs_of(rings.paths)) {
     ok = recover_run(rings_in(run, rings.paths), arguments) && ok;
   }
-  for (const std::string& input : arguments.inputs) {
-    if (rings_in(input, rings.paths).empty()) {
-      tell_of_private_workers(private_workers_killed(input));
-    }
-  }
-  if (arguments.inputs.empty() && !arguments.keep) {
-    tell_of_private_workers(remove_ringless_runs(inputs.front()));
-  }
+  for (const std::string& input : inputs) tell_of_ringless_runs(input, arguments.keep);
   return ok ? exit_ok : exit_bad_data;
 }
 

@@ -113,6 +113,11 @@ bool is_young(const fs::path& path) {
   return !error && fs::file_time_type::clock::now() - changed < longest_start;
 }
 
+// A folder of that name may have been copied to anywhere.
+bool is_users_folder(const fs::path& folder) {
+  return folder.filename().string().starts_with("traceagent-");
+}
+
 bool is_left_over(const fs::path& run) {
   const auto notes = notes_of_empty_run(run);
   return notes && (std::any_of(notes->begin(), notes->end(), is_claim) || !is_young(run));
@@ -120,23 +125,20 @@ bool is_left_over(const fs::path& run) {
 
 }  // namespace
 
-ring::PrivateKilled remove_ringless_runs(const std::string& users_folder) {
-  std::error_code error;
-  std::vector<fs::path> runs;
-  for (fs::directory_iterator at(users_folder, error), end; !error && at != end;
-       at.increment(error)) {
-    std::error_code ignored;
-    if (fs::is_directory(at->symlink_status(ignored))) runs.push_back(at->path());
-  }
+ring::PrivateKilled remove_ringless_runs(const std::vector<std::string>& runs) {
   ring::PrivateKilled killed;
-  for (const fs::path& run : runs) {
+  for (const fs::path run : runs) {
+    const fs::path users_folder = run.parent_path();
+    std::error_code ignored;
+    if (!is_users_folder(users_folder) || !fs::is_directory(fs::symlink_status(run, ignored))) {
+      continue;
+    }
     if (!is_left_over(run)) continue;
     const ring::PrivateKilled killed_there = private_workers_killed(run.string());
     if (!remove_empty_run(run)) continue;
     killed.ranks += killed_there.ranks;
     killed.workers += killed_there.workers;
   }
-  if (!is_young(users_folder)) rmdir(users_folder.c_str());
   return killed;
 }
 
@@ -196,7 +198,7 @@ std::string remove_dead_ring(const std::string& path) {
   if (error) return path + ": " + error.message() + ": recovered, and not removed";
   fs::remove(ring::written_files_path(path), ignored);
   const fs::path run = fs::path(path).parent_path();
-  if (run.parent_path().filename().string().starts_with("traceagent-")) remove_empty_run(run);
+  if (is_users_folder(run.parent_path())) remove_empty_run(run);
   return {};
 }
 

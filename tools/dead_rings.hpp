@@ -33,10 +33,11 @@ ring::PrivateKilled private_workers_killed(const std::string& run);
 // Where this user's rings lie under `ring.folder`.
 std::string users_ring_folder(const std::string& ring_folder);
 
-// Removes what is left, without a ring, of runs that were killed as they began or as they removed
-// their folder; `users_folder` itself, if nothing is in it. Returns how many processes were killed
-// that had recorded in private memory, of which nothing tells any more.
-ring::PrivateKilled remove_ringless_runs(const std::string& users_folder);
+// Removes what is left, without a ring, of those of these runs that were killed as they began, as
+// they removed their folder, or with nothing but private memory; and the user's folder, if nothing
+// is in it. Returns how many processes were killed that had recorded in private memory, of which
+// nothing tells any more.
+ring::PrivateKilled remove_ringless_runs(const std::vector<std::string>& runs);
 
 // Removes the ring and its list, then its run's folder if no other ring is in it. Returns one line
 // where the ring stays.

@@ -156,7 +156,8 @@ bool list_dead_runs(const std::vector<std::string>& folders) {
         say(run.problem);
         ok = false;
       }
-      if (run.state != ring::Run::State::dead || run.rings.empty()) continue;
+      const bool is_told = run.rings.empty() && run.private_killed.count() == 0;
+      if (run.state != ring::Run::State::dead || is_told) continue;
       print(run);
       ++dead;
     }

@@ -305,6 +305,29 @@ def test_private_ranks():
         check(sum("2 ranks," in line for line in lines) == 1, f"merged: {lines}")
 
 
+def test_private_ranks_alone():
+    """A job that has no ring, and was killed: it is listed and told, whatever folder is named, and nothing of it stays."""
+    for named in ("", "rings", "user's", "run"):
+        with Place() as place:
+            others = under_many_names(place)[0].parent
+            (place.path / "rank.py").write_text(RANK)
+            ranks = [place.start([sys.executable, place.path / "rank.py"], variables)
+                     for variables in place.ranks(2, TRACEAGENT_RUN_NAME="private", TRACEAGENT_RING_SIZE="1MiB")]
+            wait_until(lambda: all((place.path / f"began{rank}").exists() for rank in range(2)))
+            end(ranks)
+            tool(place, "recover", "--discard", others)
+            run = next(place.rings.rglob("private-workers")).parent
+            check(not list(run.glob("*.ring")), f"they have rings: {run}")
+            folder = {"": [], "rings": [place.rings], "user's": [run.parent], "run": [run]}[named]
+            shown = tool(place, "recover", "--list", *folder)
+            check(shown.code == 0 and f"{run}: 0 rings" in shown.out and "nothing of 2 ranks" in shown.out, f"{named}: {shown}")
+            kept = tool(place, "recover", "--all", "--keep", run)
+            check(kept.code == 0 and "2 ranks of the job had" in kept.out and run.exists(), f"{named}, kept: {kept}")
+            told = tool(place, "recover", "--all", *folder)
+            check(told.code == 0 and told.out.count("2 ranks of the job had recorded in private memory and were killed") == 1
+                  and not run.exists(), f"{named}: {told}")
+
+
 def test_lives_without_its_lock():
     """A rank that may not keep a high number (ulimit -n) shows by its mapping alone that it lives, whatever path the
     user gave: who ends before it must not take its ring."""
@@ -339,7 +362,8 @@ def main():
     need(LIBRARY, "the library")
     need(TRACEAGENT, "the tool")
     for test in (test_list, test_discard, test_usage, test_planted, test_another_user, test_keep_dead,
-                 test_killed_again_and_again, test_too_much_old, test_private_ranks, test_lives_without_its_lock, test_any_notes):
+                 test_killed_again_and_again, test_too_much_old, test_private_ranks, test_private_ranks_alone,
+                 test_lives_without_its_lock, test_any_notes):
         began = time.monotonic()
         test()
         print(f"{test.__name__}: {time.monotonic() - began:.1f} s", flush=True)
