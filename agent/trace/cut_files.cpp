@@ -163,10 +163,12 @@ void for_each_cut_file(std::string_view metadata, const Visit& visit) {
   for_each_element(member(metadata, "incomplete").value_or(""), [&](std::string_view fault) {
     const std::string_view file = string_member(fault, "file").value_or("");
     const std::string_view problem = string_member(fault, "problem").value_or("");
-    // Of what was never put in nothing is a source.
+    // Of what was never put in nothing is a source: what is wrong with a file names it, and what is
+    // missing of a rank that was killed does not.
     const bool is_whole = file.starts_with(include_mark) || problem == writer_lost_something ||
-                          problem.starts_with(not_closed);
-    if (!is_whole) visit(file, problem);
+                          problem.starts_with(not_closed) ||
+                          problem.find(file) == std::string_view::npos;
+    if (!is_whole) visit(file);
   });
 }
 
@@ -177,19 +179,18 @@ std::string without_gz(std::string name) {
   return name;
 }
 
-std::vector<CutFile> cut_files_of(const std::string& path) {
+std::optional<std::vector<std::string>> cut_files_of(const std::string& path) {
   TraceFooter footer;
-  static_cast<void>(read_to_its_end(path, footer));
-  std::vector<CutFile> cut;
-  for_each_cut_file(footer.metadata, [&](std::string_view file, std::string_view problem) {
-    cut.push_back({without_gz(unescaped(file)), unescaped(problem)});
-  });
+  if (!read_to_its_end(path, footer)) return std::nullopt;
+  std::vector<std::string> cut;
+  for_each_cut_file(footer.metadata,
+                    [&](std::string_view file) { cut.push_back(unescaped(file)); });
   return cut;
 }
 
 bool is_made_of_whole_files(std::string_view metadata) {
   bool is_whole = true;
-  for_each_cut_file(metadata, [&](std::string_view, std::string_view) { is_whole = false; });
+  for_each_cut_file(metadata, [&](std::string_view) { is_whole = false; });
   return is_whole;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,13 +19,9 @@ bool is_undamaged(const std::string& path);
 // Whether a merged file is undamaged and, as it says itself, was made of whole files: what its
 // writers had lost before is no matter. Throws std::bad_alloc.
 bool holds_all_of_its_sources(const std::string& path);
-// Of what cut or damaged files a merged file says that it was made. It is read to its end. Throws
-// std::bad_alloc.
-struct CutFile {
-  std::string name;     // without .gz
-  std::string problem;  // names its path
-};
-std::vector<CutFile> cut_files_of(const std::string& path);
+// The names of the cut or damaged files of which a merged file says that it was made; nothing where
+// it is cut or damaged itself. It is read to its end. Throws std::bad_alloc.
+std::optional<std::vector<std::string>> cut_files_of(const std::string& path);
 std::string without_gz(std::string name);
 // Whether it was made of whole files, by its "traceagent" object.
 bool is_made_of_whole_files(std::string_view metadata);

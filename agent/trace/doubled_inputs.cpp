@@ -9,6 +9,7 @@
 
 #include "agent/trace/cut_files.hpp"
 #include "agent/trace/json_scan.hpp"
+#include "agent/trace/whole_sources.hpp"
 
 namespace traceagent::trace {
 
@@ -157,85 +158,95 @@ void leave_out_covered(std::vector<MergeInput>& inputs) {
   }
 }
 
-// Rank files that were cut or damaged when they were merged, and are whole now.
-class HeldInPart {
- public:
-  bool is_one(const MergeInput& merged, const MergeInput& input) {
-    const auto [known, is_new] = cut_.try_emplace(&merged);
-    if (is_new) known->second = cut_files_of(merged.report.path);
-    return std::any_of(known->second.begin(), known->second.end(),
-                       [&](const CutFile& cut) { return is_copy(cut, merged, input); }) &&
-           ends_whole(input.report.path) && is_undamaged(input.report.path);
+using Merged = std::map<const MergeInput*, WholeSources>;
+
+// Of merged files that are not chosen parts, in what others have too: they are read. What such a
+// one holds not whole is in it as in a chosen part: it replaces nothing.
+Merged merged_files(std::vector<MergeInput>& inputs) {
+  std::map<std::string, int> holders;
+  for (const MergeInput& input : inputs) {
+    if (!input.is_used()) continue;
+    for (const std::string& identity : identities_of(input)) ++holders[identity];
   }
-
- private:
-  // By its name; where several of the sources have that (rank0/trace.json, rank1/trace.json), by
-  // the folder too.
-  static bool is_copy(const CutFile& cut, const MergeInput& merged, const MergeInput& input) {
-    const std::string name = without_gz(unescaped(input.header.trace_name));
-    if (cut.name != name) return false;
-    const auto has_name = [&](const std::string& source) {
-      return without_gz(unescaped(string_member(source, "name").value_or(""))) == name;
-    };
-    const auto& sources = merged.header.sources;
-    if (std::count_if(sources.begin(), sources.end(), has_name) < 2) return true;
-    const std::string& path = input.report.path;
-    const std::size_t folder_end = path.rfind('/');
-    if (folder_end == std::string::npos || folder_end == 0) return true;
-    const std::size_t folder = path.rfind('/', folder_end - 1) + 1;  // npos + 1 is 0
-    return cut.problem.find(path.substr(folder)) != std::string::npos;
+  Merged merged;
+  for (MergeInput& input : inputs) {
+    const bool is_one =
+        input.is_used() && !input.header.sources.empty() && input.header.selections.empty();
+    if (!is_one) continue;
+    std::set<std::string> identities = identities_of(input);
+    const bool is_shared = std::any_of(identities.begin(), identities.end(),
+                                       [&](const auto& each) { return holders.at(each) > 1; });
+    WholeSources& sources = merged[&input];
+    if (is_shared) {
+      sources = whole_sources_of(input);
+      input.cut_sources = sources.cut;
+    } else {
+      sources.whole = std::move(identities);
+    }
   }
+  return merged;
+}
 
-  std::map<const MergeInput*, std::vector<CutFile>> cut_;
-};
+// Those that merged files hold, chosen parts too.
+std::set<std::string> merged_sources(const std::vector<MergeInput>& inputs) {
+  std::set<std::string> sources;
+  for (const MergeInput& input : inputs) {
+    if (input.is_used() && !input.header.sources.empty()) sources.merge(identities_of(input));
+  }
+  return sources;
+}
 
-// What is in a merged file that is still used need not come from elsewhere; larger files first, and
-// those that hold only a part of their sources last: they replace nothing.
+// What is whole in a merged file that is still used need not come from elsewhere; larger files
+// first, and those that hold only a part of their sources last.
 void leave_out_contained(std::vector<MergeInput>& inputs) {
+  const Merged merged = merged_files(inputs);
+  // It has of its sources what was there, and may be joined with others that have them.
+  const auto is_part = [&](const MergeInput* input) {
+    const auto found = merged.find(input);
+    return found != merged.end() && found->second.whole.size() < identities_of(*input).size();
+  };
+  const auto whole_count = [&](const MergeInput* input) {
+    const auto found = merged.find(input);
+    return found == merged.end() ? 0 : found->second.whole.size();
+  };
   std::vector<MergeInput*> order;
   for (MergeInput& input : inputs) {
     if (input.is_used()) {
       order.push_back(&input);
     }
   }
-  std::stable_sort(order.begin(), order.end(), [](const MergeInput* a, const MergeInput* b) {
-    return std::pair(a->header.selections.empty(), a->header.sources.size()) >
-           std::pair(b->header.selections.empty(), b->header.sources.size());
+  std::stable_sort(order.begin(), order.end(), [&](const MergeInput* a, const MergeInput* b) {
+    return std::pair(a->header.selections.empty(), whole_count(a)) >
+           std::pair(b->header.selections.empty(), whole_count(b));
   });
+  const std::set<std::string> in_merged = merged_sources(inputs);
   std::map<std::string, const MergeInput*> held;
-  HeldInPart held_in_part;
   for (MergeInput* input : order) {
-    const std::vector<std::string> sources = sources_of(*input);
-    const auto known = std::count_if(
-        sources.begin(), sources.end(),
-        [&](const std::string& source) { return held.contains(identity_of(source)); });
+    std::vector<const MergeInput*> holders;
+    const std::set<std::string> identities = identities_of(*input);
+    for (const std::string& identity : identities) {
+      const auto found = held.find(identity);
+      if (found != held.end()) holders.push_back(found->second);
+    }
+    const auto whole = std::find_if_not(holders.begin(), holders.end(), is_part);
     bool is_older_held = false;
     for_each_older_state(*input, [&](const std::string& state) {
-      is_older_held = is_older_held || held.contains(state);
+      is_older_held = is_older_held || in_merged.contains(state);
     });
     if (is_older_held) {
       input->report.left_out = "a merged file that is given holds it as it was before";
       input->report.problem = "a trace that has grown since it was merged: " + input->report.path +
                               ": give all that the merged file was made of instead";
-    } else if (known > 0 && std::cmp_equal(known, sources.size())) {
+    } else if (!holders.empty() && holders.size() == identities.size()) {
       input->report.left_out = "a merged file that is given holds it";
-      const MergeInput& holder = *held.at(identity_of(sources.front()));
-      if (input->header.sources.empty() && held_in_part.is_one(holder, *input)) {
-        input->report.problem =
-            "a trace of which a merged file holds a cut or damaged copy: " + input->report.path +
-            ": give all that " + holder.report.path + " was made of instead";
-      }
-    } else if (known > 0) {
-      const auto shared = std::find_if(sources.begin(), sources.end(), [&](const auto& source) {
-        return held.contains(identity_of(source));
-      });
-      const std::string& holder = held.at(identity_of(*shared))->report.path;
+    } else if (whole != holders.end() && !is_part(input)) {
+      const std::string& holder = (*whole)->report.path;
       input->report.left_out = "it shares some ranks with " + holder;
       input->report.problem = "merged files overlap: " + input->report.path +
                               ": nothing of it is in the merge, since " + holder +
                               " holds some of its ranks: give the rank files instead";
-    } else if (!input->header.sources.empty() && input->header.selections.empty()) {
-      for (const std::string& source : sources) held.emplace(identity_of(source), input);
+    } else if (const auto own = merged.find(input); own != merged.end()) {
+      for (const std::string& identity : own->second.whole) held.emplace(identity, input);
     }
   }
 }

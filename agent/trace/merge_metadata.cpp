@@ -29,13 +29,35 @@ std::string losses_of(const MergeInput& input) {
   return losses.text();
 }
 
+// The sources that are given as whole files.
+std::set<std::string> whole_rank_files(const std::vector<MergeInput>& inputs) {
+  std::set<std::string> whole;
+  for (const MergeInput& input : inputs) {
+    const bool is_whole = input.is_used() && input.header.sources.empty() &&
+                          input.report.problem.empty() && input.footer.closed;
+    if (is_whole) whole.merge(identities_of(input));
+  }
+  return whole;
+}
+
+// The files of which a merged one holds what was left of them, and which are given whole now: what
+// it lacks of them is here.
+std::set<std::string> files_settled(const MergeInput& merged, const std::set<std::string>& whole) {
+  std::set<std::string> settled;
+  for (const auto& [file, sources] : merged.cut_sources) {
+    if (std::ranges::includes(whole, sources)) settled.insert(file);
+  }
+  return settled;
+}
+
 class Collector {
  public:
   Collector(MergeReport& report, const MergeOptions& options)
       : report_(report), selection_(options.selection), is_settled_(options.is_settled) {}
 
-  void add(const MergeInput& input) {
+  void add(const MergeInput& input, const std::set<std::string>& whole) {
     const std::string_view metadata = input.footer.metadata;
+    settled_ = files_settled(input, whole);
     const auto merged = member(metadata, "merged");
     is_shared_ = input.shares_events;
     if (merged) {
@@ -90,6 +112,7 @@ class Collector {
     if (rank && !has_rank(*rank)) {
       return;
     }
+    if (is_settled(string_member(metadata, "damaged").value_or(""))) return;
     if (is_shared_ && !shared_.emplace(metadata).second) {
       return;
     }
@@ -133,9 +156,10 @@ class Collector {
       missing_.insert(parse_integer(rank).value_or(0));
     });
     for_each_element(member(metadata, "incomplete").value_or(""), [this](std::string_view fault) {
-      const bool is_settled =
-          is_settled_ && is_settled_(unescaped(string_member(fault, "file").value_or("")));
-      if (!is_settled) add_fault(fault);
+      const std::string_view file = string_member(fault, "file").value_or("");
+      const bool is_included = is_settled_ && is_settled_(unescaped(file));
+      const bool is_told = is_shared_ && !shared_.emplace(fault).second;
+      if (!is_included && !is_settled(file) && !is_told) add_fault(fault);
     });
   }
 
@@ -161,6 +185,10 @@ class Collector {
     faults_text_.append(faults_text_.empty() ? "" : ",\n").append(fault);
   }
 
+  [[nodiscard]] bool is_settled(std::string_view file) const {
+    return !settled_.empty() && settled_.contains(unescaped(file));
+  }
+
   MergeReport& report_;
   const Selection* const selection_;
   const std::function<bool(std::string_view)>& is_settled_;
@@ -168,8 +196,9 @@ class Collector {
   std::set<std::int64_t> missing_;
   std::map<std::pair<std::string, std::string>, std::uint64_t> so_far_;  // by process and cause
   std::string faults_text_;
-  bool is_shared_ = false;        // the input that is added, with others
-  std::set<std::string> shared_;  // what such inputs say of their ranks: each once
+  bool is_shared_ = false;         // the input that is added, with others
+  std::set<std::string> shared_;   // what such inputs say of their ranks and faults: each once
+  std::set<std::string> settled_;  // of the input that is added: files_settled()
   using Lanes = std::pair<std::string, std::int64_t>;    // run key, pid in the trace
   using Process = std::pair<std::string, std::int64_t>;  // host, pid
   std::map<Lanes, Process> process_of_;
@@ -185,9 +214,10 @@ std::string merged_metadata(const std::vector<MergeInput>& inputs, const MergeOp
   if (options.selection != nullptr) {
     left_out.add_own(options.selection->left_out(), options.selection->clipped());
   }
+  const std::set<std::string> whole = whole_rank_files(inputs);
   for (const MergeInput& input : inputs) {
     if (input.report.left_out.empty() || !input.report.problem.empty()) {
-      collector.add(input);
+      collector.add(input, whole);
     }
     if (input.is_used()) left_out.add(input, input.footer.metadata);
   }

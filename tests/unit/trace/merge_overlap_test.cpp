@@ -112,24 +112,59 @@ TEST(Merge, of_files_that_are_cut_those_are_taken_that_are_whole) {
   EXPECT_EQ(merge({ranks[0], nodes[0]}, folder / "m.json").events, 3U);
 }
 
-// What the merged file has of it is less, and which events are the same nobody knows.
-TEST(Merge, a_whole_rank_file_beside_a_merge_of_its_cut_copy_is_a_problem) {
+// The text with its first event damaged.
+std::string damaged(std::string text) {
+  text[text.find("{\"ts\":") + 1] = '#';
+  return text;
+}
+
+// What the merged file has of it is less: they are joined.
+TEST(Merge, a_whole_rank_file_beside_a_merge_of_its_cut_copy_adds_what_that_lacks) {
   ScratchFolder folder;
-  const auto a = write_sample(folder / "a.json", {.times_ns = {1, 2}});
-  const auto b = write_sample(folder / "b.json", {.rank = 1, .times_ns = {3, 4, 5}});
+  const auto a = write_sample(folder / "a.json", {.times_ns = {1, 2}, .name = "/at/node/a.json"});
+  const auto b = write_sample(folder / "b.json",
+                              {.rank = 1, .times_ns = {3, 4, 5}, .name = "/at/node/b.json"});
   const std::string whole = read_whole(b);
   const auto merged = folder / "merged.json";
-  cut(b, 200);
-  ASSERT_FALSE(merge({a, b}, merged).complete);
-  write_whole(b, whole);
-  const MergeReport report = merge({merged, b}, folder / "m.json");
-  EXPECT_EQ(input_of(report, b).left_out, "a merged file that is given holds it");
-  EXPECT_TRUE(input_of(report, b).problem.starts_with(
-      "a trace of which a merged file holds a cut or damaged copy: " + b + ": "))
-      << input_of(report, b).problem;
-  EXPECT_FALSE(report.complete);
-  EXPECT_EQ(input_of(merge({merged, a}, folder / "m.json"), a).problem, "");
-  EXPECT_EQ(merge({merged, a, b}, folder / "m.json").events, 5U);
+  for (const std::string& text : {whole.substr(0, whole.size() - 200), damaged(whole)}) {
+    write_whole(b, text);
+    ASSERT_FALSE(merge({a, b}, merged).complete);
+    EXPECT_FALSE(merge({merged, a}, folder / "m.json").complete);
+    write_whole(b, whole);
+    const MergeReport report = merge({merged, b}, folder / "m.json");
+    EXPECT_EQ(report.events, 5U);
+    EXPECT_TRUE(report.complete);
+    EXPECT_TRUE(report.dropped.empty());
+    const ReadTrace joined = read_trace(folder / "m.json");
+    const ReadTrace expected = (merge({a, b}, folder / "n.json"), read_trace(folder / "n.json"));
+    EXPECT_EQ(joined.events, expected.events);
+    const auto other = merge({merged, a}, folder / "m.json");
+    EXPECT_EQ(input_of(other, a).left_out, "a merged file that is given holds it");
+    EXPECT_EQ(input_of(other, a).problem, "");
+    EXPECT_EQ(merge({merged, a, b}, folder / "m.json").events, 5U);
+  }
+}
+
+TEST(Merge, a_cut_or_damaged_merged_file_replaces_no_rank_file) {
+  ScratchFolder folder;
+  std::vector<std::string> ranks;
+  for (std::int64_t rank = 0; rank < 3; ++rank) {
+    ranks.push_back(write_sample(folder / ("r" + std::to_string(rank) + ".json"),
+                                 {.rank = rank, .times_ns = {rank, 100, 200}}));
+  }
+  const auto all = folder / "all.json", node = folder / "node.json";
+  ASSERT_EQ(merge(ranks, all).problem, "");
+  ASSERT_EQ(merge({ranks[0], ranks[1]}, node).problem, "");
+  const std::string whole = read_whole(all);
+  for (const std::string& text : {whole.substr(0, whole.rfind("{\"ts\":")), damaged(whole)}) {
+    write_whole(all, text);
+    // What the merged file has lost of the others is lost.
+    const MergeReport report = merge({all, ranks[0], ranks[1]}, folder / "m.json");
+    EXPECT_EQ(input_of(report, ranks[0]).left_out, "");
+    EXPECT_FALSE(report.complete);
+    EXPECT_EQ(report.events, text == damaged(whole) ? 9U : 8U);
+    EXPECT_EQ(merge({all, node}, folder / "m.json").events, report.events);
+  }
 }
 
 TEST(Merge, a_copy_of_a_rank_file_is_taken_once) {
@@ -175,10 +210,6 @@ TEST(Merge, a_file_damaged_in_its_middle_gives_way_to_whole_files_that_hold_all_
   ASSERT_EQ(merge({node}, all).problem, "");
   const std::string whole = read_whole(a);
   const std::string whole_node = read_whole(node);
-  const auto damaged = [](std::string text) {
-    text[text.find("{\"ts\":") + 1] = '#';
-    return text;
-  };
   // Its second event behind its third.
   const auto disordered = [](std::string text) {
     text[text.find("0.002") + 4] = '7';
