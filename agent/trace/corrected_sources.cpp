@@ -1,7 +1,9 @@
 #include "agent/trace/corrected_sources.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <initializer_list>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -14,43 +16,59 @@ namespace traceagent::trace {
 
 namespace {
 
-constexpr std::string_view mark = "corrected";
-
-// FNV-1a, of what was done before and of all knots.
-std::string mark_of(std::string_view earlier, const ClockCorrection& correction) {
-  if (correction.is_none()) return std::string(earlier);
+// FNV-1a.
+std::string hash_of(std::initializer_list<std::string_view> texts) {
   std::uint64_t hash = 0xcbf29ce484222325;
-  const auto take = [&hash](std::string_view text) {
+  for (const std::string_view text : texts) {
     for (const char c : text) {
       hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
     }
-  };
-  take(earlier);
-  for (const ClockKnot& knot : correction.knots()) {
-    take(" " + std::to_string(knot.at_ns) + " " + std::to_string(knot.offset_ns));
   }
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
   return text;
 }
 
-std::string mark_in(std::string_view source) {
-  return std::string(string_member(source, mark).value_or(""));
+// Of what was done before and of all knots.
+std::string mark_of(const std::string& earlier, const ClockCorrection& correction) {
+  if (correction.is_none()) return earlier;
+  std::string knots;
+  for (const ClockKnot& knot : correction.knots()) {
+    knots += " " + std::to_string(knot.at_ns) + " " + std::to_string(knot.offset_ns);
+  }
+  return hash_of({earlier, knots});
 }
 
-// A merged file of an earlier version, or one that another program saved again: its times were
-// corrected, and it does not say which.
-bool is_unmarked(const MergeInput& input) {
-  return member(input.header.distributed_info, "clock_corrections") &&
-         std::ranges::none_of(input.header.sources, [](const std::string& source) {
-           return member(source, mark).has_value();
-         });
+// Of all that was done in an input. An earlier version, which has marked the sources that it moved
+// alone, or none, said no more.
+std::string mark_of_input(const MergeInput& input) {
+  const auto corrections = member(input.header.distributed_info, "clock_corrections");
+  return corrections ? "earlier-" + hash_of({*corrections}) : std::string();
+}
+
+bool is_unmarked(const MergeInput& input, const std::string& source) {
+  return !member(source, corrected_member) && !mark_of_input(input).empty();
+}
+
+std::string mark_before(const MergeInput& input, const std::string& source) {
+  return is_unmarked(input, source)
+             ? mark_of_input(input)
+             : std::string(string_member(source, corrected_member).value_or(""));
 }
 
 struct Holder {
   const MergeInput* input;
+  std::string base_ns;  // of an imported file whose clock is not known: where it was put
   std::string mark;
+  bool is_unmarked;
+  std::string mark_of_input;
 };
+
+// Where one does not say it, they are alike only where the same was done in both inputs.
+bool are_alike(const Holder& a, const Holder& b) {
+  if (a.base_ns != b.base_ns) return false;
+  return a.is_unmarked || b.is_unmarked ? a.mark_of_input == b.mark_of_input : a.mark == b.mark;
+}
 
 using Holders = std::map<std::string, Holder>;  // by identity_of
 
@@ -58,7 +76,9 @@ Holders sources_with_marks(const MergeInput& input, const Selection* selection) 
   Holders holders;
   for (const std::string& source : sources_of(input, selection)) {
     holders.emplace(identity_of(source),
-                    Holder{&input, mark_of(mark_in(source), input.correction)});
+                    Holder{&input, std::string(member(source, "baseTimeNanoseconds").value_or("")),
+                           correction_mark(input, source), is_unmarked(input, source),
+                           mark_of(mark_of_input(input), input.correction)});
   }
   return holders;
 }
@@ -67,27 +87,35 @@ Holders sources_with_marks(const MergeInput& input, const Selection* selection) 
 const MergeInput* contradictor_of(const Holders& own, const Holders& held) {
   for (const auto& [source, holder] : own) {
     const auto found = held.find(source);
-    if (found != held.end() && found->second.mark != holder.mark) return found->second.input;
+    if (found != held.end() && !are_alike(found->second, holder)) return found->second.input;
   }
   return nullptr;
 }
 
 }  // namespace
 
-std::string corrected_source(const std::string& source, const ClockCorrection& correction) {
-  if (correction.is_none()) return source;
+std::string correction_mark(const MergeInput& input, const std::string& source) {
+  return mark_of(mark_before(input, source), input.correction);
+}
+
+bool was_corrected(const MergeInput& input, const Selection* selection) {
+  const std::vector<std::string> sources = sources_of(input, selection);
+  return std::ranges::any_of(
+      sources, [&input](const std::string& source) { return !mark_before(input, source).empty(); });
+}
+
+std::string marked_source(const std::string& source, const std::string& mark) {
   JsonObject object;
   for_each_member(source, [&object](std::string_view name, std::string_view value) {
-    if (name != mark) object.add(name, JsonValue::raw(std::string(value)));
+    if (name != corrected_member) object.add(name, JsonValue::raw(std::string(value)));
   });
-  object.add(mark, JsonValue::raw("\"" + mark_of(mark_in(source), correction) + "\""));
-  return object.text();
+  return object.add(corrected_member, JsonValue::raw("\"" + mark + "\"")).text();
 }
 
 void leave_out_corrected_otherwise(std::vector<MergeInput>& inputs, const Selection* selection) {
   std::vector<MergeInput*> order;
   for (MergeInput& input : inputs) {
-    if (input.is_used() && input.shares_events && !is_unmarked(input)) order.push_back(&input);
+    if (input.is_used() && input.shares_events) order.push_back(&input);
   }
   std::ranges::stable_sort(order, {}, [](const MergeInput* each) {
     const auto sources = static_cast<std::int64_t>(each->header.sources.size());

@@ -8,10 +8,17 @@
 
 namespace traceagent::trace {
 
-// An element of "sources" whose events' times are corrected now, after what earlier merges did to
-// them: "corrected" stands for all of that, and is the same where they did the same. By file, and
-// not by rank: another file of the rank may have been in another merge.
-std::string corrected_source(const std::string& source, const ClockCorrection& correction);
+// What earlier merges and this one have done to the times of a source of the input, for its
+// "corrected": the same where they did the same; empty: nothing. By file, and not by rank: another
+// file of the rank may have been in another merge.
+std::string correction_mark(const MergeInput& input, const std::string& source);
+
+// An element of "sources" with its mark. Where any source of a file has one all have, be it empty:
+// without it nobody knows, which is so in files of earlier versions.
+std::string marked_source(const std::string& source, const std::string& mark);
+
+// Whether earlier merges have done anything to the times of the sources that are chosen of it.
+bool was_corrected(const MergeInput& input, const Selection* selection);
 
 // Of inputs that hold events of one source, and had (or get) its times corrected in two ways, one
 // is left out, and told: no event of the one is equal to the other's, and all that they share would

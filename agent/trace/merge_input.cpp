@@ -26,19 +26,14 @@ std::string source_json(const TraceHeader& header) {
 
 }  // namespace
 
-namespace {
-
-// It is the same, however its times were corrected.
 std::string without_mark(const std::string& source) {
-  if (!member(source, "corrected")) return source;
+  if (!member(source, corrected_member)) return source;
   JsonObject object;
   for_each_member(source, [&object](std::string_view name, std::string_view value) {
-    if (name != "corrected") object.add(name, JsonValue::raw(std::string(value)));
+    if (name != corrected_member) object.add(name, JsonValue::raw(std::string(value)));
   });
   return object.text();
 }
-
-}  // namespace
 
 // What makes it the same file in two merges. An imported file is told by its content: many have one
 // name, and a rank or a base that it has not itself may differ from one merge to the next.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/trace/corrected_durations.hpp"
@@ -67,6 +68,10 @@ std::set<std::int64_t> ranks_in(const std::vector<MergeInput>& inputs, const Sel
 
 // Its own, with the selection's (or null: all).
 std::set<std::int64_t> ranks_of(const MergeInput& input, const Selection* selection);
+
+// Of an element of "sources": see corrected_sources.hpp.
+inline constexpr std::string_view corrected_member = "corrected";
+std::string without_mark(const std::string& source);  // it is the same, however it was corrected
 
 // JSON objects: the rank files that it is, or was made of; with the selection's ranks (or null:
 // all).

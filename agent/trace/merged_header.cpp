@@ -63,9 +63,12 @@ void add_common(const std::vector<MergeInput>& inputs, const char* key, JsonObje
 
 // What earlier merges have done to the times of these inputs, and what this one does: a merge of
 // the output must not take them for those of the nodes' own clocks.
-void add_corrections(const MergeInput& input, std::vector<std::string>& texts) {
-  add_missing_elements(member(input.header.distributed_info, "clock_corrections").value_or(""),
-                       texts);
+void add_corrections(const MergeInput& input, const Selection* selection,
+                     std::vector<std::string>& texts) {
+  if (was_corrected(input, selection)) {
+    add_missing_elements(member(input.header.distributed_info, "clock_corrections").value_or(""),
+                         texts);
+  }
   const ClockCorrection& own = input.correction;
   if (own.is_none()) {
     return;
@@ -108,6 +111,7 @@ MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selectio
   std::vector<std::string> corrections;
   std::set<std::int64_t> nodes;
   std::set<std::string> sources;
+  std::vector<std::string> marks;
   for (const MergeInput& input : inputs) {
     if (!input.is_used()) {
       continue;
@@ -117,11 +121,16 @@ MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selectio
     add_missing_elements(member(input.header.distributed_info, "pg_config").value_or(""), groups);
     add_missing_elements(input.header.device_properties, devices);
     add_nodes(input.header, nodes);
-    add_corrections(input, corrections);
+    add_corrections(input, selection, corrections);
     for (const std::string& source : sources_of(input, selection)) {
       if (!sources.insert(identity_of(source)).second) continue;
-      merged.sources.push_back(corrected_source(source, input.correction));
+      merged.sources.push_back(source);
+      marks.push_back(correction_mark(input, source));
     }
+  }
+  for (std::size_t i = 0; i < marks.size(); ++i) {
+    merged.sources[i] = corrections.empty() ? without_mark(merged.sources[i])
+                                            : marked_source(merged.sources[i], marks[i]);
   }
   const std::set<std::int64_t> ranks = ranks_in(inputs, selection);
   merged.ranks.assign(ranks.begin(), ranks.end());

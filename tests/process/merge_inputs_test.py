@@ -5,6 +5,7 @@ import faulthandler
 import gzip
 import json
 import os
+import re
 import pathlib
 import pty
 import select
@@ -574,7 +575,7 @@ def test_corrected_in_two_ways(folder):
     for path, words in ((window, []), (again, []), (apart, ["--align", "none"])):
         merge(first, second, "-o", path, "--time", "+0us", "end", *words)
     told = document_of(window)["sources"]
-    check(["corrected" in each for each in told] == [False, True], f"whose: {told}")
+    check([each.get("corrected", "?") == "" for each in told] == [True, False], f"whose: {told}")
     merge(window, again, "-o", out, "--force")
     check(absolute_times(out) == right, f"alike: {absolute_times(out)}")
     merge(window, first, "-o", out, "--force")
@@ -592,6 +593,27 @@ def test_corrected_in_two_ways(folder):
     said = merge(window, apart, "-o", out, "--force", code=1).stderr
     check(said.startswith("traceagent: corrected otherwise: ") and "choose again of the rank files" in said, said)
     check(len(absolute_times(out)) == 2, f"each is there once: {absolute_times(out)}")
+
+
+def test_corrected_or_not(folder):
+    """A file that does not say which of its sources were corrected is joined with none that may differ."""
+    files = [composer_file(folder / f"r{rank}.json", rank, off_ns=off, node=rank)
+             for rank, off in enumerate((0, 5_000_000_000, 7_000_000_000))]
+    pair, own, window, old, out = (folder / f"{name}.out.json" for name in ("pair", "own", "window", "old", "both"))
+    merge(*files[1:], "-o", pair)
+    merge(pair, "--rank", "1", "--time", "+0us", "end", "-o", own)
+    check("clock_corrections" not in document_of(own)["distributedInfo"], "of ranks that are not in it")
+    merge(*files, "--time", "+0us", "end", "-o", window)
+    said = merge(own, window, "--align", "none", "--mix-runs", "-o", out, code=1).stderr
+    check(said.startswith("traceagent: corrected otherwise: ") and len(absolute_times(out)) == 3, f"not moved: {said}")
+    # An earlier version has marked nothing.
+    old.write_text(re.sub(r', "corrected": "[^"]*"', "", window.read_text()))
+    check(old.read_text() != window.read_text(), "marks")
+    said = merge(old, files[1], "--align", "none", "--mix-runs", "-o", out, "--force", code=1).stderr
+    check("corrected otherwise: " in said and len(absolute_times(out)) == 1, f"an earlier version's: {said}")
+    for others in ([window], [old, window]):
+        merge(old, *others, "-o", out, "--force")
+        check(len(absolute_times(out)) == 3, f"where the same was done: {absolute_times(out)}")
 
 
 def test_parts_by_rank(folder):

@@ -2,6 +2,7 @@
 
 #include "agent/trace/json_object.hpp"
 #include "agent/trace/json_scan.hpp"
+#include "agent/trace/merge_input.hpp"
 
 namespace traceagent::tools {
 
@@ -57,9 +58,10 @@ std::string normal(std::string_view source) {
   if (content) {
     object.add("content", trace::JsonValue::raw("\"" + std::string(*content) + "\""));
   }
-  const auto corrected = trace::string_member(source, "corrected");
+  const auto corrected = trace::string_member(source, trace::corrected_member);
   if (corrected) {
-    object.add("corrected", trace::JsonValue::raw("\"" + std::string(*corrected) + "\""));
+    object.add(trace::corrected_member,
+               trace::JsonValue::raw("\"" + std::string(*corrected) + "\""));
   }
   return object.text();
 }
