@@ -185,6 +185,7 @@ bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& 
     say(outputs.problem);
     return false;
   }
+  options_.given_paths = foreign.given_paths();
   if (is_refused_at_once(outputs)) return false;
   for (const std::string& note : outputs.notes) std::cout << note << "\n";
   options_.gzip_level = arguments_.level;
@@ -243,9 +244,11 @@ bool MergeCommand::is_refused_at_once(const MergeOutputs& outputs) {
 bool MergeCommand::is_of_several_runs(const MergeOutputs& outputs) {
   if (arguments_.mix_runs || !arguments_.choice.is_everything()) return false;
   for (const MergeOutput& each : outputs.outputs) {
-    if (trace::different_runs(trace::read_headers(each.inputs)).empty()) continue;
+    if (trace::different_runs(trace::read_headers(each.inputs, options_.given_paths)).empty())
+      continue;
     // What others hold does not count; that is looked at within the files.
-    const std::string runs = trace::different_runs(trace::scan_inputs(each.inputs, nullptr));
+    const std::string runs =
+        trace::different_runs(trace::scan_inputs(each.inputs, nullptr, options_.given_paths));
     if (runs.empty()) continue;
     bar_.clear();
     say(trace::different_runs_problem(runs));

@@ -358,14 +358,20 @@ bool ForeignInputs::print() const {
   return ok;
 }
 
+trace::GivenPaths ForeignInputs::given_paths() const {
+  trace::GivenPaths given;
+  for (const std::string& path : imported_->paths()) {
+    if (const ImportedFile* const file = imported_->made_of(path)) given[path] = file->path;
+  }
+  return given;
+}
+
 std::vector<trace::MergedInput> ForeignInputs::as_given(
     const std::vector<trace::MergedInput>& inputs) const {
   std::vector<trace::MergedInput> given;
   std::set<std::tuple<std::string, std::string, std::string>> said;
   for (trace::MergedInput input : inputs) {
     if (const ImportedFile* const file = imported_->made_of(input.path)) {
-      const std::size_t at = input.problem.find(input.path);
-      if (at != std::string::npos) input.problem.replace(at, input.path.size(), file->path);
       input.path = file->path;
       if (!said.emplace(input.path, input.left_out, input.problem).second) continue;
     }

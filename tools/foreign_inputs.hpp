@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "agent/drain/node_claim.hpp"
-#include "agent/trace/merge.hpp"
+#include "agent/trace/merge_input.hpp"
 #include "tools/import/import.hpp"
 #include "tools/selection/event_rules.hpp"
 #include "tools/trace_files.hpp"
@@ -49,6 +49,8 @@ class ForeignInputs {
   // One line for each file on standard output, its problem on standard error. True: nothing is
   // wrong with any that was named or is a trace.
   bool print() const;
+  // Of paths(), what others wrote: the file that each was made of.
+  [[nodiscard]] trace::GivenPaths given_paths() const;
   // Of the files that were given: what others wrote under its own name, once, and not under those
   // of the files that it has become.
   [[nodiscard]] std::vector<trace::MergedInput> as_given(

@@ -129,10 +129,10 @@ void leave_out_corrected_otherwise(std::vector<MergeInput>& inputs, const Select
       held.merge(own);
       continue;
     }
-    const std::string& path = other->report.path;
+    const std::string& path = other->report.given;
     input->report.left_out =
         "it shares ranks with " + path + ", and their times were corrected in two ways";
-    input->report.problem = "corrected otherwise: " + input->report.path +
+    input->report.problem = "corrected otherwise: " + input->report.given +
                             ": what it shares with " + path +
                             " would be there twice, since clocks were put together in two ways: "
                             "choose again of the rank files";

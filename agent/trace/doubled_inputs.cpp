@@ -123,7 +123,7 @@ void leave_out_copies(std::vector<MergeInput>& inputs) {
     const MergeInput* const taken = whole == same.end() ? same.front() : *whole;
     for (MergeInput* const input : same) {
       if (input == taken) continue;
-      input->report.left_out = "a copy of " + taken->report.path + ", which is given too";
+      input->report.left_out = "a copy of " + taken->report.given + ", which is given too";
     }
   }
 }
@@ -235,14 +235,14 @@ void leave_out_contained(std::vector<MergeInput>& inputs) {
     });
     if (is_older_held) {
       input->report.left_out = "a merged file that is given holds it as it was before";
-      input->report.problem = "a trace that has grown since it was merged: " + input->report.path +
+      input->report.problem = "a trace that has grown since it was merged: " + input->report.given +
                               ": give all that the merged file was made of instead";
     } else if (!holders.empty() && holders.size() == identities.size()) {
       input->report.left_out = "a merged file that is given holds it";
     } else if (whole != holders.end() && !is_part(input)) {
-      const std::string& holder = (*whole)->report.path;
+      const std::string& holder = (*whole)->report.given;
       input->report.left_out = "it shares some ranks with " + holder;
-      input->report.problem = "merged files overlap: " + input->report.path +
+      input->report.problem = "merged files overlap: " + input->report.given +
                               ": nothing of it is in the merge, since " + holder +
                               " holds some of its ranks: give the rank files instead";
     } else if (const auto own = merged.find(input); own != merged.end()) {
@@ -288,9 +288,9 @@ void leave_out_clipped(std::vector<MergeInput>& inputs, const Selection* selecti
       continue;
     }
     input->report.left_out =
-        "it was cut at its edges, and shares ranks with " + holder->report.path;
-    input->report.problem = "cut at its edges: " + input->report.path + ": what it shares with " +
-                            holder->report.path +
+        "it was cut at its edges, and shares ranks with " + holder->report.given;
+    input->report.problem = "cut at its edges: " + input->report.given + ": what it shares with " +
+                            holder->report.given +
                             " would be there twice: select again without --clip, or give the rank "
                             "files instead";
   }

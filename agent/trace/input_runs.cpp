@@ -24,7 +24,7 @@ std::optional<RunOfFile> run_of(const MergeInput& input) {
   if (!input.is_used() || !key || key->empty()) {
     return std::nullopt;
   }
-  RunOfFile run{&input.report.path, std::string(*key), 0, {}};
+  RunOfFile run{&input.report.given, std::string(*key), 0, {}};
   run.node_rank = integer_member(input.header.distributed_info, "node_rank").value_or(0);
   run.ranks = ranks_of(input, nullptr);
   return run;

@@ -162,7 +162,7 @@ std::optional<std::string> Merger::corrected(const MergeInput& input,
 void Merger::write_metadata_events_of(MergeInput& input, std::unordered_set<std::string>& written) {
   TraceReader reader;
   if (!reader.open(input.report.path)) {
-    input.report.problem = reader.problem();
+    input.report.problem = as_given(input.report, reader.problem());
     input.usable = false;
     return;
   }
@@ -223,7 +223,7 @@ void Merger::note_repeated() {
   report_.repeated = repeated_.count();
   const auto sharing = std::ranges::find_if(inputs_, &MergeInput::shares_events);
   if (sharing == inputs_.end() || !repeated_.is_any_not_compared()) return;
-  sharing->report.problem = "too many events at one time: " + sharing->report.path +
+  sharing->report.problem = "too many events at one time: " + sharing->report.given +
                             ": what it shares with other inputs may be there twice: give the rank "
                             "files instead";
 }
@@ -323,7 +323,7 @@ bool Merger::read_event(MergeInput& input) {
 // What was written already cannot be put behind it.
 void Merger::leave_out_of_order(MergeInput& input) {
   if (input.lost["not_in_order"]++ == 0) {
-    input.report.problem = "events not in the order of time: " + input.report.path +
+    input.report.problem = "events not in the order of time: " + input.report.given +
                            ": after event " + std::to_string(input.events_read) +
                            ": left out, and counted; copy the file again";
   }
@@ -346,7 +346,7 @@ void Merger::note_void(const TraceReader& reader) {
 
 // Damage is why the times may be out of order; it is said first.
 void Merger::note_problem(MergeInput& input) {
-  const std::string& damage = input.reader->problem();
+  const std::string damage = as_given(input.report, input.reader->problem());
   if (input.reader->is_void() || damage.empty()) return;
   const auto late = input.lost.find("not_in_order");
   input.report.problem = damage;
@@ -386,7 +386,7 @@ void Merger::look_around() {
 
 void merge_into(const std::vector<std::string>& paths, const std::string& output,
                 const MergeOptions& options, MergeReport& report) {
-  std::vector<MergeInput> inputs = scan_inputs(paths, options.selection);
+  std::vector<MergeInput> inputs = scan_inputs(paths, options.selection, options.given_paths);
   for (MergeInput& input : inputs) {
     const auto found = options.corrections.find(input.report.path);
     input.correction = found == options.corrections.end() ? ClockCorrection() : found->second;

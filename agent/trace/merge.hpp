@@ -36,6 +36,8 @@ struct MergeOptions {
   // Of a merged input: whether that what it says is missing in it ("file" in "incomplete") is here
   // now, or told of anew in `unfinished`; nothing: it is not.
   std::function<bool(std::string_view who)> is_settled = {};
+  // Of inputs that were imported for the merge, by path: the file that the user gave.
+  std::map<std::string, std::string> given_paths = {};
   SideWork* side_work = nullptr;    // for the output, see OutputOptions
   SideReads* side_reads = nullptr;  // for the inputs; outlives the merge
   Selection* selection = nullptr;   // null: all of all inputs
@@ -57,6 +59,7 @@ struct MergeOptions {
 
 struct MergedInput {
   std::string path;
+  std::string given;  // the path in all that is said of it: what it was imported from, else `path`
   std::int64_t rank = 0;
   std::uint64_t events = 0;
   bool complete = false;  // it says so itself, and nothing was wrong

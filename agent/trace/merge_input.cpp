@@ -63,12 +63,14 @@ std::set<std::string> identities_of(const MergeInput& input) {
 
 namespace {
 
-MergeInput scan(const std::string& path) {
+MergeInput scan(const std::string& path, const GivenPaths& given) {
   MergeInput input;
   input.report.path = path;
+  const auto found = given.find(path);
+  input.report.given = found == given.end() ? path : found->second;
   TraceReader reader;
   input.usable = reader.open(path);
-  input.report.problem = reader.problem();
+  input.report.problem = as_given(input.report, reader.problem());
   input.header = reader.header();
   input.report.rank = input.header.rank;
   input.file_bytes = reader.file_bytes();
@@ -109,15 +111,22 @@ std::set<std::int64_t> ranks_of(const MergeInput& input, const Selection* select
   return ranks;
 }
 
-std::vector<MergeInput> read_headers(const std::vector<std::string>& paths) {
+std::string as_given(const MergedInput& input, std::string problem) {
+  const std::size_t at = problem.find(input.path);
+  if (at != std::string::npos) problem.replace(at, input.path.size(), input.given);
+  return problem;
+}
+
+std::vector<MergeInput> read_headers(const std::vector<std::string>& paths,
+                                     const GivenPaths& given) {
   std::vector<MergeInput> inputs;
-  for (const std::string& path : paths) inputs.push_back(scan(path));
+  for (const std::string& path : paths) inputs.push_back(scan(path, given));
   return inputs;
 }
 
 std::vector<MergeInput> scan_inputs(const std::vector<std::string>& paths,
-                                    const Selection* selection) {
-  std::vector<MergeInput> inputs = read_headers(paths);
+                                    const Selection* selection, const GivenPaths& given) {
+  std::vector<MergeInput> inputs = read_headers(paths, given);
   std::sort(inputs.begin(), inputs.end(), [](const MergeInput& a, const MergeInput& b) {
     return std::tie(a.header.rank, a.header.base_ns, a.report.path) <
            std::tie(b.header.rank, b.header.base_ns, b.report.path);

@@ -54,14 +54,21 @@ struct MergeInput {
   bool usable = true;  // false: it could not be read, from the beginning or when its turn came
 };
 
+// See MergeOptions::given_paths.
+using GivenPaths = std::map<std::string, std::string>;
+
 // The headers, as they are.
-std::vector<MergeInput> read_headers(const std::vector<std::string>& paths);
+std::vector<MergeInput> read_headers(const std::vector<std::string>& paths,
+                                     const GivenPaths& given = {});
+
+// What a reader of the input says is wrong, with the path that the user gave.
+std::string as_given(const MergedInput& input, std::string problem);
 
 // Reads the headers. The result is ordered by rank, base and path; files given twice, files that
 // hold what others hold too, and those of which the selection (or null) has no rank, are marked as
 // left out.
 std::vector<MergeInput> scan_inputs(const std::vector<std::string>& paths,
-                                    const Selection* selection);
+                                    const Selection* selection, const GivenPaths& given = {});
 
 // Of those in use, in order; with the selection's (or null: all).
 std::set<std::int64_t> ranks_in(const std::vector<MergeInput>& inputs, const Selection* selection);

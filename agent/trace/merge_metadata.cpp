@@ -20,7 +20,7 @@ std::string name_of(const std::string& path) { return path.substr(path.rfind('/'
 // too.
 std::string losses_of(const MergeInput& input) {
   JsonObject losses;
-  losses.add("damaged", name_of(input.report.path));
+  losses.add("damaged", name_of(input.report.given));
   if (input.header.sources.empty()) losses.add("rank", input.header.rank);
   JsonObject dropped;
   for (const auto& [cause, count] : input.lost) dropped.add(cause, count);
@@ -68,20 +68,16 @@ class Collector {
     }
     if (!input.lost.empty()) add_rank(losses_of(input));
     if (!input.report.problem.empty()) {
-      add_incomplete(input.report.path, input.report.problem);
+      add_incomplete(input.report.given, input.report.problem);
     } else if (const auto imported = member(metadata, "imported"); imported) {
       add_fault_of_import(*imported);
     } else if (!merged && !input.report.complete) {
-      add_incomplete(input.report.path, writer_lost_something);
+      add_incomplete(input.report.given, writer_lost_something);
     }
   }
 
   // Once: an input that was merged before may say the same.
-  void add_unfinished(const Unfinished& process) {
-    const std::string fault =
-        JsonObject().add("file", process.who).add("problem", process.why).text();
-    if (faults_text_.find(fault) == std::string::npos) add_fault(fault);
-  }
+  void add_unfinished(const Unfinished& process) { add_once(process.who, process.why); }
 
   void add_missing(const std::vector<std::int64_t>& ranks) {
     missing_.insert(ranks.begin(), ranks.end());
@@ -177,7 +173,13 @@ class Collector {
   }
 
   void add_incomplete(const std::string& path, const std::string& problem) {
-    add_fault(JsonObject().add("file", name_of(path)).add("problem", problem).text());
+    add_once(name_of(path), problem);
+  }
+
+  // All that an imported file has become is of one name.
+  void add_once(const std::string& file, const std::string& problem) {
+    const std::string fault = JsonObject().add("file", file).add("problem", problem).text();
+    if (faults_text_.find(fault) == std::string::npos) add_fault(fault);
   }
 
   // One a line: those of a long job's files must not outgrow the longest line that a reader takes.

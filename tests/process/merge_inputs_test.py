@@ -616,6 +616,18 @@ def test_corrected_or_not(folder):
         check(len(absolute_times(out)) == 3, f"where the same was done: {absolute_times(out)}")
 
 
+def test_what_is_said_names_what_was_given(folder):
+    """Where others' files are for the time of the merge nobody needs to know."""
+    first = composer_file(folder / "r0.json", 0)
+    second = composer_file(folder / "r1.json", 1, off_ns=5_000_000_000)
+    window, out = folder / "window.out.json", folder / "both.out.json"
+    merge(first, second, "--time", "+0us", "end", "-o", window)
+    said = merge(window, second, "--align", "none", "-o", out, code=1).stderr
+    check(f"what it shares with {second} would be there twice" in said, said)
+    told = document_of(out)["traceagent"]["incomplete"]
+    check(len(told) == 1 and f" {second} " in told[0]["problem"] and ".traceagent-import" not in out.read_text(), told)
+
+
 def test_parts_by_rank(folder):
     """Joined again they are all: what the one left out the other has."""
     for rank in range(4):
