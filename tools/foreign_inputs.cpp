@@ -310,7 +310,8 @@ bool ForeignInputs::is_refused() const {
 std::vector<trace::Unfinished> ForeignInputs::unread() const {
   std::vector<trace::Unfinished> unread = not_looked_at_;
   for (const ImportedFile& file : imported_->files()) {
-    if (file.is_trace || !has_problem(file) || !exception_of(file).empty()) continue;
+    const bool is_in = file.is_trace && !file.is_lost;
+    if (is_in || !has_problem(file) || !exception_of(file).empty()) continue;
     unread.push_back({name_of(file.path), file.problem});
   }
   for (const std::string& folder : folders_) {

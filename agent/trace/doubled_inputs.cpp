@@ -177,7 +177,8 @@ Merged merged_files(std::vector<MergeInput>& inputs) {
     const bool is_shared = std::any_of(identities.begin(), identities.end(),
                                        [&](const auto& each) { return holders.at(each) > 1; });
     WholeSources& sources = merged[&input];
-    if (is_shared) {
+    // Another program has saved it: its lines are as no others, and nothing can be joined with it.
+    if (is_shared && !is_imported(input)) {
       sources = whole_sources_of(input);
       input.cut_sources = sources.cut;
     } else {

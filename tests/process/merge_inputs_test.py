@@ -131,6 +131,38 @@ def test_saved_again(folder):
             check(len(absolute_times(out)) == 2 * len(ranks_in(out)), f"{how}: {absolute_times(out)}")
 
 
+def test_a_part_saved_again(folder):
+    """It stays a part, and is joined with nothing that may hold its events: none of its lines is as it was."""
+    for rank in range(2):
+        rank_file(folder / f"s/r{rank}.json", rank, times=(rank, 100, 200))
+    part, other, again, alone, out = (folder / f"{name}.json" for name in ("part", "other", "again", "alone", "out"))
+    merge(folder / "s", "--time", "+0us", "+120ns", "--clip", "-o", part)
+    merge(folder / "s/r0.json", "--time", "+80ns", "end", "-o", other)
+    again.write_text(json.dumps(document_of(part), indent=1))
+    merge(again, "-o", alone)
+    for name in ("left_out", "clipped"):
+        check(document_of(alone)["traceagent"].get(name) == document_of(part)["traceagent"].get(name), name)
+    check(document_of(alone)["selections"] == document_of(part)["selections"], "selections")
+    names = [each["name"] for each in document_of(alone)["sources"]]
+    check(names[:2] == ["r0.json", "r1.json"], f"sources: {names}")
+    said = subprocess.run([TRACEAGENT, "check", alone], capture_output=True, text=True, timeout=60).stdout
+    check("A part of a trace" in said and "time 2" in said, said)
+    said = merge(again, folder / "s", "-o", out, "--force")
+    check(f"left out: {again}: other files that are given hold all of it" in said.stdout, said)
+    check(len(absolute_times(out)) == 6, absolute_times(out))
+    for holder, events in ((other, 2), (folder / "s/r1.json", 3)):
+        said = merge(again, holder, "-o", out, "--force", code=1).stderr
+        check(str(again) in said and f"{holder}" in said, said)
+        check(len(absolute_times(out)) == events, f"{holder}: {absolute_times(out)}")
+        told = document_of(out)
+        check(told["traceagent"]["incomplete"][0]["file"] == "again.json" and not told.get("complete"), told["traceagent"])
+    # What it was imported into before has the lines of its import.
+    again.write_text(json.dumps(document_of(other), indent=1))
+    merge(again, "-o", alone, "--force")
+    merge(again, alone, "-o", out, "--force")
+    check(len(absolute_times(out)) == 2, f"once: {absolute_times(out)}")
+
+
 def composer_file(path, rank, off_ns=0, node=None):
     """Composer's marks and an event: `off_ns` is how far the clock is ahead. With a node it is a file of ours."""
     marks = [("clock_sync_timestamp_us", (BASE + 500_000 + off_ns) // 1000), ("clock_sync_error_bound", 12)]

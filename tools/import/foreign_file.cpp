@@ -240,9 +240,8 @@ bool ForeignFile::take_times(const EventLines& lines) {
 }
 
 std::vector<std::string> ForeignFile::source_keys() const {
-  const bool is_all_of_them =
-      facts_.kind() == ForeignKind::traceagent && facts_.selections().empty() && report_.is_trace;
-  if (!is_all_of_them || rank_is_given_) return {};
+  const bool is_saved = facts_.kind() == ForeignKind::traceagent && report_.is_trace;
+  if (!is_saved || rank_is_given_) return {};
   if (facts_.has_lost_own()) return {};
   if (!facts_.sources().empty()) return tools::source_keys(facts_.sources());
   if (facts_.own_ranks().size() > 1 || !facts_.base_ns()) return {};
@@ -257,12 +256,21 @@ bool ForeignFile::is_all_there() const {
 }
 
 void ForeignFile::leave_out(bool is_all_held) {
+  report_.is_lost = !is_all_held;
   report_.left_out = is_all_held ? "other files that are given hold all of it"
                                  : "it shares some ranks with other files that are given";
   if (!is_all_held) {
     report_.problem = "merged files overlap: " + path_ +
                       ": give all of its rank files, or leave out those that it holds";
   }
+}
+
+void ForeignFile::leave_out_beside(const std::string& holder) {
+  report_.is_lost = true;
+  report_.left_out = "it shares ranks with " + holder + ", and another program has saved it";
+  report_.problem = "saved again by another program: " + path_ + ": what it shares with " + holder +
+                    " would be there twice, since its lines are written otherwise: give it as "
+                    "TraceAgent wrote it";
 }
 
 bool ForeignFile::is_copy_of(const ForeignFile& other) const {

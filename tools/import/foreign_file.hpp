@@ -67,8 +67,13 @@ class ForeignFile {
   // Of such a one: whether all was read that its writer, ours, says is in it, and all of the files
   // that it was made of.
   [[nodiscard]] bool is_all_there() const;
+  // It holds a chosen part of them alone.
+  [[nodiscard]] bool is_part() const { return !facts_.selections().empty(); }
   // Others that are given hold all of it too, or a part.
   void leave_out(bool is_all_held);
+  // Another one holds a part of what it holds a part of: events may be in both, and none of its
+  // lines is as it was.
+  void leave_out_beside(const std::string& holder);
   // After read(): one of the two is enough. The same text, plain or compressed, under the same
   // name, or of the rank that it tells.
   [[nodiscard]] bool is_copy_of(const ForeignFile& other) const;

@@ -107,6 +107,7 @@ bool ForeignFile::write_head(const std::string& path) {
     header.trace_name = trace_name();
     header.distributed_info_json = distributed_info_json();
     header.sources_json = own_sources_json();
+    if (facts_.kind() == ForeignKind::traceagent) header.selections_json = facts_.selections();
     if (!facts_.device_properties().empty()) {
       header.device_properties_json = facts_.device_properties();
     }
@@ -159,6 +160,10 @@ std::string ForeignFile::own_metadata_json() const {
   all.add("merged", ranks);
   if (const auto missing = trace::member(own, "missing_ranks")) {
     all.add("missing_ranks", trace::JsonValue::raw(std::string(*missing)));
+  }
+  for (const char* count : {"left_out", "left_out_at_most", "clipped", "clipped_at_most"}) {
+    const auto value = trace::member(own, count);
+    if (merged && value) all.add(count, trace::JsonValue::raw(std::string(*value)));
   }
   return all.add("incomplete", incomplete).text();
 }

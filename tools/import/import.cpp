@@ -34,6 +34,7 @@ struct OwnFiles {
   std::map<std::pair<std::string, std::string>, std::int64_t> imported;
   bool has_job = false;  // one at least holds what was not imported
   std::map<std::string, std::vector<std::string>> sources;  // source_keys(), by path
+  std::map<std::string, std::vector<std::string>> parts;    // of what holds a part of them alone
   std::optional<std::int64_t> first_ns;
   std::int64_t world_size = 0;
   std::vector<std::pair<std::int64_t, std::string>> processes;  // pid and identity of others'
@@ -44,9 +45,8 @@ struct OwnFiles {
       if (!reader.open(path)) continue;
       add_ranks(reader.header());
       // What holds only a part of them replaces nothing.
-      if (reader.header().selections.empty()) {
-        sources.emplace(path, source_keys(reader.header()));
-      }
+      (reader.header().selections.empty() ? sources : parts)
+          .emplace(path, source_keys(reader.header()));
       world_size = std::max(world_size, reader.header().world_size);
       const std::int64_t base = reader.header().base_ns;
       first_ns = std::min(first_ns.value_or(base), base);
@@ -314,6 +314,7 @@ class Import {
       if (file->report().is_trace) imported.insert(content_key(file->content()));
     }
     for (const auto& file : files_) {
+      if (file->is_part()) continue;
       const std::vector<std::string> keys = file->source_keys();
       const auto is_known = [&](const std::string& key) { return known.contains(key); };
       const auto is_held = [&](const std::string& key) {
@@ -325,8 +326,88 @@ class Import {
         file->leave_out(true);
       } else if (std::any_of(keys.begin(), keys.end(), is_known)) {
         file->leave_out(false);
+      } else if (const std::string part = own_part_beside(*file); !part.empty()) {
+        file->leave_out_beside(part);
       } else {
         known.insert(keys.begin(), keys.end());
+      }
+    }
+    leave_out_parts();
+  }
+
+  // The merge leaves out a part of ours of which a whole file that another program has saved holds
+  // all. Where that may not be so it would hold both.
+  [[nodiscard]] std::string own_part_beside(const ForeignFile& file) const {
+    const std::vector<std::string> keys = file.source_keys();
+    if (keys.empty() || file.is_all_there()) return "";
+    const auto is_beside = [&keys](const auto& part) { return are_shared(keys, part.second); };
+    const auto found = std::find_if(own_.parts.begin(), own_.parts.end(), is_beside);
+    return found == own_.parts.end() ? std::string() : found->first;
+  }
+
+  static bool are_shared(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+    return std::find_first_of(a.begin(), a.end(), b.begin(), b.end()) != a.end();
+  }
+
+  struct Holder {
+    std::string path;
+    std::vector<std::string> keys;
+    bool is_all_there;  // of its sources
+  };
+
+  // Who holds any of what the part holds. One into which it was imported before is left to the
+  // merge: its lines were written alike.
+  [[nodiscard]] std::vector<Holder> holders_of(ForeignFile& part) const {
+    const std::vector<std::string> keys = part.source_keys();
+    const std::string own_key = content_key(part.content());
+    std::vector<Holder> holders;
+    const auto add = [&](const std::string& path, const std::vector<std::string>& held,
+                         const auto& is_all_there) {
+      const bool has_part = std::find(held.begin(), held.end(), own_key) != held.end();
+      if (!has_part && are_shared(keys, held)) holders.push_back({path, held, is_all_there()});
+    };
+    for (const auto& [path, held] : own_.sources) {
+      const std::string& file = path;  // clang 14 takes no parts of a pair along
+      if (!replaced_.contains(path)) add(path, held, [&] { return trace::is_undamaged(file); });
+    }
+    for (const auto& [path, held] : own_.parts) add(path, held, [] { return false; });
+    bool is_behind = false;
+    for (const auto& file : files_) {
+      is_behind = is_behind || file.get() == &part;
+      // Of two parts the first stays.
+      const bool is_other = file.get() != &part && !(is_behind && file->is_part());
+      if (!is_other || !is_taken(*file) || part.is_copy_of(*file)) continue;
+      const bool is_saved = !file->source_keys().empty();
+      add(file->report().path,
+          is_saved ? file->source_keys() : std::vector{content_key(file->content())}, [&] {
+            return !file->is_part() && (is_saved ? file->is_all_there() : has_no_fault(*file));
+          });
+    }
+    return holders;
+  }
+
+  static bool has_no_fault(ForeignFile& file) {
+    return file.report().problem.empty() && file.report().dropped.empty();
+  }
+
+  // Chosen parts that another program has saved: behind all others, of which each event is as it
+  // was.
+  void leave_out_parts() {
+    for (const auto& file : files_) {
+      if (!file->is_part() || !is_taken(*file)) continue;
+      const std::vector<Holder> holders = holders_of(*file);
+      if (holders.empty()) continue;
+      std::set<std::string> whole;
+      for (const Holder& holder : holders) {
+        if (holder.is_all_there) whole.insert(holder.keys.begin(), holder.keys.end());
+      }
+      const std::vector<std::string> keys = file->source_keys();
+      const bool is_all_held = std::all_of(keys.begin(), keys.end(),
+                                           [&](const auto& key) { return whole.contains(key); });
+      if (is_all_held) {
+        file->leave_out(true);
+      } else {
+        file->leave_out_beside(holders.front().path);
       }
     }
   }
@@ -393,7 +474,7 @@ class Import {
   // Where what is damaged of ours is in a whole file that another program has saved: all of ours
   // that this one holds gives way, and where it does not hold all of such a one, nothing does.
   bool replace_damaged(ForeignFile& file, const std::vector<std::string>& keys) {
-    if (!file.is_all_there()) return false;
+    if (file.is_part() || !file.is_all_there()) return false;
     const auto is_in_file = [&](const std::string& key) {
       return std::find(keys.begin(), keys.end(), key) != keys.end();
     };

@@ -45,6 +45,7 @@ struct ImportedFile {
   std::optional<std::uint64_t> open_end;
   std::string left_out;  // why nothing of it is in the merge though it is a trace; or empty
   std::string problem;   // one line, or empty
+  bool is_lost = false;  // left out, and no others hold all of it
 };
 
 // One line; empty where it has no open_end.
