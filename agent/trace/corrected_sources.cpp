@@ -94,6 +94,16 @@ const MergeInput* contradictor_of(const Holders& own, const Holders& held) {
 
 }  // namespace
 
+namespace {
+
+bool is_any_saved(const MergeInput& input) {
+  return std::ranges::any_of(input.header.sources, [](const std::string& source) {
+    return string_member(source, corrected_member).value_or("").starts_with(saved_mark);
+  });
+}
+
+}  // namespace
+
 std::string correction_mark(const MergeInput& input, const std::string& source) {
   return mark_of(mark_before(input, source), input.correction);
 }
@@ -130,12 +140,16 @@ void leave_out_corrected_otherwise(std::vector<MergeInput>& inputs, const Select
       continue;
     }
     const std::string& path = other->report.given;
-    input->report.left_out =
-        "it shares ranks with " + path + ", and their times were corrected in two ways";
-    input->report.problem = "corrected otherwise: " + input->report.given +
-                            ": what it shares with " + path +
-                            " would be there twice, since clocks were put together in two ways: "
-                            "choose again of the rank files";
+    const bool is_saved = is_any_saved(*input) || is_any_saved(*other);
+    input->report.left_out = "it shares ranks with " + path +
+                             (is_saved ? ", and another program has written the one"
+                                       : ", and their times were corrected in two ways");
+    input->report.problem =
+        std::string(is_saved ? "written otherwise: " : "corrected otherwise: ") +
+        input->report.given + ": what it shares with " + path + " would be there twice, since " +
+        (is_saved ? "another program has saved the files of one"
+                  : "clocks were put together in two ways") +
+        ": choose again of the rank files";
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/trace/clock_correction.hpp"
@@ -16,6 +17,10 @@ std::string correction_mark(const MergeInput& input, const std::string& source);
 // An element of "sources" with its mark. Where any source of a file has one all have, be it empty:
 // without it nobody knows, which is so in files of earlier versions.
 std::string marked_source(const std::string& source, const std::string& mark);
+
+// The mark of a source in a file that another program has saved again, by its content: its events
+// are there, and none is equal to the letter to what others hold of it.
+inline constexpr std::string_view saved_mark = "saved-";
 
 // Whether earlier merges have done anything to the times of the sources that are chosen of it.
 bool was_corrected(const MergeInput& input, const Selection* selection);

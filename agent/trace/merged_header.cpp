@@ -128,9 +128,11 @@ MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selectio
       marks.push_back(correction_mark(input, source));
     }
   }
+  const bool is_any_marked =
+      std::ranges::any_of(marks, [](const std::string& mark) { return !mark.empty(); });
   for (std::size_t i = 0; i < marks.size(); ++i) {
-    merged.sources[i] = corrections.empty() ? without_mark(merged.sources[i])
-                                            : marked_source(merged.sources[i], marks[i]);
+    merged.sources[i] = !is_any_marked ? without_mark(merged.sources[i])
+                                       : marked_source(merged.sources[i], marks[i]);
   }
   const std::set<std::int64_t> ranks = ranks_in(inputs, selection);
   merged.ranks.assign(ranks.begin(), ranks.end());

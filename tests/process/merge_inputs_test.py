@@ -157,6 +157,16 @@ def test_a_part_saved_again(folder):
         told = document_of(out)
         check(told["traceagent"]["incomplete"][0]["file"] == "again.json" and not told.get("complete"), told["traceagent"])
     # What it was imported into before has the lines of its import.
+    # Nor is what was merged of such a file: a merge of a cut file, saved again, and the file that was cut.
+    whole = (folder / "s/r0.json").read_text()
+    (folder / "s/r0.json").write_text(whole[:whole.rindex('{"ts":')])
+    cut = folder / "cut.json"
+    merge(folder / "s/r0.json", "-o", alone, "--force", code=1)
+    again.write_text(json.dumps(document_of(alone)))
+    merge(again, "-o", cut)
+    (folder / "s/r0.json").write_text(whole)
+    said = merge(cut, folder / "s/r0.json", "-o", out, "--force", code=1).stderr
+    check(said.startswith("traceagent: written otherwise: ") and len(absolute_times(out)) in (2, 3), said)
     again.write_text(json.dumps(document_of(other), indent=1))
     merge(again, "-o", alone, "--force")
     merge(again, alone, "-o", out, "--force")

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "agent/trace/corrected_sources.hpp"
 #include "agent/trace/document.hpp"
 #include "agent/trace/file_problem.hpp"
 #include "agent/trace/json_scan.hpp"
@@ -95,6 +96,9 @@ std::vector<std::string> ForeignFile::own_sources_json() const {
   std::vector<std::string> sources = normal_sources(facts_.sources());
   if (sources.empty()) {
     sources.push_back(normal_source(facts_.own_name(), *facts_.rank(), *facts_.base_ns()));
+  }
+  for (std::string& source : sources) {
+    source = trace::marked_source(source, std::string(trace::saved_mark) + content_);
   }
   return sources;
 }
