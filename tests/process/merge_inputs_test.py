@@ -173,6 +173,23 @@ def test_a_part_saved_again(folder):
     check(len(absolute_times(out)) == 2, f"once: {absolute_times(out)}")
 
 
+def test_saved_again_whole_beside_a_merge_of_a_cut_copy(folder):
+    """What it holds more is taken, or told of."""
+    files = [rank_file(folder / f"r{rank}.json", rank, times=(rank, 100, 200)) or folder / f"r{rank}.json"
+             for rank in range(2)]
+    again, pair, both, out = (folder / f"{name}.out.json" for name in ("again", "pair", "both", "out"))
+    merge(files[0], "-o", out)
+    again.write_text(json.dumps(document_of(out)))
+    whole = files[0].read_text()
+    files[0].write_text(whole[:whole.rindex('{"ts":')])
+    merge(files[0], "-o", pair, code=1)
+    said = merge(pair, again, "-o", out, "--force").stdout
+    check(len(absolute_times(out)) == 3 and f"left out: {pair}: {again}" in said, f"taken: {said}")
+    merge(*files, "-o", both, code=1)
+    said = merge(both, again, "-o", out, "--force", code=1).stderr
+    check(said.startswith(f"traceagent: merged files overlap: {again}") and not document_of(out).get("complete"), said)
+
+
 def composer_file(path, rank, off_ns=0, node=None):
     """Composer's marks and an event: `off_ns` is how far the clock is ahead. With a node it is a file of ours."""
     marks = [("clock_sync_timestamp_us", (BASE + 500_000 + off_ns) // 1000), ("clock_sync_error_bound", 12)]

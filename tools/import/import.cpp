@@ -323,7 +323,7 @@ class Import {
       if (replace_damaged(*file, keys)) {
         known.insert(keys.begin(), keys.end());
       } else if (!keys.empty() && std::all_of(keys.begin(), keys.end(), is_held)) {
-        file->leave_out(true);
+        file->leave_out(!holds_more(*file, keys));
       } else if (std::any_of(keys.begin(), keys.end(), is_known)) {
         file->leave_out(false);
       } else if (const std::string part = own_part_beside(*file); !part.empty()) {
@@ -333,6 +333,15 @@ class Import {
       }
     }
     leave_out_parts();
+  }
+
+  // Than ours, of which one was made of cut or damaged files, or is such a one.
+  [[nodiscard]] bool holds_more(const ForeignFile& file,
+                                const std::vector<std::string>& keys) const {
+    if (!file.is_all_there()) return false;
+    return std::any_of(own_.sources.begin(), own_.sources.end(), [&](const auto& own) {
+      return are_shared(keys, own.second) && !trace::holds_all_of_its_sources(own.first);
+    });
   }
 
   // The merge leaves out a part of ours of which a whole file that another program has saved holds
@@ -368,7 +377,8 @@ class Import {
     };
     for (const auto& [path, held] : own_.sources) {
       const std::string& file = path;  // clang 14 takes no parts of a pair along
-      if (!replaced_.contains(path)) add(path, held, [&] { return trace::is_undamaged(file); });
+      if (!replaced_.contains(path))
+        add(path, held, [&] { return trace::holds_all_of_its_sources(file); });
     }
     for (const auto& [path, held] : own_.parts) add(path, held, [] { return false; });
     bool is_behind = false;
@@ -489,7 +499,8 @@ class Import {
     std::set<std::string> whole;
     for (const std::string& path : held) {
       const std::vector<std::string>& own_keys = own_.sources.at(path);
-      (trace::is_undamaged(path) ? whole : damaged).insert(own_keys.begin(), own_keys.end());
+      (trace::holds_all_of_its_sources(path) ? whole : damaged)
+          .insert(own_keys.begin(), own_keys.end());
     }
     if (std::includes(whole.begin(), whole.end(), damaged.begin(), damaged.end())) return false;
     for (const std::string& path : held) replaced_.emplace(path, file.report().path);
