@@ -102,7 +102,7 @@ void say_too_many_dead(const Agent& made) {
               "workers end by themselves, or lower ring.size");
 }
 
-// Of the rank's number, where it is a process of an earlier run.
+// Of the rank's number, where it is a process of an earlier run that still lives.
 void say_holder(const Agent& made) {
   const std::string held = rank_holder_in_words(made.run_folder, made.identity);
   if (!held.empty()) say_problem(held);

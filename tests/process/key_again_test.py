@@ -176,24 +176,6 @@ def command_again(is_one_first):
         check(len(pids) == 2 and not pids[0] & pids[1], f"{what}: processes {pids}")
 
 
-def at_once():
-    """Of a launcher that lives, with a rank first that may be a late one of the killed run: it is said, or told apart."""
-    with Place() as place:
-        zero, one = ranks(place)
-        first = place.start([STEADY, 20000, 50, 2000], zero)
-        check(wait_until(lambda: [name for name in place.files() if "-rank" in name]), "at once: no file")
-        first.kill()
-        end_of(first)
-        running = [place.start([STEADY, 300, 50, 2000], one)]
-        check(wait_until(lambda: list(place.rings.rglob("1-*.ring"))), "at once: no ring")
-        running.append(place.start([STEADY, 300, 50, 2000], zero))
-        ended = [end_of(process) for process in running]
-        lines = [line for each in ended for line in each.lines()]
-        said = sum(f"rank 0: process {first.pid}, of an earlier run of the same key" in line for line in lines)
-        apart = sum("an earlier run of this name was killed" in line for line in lines)
-        check(all(each.code == 3 for each in ended) and said + apart == 1, f"at once: {ended}")
-
-
 def straggler():
     """Of an earlier run, whose launcher has ended: it lives on with rank 0's number."""
     with Place() as place:
@@ -229,6 +211,5 @@ for worlds in ((4, 8), (8, 8)):
         grown(killed=True, worlds=worlds)
 for is_one_first in (True, False):
     command_again(is_one_first)
-at_once()
 straggler()
 sys.exit(checks.end())
