@@ -151,9 +151,12 @@ void tell_of_private_workers(const ring::PrivateKilled& killed) {
                "is lost\n";
 }
 
-// What is left of runs in the folder, or of the one that it is.
-void tell_of_ringless_runs(const std::string& folder, bool are_kept) {
-  const std::vector<std::string> runs = runs_in(folder);
+// What is left of runs in the folder, or of the one that it is, by whatever name.
+void tell_of_ringless_runs(const std::string& given, bool are_kept) {
+  std::error_code error;
+  const fs::path folder = fs::canonical(given, error);
+  if (error) return;  // it went with its last ring
+  const std::vector<std::string> runs = runs_in(folder.string());
   if (!are_kept) return tell_of_private_workers(remove_ringless_runs(runs));
   ring::PrivateKilled killed;
   for (const std::string& run : runs) {

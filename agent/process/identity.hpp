@@ -28,9 +28,9 @@ struct Identity {
   int pid = 0;
   std::int64_t rank_start_ns = 0;  // CLOCK_REALTIME
   int launcher_pid = 0;            // whose child the rank's first process is; 0: not known
-  std::vector<int> family;  // pids: this process, its parent, … the rank's first one, its launcher
-  std::string source;       // who said so: "options", "torchrun", …, "single process"
-  std::string attempt;      // of an elastic restart or a requeue; empty: the first
+  std::vector<Forebear> family;  // this process, its parent, … the rank's first one, its launcher
+  std::string source;            // who said so: "options", "torchrun", …, "single process"
+  std::string attempt;           // of an elastic restart or a requeue; empty: the first
   std::vector<std::string> problems;  // complete lines for the user
 };
 

@@ -28,6 +28,11 @@ struct ProcFacts {
   static ProcFacts of_process();
 };
 
+struct Forebear {
+  int pid = 0;
+  std::int64_t start_ns = 0;  // CLOCK_REALTIME
+};
+
 // 0: there is none, or it cannot be seen.
 int parent_of(int pid);
 

@@ -21,10 +21,11 @@ int living_holder(const std::string& claim) {
   return lives ? static_cast<int>(pid) : 0;
 }
 
-bool is_or_is_child_of(int pid, const std::vector<int>& family) {
+bool is_or_is_child_of(int pid, const std::vector<Forebear>& family) {
   constexpr int deepest = 16;
   for (int depth = 0; pid > 0 && depth < deepest; ++depth) {
-    if (std::find(family.begin(), family.end(), pid) != family.end()) return true;
+    const auto is_it = [pid](const Forebear& forebear) { return forebear.pid == pid; };
+    if (std::any_of(family.begin(), family.end(), is_it)) return true;
     pid = parent_of(pid);
   }
   return false;
@@ -40,7 +41,7 @@ std::string rank_holder_in_words(const RunFolder& folder, const Identity& identi
   if (is_or_is_child_of(holder, identity.family)) return {};
   // Its workers would say the same. By this ending `traceagent recover` knows the note.
   const std::string topic =
-      "rank" + rank + "-held-" + std::to_string(identity.family.back()) + "-problem";
+      "rank" + rank + "-held-" + std::to_string(identity.family.back().pid) + "-problem";
   if (!be_first(folder, topic)) return {};
   return "rank " + rank + ": process " + std::to_string(holder) +
          " still runs and has its number, of an earlier run of the same key (" + identity.run_key +

@@ -147,7 +147,7 @@ std::int64_t claim_rank(const RunFolder& folder, const Claimant& claimant) {
   if (folder.path.empty()) return 0;
   const int pid = claimant.pid;
   const std::string base = folder.path + "/claim-rank" + std::to_string(claimant.rank);
-  const Newcomer newcomer{base, claimant.rank_start_ns, claimant.world_size, pid};
+  const Newcomer newcomer{base, rank_start_ns(folder, claimant), claimant.world_size, pid};
   // A run that has more ranks than the older one had.
   if (access(base.c_str(), F_OK) != 0 && is_dead_run(folder, newcomer)) {
     set_dead_run_aside(folder, newcomer);
@@ -158,7 +158,7 @@ std::int64_t claim_rank(const RunFolder& folder, const Claimant& claimant) {
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
     first = claim(base, pid);
     if (first == Claim::ours) {
-      note_launcher(folder, claimant.launcher_pid);
+      note_launcher(folder, claimant);
       return 0;
     }
     if (first == Claim::refused && !make_both_folders(folder.path).empty()) return 0;

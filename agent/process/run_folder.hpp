@@ -18,6 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "agent/process/proc_facts.hpp"
+
 namespace traceagent::process {
 
 struct RunFolder {
@@ -34,9 +36,10 @@ RunFolder make_run_folder(const std::string& ring_folder, const std::string& run
 struct Claimant {
   std::int64_t rank;
   int pid;
-  std::int64_t rank_start_ns = 0;  // CLOCK_REALTIME; 0: not known
-  std::int64_t world_size = 0;     // 0: not stated
-  int launcher_pid = 0;            // 0: not known
+  std::int64_t rank_start_ns = 0;     // CLOCK_REALTIME; 0: not known
+  std::int64_t world_size = 0;        // 0: not stated
+  int launcher_pid = 0;               // 0: not known
+  std::vector<Forebear> family = {};  // see Identity
 };
 
 // 0 for the process that is the rank; for a later one that claims it too its number, 1, 2, ….

@@ -221,16 +221,26 @@ std::string program_name(const ProcFacts& facts) {
   return name.empty() ? "program" : as_key(std::string(name.substr(0, 64)));
 }
 
-std::int64_t rank_start_ns(const ProcFacts& facts, const RunFacts& run) {
+namespace {
+
+// CLOCK_REALTIME; now, where it is not known.
+std::int64_t start_ns(const ProcFacts& facts, const ProcessFacts& process) {
   constexpr double second_ns = 1e9;
   const auto now_ns = static_cast<std::int64_t>(event::clock_ns(CLOCK_REALTIME));
-  const std::uint64_t ticks = facts.chain[first_of_rank(facts, run)].start_ticks;
-  if (ticks == 0) return now_ns;
+  if (process.start_ticks == 0) return now_ns;
   // By the age, not the time of boot, which /proc/stat gives in whole seconds.
-  const auto start_ns = static_cast<std::int64_t>(static_cast<double>(ticks) * second_ns /
-                                                  static_cast<double>(facts.ticks_per_second));
-  const std::int64_t age_ns = static_cast<std::int64_t>(event::clock_ns(CLOCK_BOOTTIME)) - start_ns;
+  const auto since_boot_ns =
+      static_cast<std::int64_t>(static_cast<double>(process.start_ticks) * second_ns /
+                                static_cast<double>(facts.ticks_per_second));
+  const std::int64_t age_ns =
+      static_cast<std::int64_t>(event::clock_ns(CLOCK_BOOTTIME)) - since_boot_ns;
   return now_ns - std::max<std::int64_t>(age_ns, 0);
+}
+
+}  // namespace
+
+std::int64_t rank_start_ns(const ProcFacts& facts, const RunFacts& run) {
+  return start_ns(facts, facts.chain[first_of_rank(facts, run)]);
 }
 
 int launcher_of_rank(const ProcFacts& facts, const RunFacts& run) {
@@ -238,11 +248,11 @@ int launcher_of_rank(const ProcFacts& facts, const RunFacts& run) {
   return launcher < facts.chain.size() ? facts.chain[launcher].pid : 0;
 }
 
-std::vector<int> family_of_rank(const ProcFacts& facts, const RunFacts& run) {
-  std::vector<int> family;
+std::vector<Forebear> family_of_rank(const ProcFacts& facts, const RunFacts& run) {
+  std::vector<Forebear> family;
   const std::size_t launcher = first_of_rank(facts, run) + 1;
   for (std::size_t i = 0; i < facts.chain.size() && i <= launcher; ++i) {
-    family.push_back(facts.chain[i].pid);
+    family.push_back({facts.chain[i].pid, start_ns(facts, facts.chain[i])});
   }
   return family;
 }

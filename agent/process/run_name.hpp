@@ -47,6 +47,6 @@ std::int64_t rank_start_ns(const ProcFacts& facts, const RunFacts& run);
 
 // Pids: this process and its ancestors up to the rank's first process, and who started that.
 int launcher_of_rank(const ProcFacts& facts, const RunFacts& run);
-std::vector<int> family_of_rank(const ProcFacts& facts, const RunFacts& run);
+std::vector<Forebear> family_of_rank(const ProcFacts& facts, const RunFacts& run);
 
 }  // namespace traceagent::process

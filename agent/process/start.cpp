@@ -116,7 +116,8 @@ bool make_ring(Agent& made) {
   }
   const std::int64_t claim =
       claim_rank(made.run_folder, {made.identity.rank, made.pid, made.identity.rank_start_ns,
-                                   made.identity.stated_world_size, made.identity.launcher_pid});
+                                   made.identity.stated_world_size, made.identity.launcher_pid,
+                                   made.identity.family});
   // A second process that claims the rank is a process of its own in the trace.
   made.trace_pid = trace::trace_pid(made.identity.rank, claim);
   if (claim != 0) say_holder(made);

@@ -307,7 +307,7 @@ def test_private_ranks():
 
 def test_private_ranks_alone():
     """A job that has no ring, and was killed: it is listed and told, whatever folder is named, and nothing of it stays."""
-    for named in ("", "rings", "user's", "run"):
+    for named in ("", "rings", "user's", "run", "run/"):
         with Place() as place:
             others = under_many_names(place)[0].parent
             (place.path / "rank.py").write_text(RANK)
@@ -318,9 +318,9 @@ def test_private_ranks_alone():
             tool(place, "recover", "--discard", others)
             run = next(place.rings.rglob("private-workers")).parent
             check(not list(run.glob("*.ring")), f"they have rings: {run}")
-            folder = {"": [], "rings": [place.rings], "user's": [run.parent], "run": [run]}[named]
+            folder = {"": [], "rings": [place.rings], "user's": [run.parent], "run": [run], "run/": [f"{run}/"]}[named]
             shown = tool(place, "recover", "--list", *folder)
-            check(shown.code == 0 and f"{run}: 0 rings" in shown.out and "nothing of 2 ranks" in shown.out, f"{named}: {shown}")
+            check(shown.code == 0 and str(run) in shown.out and ": 0 rings" in shown.out and "nothing of 2 ranks" in shown.out, f"{named}: {shown}")
             kept = tool(place, "recover", "--all", "--keep", run)
             check(kept.code == 0 and "2 ranks of the job had" in kept.out and run.exists(), f"{named}, kept: {kept}")
             told = tool(place, "recover", "--all", *folder)

@@ -576,7 +576,10 @@ TEST(Identity, OfTheFamilyAreTheRanksProcessesAndItsLauncher) {
       variables, facts_of({process_facts(13, 400, {"train"}, {"RANK"}),
                            process_facts(11, 200, {"start.sh"}, {"RANK"}),
                            process_facts(10, 100, {"torchrun"}), process_facts(1, 1, {"init"})}));
-  EXPECT_EQ(identity.family, (std::vector<int>{13, 11, 10}));
+  std::vector<int> family;
+  for (const Forebear& forebear : identity.family) family.push_back(forebear.pid);
+  EXPECT_EQ(family, (std::vector<int>{13, 11, 10}));
+  EXPECT_EQ(identity.launcher_pid, 10);
 }
 
 }  // namespace

@@ -200,6 +200,20 @@ TEST_F(RunFolderTest, ARankOfAnotherLauncherLeavesADeadRunWithoutRings) {
   EXPECT_FALSE(fs::exists(folder.path + "/claim-rank0"));
 }
 
+// A notebook that runs something twice: it began before both, and lives.
+TEST_F(RunFolderTest, ARankBeganWithTheChildOfTheFirstRanksParent) {
+  const RunFolder folder = make();
+  const Forebear notebook{getpid(), 1}, launcher{getppid(), 0};
+  EXPECT_EQ(claim_rank(folder, {0, nobody, 1, 2, launcher.pid, {{nobody, 1}, notebook, launcher}}),
+            0);
+  leave_ring(folder, 0);
+  const Forebear late{nobody + 1, 2}, again{nobody + 2, now_ns() + 4'000'000'000};
+  EXPECT_EQ(claim_rank(folder, {1, late.pid, 1, 2, launcher.pid, {late, notebook, launcher}}), 0);
+  EXPECT_EQ(ring_paths(folder).size(), 1u) << "of the same run";
+  EXPECT_EQ(claim_rank(folder, {2, again.pid, 1, 2, launcher.pid, {again, notebook, launcher}}), 0);
+  EXPECT_TRUE(ring_paths(folder).empty()) << "of the next one";
+}
+
 TEST_F(RunFolderTest, ARankOfALauncherThatLivesStays) {
   const RunFolder folder = make();
   EXPECT_EQ(claim_rank(folder, {0, nobody, 0, 2, getppid()}), 0);
