@@ -38,9 +38,13 @@ class TickConverter {
   double nominal_ns_per_tick_;
 };
 
+// Once, as early as can be: what measure_ns_per_tick() measures from.
+void note_load() noexcept;
+
 // Spins for 200 µs to measure the tick rate; nanoseconds per tick, to 0.1 % (some tries more where
-// it loses its core meanwhile; then the best of them). The first estimate, until a second anchor
-// exists. 0 where the clocks are refused or contradict each other.
+// it loses its core meanwhile; then the best of them), and better by far some milliseconds after
+// note_load(). The first estimate, until a second anchor exists. 0 where the clocks are refused or
+// contradict each other.
 double measure_ns_per_tick() noexcept;
 
 }  // namespace traceagent::event

@@ -16,6 +16,7 @@
 #include "agent/door/nccl_plugin.hpp"
 #include "agent/door/nvtx.hpp"
 #include "agent/door/start.hpp"
+#include "agent/event/clock_anchor.hpp"
 #include "agent/process/exit.hpp"
 #include "agent/process/fork.hpp"
 #include "agent/process/notices.hpp"
@@ -101,6 +102,7 @@ void open_doors() noexcept {
 [[gnu::constructor]] void load() noexcept {
   // 0 when main begins: programs look at it behind strtol() without having set it.
   const int saved_errno = errno;
+  event::note_load();
   open_doors();
   errno = saved_errno;
 }
