@@ -39,20 +39,13 @@ std::string mark_of(const std::string& earlier, const ClockCorrection& correctio
   return hash_of({earlier, knots});
 }
 
-// Of all that was done in an input. An earlier version, which has marked the sources that it moved
-// alone, or none, said no more.
-std::string mark_of_input(const MergeInput& input) {
-  const auto corrections = member(input.header.distributed_info, "clock_corrections");
-  return corrections ? "earlier-" + hash_of({*corrections}) : std::string();
-}
-
 bool is_unmarked(const MergeInput& input, const std::string& source) {
-  return !member(source, corrected_member) && !mark_of_input(input).empty();
+  return !input.earlier_mark.empty() && !member(source, corrected_member);
 }
 
 std::string mark_before(const MergeInput& input, const std::string& source) {
   return is_unmarked(input, source)
-             ? mark_of_input(input)
+             ? input.earlier_mark
              : std::string(string_member(source, corrected_member).value_or(""));
 }
 
@@ -78,7 +71,7 @@ Holders sources_with_marks(const MergeInput& input, const Selection* selection) 
     holders.emplace(identity_of(source),
                     Holder{&input, std::string(member(source, "baseTimeNanoseconds").value_or("")),
                            correction_mark(input, source), is_unmarked(input, source),
-                           mark_of(mark_of_input(input), input.correction)});
+                           mark_of(input.earlier_mark, input.correction)});
   }
   return holders;
 }
@@ -103,6 +96,11 @@ bool is_any_saved(const MergeInput& input) {
 }
 
 }  // namespace
+
+std::string earlier_mark_of(const TraceHeader& header) {
+  const auto corrections = member(header.distributed_info, "clock_corrections");
+  return corrections ? "earlier-" + hash_of({*corrections}) : std::string();
+}
 
 std::string correction_mark(const MergeInput& input, const std::string& source) {
   return mark_of(mark_before(input, source), input.correction);

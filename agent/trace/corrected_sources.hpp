@@ -14,6 +14,10 @@ namespace traceagent::trace {
 // file of the rank may have been in another merge.
 std::string correction_mark(const MergeInput& input, const std::string& source);
 
+// Of all that was done in a file; empty: nothing. An earlier version, which has marked the sources
+// that it moved alone, or none, said no more. `distributed_info` may be large: once for each input.
+std::string earlier_mark_of(const TraceHeader& header);
+
 // An element of "sources" with its mark. Where any source of a file has one all have, be it empty:
 // without it nobody knows, which is so in files of earlier versions.
 std::string marked_source(const std::string& source, const std::string& mark);

@@ -157,16 +157,32 @@ bool holds_all_of_its_sources(const std::string& path) {
 
 namespace {
 
+// Of what was read of none, or left out, nothing is a source. Whatever else is said of a file may
+// have cost some of it.
+bool was_never_put_in(std::string_view problem) noexcept {
+  constexpr std::string_view beginnings[] = {"not a trace",
+                                             "an empty file: ",
+                                             "a folder: ",
+                                             "not looked at: ",
+                                             "merged files overlap: ",
+                                             "corrected otherwise: ",
+                                             "written otherwise: ",
+                                             "cut at its edges: ",
+                                             "saved again by another program: ",
+                                             "a trace that has grown since it was merged: "};
+  return std::ranges::any_of(
+      beginnings, [problem](std::string_view beginning) { return problem.starts_with(beginning); });
+}
+
 // The files, JSON strings without quotes, that were cut or damaged.
 template <typename Visit>
 void for_each_cut_file(std::string_view metadata, const Visit& visit) {
   for_each_element(member(metadata, "incomplete").value_or(""), [&](std::string_view fault) {
     const std::string_view file = string_member(fault, "file").value_or("");
     const std::string_view problem = string_member(fault, "problem").value_or("");
-    // Of what was never put in nothing is a source: what is wrong with a file names it, and what is
-    // missing of a rank that was killed does not.
+    // What is wrong with a file names it, and what is missing of a rank that was killed does not.
     const bool is_whole = file.starts_with(include_mark) || problem == writer_lost_something ||
-                          problem.starts_with(not_closed) ||
+                          problem.starts_with(not_closed) || was_never_put_in(problem) ||
                           problem.find(file) == std::string_view::npos;
     if (!is_whole) visit(file);
   });

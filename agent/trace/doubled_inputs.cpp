@@ -201,11 +201,12 @@ std::set<std::string> merged_sources(const std::vector<MergeInput>& inputs) {
 // first, and those that hold only a part of their sources last.
 void leave_out_contained(std::vector<MergeInput>& inputs) {
   const Merged merged = merged_files(inputs);
-  // It has of its sources what was there, and may be joined with others that have them.
-  const auto is_part = [&](const MergeInput* input) {
-    const auto found = merged.find(input);
-    return found != merged.end() && found->second.whole.size() < identities_of(*input).size();
-  };
+  // They have of their sources what was there, and may be joined with others that have them.
+  std::set<const MergeInput*> parts;
+  for (const auto& [input, sources] : merged) {
+    if (sources.whole.size() < identities_of(*input).size()) parts.insert(input);
+  }
+  const auto is_part = [&](const MergeInput* input) { return parts.contains(input); };
   const auto whole_count = [&](const MergeInput* input) {
     const auto found = merged.find(input);
     return found == merged.end() ? 0 : found->second.whole.size();
@@ -223,13 +224,15 @@ void leave_out_contained(std::vector<MergeInput>& inputs) {
   const std::set<std::string> in_merged = merged_sources(inputs);
   std::map<std::string, const MergeInput*> held;
   for (MergeInput* input : order) {
-    std::vector<const MergeInput*> holders;
+    std::size_t held_identities = 0;
+    const MergeInput* whole = nullptr;
     const std::set<std::string> identities = identities_of(*input);
     for (const std::string& identity : identities) {
       const auto found = held.find(identity);
-      if (found != held.end()) holders.push_back(found->second);
+      if (found == held.end()) continue;
+      ++held_identities;
+      if (whole == nullptr && !is_part(found->second)) whole = found->second;
     }
-    const auto whole = std::find_if_not(holders.begin(), holders.end(), is_part);
     bool is_older_held = false;
     for_each_older_state(*input, [&](const std::string& state) {
       is_older_held = is_older_held || in_merged.contains(state);
@@ -238,10 +241,10 @@ void leave_out_contained(std::vector<MergeInput>& inputs) {
       input->report.left_out = "a merged file that is given holds it as it was before";
       input->report.problem = "a trace that has grown since it was merged: " + input->report.given +
                               ": give all that the merged file was made of instead";
-    } else if (!holders.empty() && holders.size() == identities.size()) {
+    } else if (held_identities != 0 && held_identities == identities.size()) {
       input->report.left_out = "a merged file that is given holds it";
-    } else if (whole != holders.end() && !is_part(input)) {
-      const std::string& holder = (*whole)->report.given;
+    } else if (whole != nullptr && !is_part(input)) {
+      const std::string& holder = whole->report.given;
       input->report.left_out = "it shares some ranks with " + holder;
       input->report.problem = "merged files overlap: " + input->report.given +
                               ": nothing of it is in the merge, since " + holder +

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "agent/trace/corrected_sources.hpp"
 #include "agent/trace/doubled_inputs.hpp"
 #include "agent/trace/json_scan.hpp"
 
@@ -72,6 +73,7 @@ MergeInput scan(const std::string& path, const GivenPaths& given) {
   input.usable = reader.open(path);
   input.report.problem = as_given(input.report, reader.problem());
   input.header = reader.header();
+  input.earlier_mark = earlier_mark_of(input.header);
   input.report.rank = input.header.rank;
   input.file_bytes = reader.file_bytes();
   return input;

@@ -49,6 +49,7 @@ struct MergeInput {
   [[nodiscard]] bool is_used() const { return report.left_out.empty() && usable; }
   // Of a merged file that shares sources: see WholeSources::cut.
   std::map<std::string, std::set<std::string>> cut_sources = {};
+  std::string earlier_mark = {};  // see earlier_mark_of()
   // Another one that is used holds a part of the same sources: events may be in both.
   bool shares_events = false;
   bool usable = true;  // false: it could not be read, from the beginning or when its turn came

@@ -3,6 +3,7 @@
 memory for the job's end, what waits there has a bound, and what is lost by that is told."""
 import contextlib
 import os
+import re
 import sys
 import time
 
@@ -144,7 +145,8 @@ with Place() as place:
     waiting = len(job.rings()) - 1
     result = job.end()
     said = [line for line in result.lines() if "died: recovered" in line]
-    checks.check(waiting == 1 and len(said) == 1 and "a worker of rank 0 died: recovered 1 of its events" in said[0],
+    # On a busy machine CUPTI may have told of the call before the kill.
+    checks.check(waiting == 1 and len(said) == 1 and re.search("a worker of rank 0 died: recovered [1-9] of its events", said[0]),
                  f"{waiting} killed workers are told of: {result.lines()}")
     job.check_calls(FEW_WORKERS + 2, result)
 
@@ -167,7 +169,8 @@ with Place() as place:
     checks.check(any(f"{lost} workers that were killed had recorded in private memory" in line
                      for line in result.lines()), f"{lost} lost: {result.lines()}")
     said = [line for line in result.lines() if "died: recovered" in line]
-    checks.check(len(said) == 1 and f"{recovered} workers of rank 1 died: recovered {recovered} of their events" in said[0],
+    found = re.search(f"{recovered} workers of rank 1 died: recovered (\\d+) of their events", "\n".join(said))
+    checks.check(len(said) == 1 and found and int(found[1]) >= recovered,
                  f"{recovered} killed workers are told of: {said}")
     node = job.check_calls(2 + recovered, result)
     checks.check(f"{lost} workers" in str(node.get("traceagent")), f"the node's file does not tell of {lost}")

@@ -2,6 +2,7 @@
 """Workers that record into private memory, since dead rings take too much of the shared: the node's file waits
 for those that live, and of those that were killed everybody tells who could: no file holds what they had."""
 import os
+import pathlib
 import signal
 import sys
 
@@ -52,6 +53,13 @@ os.kill(os.getpid(), signal.SIGKILL)
 checks = Checks()
 
 
+def state_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
+    except OSError:
+        return "gone"
+
+
 class Running:
     """A job of one rank whose late worker has begun."""
 
@@ -79,6 +87,12 @@ class Running:
     def late(self):
         path = self.place.path / "late"
         return int(path.read_text() or 0) if path.exists() else 0
+
+    def kill_late(self):
+        """Its output is closed before it counts as dead."""
+        pid = self.late()
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: state_of(pid) in ("gone", "Z", "X"))
 
     def tell(self, name):
         (self.place.path / name).touch()
@@ -139,7 +153,7 @@ with Place() as place:
     job.wait_for_parent()
     left = recover(place)
     checks.check("left: its run still goes on" in left.out, f"recover, while a worker lives: {left}")
-    os.kill(job.late(), signal.SIGKILL)
+    job.kill_late()
     end_of(job.process)
     listed = recover(place, "--list")
     checks.check("nothing of 3 workers that had private memory" in listed.out, f"--list: {listed}")
@@ -156,7 +170,7 @@ with Place() as place:
     job.wait_for_parent()
     for ring in [*place.rings.rglob("*.ring"), *place.rings.rglob("*.files")]:
         ring.unlink()
-    os.kill(job.late(), signal.SIGKILL)
+    job.kill_late()
     end_of(job.process)
     result = recover(place)
     checks.check("missing: 3 workers of the job had recorded in private memory" in result.out, f"{result}")

@@ -145,6 +145,19 @@ TEST(Merge, a_whole_rank_file_beside_a_merge_of_its_cut_copy_adds_what_that_lack
   }
 }
 
+// Nothing of it was ever put in.
+TEST(Merge, what_was_no_trace_costs_a_merged_file_nothing) {
+  ScratchFolder folder;
+  const auto a = write_sample(folder / "a.json", {.times_ns = {1, 2}});
+  const auto b = write_sample(folder / "b.json", {.rank = 1, .times_ns = {3}});
+  const auto junk = folder / "junk.json", merged = folder / "merged.json";
+  write_whole(junk, "no trace\n");
+  ASSERT_FALSE(merge({a, b, junk}, merged).complete);
+  const MergeReport report = merge({merged, a}, folder / "m.json");
+  EXPECT_EQ(input_of(report, a).left_out, "a merged file that is given holds it");
+  EXPECT_EQ(report.events, 3U);
+}
+
 TEST(Merge, a_cut_or_damaged_merged_file_replaces_no_rank_file) {
   ScratchFolder folder;
   std::vector<std::string> ranks;
