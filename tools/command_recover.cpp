@@ -157,7 +157,10 @@ void tell_of_ringless_runs(const std::string& given, bool are_kept) {
   const fs::path folder = fs::canonical(given, error);
   if (error) return;  // it went with its last ring
   const std::vector<std::string> runs = runs_in(folder.string());
-  if (!are_kept) return tell_of_private_workers(remove_ringless_runs(runs));
+  if (!are_kept) {
+    tell_of_private_workers(remove_ringless_runs(runs));
+    return remove_empty_users_folder(folder.string());
+  }
   ring::PrivateKilled killed;
   for (const std::string& run : runs) {
     const ring::PrivateKilled killed_there = private_workers_killed(run);

@@ -142,6 +142,10 @@ ring::PrivateKilled remove_ringless_runs(const std::vector<std::string>& runs) {
   return killed;
 }
 
+void remove_empty_users_folder(const std::string& folder) {
+  if (is_users_folder(folder) && !is_young(folder)) rmdir(folder.c_str());
+}
+
 ring::PrivateKilled private_workers_killed(const std::string& run) {
   return ring::private_workers_of(run).killed;
 }

@@ -34,10 +34,12 @@ ring::PrivateKilled private_workers_killed(const std::string& run);
 std::string users_ring_folder(const std::string& ring_folder);
 
 // Removes what is left, without a ring, of those of these runs that were killed as they began, as
-// they removed their folder, or with nothing but private memory; and the user's folder, if nothing
-// is in it. Returns how many processes were killed that had recorded in private memory, of which
-// nothing tells any more.
+// they removed their folder, or with nothing but private memory. Returns how many processes were
+// killed that had recorded in private memory, of which nothing tells any more.
 ring::PrivateKilled remove_ringless_runs(const std::vector<std::string>& runs);
+
+// Where a user's rings are made, if nothing is in it: who made it was killed then.
+void remove_empty_users_folder(const std::string& folder);
 
 // Removes the ring and its list, then its run's folder if no other ring is in it. Returns one line
 // where the ring stays.

@@ -328,6 +328,18 @@ def test_private_ranks_alone():
                   and not run.exists(), f"{named}: {told}")
 
 
+def test_empty_users_folder():
+    """Who made it was killed before it made more. A young one may be about to be used."""
+    with Place() as place:
+        folder = place.rings / f"traceagent-{os.geteuid()}"
+        folder.mkdir()
+        young = tool(place, "recover")
+        check(young.code == 0 and folder.exists(), f"young: {young}")
+        os.utime(folder, (time.time() - 60, time.time() - 60))
+        old = tool(place, "recover")
+        check(old.code == 0 and not folder.exists(), f"old: {old}")
+
+
 def test_lives_without_its_lock():
     """A rank that may not keep a high number (ulimit -n) shows by its mapping alone that it lives, whatever path the
     user gave: who ends before it must not take its ring."""
@@ -363,7 +375,7 @@ def main():
     need(TRACEAGENT, "the tool")
     for test in (test_list, test_discard, test_usage, test_planted, test_another_user, test_keep_dead,
                  test_killed_again_and_again, test_too_much_old, test_private_ranks, test_private_ranks_alone,
-                 test_lives_without_its_lock, test_any_notes):
+                 test_empty_users_folder, test_lives_without_its_lock, test_any_notes):
         began = time.monotonic()
         test()
         print(f"{test.__name__}: {time.monotonic() - began:.1f} s", flush=True)
