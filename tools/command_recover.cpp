@@ -162,11 +162,7 @@ void tell_of_ringless_runs(const std::string& given, bool are_kept) {
     return remove_empty_users_folder(folder.string());
   }
   ring::PrivateKilled killed;
-  for (const std::string& run : runs) {
-    const ring::PrivateKilled killed_there = private_workers_killed(run);
-    killed.ranks += killed_there.ranks;
-    killed.workers += killed_there.workers;
-  }
+  for (const std::string& run : runs) killed += private_workers_killed(run);
   tell_of_private_workers(killed);
 }
 

@@ -135,9 +135,7 @@ ring::PrivateKilled remove_ringless_runs(const std::vector<std::string>& runs) {
     }
     if (!is_left_over(run)) continue;
     const ring::PrivateKilled killed_there = private_workers_killed(run.string());
-    if (!remove_empty_run(run)) continue;
-    killed.ranks += killed_there.ranks;
-    killed.workers += killed_there.workers;
+    if (remove_empty_run(run)) killed += killed_there;
   }
   return killed;
 }

@@ -241,6 +241,28 @@ std::string summary_of(const trace::MergeReport& report, const NodeOfRun& node) 
          in_words(trace::removed_cycles(node.folder, node.run_key, report, node.since_ns));
 }
 
+// `made.path` and `files`: of what, and where.
+trace::MergeReport merge_node(const std::string& run, const NodeOfRun& node, bool is_ours,
+                              const std::vector<std::string>& files, NodeFile& made) {
+  trace::MergeOptions options;
+  options.gzip = node.gzip || node.path.ends_with(".gz");
+  options.overwrite = node.overwrite || is_ours;
+  options.missing_ranks = ranks_of(node);
+  options.mix_runs = true;  // they were chosen by their run
+  if (const ring::PrivateKilled killed = private_workers_killed(run); killed.count() != 0) {
+    options.unfinished.push_back({ring::in_words(killed), ring::lost_in_words(killed)});
+  }
+  trace::MergeReport report = trace::merge(files, made.path, options);
+  made.problem = report.problem;
+  made.include = node.include;
+  if (node.nodes > 1) made.include_once = node.folder + "/index";
+  made.missing_ranks = report.missing_ranks;
+  for (const trace::MergedInput& input : report.inputs) {
+    if (!input.problem.empty()) made.notes.push_back(input.problem);
+  }
+  return report;
+}
+
 }  // namespace
 
 NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
@@ -251,7 +273,8 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
   if (!is_known || node.path.empty()) {
     return made;
   }
-  read_notes(fs::path(rings_of_run.front()).parent_path(), node);
+  const fs::path run = fs::path(rings_of_run.front()).parent_path();
+  read_notes(run, node);
   trace::FileLock held = trace::merge_lock(node.folder);
   if (node.keep >= 0) held.lock_soon(trace::FileLock::Kind::shared);
   std::vector<std::string> files = rank_files(rings_of_run, node);
@@ -262,8 +285,6 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
   if (files.empty()) {
     return made;
   }
-  trace::MergeOptions options;
-  options.gzip = node.gzip || node.path.ends_with(".gz");
   made.problem = drain::make_parent_folders(node.path);
   if (!made.problem.empty()) return made;
   // Before the look at what is there, until the file is.
@@ -271,25 +292,9 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
   if (node.nodes > 1) claim.emplace(node.path, node.run_key, node.node_rank, node.nodes);
   made.path = free_name(node, files, claim && claim->other_node());
   const bool is_ours = kind_of(made.path, node) == Kind::node_file;
-  options.overwrite = node.overwrite || is_ours;
   // It may be all that is left of what output.keep has removed.
   if (is_ours && node.keep >= 0) files.push_back(made.path);
-  options.missing_ranks = ranks_of(node);
-  options.mix_runs = true;  // they were chosen by their run
-  const std::string run = fs::path(rings_of_run.front()).parent_path().string();
-  if (const ring::PrivateKilled killed = private_workers_killed(run); killed.count() != 0) {
-    options.unfinished.push_back({ring::in_words(killed), ring::lost_in_words(killed)});
-  }
-  const trace::MergeReport report = trace::merge(files, made.path, options);
-  made.problem = report.problem;
-  made.include = node.include;
-  if (node.nodes > 1) made.include_once = node.folder + "/index";
-  made.missing_ranks = report.missing_ranks;
-  for (const trace::MergedInput& input : report.inputs) {
-    if (!input.problem.empty()) {
-      made.notes.push_back(input.problem);
-    }
-  }
+  const trace::MergeReport report = merge_node(run.string(), node, is_ours, files, made);
   made.summary = summary_of(report, node) + lost_in_words(rings_of_run, node);
   if (!made.problem.empty()) return made;
   if (claim) claim->file_is_made();

@@ -42,6 +42,11 @@ void finish_private_worker(const PrivatePlace& own) noexcept;
 struct PrivateKilled {
   std::uint64_t ranks = 0, workers = 0;
   std::uint64_t count() const noexcept { return ranks + workers; }
+  PrivateKilled& operator+=(const PrivateKilled& others) noexcept {
+    ranks += others.ranks;
+    workers += others.workers;
+    return *this;
+  }
 };
 std::string in_words(const PrivateKilled& killed);       // "1 rank and 2 workers"
 std::string lost_in_words(const PrivateKilled& killed);  // "were killed: lost"

@@ -197,60 +197,76 @@ std::set<std::string> merged_sources(const std::vector<MergeInput>& inputs) {
   return sources;
 }
 
-// What is whole in a merged file that is still used need not come from elsewhere; larger files
-// first, and those that hold only a part of their sources last.
-void leave_out_contained(std::vector<MergeInput>& inputs) {
-  const Merged merged = merged_files(inputs);
-  // They have of their sources what was there, and may be joined with others that have them.
+// Merged files that hold of one of their sources only what was there: they may be joined with
+// others that have it.
+std::set<const MergeInput*> parts_of(const Merged& merged) {
   std::set<const MergeInput*> parts;
   for (const auto& [input, sources] : merged) {
     if (sources.whole.size() < identities_of(*input).size()) parts.insert(input);
   }
-  const auto is_part = [&](const MergeInput* input) { return parts.contains(input); };
-  const auto whole_count = [&](const MergeInput* input) {
+  return parts;
+}
+
+// Larger files first, and those that hold only a part of their sources last.
+std::vector<MergeInput*> larger_first(std::vector<MergeInput>& inputs, const Merged& merged) {
+  const auto place = [&](const MergeInput* input) {
     const auto found = merged.find(input);
-    return found == merged.end() ? 0 : found->second.whole.size();
+    return std::pair(input->header.selections.empty(),
+                     found == merged.end() ? 0 : found->second.whole.size());
   };
   std::vector<MergeInput*> order;
   for (MergeInput& input : inputs) {
-    if (input.is_used()) {
-      order.push_back(&input);
-    }
+    if (input.is_used()) order.push_back(&input);
   }
-  std::stable_sort(order.begin(), order.end(), [&](const MergeInput* a, const MergeInput* b) {
-    return std::pair(a->header.selections.empty(), whole_count(a)) >
-           std::pair(b->header.selections.empty(), whole_count(b));
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](const MergeInput* a, const MergeInput* b) { return place(a) > place(b); });
+  return order;
+}
+
+bool is_older_state_in(const std::set<std::string>& sources, const MergeInput& input) {
+  bool is_there = false;
+  for_each_older_state(
+      input, [&](const std::string& state) { is_there = is_there || sources.contains(state); });
+  return is_there;
+}
+
+void leave_out_grown(MergeInput& input) {
+  input.report.left_out = "a merged file that is given holds it as it was before";
+  input.report.problem = "a trace that has grown since it was merged: " + input.report.given +
+                         ": give all that the merged file was made of instead";
+}
+
+void leave_out_overlapping(MergeInput& input, const std::string& holder) {
+  input.report.left_out = "it shares some ranks with " + holder;
+  input.report.problem = "merged files overlap: " + input.report.given +
+                         ": nothing of it is in the merge, since " + holder +
+                         " holds some of its ranks: give the rank files instead";
+}
+
+// What is whole in a merged file that is still used need not come from elsewhere.
+void leave_out_contained(std::vector<MergeInput>& inputs) {
+  const Merged merged = merged_files(inputs);
+  const std::set<const MergeInput*> parts = parts_of(merged);
   const std::set<std::string> in_merged = merged_sources(inputs);
-  std::map<std::string, const MergeInput*> held;
-  for (MergeInput* input : order) {
-    std::size_t held_identities = 0;
-    const MergeInput* whole = nullptr;
+  std::map<std::string, const MergeInput*> holders;
+  for (MergeInput* const input : larger_first(inputs, merged)) {
+    std::size_t held = 0;
+    const MergeInput* whole_holder = nullptr;
     const std::set<std::string> identities = identities_of(*input);
     for (const std::string& identity : identities) {
-      const auto found = held.find(identity);
-      if (found == held.end()) continue;
-      ++held_identities;
-      if (whole == nullptr && !is_part(found->second)) whole = found->second;
+      const auto found = holders.find(identity);
+      if (found == holders.end()) continue;
+      ++held;
+      if (whole_holder == nullptr && !parts.contains(found->second)) whole_holder = found->second;
     }
-    bool is_older_held = false;
-    for_each_older_state(*input, [&](const std::string& state) {
-      is_older_held = is_older_held || in_merged.contains(state);
-    });
-    if (is_older_held) {
-      input->report.left_out = "a merged file that is given holds it as it was before";
-      input->report.problem = "a trace that has grown since it was merged: " + input->report.given +
-                              ": give all that the merged file was made of instead";
-    } else if (held_identities != 0 && held_identities == identities.size()) {
+    if (is_older_state_in(in_merged, *input)) {
+      leave_out_grown(*input);
+    } else if (held != 0 && held == identities.size()) {
       input->report.left_out = "a merged file that is given holds it";
-    } else if (whole != nullptr && !is_part(input)) {
-      const std::string& holder = whole->report.given;
-      input->report.left_out = "it shares some ranks with " + holder;
-      input->report.problem = "merged files overlap: " + input->report.given +
-                              ": nothing of it is in the merge, since " + holder +
-                              " holds some of its ranks: give the rank files instead";
+    } else if (whole_holder != nullptr && !parts.contains(input)) {
+      leave_out_overlapping(*input, whole_holder->report.given);
     } else if (const auto own = merged.find(input); own != merged.end()) {
-      for (const std::string& identity : own->second.whole) held.emplace(identity, input);
+      for (const std::string& identity : own->second.whole) holders.emplace(identity, input);
     }
   }
 }

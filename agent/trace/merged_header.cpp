@@ -99,65 +99,96 @@ std::string selections_of(const std::vector<MergeInput>& inputs, const Selection
   return texts.empty() ? std::string() : array_of(texts).text();
 }
 
-}  // namespace
-
-MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selection* selection,
-                           const std::string& clock) {
-  MergedHeader merged;
-  merged.base_ns = std::numeric_limits<std::int64_t>::max();
+// Each once, in the order of the inputs.
+struct Gathered {
   std::int64_t world_size = 0;
   std::vector<std::string> groups;
   std::vector<std::string> devices;
   std::vector<std::string> corrections;
   std::set<std::int64_t> nodes;
-  std::set<std::string> sources;
+
+  Gathered(const std::vector<MergeInput>& inputs, const Selection* selection) {
+    for (const MergeInput& input : inputs) {
+      if (!input.is_used()) continue;
+      const TraceHeader& header = input.header;
+      world_size = std::max(world_size, header.world_size);
+      add_missing_elements(member(header.distributed_info, "pg_config").value_or(""), groups);
+      add_missing_elements(header.device_properties, devices);
+      add_nodes(header, nodes);
+      add_corrections(input, selection, corrections);
+    }
+  }
+};
+
+// With their marks where one at least has one.
+std::vector<std::string> marked_sources(const std::vector<MergeInput>& inputs,
+                                        const Selection* selection) {
+  std::set<std::string> identities;
+  std::vector<std::string> sources;
   std::vector<std::string> marks;
   for (const MergeInput& input : inputs) {
-    if (!input.is_used()) {
-      continue;
-    }
-    merged.base_ns = std::min(merged.base_ns, input.absolute_ns(0));
-    world_size = std::max(world_size, input.header.world_size);
-    add_missing_elements(member(input.header.distributed_info, "pg_config").value_or(""), groups);
-    add_missing_elements(input.header.device_properties, devices);
-    add_nodes(input.header, nodes);
-    add_corrections(input, selection, corrections);
+    if (!input.is_used()) continue;
     for (const std::string& source : sources_of(input, selection)) {
-      if (!sources.insert(identity_of(source)).second) continue;
-      merged.sources.push_back(source);
+      if (!identities.insert(identity_of(source)).second) continue;
+      sources.push_back(source);
       marks.push_back(correction_mark(input, source));
     }
   }
   const bool is_any_marked =
       std::ranges::any_of(marks, [](const std::string& mark) { return !mark.empty(); });
   for (std::size_t i = 0; i < marks.size(); ++i) {
-    merged.sources[i] = !is_any_marked ? without_mark(merged.sources[i])
-                                       : marked_source(merged.sources[i], marks[i]);
+    sources[i] = is_any_marked ? marked_source(sources[i], marks[i]) : without_mark(sources[i]);
   }
-  const std::set<std::int64_t> ranks = ranks_in(inputs, selection);
-  merged.ranks.assign(ranks.begin(), ranks.end());
+  return sources;
+}
+
+std::int64_t first_base_ns(const std::vector<MergeInput>& inputs) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (const MergeInput& input : inputs) {
+    if (input.is_used()) first = std::min(first, input.absolute_ns(0));
+  }
+  return first;
+}
+
+std::string info_of(const std::vector<MergeInput>& inputs, const std::set<std::int64_t>& ranks,
+                    const Gathered& gathered, const std::string& clock) {
   JsonObject info;
   info.add("rank", *ranks.begin());
   // Where nobody says it, and others' files need not, the ranks that are here may be a few of many.
-  if (world_size > 0) info.add("world_size", std::max(world_size, *ranks.rbegin() + 1));
-  info.add("ranks", merged.ranks);
+  if (gathered.world_size > 0) {
+    info.add("world_size", std::max(gathered.world_size, *ranks.rbegin() + 1));
+  }
+  info.add("ranks", std::vector<std::int64_t>(ranks.begin(), ranks.end()));
   add_first(inputs, "backend", info);
-  if (!groups.empty()) {
-    info.add("pg_count", groups.size()).add("pg_config", array_of(groups));
+  if (!gathered.groups.empty()) {
+    info.add("pg_count", gathered.groups.size()).add("pg_config", array_of(gathered.groups));
   }
   add_first(inputs, "nccl_version", info);
   add_first(inputs, "node_rank", info);
-  if (nodes.size() > 1) {
-    info.add("node_ranks", std::vector<std::int64_t>(nodes.begin(), nodes.end()));
+  if (gathered.nodes.size() > 1) {
+    info.add("node_ranks", std::vector<std::int64_t>(gathered.nodes.begin(), gathered.nodes.end()));
   }
   add_first(inputs, "run_key", info);
-  if (!corrections.empty()) {
-    info.add("clock_corrections", array_of(corrections));
+  if (!gathered.corrections.empty()) {
+    info.add("clock_corrections", array_of(gathered.corrections));
   }
   if (!clock.empty()) info.add("clock", JsonValue::raw(clock));
   add_common(inputs, "host", info);
-  merged.distributed_info = info.text();
-  merged.device_properties = array_of(devices).text();
+  return info.text();
+}
+
+}  // namespace
+
+MergedHeader merged_header(const std::vector<MergeInput>& inputs, const Selection* selection,
+                           const std::string& clock) {
+  const Gathered gathered(inputs, selection);
+  const std::set<std::int64_t> ranks = ranks_in(inputs, selection);
+  MergedHeader merged;
+  merged.base_ns = first_base_ns(inputs);
+  merged.sources = marked_sources(inputs, selection);
+  merged.ranks.assign(ranks.begin(), ranks.end());
+  merged.distributed_info = info_of(inputs, ranks, gathered, clock);
+  merged.device_properties = array_of(gathered.devices).text();
   merged.selections = selections_of(inputs, selection);
   return merged;
 }

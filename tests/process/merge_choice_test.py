@@ -2,40 +2,15 @@
 """What `traceagent merge` makes of --time, --steps, --clip, --rank and --category, on made files with slices,
 arrows, counters and pairs of all kinds, against a model (merge_model.py); and cases by hand."""
 import gzip
-import json
 import os
 import pathlib
 import random
 import subprocess
 import sys
-import tempfile
 
 import merge_model
+from merge_cases import BASE, TRACEAGENT, check, document_of, merge, run
 from merge_model import File, Maker, Rules
-from places import BUILD, need
-
-TRACEAGENT = need(BUILD / "bin/traceagent", "the tool")
-BASE = 1_700_000_000_000_000_000
-failures = []
-
-
-def check(condition, what):
-    if not condition:
-        failures.append(what)
-        print(f"FAILED: {what}")
-
-
-def merge(*words, code=0, zone="UTC"):
-    variables = {key: value for key, value in os.environ.items() if not key.startswith("TRACEAGENT_")}
-    result = subprocess.run([str(word) for word in (TRACEAGENT, "merge", *words)], capture_output=True, text=True,
-                            env=variables | {"TZ": zone}, stdin=subprocess.DEVNULL, timeout=60)
-    check(result.returncode == code and "terminate" not in result.stderr, f"merge {words}: {result}")
-    return result
-
-
-def document_of(path):
-    text = path.read_bytes()
-    return json.loads(gzip.decompress(text) if path.suffix == ".gz" else text)
 
 
 def made_files(folder, seed):
@@ -82,7 +57,8 @@ def random_rules(chance):
     return rules, words
 
 
-def test_against_the_model(folder, rounds):
+def test_against_the_model(folder):
+    rounds = int(os.environ.get("MERGE_ROUNDS", "12"))
     for seed in range(rounds):
         chance = random.Random(seed)
         files = made_files(folder, seed)
@@ -243,17 +219,5 @@ def test_empty(folder):
     merge(path, "-o", out, "--rank", "5-3", code=2)
 
 
-def main():
-    rounds = int(os.environ.get("MERGE_ROUNDS", "12"))
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        for test in (test_window_by_hand, test_arrows_and_counters_by_hand, test_out_of_order,
-                     test_steps_by_hand, test_empty):
-            test(folder)
-        test_against_the_model(folder, rounds)
-    print("ok" if not failures else f"{len(failures)} failed")
-    return 1 if failures else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(globals()))

@@ -1,12 +1,9 @@
 #!/usr/bin/env python3
 """Which files `traceagent merge` takes and gives: folders, suffixes, nodes, an output that is an input;
 and what it shows on a terminal."""
-import faulthandler
 import gzip
 import json
 import os
-import re
-import pathlib
 import pty
 import select
 import shlex
@@ -14,44 +11,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
-from merge_model import File
-from places import BUILD, SOURCE, need
-
-TRACEAGENT = need(BUILD / "bin/traceagent", "the tool")
-BASE = 1_700_000_000_000_000_000
-failures = []
-
-
-def check(condition, what):
-    if not condition:
-        failures.append(what)
-        print(f"FAILED: {what}")
-
-
-def merge(*words, code=0, cwd=None):
-    result = subprocess.run([str(word) for word in (TRACEAGENT, "merge", *words)], capture_output=True, text=True,
-                            stdin=subprocess.DEVNULL, timeout=60, cwd=cwd)
-    check(result.returncode == code, f"merge {words}: {result}")
-    return result
-
-
-def rank_file(path, rank, node=0, times=(0,), base=BASE, compress=None):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    events = [{"ts": ts, "dur": 10, "ph": "X", "cat": "c", "name": f"e{ts}", "pid": rank, "tid": 1, "args": {}}
-              for ts in times]
-    return File(path, rank, base, events, node).write(compress)
-
-
-def document_of(path):
-    text = path.read_bytes()
-    return json.loads(gzip.decompress(text) if path.suffix == ".gz" else text)
-
-
-def ranks_in(path):
-    return document_of(path)["distributedInfo"].get("ranks")
+from merge_cases import BASE, TRACEAGENT, check, composer_file, document_of, merge, rank_file, ranks_in, run
+from places import SOURCE
 
 
 def test_folders(folder):
@@ -106,137 +69,6 @@ def test_strict_asks_for_what_is_taken(folder):
         said = merge(*inputs, "--strict", *words)
         check("r0.json: it is cut or damaged, and whole files" in said.stdout, f"{words}: {said}")
     merge(*inputs[:2], "--strict", "--per-node", "-o", folder / "by2", code=1)
-
-
-def test_saved_again(folder):
-    """By another program: each event keeps its rank and time, and is taken once beside the original."""
-    for rank in range(3):
-        rank_file(folder / f"s/r{rank}.json", rank, times=(rank, 100), base=BASE + 1000 * rank)
-    out, node = folder / "out.json", folder / "node.json"
-    merge(folder / "s/r0.json", folder / "s/r1.json", "-o", node)
-    for number, how in enumerate(({}, {"indent": 0}, {"indent": 2, "sort_keys": True}, {"separators": (",", ":")})):
-        again = folder / f"again{number}.json"
-        again.write_text(json.dumps(document_of(node), **how))
-        said = merge(again, folder / "s/r2.json", "-o", out, "--force")
-        check("TraceAgent, 2 ranks, 4 events" in said.stdout, f"{how}: {said}")
-        check(ranks_in(out) == [0, 1, 2], f"{how}: {ranks_in(out)}")
-        merge(folder / "s", "-o", folder / "all.json", "--force")
-        check(absolute_times(out) == absolute_times(folder / "all.json"), f"{how}: {absolute_times(out)}")
-        check(sorted(event["pid"] for event in document_of(out)["traceEvents"] if event["ph"] == "X") ==
-              [0, 0, 1, 1, 2, 2], f"{how}: processes")
-        check(document_of(out).get("complete"), f"{how}: not complete")
-        for originals in ([node], [folder / "s"]):
-            said = merge(again, *originals, "-o", out, "--force")
-            check(f"left out: {again}: other files" in said.stdout, f"{how}: {said}")
-            check(len(absolute_times(out)) == 2 * len(ranks_in(out)), f"{how}: {absolute_times(out)}")
-
-
-def test_a_part_saved_again(folder):
-    """It stays a part, and is joined with nothing that may hold its events: none of its lines is as it was."""
-    for rank in range(2):
-        rank_file(folder / f"s/r{rank}.json", rank, times=(rank, 100, 200))
-    part, other, again, alone, out = (folder / f"{name}.json" for name in ("part", "other", "again", "alone", "out"))
-    merge(folder / "s", "--time", "+0us", "+120ns", "--clip", "-o", part)
-    merge(folder / "s/r0.json", "--time", "+80ns", "end", "-o", other)
-    again.write_text(json.dumps(document_of(part), indent=1))
-    merge(again, "-o", alone)
-    for name in ("left_out", "clipped"):
-        check(document_of(alone)["traceagent"].get(name) == document_of(part)["traceagent"].get(name), name)
-    check(document_of(alone)["selections"] == document_of(part)["selections"], "selections")
-    names = [each["name"] for each in document_of(alone)["sources"]]
-    check(names[:2] == ["r0.json", "r1.json"], f"sources: {names}")
-    said = subprocess.run([TRACEAGENT, "check", alone], capture_output=True, text=True, timeout=60).stdout
-    check("A part of a trace" in said and "time 2" in said, said)
-    said = merge(again, folder / "s", "-o", out, "--force")
-    check(f"left out: {again}: other files that are given hold all of it" in said.stdout, said)
-    check(len(absolute_times(out)) == 6, absolute_times(out))
-    for holder, events in ((other, 2), (folder / "s/r1.json", 3)):
-        said = merge(again, holder, "-o", out, "--force", code=1).stderr
-        check(str(again) in said and f"{holder}" in said, said)
-        check(len(absolute_times(out)) == events, f"{holder}: {absolute_times(out)}")
-        told = document_of(out)
-        check(told["traceagent"]["incomplete"][0]["file"] == "again.json" and not told.get("complete"), told["traceagent"])
-    # What it was imported into before has the lines of its import.
-    # Nor is what was merged of such a file: a merge of a cut file, saved again, and the file that was cut.
-    whole = (folder / "s/r0.json").read_text()
-    (folder / "s/r0.json").write_text(whole[:whole.rindex('{"ts":')])
-    cut = folder / "cut.json"
-    merge(folder / "s/r0.json", "-o", alone, "--force", code=1)
-    again.write_text(json.dumps(document_of(alone)))
-    merge(again, "-o", cut)
-    (folder / "s/r0.json").write_text(whole)
-    said = merge(cut, folder / "s/r0.json", "-o", out, "--force", code=1).stderr
-    check(said.startswith("traceagent: written otherwise: ") and len(absolute_times(out)) in (2, 3), said)
-    again.write_text(json.dumps(document_of(other), indent=1))
-    merge(again, "-o", alone, "--force")
-    merge(again, alone, "-o", out, "--force")
-    check(len(absolute_times(out)) == 2, f"once: {absolute_times(out)}")
-
-
-def test_saved_again_whole_beside_a_merge_of_a_cut_copy(folder):
-    """What it holds more is taken, or told of."""
-    files = [rank_file(folder / f"r{rank}.json", rank, times=(rank, 100, 200)) or folder / f"r{rank}.json"
-             for rank in range(2)]
-    again, pair, both, out = (folder / f"{name}.out.json" for name in ("again", "pair", "both", "out"))
-    merge(files[0], "-o", out)
-    again.write_text(json.dumps(document_of(out)))
-    whole = files[0].read_text()
-    files[0].write_text(whole[:whole.rindex('{"ts":')])
-    merge(files[0], "-o", pair, code=1)
-    said = merge(pair, again, "-o", out, "--force").stdout
-    check(len(absolute_times(out)) == 3 and f"left out: {pair}: {again}" in said, f"taken: {said}")
-    merge(*files, "-o", both, code=1)
-    said = merge(both, again, "-o", out, "--force", code=1).stderr
-    check(said.startswith(f"traceagent: merged files overlap: {again}") and not document_of(out).get("complete"), said)
-
-
-def composer_file(path, rank, off_ns=0, node=None):
-    """Composer's marks and an event: `off_ns` is how far the clock is ahead. With a node it is a file of ours."""
-    marks = [("clock_sync_timestamp_us", (BASE + 500_000 + off_ns) // 1000), ("clock_sync_error_bound", 12)]
-    rows = [{"ph": "M", "name": name, "pid": rank, "tid": 1, "args": {"value": value}} for name, value in marks]
-    if node is None:
-        event = {"name": f"of{rank}", "cat": "c", "ph": "X", "dur": 5, "pid": rank, "tid": 1,
-                 "ts": (BASE + 2_000_000 + off_ns) // 1000, "args": {}}
-        head = {"name": "global_rank", "ph": "M", "tid": 1, "pid": rank, "args": {"value": rank}, "ts": 1}
-        path.write_text(json.dumps([head, *({**row, "ts": 1} for row in rows), event]))
-        return path
-    rank_file(path, rank, node, times=(2_000_000,), base=BASE + off_ns)
-    text = "".join(json.dumps(row, separators=(",", ":")) + ",\n" for row in rows)
-    path.write_text(path.read_text().replace('"traceEvents": [\n', '"traceEvents": [\n' + text))
-    return path
-
-
-def absolute_times(path):
-    document = document_of(path)
-    return [document["baseTimeNanoseconds"] + round(event["ts"] * 1000)
-            for event in document["traceEvents"] if event["ph"] == "X"]
-
-
-def test_corrected_once(folder):
-    """A clock that a merge has put right is not put right again, whatever is merged with it."""
-    right = BASE + 2_000_000
-    for name, nodes in (("others", (None, None)), ("ours", (0, 1)), ("mixed", (0, None))):
-        here = folder / f"twice-{name}"
-        here.mkdir()
-        first = composer_file(here / "r0.json", 0, node=nodes[0])
-        second = composer_file(here / "r1.json", 1, off_ns=5_000_000_000, node=nodes[1])
-        both, again = here / "both.out.json", here / "again.out.json"
-        merge(first, second, "-o", both)
-        check(absolute_times(both) == [right] * 2, f"{name}: {absolute_times(both)}")
-        info = document_of(both)["distributedInfo"]["clock_corrections"]
-        check([each["offset_ns"] for each in info] == [-5_000_000_000], f"{name}: {info}")
-        third = composer_file(here / "r2.json", 2, off_ns=7_000_000_000, node=None if nodes[1] is None else 2)
-        said = merge(third, both, "-o", again).stdout
-        check(absolute_times(again) == [right] * 3, f"{name}, with a third: {absolute_times(again)} {said}")
-        check(len(document_of(again)["distributedInfo"]["clock_corrections"]) == 2, f"{name}: both are kept")
-    ours = folder / "twice-ours"
-    merge(ours / "r0.json", ours / "r1.json", "--per-node", "-o", ours / "by")
-    merge(ours / "r0.json", ours / "by/node1.json", "-o", ours / "again.json")
-    check(absolute_times(ours / "again.json") == [right] * 2, f"a node's: {absolute_times(ours / 'again.json')}")
-    # Uncorrected files of the node beside its corrected one: two clocks, both right in the end.
-    other = composer_file(ours / "r5.json", 5, off_ns=5_000_000_000, node=1)
-    merge(ours / "r0.json", ours / "by/node1.json", other, "-o", ours / "beside.json")
-    check(absolute_times(ours / "beside.json") == [right] * 3, f"beside: {absolute_times(ours / 'beside.json')}")
 
 
 def test_others_files_by_node(folder):
@@ -301,39 +133,6 @@ def test_pytorchs_hosts_by_node(folder):
     check("no file tells the host" in said.stdout, f"names that only look like it: {said}")
 
 
-def test_others_file_beside_its_merge(folder):
-    """It is named as it was given, once, and not as the files which it is for the time of the merge."""
-    here = folder / "beside"
-    here.mkdir()
-    other = composer_file(here / "rank0.json", 0)
-    merged = here / "merged.json"
-    merge(other, composer_file(here / "rank1.json", 1), "-o", merged)
-    result = merge(merged, other, "-o", here / "again.json")
-    left_out = [line for line in result.stdout.splitlines() if line.startswith("left out: ")]
-    check(left_out == [f"left out: {other}: a merged file that is given holds it"], f"what is left out: {result.stdout}")
-    check(".traceagent-import" not in result.stdout + result.stderr, f"hidden names: {result}")
-
-
-def test_composers_merged_file(folder):
-    """Composer writes it beside the files of its ranks: all times of a rank shifted, the JSON written anew."""
-    here, out = folder / "composer", folder / "composer.out.json"
-    here.mkdir()
-    first = composer_file(here / "ep0-ba5-rank0.json", 0)
-    second = composer_file(here / "ep0-ba5-rank1.json", 1, off_ns=5_000_000)
-    merged = []
-    for path, shift_us in ((first, 0), (second, -5_000)):
-        for event in json.loads(path.read_text()):
-            order = {"name": "thread_sort_index", "ph": "M", "pid": event["pid"], "tid": event["tid"]}
-            merged += [order, {**event, "ts": event["ts"] + shift_us}]
-    (here / "merged_trace.json").write_text(json.dumps(merged, indent=1))
-    for words in ((), ("--strict",)):
-        said = merge(here, "-o", out, "--force", *words)
-        check(f"left out: {here}/merged_trace.json: it holds what the files of its 2 ranks hold" in said.stdout, f"{said}")
-        check(absolute_times(out) == [BASE + 2_000_000] * 2, f"{absolute_times(out)}")
-    merge(here / "merged_trace.json", "-o", out, "--force")
-    check(absolute_times(out) == [BASE + 2_000_000] * 2, f"alone: {absolute_times(out)}")
-
-
 def test_output_among_inputs(folder):
     """The node's file is made again in its place, from all cycles and from itself."""
     for cycle in range(2):
@@ -350,76 +149,6 @@ def test_output_among_inputs(folder):
     check([event["ts"] for event in document_of(node)["traceEvents"] if event["ph"] == "X"] == times,
           f"from itself, which holds the cycle that is given too: {result}")
     check(sorted(path.name for path in (folder / "o").iterdir()) == ["ba2-r0.json", "node0.json"], "nothing else")
-
-
-def test_chosen_files_join_again(folder):
-    """A file that holds a window of its sources replaces none of them, and is replaced by them."""
-    whole = rank_file(folder / "c/r0.json", 0, times=(0, 1000, 2000))
-    early, late = folder / "early.json", folder / "late.json"
-    merge(whole, "-o", early, "--time", "+0us", "+0.5us")
-    merge(whole, "-o", late, "--time", "+1500ns", "end")
-    merge(early, late, "-o", folder / "both.json")
-    names = [event["name"] for event in document_of(folder / "both.json")["traceEvents"] if event["ph"] == "X"]
-    check(names == ["e0", "e2000"] and len(document_of(folder / "both.json")["selections"]) == 2, f"joined: {names}")
-    result = merge(early, whole, "-o", folder / "both.json", "--force")
-    check(result.stdout.count("left out: ") == 1 and "3 events" in result.stdout, f"the whole wins: {result.stdout}")
-    merge(whole, "-o", folder / "merged0.json")
-    result = merge(early, folder / "merged0.json", "-o", folder / "both.json", "--force")
-    check("3 events" in result.stdout, f"so does a merged file: {result.stdout}")
-
-
-def test_what_was_cut_joins_with_nothing_of_its_sources(folder):
-    other = rank_file(folder / "c/r1.json", 1)
-    whole = File(folder / "c/r0.json", 0, BASE, [{"ts": 0, "dur": 3000, "ph": "X", "cat": "c", "name": "long", "pid": 0,
-                                                  "tid": 1, "args": {}}]).write()
-    early, late, plain, out = (folder / f"{name}.json" for name in ("early", "late", "plain", "out"))
-    merge(whole, "-o", early, "--time", "+0us", "+1us", "--clip")
-    merge(whole, "-o", late, "--time", "+2us", "end", "--clip")
-    merge(whole, "-o", plain, "--time", "+2us", "end")
-    for inputs, left_out, taken in (([early, late], late, early), ([early, plain], early, plain)):
-        result = merge(*inputs, "-o", out, "--force", code=1)
-        events = [event for event in document_of(out)["traceEvents"] if event["ph"] == "X"]
-        check(f"cut at its edges: {left_out}: what it shares with {taken} would be there twice: select again without "
-              "--clip" in result.stderr and len(events) == 1 and "complete" not in document_of(out), f"cut: {result}")
-    for inputs, count in (([early, other], 2), ([early, whole], 1)):
-        result = merge(*inputs, "-o", out, "--force")
-        events = [event for event in document_of(out)["traceEvents"] if event["ph"] == "X"]
-        check(len(events) == count and not result.stderr, f"cut, beside what it shares nothing with: {result}")
-
-
-def test_what_was_not_chosen_is_told_by_later_merges(folder):
-    """By cause: exactly, but where parts of the same sources are joined, of which each may have what the other lacks."""
-    def told(path):
-        done = subprocess.run([TRACEAGENT, "check", path], capture_output=True, text=True, timeout=60)
-        about = document_of(path)["traceagent"]
-        line = next((line for line in done.stdout.splitlines() if "left out by who merged" in line), "")
-        return about.get("left_out"), about.get("left_out_at_most"), line.partition("merged: ")[2].partition("; what")[0]
-    whole, other = (rank_file(folder / f"t/r{rank}.json", rank, times=(0, 1000, 2000)) for rank in (0, 1))
-    early, late, others = folder / "te.json", folder / "tl.json", folder / "to.json"
-    merge(whole, "-o", early, "--time", "+0us", "+0.5us")
-    merge(whole, "-o", late, "--time", "+1500ns", "end")
-    merge(other, "-o", others, "--category", "none")
-    out = folder / "told.json"
-    for inputs, words, expected in (
-            ([early], [], ({"time": 2}, None, "time 2")),
-            ([early], ["--category", "none"], ({"category": 1, "time": 2}, None, "category 1, time 2")),
-            ([early, others], [], ({"time": 2, "category": 3}, None, "time 2, category 3")),
-            ([early, late], [], (None, {"time": 4}, "of parts that were merged again, at most: time 4")),
-            ([early, late, others], ["--time", "+1us", "end"],
-             ({"time": 1, "category": 3}, {"time": 4},
-              "time 1, category 3; of parts that were merged again, at most: time 4")),
-            ([out], [], ({"time": 1, "category": 3}, {"time": 4},
-                         "time 1, category 3; of parts that were merged again, at most: time 4"))):
-        merge(*inputs, "-o", out, "--force", *words)
-        check(told(out) == expected, f"{inputs} {words}: {told(out)}")
-    # As merges wrote it that did not carry it on.
-    early.write_text(early.read_text().replace('"left_out": {"time": 2}', '"left": 0'))
-    check(told(early) == (None, None, "of parts that were merged again: not known"), f"older: {told(early)}")
-    merge(early, others, "-o", out, "--force")
-    check(told(out) == ({"category": 3}, None, "category 3; of parts that were merged again: not known") and
-          '"left_out_at_most": null' in out.read_text(), f"of an older one: {told(out)}")
-    merge(whole, other, "-o", out, "--force")
-    check(told(out) == (None, None, ""), f"nobody chose: {told(out)}")
 
 
 def test_strict(folder):
@@ -625,56 +354,6 @@ def test_pipes(folder):
         check(refused.returncode == 1 and "a pipe, not a file: /dev/" in refused.stderr, f"merge of {what}: {refused}")
 
 
-def test_corrected_in_two_ways(folder):
-    """What two parts share is the same to the letter only where each event's time was corrected alike."""
-    right = [BASE + 2_000_000] * 2
-    first = composer_file(folder / "r0.json", 0, node=0)
-    second = composer_file(folder / "r1.json", 1, off_ns=5_000_000_000, node=1)
-    window, again, apart, out = (folder / f"{name}.out.json" for name in ("window", "again", "apart", "both"))
-    for path, words in ((window, []), (again, []), (apart, ["--align", "none"])):
-        merge(first, second, "-o", path, "--time", "+0us", "end", *words)
-    told = document_of(window)["sources"]
-    check([each.get("corrected", "?") == "" for each in told] == [True, False], f"whose: {told}")
-    merge(window, again, "-o", out, "--force")
-    check(absolute_times(out) == right, f"alike: {absolute_times(out)}")
-    merge(window, first, "-o", out, "--force")
-    check(absolute_times(out) == right, f"with a rank that was not moved: {absolute_times(out)}")
-    merge(window, apart, "--rank", "0", "-o", out, "--force")
-    check(absolute_times(out) == right[:1], f"of that rank alone: {absolute_times(out)}")
-    merge(window, second, "--mix-runs", "-o", out, "--force")
-    check(absolute_times(out) == right, f"moved by this merge as by that one: {absolute_times(out)}")
-    # Another file of that rank, which another merge corrected otherwise, is none of theirs.
-    third = composer_file(folder / "r1b.json", 1, off_ns=7_000_000_000, node=1)
-    more = folder / "more.out.json"
-    merge(window, third, "--mix-runs", "--time", "+0us", "end", "-o", more)
-    said = merge(window, more, "-o", out, "--force")
-    check(len(absolute_times(out)) == 3 and "left out: 2 events that several inputs hold" in said.stdout, f"more: {said}")
-    said = merge(window, apart, "-o", out, "--force", code=1).stderr
-    check(said.startswith("traceagent: corrected otherwise: ") and "choose again of the rank files" in said, said)
-    check(len(absolute_times(out)) == 2, f"each is there once: {absolute_times(out)}")
-
-
-def test_corrected_or_not(folder):
-    """A file that does not say which of its sources were corrected is joined with none that may differ."""
-    files = [composer_file(folder / f"r{rank}.json", rank, off_ns=off, node=rank)
-             for rank, off in enumerate((0, 5_000_000_000, 7_000_000_000))]
-    pair, own, window, old, out = (folder / f"{name}.out.json" for name in ("pair", "own", "window", "old", "both"))
-    merge(*files[1:], "-o", pair)
-    merge(pair, "--rank", "1", "--time", "+0us", "end", "-o", own)
-    check("clock_corrections" not in document_of(own)["distributedInfo"], "of ranks that are not in it")
-    merge(*files, "--time", "+0us", "end", "-o", window)
-    said = merge(own, window, "--align", "none", "--mix-runs", "-o", out, code=1).stderr
-    check(said.startswith("traceagent: corrected otherwise: ") and len(absolute_times(out)) == 3, f"not moved: {said}")
-    # An earlier version has marked nothing.
-    old.write_text(re.sub(r', "corrected": "[^"]*"', "", window.read_text()))
-    check(old.read_text() != window.read_text(), "marks")
-    said = merge(old, files[1], "--align", "none", "--mix-runs", "-o", out, "--force", code=1).stderr
-    check("corrected otherwise: " in said and len(absolute_times(out)) == 1, f"an earlier version's: {said}")
-    for others in ([window], [old, window]):
-        merge(old, *others, "-o", out, "--force")
-        check(len(absolute_times(out)) == 3, f"where the same was done: {absolute_times(out)}")
-
-
 def test_what_is_said_names_what_was_given(folder):
     """Where others' files are for the time of the merge nobody needs to know."""
     first = composer_file(folder / "r0.json", 0)
@@ -685,22 +364,6 @@ def test_what_is_said_names_what_was_given(folder):
     check(f"what it shares with {second} would be there twice" in said, said)
     told = document_of(out)["traceagent"]["incomplete"]
     check(len(told) == 1 and f" {second} " in told[0]["problem"] and ".traceagent-import" not in out.read_text(), told)
-
-
-def test_parts_by_rank(folder):
-    """Joined again they are all: what the one left out the other has."""
-    for rank in range(4):
-        rank_file(folder / f"r{rank}.json", rank, times=(rank, 100, 200))
-    merge(*folder.glob("r*.json"), "-o", folder / "all.out")
-    parts = [folder / "a.out", folder / "b.out"]
-    for part, ranks in zip(parts, ("0-1", "2-3")):
-        merge(folder / "all.out", "-o", part, "--rank", ranks)
-    check(document_of(parts[0])["traceagent"]["left_out"] == {"rank": 6}, "of a part")
-    merge(*parts, "-o", folder / "joined.out")
-    joined = document_of(folder / "joined.out")
-    check(joined["traceagent"]["left_out"] == {} and ranks_in(folder / "joined.out") == [0, 1, 2, 3],
-          f"joined: {joined['traceagent']['left_out']}")
-    check(joined["traceEvents"] == document_of(folder / "all.out")["traceEvents"], "all events")
 
 
 def test_terminal(folder):
@@ -727,17 +390,5 @@ def test_terminal(folder):
     check(shown.endswith(b"\r\x1b[K"), f"the bar is taken away: {shown[-40:]}")
 
 
-def main():
-    faulthandler.dump_traceback_later(100, exit=True)  # says where it hangs, before ctest ends it
-    with tempfile.TemporaryDirectory() as place:
-        folder = pathlib.Path(place)
-        for name, test in list(globals().items()):
-            if name.startswith("test_"):
-                (folder / name).mkdir()
-                test(folder / name)
-    print("ok" if not failures else f"{len(failures)} failed")
-    return 1 if failures else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(globals()))

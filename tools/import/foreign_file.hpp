@@ -94,6 +94,8 @@ class ForeignFile {
   [[nodiscard]] std::string run_path() const { return prefix_ + "run0"; }
 
   [[nodiscard]] ImportedFile& report() { return report_; }
+  // So far.
+  [[nodiscard]] bool is_taken() const { return report_.is_trace && report_.left_out.empty(); }
 
  private:
   void read_once(ForeignPids& pids, const OnBytes& on_bytes);
@@ -142,5 +144,7 @@ class ForeignFile {
   std::optional<EventTimes> times_;  // where the first event cannot decide on them
   std::int64_t base_ns_ = 0;
 };
+
+using ForeignFiles = std::vector<std::unique_ptr<ForeignFile>>;
 
 }  // namespace traceagent::tools

@@ -1,0 +1,71 @@
+#include "tools/import/file_ranks.hpp"
+
+#include <algorithm>
+
+#include "tools/import/older_states.hpp"
+#include "tools/import/sagemaker_names.hpp"
+
+namespace traceagent::tools {
+
+bool is_in(const RankRanges& ranges, std::int64_t rank) {
+  return std::any_of(ranges.begin(), ranges.end(), [rank](const auto& range) {
+    return range.first <= rank && rank <= range.second;
+  });
+}
+
+void FileRanks::find() {
+  std::set<std::int64_t> taken = own_.ranks;
+  for (const auto& file : files_) {
+    file->peek();
+    if (file->rank()) taken.insert(*file->rank());
+    taken.insert(file->own_ranks().begin(), file->own_ranks().end());
+  }
+  find_ranks_of_processes(taken);
+  std::int64_t free = 0;
+  for (const auto& file : files_) {
+    if (file->rank()) continue;
+    if (const auto rank = rank_before(*file)) {
+      file->set_rank(*rank);
+      continue;
+    }
+    if (own_.is_of_one_rank()) {
+      file->set_rank(*own_.ranks.begin());
+      continue;
+    }
+    while (taken.contains(free) || is_in(others_, free)) ++free;
+    if (file->report().is_trace && !file->is_empty()) taken.insert(free);
+    file->set_rank(free);
+  }
+}
+
+// All files of one are of one rank.
+void FileRanks::find_ranks_of_processes(std::set<std::int64_t>& taken) {
+  SageMakerRanks ranks;
+  for (const auto& file : files_) {
+    if (file->process() == nullptr || !file->report().is_trace) continue;
+    ranks.add(*file->process());
+    if (file->rank()) ranks.add_known(file->process()->process, *file->rank());
+  }
+  for (const auto& [source, rank] : own_.imported) {
+    if (const auto name = sagemaker_name(source.first)) ranks.add_known(name->process, rank);
+  }
+  // Left to who sees that it is beside a job of one rank.
+  if (ranks.count() == 1 && own_.is_of_one_rank()) return;
+  ranks.find(taken);
+  for (const auto& file : files_) {
+    const SageMakerName* const process = file->process();
+    if (process == nullptr || !file->report().is_trace || file->rank()) continue;
+    file->set_rank(ranks.rank(process->process), ranks.is_number(*process) ? "name" : "none");
+  }
+}
+
+// Merged again, beside or within what it went into: the same rank, or all of it would be there
+// under two.
+std::optional<std::int64_t> FileRanks::rank_before(ForeignFile& file) const {
+  if (own_.imported.empty() || !file.report().is_trace) return std::nullopt;
+  const auto found = own_.imported.find({name_in_sources(file), file.content()});
+  return found == own_.imported.end() ? older_states_of(file, own_).rank
+                                      : std::optional(found->second);
+}
+
+}  // namespace traceagent::tools

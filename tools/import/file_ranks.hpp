@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "tools/import/foreign_file.hpp"
+#include "tools/import/own_files.hpp"
+
+namespace traceagent::tools {
+
+// First and last, each.
+using RankRanges = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+bool is_in(const RankRanges& ranges, std::int64_t rank);
+
+// Whose each of the files is: what the user, the content or the name says, what it was when it was
+// imported before, or the next number that is free.
+class FileRanks {
+ public:
+  // `others`: never given to a file that has none.
+  FileRanks(ForeignFiles& files, const OwnFiles& own, const RankRanges& others)
+      : files_(files), own_(own), others_(others) {}
+
+  void find();
+
+ private:
+  void find_ranks_of_processes(std::set<std::int64_t>& taken);
+  [[nodiscard]] std::optional<std::int64_t> rank_before(ForeignFile& file) const;
+
+  ForeignFiles& files_;
+  const OwnFiles& own_;
+  const RankRanges& others_;
+};
+
+}  // namespace traceagent::tools

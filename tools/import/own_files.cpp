@@ -1,0 +1,59 @@
+#include "tools/import/own_files.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "agent/trace/json_scan.hpp"
+#include "tools/import/foreign_lanes.hpp"
+#include "tools/import/source_keys.hpp"
+
+namespace traceagent::tools {
+
+OwnFiles::OwnFiles(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    trace::TraceReader reader;
+    if (!reader.open(path)) continue;
+    add_ranks(reader.header());
+    // What holds only a part of them replaces nothing.
+    (reader.header().selections.empty() ? sources : parts)
+        .emplace(path, source_keys(reader.header()));
+    world_size = std::max(world_size, reader.header().world_size);
+    const std::int64_t base = reader.header().base_ns;
+    first_ns = std::min(first_ns.value_or(base), base);
+    if (!imported.empty()) add_processes(reader);
+  }
+}
+
+// Their names stand before the events.
+void OwnFiles::add_processes(trace::TraceReader& reader) {
+  for (trace::TraceLine line = reader.next(); line.kind == trace::TraceLine::Kind::metadata;
+       line = reader.next()) {
+    if (trace::string_member(line.text, "name") != "process_name") continue;
+    const auto args = trace::member(line.text, "args").value_or("");
+    const auto pid = trace::integer_member(line.text, "pid");
+    const auto identity = trace::string_member(args, imported_from);
+    if (pid && identity) processes.emplace_back(*pid, *identity);
+  }
+}
+
+void OwnFiles::add_ranks(const trace::TraceHeader& header) {
+  ranks.insert(header.rank);
+  trace::for_each_element(trace::member(header.distributed_info, "ranks").value_or(""),
+                          [this](std::string_view rank) {
+                            std::int64_t number = 0;
+                            if (whole_number(rank, number)) ranks.insert(number);
+                          });
+  has_job = has_job || header.sources.empty();
+  for (const std::string& source : header.sources) {
+    const auto name = trace::string_member(source, "name");
+    const auto content = trace::string_member(source, "content");
+    const auto rank = trace::integer_member(source, "rank");
+    if (name && content && rank) {
+      imported.try_emplace({std::string(*name), std::string(*content)}, *rank);
+    } else {
+      has_job = true;
+    }
+  }
+}
+
+}  // namespace traceagent::tools

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/trace/trace_reader.hpp"
+
+namespace traceagent::tools {
+
+// What the import needs to know of our own files that are merged beside others'.
+class OwnFiles {
+ public:
+  // Those that cannot be read say nothing.
+  explicit OwnFiles(const std::vector<std::string>& paths);
+
+  // A job of one rank alone: what is beside it is that rank's.
+  [[nodiscard]] bool is_of_one_rank() const {
+    return has_job && ranks.size() == 1 && world_size <= 1;
+  }
+
+  std::set<std::int64_t> ranks;
+  // Of files that were imported into them before: name and content with the rank they got.
+  std::map<std::pair<std::string, std::string>, std::int64_t> imported;
+  bool has_job = false;  // one at least holds what was not imported
+  std::map<std::string, std::vector<std::string>> sources;  // source_keys(), by path
+  std::map<std::string, std::vector<std::string>> parts;    // of what holds a part of them alone
+  std::optional<std::int64_t> first_ns;
+  std::int64_t world_size = 0;
+  std::vector<std::pair<std::int64_t, std::string>> processes;  // pid and identity of others'
+
+ private:
+  void add_ranks(const trace::TraceHeader& header);
+  void add_processes(trace::TraceReader& reader);
+};
+
+}  // namespace traceagent::tools
