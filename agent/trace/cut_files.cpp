@@ -150,6 +150,16 @@ bool is_undamaged(const std::string& path) {
   return read_to_its_end(path, footer);
 }
 
+std::uint64_t readable_events(const std::string& path) {
+  TraceReader reader;
+  if (!reader.open(path)) return 0;
+  std::uint64_t events = 0;
+  for (auto kind = reader.next().kind; kind != TraceLine::Kind::end; kind = reader.next().kind) {
+    if (kind == TraceLine::Kind::event) ++events;
+  }
+  return events;
+}
+
 bool holds_all_of_its_sources(const std::string& path) {
   TraceFooter footer;
   return read_to_its_end(path, footer) && is_made_of_whole_files(footer.metadata);

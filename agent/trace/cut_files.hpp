@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,9 @@ bool ends_whole(const std::string& path);
 // Whether nothing of a file of ours is cut, damaged or out of order. It is read from its beginning
 // to its end, as by the next. Throws std::bad_alloc.
 bool is_undamaged(const std::string& path);
+
+// How many events can be read of a file of ours. Throws std::bad_alloc.
+std::uint64_t readable_events(const std::string& path);
 
 // Whether a merged file is undamaged and, as it says itself, was made of whole files: what its
 // writers had lost before is no matter. Throws std::bad_alloc.

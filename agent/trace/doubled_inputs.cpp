@@ -26,34 +26,44 @@ void leave_out_same_files(std::vector<MergeInput>& inputs) {
   }
 }
 
-// Which files are as they were written: their ends are looked at, each once.
+bool is_merged(const MergeInput& input) { return !input.header.sources.empty(); }
+
+bool is_imported(const MergeInput& input) {
+  return string_member(input.header.distributed_info, "content").has_value();
+}
+
+// Which files are as they were written: each is looked at, and read, once.
 class Wholeness {
  public:
-  bool is_whole(const MergeInput& input) {
+  // By its end.
+  bool ends_whole(const MergeInput& input) {
     const auto [found, is_new] = whole_.try_emplace(&input);
-    if (is_new) found->second = ends_whole(input.report.path);
+    if (is_new) found->second = trace::ends_whole(input.report.path);
     return found->second;
   }
-  // Nor is any of it damaged: it is read.
+  // Nor is any of it damaged. What is imported was read already, and is as it was made.
   bool is_undamaged(const MergeInput& input) {
-    if (!is_whole(input)) return false;
+    if (is_imported(input)) return true;
+    if (!ends_whole(input)) return false;
     const auto [found, is_new] = undamaged_.try_emplace(&input);
     if (is_new) found->second = trace::is_undamaged(input.report.path);
     return found->second;
   }
-  // Nothing is missing from it that its sources had.
-  bool holds_all(const MergeInput& input) {
-    if (input.header.sources.empty()) return is_undamaged(input);
-    if (!is_whole(input)) return false;
-    const auto [found, is_new] = holds_all_.try_emplace(&input);
-    if (is_new) found->second = holds_all_of_its_sources(input.report.path);
+  const WholeSources& sources_of(const MergeInput& merged) {
+    const auto [found, is_new] = sources_.try_emplace(&merged);
+    if (is_new) found->second = whole_sources_of(merged);
     return found->second;
+  }
+  // All that the source had.
+  bool holds(const MergeInput& input, const std::string& identity) {
+    if (!is_merged(input)) return is_undamaged(input);
+    return ends_whole(input) && sources_of(input).whole.contains(identity);
   }
 
  private:
   std::map<const MergeInput*, bool> whole_;
   std::map<const MergeInput*, bool> undamaged_;
-  std::map<const MergeInput*, bool> holds_all_;
+  std::map<const MergeInput*, WholeSources> sources_;
 };
 
 using Holders = std::map<std::string, std::vector<const MergeInput*>>;  // by identity_of
@@ -69,61 +79,75 @@ Holders holders_among(const std::vector<MergeInput>& inputs) {
   return holders;
 }
 
+// `is_held`: by that one, of that identity.
 template <typename IsHeld>
 bool is_all_held(const MergeInput& input, const Holders& holders, const IsHeld& is_held) {
-  const std::vector<std::string> sources = sources_of(input);
-  return std::all_of(sources.begin(), sources.end(), [&](const std::string& source) {
-    const auto found = holders.find(identity_of(source));
+  const std::set<std::string> identities = identities_of(input);
+  return std::all_of(identities.begin(), identities.end(), [&](const std::string& identity) {
+    const auto found = holders.find(identity);
     return found != holders.end() &&
-           std::any_of(found->second.begin(), found->second.end(), is_held);
+           std::any_of(found->second.begin(), found->second.end(),
+                       [&](const MergeInput* other) { return is_held(*other, identity); });
   });
 }
 
-bool is_imported(const MergeInput& input) {
-  return string_member(input.header.distributed_info, "content").has_value();
-}
-
-// A copy that was broken off, or damaged, gives way to whole files that hold all of it.
-void leave_out_cut(std::vector<MergeInput>& inputs) {
+// A copy that was broken off, or damaged, gives way to files that hold all of it whole.
+void leave_out_cut(std::vector<MergeInput>& inputs, Wholeness& known) {
   const Holders holders = holders_among(inputs);
-  Wholeness known;
   for (MergeInput& input : inputs) {
-    const auto is_another = [&](const MergeInput* other) { return other != &input; };
-    const auto is_better = [&](const MergeInput* other) {
-      return is_another(other) && other->is_used() && known.holds_all(*other);
+    const auto is_another = [&](const MergeInput& other, const std::string& /*identity*/) {
+      return &other != &input;
     };
-    const auto is_rank_file = [&](const MergeInput* other) {
-      return is_another(other) && other->header.sources.empty();
+    const auto is_better = [&](const MergeInput& other, const std::string& identity) {
+      return &other != &input && other.is_used() && known.holds(other, identity);
+    };
+    const auto is_rank_file = [&](const MergeInput& other, const std::string& /*identity*/) {
+      return &other != &input && !is_merged(other);
     };
     const bool is_double =
         input.is_used() && !is_imported(input) && is_all_held(input, holders, is_another);
     if (!is_double) continue;
-    // Beside its rank files a merged one is not taken in any case (leave_out_covered).
-    const bool is_good = is_all_held(input, holders, is_rank_file) ? known.is_whole(input)
-                                                                   : known.is_undamaged(input);
+    // Beside its rank files, where they are whole, a merged one is not taken (leave_out_covered).
+    const bool is_covered = is_merged(input) && is_all_held(input, holders, is_rank_file);
+    const bool is_good = is_covered ? known.ends_whole(input) : known.is_undamaged(input);
     if (!is_good && is_all_held(input, holders, is_better)) {
       input.report.left_out = "it is cut or damaged, and whole files that are given hold all of it";
     }
   }
 }
 
-// Of our own rank files: they are the same where name, rank and base are. One that is damaged gives
-// way to one that is not.
-void leave_out_copies(std::vector<MergeInput>& inputs) {
+// The first of them that can be read furthest.
+const MergeInput* of_most_events(const std::vector<MergeInput*>& copies) {
+  const MergeInput* best = copies.front();
+  std::uint64_t most = 0;
+  for (const MergeInput* const copy : copies) {
+    const std::uint64_t events = readable_events(copy->report.path);
+    if (events > most) best = copy;
+    most = std::max(most, events);
+  }
+  return best;
+}
+
+// Of our own rank files: they are the same where name, rank and base are. Of damaged ones that of
+// which the most events can be read is taken.
+void leave_out_copies(std::vector<MergeInput>& inputs, Wholeness& known) {
   std::map<std::string, std::vector<MergeInput*>> copies;  // by source
   for (MergeInput& input : inputs) {
-    if (!input.is_used() || !input.header.sources.empty() || is_imported(input)) continue;
+    if (!input.is_used() || is_merged(input) || is_imported(input)) continue;
     copies[sources_of(input).front()].push_back(&input);
   }
   for (const auto& [source, same] : copies) {
     if (same.size() == 1) continue;
-    const auto whole = std::find_if(same.begin(), same.end(), [](const MergeInput* input) {
-      return holds_all_of_its_sources(input->report.path);
+    const auto whole = std::find_if(same.begin(), same.end(), [&](const MergeInput* input) {
+      return known.is_undamaged(*input);
     });
-    const MergeInput* const taken = whole == same.end() ? same.front() : *whole;
+    const bool is_any_whole = whole != same.end();
+    const MergeInput* const taken = is_any_whole ? *whole : of_most_events(same);
     for (MergeInput* const input : same) {
       if (input == taken) continue;
-      input->report.left_out = "a copy of " + taken->report.given + ", which is given too";
+      input->report.left_out = (is_any_whole ? "a copy of " : "a damaged copy of ") +
+                               taken->report.given + ", which is given too" +
+                               (is_any_whole ? "" : " and holds as much of it or more");
     }
   }
 }
@@ -136,23 +160,34 @@ void for_each_older_state(const MergeInput& input, const Visit& visit) {
                    [&](std::string_view state) { visit(identity_of(std::string(state))); });
 }
 
+using RankFiles = std::map<std::string, const MergeInput*>;  // in use, by identity_of
+
+RankFiles rank_files_among(const std::vector<MergeInput>& inputs) {
+  RankFiles files;
+  for (const MergeInput& input : inputs) {
+    if (!input.is_used() || is_merged(input)) continue;
+    for (const std::string& identity : identities_of(input)) files[identity] = &input;
+  }
+  return files;
+}
+
 // Smaller sets win: the rank files are the originals, and a stale merged file may lack events.
-void leave_out_covered(std::vector<MergeInput>& inputs) {
-  std::set<std::string> held;
-  for (MergeInput& input : inputs) {
-    if (input.is_used() && input.header.sources.empty()) {
-      for (const std::string& source : sources_of(input)) {
-        held.insert(identity_of(source));
-      }
-      for_each_older_state(input, [&](std::string state) { held.insert(std::move(state)); });
-    }
+// Where one of them is damaged the merged file may hold more of it (leave_out_contained).
+void leave_out_covered(std::vector<MergeInput>& inputs, Wholeness& known) {
+  RankFiles rank_files = rank_files_among(inputs);
+  for (const MergeInput& input : inputs) {
+    if (!input.is_used() || is_merged(input)) continue;
+    for_each_older_state(input, [&](std::string state) { rank_files[std::move(state)] = &input; });
   }
   for (MergeInput& input : inputs) {
-    const auto& sources = input.header.sources;
-    if (input.is_used() && !sources.empty() &&
-        std::all_of(sources.begin(), sources.end(), [&](const std::string& source) {
-          return held.contains(identity_of(source));
-        })) {
+    if (!input.is_used() || !is_merged(input)) continue;
+    const std::set<std::string> identities = identities_of(input);
+    const bool is_covered =
+        std::all_of(identities.begin(), identities.end(),
+                    [&](const auto& each) { return rank_files.contains(each); }) &&
+        std::all_of(identities.begin(), identities.end(),
+                    [&](const auto& each) { return known.is_undamaged(*rank_files.at(each)); });
+    if (is_covered) {
       input.report.left_out = "the rank files that it was made of are given too";
     }
   }
@@ -162,7 +197,7 @@ using Merged = std::map<const MergeInput*, WholeSources>;
 
 // Of merged files that are not chosen parts, in what others have too: they are read. What such a
 // one holds not whole is in it as in a chosen part: it replaces nothing.
-Merged merged_files(std::vector<MergeInput>& inputs) {
+Merged merged_files(std::vector<MergeInput>& inputs, Wholeness& known) {
   std::map<std::string, int> holders;
   for (const MergeInput& input : inputs) {
     if (!input.is_used()) continue;
@@ -170,8 +205,7 @@ Merged merged_files(std::vector<MergeInput>& inputs) {
   }
   Merged merged;
   for (MergeInput& input : inputs) {
-    const bool is_one =
-        input.is_used() && !input.header.sources.empty() && input.header.selections.empty();
+    const bool is_one = input.is_used() && is_merged(input) && input.header.selections.empty();
     if (!is_one) continue;
     std::set<std::string> identities = identities_of(input);
     const bool is_shared = std::any_of(identities.begin(), identities.end(),
@@ -179,7 +213,7 @@ Merged merged_files(std::vector<MergeInput>& inputs) {
     WholeSources& sources = merged[&input];
     // Another program has saved it: its lines are as no others, and nothing can be joined with it.
     if (is_shared && !is_imported(input)) {
-      sources = whole_sources_of(input);
+      sources = known.sources_of(input);
       input.cut_sources = sources.cut;
     } else {
       sources.whole = std::move(identities);
@@ -192,7 +226,7 @@ Merged merged_files(std::vector<MergeInput>& inputs) {
 std::set<std::string> merged_sources(const std::vector<MergeInput>& inputs) {
   std::set<std::string> sources;
   for (const MergeInput& input : inputs) {
-    if (input.is_used() && !input.header.sources.empty()) sources.merge(identities_of(input));
+    if (input.is_used() && is_merged(input)) sources.merge(identities_of(input));
   }
   return sources;
 }
@@ -236,7 +270,11 @@ void leave_out_grown(MergeInput& input) {
                          ": give all that the merged file was made of instead";
 }
 
-void leave_out_overlapping(MergeInput& input, const std::string& holder) {
+void leave_out_overlapping(MergeInput& input, const std::string& holder, bool is_rest_held) {
+  if (is_rest_held) {
+    input.report.left_out = "other files that are given hold it";
+    return;
+  }
   input.report.left_out = "it shares some ranks with " + holder;
   input.report.problem = "merged files overlap: " + input.report.given +
                          ": nothing of it is in the merge, since " + holder +
@@ -244,10 +282,15 @@ void leave_out_overlapping(MergeInput& input, const std::string& holder) {
 }
 
 // What is whole in a merged file that is still used need not come from elsewhere.
-void leave_out_contained(std::vector<MergeInput>& inputs) {
-  const Merged merged = merged_files(inputs);
+void leave_out_contained(std::vector<MergeInput>& inputs, Wholeness& known) {
+  const Merged merged = merged_files(inputs, known);
   const std::set<const MergeInput*> parts = parts_of(merged);
   const std::set<std::string> in_merged = merged_sources(inputs);
+  const RankFiles rank_files = rank_files_among(inputs);
+  const auto is_in_whole_rank_file = [&](const std::string& identity) {
+    const auto found = rank_files.find(identity);
+    return found != rank_files.end() && known.is_undamaged(*found->second);
+  };
   std::map<std::string, const MergeInput*> holders;
   for (MergeInput* const input : larger_first(inputs, merged)) {
     std::size_t held = 0;
@@ -264,7 +307,11 @@ void leave_out_contained(std::vector<MergeInput>& inputs) {
     } else if (held != 0 && held == identities.size()) {
       input->report.left_out = "a merged file that is given holds it";
     } else if (whole_holder != nullptr && !parts.contains(input)) {
-      leave_out_overlapping(*input, whole_holder->report.given);
+      const bool is_rest_held =
+          std::all_of(identities.begin(), identities.end(), [&](const std::string& identity) {
+            return holders.contains(identity) || is_in_whole_rank_file(identity);
+          });
+      leave_out_overlapping(*input, whole_holder->report.given, is_rest_held);
     } else if (const auto own = merged.find(input); own != merged.end()) {
       for (const std::string& identity : own->second.whole) holders.emplace(identity, input);
     }
@@ -320,10 +367,11 @@ void leave_out_clipped(std::vector<MergeInput>& inputs, const Selection* selecti
 
 void leave_out_doubled(std::vector<MergeInput>& inputs, const Selection* selection) {
   leave_out_same_files(inputs);
-  leave_out_cut(inputs);
-  leave_out_copies(inputs);
-  leave_out_covered(inputs);
-  leave_out_contained(inputs);
+  Wholeness known;
+  leave_out_cut(inputs, known);
+  leave_out_copies(inputs, known);
+  leave_out_covered(inputs, known);
+  leave_out_contained(inputs, known);
   leave_out_clipped(inputs, selection);
 }
 
