@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What `traceagent merge` makes of files that it, or another program, has made of others: merged, chosen, corrected
 and saved ones beside what they were made of."""
+import gzip
 import json
 import re
 import subprocess
@@ -90,6 +91,77 @@ def test_saved_again_whole_beside_a_merge_of_a_cut_copy(folder):
     merge(*files, "-o", both, code=1)
     said = merge(both, again, "-o", out, "--force", code=1).stderr
     check(said.startswith(f"traceagent: merged files overlap: {again}") and not document_of(out).get("complete"), said)
+
+
+def damaged_line(path, number=0):
+    lines = path.read_text().split("\n")
+    events = [at for at, line in enumerate(lines) if line.startswith('{"ts"')]
+    lines[events[number]] = lines[events[number]].replace('"name"', '"na\x01me"')
+    path.write_text("\n".join(lines))
+
+
+def cut(path, events):
+    """Behind so many."""
+    text = path.read_bytes()
+    at = 0
+    for _ in range(events + 1):
+        at = text.index(b'{"ts"', at + 1)
+    path.write_bytes(text[:at])
+
+
+def events_by_rank(path):
+    ranks = [event["pid"] for event in document_of(path)["traceEvents"] if event["ph"] == "X"]
+    return {rank: ranks.count(rank) for rank in sorted(set(ranks))}
+
+
+def test_a_merged_file_gives_what_is_damaged_now(folder):
+    """Each rank by itself, whatever of the others was damaged when it was merged."""
+    files = [rank_file(folder / f"r{rank}.json", rank, times=range(0, 400, 10)) for rank in range(3)]
+    node = folder / "node0.json"
+    damaged_line(files[2], 3)
+    merge(folder, "-o", node, code=1)
+    cut(files[1], 5)
+    for inputs in ((folder,), (node, *files), (node, files[1])):
+        out = folder / "out.txt"
+        merge(*inputs, "-o", out, "--force", code=1 if len(inputs) != 2 else 0)
+        check(events_by_rank(out) == {0: 40, 1: 40, 2: 39}, f"{inputs}: {events_by_rank(out)}")
+        told = document_of(out)["traceagent"]
+        check([each["file"] for each in told["incomplete"]] == ["r2.json"] and told["dropped"] == {"not_json": 1},
+              f"{inputs}: {told['incomplete']} {told['dropped']}")
+    merge(folder, "-o", node, "--force", code=1)
+    check(events_by_rank(node) == {0: 40, 1: 40, 2: 39}, f"written over itself: {events_by_rank(node)}")
+    # What is damaged both in the merged file and beside it: each event of the two, once.
+    cut(files[2], 20)
+    merge(folder, "-o", node, "--force", code=1)
+    check(events_by_rank(node) == {0: 40, 1: 40, 2: 39}, f"joined: {events_by_rank(node)}")
+
+
+def test_damaged_copies(folder):
+    path, node, out = rank_file(folder / "r0.json", 0, times=range(0, 400, 10)), folder / "node0.json", folder / "out.txt"
+    merge(path, "-o", node)
+    damaged_line(path)
+    (folder / "r0.json.gz").write_bytes(gzip.compress(path.read_bytes()))
+    said = merge(folder, "-o", out)
+    check(events_by_rank(out) == {0: 40} and said.stdout.count("left out: ") == 2, f"whole in the merged file: {said}")
+    fuller = rank_file(folder / "copies/r0.json", 0, times=range(0, 400, 10))
+    cut(fuller, 30)
+    cut(path, 10)
+    said = merge(path, fuller, "-o", out, "--force", code=1).stdout
+    check(events_by_rank(out) == {0: 30}, f"{events_by_rank(out)}")
+    check(f"left out: {path}: a damaged copy of {fuller}, which is given too and holds as much" in said, said)
+
+
+def test_a_window_whose_ranks_are_all_there(folder):
+    """In a merged file and in a rank file: nothing of it is missing."""
+    files = [rank_file(folder / f"r{rank}.json", rank, times=range(0, 400, 10)) for rank in range(2)]
+    window, first, out = folder / "window.txt", folder / "first.txt", folder / "out.txt"
+    merge(*files, "-o", window, "--time", "+0us", "+2us")
+    merge(files[0], "-o", first)
+    said = merge(first, files[1], window, "-o", out)
+    check(events_by_rank(out) == {0: 40, 1: 40} and document_of(out).get("complete") is True, f"{said}")
+    check(f"left out: {window}: other files that are given hold it" in said.stdout, f"{said}")
+    damaged_line(files[1])
+    merge(first, files[1], window, "-o", out, "--force", code=1)
 
 
 def test_corrected_once(folder):
