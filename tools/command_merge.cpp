@@ -389,7 +389,8 @@ void add_merge_command(CLI::App& app, int& exit_code) {
   command->footer(
       "Exits with 1 when an input was not there, cut, unreadable or no trace; the others are "
       "merged.\n"
-      "Files of different runs are refused, unless --mix-runs.\n"
+      "Files of different runs are refused where they have a node or a rank in common, unless\n"
+      "--mix-runs; else they are joined, and that is told.\n"
       "An event overlaps a window that it only touches. Metadata events are always kept. An arrow\n"
       "stays where the slices at both its ends do. With --clip a counter begins with its last "
       "value\n"

@@ -43,6 +43,12 @@ bool print_report(const trace::MergeReport& report, const std::string& output) {
   for (const std::int64_t rank : report.missing_ranks) {
     std::cout << "missing: rank " << rank << "\n";
   }
+  if (!report.joined_runs.empty()) {
+    std::cout
+        << "joined: " << report.joined_runs
+        << ": as one job, each node of which may name it differently; of two jobs, merge each "
+           "by itself\n";
+  }
   for (const trace::Unfinished& rank : report.mixed) {
     std::cout << "mixed: " << rank.who << " " << rank.why << "\n";
   }

@@ -30,6 +30,33 @@ std::optional<RunOfFile> run_of(const MergeInput& input) {
   return run;
 }
 
+// Of a merged file, all that it was made of.
+std::set<std::string> keys_of(const MergeInput& input) {
+  std::set<std::string> keys;
+  for_each_element(member(input.header.distributed_info, "run_keys").value_or(""),
+                   [&](std::string_view key) {
+                     if (key.size() >= 2) keys.insert(unescaped(key.substr(1, key.size() - 2)));
+                   });
+  if (const auto run = run_of(input); run && keys.empty()) keys.insert(run->key);
+  return keys;
+}
+
+std::set<std::int64_t> nodes_of(const MergeInput& input) {
+  std::set<std::int64_t> nodes;
+  for_each_element(member(input.header.distributed_info, "node_ranks").value_or(""),
+                   [&](std::string_view node) { nodes.insert(parse_integer(node).value_or(0)); });
+  if (const auto run = run_of(input); run && nodes.empty()) nodes.insert(run->node_rank);
+  return nodes;
+}
+
+std::string in_words(const std::set<std::int64_t>& nodes) {
+  std::string words = nodes.size() == 1 ? "node " : "nodes ";
+  for (const std::int64_t node : nodes) {
+    words += (node == *nodes.begin() ? "" : ", ") + std::to_string(node);
+  }
+  return words;
+}
+
 bool may_be_one_run(const RunOfFile& a, const RunOfFile& b) {
   const bool share_a_rank = std::any_of(a.ranks.begin(), a.ranks.end(),
                                         [&](std::int64_t rank) { return b.ranks.contains(rank); });
@@ -66,6 +93,32 @@ std::string different_runs(const std::vector<MergeInput>& inputs) {
 std::string different_runs_problem(const std::string& runs) {
   return "files of different runs: " + runs +
          ": give those of one run (or all the same: traceagent merge --mix-runs)";
+}
+
+std::set<std::string> run_keys_of(const std::vector<MergeInput>& inputs) {
+  std::set<std::string> keys;
+  for (const MergeInput& input : inputs) {
+    if (input.is_used()) keys.merge(keys_of(input));
+  }
+  return keys;
+}
+
+std::string joined_runs(const std::vector<MergeInput>& inputs) {
+  // A merged file of several runs does not tell which of its nodes is of which.
+  std::map<std::set<std::string>, std::set<std::int64_t>> nodes_by_keys;
+  for (const MergeInput& input : inputs) {
+    if (const std::set<std::string> keys = keys_of(input); input.is_used() && !keys.empty()) {
+      nodes_by_keys[keys].merge(nodes_of(input));
+    }
+  }
+  if (nodes_by_keys.size() < 2) return {};
+  std::string words;
+  for (const auto& [keys, nodes] : nodes_by_keys) {
+    words += words.empty() ? "" : "; ";
+    words += in_words(nodes) + (nodes.size() == 1 ? " is of " : " are of ");
+    for (const std::string& key : keys) words += (key == *keys.begin() ? "" : " and ") + key;
+  }
+  return words;
 }
 
 std::vector<std::int64_t> ranks_of_several_runs(const std::vector<MergeInput>& inputs) {

@@ -404,6 +404,7 @@ void merge_into(const std::vector<std::string>& paths, const std::string& output
       if (options.selection != nullptr && !options.selection->has_rank(rank)) continue;
       report.mixed.push_back({"rank " + std::to_string(rank), of_several_runs});
     }
+    report.joined_runs = joined_runs(inputs);
     Merger(inputs, options, report).run(output);
   } else {
     const bool unwanted = std::any_of(inputs.begin(), inputs.end(), [](const MergeInput& input) {

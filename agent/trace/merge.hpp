@@ -73,6 +73,7 @@ struct MergeReport {
   std::vector<MergedInput> inputs;  // by rank and time
   std::vector<std::int64_t> ranks;
   std::vector<std::int64_t> missing_ranks;
+  std::string joined_runs;           // see input_runs.hpp; empty: of one run
   std::vector<Unfinished> mixed;     // ranks of several runs (mix_runs, or of one key), of which
                                      // viewers drop events
   std::vector<std::string> sources;  // rank files: JSON objects with their name and rank

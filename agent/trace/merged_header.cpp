@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "agent/trace/corrected_sources.hpp"
+#include "agent/trace/input_runs.hpp"
 #include "agent/trace/json_object.hpp"
 #include "agent/trace/json_scan.hpp"
 
@@ -169,6 +170,11 @@ std::string info_of(const std::vector<MergeInput>& inputs, const std::set<std::i
     info.add("node_ranks", std::vector<std::int64_t>(gathered.nodes.begin(), gathered.nodes.end()));
   }
   add_first(inputs, "run_key", info);
+  if (const std::set<std::string> keys = run_keys_of(inputs); keys.size() > 1) {
+    JsonArray array;
+    for (const std::string& key : keys) array.add(key);
+    info.add("run_keys", array);
+  }
   if (!gathered.corrections.empty()) {
     info.add("clock_corrections", array_of(gathered.corrections));
   }

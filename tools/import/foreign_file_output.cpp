@@ -75,7 +75,8 @@ std::string ForeignFile::distributed_info_json() const {
     }
   }
   if (facts_.kind() == ForeignKind::traceagent) {
-    for (const char* key : {"node_rank", "node_ranks", "run_key", "clock_corrections"}) {
+    for (const char* key :
+         {"node_rank", "node_ranks", "run_key", "run_keys", "clock_corrections"}) {
       if (const auto value = trace::member(known, key)) {
         info.add(key, trace::JsonValue::raw(std::string(*value)));
       }
