@@ -76,6 +76,26 @@ def test_a_part_saved_again(folder):
     check(len(absolute_times(out)) == 2, f"once: {absolute_times(out)}")
 
 
+def test_saved_again_with_fewer_events(folder):
+    """What its writer counted and is not there is lost, but where others have it."""
+    rank_file(folder / "s/r0.json", 0, times=(0, 100, 200))
+    node, again, out = (folder / f"{name}.json" for name in ("node", "again", "out"))
+    merge(folder / "s", "-o", node)
+    document = document_of(node)
+    document["traceEvents"].pop()
+    again.write_text(json.dumps(document))
+    said = merge(again, "-o", out, code=1)
+    check(said.stderr.startswith(f"traceagent: events are missing: {again}: it says that 3 were written, and has 2: "), said)
+    check("2 events, 1 lost: missing_lines" in said.stdout, said)
+    told = document_of(out)
+    check(len(absolute_times(out)) == 2 and not told.get("complete"), told)
+    check(told["traceagent"]["dropped"] == {"missing_lines": 1}, told["traceagent"])
+    check([each["file"] for each in told["traceagent"]["incomplete"]] == ["again.json"], told["traceagent"])
+    merge(again, "--strict", "-o", out, "--force", code=1)
+    said = merge(again, folder / "s", "-o", out, "--force").stdout
+    check(f"left out: {again}: other files" in said and document_of(out).get("complete"), said)
+
+
 def test_saved_again_whole_beside_a_merge_of_a_cut_copy(folder):
     """What it holds more is taken, or told of."""
     files = [rank_file(folder / f"r{rank}.json", rank, times=(rank, 100, 200)) or folder / f"r{rank}.json"

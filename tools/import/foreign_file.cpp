@@ -8,6 +8,7 @@
 #include "agent/trace/file_problem.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/merge_metadata.hpp"
+#include "agent/trace/trace_reader.hpp"
 #include "tools/import/content_mark.hpp"
 #include "tools/import/file_reading.hpp"
 #include "tools/import/rank_in_name.hpp"
@@ -202,6 +203,23 @@ void ForeignFile::take(FileReading& reading) {
     report_.problem = "too long, what it says of itself: " + path_ +
                       ": its events are used: give the file as TraceAgent wrote it";
   }
+  tell_missing_events();
+}
+
+// As of a file in our form (TraceReader): somebody took them out.
+void ForeignFile::tell_missing_events() {
+  lacks_events_ = false;
+  const auto said = trace::integer_member(facts_.own_metadata(), "events");
+  if (!said || !report_.problem.empty()) return;
+  auto known = static_cast<std::int64_t>(report_.events);
+  for (const auto& [cause, count] : counts_.dropped) known += static_cast<std::int64_t>(count);
+  if (known >= *said) return;
+  lacks_events_ = true;
+  counts_.dropped[trace::missing_lines] = static_cast<std::uint64_t>(*said - known);
+  report_.dropped = counts_.dropped;
+  report_.problem = "events are missing: " + path_ + ": it says that " + std::to_string(*said) +
+                    " were written, and has " + std::to_string(report_.events) +
+                    ": what is there is used; give the file as TraceAgent wrote it";
 }
 
 void ForeignFile::finish_report(EventLines& lines) {
@@ -262,6 +280,8 @@ void ForeignFile::leave_out(bool is_all_held) {
   if (!is_all_held) {
     report_.problem = "merged files overlap: " + path_ +
                       ": give all of its rank files, or leave out those that it holds";
+  } else if (lacks_events_) {
+    report_.problem.clear();  // others have them
   }
 }
 

@@ -105,6 +105,7 @@ class ForeignFile {
   [[nodiscard]] std::string host() const;
   [[nodiscard]] std::string merged_clock_json() const;
   void take(FileReading& reading);
+  void tell_missing_events();
   void take_rank(const FileFacts& facts);
   // False: they were not what the lines have been written for.
   bool take_times(const EventLines& lines);
@@ -128,6 +129,7 @@ class ForeignFile {
   bool is_due_ = true;
   bool is_read_ = false;
   bool must_read_again_ = false;
+  bool lacks_events_ = false;  // that it says it has; and that is all its problem
   bool may_have_collectives_ = false;
   FileFacts facts_;
   std::string content_;

@@ -17,6 +17,13 @@
 
 namespace traceagent::tools {
 
+namespace {
+
+// Of a file of ours without what its writer said.
+constexpr char tells_nothing[] = "it does not say whether anything is missing";
+
+}  // namespace
+
 std::vector<std::string> ForeignFile::write_headers() {
   std::vector<std::string> paths;
   // An empty one has nothing to give, and must not add a rank.
@@ -159,7 +166,7 @@ std::string ForeignFile::own_metadata_json() const {
   if (!report_.problem.empty()) {
     add_fault(report_.problem);
   } else if (!merged && !facts_.is_complete()) {
-    add_fault(trace::writer_lost_something);
+    add_fault(own.empty() ? tells_nothing : trace::writer_lost_something);
   }
   trace::JsonObject all;
   all.add("merged", ranks);

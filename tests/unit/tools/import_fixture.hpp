@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -18,6 +19,13 @@ namespace fs = std::filesystem;
 
 inline std::string event(std::int64_t ts, const std::string& more = "") {
   return R"({"ph":"X","pid":1,"tid":1,"name":"e","dur":1,"ts":)" + std::to_string(ts) + more + "}";
+}
+
+// As another program saves it again.
+inline std::string saved_again(const std::string& path) {
+  std::string text = trace::read_whole(path);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
 }
 
 class ImportTest : public ::testing::Test {

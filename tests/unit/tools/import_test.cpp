@@ -388,13 +388,6 @@ TEST_F(ImportTest, MergesFilesInAnyOrderOfEvents) {
   }
 }
 
-// As another program saves it again.
-std::string saved_again(const std::string& path) {
-  std::string text = trace::read_whole(path);
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
-}
-
 TEST_F(ImportTest, OurOwnFileThatAnotherProgramSavedKeepsItsRanks) {
   std::vector<std::string> ranks;
   for (std::int64_t rank = 0; rank < 3; ++rank) {
