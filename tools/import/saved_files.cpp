@@ -9,8 +9,11 @@ namespace traceagent::tools {
 
 namespace {
 
-bool are_shared(const std::vector<std::string>& a, const std::vector<std::string>& b) {
-  return std::find_first_of(a.begin(), a.end(), b.begin(), b.end()) != a.end();
+using Keys = std::vector<std::string>;
+using KeySet = std::set<std::string>;
+
+bool are_shared(const KeySet& keys, const Keys& others) {
+  return std::ranges::any_of(others, [&](const auto& key) { return keys.contains(key); });
 }
 
 bool has_no_fault(ForeignFile& file) {
@@ -20,56 +23,98 @@ bool has_no_fault(ForeignFile& file) {
 }  // namespace
 
 void SavedFiles::leave_out_doubles() {
-  std::set<std::string> known;
-  for (const auto& [path, keys] : own_.sources) known.insert(keys.begin(), keys.end());
-  std::set<std::string> imported;
+  note_own_sources();
   for (const auto& file : files_) {
-    if (file->report().is_trace) imported.insert(content_key(file->content()));
+    if (file->report().is_trace) imported_.insert(content_key(file->content()));
   }
-  for (const auto& file : files_) {
-    if (file->is_part()) continue;
-    const Keys keys = file->source_keys();
-    const auto is_known = [&](const std::string& key) { return known.contains(key); };
-    const auto is_held = [&](const std::string& key) {
-      return is_known(key) || imported.contains(key);
-    };
-    if (replace_damaged(*file, keys)) {
-      known.insert(keys.begin(), keys.end());
-    } else if (!keys.empty() && std::all_of(keys.begin(), keys.end(), is_held)) {
-      file->leave_out(!holds_more(*file, keys));
-    } else if (std::any_of(keys.begin(), keys.end(), is_known)) {
-      file->leave_out(false);
-    } else if (const std::string part = own_part_beside(*file); !part.empty()) {
-      file->leave_out_beside(part);
-    } else {
-      known.insert(keys.begin(), keys.end());
-    }
-  }
+  for (ForeignFile* const file : whole_first()) leave_out_double(*file);
   leave_out_parts();
 }
 
-// Than ours, of which one was made of cut or damaged files, or is such a one.
-bool SavedFiles::holds_more(const ForeignFile& file, const Keys& keys) const {
-  if (!file.is_all_there()) return false;
-  return std::any_of(own_.sources.begin(), own_.sources.end(), [&](const auto& own) {
-    return are_shared(keys, own.second) && !trace::holds_all_of_its_sources(own.first);
+void SavedFiles::note_own_sources() {
+  for (const auto& [path, keys] : own_.sources) {
+    for (const std::string& key : keys) own_by_key_[key].insert(path);
+  }
+}
+
+const SavedFiles::Saved& SavedFiles::saved(const ForeignFile& file) {
+  const auto [found, is_new] = saved_.try_emplace(&file);
+  if (is_new) {
+    const Keys keys = file.source_keys();
+    found->second = {keys, KeySet(keys.begin(), keys.end()), file.is_all_there()};
+  }
+  return found->second;
+}
+
+bool SavedFiles::is_whole(const std::string& own_path) {
+  const auto [found, is_new] = whole_.try_emplace(own_path);
+  if (is_new) found->second = trace::holds_all_of_its_sources(own_path);
+  return found->second;
+}
+
+// Of two that hold the same, the one that is known to be whole is taken.
+std::vector<ForeignFile*> SavedFiles::whole_first() {
+  std::vector<ForeignFile*> files;
+  for (const auto& file : files_) {
+    if (!file->is_part() && !saved(*file).keys.empty()) files.push_back(file.get());
+  }
+  std::ranges::stable_partition(files, [&](const auto* file) { return saved(*file).is_all_there; });
+  return files;
+}
+
+void SavedFiles::leave_out_double(ForeignFile& file) {
+  const Saved& known = saved(file);
+  const bool is_replacing = replace_damaged(file);
+  if (!is_replacing) {
+    const auto is_held = [&](const auto& key) { return this->is_held(key); };
+    const auto is_held_whole = [&](const auto& key) { return this->is_held_whole(key); };
+    const auto is_double = [&](const auto& key) {
+      return own_by_key_.contains(key) || taken_.contains(key);
+    };
+    if (std::ranges::all_of(known.keys, is_held)) {
+      // Beside a cut or damaged one it may hold more.
+      return file.leave_out(std::ranges::all_of(known.keys, is_held_whole) ||
+                            is_copy_of_taken(file));
+    }
+    if (std::ranges::any_of(known.keys, is_double)) return file.leave_out(false);
+    if (const std::string part = own_part_beside(known); !part.empty()) {
+      return file.leave_out_beside(part);
+    }
+  }
+  taken_.insert(known.keys.begin(), known.keys.end());
+  if (known.is_all_there) taken_whole_.insert(known.keys.begin(), known.keys.end());
+}
+
+bool SavedFiles::is_held(const std::string& key) const {
+  return own_by_key_.contains(key) || taken_.contains(key) || imported_.contains(key);
+}
+
+bool SavedFiles::is_held_whole(const std::string& key) {
+  if (taken_whole_.contains(key) || imported_.contains(key)) return true;
+  const auto own = own_by_key_.find(key);
+  return own != own_by_key_.end() &&
+         std::ranges::any_of(own->second, [&](const auto& path) { return is_whole(path); });
+}
+
+bool SavedFiles::is_copy_of_taken(const ForeignFile& file) const {
+  return std::ranges::any_of(files_, [&](const auto& other) {
+    return other.get() != &file && other->is_taken() && file.is_copy_of(*other);
   });
 }
 
 // The merge leaves out a part of ours of which a whole file that another program has saved holds
 // all. Where that may not be so it would hold both.
-std::string SavedFiles::own_part_beside(const ForeignFile& file) const {
-  const Keys keys = file.source_keys();
-  if (keys.empty() || file.is_all_there()) return "";
-  const auto is_beside = [&keys](const auto& part) { return are_shared(keys, part.second); };
-  const auto found = std::find_if(own_.parts.begin(), own_.parts.end(), is_beside);
+std::string SavedFiles::own_part_beside(const Saved& saved) const {
+  if (saved.is_all_there) return "";
+  const auto found = std::ranges::find_if(
+      own_.parts, [&](const auto& part) { return are_shared(saved.key_set, part.second); });
   return found == own_.parts.end() ? std::string() : found->first;
 }
 
 // Who holds any of what the part holds. One into which it was imported before is left to the
 // merge: its lines were written alike.
-std::vector<SavedFiles::Holder> SavedFiles::holders_of(ForeignFile& part) const {
-  const Keys keys = part.source_keys();
+std::vector<SavedFiles::Holder> SavedFiles::holders_of(ForeignFile& part) {
+  const KeySet& keys = saved(part).key_set;
   const std::string own_key = content_key(part.content());
   std::vector<Holder> holders;
   const auto add = [&](const std::string& path, const Keys& held, const auto& is_all_there) {
@@ -78,8 +123,7 @@ std::vector<SavedFiles::Holder> SavedFiles::holders_of(ForeignFile& part) const 
   };
   for (const auto& [path, held] : own_.sources) {
     const std::string& file = path;  // clang 14 takes no parts of a pair along
-    if (!replaced_.contains(path))
-      add(path, held, [&] { return trace::holds_all_of_its_sources(file); });
+    if (!replaced_.contains(path)) add(path, held, [&] { return is_whole(file); });
   }
   for (const auto& [path, held] : own_.parts) add(path, held, [] { return false; });
   bool is_behind = false;
@@ -88,11 +132,10 @@ std::vector<SavedFiles::Holder> SavedFiles::holders_of(ForeignFile& part) const 
     // Of two parts the first stays.
     const bool is_other = file.get() != &part && !(is_behind && file->is_part());
     if (!is_other || !file->is_taken() || part.is_copy_of(*file)) continue;
-    const bool is_saved = !file->source_keys().empty();
-    add(file->report().path,
-        is_saved ? file->source_keys() : std::vector{content_key(file->content())}, [&] {
-          return !file->is_part() && (is_saved ? file->is_all_there() : has_no_fault(*file));
-        });
+    const Saved& other = saved(*file);
+    const bool is_saved = !other.keys.empty();
+    add(file->report().path, is_saved ? other.keys : Keys{content_key(file->content())},
+        [&] { return !file->is_part() && (is_saved ? other.is_all_there : has_no_fault(*file)); });
   }
   return holders;
 }
@@ -108,9 +151,8 @@ void SavedFiles::leave_out_parts() {
     for (const Holder& holder : holders) {
       if (holder.is_all_there) whole.insert(holder.keys.begin(), holder.keys.end());
     }
-    const Keys keys = file->source_keys();
-    const bool is_all_held =
-        std::all_of(keys.begin(), keys.end(), [&](const auto& key) { return whole.contains(key); });
+    const bool is_all_held = std::ranges::all_of(
+        saved(*file).keys, [&](const auto& key) { return whole.contains(key); });
     if (is_all_held) {
       file->leave_out(true);
     } else {
@@ -121,17 +163,19 @@ void SavedFiles::leave_out_parts() {
 
 // Where what is damaged of ours is in a whole file that another program has saved: all of ours
 // that this one holds gives way, and where it does not hold all of such a one, nothing does.
-bool SavedFiles::replace_damaged(ForeignFile& file, const Keys& keys) {
-  if (file.is_part() || !file.is_all_there()) return false;
-  const auto is_in_file = [&](const std::string& key) {
-    return std::find(keys.begin(), keys.end(), key) != keys.end();
-  };
-  std::vector<std::string> held;
-  for (const auto& [path, own_keys] : own_.sources) {
-    if (std::none_of(own_keys.begin(), own_keys.end(), is_in_file)) continue;
-    const bool is_all_there = std::all_of(own_keys.begin(), own_keys.end(), is_in_file);
-    if (!is_all_there || replaced_.contains(path)) return false;
-    held.push_back(path);
+bool SavedFiles::replace_damaged(ForeignFile& file) {
+  const Saved& known = saved(file);
+  if (!known.is_all_there) return false;
+  std::set<std::string> held;
+  for (const std::string& key : known.keys) {
+    if (const auto own = own_by_key_.find(key); own != own_by_key_.end()) {
+      held.insert(own->second.begin(), own->second.end());
+    }
+  }
+  for (const std::string& path : held) {
+    const bool is_in_file = std::ranges::all_of(
+        own_.sources.at(path), [&](const auto& key) { return known.key_set.contains(key); });
+    if (!is_in_file || replaced_.contains(path)) return false;
   }
   if (hold_what_is_damaged_whole(held)) return false;
   for (const std::string& path : held) replaced_.emplace(path, file.report().path);
@@ -139,13 +183,12 @@ bool SavedFiles::replace_damaged(ForeignFile& file, const Keys& keys) {
 }
 
 // What is damaged of ours is whole in others of ours.
-bool SavedFiles::hold_what_is_damaged_whole(const std::vector<std::string>& own_files) const {
-  std::set<std::string> damaged;
-  std::set<std::string> whole;
+bool SavedFiles::hold_what_is_damaged_whole(const std::set<std::string>& own_files) {
+  KeySet damaged;
+  KeySet whole;
   for (const std::string& path : own_files) {
     const Keys& own_keys = own_.sources.at(path);
-    (trace::holds_all_of_its_sources(path) ? whole : damaged)
-        .insert(own_keys.begin(), own_keys.end());
+    (is_whole(path) ? whole : damaged).insert(own_keys.begin(), own_keys.end());
   }
   return std::includes(whole.begin(), whole.end(), damaged.begin(), damaged.end());
 }
