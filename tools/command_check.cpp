@@ -5,9 +5,11 @@
 #include <memory>
 
 #include "tools/agent_library.hpp"
+#include "tools/check_foreign.hpp"
 #include "tools/check_report.hpp"
 #include "tools/check_trace.hpp"
 #include "tools/command_line.hpp"
+#include "tools/folder_options.hpp"
 #include "tools/given_path.hpp"
 #include "tools/trace_files.hpp"
 
@@ -36,6 +38,12 @@ bool check_file(const std::string& path, bool is_brief) {
     say("a pipe, not a file: " + path + ": write what comes out of it into a file, and check that");
     return false;
   }
+  std::error_code ignored;
+  // What is no regular file may be read once alone.
+  if (std::filesystem::is_regular_file(path, ignored) && !is_own_trace(path)) {
+    say(foreign_in_words(path));
+    return false;
+  }
   CheckReport report;
   std::string problem;
   if (!check_trace(path, report, problem)) say(problem);
@@ -54,18 +62,18 @@ bool is_empty(const std::string& path) {
   return std::filesystem::is_empty(path, ignored);
 }
 
-int check_files(const std::vector<std::string>& paths) {
+int check_files(const std::vector<std::string>& paths, const FolderOptions& options) {
   bool ok = true;
   for (const std::string& path : paths) {
     std::error_code ignored;
     const bool is_folder = std::filesystem::is_directory(path, ignored);
     TraceFiles files;
     files.paths = {path};
-    if (is_folder) files = trace_files({path});
+    if (is_folder) files = trace_files({path}, options);
     for (const std::string& problem : files.problems) say(problem);
     // Another profiler's beside ours is no fault; nor may ours with a damaged beginning be passed
     // over.
-    for (const std::string& other : files.foreign) say("not a trace of TraceAgent's: " + other);
+    for (const std::string& other : files.foreign) say(foreign_in_words(other));
     ok = ok && files.problems.empty() && !files.paths.empty() &&
          std::none_of(files.foreign.begin(), files.foreign.end(), is_empty);
     for (const std::string& file : files.paths) ok = check_file(file, is_folder) && ok;
@@ -79,11 +87,13 @@ void add_check_command(CLI::App& app, int& exit_code) {
   CLI::App* const command = app.add_subcommand(
       "check", "Say what would work on this machine, or what a trace lacks, and what to do");
   const auto paths = std::make_shared<std::vector<std::string>>();
+  const auto options = std::make_shared<FolderOptions>();
   command
       ->add_option("traces", *paths,
                    "Rank or node files to look at instead of the machine, or folders "
                    "of them, of which those are shown that lack something")
       ->check(is_there());
+  add_recursive_option(*command, *options);
   command->footer(
       "Exits with 1 when a line says NO. Without a file it looks at TRACEAGENT_* as a traced\n"
       "program would.\n"
@@ -91,9 +101,11 @@ void add_check_command(CLI::App& app, int& exit_code) {
       "  traceagent check\n"
       "  TRACEAGENT_OUTPUT_FOLDER=/data/traces traceagent check\n"
       "  traceagent check my-run/traces/node0.json\n"
-      "  traceagent check my-run/traces");
-  command->callback(
-      [paths, &exit_code] { exit_code = paths->empty() ? check_machine() : check_files(*paths); });
+      "  traceagent check my-run/traces\n"
+      "  traceagent check -r runs/7");
+  command->callback([paths, options, &exit_code] {
+    exit_code = paths->empty() ? check_machine() : check_files(*paths, *options);
+  });
 }
 
 }  // namespace traceagent::tools

@@ -16,6 +16,7 @@
 #include "tools/command_line.hpp"
 #include "tools/damaged_inputs.hpp"
 #include "tools/ending_signals.hpp"
+#include "tools/folder_options.hpp"
 #include "tools/foreign_inputs.hpp"
 #include "tools/held_folders.hpp"
 #include "tools/merge_choice.hpp"
@@ -328,8 +329,7 @@ void add_input_options(CLI::App& command, MergeArguments& arguments) {
                   "Files that TraceAgent or others (PyTorch, Composer, ...) wrote, or folders of "
                   "them; in any order")
       ->required();
-  command.add_flag("-r,--recursive", arguments.folders.recursive,
-                   "Enter the folders within folders too, but for hidden ones and links");
+  add_recursive_option(command, arguments.folders);
   command
       .add_option("--suffix", arguments.folders.suffixes,
                   "Of folders, only files whose names end in one of these; may be given again")

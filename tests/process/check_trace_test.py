@@ -87,9 +87,15 @@ def test_folder():
         checks.check(page[0] == 0 and f"not a trace of TraceAgent's: {folder}/others.json" in page[2], f"others' too: {page}")
         cut.write_text("")
         page = page_of(folder)
-        checks.check(page[0] == 1 and f"not a trace of TraceAgent's: {cut}" in page[2], f"an empty file: {page}")
+        checks.check(page[0] == 1 and f"traceagent: an empty file: {cut}: at byte 0: give a trace" in page[2], f"an empty file: {page}")
         (place.path / "empty").mkdir()
         checks.check(page_of(place.path / "empty")[0] == 1, "an empty folder")
+        above = page_of(place.path / "job")
+        checks.check(above[0] == 1 and "--recursive" in above[2], f"files in a folder within: {above}")
+        for word in ("-r", "--recursive"):
+            within = page_of(word, place.path / "job")
+            checks.check(within[0] == 1 and "no trace" not in within[2], f"{within}")
+            says(within, f"{folder}/node0.json: nothing is missing")
 
 
 def test_gaps():
@@ -164,13 +170,24 @@ def test_part():
 
 
 def test_other_traces():
-    """Nobody's writer was stopped."""
+    """What they are, and who reads them."""
+    event = '{"ph": "X", "ts": 1, "dur": 2, "pid": 0, "tid": 0, "name": "a", "cat": "kernel"}'
     with Place() as place:
-        for name, text in (("others.json", '{"schemaVersion": 1, "traceEvents": []}'), ("empty.json", "")):
+        for name, text, what in (
+                ("others.json", '{"schemaVersion": 1, "traceEvents": []}', "not a trace of TraceAgent's: {}: another program's"),
+                ("torch.json", '{"schemaVersion": 1, "traceEvents": [' + event + "]}",
+                 "not a trace of TraceAgent's: {}: another program's, which traceagent merge reads and check does not"),
+                ("config.json", '{"a": 1}', "not a trace: {}: at byte 0: it holds no events"),
+                ("empty.json", "", "an empty file: {}: at byte 0: give a trace in Chrome's JSON form")):
             path = place.path / name
             path.write_text(text)
-            code, _, said = page_of(path)
-            checks.check(code == 1 and f"not a trace of TraceAgent's: {path}" in said, f"{name}: {code} {said}")
+            code, page, said = page_of(path)
+            checks.check(code == 1 and what.format(path) in said and not page, f"{name}: {code} {said} {page}")
+        traced(place)
+        node = place.path / "job/traces/node0.json"
+        node.write_text(" " + node.read_text())
+        said = page_of(node)[2]
+        checks.check(f"not a trace of TraceAgent's: {node} as it was written: " in said, f"ours, saved again: {said}")
 
 
 for test in (test_nothing_missing, test_folder, test_gaps, test_steps, test_shut_on_purpose, test_counters_that_are_not_here,

@@ -1,0 +1,21 @@
+#include "tools/check_foreign.hpp"
+
+#include "tools/import/foreign_file.hpp"
+
+namespace traceagent::tools {
+
+std::string foreign_in_words(const std::string& path) {
+  ForeignFile file(path, "", 0);
+  file.peek();
+  if (!file.report().is_trace) return file.report().problem;
+  const std::string line = "not a trace of TraceAgent's: " + path;
+  return file.is_ours() ? line +
+                              " as it was written: another program has saved it, or its beginning "
+                              "is damaged: traceagent merge " +
+                              path + " -o NEW makes a trace of it"
+                        : line +
+                              ": another program's, which traceagent merge reads and check "
+                              "does not: check what a merge makes of it";
+}
+
+}  // namespace traceagent::tools
