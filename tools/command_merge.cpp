@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "agent/trace/file_problem.hpp"
 #include "agent/trace/input_runs.hpp"
@@ -77,6 +78,7 @@ class MergeCommand {
   trace::MergeOptions options_;
   ProgressBar bar_;
   bool is_any_written_ = false;
+  std::set<std::int64_t> told_ranks_;  // that are in an output, or of which it said that they miss
   std::vector<std::string> unwanted_;  // why nodes have no file: none of their ranks was asked for
 };
 
@@ -222,6 +224,8 @@ bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& 
       say(line);
     }
   }
+  const std::string missing = missing_ranks_in_words(choice.rules, told_ranks_);
+  if (ok && is_any_written_ && !missing.empty()) std::cout << missing << "\n";
   return ok && (is_any_written_ || unwanted_.empty());
 }
 
@@ -310,6 +314,8 @@ bool MergeCommand::merge_into(const MergeOutput& output, const Choice& choice,
     std::cout << "missing: " << process.who << " " << process.why << "\n";
   }
   const bool ok = print_report(report, output.path);
+  told_ranks_.insert(report.ranks.begin(), report.ranks.end());
+  told_ranks_.insert(report.missing_ranks.begin(), report.missing_ranks.end());
   if (selection && report.problem.empty()) {
     print_selection(selection->counts());
     for (const std::string& line :

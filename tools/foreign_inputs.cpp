@@ -82,6 +82,18 @@ bool names_folder(const std::string& path) {
 
 std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
+// By its path, however that is written; else by the name alone, of which there may be several.
+std::vector<std::string> inputs_named(const std::string& name,
+                                      const std::vector<std::string>& inputs) {
+  const auto identity = identity_of(name);
+  std::vector<std::string> named;
+  for (const std::string& path : inputs) {
+    if (path == name || (identity && identity_of(path) == identity)) return {path};
+    if (name_of(path) == name) named.push_back(path);
+  }
+  return named;
+}
+
 std::string without_slashes(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
@@ -252,15 +264,16 @@ std::map<std::string, std::int64_t> ForeignInputs::ranks_by_path(
     const std::vector<std::string>& foreign, const std::map<std::string, std::int64_t>& given) {
   std::map<std::string, std::int64_t> ranks;
   for (const auto& [name, rank] : given) {
-    const std::string& file = name;  // clang 14 takes no parts of a pair along
-    const auto identity = identity_of(file);
-    const auto meant = std::find_if(foreign.begin(), foreign.end(), [&](const std::string& path) {
-      return path == file || (identity && identity_of(path) == identity);
-    });
-    if (meant != foreign.end()) {
-      ranks[*meant] = rank;
+    const std::vector<std::string> meant = inputs_named(name, foreign);
+    if (meant.size() == 1) {
+      ranks[meant.front()] = rank;
+    } else if (meant.empty()) {
+      usage_problem_ = "--rank names no input: " + name +
+                       ": give one that others wrote, by its path as the merge names it, or by its "
+                       "file's name";
     } else {
-      usage_problem_ = "--rank names no input: " + file + ": give an input that others wrote";
+      usage_problem_ = "--rank names several inputs: " + name +
+                       ": give the path of one: " + meant[0] + " or " + meant[1];
     }
   }
   return ranks;

@@ -133,10 +133,11 @@ void add_choice_options(CLI::App& command, ChoiceOptions& options) {
   command.add_flag("--clip", options.clip,
                    "Cut what crosses the edges of --time or --steps, which else is kept whole");
   command
-      .add_option(
-          "--rank", options.ranks,
-          "Only these ranks, such as 0,3-7; or FILE=N: the rank of a file that others wrote, "
-          "whatever it says itself; may be given again")
+      .add_option("--rank", options.ranks,
+                  "Only these ranks, such as 0,3-7; or FILE=N: the rank of a file (its path, or "
+                  "its name where "
+                  "that is one input's) that others wrote, "
+                  "whatever it says itself; may be given again")
       ->type_name("LIST")
       ->allow_extra_args(false)
       ->check(rank_problem);
@@ -190,6 +191,25 @@ Choice choice_of(const ChoiceOptions& options, const std::vector<std::string>& f
   }
   options.steps.empty() ? set_time(options, range, choice) : set_steps(options, range, choice);
   return choice;
+}
+
+std::string missing_ranks_in_words(const EventRules& rules, const std::set<std::int64_t>& known) {
+  std::string list;
+  // A range may hold more ranks than anybody counts.
+  const auto add = [&list](std::int64_t first, std::int64_t last) {
+    if (first > last) return;
+    list += (list.empty() ? "" : ", ") + std::to_string(first);
+    if (last > first) list += "-" + std::to_string(last);
+  };
+  for (const auto& [first, last] : rules.ranks) {
+    std::int64_t from = first;
+    for (auto at = known.lower_bound(first); at != known.end() && *at <= last; ++at) {
+      add(from, *at - 1);
+      from = *at + 1;
+    }
+    add(from, last);
+  }
+  return list.empty() ? "" : "no file that was read has a rank of " + list;
 }
 
 std::string emptiness_in_words(const Choice& choice, const SelectionCounts& counts) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,10 @@ struct Choice {
 Choice choice_of(const ChoiceOptions& options, const std::vector<std::string>& files,
                  const std::map<std::string, trace::ClockCorrection>& corrections,
                  const std::function<void(std::uint64_t bytes)>& on_read);
+
+// "no file that was read has a rank of 9, 12-15", of those asked for that are not among `known`; or
+// empty.
+std::string missing_ranks_in_words(const EventRules& rules, const std::set<std::int64_t>& known);
 
 // Of a merge that gave no events: what the window was, and how far the inputs reach.
 std::string emptiness_in_words(const Choice& choice, const SelectionCounts& counts);

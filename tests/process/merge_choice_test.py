@@ -219,5 +219,32 @@ def test_empty(folder):
     merge(path, "-o", out, "--rank", "5-3", code=2)
 
 
+def test_ranks_that_nobody_has(folder):
+    paths = [slices(folder, f"n{rank}.json", rank, [(0, 10)], node=rank // 2) for rank in (0, 1, 4)]
+    out = folder / "out.json"
+    for words, missing in ((["0-2,9"], "2, 9"), (["0,3-4", "--rank", "6-10"], "3, 6-10"),
+                           (["0-999999999999"], "2-3, 5-999999999999"), (["4,0-1"], ""),
+                           (["4,7", "--time", "+1s", "+2s"], "7"), (["0,4,7", "--per-node"], "7")):
+        output = folder / "nodes" if "--per-node" in words else out
+        said = merge(*paths, "-o", output, "--force", "--rank", *words).stdout
+        told = [line for line in said.splitlines() if line.startswith("no file ")]
+        check(told == ([f"no file that was read has a rank of {missing}"] if missing else []), f"{words}: {said}")
+
+
+def test_rank_of_a_file_in_a_folder(folder):
+    """By its path, or by its name where that is one file's."""
+    event = '[{"name": "a", "ph": "X", "ts": 1, "dur": 1, "pid": 0, "tid": 0, "cat": "c"}]'
+    for name in ("f/a.pt.trace.json", "f/g/b.json", "f/g/h/b.json"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(event.replace("1", str(len(name))))
+    out = folder / "out.json"
+    merge(folder / "f", "-o", out, "--rank", "a.pt.trace.json=7")
+    check(document_of(out)["distributedInfo"]["rank"] == 7, f"{document_of(out)['distributedInfo']}")
+    said = merge(folder / "f", "-o", out, "--force", "--rank", "b.json=7", code=2).stderr
+    check("--rank names no input: b.json: give one that others wrote, by its path as the merge names it" in said, said)
+    said = merge("-r", folder / "f", "-o", out, "--force", "--rank", "b.json=7", code=2).stderr
+    check(f"--rank names several inputs: b.json: give the path of one: {folder}/f/g/b.json or " in said, said)
+
+
 if __name__ == "__main__":
     sys.exit(run(globals()))
