@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""Says in a few lines what a run of tools/demo left: usage: demo_summary.py RUN_FOLDER"""
+"""Says in a few lines what a run of tools/demo left: usage: demo_summary.py RUN_FOLDER OLDER_FILE
+
+Whatever is older than that file is no file of this run's."""
 import collections
+import gzip
 import json
 import pathlib
 import sys
@@ -10,10 +13,14 @@ ON_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
 def rank_line(rank, events):
+    """All its events, as the agent's own line counts them."""
+    phases = collections.Counter(e["ph"] for e in events)
+    arrows, samples = phases["s"] + phases["t"] + phases["f"], phases["C"]
     steps = sum(e["name"].startswith("ProfilerStep#") for e in events)
-    collectives = [e for e in events if e["cat"] == "nccl" and "Collective name" in e["args"]]
-    work = sum(e["cat"] in ON_DEVICE for e in events)
-    return (f"  rank {rank}: {steps} steps, {len(events)} events, {len(collectives)} collectives, "
+    collectives = [e for e in events if e.get("cat") == "nccl" and "Collective name" in e["args"]]
+    work = sum(e.get("cat") in ON_DEVICE for e in events)
+    return (f"  rank {rank}: {steps} steps, {len(events)} events ({len(events) - arrows - samples} calls, device work and ranges, "
+            f"{arrows} ends of arrows, {samples} samples of counters), {len(collectives)} collectives, "
             f"{sum(e.get('dur', 0) for e in collectives):.1f} us in them, {work} kernels and copies")
 
 
@@ -25,20 +32,32 @@ def longest(events, count=5):
     return [f"  {us / 1000:8.1f} ms  {name}" for name, us in total.most_common(count)]
 
 
+def node_file_of(run, older):
+    found = sorted(run.glob("traces/node*.json*"))
+    made = [file for file in found if file.stat().st_mtime_ns >= older.stat().st_mtime_ns]
+    if made:
+        return made[0]
+    if found:
+        sys.exit(f"traceagent: demo: this run made no node file: {found[0]} is an earlier run's: see the lines above: "
+                 "set another TRACEAGENT_RUN_NAME, or TRACEAGENT_OUTPUT_OVERWRITE=true")
+    sys.exit(f"traceagent: demo: no node file: {run}/traces: see the lines above")
+
+
+def document_of(path):
+    data = path.read_bytes()
+    return json.loads(gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data)
+
+
 def main():
-    run = pathlib.Path(sys.argv[1])
-    node_files = sorted(run.glob("traces/node*.json*"))
-    if not node_files:
-        sys.exit(f"traceagent: demo: no node file: {run}/traces: see the lines above")
-    node = json.loads(node_files[0].read_text())
-    events = [e for e in node["traceEvents"] if e["ph"] in "Xi"]
+    node_file = node_file_of(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
+    events = [e for e in document_of(node_file)["traceEvents"] if e["ph"] != "M"]
     by_rank = collections.defaultdict(list)
     for event in events:
         by_rank[event["pid"]].append(event)
-    print(f"node file: {node_files[0]} ({node_files[0].stat().st_size} bytes)")
+    print(f"node file: {node_file} ({node_file.stat().st_size} bytes)")
     print(*(rank_line(rank, by_rank[rank]) for rank in sorted(by_rank)), sep="\n")
-    on_device = [event for event in events if event["cat"] in ON_DEVICE]
-    on_host = [event for event in events if event["cat"] in ("cuda_runtime", "cuda_driver", "nccl", "user_annotation")]
+    on_device = [event for event in events if event.get("cat") in ON_DEVICE]
+    on_host = [event for event in events if event.get("cat") in ("cuda_runtime", "cuda_driver", "nccl", "user_annotation")]
     print("most time on the host in:", *longest(on_host), sep="\n")
     if on_device:
         print("most time on the device in:", *longest(on_device), sep="\n")

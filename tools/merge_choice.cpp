@@ -135,9 +135,8 @@ void add_choice_options(CLI::App& command, ChoiceOptions& options) {
   command
       .add_option("--rank", options.ranks,
                   "Only these ranks, such as 0,3-7; or FILE=N: the rank of a file (its path, or "
-                  "its name where "
-                  "that is one input's) that others wrote, "
-                  "whatever it says itself; may be given again")
+                  "its name where that is one input's) that others wrote, whatever it says "
+                  "itself; may be given again")
       ->type_name("LIST")
       ->allow_extra_args(false)
       ->check(rank_problem);
