@@ -21,6 +21,8 @@ void add_upload_command(CLI::App& app) {
 
 namespace {
 
+constexpr char build_it[] = ": build it (cmake --build --preset release), or install it there";
+
 // Empty, with a line said, where it is not known where we are: a name alone could be anybody's.
 std::string uploader_beside_us() {
   std::error_code error;
@@ -43,7 +45,7 @@ void start_uploader(const std::string& folder) {
   const int error =
       posix_spawn(&pid, uploader.c_str(), nullptr, nullptr, arguments.data(), environ);
   if (error != 0)
-    say("upload: " + uploader + ": " + std::strerror(error) + ": build or install it");
+    say("upload: " + uploader + ": " + std::strerror(error) + build_it);
 }
 
 int become_uploader(char** argv) {
@@ -52,7 +54,7 @@ int become_uploader(char** argv) {
   std::string name = "traceagent-upload";
   argv[1] = name.data();
   execv(uploader.c_str(), argv + 1);
-  say("upload: " + uploader + ": " + std::strerror(errno) + ": build or install it");
+  say("upload: " + uploader + ": " + std::strerror(errno) + build_it);
   return exit_bad_data;
 }
 

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""What tools/demo says of its run: all events, of a file that is compressed too, and nothing of an earlier run's."""
+"""What tools/demo says of its run: all events, of a file that is compressed too, and nothing of an earlier run's. What it
+builds has all that its lines name."""
 import gzip
 import json
 import os
+import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
-import pathlib
 
 from jobs import Checks
-from places import SOURCE
+from places import BUILD, SOURCE
 
 EVENTS = [{"ph": "M", "name": "process_name", "pid": 0, "tid": 0, "args": {"name": "rank 0"}},
           {"ph": "X", "name": "ProfilerStep#1", "cat": "user_annotation", "ts": 1, "dur": 9, "pid": 0, "tid": 1},
@@ -55,7 +57,15 @@ def test_no_file_of_this_run(folder):
     checks.check(said.returncode == 1 and "no node file" in said.stderr, f"none: {said}")
 
 
-for test in (test_all_events, test_no_file_of_this_run):
+def test_what_is_built(_):
+    if not shutil.which("ninja") or not (BUILD / "build.ninja").exists():
+        return
+    commands = subprocess.run(["ninja", "-C", BUILD, "-t", "commands", "demo"], capture_output=True, text=True, timeout=60).stdout
+    for program in ("traceagent", "traceagent-run", "traceagent-mpirun", "traceagent-upload", "train_demo"):
+        checks.check(re.search(rf"-o \S*bin/{program} ", commands), f"tools/demo does not build {program}")
+
+
+for test in (test_all_events, test_no_file_of_this_run, test_what_is_built):
     with tempfile.TemporaryDirectory() as place:
         test(pathlib.Path(place))
 sys.exit(checks.end())

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -105,6 +106,14 @@ def test_empty_folders_and_other_hosts(folder):
     check(result.returncode == 0 and not result.stderr, f"host: {result}")
 
 
+def test_no_uploader(folder):
+    """As after a build of some targets."""
+    shutil.copy(TRACEAGENT, folder / "traceagent")
+    result = run(folder / "traceagent", "upload", "--help")
+    check(result.returncode == 1 and one_line(result) and f"{folder}/traceagent-upload: No such file" in result.stderr
+          and "cmake --build --preset release" in result.stderr, f"no uploader: {result}")
+
+
 def test_merge(folder):
     rank_file(folder / "r0.json", 0, 1000, [0, 5000])
     rank_file(folder / "r1.json", 1, 2000, [2000])
@@ -177,6 +186,7 @@ def main():
         (folder / "merge").mkdir()
         (folder / "empty").mkdir()
         test_empty_folders_and_other_hosts(folder / "empty")
+        test_no_uploader(folder)
         test_merge(folder / "merge")
         test_check(library, folder)
     print("ok" if not failures else f"{len(failures)} failed")
