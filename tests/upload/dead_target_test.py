@@ -55,6 +55,16 @@ def test_resume_goes_on_with_the_others():
         check(done.out.count("exit code 1: tried again") == 1, f"resume: {done}")
 
 
+def test_a_problem_of_each_target():
+    """Whichever uploader had it; until nothing waits for that target."""
+    with Here() as here:
+        here.make("a.json")
+        for code in (5, 6):
+            here.run(here.files, "--to", f"exec:sh -c 'exit {code}' {{}}", "--patience", "0s")
+        told = [line for line in here.run("--status", here.files).out.splitlines() if line.startswith("problem: ")]
+        check(len(told) == 2 and "exit code 6: 2 files wait" in told[0] and told[1].endswith("exit code 5"), f"each: {told}")
+
+
 def test_forget():
     with Here() as here:
         queue_for_a_dead_target(here)
@@ -91,7 +101,8 @@ def test_forget_a_folder():
         check(done.code == 0 and done.out.count("left out") == 1, f"folder: {done}")
         status = here.run("--status", here.files)
         check("1 waiting" in status.out and "/xy/a.json" in status.out, f"folder: {status}")
-        check("problem: " not in status.out, f"folder: that of the forgotten one: {status}")
+        told = [line for line in status.out.splitlines() if line.startswith("problem: ")]
+        check(len(told) == 1 and "/xy/a.json: " in told[0] and "1 files wait" in told[0], f"folder: the other's problem: {status}")
 
 
 def test_by_hand_it_is_said_how_long_it_is_tried():

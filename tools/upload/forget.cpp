@@ -9,6 +9,8 @@
 #include "config/remote_target.hpp"
 #include "tools/upload/index_notes.hpp"
 #include "tools/upload/journal.hpp"
+#include "tools/upload/new_file.hpp"
+#include "tools/upload/problems.hpp"
 
 namespace traceagent::tools {
 
@@ -66,9 +68,17 @@ std::set<std::string> forget_uploads(const std::string& folder, const std::strin
 void forget_problems(const std::string& folder, bool is_any_forgotten) {
   for (const std::string& path : journals_in(folder)) {
     const Journal journal(folder, path);
-    const bool is_its_own = is_any_forgotten || pending_in(journal) == 0;
-    if (!is_its_own || unwanted_in(journal) != 0) continue;
-    unlink((path.substr(0, path.rfind('.')) + ".problem").c_str());
+    const std::string problem_path = path.substr(0, path.rfind('.')) + ".problem";
+    const std::size_t unwanted = unwanted_in(journal);
+    if (!is_any_forgotten && pending_in(journal) + unwanted != 0) continue;
+    Problems problems(problem_path);
+    const std::size_t before = problems.size();
+    problems.keep(waiting_places(journal));
+    if (problems.size() == 0 && (before != 0 || unwanted == 0)) {
+      unlink(problem_path.c_str());
+    } else if (problems.size() != before) {
+      replace_file(problem_path, problems.text(what_waits(journal, folder)));
+    }
   }
 }
 

@@ -14,9 +14,8 @@ namespace traceagent::tools {
 std::set<std::string> forget_uploads(const std::string& folder, const std::string& target,
                                      const Tell& tell);
 
-// The last problem of each journal with which nothing waits any more: it is nobody's. Where some of
-// it was forgotten it may be theirs; if it is another's, the next uploader says it again. Throws as
-// above.
+// The problems of places for which nothing waits any more. A line that names none (of an uploader
+// that could not begin) goes with what was forgotten: the next one says it again. Throws as above.
 void forget_problems(const std::string& folder, bool is_any_forgotten);
 
 }  // namespace traceagent::tools

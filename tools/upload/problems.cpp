@@ -1,30 +1,86 @@
 #include "tools/upload/problems.hpp"
 
 #include <algorithm>
+#include <fstream>
+#include <string_view>
+
+#include "agent/event/hash.hpp"
 
 namespace traceagent::tools {
 
+namespace {
+
+constexpr std::string_view mark_begin = "place-";
+
+std::string mark_of(const std::string& place) {
+  return std::string(mark_begin) + std::to_string(event::hash_text(place));
+}
+
+std::vector<std::string> lines_of(const std::string& path) {
+  std::vector<std::string> lines;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+// Mark and problem; no mark: none of ours.
+std::pair<std::string, std::string> parts_of(const std::string& line) {
+  const std::size_t space = line.starts_with(mark_begin) ? line.find(' ') : std::string::npos;
+  if (space == std::string::npos) return {{}, line};
+  return {line.substr(0, space), line.substr(space + 1)};
+}
+
+}  // namespace
+
+Problems::Problems(const std::string& path) {
+  for (const std::string& line : lines_of(path)) {
+    auto parts = parts_of(line);
+    if (!parts.first.empty() && all_.size() < most) all_.push_back(std::move(parts));
+  }
+}
+
 void Problems::note(const std::string& place, const std::string& problem) {
   forget(place);
-  all_.emplace(all_.begin(), place, problem);
+  all_.emplace(all_.begin(), mark_of(place), problem);
   if (all_.size() > most) all_.pop_back();
 }
 
 bool Problems::has(const std::string& place) const {
+  const std::string mark = mark_of(place);
   return std::any_of(all_.begin(), all_.end(),
-                     [&](const auto& each) { return each.first == place; });
+                     [&](const auto& each) { return each.first == mark; });
 }
 
 void Problems::forget(const std::string& place) {
-  std::erase_if(all_, [&](const auto& each) { return each.first == place; });
+  const std::string mark = mark_of(place);
+  std::erase_if(all_, [&](const auto& each) { return each.first == mark; });
+}
+
+void Problems::keep(const std::set<std::string>& places) {
+  std::set<std::string> marks;
+  for (const std::string& place : places) marks.insert(mark_of(place));
+  std::erase_if(all_, [&](const auto& each) { return !marks.contains(each.first); });
 }
 
 std::string Problems::text(const std::string& what_waits) const {
-  std::string lines;
-  for (const auto& [place, problem] : all_) {
-    lines += problem + (lines.empty() ? what_waits : "") + "\n";
+  if (all_.empty()) return {};
+  std::string lines = all_.front().second + what_waits + "\n";
+  for (const auto& [mark, problem] : all_) {
+    lines += mark;
+    lines += " " + problem + "\n";
   }
   return lines;
+}
+
+std::vector<std::string> problem_lines(const std::string& path) {
+  std::vector<std::string> problems;
+  for (const std::string& line : lines_of(path)) {
+    const auto [mark, problem] = parts_of(line);
+    // The newest, which stands in front.
+    if (!mark.empty() && problems.size() == 1 && problems[0].starts_with(problem)) continue;
+    problems.push_back(problem);
+  }
+  return problems;
 }
 
 }  // namespace traceagent::tools

@@ -1,29 +1,41 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace traceagent::tools {
 
-// The last problem of each place that files go to (place_of(Upload)), the newest first.
+// The last problem of each place that files go to (place_of(Upload)), the newest first. They
+// outlive their uploader: the next one has another place's problem to add.
 class Problems {
  public:
+  Problems() = default;
+  // Of a file with a text() in it; of none, or another text, none.
+  explicit Problems(const std::string& path);
+
   void note(const std::string& place, const std::string& problem);
   [[nodiscard]] bool has(const std::string& place) const;
   // Nothing waits for it any more.
   void forget(const std::string& place);
+  // Nor for any but these.
+  void keep(const std::set<std::string>& places);
   [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
 
-  // A line each; `what_waits` behind the first, which is all that the agent reads out at the end
-  // of the job.
+  // The newest with `what_waits` behind it, which is all that the agent reads out at the end of the
+  // job; then a line for each, with the mark of its place.
   [[nodiscard]] std::string text(const std::string& what_waits) const;
 
  private:
   // Names that are in a target make a place of each cycle.
   static constexpr std::size_t most = 8;
+  // A place by its mark: a command's words stand in the journal alone.
   std::vector<std::pair<std::string, std::string>> all_;
 };
+
+// A line each, without marks, of what Problems::text() or another left in a file.
+std::vector<std::string> problem_lines(const std::string& path);
 
 }  // namespace traceagent::tools

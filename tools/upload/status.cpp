@@ -1,11 +1,11 @@
 #include "tools/upload/status.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <iostream>
 
 #include "agent/trace/upload_journal.hpp"
 #include "config/command_words.hpp"
+#include "tools/upload/problems.hpp"
 #include "tools/upload/uploader.hpp"
 
 namespace traceagent::tools {
@@ -50,8 +50,9 @@ bool print_journal(const std::string& folder, const std::string& path) {
   }
   // The uploader that is at work takes it back when it has done all.
   const bool is_over = waiting == 0 && unwanted == 0 && trace::is_locked(stem + ".lock");
-  std::ifstream problem(is_over ? "" : stem + ".problem");
-  for (std::string line; std::getline(problem, line);) std::cout << "problem: " << line << "\n";
+  for (const std::string& problem : problem_lines(is_over ? "" : stem + ".problem")) {
+    std::cout << "problem: " << problem << "\n";
+  }
   return waiting == 0 && unwanted == 0;
 }
 

@@ -56,7 +56,8 @@ Uploader::Uploader(Journal& journal, std::string folder, std::string problem_pat
       tell_(std::move(tell)),
       patience_(options.patience),
       s3_(options.sizes, patience_),
-      note_([this](const trace::JsonObject& record) { journal_.append(record, true); }) {}
+      note_([this](const trace::JsonObject& record) { journal_.append(record, true); }),
+      problems_(problem_path_) {}
 
 // What was tried least, so that one bad file keeps none of the others. Once patience is over, only
 // where nothing has failed.
@@ -147,14 +148,18 @@ std::string Uploader::patience_in_words() const {
   return config::show_duration(static_cast<std::uint64_t>(options_.patience.count()));
 }
 
-// The problem stays theirs, unless it was overwritten.
+// The problems stay theirs.
 void Uploader::tell_others_wait(std::size_t count) {
   const std::string line = folder_ + ": " + std::to_string(count) +
                            (count == 1 ? " upload that was queued before waits"
                                        : " uploads that were queued before wait") +
                            ": " + how_to_resume(journal_, folder_);
   tell_(line);
-  if (problems_.size() > 0) write_problem(line + "\n");
+  const std::size_t problems = problems_.size();
+  problems_.keep(waiting_places(journal_));
+  if (problems_.size() == problems) return;
+  write_problem(problems_.size() == 0 ? line + "\n"
+                                      : problems_.text(what_waits(journal_, folder_)));
 }
 
 // False: patience is over.
@@ -331,18 +336,28 @@ void Uploader::tell_still_locked() {
 
 void Uploader::tell_problem(const Upload& upload, const std::string& problem,
                             const std::string& what_next) {
+  problems_.keep(waiting_places(journal_));  // somebody may have forgotten others' files
   problems_.note(place_of(upload), problem);
-  write_problem(problems_.text(what_waits()));
+  write_problem(problems_.text(what_waits(journal_, folder_)));
   tell_(problem + what_next);
 }
 
-std::string Uploader::what_waits() const {
-  const std::uint64_t left_out = journal_.left_out();
-  const std::size_t files = pending_in(journal_);
+std::string what_waits(const Journal& journal, const std::string& folder) {
+  const std::uint64_t left_out = journal.left_out();
+  const std::size_t files = pending_in(journal);
   return (files == 0 ? "" : ": " + std::to_string(files) + " files wait") +
          (left_out == 0 ? ""
                         : ", " + std::to_string(left_out) + " were left out " + left_out_causes) +
-         ": " + how_to_resume(journal_, folder_);
+         ": " + how_to_resume(journal, folder);
+}
+
+std::set<std::string> waiting_places(const Journal& journal) {
+  std::set<std::string> places;
+  for (const Upload& each : journal.uploads()) {
+    const bool is_waiting = each.is_pending() && !each.is_replaced;
+    if (is_waiting || each.has_unwanted_parts()) places.insert(place_of(each));
+  }
+  return places;
 }
 
 // Of its place, where it was the last that waited for it. The last problem of all stays until
@@ -350,14 +365,9 @@ std::string Uploader::what_waits() const {
 void Uploader::forget_problem(const Upload& upload) {
   const std::string place = place_of(upload);
   if (problems_.size() < 2 || !problems_.has(place)) return;
-  const auto& uploads = journal_.uploads();
-  if (std::any_of(uploads.begin(), uploads.end(), [&](const Upload& each) {
-        return each.is_pending() && !each.is_replaced && place_of(each) == place;
-      })) {
-    return;
-  }
+  if (waiting_places(journal_).contains(place)) return;
   problems_.forget(place);
-  write_problem(problems_.text(what_waits()));
+  write_problem(problems_.text(what_waits(journal_, folder_)));
 }
 
 void Uploader::give_up(Upload& upload, const std::string& why) {

@@ -34,6 +34,11 @@ using Tell = std::function<void(const std::string&)>;
 // The command that goes on with what waits there.
 std::string how_to_resume(const Journal& journal, const std::string& folder);
 
+// Behind a problem: how much waits, and that command.
+std::string what_waits(const Journal& journal, const std::string& folder);
+// See place_of(): of all to which something is to go, or has parts to be removed.
+std::set<std::string> waiting_places(const Journal& journal);
+
 // Works off one journal. The caller has its lock, where there are locks.
 class Uploader {
  public:
@@ -85,7 +90,6 @@ class Uploader {
   bool has_lost_lock() const;
   bool all_runs_ended() const;
   void write_problem(const std::string& lines);
-  [[nodiscard]] std::string what_waits() const;
   void forget_problem(const Upload& upload);
 
   Journal& journal_;

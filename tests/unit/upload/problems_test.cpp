@@ -2,10 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <string>
+#include <vector>
+
+#include "agent/event/hash.hpp"
+#include "tests/unit/trace/scratch_folder.hpp"
 
 namespace traceagent::tools {
 namespace {
+
+std::string line_of(const std::string& place, const std::string& problem) {
+  return "place-" + std::to_string(event::hash_text(place)) + " " + problem + "\n";
+}
 
 TEST(Problems, TheLastOfEachPlaceTheNewestFirst) {
   Problems problems;
@@ -13,10 +22,13 @@ TEST(Problems, TheLastOfEachPlaceTheNewestFirst) {
   problems.note("s3://a", "a.json: HTTP 503");
   problems.note("s3://b", "b.json: HTTP 403");
   problems.note("s3://a", "c.json: HTTP 500");
-  EXPECT_EQ(problems.text(": 2 files wait"), "c.json: HTTP 500: 2 files wait\nb.json: HTTP 403\n");
+  EXPECT_EQ(problems.text(": 2 files wait"), "c.json: HTTP 500: 2 files wait\n" +
+                                                 line_of("s3://a", "c.json: HTTP 500") +
+                                                 line_of("s3://b", "b.json: HTTP 403"));
   problems.forget("s3://a");
   EXPECT_FALSE(problems.has("s3://a"));
-  EXPECT_EQ(problems.text(": 1 files wait"), "b.json: HTTP 403: 1 files wait\n");
+  EXPECT_EQ(problems.text(": 1 files wait"),
+            "b.json: HTTP 403: 1 files wait\n" + line_of("s3://b", "b.json: HTTP 403"));
 }
 
 TEST(Problems, OfManyPlacesTheNewestAlone) {
@@ -27,6 +39,34 @@ TEST(Problems, OfManyPlacesTheNewestAlone) {
   EXPECT_EQ(problems.size(), 8u);
   EXPECT_TRUE(problems.has("folder99"));
   EXPECT_FALSE(problems.has("folder91"));
+}
+
+TEST(Problems, TheNextUploaderHasThemToo) {
+  const trace::ScratchFolder scratch;
+  const std::string path = scratch / "host.problem";
+  Problems first;
+  first.note("s3://a", "a.json: HTTP 403");
+  first.note("exec:put\n{}\n", "a.json -> exec:put: exit code 1");
+  std::ofstream(path) << first.text(": 2 files wait");
+  Problems second(path);
+  second.note("s3://b", "a.json: HTTP 500");
+  std::ofstream(path) << second.text(": 3 files wait");
+  EXPECT_EQ(problem_lines(path),
+            (std::vector<std::string>{"a.json: HTTP 500: 3 files wait",
+                                      "a.json -> exec:put: exit code 1", "a.json: HTTP 403"}));
+  Problems third(path);
+  third.keep({"s3://a"});
+  EXPECT_EQ(third.size(), 1u);
+  EXPECT_TRUE(third.has("s3://a"));
+}
+
+TEST(Problems, ALineOfAnothersNamesNoPlace) {
+  const trace::ScratchFolder scratch;
+  const std::string path = scratch / "host.problem";
+  std::ofstream(path) << "upload: the journal: cannot be read\n";
+  EXPECT_EQ(Problems(path).size(), 0u);
+  EXPECT_EQ(problem_lines(path), std::vector<std::string>{"upload: the journal: cannot be read"});
+  EXPECT_TRUE(problem_lines(scratch / "none").empty());
 }
 
 }  // namespace
