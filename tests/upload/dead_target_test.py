@@ -2,6 +2,7 @@
 """One target that fails for good: the others' files arrive, and what nobody wants any more leaves the queue."""
 import json
 import pathlib
+import shlex
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "process"))
@@ -103,6 +104,28 @@ def test_forget_a_folder():
         check("1 waiting" in status.out and "/xy/a.json" in status.out, f"folder: {status}")
         told = [line for line in status.out.splitlines() if line.startswith("problem: ")]
         check(len(told) == 1 and "/xy/a.json: " in told[0] and "1 files wait" in told[0], f"folder: the other's problem: {status}")
+
+
+def test_forget_one_of_two_commands():
+    """That begin alike: not both of them, unless that is said."""
+    with Here() as here:
+        here.make("a.json")
+        five, six = "exec:sh -c 'exit 5' {}", "exec:sh -c 'exit 6' x {}"
+        for target in (five, six):
+            here.run(here.files, "--to", target, "--patience", "0s")
+        done = here.run(here.files, "--forget", "exec:sh")
+        check(done.code == 1 and len(done.err.splitlines()) == 1 and "2 commands begin so" in done.err and not done.out,
+              f"two commands: {done}")
+        listed = [word for word in shlex.split(done.err.partition("at least: ")[2]) if word != "or"]
+        check([shlex.split(target) for target in listed] == [shlex.split(five), shlex.split(six)], f"two commands: {listed}")
+        check("2 waiting" in here.run("--status", here.files).out, "two commands: both wait")
+        done = here.run(here.files, "--forget", listed[0])
+        check(done.code == 0 and done.out.count("left out") == 1, f"two commands: {listed}: {done}")
+        status = here.run("--status", here.files).out
+        check("1 waiting" in status and "exit code 6" in status and "exit code 5" not in status, f"two commands: {status}")
+        here.run(here.files, "--to", five, "--patience", "0s")
+        done = here.run(here.files, "--forget", "exec:sh -c")
+        check(done.code == 0 and done.out.count("left out") == 2, f"two commands: by two words: {done}")
 
 
 def test_by_hand_it_is_said_how_long_it_is_tried():

@@ -6,6 +6,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "config/command_words.hpp"
 #include "config/remote_target.hpp"
 #include "tools/upload/index_notes.hpp"
 #include "tools/upload/journal.hpp"
@@ -16,12 +17,52 @@ namespace traceagent::tools {
 
 namespace {
 
-bool is_for(const Upload& upload, const config::RemoteTarget& wanted) {
-  const auto& words = wanted.words;
-  if (!words.empty()) {
-    return words.size() <= upload.words.size() &&
-           std::equal(words.begin(), words.end(), upload.words.begin());
+using Words = std::vector<std::string>;
+
+bool is_waiting(const Upload& upload) { return upload.is_pending() && !upload.is_replaced; }
+
+std::string in_words(const std::set<Words>& commands) {
+  std::string list;
+  for (const Words& command : commands) {
+    std::string target = "exec:";
+    for (const std::string& word : command) {
+      target += (target.ends_with(':') ? "" : " ") + config::shell_word(word);
+    }
+    list += (list.empty() ? "" : " or ") + config::shell_word(target);
   }
+  return list;
+}
+
+// Those that begin so; of one that is given whole, that one.
+std::set<Words> commands_waiting(const std::string& folder, const Words& beginning) {
+  std::set<Words> commands;
+  for (const std::string& path : journals_in(folder)) {
+    const Journal journal(folder, path);
+    for (const Upload& upload : journal.uploads()) {
+      const Words& words = upload.words;
+      const bool begins_so = beginning.size() <= words.size() &&
+                             std::equal(beginning.begin(), beginning.end(), words.begin());
+      if (is_waiting(upload) && begins_so) commands.insert(words);
+    }
+  }
+  return commands.contains(beginning) ? std::set<Words>{beginning} : commands;
+}
+
+// A first word is all that --status tells of a command, and several may have it.
+std::set<Words> commands_meant(const std::string& folder, const Words& beginning) {
+  if (beginning.empty()) return {};
+  std::set<Words> commands = commands_waiting(folder, beginning);
+  if (commands.size() < 2 || beginning.size() > 1) return commands;
+  throw std::runtime_error("--forget: exec:" + beginning.front() + ": " +
+                           std::to_string(commands.size()) +
+                           " commands begin so: give one's words, "
+                           "the first two at least: " +
+                           in_words(commands));
+}
+
+bool is_for(const Upload& upload, const config::RemoteTarget& wanted,
+            const std::set<Words>& commands) {
+  if (!wanted.words.empty()) return commands.contains(upload.words);
   if (!upload.words.empty()) return false;
   return upload.target == wanted.place ||
          (wanted.place.ends_with('/') && upload.target.starts_with(wanted.place));
@@ -49,12 +90,13 @@ std::set<std::string> forget_uploads(const std::string& folder, const std::strin
   if (!wanted.problem.empty()) {
     throw std::runtime_error("--forget: " + target + ": " + wanted.problem);
   }
+  const std::set<Words> commands = commands_meant(folder, wanted.words);
   std::set<std::string> ids;
   for (const std::string& path : journals_in(folder)) {
     Journal journal(folder, path);
     std::map<std::string, const Upload*> runs;
     for (const Upload& upload : journal.uploads()) {
-      if (!upload.is_pending() || upload.is_replaced || !is_for(upload, wanted)) continue;
+      if (!is_waiting(upload) || !is_for(upload, wanted, commands)) continue;
       forget(folder, journal, upload);
       runs[upload.run] = &upload;
       tell(upload.file + " -> " + upload.where() + ": left out: the file stays");

@@ -9,7 +9,8 @@ namespace traceagent::tools {
 
 // Takes out of the folder's queues what waits for a target that nobody wants any more, tells each,
 // and notes it in the journal and the run's index as left out. The files stay. `target`: as --to
-// has it; all that lies below it, or a command that begins so. Returns their ids: the server may
+// has it; all that lies below it, or a command that begins so (by one word: the
+// only one). Returns their ids: the server may
 // have parts of them still. Throws std::runtime_error where a journal cannot be read or told.
 std::set<std::string> forget_uploads(const std::string& folder, const std::string& target,
                                      const Tell& tell);
