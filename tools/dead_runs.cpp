@@ -73,13 +73,6 @@ std::string quoted(const std::string& path) {
   return word + "'";
 }
 
-void print(const ring::Run& run) {
-  std::cout << run.path << ": " << describe(run) << ", of " << owner_of(run.path) << "\n"
-            << "  " << command_line_of(run) << "\n"
-            << "  traceagent recover " << quoted(run.path) << "\n"
-            << "  traceagent recover --discard " << quoted(run.path) << "\n";
-}
-
 bool is_a_run(const std::string& folder) {
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
@@ -94,6 +87,35 @@ bool is_run_of_this_user(const std::string& path) {
   const fs::path whole = fs::absolute(path).lexically_normal();
   const fs::path run = whole.has_filename() ? whole : whole.parent_path();
   return run.parent_path().filename() == "traceagent-" + std::to_string(geteuid());
+}
+
+// Why nothing can be recovered of it: damaged, or of another version; or empty. Of one that was not
+// made to its end there is nothing, and `recover` says so.
+std::string fault_of(const std::string& ring_path) {
+  ring::OpenedRing opened = ring::open_ring(ring_path);
+  std::string fault =
+      opened.ring.valid() || opened.is_unmade || opened.is_gone ? "" : opened.problem;
+  ring::close_ring(opened);
+  return fault.substr(0, fault.rfind(": see traceagent recover --list"));
+}
+
+// No command that would be refused.
+void print(const ring::Run& run) {
+  std::cout << run.path << ": " << describe(run) << ", of " << owner_of(run.path) << "\n"
+            << "  " << command_line_of(run) << "\n";
+  std::size_t lost = 0;
+  for (const std::string& ring : run.rings) {
+    const std::string fault = fault_of(ring);
+    if (fault.empty()) continue;
+    std::cout << "  " << fault << ": nothing of it can be recovered\n";
+    ++lost;
+  }
+  if (lost == 0 || lost < run.rings.size()) {
+    std::cout << "  traceagent recover " << quoted(run.path) << "\n";
+  }
+  if (is_run_of_this_user(run.path)) {
+    std::cout << "  traceagent recover --discard " << quoted(run.path) << "\n";
+  }
 }
 
 // True when it is gone, or left for good reason.

@@ -79,6 +79,29 @@ def test_list():
         check(tool(place, *lines[2].split()[1:]).code == 0 and not run.exists(), "recovered as told")
 
 
+def test_list_offers_what_works():
+    """Of a damaged ring there is nothing to recover; what lies elsewhere than rings are made is not discarded."""
+    with Place() as place:
+        run, damaged = killed(place), killed(place)
+        copy = place.path / "copy"
+        shutil.copytree(run, copy)
+        ring = next(damaged.glob("*.ring"))
+        ring.write_bytes(b"\x5a" * 5000)
+        for folder, wanted in ((run, ["recover", "--discard"]), (copy, ["recover"]), (damaged, ["--discard"])):
+            lines = [line.strip() for line in tool(place, "recover", "--list", str(folder)).out.splitlines()]
+            told = [line for line in lines if line.startswith("traceagent ")]
+            check([line.split()[-2] for line in told] == wanted, f"{folder}: {lines}")
+            says = f"{ring}: not a ring of traceagent: nothing of it can be recovered"
+            check((says in lines) == (folder == damaged), f"{folder}: {lines}")
+        shutil.copy(ring, run / "7-99999-0.ring")
+        lines = tool(place, "recover", "--list", str(run)).out.splitlines()
+        check(len(lines) == 5 and "7-99999-0.ring: not a ring" in lines[2] and lines[3].strip() == f"traceagent recover {run}",
+              f"one of two: {lines}")
+        for command in (["recover", str(copy)], ["recover", "--discard", str(run)], ["recover", "--discard", str(damaged)]):
+            done = tool(place, *command)
+            check(done.code == 0, f"what is offered works: {done}")
+
+
 def test_discard():
     with Place() as place:
         first, second = killed(place), killed(place, 2)
@@ -373,7 +396,7 @@ def test_any_notes():
 def main():
     need(LIBRARY, "the library")
     need(TRACEAGENT, "the tool")
-    for test in (test_list, test_discard, test_usage, test_planted, test_another_user, test_keep_dead,
+    for test in (test_list, test_list_offers_what_works, test_discard, test_usage, test_planted, test_another_user, test_keep_dead,
                  test_killed_again_and_again, test_too_much_old, test_private_ranks, test_private_ranks_alone,
                  test_empty_users_folder, test_lives_without_its_lock, test_any_notes):
         began = time.monotonic()
