@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <system_error>
 #include <vector>
 
@@ -34,10 +35,24 @@ std::string check_key(const std::string& set, const std::string& key) {
          "; see traceagent options";
 }
 
+// A variable, and what the user has typed for it: "--set ring.size".
+using TypedOptions = std::map<std::string, std::string>;
+
+// "bad value: TRACEAGENT_RING_SIZE: ..." in the user's own words.
+std::string as_typed(const std::string& line, const TypedOptions& typed_options) {
+  const std::size_t source = line.find(": ");
+  for (const auto& [variable, typed] : typed_options) {
+    const std::string named = ": " + variable + ": ";
+    if (line.find(named) != source || source == std::string::npos) continue;
+    return line.substr(0, source) + ": " + typed + ": " + line.substr(source + named.size());
+  }
+  return line;
+}
+
 // What the agent would say of the values, before anything is started with them. A file is left to
 // it: it may be written for another version, and never stops a job. So is a doubt: the value is
 // used as it is.
-std::string check_values(const std::vector<std::pair<std::string, std::string>>& variables) {
+std::string check_values(const Variables& variables, const TypedOptions& typed_options) {
   std::vector<std::string> lines;
   for (const auto& [name, value] : variables) {
     if (name != config::environment_name("config")) lines.push_back(name + "=" + value);
@@ -55,20 +70,25 @@ std::string check_values(const std::vector<std::pair<std::string, std::string>>&
   for (const char* what_a_job_gets : {"; using the default", "; ignored"}) {
     line = line.substr(0, line.find(what_a_job_gets));
   }
-  return line + ": see traceagent options";
+  return as_typed(line, typed_options) + ": see traceagent options";
 }
 
 }  // namespace
 
 RunVariables variables_of(const RunOptions& options) {
   RunVariables result;
-  const auto add = [&result](const std::string& key, const std::string& value) {
-    result.variables.emplace_back(config::environment_name(key), value);
+  TypedOptions typed_options;
+  // The last one of a name wins.
+  const auto add = [&](const std::string& key, const std::string& value, const std::string& typed) {
+    const std::string name = config::environment_name(key);
+    std::erase_if(result.variables, [&](const auto& earlier) { return earlier.first == name; });
+    result.variables.emplace_back(name, value);
+    typed_options[name] = typed;
   };
   if (!options.config.empty()) {
     // The ranks may be started in another folder than ours.
     std::error_code error;
-    add("config", std::filesystem::absolute(options.config, error).string());
+    add("config", std::filesystem::absolute(options.config, error).string(), "--config");
     if (error) {
       result.problem = "current folder not known: --config " + options.config + ": " +
                        error.message() + ": give the file's whole path";
@@ -76,10 +96,10 @@ RunVariables variables_of(const RunOptions& options) {
     }
   }
   if (!options.schedule.empty()) {
-    add("schedule", options.schedule);
+    add("schedule", options.schedule, "--schedule");
   }
   if (!options.output.empty()) {
-    add("output.folder", options.output);
+    add("output.folder", options.output, "--output");
   }
   for (const std::string& set : options.sets) {
     const std::size_t equals = set.find('=');
@@ -90,9 +110,9 @@ RunVariables variables_of(const RunOptions& options) {
     if (!result.problem.empty()) {
       return result;
     }
-    add(key, set.substr(equals + 1));
+    add(key, set.substr(equals + 1), "--set " + key);
   }
-  result.problem = check_values(result.variables);
+  result.problem = check_values(result.variables, typed_options);
   return result;
 }
 

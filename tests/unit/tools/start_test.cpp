@@ -102,6 +102,18 @@ TEST(RunOptions, bad_values_are_refused_before_anything_is_started) {
   EXPECT_EQ(variables_of({.config = "/no/such/file.yaml", .schedule = "wait=1"}).problem, "");
 }
 
+// And not the variable, which nobody typed.
+TEST(RunOptions, bad_values_name_the_option_that_was_typed) {
+  EXPECT_EQ(variables_of({.sets = {"output.keep=x"}}).problem,
+            "bad value: --set output.keep: \"x\": not a whole number: see traceagent options");
+  EXPECT_EQ(variables_of({.schedule = "foo"}).problem,
+            "unknown option: --schedule: \"foo\": there is none like it: see traceagent options");
+  EXPECT_EQ(variables_of({.schedule = "active=x"}).problem.find("bad value: --schedule: "), 0u);
+  const RunVariables again = variables_of({.sets = {"output.keep=1", "output.keep=x"}});
+  EXPECT_EQ(again.problem.find("bad value: --set output.keep: "), 0u) << "the last one is used";
+  EXPECT_EQ(variables_of({.sets = {"output.keep=x", "output.keep=1"}}).problem, "");
+}
+
 // They are used as they are; the job's process says the doubt.
 TEST(RunOptions, doubtful_values_stop_no_job) {
   EXPECT_EQ(variables_of({.sets = {"output.remote=s3://b/job-4711/"}}).problem, "");
