@@ -44,8 +44,7 @@ void start_uploader(const std::string& folder) {
   pid_t pid = 0;
   const int error =
       posix_spawn(&pid, uploader.c_str(), nullptr, nullptr, arguments.data(), environ);
-  if (error != 0)
-    say("upload: " + uploader + ": " + std::strerror(error) + build_it);
+  if (error != 0) say("upload: " + uploader + ": " + std::strerror(error) + build_it);
 }
 
 int become_uploader(char** argv) {
