@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "agent/trace/corrected_sources.hpp"
+#include "agent/trace/cut_files.hpp"
 #include "agent/trace/doubled_inputs.hpp"
 #include "agent/trace/json_scan.hpp"
 
@@ -36,12 +37,25 @@ std::string without_mark(const std::string& source) {
   return object.text();
 }
 
+namespace {
+
+// Somebody may have compressed it since: "x.json.gz#1" was "x.json#1".
+std::string plain_name(std::string_view name, bool is_run) {
+  const std::size_t end = is_run ? name.rfind('#') : std::string_view::npos;
+  const std::size_t length = std::min(end, name.size());
+  return without_gz(std::string(name.substr(0, length))).append(name.substr(length));
+}
+
+}  // namespace
+
 // What makes it the same file in two merges. An imported file is told by its content: many have one
 // name, and a rank or a base that it has not itself may differ from one merge to the next.
 std::string identity_of(const std::string& source) {
   const auto content = string_member(source, "content");
   if (!content) return without_mark(source);
-  return std::string(string_member(source, "name").value_or("")) + "\n" + std::string(*content);
+  const bool is_run = content->find('#') != std::string_view::npos;
+  return plain_name(string_member(source, "name").value_or(""), is_run) + "\n" +
+         std::string(*content);
 }
 
 std::vector<std::string> sources_of(const MergeInput& input, const Selection* selection) {

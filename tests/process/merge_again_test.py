@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """What `traceagent merge` makes of files that it, or another program, has made of others: merged, chosen, corrected
 and saved ones beside what they were made of."""
+import binascii
 import gzip
 import json
 import re
 import subprocess
 import sys
 
-from merge_cases import BASE, TRACEAGENT, absolute_times, check, composer_file, document_of, merge, rank_file, ranks_in, run
+from merge_cases import (BASE, TRACEAGENT, absolute_times, check, composer_file, document_of, merge, pytorch_file, rank_file,
+                         ranks_in, run, sagemaker_file)
 from merge_model import File
 
 
@@ -222,6 +224,66 @@ def test_others_file_beside_its_merge(folder):
     left_out = [line for line in result.stdout.splitlines() if line.startswith("left out: ")]
     check(left_out == [f"left out: {other}: a merged file that is given holds it"], f"what is left out: {result.stdout}")
     check(".traceagent-import" not in result.stdout + result.stderr, f"hidden names: {result}")
+
+
+def others_files(folder):
+    return (pytorch_file(folder / "pt/nodeA_4000.170000.pt.trace.json", 0), composer_file(folder / "ep0-ba5-rank0.json", 0),
+            sagemaker_file(folder / f"sm/{BASE // 1000}_400-algo-1_pythontimeline.json"))
+
+
+def distinct(path):
+    events = [event["name"] for event in document_of(path)["traceEvents"] if event["ph"] == "X"]
+    check(len(events) == len(set(events)), f"{path}: twice: {events}")
+    return len(events)
+
+
+def test_others_file_compressed_since_its_merge(folder):
+    """Its text is the same, whichever of the two was merged before."""
+    merged, out = folder / "merged.json", folder / "out.json"
+    for plain in others_files(folder):
+        count = distinct(merge(plain, "-o", merged, "--force") and merged)
+        packed = plain.with_name(plain.name + ".gz")
+        packed.write_bytes(gzip.compress(plain.read_bytes()))
+        for before, now in ((plain, packed), (packed, plain)):
+            merge(before, "-o", merged, "--force")
+            said = merge(merged, now, "-o", out, "--force").stdout
+            check(distinct(out) == count and f"left out: {merged}: " in said, f"{now}: {said}")
+            both = folder / "both.json"
+            merge(now, "-o", both, "--force")
+            said = merge(merged, both, "-o", out, "--force").stdout
+            check(distinct(out) == count and "left out: " in said, f"merged of each: {said}")
+        # Beside another one it is left out, and so it is where an earlier version marked the compressed bytes.
+        rank_file(folder / "own/r1.json", 1, times=(1, 2))
+        merge(packed, folder / "own", "-o", merged, "--force")
+        old = folder / "old.json"
+        marks = ["%08x-%d" % (binascii.crc32(each.read_bytes()), each.stat().st_size) for each in (plain, packed)]
+        check(marks[0] in merged.read_text(), f"{plain}: the mark of its text")
+        old.write_text(merged.read_text().replace(*marks))
+        for holder, again in ((merged, plain), (merged, packed), (old, packed)):
+            said = merge(holder, again, "-o", out, "--force").stdout
+            check(distinct(out) == count + 2, f"{again}: {said}")
+            check(f"left out: {again}: a merged file that is given holds it" in said, f"{again}: {said}")
+
+
+def test_others_file_under_another_name(folder):
+    """It is a copy where the rank is the same, or nothing tells it and no other process has had such times."""
+    merged, out = folder / "merged.json", folder / "out.json"
+    for plain in others_files(folder):
+        merge(plain, "-o", merged, "--force")
+        copy = folder / f"copies/copy_of_{plain.name}"
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_bytes(plain.read_bytes())
+        for beside in (merged, plain):
+            said = merge(beside, copy, "-o", out, "--force").stdout
+            check(distinct(out) == distinct(merged) and "left out: " in said, f"{copy} beside {beside}: {said}")
+            check(ranks_in(out) == [0], f"{copy}: {ranks_in(out)}")
+        # What was made of the copy is known by the first name.
+        merge(merged, copy, "-o", out, "--force")
+        again = folder / "again.json"
+        merge(out, plain, "-o", again, "--force")
+        check(distinct(again) == distinct(merged), f"{plain}: again")
+
+
 
 
 def test_composers_merged_file(folder):

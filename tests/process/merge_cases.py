@@ -25,7 +25,7 @@ def merge(*words, code=0, cwd=None, zone="UTC"):
     variables = {key: value for key, value in os.environ.items() if not key.startswith("TRACEAGENT_")}
     result = subprocess.run([str(word) for word in (TRACEAGENT, "merge", *words)], capture_output=True, text=True,
                             env=variables | {"TZ": zone}, stdin=subprocess.DEVNULL, timeout=60, cwd=cwd)
-    check(result.returncode == code and "terminate" not in result.stderr, f"merge {words}: {result}")
+    check(code in (None, result.returncode) and "terminate" not in result.stderr, f"merge {words}: {result}")
     return result
 
 
@@ -58,6 +58,24 @@ def composer_file(path, rank, off_ns=0, node=None):
     rank_file(path, rank, node, times=(2_000_000,), base=BASE + off_ns)
     text = "".join(json.dumps(row, separators=(",", ":")) + ",\n" for row in rows)
     path.write_text(path.read_text().replace('"traceEvents": [\n', '"traceEvents": [\n' + text))
+    return path
+
+
+def pytorch_file(path, rank, times=range(10)):
+    events = [{"ph": "X", "cat": "kernel", "name": f"k{us}", "pid": 4000, "tid": 7, "ts": us + 0.5, "dur": 1.25, "args": {}}
+              for us in times]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2},
+                                "baseTimeNanoseconds": BASE, "traceEvents": events}, indent=0))
+    return path
+
+
+def sagemaker_file(path, times=range(10)):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    head = {"ph": "M", "name": "process_name", "pid": 0,
+            "args": {"name": "Step:ModeKeys.TRAIN", "start_time_since_epoch_in_micros": BASE // 1000}}
+    events = [{"ph": "X", "name": f"s{us}", "pid": 0, "tid": 1, "ts": us, "dur": 1, "args": {}} for us in times]
+    path.write_text("[\n" + ",\n".join(json.dumps(each) for each in (head, *events)) + "\n]")
     return path
 
 

@@ -47,13 +47,26 @@ std::optional<std::uint64_t> add_bytes(int descriptor, std::uint64_t most_bytes,
   return got < 0 ? std::nullopt : std::optional(done);
 }
 
-std::uint64_t bytes_in(const std::string& mark) {
-  const std::size_t dash = mark.find('-');
-  std::uint64_t bytes = 0;
-  if (dash == std::string::npos) return 0;
-  const char* const end = mark.data() + mark.size();
-  const auto [at, error] = std::from_chars(mark.data() + dash + 1, end, bytes);
-  return error == std::errc() && at == end ? bytes : 0;
+// RFC 1952: what a file of one member says of its text, little-endian.
+struct GzipTrailer {
+  std::uint32_t crc = 0;
+  std::uint32_t text_bytes = 0;  // modulo 2^32
+};
+
+std::optional<GzipTrailer> trailer_of(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (descriptor < 0) return std::nullopt;
+  struct stat facts {};
+  std::array<unsigned char, 8> trailer{};
+  const bool is_read = fstat(descriptor, &facts) == 0 &&
+                       pread(descriptor, trailer.data(), trailer.size(), facts.st_size - 8) == 8;
+  ::close(descriptor);
+  const auto number_at = [&trailer](std::size_t at) {
+    std::uint32_t number = 0;
+    for (std::size_t i = 4; i-- > 0;) number = number << 8U | trailer[at + i];
+    return number;
+  };
+  return is_read ? std::optional(GzipTrailer{number_at(0), number_at(4)}) : std::nullopt;
 }
 
 }  // namespace
@@ -68,20 +81,24 @@ std::string content_mark(const std::string& path, std::uint64_t most_bytes) {
 }
 
 std::string mark_of_gzip_text(const std::string& path, std::uint64_t text_bytes) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
-  if (descriptor < 0) return {};
-  struct stat facts {};
-  std::array<unsigned char, 8> trailer{};  // RFC 1952: the CRC and the size, little-endian
-  const bool is_read = fstat(descriptor, &facts) == 0 &&
-                       pread(descriptor, trailer.data(), trailer.size(), facts.st_size - 8) == 8;
-  ::close(descriptor);
-  const auto number_at = [&trailer](std::size_t at) {
-    std::uint32_t number = 0;
-    for (std::size_t i = 4; i-- > 0;) number = number << 8U | trailer[at + i];
-    return number;
-  };
-  const bool is_whole_text = is_read && number_at(4) == static_cast<std::uint32_t>(text_bytes);
-  return is_whole_text ? ContentMark::text_of(number_at(0), text_bytes) : std::string();
+  const std::optional<GzipTrailer> trailer = trailer_of(path);
+  const bool is_whole_text =
+      trailer && trailer->text_bytes == static_cast<std::uint32_t>(text_bytes);
+  return is_whole_text ? ContentMark::text_of(trailer->crc, text_bytes) : std::string();
+}
+
+std::string mark_of_gzip_text(const std::string& path) {
+  const std::optional<GzipTrailer> trailer = trailer_of(path);
+  return trailer ? ContentMark::text_of(trailer->crc, trailer->text_bytes) : std::string();
+}
+
+std::uint64_t bytes_of_mark(const std::string& mark) {
+  const std::size_t dash = mark.find('-');
+  std::uint64_t bytes = 0;
+  if (dash == std::string::npos) return 0;
+  const char* const end = mark.data() + mark.size();
+  const auto [at, error] = std::from_chars(mark.data() + dash + 1, end, bytes);
+  return error == std::errc() && at == end ? bytes : 0;
 }
 
 std::set<std::string> marks_of_beginnings(const std::string& path,
@@ -90,7 +107,7 @@ std::set<std::string> marks_of_beginnings(const std::string& path,
   std::set<std::pair<std::uint64_t, std::string>> shorter;
   if (stat(path.c_str(), &facts) != 0) return {};
   for (const std::string& mark : marks) {
-    const std::uint64_t bytes = bytes_in(mark);
+    const std::uint64_t bytes = bytes_of_mark(mark);
     if (bytes > 0 && std::cmp_less(bytes, facts.st_size)) shorter.emplace(bytes, mark);
   }
   std::set<std::string> found;

@@ -27,6 +27,13 @@ std::string content_mark(const std::string& path, std::uint64_t most_bytes = UIN
 // empty where it has several members, or what it says is another number.
 std::string mark_of_gzip_text(const std::string& path, std::uint64_t text_bytes);
 
+// The same, where it is less than 4 GiB: the file is not read for it. Of what is no such file it is
+// a mark that nothing has.
+std::string mark_of_gzip_text(const std::string& path);
+
+// How many bytes a mark is of; 0: it is none.
+std::uint64_t bytes_of_mark(const std::string& mark);
+
 // Those of the marks that a shorter file has whose bytes are the first of this one. It is read
 // once, whatever their number.
 std::set<std::string> marks_of_beginnings(const std::string& path,

@@ -63,9 +63,8 @@ void FileRanks::find_ranks_of_processes(std::set<std::int64_t>& taken) {
 // under two.
 std::optional<std::int64_t> FileRanks::rank_before(ForeignFile& file) const {
   if (own_.imported.empty() || !file.report().is_trace) return std::nullopt;
-  const auto found = own_.imported.find({name_in_sources(file), file.content()});
-  return found == own_.imported.end() ? older_states_of(file, own_).rank
-                                      : std::optional(found->second);
+  const auto known = known_.find(file);
+  return known ? std::optional(known->rank) : older_states_of(file, own_).rank;
 }
 
 }  // namespace traceagent::tools

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tools/import/foreign_file.hpp"
+#include "tools/import/known_files.hpp"
 #include "tools/import/own_files.hpp"
 
 namespace traceagent::tools {
@@ -21,8 +22,9 @@ bool is_in(const RankRanges& ranges, std::int64_t rank);
 class FileRanks {
  public:
   // `others`: never given to a file that has none.
-  FileRanks(ForeignFiles& files, const OwnFiles& own, const RankRanges& others)
-      : files_(files), own_(own), others_(others) {}
+  FileRanks(ForeignFiles& files, const OwnFiles& own, const KnownFiles& known,
+            const RankRanges& others)
+      : files_(files), own_(own), known_(known), others_(others) {}
 
   void find();
 
@@ -32,6 +34,7 @@ class FileRanks {
 
   ForeignFiles& files_;
   const OwnFiles& own_;
+  const KnownFiles& known_;
   const RankRanges& others_;
 };
 

@@ -107,9 +107,22 @@ std::optional<std::int64_t> ForeignFile::base_ns() const {
   return facts_.base_ns() ? facts_.base_ns() : begin_ns_;
 }
 
-const std::string& ForeignFile::content() {
-  if (content_.empty()) content_ = content_mark(path_);
-  return content_;
+const std::string& ForeignFile::file_mark() {
+  if (file_mark_.empty()) file_mark_ = content_mark(path_);
+  return file_mark_;
+}
+
+std::vector<std::string> ForeignFile::marks(const std::set<std::uint64_t>& sizes) {
+  std::vector<std::string> marks = {is_read_ ? text_mark_ : mark_of_gzip_text(path_)};
+  std::error_code none;
+  if (sizes.contains(std::filesystem::file_size(path_, none))) marks.push_back(file_mark());
+  return marks;
+}
+
+void ForeignFile::know_as(const std::string& name, const std::string& mark) {
+  known_name_ = name;
+  content_ = mark;
+  report_.content = mark;
 }
 
 void ForeignFile::read(ForeignPids& pids, const OnBytes& on_bytes) {
@@ -120,8 +133,9 @@ void ForeignFile::read(ForeignPids& pids, const OnBytes& on_bytes) {
     prefix_ += "again-";
   }
   read_once(pids, on_bytes);
-  report_.content = content();
-  if (text_mark_.empty()) text_mark_ = report_.content;
+  if (text_mark_.empty()) text_mark_ = file_mark();
+  content_ = text_mark_;
+  report_.content = content_;
   take_rank(facts_);
   const bool is_another = *rank_ != rank || facts_.kind() != kind || must_read_again_;
   is_due_ = !is_read_ && is_another && report_.is_trace;
@@ -161,7 +175,7 @@ bool ForeignFile::read_in_order(ForeignPids& pids, const OnBytes& on_bytes) {
               });
   const std::string content = reading.scan.content_mark();
   if (!order->is_fine() || reading.is_damaged || content.empty()) return false;
-  content_ = content;
+  file_mark_ = content;
   take(reading);
   runs_.clear();
   if (order->events() == 0) return true;
@@ -179,7 +193,7 @@ void ForeignFile::read_into_runs(ForeignPids& pids, const OnBytes& on_bytes) {
   reading.run([&](const ScannedObject& event) { reading.lines.add(event, runs); },
               [&](std::uint64_t bytes) { return runs.error_number() == 0 && on_bytes(bytes); });
   runs.finish();
-  if (content_.empty()) content_ = reading.scan.content_mark();
+  if (file_mark_.empty()) file_mark_ = reading.scan.content_mark();
   take(reading);
   if (runs.error_number() != 0) {
     report_.problem =
@@ -294,17 +308,17 @@ void ForeignFile::leave_out_beside(const std::string& holder) {
 }
 
 bool ForeignFile::is_copy_of(const ForeignFile& other) const {
-  const auto plain_name = [](const ForeignFile& file) {
-    std::string name = file.trace_name();
-    if (name.ends_with(".gz")) name.resize(name.size() - 3);
-    return name;
-  };
-  const bool is_told = report_.rank_from == "content" && other.report_.rank_from == "content";
-  const bool is_users = rank_is_given_ || other.rank_is_given_;
-  return !text_mark_.empty() && text_mark_ == other.text_mark_ &&
-         (is_told || plain_name(*this) == plain_name(other)) &&
-         (!is_users || report_.ranks == other.report_.ranks);
+  if (text_mark_.empty() || text_mark_ != other.text_mark_) return false;
+  if (report_.ranks == other.report_.ranks) return true;
+  if (rank_is_given_ || other.rank_is_given_) return false;
+  const bool is_same_name =
+      trace::without_gz(trace_name()) == trace::without_gz(other.trace_name());
+  const bool is_same_time = report_.has_clock && report_.events > 0;
+  return is_same_name || (is_same_time && (is_anyones() || other.is_anyones()));
 }
+
+// Nothing tells whose it is.
+bool ForeignFile::is_anyones() const { return report_.rank_from == "none" && process() == nullptr; }
 
 void ForeignFile::leave_out_or_warn(const HeldRanks& held) {
   const std::string ranks = std::to_string(fingerprints_.size());
@@ -336,6 +350,8 @@ std::optional<std::int64_t> ForeignFile::first_ns() const {
 
 void ForeignFile::place(std::int64_t first_ns) { base_ns_ = first_ns - first_relative_ns(); }
 
-std::string ForeignFile::trace_name() const { return path_.substr(path_.rfind('/') + 1); }
+std::string ForeignFile::trace_name() const {
+  return known_name_.empty() ? path_.substr(path_.rfind('/') + 1) : known_name_;
+}
 
 }  // namespace traceagent::tools

@@ -44,8 +44,15 @@ class ForeignFile {
   [[nodiscard]] bool has_numbered_process() const;
   // CLOCK_REALTIME that its times count from, if they are not from 1970 themselves.
   [[nodiscard]] std::optional<std::int64_t> base_ns() const;
-  // See content_mark.hpp; the file is read for it at the first call.
-  [[nodiscard]] const std::string& content();
+  // After read(), for "sources": the mark (content_mark.hpp) of its text, of its bytes where that
+  // is not known, or what know_as() told.
+  [[nodiscard]] const std::string& content() const { return content_; }
+  // Of its text, as far as it is known, and of its bytes, where those are as many as one of `sizes`
+  // tells: the file may be read for that.
+  [[nodiscard]] std::vector<std::string> marks(const std::set<std::uint64_t>& sizes);
+  // A merged file that is given has it by that name and mark.
+  void know_as(const std::string& name, const std::string& mark);
+  // Its own, without the folder, or what know_as() told.
   [[nodiscard]] std::string trace_name() const;
   // Sources that others hold of it as it was when it was shorter: a JSON array, or empty.
   void set_older_states(std::string states) { older_states_ = std::move(states); }
@@ -75,7 +82,7 @@ class ForeignFile {
   // lines is as it was.
   void leave_out_beside(const std::string& holder);
   // After read(): one of the two is enough. The same text, plain or compressed, under the same
-  // name, or of the rank that it tells.
+  // name, of the same rank, or of times that no two processes share.
   [[nodiscard]] bool is_copy_of(const ForeignFile& other) const;
   // In Composer's files, by rank, of all their events.
   [[nodiscard]] const Fingerprints& fingerprints() const { return fingerprints_; }
@@ -98,6 +105,8 @@ class ForeignFile {
   [[nodiscard]] bool is_taken() const { return report_.is_trace && report_.left_out.empty(); }
 
  private:
+  const std::string& file_mark();
+  [[nodiscard]] bool is_anyones() const;
   void read_once(ForeignPids& pids, const OnBytes& on_bytes);
   bool read_in_order(ForeignPids& pids, const OnBytes& on_bytes);
   void read_into_runs(ForeignPids& pids, const OnBytes& on_bytes);
@@ -132,8 +141,10 @@ class ForeignFile {
   bool lacks_events_ = false;  // that it says it has; and that is all its problem
   bool may_have_collectives_ = false;
   FileFacts facts_;
-  std::string content_;
-  std::string text_mark_;  // of the uncompressed text, where it is known; else content_
+  std::string file_mark_;   // of its bytes
+  std::string text_mark_;   // of the uncompressed text, where it is known; else file_mark_
+  std::string content_;     // see content()
+  std::string known_name_;  // see know_as()
   Fingerprints fingerprints_;
   std::string older_states_;
   ImportedFile report_;

@@ -9,6 +9,7 @@
 #include "tools/import/file_ranks.hpp"
 #include "tools/import/foreign_file.hpp"
 #include "tools/import/import_folder.hpp"
+#include "tools/import/known_files.hpp"
 #include "tools/import/older_states.hpp"
 #include "tools/import/own_files.hpp"
 #include "tools/import/parallel_reading.hpp"
@@ -22,7 +23,11 @@ class Import {
  public:
   Import(const std::vector<std::string>& paths, const ImportOptions& options,
          const std::string& folder, trace::JudgedFolder& judged)
-      : options_(options), judged_(judged), own_(options.own_files), saved_(files_, own_) {
+      : options_(options),
+        judged_(judged),
+        own_(options.own_files),
+        known_(own_),
+        saved_(files_, own_) {
     for (const std::string& path : paths) {
       const auto given = options.ranks.find(path);
       const auto rank = given == options.ranks.end() ? std::nullopt : std::optional(given->second);
@@ -39,8 +44,9 @@ class Import {
   // `made_of`: of each path that is returned, which file it is of.
   std::vector<std::string> run(std::vector<ImportedFile>& reports,
                                std::map<std::string, std::size_t>& made_of) {
-    FileRanks(files_, own_, options_.others_ranks).find();
+    FileRanks(files_, own_, known_, options_.others_ranks).find();
     ParallelReading(files_, pids_, options_).read_all();
+    find_known();
     saved_.leave_out_doubles();
     leave_out_copies();
     leave_out_composers_merges(files_, options_.others_ranks);
@@ -63,6 +69,13 @@ class Import {
   }
 
  private:
+  void find_known() {
+    for (const auto& file : files_) {
+      const auto known = file->is_taken() ? known_.find(*file) : std::nullopt;
+      if (known) file->know_as(known->name, known->mark);
+    }
+  }
+
   void leave_out_copies() {
     for (std::size_t i = 0; i < files_.size(); ++i) {
       if (!files_[i]->is_taken()) continue;
@@ -92,6 +105,7 @@ class Import {
   const ImportOptions& options_;
   trace::JudgedFolder& judged_;
   OwnFiles own_;
+  KnownFiles known_;
   ForeignFiles files_;
   SavedFiles saved_;
   ForeignPids pids_;

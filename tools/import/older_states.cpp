@@ -4,20 +4,27 @@
 #include <set>
 #include <string_view>
 
+#include "agent/trace/cut_files.hpp"
 #include "agent/trace/json_object.hpp"
 #include "tools/import/content_mark.hpp"
 
 namespace traceagent::tools {
 
+namespace {
+
+// As it stands in "sources" of a merged file, without its quotes.
 std::string name_in_sources(const ForeignFile& file) {
   const std::string json = trace::JsonValue(file.trace_name()).text();
   return json.substr(1, json.size() - 2);
 }
 
+}  // namespace
+
 OlderStates older_states_of(ForeignFile& file, const OwnFiles& own) {
-  const std::string name = name_in_sources(file);
-  const auto is_of_file = [&name](std::string_view source_name) {
-    return source_name.substr(0, source_name.rfind('#')) == name || source_name == name;
+  const std::string name = trace::without_gz(name_in_sources(file));
+  const auto is_of_file = [&name](const std::string& source_name) {
+    return trace::without_gz(source_name.substr(0, source_name.rfind('#'))) == name ||
+           trace::without_gz(source_name) == name;
   };
   const auto mark_of = [](const std::string& content) {
     return content.substr(0, content.find('#'));

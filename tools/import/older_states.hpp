@@ -9,9 +9,6 @@
 
 namespace traceagent::tools {
 
-// The file's name as it stands in "sources" of a merged file, without its quotes.
-std::string name_in_sources(const ForeignFile& file);
-
 struct OlderStates {
   std::string sources;  // JSON array; empty: none
   std::optional<std::int64_t> rank;

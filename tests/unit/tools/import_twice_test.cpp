@@ -235,10 +235,36 @@ TEST_F(ImportTest, ACopyIsTakenOnce) {
   options.ranks = {{plain, 0}, {folder_ / "b/x.json", 1}};
   EXPECT_EQ(import({plain, folder_ / "b/x.json"}, options)[1].left_out, "");
   EXPECT_EQ(merged_.ranks, (std::vector<std::int64_t>{0, 1}));
-  // Whatever it is called, where its content tells whose it is.
+  // Whatever it is called, where its content tells whose it is, or its times.
+  const std::string epoch = "[" + event(1'700'000'000'000'000) + "]";
+  EXPECT_EQ(import({file("m.json", epoch), file("n.json", epoch)})[1].left_out,
+            "a copy of " + (folder_ / "m.json"));
+  EXPECT_EQ(import({file("rank0.json", epoch), file("rank1.json", epoch)})[1].left_out, "");
   const std::string ranked = R"({"distributedInfo": {"rank": 3}, "traceEvents": )" + text + "}";
   EXPECT_EQ(import({file("k.json", ranked), file("l.json", ranked)})[1].left_out,
             "a copy of " + (folder_ / "k.json"));
+}
+
+// Whatever it is called by then; and it keeps the rank that it had.
+TEST_F(ImportTest, WhatWasMergedIsKnownByItsText) {
+  const std::string text = "[" + event(1) + "," + event(2) + "]";
+  const std::string other = file("a.json", "[" + event(5) + "]");
+  import({other, file("x.json", text)});
+  const std::string merged = folder_ / "node0.json";
+  fs::rename(folder_ / "merged", merged);
+  const ImportOptions beside{.own_files = {merged}};
+  gzFile to = gzopen((folder_ / "x.json.gz").c_str(), "wb");
+  gzwrite(to, text.data(), static_cast<unsigned>(text.size()));
+  gzclose(to);
+  for (const std::string& again : {folder_ / "x.json.gz", file("other.json", text)}) {
+    EXPECT_EQ(import({again}, beside)[0].ranks, std::vector<std::int64_t>{1}) << again;
+    EXPECT_EQ(merged_.events, 3U) << again;
+    EXPECT_EQ(import({again, other}, beside)[0].ranks, std::vector<std::int64_t>{1}) << again;
+    EXPECT_EQ(merged_.events, 3U) << again;
+  }
+  // Where the user says so, or its name, it is another rank's.
+  import({file("rank7.json", text)}, beside);
+  EXPECT_EQ(merged_.events, 5U);
 }
 
 }  // namespace
