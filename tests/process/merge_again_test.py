@@ -285,6 +285,35 @@ def test_others_file_under_another_name(folder):
 
 
 
+def test_the_beginning_of_others_file(folder):
+    """Copied before it was written to its end, or cut: what it holds the whole one holds."""
+    out = folder / "out.json"
+    pytorchs, _, plain = others_files(folder)
+    for plain in (pytorchs, plain):
+        text = plain.read_text()
+        early = folder / "early" / plain.name
+        early.parent.mkdir(exist_ok=True)
+        for cut in (text[:-1], text[:text.rindex("}")], text[:text.rindex("]")], text[:-40], text[:text.rindex('"ph": "X"')]):
+            early.write_text(cut)
+            said = merge(early, plain, "-o", out, "--force")
+            check(f"left out: {early}: a copy of the beginning of {plain}\n" in said.stdout, f"{cut[-40:]}: {said}")
+            check(distinct(out) == 10 and document_of(out).get("complete"), f"{cut[-40:]}: {said}")
+    # An array that was closed there.
+    early = sagemaker_file(folder / f"e/{BASE // 1000}_400-algo-1_pythontimeline.json", times=range(4))
+    said = merge(early, plain, "-o", out, "--force").stdout
+    check(f"left out: {early}: a copy of the beginning" in said and distinct(out) == 10, said)
+    # What it holds otherwise, or more, is not left out; nor is another rank's, whose files begin alike.
+    other = sagemaker_file(early, times=(0, 1, 5, 7))
+    said = merge(other, plain, "-o", out, "--force").stdout
+    check(len(absolute_times(out)) == 14 and "left out: " not in said, said)
+    ranks = [folder / f"rank{rank}/trace.json" for rank in range(2)]
+    for rank, path in enumerate(ranks):
+        path.parent.mkdir()
+        path.write_text(json.dumps([{"ph": "X", "name": f"e{us}", "pid": 1, "tid": 1, "ts": us, "dur": 1}
+                                    for us in range(3 + rank)]))
+    said = merge(*ranks, "-o", out, "--force").stdout
+    check(ranks_in(out) == [0, 1] and len(absolute_times(out)) == 7, said)
+
 
 def test_composers_merged_file(folder):
     """Composer writes it beside the files of its ranks: all times of a rank shifted, the JSON written anew."""
@@ -302,6 +331,12 @@ def test_composers_merged_file(folder):
         said = merge(here, "-o", out, "--force", *words)
         check(f"left out: {here}/merged_trace.json: it holds what the files of its 2 ranks hold" in said.stdout, f"{said}")
         check(absolute_times(out) == [BASE + 2_000_000] * 2, f"{absolute_times(out)}")
+    # A copy of a rank's file that was broken off changes nothing.
+    early = folder / "composer.early" / first.name
+    early.parent.mkdir()
+    early.write_text(first.read_text()[:-1])
+    merge(here, early, "-o", out, "--force")
+    check(absolute_times(out) == [BASE + 2_000_000] * 2, f"with the beginning of one: {absolute_times(out)}")
     merge(here / "merged_trace.json", "-o", out, "--force")
     check(absolute_times(out) == [BASE + 2_000_000] * 2, f"alone: {absolute_times(out)}")
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace traceagent::tools {
@@ -12,7 +13,7 @@ namespace {
 
 using FilesOfRanks = std::map<std::int64_t, std::vector<ForeignFile*>>;
 
-// One behind the other in time.
+// One behind the other in time, the beginning of another one before it.
 FilesOfRanks files_of_one_rank(const ForeignFiles& files, const RankRanges& others) {
   FilesOfRanks of_ranks;
   for (const auto& file : files) {
@@ -20,13 +21,13 @@ FilesOfRanks files_of_one_rank(const ForeignFiles& files, const RankRanges& othe
     const bool is_of_one = ranks.size() == 1 && !is_in(others, ranks.begin()->first);
     if (is_of_one && file->is_taken()) of_ranks[ranks.begin()->first].push_back(file.get());
   }
-  const auto first_ns = [](const ForeignFile* file) {
-    return file->fingerprints().begin()->second.first_ns;
+  const auto place = [](const ForeignFile* file) {
+    const RankFingerprint& fingerprint = file->fingerprints().begin()->second;
+    return std::pair(fingerprint.first_ns, fingerprint.events);
   };
   for (auto& [rank, of_rank] : of_ranks) {
-    std::sort(of_rank.begin(), of_rank.end(), [&](const ForeignFile* a, const ForeignFile* b) {
-      return first_ns(a) < first_ns(b);
-    });
+    std::sort(of_rank.begin(), of_rank.end(),
+              [&](const ForeignFile* a, const ForeignFile* b) { return place(a) < place(b); });
   }
   return of_ranks;
 }

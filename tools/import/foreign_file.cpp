@@ -136,6 +136,8 @@ void ForeignFile::read(ForeignPids& pids, const OnBytes& on_bytes) {
   if (text_mark_.empty()) text_mark_ = file_mark();
   content_ = text_mark_;
   report_.content = content_;
+  plain_bytes_ = is_gzip_ ? 0 : bytes_of_mark(text_mark_);
+  bounds_ns_ = {shift_ns_ + first_relative_ns(), shift_ns_ + last_relative_ns()};
   take_rank(facts_);
   const bool is_another = *rank_ != rank || facts_.kind() != kind || must_read_again_;
   is_due_ = !is_read_ && is_another && report_.is_trace;
@@ -205,8 +207,10 @@ void ForeignFile::read_into_runs(ForeignPids& pids, const OnBytes& on_bytes) {
 
 void ForeignFile::take(FileReading& reading) {
   if (reading.scan.has_cut_event()) reading.lines.drop("cut");
+  is_gzip_ = reading.scan.is_gzip();
+  shift_ns_ = reading.lines.shift_ns();
   const auto text_bytes = reading.scan.text_bytes();
-  const bool has_text_mark = reading.scan.is_gzip() && text_bytes;
+  const bool has_text_mark = is_gzip_ && text_bytes;
   text_mark_ = has_text_mark ? mark_of_gzip_text(path_, *text_bytes) : std::string();
   report_.is_trace = reading.scan.is_trace();
   report_.problem = reading.scan.problem();
@@ -320,6 +324,23 @@ bool ForeignFile::is_copy_of(const ForeignFile& other) const {
 // Nothing tells whose it is.
 bool ForeignFile::is_anyones() const { return report_.rank_from == "none" && process() == nullptr; }
 
+bool ForeignFile::may_begin(const ForeignFile& longer) const {
+  const bool is_shorter = plain_bytes_ > 0 && plain_bytes_ < longer.plain_bytes_;
+  const bool is_within =
+      longer.bounds_ns_.first <= bounds_ns_.first && bounds_ns_.second <= longer.bounds_ns_.second;
+  if (!is_shorter || !is_within || is_ours() || longer.is_ours()) return false;
+  if (report_.events == 0 || report_.events > longer.report_.events) return false;
+  if (report_.ranks == longer.report_.ranks) return true;
+  return report_.rank_from == "none" && !longer.rank_is_given_ &&
+         trace_name() == longer.trace_name();
+}
+
+void ForeignFile::leave_out_as_beginning_of(const ForeignFile& longer) {
+  report_.left_out = "a copy of the beginning of " + longer.report_.path;
+  report_.problem.clear();
+  report_.open_end.reset();
+}
+
 void ForeignFile::leave_out_or_warn(const HeldRanks& held) {
   const std::string ranks = std::to_string(fingerprints_.size());
   if (held.are_all) {
@@ -341,6 +362,13 @@ std::int64_t ForeignFile::first_relative_ns() const {
     return a.first_ns < b.first_ns;
   });
   return first == runs_.end() ? 0 : first->first_ns;
+}
+
+std::int64_t ForeignFile::last_relative_ns() const {
+  const auto last = std::max_element(runs_.begin(), runs_.end(), [](const auto& a, const auto& b) {
+    return a.last_ns < b.last_ns;
+  });
+  return last == runs_.end() ? 0 : last->last_ns;
 }
 
 std::optional<std::int64_t> ForeignFile::first_ns() const {

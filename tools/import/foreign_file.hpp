@@ -52,6 +52,7 @@ class ForeignFile {
   [[nodiscard]] std::vector<std::string> marks(const std::set<std::uint64_t>& sizes);
   // A merged file that is given has it by that name and mark.
   void know_as(const std::string& name, const std::string& mark);
+  [[nodiscard]] const std::string& path() const { return path_; }
   // Its own, without the folder, or what know_as() told.
   [[nodiscard]] std::string trace_name() const;
   // Sources that others hold of it as it was when it was shorter: a JSON array, or empty.
@@ -84,6 +85,13 @@ class ForeignFile {
   // After read(): one of the two is enough. The same text, plain or compressed, under the same
   // name, of the same rank, or of times that no two processes share.
   [[nodiscard]] bool is_copy_of(const ForeignFile& other) const;
+  // After read(), of the times as they stand in it, all of which the other one has a place for: it
+  // may be the beginning of that one, which is of the same rank or, where nothing tells that, name.
+  [[nodiscard]] bool may_begin(const ForeignFile& longer) const;
+  // Nothing of it is lost, and that it ends too early is no fault.
+  void leave_out_as_beginning_of(const ForeignFile& longer);
+  // How many bytes read() has seen; 0: they were compressed.
+  [[nodiscard]] std::uint64_t plain_bytes() const { return plain_bytes_; }
   // In Composer's files, by rank, of all their events.
   [[nodiscard]] const Fingerprints& fingerprints() const { return fingerprints_; }
   // Files of one rank that are given hold so many of its ranks.
@@ -120,6 +128,7 @@ class ForeignFile {
   bool take_times(const EventLines& lines);
   void finish_report(EventLines& lines);
   [[nodiscard]] std::int64_t first_relative_ns() const;
+  [[nodiscard]] std::int64_t last_relative_ns() const;
   [[nodiscard]] std::string distributed_info_json() const;
   [[nodiscard]] std::vector<std::string> own_sources_json() const;
   [[nodiscard]] std::string metadata_json() const;
@@ -137,6 +146,7 @@ class ForeignFile {
   bool is_empty_ = false;
   bool is_due_ = true;
   bool is_read_ = false;
+  bool is_gzip_ = false;
   bool must_read_again_ = false;
   bool lacks_events_ = false;  // that it says it has; and that is all its problem
   bool may_have_collectives_ = false;
@@ -156,6 +166,11 @@ class ForeignFile {
   std::set<std::int64_t> program_pids_;
   std::optional<EventTimes> times_;  // where the first event cannot decide on them
   std::int64_t base_ns_ = 0;
+  std::int64_t shift_ns_ = 0;  // EventLines'
+  // Of read(): see plain_bytes(), and from when until when it has events, as their times stand
+  // there.
+  std::uint64_t plain_bytes_ = 0;
+  std::pair<std::int64_t, std::int64_t> bounds_ns_;
 };
 
 using ForeignFiles = std::vector<std::unique_ptr<ForeignFile>>;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "tools/import/composer_merges.hpp"
+#include "tools/import/file_beginnings.hpp"
 #include "tools/import/file_ranks.hpp"
 #include "tools/import/foreign_file.hpp"
 #include "tools/import/import_folder.hpp"
@@ -50,6 +51,7 @@ class Import {
     saved_.leave_out_doubles();
     leave_out_copies();
     leave_out_composers_merges(files_, options_.others_ranks);
+    leave_out_beginnings(files_);
     for (const auto& file : files_) {
       if (file->report().is_trace) file->set_older_states(older_states_of(*file, own_).sources);
     }

@@ -267,5 +267,45 @@ TEST_F(ImportTest, WhatWasMergedIsKnownByItsText) {
   EXPECT_EQ(merged_.events, 5U);
 }
 
+TEST_F(ImportTest, ABeginningIsNotTakenBesideTheWhole) {
+  fs::create_directories(folder_.path() / "early");
+  const std::string text = "[" + event(1) + ",\n" + event(2) + ",\n" + event(3) + "]";
+  const std::string whole = file("rank3.json", text);
+  const auto early = [&](const std::string& beginning) {
+    const auto reports = import({file("early/rank3.json", beginning), whole});
+    EXPECT_TRUE(reports[0].problem.empty() || reports[0].left_out.empty()) << beginning;
+    return reports[0].left_out;
+  };
+  const std::size_t second = text.find(event(2));
+  for (const std::size_t bytes : {second, second - 1, second - 2, second + 9, text.size() - 1}) {
+    EXPECT_EQ(early(text.substr(0, bytes)), "a copy of the beginning of " + whole) << bytes;
+    EXPECT_EQ(merged_.events, 3U) << bytes;
+    EXPECT_TRUE(merged_.complete) << bytes;
+  }
+  EXPECT_EQ(early("[" + event(1) + "\n]"), "a copy of the beginning of " + whole);
+  // What has anything of its own is taken, and nothing is left out for what has no event.
+  EXPECT_EQ(early(text.substr(0, second) + event(2, R"(,"args":{})")), "");
+  EXPECT_EQ(merged_.events, 5U);
+  EXPECT_EQ(early("[" + event(1) + "," + event(4).substr(0, 20)), "");
+  EXPECT_EQ(merged_.events, 4U);
+  // Another rank's that begins alike.
+  EXPECT_EQ(import({file("rank2.json", text.substr(0, second)), whole})[0].left_out, "");
+  EXPECT_EQ(merged_.events, 4U);
+}
+
+// Nor does one among a rank's cycles hide that they are what Composer merged.
+TEST_F(ImportTest, ABeginningBesideWhatComposerMerged) {
+  fs::create_directories(folder_.path() / "early");
+  const std::string text = composers({{0, {10, 25}}});
+  const std::string first = file("ep0-rank0.json", text);
+  const std::string early = file("early/ep0-rank0.json", text.substr(0, text.rfind(",{")));
+  const std::string second = file("ep1-rank0.json", composers({{0, {110, 125}}}));
+  const std::string merged = file("merged_trace.json", composers({{0, {110, 125}}, {0, {10, 25}}}));
+  const auto reports = import({first, early, second, merged});
+  EXPECT_EQ(reports[1].left_out, "a copy of the beginning of " + first);
+  EXPECT_EQ(reports[3].left_out, "it holds what other files of its rank hold, which are given too");
+  EXPECT_EQ(merged_.events, 4U);
+}
+
 }  // namespace
 }  // namespace traceagent::tools
