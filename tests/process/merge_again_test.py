@@ -284,6 +284,19 @@ def test_others_file_under_another_name(folder):
         check(distinct(again) == distinct(merged), f"{plain}: again")
 
 
+def test_others_file_that_another_program_wrote_anew(folder):
+    first = pytorch_file(folder / "a/host_4000.170000.pt.trace.json", 0)
+    second = folder / "b" / first.name
+    second.parent.mkdir()
+    second.write_text(json.dumps(json.loads(first.read_text())))
+    out = folder / "out.json"
+    said = merge(first, second, "-o", out, code=1).stderr
+    check(f"traceagent: events given twice: {second}: " in said and f"{first}" in said, said)
+    check("complete" not in document_of(out) and len(absolute_times(out)) == 20, "both are taken, and it is told")
+    # Another cycle of the same work.
+    pytorch_file(second, 0, times=range(100, 110))
+    check(not merge(first, second, "-o", out, "--force").stderr, "another cycle")
+
 
 def test_the_beginning_of_others_file(folder):
     """Copied before it was written to its end, or cut: what it holds the whole one holds."""

@@ -341,6 +341,21 @@ void ForeignFile::leave_out_as_beginning_of(const ForeignFile& longer) {
   report_.open_end.reset();
 }
 
+bool ForeignFile::seems_written_anew(const ForeignFile& other) const {
+  return bounds_ns_.first < bounds_ns_.second && bounds_ns_ == other.bounds_ns_ &&
+         report_.events == other.report_.events &&
+         counts_.metadata_events == other.counts_.metadata_events && report_.has_clock &&
+         report_.ranks == other.report_.ranks && facts_.kind() == other.facts_.kind() && !is_ours();
+}
+
+void ForeignFile::warn_of_twin(const ForeignFile& other) {
+  const std::string twice = std::to_string(report_.events) + " of the same rank, as in " +
+                            other.report_.path + ", and from and until the same times";
+  report_.problem = report_.problem.empty()
+                        ? "events given twice: " + path_ + ": " + twice + ": give one of the two"
+                        : report_.problem + "; and " + twice;
+}
+
 void ForeignFile::leave_out_or_warn(const HeldRanks& held) {
   const std::string ranks = std::to_string(fingerprints_.size());
   if (held.are_all) {

@@ -90,6 +90,9 @@ class ForeignFile {
   [[nodiscard]] bool may_begin(const ForeignFile& longer) const;
   // Nothing of it is lost, and that it ends too early is no fault.
   void leave_out_as_beginning_of(const ForeignFile& longer);
+  // All that is known of its events, but for their text, is as in the other one.
+  [[nodiscard]] bool seems_written_anew(const ForeignFile& other) const;
+  void warn_of_twin(const ForeignFile& other);
   // How many bytes read() has seen; 0: they were compressed.
   [[nodiscard]] std::uint64_t plain_bytes() const { return plain_bytes_; }
   // In Composer's files, by rank, of all their events.

@@ -52,6 +52,7 @@ class Import {
     leave_out_copies();
     leave_out_composers_merges(files_, options_.others_ranks);
     leave_out_beginnings(files_);
+    warn_of_twins();
     for (const auto& file : files_) {
       if (file->report().is_trace) file->set_older_states(older_states_of(*file, own_).sources);
     }
@@ -86,6 +87,18 @@ class Import {
         files_[i]->report().left_out = "a copy of " + files_[j]->report().path;
         break;
       }
+    }
+  }
+
+  // What another program has written anew of others' files is no copy to the letter.
+  void warn_of_twins() {
+    for (std::size_t i = 0; i < files_.size(); ++i) {
+      if (!files_[i]->is_taken()) continue;
+      const auto end = files_.begin() + static_cast<std::ptrdiff_t>(i);
+      const auto twin = std::find_if(files_.begin(), end, [&](const auto& other) {
+        return other->is_taken() && files_[i]->seems_written_anew(*other);
+      });
+      if (twin != end) files_[i]->warn_of_twin(**twin);
     }
   }
 

@@ -307,5 +307,17 @@ TEST_F(ImportTest, ABeginningBesideWhatComposerMerged) {
   EXPECT_EQ(merged_.events, 4U);
 }
 
+// The same events in another program's spaces: told, since nothing shows that they are all.
+TEST_F(ImportTest, EventsThatWereWrittenAnewAreTold) {
+  const std::int64_t us = 1'700'000'000'000'000;
+  const std::string first = file("a-rank3.json", "[" + event(us) + "," + event(us + 9) + "]");
+  const std::string anew = file("b-rank3.json", "[" + event(us) + ", " + event(us + 9) + "]");
+  const std::string problem = import({first, anew})[1].problem;
+  EXPECT_TRUE(problem.starts_with("events given twice: " + anew + ": ")) << problem;
+  EXPECT_FALSE(merged_.complete);
+  const std::string later = file("c-rank3.json", "[" + event(us) + ", " + event(us + 10) + "]");
+  EXPECT_EQ(import({first, later})[1].problem, "");
+}
+
 }  // namespace
 }  // namespace traceagent::tools
