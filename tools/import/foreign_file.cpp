@@ -331,8 +331,8 @@ bool ForeignFile::may_begin(const ForeignFile& longer) const {
   if (!is_shorter || !is_within || is_ours() || longer.is_ours()) return false;
   if (report_.events == 0 || report_.events > longer.report_.events) return false;
   if (report_.ranks == longer.report_.ranks) return true;
-  return report_.rank_from == "none" && !longer.rank_is_given_ &&
-         trace_name() == longer.trace_name();
+  if (report_.rank_from != "none" || longer.rank_is_given_) return false;
+  return trace_name() == longer.trace_name() || (is_anyones() && report_.has_clock);
 }
 
 void ForeignFile::leave_out_as_beginning_of(const ForeignFile& longer) {

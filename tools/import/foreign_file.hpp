@@ -86,7 +86,8 @@ class ForeignFile {
   // name, of the same rank, or of times that no two processes share.
   [[nodiscard]] bool is_copy_of(const ForeignFile& other) const;
   // After read(), of the times as they stand in it, all of which the other one has a place for: it
-  // may be the beginning of that one, which is of the same rank or, where nothing tells that, name.
+  // may be the beginning of that one, which is of the same rank or, where nothing tells that, of
+  // the same name or of absolute times.
   [[nodiscard]] bool may_begin(const ForeignFile& longer) const;
   // Nothing of it is lost, and that it ends too early is no fault.
   void leave_out_as_beginning_of(const ForeignFile& longer);

@@ -288,6 +288,13 @@ TEST_F(ImportTest, ABeginningIsNotTakenBesideTheWhole) {
   EXPECT_EQ(merged_.events, 5U);
   EXPECT_EQ(early("[" + event(1) + "," + event(4).substr(0, 20)), "");
   EXPECT_EQ(merged_.events, 4U);
+  // Called otherwise it is told by absolute times alone.
+  const std::string epoch = "[" + event(1'700'000'000'000'000) + ",\n";
+  const std::string long_one = file("m.json", epoch + event(1'700'000'000'000'009) + "]");
+  EXPECT_EQ(import({long_one, file("n.json", epoch)})[1].left_out,
+            "a copy of the beginning of " + long_one);
+  const std::string relative = file("o.json", text);
+  EXPECT_EQ(import({relative, file("p.json", text.substr(0, second))})[1].left_out, "");
   // Another rank's that begins alike.
   EXPECT_EQ(import({file("rank2.json", text.substr(0, second)), whole})[0].left_out, "");
   EXPECT_EQ(merged_.events, 4U);
