@@ -6,6 +6,7 @@
 #include "agent/device/record_text.hpp"
 #include "agent/event/hash.hpp"
 #include "agent/event/ticks.hpp"
+#include "agent/ring/device_drops.hpp"
 #include "agent/ring/writer.hpp"
 
 namespace traceagent::device {
@@ -37,16 +38,13 @@ std::array<std::int32_t, 3> triple_at(const std::byte* record, std::size_t offse
   return load<std::array<std::int32_t, 3>>(record, offset);
 }
 
-// The thread that reads: nothing it does is the job's, and what finds no room is device work. What
-// comes while no window lacks a file is of the time between two of them: CUPTI stays on where they
-// follow each other fast. What a flush brings of that time once the next window is open is still
-// counted as that window's: a buffer does not tell.
+// The thread that reads: nothing it does is the job's, and what finds no room is counted by its own
+// time (put()).
 class Reading {
  public:
-  explicit Reading(const ring::Ring& ring) noexcept : full_cause_(ring::writer.full_cause) {
+  Reading() noexcept : full_cause_(ring::writer.full_cause) {
     ++ring::writer.nested_in_start;
-    ring::writer.full_cause =
-        ring::has_unwritten_window(ring) ? ring::DropCause::device_ring_full : ring::not_missed;
+    ring::writer.full_cause = ring::not_missed;
   }
   ~Reading() {
     ring::writer.full_cause = full_cause_;
@@ -59,10 +57,20 @@ class Reading {
   ring::DropCause full_cause_;
 };
 
+void count_full(const ring::Ring& ring, const DeviceWork& work) noexcept {
+  ring::count_full_of_work(ring, work.end_ns, work.correlation);
+}
+void count_full(const ring::Ring& ring, const event::ApiCall& call) noexcept {
+  ring::count_full_of_call(ring, call.start_ns, call.correlation);
+}
+
 template <class Fields>
-bool put(const Fields& fields) noexcept {
+bool put(const ring::Ring& ring, const Fields& fields) noexcept {
   event::Record* record = ring::claim(ring::writer);
-  if (record == nullptr) return false;
+  if (record == nullptr) {
+    count_full(ring, fields);
+    return false;
+  }
   event::fill(*record, fields);
   const std::uint64_t now = event::read_ticks();
   record->end_ticks.store(now, std::memory_order_relaxed);
@@ -77,7 +85,7 @@ RecordReader::RecordReader(ring::Ring ring, std::uint32_t version, NextRecord ne
     : ring_(ring), version_(version), next_(next), functions_(functions), texts_(ring) {}
 
 void RecordReader::read(std::uint8_t* buffer, std::size_t valid_bytes) noexcept {
-  const Reading reading(ring_);
+  const Reading reading;
   void* record = nullptr;
   while (next_(buffer, valid_bytes, &record) == cupti_result::success) {
     const auto* bytes = static_cast<const std::uint8_t*>(record);
@@ -192,7 +200,7 @@ void RecordReader::write(const DeviceWork& work) noexcept {
     count(counts_.unfinished);
     return;
   }
-  if (put(work)) count(counts_.written);
+  if (put(ring_, work)) count(counts_.written);
 }
 
 void RecordReader::learn_context(std::uint32_t context, std::uint32_t device) noexcept {
@@ -364,7 +372,7 @@ void RecordReader::read_api(const std::byte* record, bool is_driver) noexcept {
     count(counts_.unfinished);
     return;
   }
-  if (put(call)) count(counts_.written);
+  if (put(ring_, call)) count(counts_.written);
 }
 
 void RecordReader::read_synchronisation(const std::byte* record) noexcept {

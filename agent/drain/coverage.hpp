@@ -46,8 +46,10 @@ struct WindowCoverage {
 // Causes of a launch without device work.
 inline constexpr char cause_before_recording[] = "before_recording";  // CUPTI came on later
 inline constexpr char cause_after_recording[] = "after_recording";    // CUPTI was off again by then
-inline constexpr char cause_late[] = "late";        // not there when the file was written
-inline constexpr char cause_lost[] = "lost";        // CUPTI or the ring had no room: see "dropped"
+inline constexpr char cause_late[] = "late";  // not there when the file was written
+inline constexpr char cause_lost[] = "lost";  // CUPTI or the ring had no room: see "dropped"
+// As many were lost as are explained by now, but the process lost others, perhaps of this window.
+inline constexpr char cause_perhaps_lost[] = "perhaps_lost";
 inline constexpr char cause_no_work[] = "no_work";  // such as a copy of 0 bytes: nothing is missing
 inline constexpr char cause_unknown[] = "unknown";
 // Causes of device work without a launch (and cause_unknown).

@@ -8,6 +8,7 @@
 #include "agent/api/function.hpp"
 #include "agent/drain/captures.hpp"
 #include "agent/drain/device_events.hpp"
+#include "agent/ring/device_drops.hpp"
 
 namespace traceagent::drain {
 
@@ -76,10 +77,13 @@ std::uint64_t lost_on_the_way(const ring::Ring& ring, const ring::Window& window
   return lost;
 }
 
-// What CUPTI could not time was work and no call.
+// What CUPTI could not time was work and no call. Of calls before the window those that found no
+// room are counted nowhere, but in a full ring there were such.
 bool may_have_lost_calls(const ring::Ring& ring, const ring::Window& window) noexcept {
-  const auto untimed = static_cast<std::size_t>(DropCause::device_untimed);
-  return lost_on_the_way(ring, window) != ring::dropped_in(ring, window)[untimed];
+  const auto dropped = ring::dropped_in(ring, window);
+  const auto of = [&](DropCause cause) { return dropped[static_cast<std::size_t>(cause)]; };
+  return lost_on_the_way(ring, window) != of(DropCause::device_untimed) ||
+         of(DropCause::ring_full) != 0 || ring::has_lost_device_calls(ring);
 }
 
 class Counter {
@@ -93,6 +97,7 @@ class Counter {
         launches_(launches),
         works_(works),
         lost_(lost_on_the_way(ring, window)),
+        has_lost_any_(ring::has_lost_device_records(ring)),
         may_have_lost_calls_(may_have_lost_calls(ring, window)),
         since_ns_(ring.header().device.recording_since_ns.load(std::memory_order_relaxed)),
         until_ns_(ring.header().device.recording_until_ns.load(std::memory_order_relaxed)),
@@ -112,6 +117,9 @@ class Counter {
   const char* cause_without_call(const DeviceSlice& slice) const;
   // One record more that the drops may explain.
   bool explain_by_loss() noexcept { return lost_ != 0 && lost_-- != 0; }
+  const char* cause_not_found() const noexcept {
+    return has_lost_any_ ? cause_perhaps_lost : cause_unknown;
+  }
   bool is_after_recording(std::int64_t at_ns) const noexcept {
     return until_ns_ != 0 && at_ns >= until_ns_;
   }
@@ -122,7 +130,8 @@ class Counter {
   const std::vector<Launch>& launches_;
   const std::vector<std::uint32_t>& works_;
   std::uint64_t lost_;
-  bool may_have_lost_calls_;
+  const bool has_lost_any_;  // in any window: of some it is not known in which
+  const bool may_have_lost_calls_;
   const std::int64_t since_ns_;      // 0: CUPTI could not be had
   const std::int64_t until_ns_;      // 0: CUPTI is on
   const std::int64_t delivered_ns_;  // what ended later may not have been told yet; 0: all
@@ -163,7 +172,7 @@ const char* Counter::cause_of(const Launch& launch) {
   // A stream works in order: what was launched later is done, so this is not to come.
   const auto latest = latest_with_work_.find(launch.host_record->args[3]);
   const bool is_passed = latest != latest_with_work_.end() && latest->second > launch.start_ns;
-  return is_passed ? cause_unknown : cause_late;
+  return is_passed ? cause_not_found() : cause_late;
 }
 
 void Counter::count_launches() {
@@ -213,7 +222,7 @@ void Counter::count_unseen_calls() {
                                          ? cause_no_work
                                      : explain_by_loss() ? cause_lost
                                      : is_late           ? cause_late
-                                                         : cause_unknown];
+                                                         : cause_not_found()];
     }
   }
 }

@@ -8,6 +8,7 @@
 #include "agent/drain/device_coverage.hpp"
 #include "agent/drain/late_losses.hpp"
 #include "agent/drain/timed_calls.hpp"
+#include "agent/ring/device_drops.hpp"
 
 namespace traceagent::drain {
 
@@ -43,12 +44,9 @@ std::uint32_t best_in_window(const std::vector<Launch>& launches, IsBetter&& is_
 // What is older than all calls of the window came before them. 0 where that cannot be told, since
 // calls may have been lost.
 std::uint32_t first_in_window(const ring::Ring& ring, const std::vector<Launch>& launches) {
-  for (const ring::DropCause cause :
-       {ring::DropCause::device_ring_full, ring::DropCause::device_dropped,
-        ring::DropCause::overwritten}) {
-    const auto& dropped = ring.header().dropped[static_cast<std::size_t>(cause)];
-    if (dropped.load(std::memory_order_relaxed) != 0) return 0;
-  }
+  constexpr auto overwritten = static_cast<std::size_t>(ring::DropCause::overwritten);
+  if (ring.header().dropped[overwritten].load(std::memory_order_relaxed) != 0) return 0;
+  if (ring::has_lost_device_calls(ring)) return 0;
   return best_in_window(launches, is_older);
 }
 

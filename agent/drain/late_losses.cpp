@@ -34,6 +34,16 @@ std::uint64_t told(const ring::Ring& ring, DropCause cause) noexcept {
   return ring.header().told[static_cast<std::size_t>(cause)].load(std::memory_order_relaxed);
 }
 
+// Of a window whose file was written meanwhile: the next one tells of it.
+void note_told_late(const ring::Ring& ring, ring::Window& window) noexcept {
+  const std::uint64_t lost = window.device_full.load(std::memory_order_relaxed);
+  const std::uint64_t of_file = window.device_full_told.load(std::memory_order_relaxed);
+  const bool has_file = window.file_name.load(std::memory_order_relaxed) != 0;
+  if (!has_file || of_file >= lost) return;
+  ring.count_drop(DropCause::device_ring_full, lost - of_file);
+  window.device_full_told.store(lost, std::memory_order_relaxed);
+}
+
 void raise_told(const ring::Ring& ring, DropCause cause, std::uint64_t until) noexcept {
   const std::uint64_t raised = std::max(told(ring, cause), until);
   ring.header().told[static_cast<std::size_t>(cause)].store(raised, std::memory_order_relaxed);
@@ -85,6 +95,13 @@ std::uint64_t losses_told(const ring::Ring& ring, const ring::Window& window,
 void settle_late_losses(const ring::Ring& ring, const ring::Window& window) noexcept {
   ring::Window* own = window_in(ring, window);
   if (own == nullptr) return;
+  for (ring::Window& other : ring.header().windows) {
+    if (other.state.load(std::memory_order_acquire) == ring::WindowState::written) {
+      note_told_late(ring, other);
+    }
+  }
+  own->device_full_told.store(own->device_full.load(std::memory_order_relaxed),
+                              std::memory_order_relaxed);
   // What is above was counted for a file that failed, or that its process was killed over.
   counter_of(ring, DropCause::device_late)
       .store(told(ring, DropCause::device_late), std::memory_order_relaxed);
@@ -129,7 +146,7 @@ void count_given_up(const ring::Ring& ring, ring::Window& window) noexcept {
 }  // namespace
 
 std::uint64_t give_up(const ring::Ring& ring, ring::Window& window, std::uint64_t events) noexcept {
-  std::uint64_t lost = events;
+  std::uint64_t lost = events + window.device_full.load(std::memory_order_relaxed);
   for (const DropCause cause : device_causes) {
     const std::uint64_t from = losses_told(ring, window, cause);
     const std::uint64_t until = lost_until_next(ring, window, cause);

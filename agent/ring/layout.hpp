@@ -14,7 +14,7 @@
 namespace traceagent::ring {
 
 inline constexpr std::uint64_t magic = 0x474e4952'41525454u;  // "TTRARING"
-inline constexpr std::uint32_t layout_version = 13;
+inline constexpr std::uint32_t layout_version = 14;
 
 inline constexpr std::size_t chunk_bytes = 64 * 1024;
 inline constexpr std::size_t records_per_chunk = chunk_bytes / sizeof(event::Record) - 1;
@@ -100,14 +100,21 @@ struct Window {
   std::atomic<std::uint64_t> end_ticks;
   std::atomic<std::uint64_t> first_step;
   std::atomic<std::uint64_t> last_step;
-  std::uint32_t file_name;   // offset of the written file's path in the names, 0: none yet
+  std::atomic<std::uint32_t> file_name;  // offset of the file's path in the names, 0: none yet
   std::uint32_t is_startup;  // what came before any step was found: 1, or why not all of it
   // Header::dropped as it was at the edges: the difference is this window's own loss.
   std::array<std::uint64_t, drop_cause_count> dropped_at_begin;
   std::array<std::uint64_t, drop_cause_count> dropped_at_end;
   // Of DropCause::overwritten, which does not happen when the record was made: this window's own.
   std::atomic<std::uint64_t> overwritten;
+  // Of DropCause::device_ring_full what is of this window by its time; Header::dropped has the
+  // rest.
+  std::atomic<std::uint64_t> device_full;
+  std::atomic<std::uint64_t> device_full_told;  // of it, what its file tells, or not_told
+  // CUPTI's id of a call after it, the oldest such that is known; 0: none.
+  std::atomic<std::uint32_t> id_after;
 };
+inline constexpr std::uint64_t not_told = UINT64_MAX;
 inline constexpr std::size_t window_slots = 64;
 
 struct StepEdge {

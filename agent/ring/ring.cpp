@@ -143,6 +143,7 @@ std::array<std::uint64_t, drop_cause_count> dropped_in(const Ring& ring,
   }
   dropped[static_cast<std::size_t>(DropCause::overwritten)] =
       window.overwritten.load(std::memory_order_relaxed);
+  dropped[static_cast<std::size_t>(DropCause::device_ring_full)] += own_device_losses(window);
   return dropped;
 }
 

@@ -100,6 +100,11 @@ inline NamePlace& file_name_place_of(const Ring& ring, const Window& window) noe
 // All slots by their window's begin: used in turn, they are not in that order.
 std::array<Window*, window_slots> windows_in_order(const Ring& ring) noexcept;
 
+// Of device_ring_full, by the time of what was lost: so far, or what its file tells.
+inline std::uint64_t own_device_losses(const Window& window) noexcept {
+  const std::uint64_t told = window.device_full_told.load(std::memory_order_relaxed);
+  return told != not_told ? told : window.device_full.load(std::memory_order_relaxed);
+}
 // What was lost in the window, by cause; for an open one so far. Lost names and communicators count
 // from the ring's start: a window that needs them lacks them whenever they were lost.
 std::array<std::uint64_t, drop_cause_count> dropped_in(const Ring& ring,

@@ -75,6 +75,14 @@ ring::Window* take_window_slot(const ring::Ring& ring) noexcept {
   return &window;
 }
 
+void begin_losses(const ring::Ring& ring, ring::Window& window) noexcept {
+  window.overwritten.store(0, std::memory_order_relaxed);
+  window.device_full.store(0, std::memory_order_relaxed);
+  window.id_after.store(0, std::memory_order_relaxed);
+  window.device_full_told.store(ring::not_told, std::memory_order_relaxed);
+  ring::note_dropped(ring, window.dropped_at_begin);
+}
+
 void start(const ring::Ring& ring, ring::Window& window, std::uint32_t cycle, std::uint64_t step,
            std::uint64_t ticks, bool is_startup) noexcept {
   window.cycle = cycle;
@@ -85,8 +93,7 @@ void start(const ring::Ring& ring, ring::Window& window, std::uint32_t cycle, st
   window.last_step.store(step, std::memory_order_relaxed);
   window.begin_ticks.store(ticks, std::memory_order_relaxed);
   window.end_ticks.store(0, std::memory_order_relaxed);
-  window.overwritten.store(0, std::memory_order_relaxed);
-  ring::note_dropped(ring, window.dropped_at_begin);
+  begin_losses(ring, window);
   window.state.store(WindowState::open, std::memory_order_release);
 }
 
@@ -165,8 +172,7 @@ void WindowKeeper::open_window(std::uint64_t step, std::uint64_t ticks) noexcept
   } else if (window_->first_step.load(std::memory_order_relaxed) == step) {
     // The first step was retracted and begins anew.
     window_->begin_ticks.store(ticks, std::memory_order_relaxed);
-    window_->overwritten.store(0, std::memory_order_relaxed);
-    ring::note_dropped(ring_, window_->dropped_at_begin);
+    begin_losses(ring_, *window_);
   }
   window_->last_step.store(step, std::memory_order_relaxed);
 }

@@ -441,6 +441,31 @@ TEST_F(RecordReaderTest, what_finds_no_room_is_missed_by_a_window_alone) {
   EXPECT_EQ(ring.dropped(ring::DropCause::device_ring_full), 300u);
 }
 
+// Told late, in a flush: its time says which window's it was.
+TEST_F(RecordReaderTest, what_finds_no_room_is_counted_by_its_own_time) {
+  ring::Header& header = ring.ring().header();
+  header.nominal_ns_per_tick = 1.0;
+  ring::add_anchor(header, {1, 1, 1});
+  for (const std::uint64_t begin_ticks : {1000, 3000}) {
+    ring::Window& window = header.windows[begin_ticks / 3000];
+    window.begin_ticks = begin_ticks;
+    window.end_ticks = begin_ticks + 1000;
+    window.state = ring::WindowState::closed;
+  }
+  while (ring::claim_chunk(ring.ring(), 1, {}, false) != nullptr) {
+  }
+  CUpti_ActivityAPI call{};
+  call.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
+  call.cbid = 211;
+  call.start = 3100;
+  call.end = 3200;
+  CraftedBuffer buffer;
+  read(buffer.add(crafted_kernel("k", 1, 1100, 1200)).add(call).add(call));
+  EXPECT_EQ(header.windows[0].device_full, 1u);
+  EXPECT_EQ(header.windows[1].device_full, 2u);
+  EXPECT_EQ(ring.dropped(ring::DropCause::device_ring_full), 0u);
+}
+
 std::uint64_t resident_kib() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

@@ -254,6 +254,48 @@ TEST_F(DeviceGapsTest, LossesOfTheDeviceSideAreTheWindowsThatWritesThem) {
   EXPECT_NE(text.find("\"dropped\": {\"device_dropped\": 2}"), std::string::npos) << text;
 }
 
+TEST_F(DeviceGapsTest, WhatFoundNoRoomIsTheWindowsThatItWasIn) {
+  ring::Window& first = window(100, 200, 1);
+  ring::Window& second = window(200, 300, 2);
+  for (ring::Window* const each : {&first, &second}) each->device_full_told = ring::not_told;
+  first.device_full = 5;
+  second.device_full = 7;  // before the first one's file is written
+  write(first);
+  EXPECT_NE(text.find("\"dropped\": {\"device_ring_full\": 5}"), std::string::npos) << text;
+  first.file_name = crafted.name("its file");
+  first.state = ring::WindowState::written;
+  first.device_full = 8;  // told when it was being written
+  write(second);
+  EXPECT_NE(text.find("\"dropped\": {\"device_ring_full\": 10}"), std::string::npos) << text;
+}
+
+// Of which window the others were is not known for sure: no riddle.
+TEST_F(DeviceGapsTest, ALaunchWithoutWorkMayBeAmongTheLossesOfOtherWindows) {
+  crafted.ring().header().device.delivered_until_ns.store(epoch_ns + 190'000);
+  crafted.launch(thread, 110 * us, 115 * us);
+  crafted.launch(thread, 150 * us, 155 * us);
+  crafted.kernel("whose call nobody knows", 160'000, 170'000, 9);
+  ring::Window& own = window();
+  own.device_full_told = ring::not_told;
+  own.device_full = 1;
+  crafted.ring().header().windows[7].device_full = 40;
+  write(own);
+  EXPECT_NE(text.find("\"launches_without_work\": {\"lost\": 1, \"perhaps_lost\": 1}"),
+            std::string::npos)
+      << text;
+}
+
+// What found no room before the window is counted nowhere.
+TEST_F(DeviceGapsTest, InAFullRingACallThatIsNotSeenWasLost) {
+  crafted.launch(thread, 110 * us, 115 * us);
+  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 10);
+  crafted.kernel("whose call nobody knows", 120'000, 130'000, 11);
+  ring::Window& own = window();
+  own.dropped_at_end[static_cast<std::size_t>(ring::DropCause::ring_full)] = 162;
+  write(own);
+  EXPECT_NE(text.find("\"work_without_launch\": {\"call_lost\": 1}"), std::string::npos) << text;
+}
+
 TEST_F(DeviceGapsTest, LaunchesBeforeCuptiWasOn) {
   crafted.ring().header().device.recording_since_ns.store(epoch_ns + 130'000);
   crafted.launch(thread, 110 * us, 115 * us);
