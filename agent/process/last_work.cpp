@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "agent/drain/run_index.hpp"
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
@@ -12,9 +14,17 @@
 namespace traceagent::process {
 namespace {
 
+// Of the schedule: the startup window, where there is one, was the first.
+std::uint32_t windows_opened(const Agent& agent) noexcept {
+  const ring::Header& header = agent.ring.ring.header();
+  const std::uint32_t all = header.window_count.load(std::memory_order_relaxed);
+  return all - std::min<std::uint32_t>(all, header.windows[0].is_startup != 0 ? 1 : 0);
+}
+
+// Where whole cycles were lost say_cycles_lost() tells why.
 void say_no_window(const Agent& agent) {
   const std::uint64_t steps = agent.ring.ring.header().step_count.load(std::memory_order_relaxed);
-  if (!agent.speaks_for_node() || steps == 0) return;
+  if (!agent.speaks_for_node() || steps == 0 || agent.windows->cycles_lost() != 0) return;
   say_result("no trace: the program ended at step " + std::to_string(steps) +
              ", before the schedule's first active step was over: lower schedule.skip_first, "
              "wait or warmup");
@@ -23,9 +33,8 @@ void say_no_window(const Agent& agent) {
 // A schedule that never came into play because its steps were not found must not look like success.
 void say_no_step(const Agent& agent) {
   const ring::Header& header = agent.ring.ring.header();
-  const bool has_opened_window = header.window_count.load(std::memory_order_relaxed) > 1;
   const std::uint32_t why = header.windows[0].is_startup;
-  if (!agent.speaks_for_node() || why == 0 || has_opened_window) return;
+  if (!agent.speaks_for_node() || why == 0 || windows_opened(agent) != 0) return;
   const char* const cut = why == ring::startup_until_full       ? ", what fitted into half the ring"
                           : why == ring::startup_until_patience ? ", as long as step.patience"
                                                                 : "";
@@ -35,17 +44,36 @@ void say_no_step(const Agent& agent) {
              "call:FUNCTION), or run for longer");
 }
 
+std::string cycles(std::uint64_t count) {
+  return std::to_string(count) + (count == 1 ? " cycle" : " cycles");
+}
+
+// Slices of time pass while the agent itself starts: the first cycle's, or its first ones.
+bool is_lost_in_start(const Agent& agent) noexcept {
+  const std::uint64_t lost = agent.windows->cycles_lost();
+  return agent.options.step_mark.starts_with("every:") &&
+         windows_opened(agent) == (lost == 0 ? 1 : 0);
+}
+
 void say_cycles_lost(const Agent& agent) {
   const std::uint64_t lost = agent.windows->cycles_lost();
   const std::uint64_t late = agent.windows->cycles_begun_late();
   if (lost + late == 0) return;
-  const std::string late_ones = std::to_string(late) + (lost == 0 ? "" : " more");
-  say_result("rank " + std::to_string(agent.identity.rank) + ": " +
-             (lost == 0 ? "" : std::to_string(lost) + " cycles of the schedule were lost") +
-             (lost == 0 || late == 0 ? "" : ", and ") +
-             (late == 0 ? "" : "the first steps of " + late_ones + " cycles were lost") +
-             ": they came faster than they could be written, or the agent's thread had no CPU: "
-             "raise schedule.wait or schedule.active");
+  const std::string late_ones = lost == 0 ? cycles(late) : std::to_string(late) + " more";
+  const std::string why =
+      is_lost_in_start(agent)
+          ? ": step.mark: " + agent.options.step_mark +
+                ": slices of time begin with the first call, and passed while the agent started: "
+                "raise schedule.skip_first or schedule.active"
+          : ": they came faster than they could be written, or the agent's thread had no CPU: "
+            "raise schedule.wait or schedule.active";
+  const bool has_no_file = agent.written.files == 0 && windows_opened(agent) == 0;
+  say_result(
+      (has_no_file ? "no trace: rank " : "rank ") + std::to_string(agent.identity.rank) + ": " +
+      (lost == 0 ? ""
+                 : cycles(lost) + " of the schedule " + (lost == 1 ? "was" : "were") + " lost") +
+      (lost == 0 || late == 0 ? "" : ", and ") +
+      (late == 0 ? "" : "the first steps of " + late_ones + " were lost") + why);
 }
 
 // What others kept from the run's index until now. Who joins the nodes' indexes has perhaps done

@@ -118,7 +118,7 @@ def main(place, usual_place, server):
     done = place.run([jobs.TRACEAGENT, "upload", "--resume", place.path / "out"], jobs.variables_of(**server.variables()))
     check(done.code == 0, f"resumed: {done}")
     # Cycles come faster there than they can be written, and no file is made of them: each rank tells.
-    lost = sum(int(number) for end in ends for number in re.findall(r"(\d+) cycles of the schedule were lost", end.err))
+    lost = sum(int(number) for end in ends for number in re.findall(r"(\d+) cycles? of the schedule w(?:as|ere) lost", end.err))
     objects = check_arrived(server, run, lost)
     compared = check_here(place, looks, objects)
     # A fast machine is done before the last of them.
