@@ -87,7 +87,7 @@ void OptionSetter::check_whole() {
   check_schedule();
   check_epoch();
   check_names();
-  check_keep();
+  if (!check_keep()) check_filename();
   check_merged_remote();
   check_include();
   if (left_out_ > 0) {
@@ -170,6 +170,15 @@ void OptionSetter::check_include() {
   }
 }
 
+// All but the first would wait in memory.
+void OptionSetter::check_filename() {
+  const Options& options = loaded_.options;
+  if (options.output_overwrite || !cycles_share_name(options.output_filename, options)) return;
+  problem("doubtful output.filename", origin_of(*find_option("output.filename")),
+          in_quotes(options.output_filename), "all cycles would write the same",
+          "it stays as it is: name {batch}, or set output.overwrite to keep the last");
+}
+
 // What is wrong with removing what is uploaded; empty: nothing.
 std::string OptionSetter::loss_by_keep() const {
   const Options& options = loaded_.options;
@@ -189,14 +198,15 @@ std::string OptionSetter::loss_by_keep() const {
          ", and would replace those that are removed here: name {batch}";
 }
 
-// What would be removed unseen.
-void OptionSetter::check_keep() {
+// What would be removed unseen. True: said.
+bool OptionSetter::check_keep() {
   const std::string why = loss_by_keep();
-  if (why.empty()) return;
+  if (why.empty()) return false;
   const OptionRow& row = *find_option("output.keep");
   const std::string value = show(loaded_.options, row);
   loaded_.options.output_keep = -1;
   problem("output.keep", origin_of(row), value, why, "using -1");
+  return true;
 }
 
 }  // namespace traceagent::config

@@ -38,7 +38,8 @@ class OptionSetter {
   void check_schedule();
   void check_epoch();
   void check_names();
-  void check_keep();
+  void check_filename();
+  bool check_keep();
   std::string loss_by_keep() const;
   void check_merged_remote();
   std::string no_node_file() const;

@@ -33,6 +33,11 @@ bool is_recovered(std::string_view metadata) {
   return member(metadata, "recovered").value_or("") == "true";
 }
 
+bool is_of_dead(std::string_view metadata) {
+  return is_recovered(metadata) &&
+         member(metadata, "process_finished").value_or("false") == "false";
+}
+
 // Each cause of the table with what it counted; `what` is counted.
 template <std::size_t size>
 void check_causes(std::string_view metadata, std::string_view counts, const Remedy (&table)[size],
@@ -40,7 +45,7 @@ void check_causes(std::string_view metadata, std::string_view counts, const Reme
   for (const Remedy& each : table) {
     const std::int64_t count = number_of(counts, each.cause);
     if (count == 0) continue;
-    const Remedy* of_dead = is_recovered(metadata) ? find(lost_with_process, each.cause) : nullptr;
+    const Remedy* of_dead = is_of_dead(metadata) ? find(lost_with_process, each.cause) : nullptr;
     const Remedy& row = of_dead != nullptr ? *of_dead : each;
     report.no(title, std::to_string(count) + what + row.meaning, row.remedy);
   }
@@ -258,9 +263,7 @@ void check_governor(std::string_view metadata, CheckReport& report) {
 
 void check_losses(std::string_view metadata, CheckReport& report) {
   const std::string_view dropped = member(metadata, "dropped").value_or("");
-  if (dropped.find_first_of("123456789") == std::string_view::npos) {
-    report.yes("losses", "none");
-  }
+  const auto problems_before = report.problems();
   check_causes(metadata, dropped, drops, "losses", ": ", report);
   const std::string_view coverage = member(metadata, "coverage").value_or("");
   if (const std::int64_t cycles = number_of(coverage, "cycles_lost"); cycles != 0) {
@@ -277,9 +280,13 @@ void check_losses(std::string_view metadata, CheckReport& report) {
   if (const std::string cut = text_of(window, "cut"); !cut.empty()) {
     report.no("losses", "the window lacks " + cut, "raise ring.size, or set step.mark");
   }
-  if (is_recovered(metadata)) {
+  if (is_of_dead(metadata)) {
     report.no("losses", "recovered after the process died: its last calls may be missing", "");
+  } else if (is_recovered(metadata)) {
+    report.yes("recovered", "from memory, when the process had ended: it could not write it");
   }
+  const bool has_dropped = dropped.find_first_of("123456789") != std::string_view::npos;
+  if (!has_dropped && report.problems() == problems_before) report.yes("losses", "none");
 }
 
 // To three digits.

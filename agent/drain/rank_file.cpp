@@ -152,7 +152,7 @@ void RankFile::write_footer(trace::OutputFile& file, const ring::Window& window,
   if (!counters.empty()) metadata.add("counters", counters);
   const trace::JsonObject names = order_.device().lane_names().describe(order_.device().lanes());
   if (!names.empty()) metadata.add("names", names);
-  trace::write_footer(file, metadata.text(), !options.recovered);
+  trace::write_footer(file, metadata.text(), !options.recovered || ring::has_finished(ring_));
 }
 
 }  // namespace

@@ -228,6 +228,8 @@ JsonObject rank_metadata(const ring::Ring& ring, const ring::Window& window, std
       .add("options", options_value(ring));
   if (!options.coverage.empty()) object.add("coverage", options.coverage);
   if (options.recovered) object.add("recovered", true);
+  // Its last calls are there: what was left was not written for another reason.
+  if (options.recovered && ring::has_finished(ring)) object.add("process_finished", true);
   return object;
 }
 

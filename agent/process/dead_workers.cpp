@@ -68,7 +68,7 @@ bool DeadWorkers::is_told_now(const std::string& ring_path) {
 
 // False where the ring has to stay.
 bool DeadWorkers::write_what_is_left(Agent& agent, const Peer& peer) {
-  if (peer.finished && !peer.has_unwritten && peer.has_queued_all()) return true;
+  if (peer.finished && peer.unwritten == 0 && peer.has_queued_all()) return true;
   const drain::Recovered recovered = drain::recover_ring(peer.ring_path, false, &agent.index_queue);
   const bool may_go = recovered.problems.empty();
   if (may_go || is_told_now(peer.ring_path)) say(peer, recovered);

@@ -57,6 +57,14 @@ std::string summary(const NodeTotals& totals, const std::string& path) {
          (totals.others.empty() ? "" : "; also " + totals.others);
 }
 
+// Their events are not among the lost ones.
+std::string in_memory_in_words(const Agent& agent, const NodeInputs& inputs) {
+  const std::size_t cycles = inputs.cycles_in_memory;
+  if (cycles == 0) return {};
+  return "; " + std::to_string(cycles) + (cycles == 1 ? " cycle waits" : " cycles wait") +
+         " in memory: traceagent recover " + config::shell_word(agent.run_folder.path);
+}
+
 void index_node_file(const Agent& agent, const std::string& path, std::uint64_t events) {
   const std::string problem = drain::index_merged(agent.ring.ring, path, events);
   if (!problem.empty() && is_spokesman(agent, "index")) say_problem(problem);
@@ -257,7 +265,8 @@ bool merge(Agent& agent, NodeInputs& inputs, const Place& place, RankFilesHeld& 
     return false;
   }
   const NodeTotals totals = add_included(agent, inputs, place, report);
-  say_result(summary(totals, place.path) + removed_in_words(agent, report));
+  say_result(summary(totals, place.path) + in_memory_in_words(agent, inputs) +
+             removed_in_words(agent, report));
   say_missing(inputs, report.missing_ranks, place.path);
   say_mixed(agent, report, place.path);
   if (inputs.all_ended() && inputs.kept.empty() && !is_told) {

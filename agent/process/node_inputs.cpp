@@ -115,10 +115,12 @@ NodeInputs gather_inputs(Agent& agent, const NodeView& node) {
   add(agent.identity.rank, agent.workers_files.paths(), true);
   if (is_kept(agent, agent.ring.path)) {
     add_kept(inputs, "rank " + std::to_string(agent.identity.rank), could_not_write);
+    inputs.cycles_in_memory += ring::unwritten_windows(agent.ring.ring);
   }
   DeadOfRanks dead_workers;
   for (const Peer& peer : node.peers) {
     add_kept(inputs, in_words(peer), keep_or_recover(agent, peer, dead_workers));
+    if (peer.keeps_ring()) inputs.cycles_in_memory += peer.unwritten;
     if (!peer.gone()) {
       (peer.is_private ? inputs.unfinished_private : inputs.unfinished).push_back(peer.rank);
     }

@@ -23,6 +23,7 @@ struct NodeInputs {
   bool may_lack_files = false;                   // somebody's list is not whole
   bool lost_all = false;                         // all of this process's own are gone
   std::vector<trace::Unfinished> kept;           // their rings hold what could not be written
+  std::size_t cycles_in_memory = 0;              // of those that have ended
 
   bool all_ended() const noexcept { return unfinished.empty() && unfinished_private.empty(); }
 };

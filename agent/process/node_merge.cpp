@@ -23,6 +23,7 @@
 #include "agent/process/spared.hpp"
 #include "agent/process/uploads.hpp"
 #include "agent/trace/merge.hpp"
+#include "config/command_words.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -164,7 +165,8 @@ trace::Losses losses_of(const WrittenTotals& written) {
 void say_own_files(const Agent& agent) {
   const WrittenTotals& written = agent.written;
   const trace::Losses losses = losses_of(written);
-  const bool has_lost = losses.events != 0 || !losses.others.empty();
+  const bool has_lost =
+      losses.events != 0 || !losses.others.empty() || is_kept(agent, agent.ring.path);
   if (written.files == 0 || !(agent.speaks_for_node() || has_lost)) return;
   say_result(
       drain::output_folder(agent.ring.ring) + ": rank " + std::to_string(agent.identity.rank) +
@@ -175,7 +177,12 @@ void say_own_files(const Agent& agent) {
       (losses.others.empty() ? "" : "; also " + losses.others) +
       (agent.files_removed == 0
            ? ""
-           : "; " + std::to_string(agent.files_removed) + " of the files were removed since"));
+           : "; " + std::to_string(agent.files_removed) + " of the files were removed since") +
+      (!is_kept(agent, agent.ring.path)
+           ? ""
+           : "; " + std::to_string(ring::unwritten_windows(agent.ring.ring)) +
+                 " of its cycles wait in memory: traceagent recover " +
+                 config::shell_word(agent.run_folder.path)));
 }
 
 // Of a rank that fails the launcher must hear soon: it ends the others, which wait for it in a

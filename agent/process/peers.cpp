@@ -26,7 +26,7 @@ std::optional<Peer> look_at_peer(const std::string& ring_path, std::string& prob
     const std::uint32_t finished = header.finished.load(std::memory_order_seq_cst);
     peer->finished = finished != 0;
     peer->lists_all = finished == 1;
-    peer->has_unwritten = ring::has_unwritten_window(opened.ring);
+    peer->unwritten = ring::unwritten_windows(opened.ring);
     peer->alive = opened.owner_alive;
   }
   ring::close_ring(opened);

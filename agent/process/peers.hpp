@@ -22,11 +22,11 @@ struct Peer {
   std::int64_t trace_pid = -1;  // the rank, but for a second claimant; of a private one -1 then
   bool finished = false;        // it writes no more files
   bool lists_all = true;        // and in its list
-  bool has_unwritten = false;   // windows without a file
+  std::size_t unwritten = 0;    // windows without a file
   bool alive = false;
   bool is_rank() const noexcept { return trace_pid == rank; }
   // It could not write all, and its ring has to stay.
-  bool keeps_ring() const noexcept { return finished && has_unwritten; }
+  bool keeps_ring() const noexcept { return finished && unwritten != 0; }
   // None of its files waits for room in the queue of uploads. Reads its list.
   bool has_queued_all() const;
   bool gone() const noexcept { return finished || !alive; }

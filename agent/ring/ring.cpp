@@ -110,6 +110,11 @@ bool has_unwritten_window(const Ring& ring) noexcept {
   return std::any_of(windows.begin(), windows.end(), is_unwritten);
 }
 
+std::size_t unwritten_windows(const Ring& ring) noexcept {
+  const auto& windows = ring.header().windows;
+  return static_cast<std::size_t>(std::count_if(windows.begin(), windows.end(), is_unwritten));
+}
+
 std::array<Window*, window_slots> windows_in_order(const Ring& ring) noexcept {
   // As they are seen once: the job opens windows meanwhile, and a sort needs one order.
   std::array<std::pair<std::uint64_t, Window*>, window_slots> keyed;

@@ -86,6 +86,11 @@ inline bool is_in_use(const Window& window) noexcept {
          window.state.load(std::memory_order_acquire) == WindowState::giving_up;
 }
 bool has_unwritten_window(const Ring& ring) noexcept;
+std::size_t unwritten_windows(const Ring& ring) noexcept;
+// In good order: what it left unwritten was closed, and is whole.
+inline bool has_finished(const Ring& ring) noexcept {
+  return ring.header().finished.load(std::memory_order_acquire) != 0;
+}
 // `window` is one of the ring's own.
 inline std::atomic<std::uint32_t>& last_correlation_of(const Ring& ring,
                                                        const Window& window) noexcept {

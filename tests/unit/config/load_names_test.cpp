@@ -59,6 +59,18 @@ TEST(LoadNames, NothingIsUploadedWhereNothingIsMerged) {
   EXPECT_EQ(lines_of(from_yaml("output: {merged: null, merged_remote: null}\n")), Lines{});
 }
 
+TEST(LoadNames, CyclesOfOneNameAreTold) {
+  const std::string name = "TRACEAGENT_OUTPUT_FILENAME=r{rank}.json";
+  EXPECT_EQ(lines_of(from_variables({name, "TRACEAGENT_SCHEDULE=repeat=3"})),
+            (Lines{"doubtful output.filename: TRACEAGENT_OUTPUT_FILENAME: \"r{rank}.json\": all "
+                   "cycles would write the same; it stays as it is: name {batch}, or set "
+                   "output.overwrite to keep the last"}));
+  EXPECT_EQ(lines_of(from_variables({name, "TRACEAGENT_SCHEDULE=repeat=1"})), Lines{});
+  EXPECT_EQ(lines_of(from_variables(
+                {name, "TRACEAGENT_SCHEDULE=repeat=3", "TRACEAGENT_OUTPUT_OVERWRITE=true"})),
+            Lines{});
+}
+
 TEST(LoadNames, NothingIsIncludedWhereNothingIsMerged) {
   EXPECT_EQ(
       lines_of(from_yaml("output: {merged: null}\n", {"TRACEAGENT_MERGE_INCLUDE=*.json"})),

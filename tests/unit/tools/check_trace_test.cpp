@@ -77,14 +77,15 @@ TEST(CheckTrace, each_loss_has_its_remedy) {
       R"( "nccl_kernels_without_call": {"in_graph": 9, "several_calls": 4}})",
       R"({"ring_full": 12, "device_dropped": 3})"));
   EXPECT_EQ(page.problems(), 9) << page.text();
-  for (const char* part : {"7 launches have no device record, perhaps among those that this process",
-                           "3 launches came when CUPTI was off again",
-                           "2 launches came before CUPTI was on: add steps to schedule.warmup",
-                           "1 launches had not ended when the file was written",
-                           "4 kernels of NCCL's may carry out one of several calls: set doors.",
-                           "6 kernels, copies or sets lost the record of their call",
-                           "12: events found no room in the ring: raise ring.size",
-                           "3: CUPTI had no buffer for device records: raise device.buffers"}) {
+  for (const char* part :
+       {"7 launches have no device record, perhaps among those that this process",
+        "3 launches came when CUPTI was off again",
+        "2 launches came before CUPTI was on: add steps to schedule.warmup",
+        "1 launches had not ended when the file was written",
+        "4 kernels of NCCL's may carry out one of several calls: set doors.",
+        "6 kernels, copies or sets lost the record of their call",
+        "12: events found no room in the ring: raise ring.size",
+        "3: CUPTI had no buffer for device records: raise device.buffers"}) {
     EXPECT_TRUE(says(page, part)) << part << "\n" << page.text();
   }
 }
@@ -99,6 +100,18 @@ TEST(CheckTrace, nothing_to_set_helps_a_process_that_died) {
   EXPECT_TRUE(says(page, "4 launches were not told of when the process died\n")) << page.text();
   EXPECT_TRUE(says(page, "recovered after the process died")) << page.text();
   EXPECT_EQ(page.problems(), 3) << page.text();
+}
+
+TEST(CheckTrace, what_a_process_that_has_ended_left_in_memory_lacks_nothing) {
+  const CheckReport dead = page_of(rank_with(complete_device, "{}", R"(, "recovered": true)"));
+  EXPECT_TRUE(says(dead, "NO   losses                recovered after the process died"))
+      << dead.text();
+  EXPECT_FALSE(says(dead, "losses                none")) << dead.text();
+  const CheckReport ended =
+      page_of(rank_with(complete_device, "{}", R"(, "recovered": true, "process_finished": true)"));
+  EXPECT_TRUE(says(ended, "yes  recovered             from memory")) << ended.text();
+  EXPECT_TRUE(says(ended, "yes  losses                none")) << ended.text();
+  EXPECT_EQ(ended.problems(), 0) << ended.text();
 }
 
 TEST(CheckTrace, cycles_that_were_not_recorded_are_a_loss) {
