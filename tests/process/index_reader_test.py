@@ -29,10 +29,12 @@ class Reader:
     def look(self):
         """None, or the end of what is no JSON, or no longer has what was there."""
         torn = self._look_once()
-        for _ in range(3):  # two ranks add a line every half a millisecond here
+        # Two ranks add a line every half a millisecond here, and who writes one may lose its core within it.
+        for pause_s in (0, 0.001, 0.01, 0.1, 1):
             if torn is None or len(self._known) + len(END) < LONGEST_COPIED:
                 return torn
             self.again += 1
+            time.sleep(pause_s)
             torn = self._look_once()
         return torn
 
