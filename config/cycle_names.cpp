@@ -22,6 +22,13 @@ std::string name_of(std::string_view name_template, const Options& options, std:
   return format_name(name_template, variables).name;
 }
 
+// Whether the second cycle of an epoch comes to its first active step.
+bool fits_twice(const Options& options) {
+  const auto lead = options.schedule_wait + options.schedule_warmup;
+  return options.schedule_skip_first + lead + options.schedule_active + lead <
+         options.step_per_epoch;
+}
+
 }  // namespace
 
 // Far into a run, where a format that shows too few digits shows its cycles alike.
@@ -31,7 +38,8 @@ bool cycles_share_name(std::string_view name_template, const Options& options) {
   const auto name = [&](std::int64_t epochs_on, std::int64_t batches_on) {
     return name_of(name_template, options, has_epochs ? epoch + epochs_on : 0, batch + batches_on);
   };
-  const bool has_more_in_epoch = options.schedule_repeat != 1;
+  const bool has_more_in_epoch =
+      options.schedule_repeat != 1 && (!has_epochs || fits_twice(options));
   return (has_more_in_epoch && name(0, 0) == name(0, 1)) ||
          (has_epochs && name(0, 0) == name(1, 0));
 }

@@ -175,7 +175,7 @@ void OptionSetter::check_filename() {
   const Options& options = loaded_.options;
   if (options.output_overwrite || !cycles_share_name(options.output_filename, options)) return;
   problem("doubtful output.filename", origin_of(*find_option("output.filename")),
-          in_quotes(options.output_filename), "all cycles would write the same",
+          in_quotes(options.output_filename), "its cycles would write the same",
           "it stays as it is: name {batch}, or set output.overwrite to keep the last");
 }
 

@@ -38,13 +38,19 @@ std::array<std::int32_t, 3> triple_at(const std::byte* record, std::size_t offse
   return load<std::array<std::int32_t, 3>>(record, offset);
 }
 
+// Of the buffer that this thread reads.
+constinit thread_local ring::DeviceDrops* this_buffers_drops
+    __attribute__((tls_model("initial-exec"))) = nullptr;
+
 // The thread that reads: nothing it does is the job's, and what finds no room is counted by its own
 // time (put()).
 class Reading {
  public:
-  Reading() noexcept : full_cause_(ring::writer.full_cause) {
+  explicit Reading(const ring::Ring& ring) noexcept
+      : full_cause_(ring::writer.full_cause), drops_(ring) {
     ++ring::writer.nested_in_start;
     ring::writer.full_cause = ring::not_missed;
+    this_buffers_drops = &drops_;
   }
   ~Reading() {
     ring::writer.full_cause = full_cause_;
@@ -55,20 +61,21 @@ class Reading {
 
  private:
   ring::DropCause full_cause_;
+  ring::DeviceDrops drops_;
 };
 
-void count_full(const ring::Ring& ring, const DeviceWork& work) noexcept {
-  ring::count_full_of_work(ring, work.end_ns, work.correlation);
+void count_full(const DeviceWork& work) noexcept {
+  this_buffers_drops->count_work(work.end_ns, work.correlation);
 }
-void count_full(const ring::Ring& ring, const event::ApiCall& call) noexcept {
-  ring::count_full_of_call(ring, call.start_ns, call.correlation);
+void count_full(const event::ApiCall& call) noexcept {
+  this_buffers_drops->count_call(call.start_ns, call.correlation);
 }
 
 template <class Fields>
-bool put(const ring::Ring& ring, const Fields& fields) noexcept {
+bool put(const Fields& fields) noexcept {
   event::Record* record = ring::claim(ring::writer);
   if (record == nullptr) {
-    count_full(ring, fields);
+    count_full(fields);
     return false;
   }
   event::fill(*record, fields);
@@ -85,7 +92,7 @@ RecordReader::RecordReader(ring::Ring ring, std::uint32_t version, NextRecord ne
     : ring_(ring), version_(version), next_(next), functions_(functions), texts_(ring) {}
 
 void RecordReader::read(std::uint8_t* buffer, std::size_t valid_bytes) noexcept {
-  const Reading reading;
+  const Reading reading(ring_);
   void* record = nullptr;
   while (next_(buffer, valid_bytes, &record) == cupti_result::success) {
     const auto* bytes = static_cast<const std::uint8_t*>(record);
@@ -200,7 +207,7 @@ void RecordReader::write(const DeviceWork& work) noexcept {
     count(counts_.unfinished);
     return;
   }
-  if (put(ring_, work)) count(counts_.written);
+  if (put(work)) count(counts_.written);
 }
 
 void RecordReader::learn_context(std::uint32_t context, std::uint32_t device) noexcept {
@@ -372,7 +379,7 @@ void RecordReader::read_api(const std::byte* record, bool is_driver) noexcept {
     count(counts_.unfinished);
     return;
   }
-  if (put(ring_, call)) count(counts_.written);
+  if (put(call)) count(counts_.written);
 }
 
 void RecordReader::read_synchronisation(const std::byte* record) noexcept {

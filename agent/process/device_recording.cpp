@@ -333,7 +333,7 @@ std::uint64_t DeviceRecording::outstanding(const ring::Window& window) const noe
 // Records of device work and of calls alike, and of other windows' too.
 std::uint64_t DeviceRecording::lost(const ring::Window& window) const noexcept {
   const ring::Ring& ring = agent_->ring.ring;
-  std::uint64_t lost = 0;
+  std::uint64_t lost = window.device_full.load(std::memory_order_relaxed);
   for (const ring::DropCause cause : ring::lost_device_records) {
     const auto index = static_cast<std::size_t>(cause);
     const std::uint64_t all = ring.header().dropped[index].load(std::memory_order_relaxed);

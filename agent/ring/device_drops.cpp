@@ -10,42 +10,6 @@
 namespace traceagent::ring {
 namespace {
 
-// From now, which is near: each turn leaves a thousandth of what was wrong.
-std::uint64_t ticks_at(std::int64_t realtime_ns, const event::TickConverter& clock,
-                       double nominal_ns_per_tick) noexcept {
-  constexpr int turns = 3;
-  constexpr double last_ticks = 9e18;  // a damaged record's time may be any
-  auto ticks = static_cast<double>(event::read_ticks());
-  for (int i = 0; i < turns; ++i) {
-    const std::int64_t guess_ns = clock.realtime_ns(static_cast<std::uint64_t>(ticks));
-    const auto late_ns = static_cast<std::int64_t>(static_cast<std::uint64_t>(guess_ns) -
-                                                   static_cast<std::uint64_t>(realtime_ns));
-    ticks = std::clamp(ticks - static_cast<double>(late_ns) / nominal_ns_per_tick, 0.0, last_ticks);
-  }
-  return static_cast<std::uint64_t>(ticks);
-}
-
-// The one that began last before it. Those that have their file keep their edges until their slot
-// is used again.
-Window* window_at(const Ring& ring, std::uint64_t ticks) noexcept {
-  Window* latest = nullptr;
-  std::uint64_t latest_ticks = 0;
-  for (Window& window : ring.header().windows) {
-    if (window.state.load(std::memory_order_acquire) == WindowState::empty) continue;
-    const std::uint64_t begin_ticks = window.begin_ticks.load(std::memory_order_relaxed);
-    if (begin_ticks > ticks || (latest != nullptr && begin_ticks < latest_ticks)) continue;
-    latest = &window;
-    latest_ticks = begin_ticks;
-  }
-  return latest;
-}
-
-struct Lost {
-  std::int64_t at_ns;
-  std::uint32_t correlation;
-  bool is_call;
-};
-
 bool is_older(std::uint32_t id, std::uint32_t other) noexcept {
   return static_cast<std::int32_t>(id - other) < 0;
 }
@@ -62,46 +26,78 @@ bool is_launched_after(const Window& window, std::uint32_t correlation) noexcept
   return id_after != 0 && correlation != 0 && !is_older(correlation, id_after);
 }
 
-void count_at(const Ring& ring, std::uint64_t ticks, const Lost& lost) noexcept {
-  Window* const window = window_at(ring, ticks);
-  if (window == nullptr) return;
-  const std::uint64_t end_ticks = window->end_ticks.load(std::memory_order_relaxed);
-  const bool is_within = end_ticks == 0 || ticks < end_ticks;
-  if (!is_within && lost.is_call) return note_call_after(*window, lost.correlation);
-  if (!is_within && is_launched_after(*window, lost.correlation)) return;
-  if (is_unwritten(*window)) {
-    window->device_full.fetch_add(1, std::memory_order_relaxed);
-    return;
+// One without a file was thrown away, or its losses are counted with it.
+void count_for(const Ring& ring, Window& window, bool is_within) noexcept {
+  if (is_unwritten(window)) {
+    window.device_full.fetch_add(1, std::memory_order_relaxed);
+  } else if (is_within && window.file_name.load(std::memory_order_relaxed) != 0) {
+    ring.count_drop(DropCause::device_ring_full);
   }
-  // One without a file was thrown away, or its losses are counted with it.
-  const bool has_file = window->file_name.load(std::memory_order_relaxed) != 0;
-  if (is_within && has_file) ring.count_drop(DropCause::device_ring_full);
-}
-
-// Not inlined: its floats stay behind UsualFloats.
-[[gnu::noinline]] void count_by_clock(const Ring& ring, const Lost& lost) noexcept {
-  const double nominal_ns_per_tick = ring.header().nominal_ns_per_tick;
-  const CopiedAnchors copied = copy_anchors(ring.header());
-  if (copied.count == 0 || nominal_ns_per_tick <= 0) {
-    if (has_unwritten_window(ring)) ring.count_drop(DropCause::device_ring_full);
-    return;
-  }
-  const event::TickConverter clock(copied.anchors.data(), copied.count, nominal_ns_per_tick);
-  count_at(ring, ticks_at(lost.at_ns, clock, nominal_ns_per_tick), lost);
 }
 
 }  // namespace
 
-// CUPTI may call back in a thread of the job, whose floats may trap.
-void count_full_of_work(const Ring& ring, std::int64_t end_ns, std::uint32_t correlation) noexcept {
+void DeviceDrops::learn() noexcept {
+  // CUPTI may call back in a thread of the job, whose floats may trap.
   const event::UsualFloats usual_floats;
-  count_by_clock(ring, {end_ns, correlation, false});
+  is_learnt_ = true;
+  Header& header = ring_.header();
+  const CopiedAnchors copied = copy_anchors(header);
+  if (copied.count == 0 || header.nominal_ns_per_tick <= 0) {
+    earliest_ns_ = INT64_MAX;
+    return;
+  }
+  const event::TickConverter clock(copied.anchors.data(), copied.count, header.nominal_ns_per_tick);
+  constexpr std::int64_t doubt_ns = 10'000'000;
+  const std::int64_t since_ns = header.device.recording_since_ns.load(std::memory_order_relaxed);
+  earliest_ns_ = since_ns == 0 ? INT64_MIN : since_ns - doubt_ns;
+  latest_ns_ = clock.realtime_ns(event::read_ticks()) + doubt_ns;
+  for (Window& window : header.windows) {
+    if (window.state.load(std::memory_order_acquire) == WindowState::empty) continue;
+    const std::uint64_t begin_ticks = window.begin_ticks.load(std::memory_order_relaxed);
+    const std::uint64_t end_ticks = window.end_ticks.load(std::memory_order_relaxed);
+    spans_[span_count_++] = {&window, begin_ticks, clock.realtime_ns(begin_ticks),
+                             end_ticks == 0 ? INT64_MAX : clock.realtime_ns(end_ticks)};
+  }
 }
 
-void count_full_of_call(const Ring& ring, std::int64_t start_ns,
-                        std::uint32_t correlation) noexcept {
-  const event::UsualFloats usual_floats;
-  count_by_clock(ring, {start_ns, correlation, true});
+// The one that began last before it. Those that have their file keep their edges until their slot
+// is used again. Null: none, or it is counted.
+const DeviceDrops::Span* DeviceDrops::span_at(std::int64_t at_ns) noexcept {
+  if (!is_learnt_) learn();
+  if (at_ns < earliest_ns_ || at_ns > latest_ns_) {
+    count_without_clock();
+    return nullptr;
+  }
+  const Span* latest = nullptr;
+  for (std::size_t i = 0; i < span_count_; ++i) {
+    const Span& span = spans_[i];
+    if (span.begin_ns > at_ns || (latest != nullptr && span.begin_ns < latest->begin_ns)) continue;
+    latest = &span;
+  }
+  const bool is_still_there =
+      latest != nullptr &&
+      latest->window->begin_ticks.load(std::memory_order_relaxed) == latest->begin_ticks;
+  return is_still_there ? latest : nullptr;
+}
+
+void DeviceDrops::count_without_clock() noexcept {
+  if (has_unwritten_window(ring_)) ring_.count_drop(DropCause::device_ring_full);
+}
+
+void DeviceDrops::count_work(std::int64_t end_ns, std::uint32_t correlation) noexcept {
+  const Span* const span = span_at(end_ns);
+  if (span == nullptr) return;
+  const bool is_within = end_ns < span->end_ns;
+  if (!is_within && is_launched_after(*span->window, correlation)) return;
+  count_for(ring_, *span->window, is_within);
+}
+
+void DeviceDrops::count_call(std::int64_t start_ns, std::uint32_t correlation) noexcept {
+  const Span* const span = span_at(start_ns);
+  if (span == nullptr) return;
+  if (start_ns >= span->end_ns) return note_call_after(*span->window, correlation);
+  count_for(ring_, *span->window, true);
 }
 
 namespace {

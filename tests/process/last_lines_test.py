@@ -50,7 +50,7 @@ def test_cycles_of_one_name():
                      TRACEAGENT_SCHEDULE="wait=2,warmup=2,active=3,repeat=3")
         lines = ended.lines()
         print(*lines, sep="\n")
-        check(sum("all cycles would write the same" in line for line in lines) == 1, f"at the start: {lines}")
+        check(sum("its cycles would write the same" in line for line in lines) == 1, f"at the start: {lines}")
         end = next((line for line in lines if "node0.json: " in line), "")
         check(re.search(r", 0 lost; 2 cycles wait in memory: traceagent recover /\S+", end), f"at the end: {lines}")
         pages = recovered(place)

@@ -24,6 +24,8 @@ TEST(CycleNames, AreToldApartByWhatIsDifferentInEach) {
       {"{epoch}", 0, 1},
       {"{epoch}", 100, 1},
       {"{epoch}", 100, 2, 0, true},
+      {"{epoch}", 6, 0},  // an epoch ends with the second cycle's warm-up
+      {"{epoch}", 7, 0, 0, true},
       {"{batch_in_epoch}"},
       {"{batch_in_epoch}", 100, 0, 0, true},
       {"{sample}", 0, 0, 0, true},

@@ -62,7 +62,7 @@ TEST(LoadNames, NothingIsUploadedWhereNothingIsMerged) {
 TEST(LoadNames, CyclesOfOneNameAreTold) {
   const std::string name = "TRACEAGENT_OUTPUT_FILENAME=r{rank}.json";
   EXPECT_EQ(lines_of(from_variables({name, "TRACEAGENT_SCHEDULE=repeat=3"})),
-            (Lines{"doubtful output.filename: TRACEAGENT_OUTPUT_FILENAME: \"r{rank}.json\": all "
+            (Lines{"doubtful output.filename: TRACEAGENT_OUTPUT_FILENAME: \"r{rank}.json\": its "
                    "cycles would write the same; it stays as it is: name {batch}, or set "
                    "output.overwrite to keep the last"}));
   EXPECT_EQ(lines_of(from_variables({name, "TRACEAGENT_SCHEDULE=repeat=1"})), Lines{});

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "agent/event/ticks.hpp"
 #include "agent/ring/anchors.hpp"
 #include "tests/unit/ring/memory_ring.hpp"
 
@@ -32,7 +33,14 @@ class DeviceDropsTest : public ::testing::Test {
     window.state = WindowState::closed;
   }
   void lose(std::int64_t at_ns, int records) {
-    for (int i = 0; i < records; ++i) count_full_of_work(memory_.ring(), epoch_ns + at_ns, 0);
+    for (int i = 0; i < records; ++i) count_work(epoch_ns + at_ns, 0);
+  }
+  // Each of a buffer of its own.
+  void count_work(std::int64_t end_ns, std::uint32_t correlation) {
+    DeviceDrops(memory_.ring()).count_work(end_ns, correlation);
+  }
+  void count_call(std::int64_t start_ns, std::uint32_t correlation) {
+    DeviceDrops(memory_.ring()).count_call(start_ns, correlation);
   }
   std::uint64_t lost(const Window& window) {
     return dropped_in(memory_.ring(),
@@ -54,13 +62,13 @@ TEST_F(DeviceDropsTest, AreOfTheWindowThatTheyWereIn) {
 // The device is behind.
 TEST_F(DeviceDropsTest, AfterAWindowAreItsOwnIfTheyAreWork) {
   lose(2500, 3);
-  count_full_of_call(memory_.ring(), epoch_ns + 2500, 78);
-  count_full_of_call(memory_.ring(), epoch_ns + 2400, 77);
+  count_call(epoch_ns + 2500, 78);
+  count_call(epoch_ns + 2400, 77);
   EXPECT_EQ(lost(first()), 3u);
-  count_full_of_work(memory_.ring(), epoch_ns + 2600, 77);
+  count_work(epoch_ns + 2600, 77);
   EXPECT_EQ(lost(first()), 3u) << "launched after it";
-  count_full_of_work(memory_.ring(), epoch_ns + 2600, 76);
-  count_full_of_call(memory_.ring(), epoch_ns + 1500, 70);
+  count_work(epoch_ns + 2600, 76);
+  count_call(epoch_ns + 1500, 70);
   EXPECT_EQ(lost(first()), 5u);
 }
 
@@ -82,14 +90,30 @@ TEST_F(DeviceDropsTest, OfAWindowThatHasItsFileAreForTheNext) {
   EXPECT_EQ(memory_.dropped(DropCause::device_ring_full), 4u);
 }
 
+// Times that cannot be while the clock was not set: the next file's.
+TEST_F(DeviceDropsTest, OfAClockThatWasSetAreForTheNextFile) {
+  constexpr std::int64_t hour_ns = 3'600'000'000'000;
+  header().device.recording_since_ns = epoch_ns;
+  // From now on, which is far behind the cycles.
+  lose(500, 1);
+  EXPECT_FALSE(has_lost_device_records(memory_.ring()));
+  const auto now_ns = static_cast<std::int64_t>(event::read_ticks());
+  lose(now_ns + hour_ns, 2);
+  lose(-hour_ns, 3);
+  EXPECT_EQ(memory_.dropped(DropCause::device_ring_full), 5u);
+}
+
 TEST_F(DeviceDropsTest, OfAnyTimeDoNoHarm) {
   for (const std::int64_t at_ns : {INT64_MIN, std::int64_t{-1}, std::int64_t{0}, INT64_MAX}) {
-    count_full_of_work(memory_.ring(), at_ns, 1);
-    count_full_of_call(memory_.ring(), at_ns, 1);
+    count_work(at_ns, 1);
+    count_call(at_ns, 1);
   }
+  const std::uint64_t beyond_now = 2;
+  EXPECT_EQ(memory_.dropped(DropCause::device_ring_full), beyond_now);
   header().nominal_ns_per_tick = 0;
   lose(1500, 1);
-  EXPECT_EQ(memory_.dropped(DropCause::device_ring_full), 1u) << "without a clock: the next file's";
+  EXPECT_EQ(memory_.dropped(DropCause::device_ring_full), beyond_now + 1)
+      << "without a clock: the next file's";
 }
 
 }  // namespace
