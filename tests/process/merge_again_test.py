@@ -186,6 +186,21 @@ def test_a_window_whose_ranks_are_all_there(folder):
     merge(first, files[1], window, "-o", out, "--force", code=1)
 
 
+def test_equal_files_of_two_ranks(folder):
+    """A simulation's, which has no real times: the folders tell that they are two."""
+    events = [{"ph": "X", "name": f"e{number}", "pid": 1, "tid": 1, "ts": number * 10, "dur": 5} for number in range(5)]
+    for rank in range(2):
+        (folder / f"rank{rank}").mkdir()
+        (folder / f"rank{rank}/trace.json").write_text(json.dumps({"traceEvents": events}))
+    out = folder / "out.txt"
+    said = merge(folder, "-r", "-o", out).stdout
+    check("10 events" in said and "left out" not in said and ranks_in(out) == [0, 1], f"two ranks: {said}")
+    (folder / "copies").mkdir()
+    (folder / "copies/trace.json").write_text(json.dumps({"traceEvents": events}))
+    said = merge(folder / "rank0/trace.json", folder / "copies/trace.json", "-o", out, "--force").stdout
+    check("5 events" in said and "left out" in said, f"nobody's: {said}")
+
+
 def test_corrected_once(folder):
     """A clock that a merge has put right is not put right again, whatever is merged with it."""
     right = BASE + 2_000_000
