@@ -53,6 +53,7 @@ class Reading {
     this_buffers_drops = &drops_;
   }
   ~Reading() {
+    this_buffers_drops = nullptr;
     ring::writer.full_cause = full_cause_;
     --ring::writer.nested_in_start;
   }

@@ -82,8 +82,9 @@ class ForeignFile {
   // Another one holds a part of what it holds a part of: events may be in both, and none of its
   // lines is as it was.
   void leave_out_beside(const std::string& holder);
-  // After read(): one of the two is enough. The same text, plain or compressed, under the same
-  // name, of the same rank, or of times that no two processes share.
+  // After read(): one of the two is enough. The same text, plain or compressed, of the same
+  // rank; where one of them tells none also under the same name, or of times that no two processes
+  // share.
   [[nodiscard]] bool is_copy_of(const ForeignFile& other) const;
   // After read(), of the times as they stand in it, all of which the other one has a place for: it
   // may be the beginning of that one, which is of the same rank or, where nothing tells that, of

@@ -7,7 +7,15 @@
 namespace traceagent::drain {
 namespace {
 
-class DeviceGapsTest : public WrittenDeviceFile {};
+class DeviceGapsTest : public WrittenDeviceFile {
+ protected:
+  // A launch whose work is not there, and work whose launch is not.
+  void launch_beside_unknown_work() {
+    crafted.launch(thread, 110 * us, 115 * us);
+    crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 1);
+    crafted.kernel("whose call nobody knows", 120'000, 130'000, 9);
+  }
+};
 
 TEST_F(DeviceGapsTest, WorkThatHasNotArrivedIsCountedLate) {
   crafted.launch(thread, 110 * us, 115 * us).args[3] = 0x10;
@@ -185,9 +193,7 @@ TEST_F(DeviceGapsTest, OverwrittenRecordsExplainWhatDoesNotMatch) {
 
 // What could not be timed was a piece of work: the call of another one is not lost by it.
 TEST_F(DeviceGapsTest, UntimedWorkExplainsALaunchAndNoCall) {
-  crafted.launch(thread, 110 * us, 115 * us);
-  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 1);
-  crafted.kernel("whose call nobody knows", 120'000, 130'000, 9);
+  launch_beside_unknown_work();
   ring::Window& own = window();
   own.dropped_at_end[static_cast<std::size_t>(ring::DropCause::device_untimed)] = 1;
   crafted.ring().count_drop(ring::DropCause::device_untimed, 1);
@@ -287,9 +293,7 @@ TEST_F(DeviceGapsTest, ALaunchWithoutWorkMayBeAmongTheLossesOfOtherWindows) {
 
 // What found no room before the window is counted nowhere.
 TEST_F(DeviceGapsTest, InAFullRingACallThatIsNotSeenWasLost) {
-  crafted.launch(thread, 110 * us, 115 * us);
-  crafted.api(thread, "cudaLaunchKernel", 111'000, 114'000, 10);
-  crafted.kernel("whose call nobody knows", 120'000, 130'000, 11);
+  launch_beside_unknown_work();
   ring::Window& own = window();
   own.dropped_at_end[static_cast<std::size_t>(ring::DropCause::ring_full)] = 162;
   write(own);
