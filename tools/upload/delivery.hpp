@@ -59,7 +59,8 @@ struct Upload {
   bool has_unwanted_parts() const {
     return target.starts_with("s3://") && (!to_abandon.empty() || (is_gone && !multipart.empty()));
   }
-  std::string where() const;  // for people
+  std::string where() const;            // for people
+  std::string file_and_target() const;  // of two uploads with one such key only the later is wanted
 };
 
 struct Delivery {

@@ -127,6 +127,12 @@ bool is_safe(const std::string& path) {
 
 }  // namespace
 
+std::string Upload::file_and_target() const {
+  std::string key = file + '\0' + target;
+  for (const std::string& word : words) key += '\0' + word;
+  return key;
+}
+
 std::string Upload::where() const {
   if (words.empty()) return target;
   return "exec:" + words.front();
@@ -195,15 +201,12 @@ void Journal::take(std::string_view line) {
 // The file was written again since (a node's file that a late rank was added to): one upload, of
 // what it is now.
 void Journal::replace_older(const Upload& upload) {
-  const auto [at, is_new] =
-      latest_.try_emplace(upload.file + '\n' + upload.where(), uploads_.size());
+  const auto [at, is_new] = latest_.try_emplace(upload.file_and_target(), uploads_.size());
   if (is_new) return;
   Upload& older = uploads_[at->second];
-  if (older.words == upload.words) {
-    older.is_replaced = older.is_pending();
-    older.is_lost =
-        older.is_replaced && !older.run.empty() && !upload.run.empty() && older.run != upload.run;
-  }
+  older.is_replaced = older.is_pending();
+  older.is_lost =
+      older.is_replaced && !older.run.empty() && !upload.run.empty() && older.run != upload.run;
   at->second = uploads_.size();
 }
 

@@ -85,7 +85,7 @@ void Journal::forget(const std::vector<bool>& over) {
       continue;
     }
     by_id_[upload.id] = left.size();
-    latest_[upload.file + '\n' + upload.where()] = left.size();
+    latest_[upload.file_and_target()] = left.size();
     if (upload.kind == "rank") latest_of_file_[upload.file] = left.size();
     left.push_back(std::move(upload));
   }

@@ -93,6 +93,36 @@ TEST_F(JournalTest, AFileThatIsQueuedAgainIsUploadedOnce) {
   EXPECT_EQ(pending_in(journal), 1u);
 }
 
+TEST_F(JournalTest, EachCommandHasTheLatestOfAFile) {
+  int id = 0;
+  const auto queue_both = [&] {
+    for (const char* script : {"archive", "notify"}) {
+      const std::vector<std::string> words = {"sh", script, "{}"};
+      append(trace::JsonObject()
+                 .add("queue", std::to_string(++id))
+                 .add("file", "node0.json")
+                 .add("words", words)
+                 .add("kind", "node"));
+    }
+  };
+  const auto replaced = [](const Journal& journal) {
+    std::string ids;
+    for (const Upload& each : journal.uploads()) ids += each.is_replaced ? each.id : "";
+    return ids;
+  };
+  queue_both();
+  queue_both();
+  Journal journal(folder_, path_);
+  EXPECT_EQ(replaced(journal), "12");
+  for (const char* over : {"1", "2", "3"}) done(over);
+  journal.read();
+  journal.compact(1);
+  queue_both();
+  journal.read();
+  EXPECT_EQ(replaced(journal), "4");
+  EXPECT_EQ(pending_in(journal), 2u);
+}
+
 TEST_F(JournalTest, KeepsTheNewestThatAreThere) {
   for (const char* id : {"1", "2", "3", "4"}) queue(id, id, 1);
   EXPECT_EQ(removable(), "");
