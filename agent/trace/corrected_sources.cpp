@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -51,7 +52,8 @@ std::string mark_before(const MergeInput& input, const std::string& source) {
 
 struct Holder {
   const MergeInput* input;
-  std::string base_ns;  // of an imported file whose clock is not known: where it was put
+  std::int64_t rank;    // of an imported file that tells none: the one that it got
+  std::string base_ns;  // and of one whose clock is not known where it was put
   std::string mark;
   bool is_unmarked;
   std::string mark_of_input;
@@ -59,7 +61,7 @@ struct Holder {
 
 // Where one does not say it, they are alike only where the same was done in both inputs.
 bool are_alike(const Holder& a, const Holder& b) {
-  if (a.base_ns != b.base_ns) return false;
+  if (a.rank != b.rank || a.base_ns != b.base_ns) return false;
   return a.is_unmarked || b.is_unmarked ? a.mark_of_input == b.mark_of_input : a.mark == b.mark;
 }
 
@@ -69,30 +71,58 @@ Holders sources_with_marks(const MergeInput& input, const Selection* selection) 
   Holders holders;
   for (const std::string& source : sources_of(input, selection)) {
     holders.emplace(identity_of(source),
-                    Holder{&input, std::string(member(source, "baseTimeNanoseconds").value_or("")),
+                    Holder{&input, integer_member(source, "rank").value_or(0),
+                           std::string(member(source, "baseTimeNanoseconds").value_or("")),
                            correction_mark(input, source), is_unmarked(input, source),
                            mark_of(input.earlier_mark, input.correction)});
   }
   return holders;
 }
 
-// Null: whatever is in both was corrected alike.
-const MergeInput* contradictor_of(const Holders& own, const Holders& held) {
+struct Contradiction {
+  const Holder* own;
+  const Holder* held;
+};
+
+// Nothing: whatever is in both was corrected alike.
+std::optional<Contradiction> contradiction_of(const Holders& own, const Holders& held) {
   for (const auto& [source, holder] : own) {
     const auto found = held.find(source);
-    if (found != held.end() && !are_alike(found->second, holder)) return found->second.input;
+    if (found != held.end() && !are_alike(found->second, holder)) {
+      return Contradiction{&holder, &found->second};
+    }
   }
-  return nullptr;
+  return std::nullopt;
 }
-
-}  // namespace
-
-namespace {
 
 bool is_any_saved(const MergeInput& input) {
   return std::ranges::any_of(input.header.sources, [](const std::string& source) {
     return string_member(source, corrected_member).value_or("").starts_with(saved_mark);
   });
+}
+
+// What is told of two inputs, of which what they share is written in two ways.
+struct Difference {
+  const char* of_lines;
+  const char* what;
+  const char* why;
+  const char* remedy;
+};
+
+Difference difference_of(const Contradiction& found) {
+  if (found.own->rank != found.held->rank) {
+    return {", and files in it that tell no rank have got other ones",
+            "numbered otherwise: ", "files that tell no rank have got other ones",
+            "merge the files that both were made of, with --rank"};
+  }
+  if (is_any_saved(*found.own->input) || is_any_saved(*found.held->input)) {
+    return {", and another program has written the one",
+            "written otherwise: ", "another program has saved the files of one",
+            "choose again of the rank files"};
+  }
+  return {", and their times were corrected in two ways",
+          "corrected otherwise: ", "clocks were put together in two ways",
+          "choose again of the rank files"};
 }
 
 }  // namespace
@@ -132,22 +162,17 @@ void leave_out_corrected_otherwise(std::vector<MergeInput>& inputs, const Select
   Holders held;
   for (MergeInput* const input : order) {
     Holders own = sources_with_marks(*input, selection);
-    const MergeInput* const other = contradictor_of(own, held);
-    if (other == nullptr) {
+    const auto found = contradiction_of(own, held);
+    if (!found) {
       held.merge(own);
       continue;
     }
-    const std::string& path = other->report.given;
-    const bool is_saved = is_any_saved(*input) || is_any_saved(*other);
-    input->report.left_out = "it shares ranks with " + path +
-                             (is_saved ? ", and another program has written the one"
-                                       : ", and their times were corrected in two ways");
-    input->report.problem =
-        std::string(is_saved ? "written otherwise: " : "corrected otherwise: ") +
-        input->report.given + ": what it shares with " + path + " would be there twice, since " +
-        (is_saved ? "another program has saved the files of one"
-                  : "clocks were put together in two ways") +
-        ": choose again of the rank files";
+    const std::string& path = found->held->input->report.given;
+    const Difference difference = difference_of(*found);
+    input->report.left_out = "it shares ranks with " + path + difference.of_lines;
+    input->report.problem = difference.what + input->report.given + ": what it shares with " +
+                            path + " would be there twice, since " + difference.why + ": " +
+                            difference.remedy;
   }
 }
 

@@ -375,21 +375,4 @@ void leave_out_doubled(std::vector<MergeInput>& inputs, const Selection* selecti
   leave_out_clipped(inputs, selection);
 }
 
-// What is left to share: parts that were chosen of the same sources, or such a part and a source.
-void mark_shared(std::vector<MergeInput>& inputs) {
-  std::map<std::string, std::vector<MergeInput*>> holders;
-  for (MergeInput& input : inputs) {
-    input.shares_events = false;
-    if (!input.is_used()) continue;
-    for (const std::string& source : sources_of(input)) {
-      holders[identity_of(source)].push_back(&input);
-    }
-  }
-  for (const auto& [source, sharing] : holders) {
-    for (MergeInput* const input : sharing) {
-      input->shares_events = input->shares_events || sharing.size() > 1;
-    }
-  }
-}
-
 }  // namespace traceagent::trace

@@ -11,7 +11,4 @@ namespace traceagent::trace {
 // problem.
 void leave_out_doubled(std::vector<MergeInput>& inputs, const Selection* selection);
 
-// Which of those in use share events (MergeInput::shares_events); again, after more are left out.
-void mark_shared(std::vector<MergeInput>& inputs);
-
 }  // namespace traceagent::trace

@@ -8,7 +8,6 @@
 
 #include "agent/trace/corrected_sources.hpp"
 #include "agent/trace/document.hpp"
-#include "agent/trace/doubled_inputs.hpp"
 #include "agent/trace/input_runs.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/merge_input.hpp"
@@ -18,6 +17,7 @@
 #include "agent/trace/output_file.hpp"
 #include "agent/trace/process_ids.hpp"
 #include "agent/trace/repeated_events.hpp"
+#include "agent/trace/shared_events.hpp"
 
 namespace traceagent::trace {
 
@@ -259,8 +259,9 @@ void Merger::put_first_in_order() {
 void Merger::write_run(std::size_t index, Due limit) {
   MergeInput& input = inputs_[index];
   while (input.reader && !given_up_ && Due(input.line_ns, index) <= limit) {
+    const bool is_shared = input.shares_events || input.may_share_events;
     const bool is_repeated =
-        input.shares_events && repeated_.is_repeated(index, input.line_ns, input.line.after_ts);
+        is_shared && repeated_.is_repeated(input.of_file, input.line_ns, input.line.after_ts);
     if (!is_repeated) [[likely]] {
       lines_.write_event(input.line, input.line_ns);
       ++input.report.events;

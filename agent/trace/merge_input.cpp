@@ -9,6 +9,7 @@
 #include "agent/trace/cut_files.hpp"
 #include "agent/trace/doubled_inputs.hpp"
 #include "agent/trace/json_scan.hpp"
+#include "agent/trace/shared_events.hpp"
 
 namespace traceagent::trace {
 
@@ -23,6 +24,10 @@ std::string source_json(const TraceHeader& header) {
       .add("baseTimeNanoseconds", header.base_ns);
   const auto content = string_member(header.distributed_info, "content");
   if (content) source.add("content", JsonValue::raw(in_quotes(*content)));
+  for (const std::string_view name : {told_rank_member, named_rank_member, has_clock_member}) {
+    const auto value = member(header.distributed_info, name);
+    if (value) source.add(name, JsonValue::raw(std::string(*value)));
+  }
   return source.text();
 }
 
@@ -48,14 +53,22 @@ std::string plain_name(std::string_view name, bool is_run) {
 
 }  // namespace
 
-// What makes it the same file in two merges. An imported file is told by its content: many have one
-// name, and a rank or a base that it has not itself may differ from one merge to the next.
+// What makes it the same file in two merges. An imported file is told by its content: it may be
+// called otherwise by now, and a rank or a base that it has not itself may differ from one merge to
+// the next. Files of a simulation, without real times, may be equal to the letter: there the name
+// counts, and everywhere a rank that was told.
 std::string identity_of(const std::string& source) {
   const auto content = string_member(source, "content");
   if (!content) return without_mark(source);
   const bool is_run = content->find('#') != std::string_view::npos;
-  return plain_name(string_member(source, "name").value_or(""), is_run) + "\n" +
-         std::string(*content);
+  std::string identity(*content);
+  if (const auto told_rank = member(source, told_rank_member)) {
+    identity.append("\nrank ").append(*told_rank);
+  }
+  if (member(source, has_clock_member) == "false") {
+    identity.append("\n").append(plain_name(string_member(source, "name").value_or(""), is_run));
+  }
+  return identity;
 }
 
 std::vector<std::string> sources_of(const MergeInput& input, const Selection* selection) {

@@ -52,7 +52,10 @@ struct MergeInput {
   std::string earlier_mark = {};  // see earlier_mark_of()
   // Another one that is used holds a part of the same sources: events may be in both.
   bool shares_events = false;
-  bool usable = true;  // false: it could not be read, from the beginning or when its turn came
+  // It and another one may be states of one file of others: see shared_events.cpp.
+  bool may_share_events = false;
+  std::size_t of_file = 0;  // the first of the inputs that one file of others has become
+  bool usable = true;       // false: it could not be read, from the beginning or when its turn came
 };
 
 // See MergeOptions::given_paths.
@@ -79,6 +82,12 @@ std::set<std::int64_t> ranks_of(const MergeInput& input, const Selection* select
 
 // Of an element of "sources": see corrected_sources.hpp.
 inline constexpr std::string_view corrected_member = "corrected";
+// Of an imported one, and in its "distributedInfo": the rank that the user, it itself or its name
+// told, if one did; what the last two told where the user said otherwise; and false where its times
+// count from nobody knows when.
+inline constexpr std::string_view told_rank_member = "told_rank";
+inline constexpr std::string_view named_rank_member = "named_rank";
+inline constexpr std::string_view has_clock_member = "has_clock";
 std::string without_mark(const std::string& source);  // it is the same, however it was corrected
 
 // JSON objects: the rank files that it is, or was made of; with the selection's ranks (or null:

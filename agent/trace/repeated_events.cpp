@@ -1,14 +1,18 @@
 #include "agent/trace/repeated_events.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 
 namespace traceagent::trace {
 
 RepeatedEvents::Key RepeatedEvents::key_of(std::string_view text) {
   std::uint64_t product = 0x9e3779b97f4a7c15;
-  for (const char letter : text) {
-    product = (product ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+  for (std::size_t at = 0; at < text.size(); at += sizeof product) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data() + at, std::min(sizeof word, text.size() - at));
+    product = (product ^ word) * 0x9fb21c651e98df25;
+    product ^= product >> 32;
   }
   return {std::hash<std::string_view>()(text), product};
 }

@@ -8,14 +8,16 @@
 namespace traceagent::trace {
 
 // Events that several inputs of a merge hold, of inputs that hold parts of the same sources
-// (windows that overlap, copies): they are equal to the letter and lie at one time. What an input
-// itself has several times stays so. Events are asked for in the order of their times, so that
-// those of one time alone are kept in mind: by 128 bits of hash, and no more than `most`.
+// (windows that overlap, copies) or states of one file: they are equal to the letter and lie at one
+// time. What an input itself has several times stays so. Events are asked for in the order of their
+// times, so that those of one time alone are kept in mind: by 128 bits of hash, and no more than
+// `most`.
 class RepeatedEvents {
  public:
   static constexpr std::size_t most = 1U << 16;
 
-  // Whether another input has told as many of it as this one.
+  // Whether another input has told as many of it as this one. Inputs that are one file count as
+  // one.
   bool is_repeated(std::size_t input, std::int64_t absolute_ns, std::string_view text);
 
   std::uint64_t count() const { return count_; }

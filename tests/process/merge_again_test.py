@@ -195,6 +195,13 @@ def test_equal_files_of_two_ranks(folder):
     out = folder / "out.txt"
     said = merge(folder, "-r", "-o", out).stdout
     check("10 events" in said and "left out" not in said and ranks_in(out) == [0, 1], f"two ranks: {said}")
+    # And so beside what was made of one of them.
+    merged, first, second = folder / "merged.txt", folder / "rank0/trace.json", folder / "rank1/trace.json"
+    merge(first, "-o", merged)
+    said = merge(merged, second, "-o", out, "--force").stdout
+    check("10 events" in said and "left out" not in said and ranks_in(out) == [0, 1], f"beside a merged file: {said}")
+    said = merge(merged, first, "-o", out, "--force").stdout
+    check("5 events" in said and "left out" in said and ranks_in(out) == [0], f"beside its own: {said}")
     (folder / "copies").mkdir()
     (folder / "copies/trace.json").write_text(json.dumps({"traceEvents": events}))
     said = merge(folder / "rank0/trace.json", folder / "copies/trace.json", "-o", out, "--force").stdout
@@ -292,11 +299,32 @@ def test_others_file_under_another_name(folder):
             said = merge(beside, copy, "-o", out, "--force").stdout
             check(distinct(out) == distinct(merged) and "left out: " in said, f"{copy} beside {beside}: {said}")
             check(ranks_in(out) == [0], f"{copy}: {ranks_in(out)}")
-        # What was made of the copy is known by the first name.
+        # And so is what was made of the copy.
+        again, of_copy = folder / "again.json", folder / "of_copy.json"
         merge(merged, copy, "-o", out, "--force")
-        again = folder / "again.json"
-        merge(out, plain, "-o", again, "--force")
-        check(distinct(again) == distinct(merged), f"{plain}: again")
+        merge(copy, "-o", of_copy, "--force")
+        for first, second in ((out, plain), (merged, of_copy), (of_copy, out)):
+            merge(first, second, "-o", again, "--force")
+            check(distinct(again) == distinct(merged), f"{first} beside {second}: again")
+
+
+def test_the_whole_of_what_was_merged_too_early(folder):
+    """Under its name, another one, or compressed: the merged file gives way."""
+    merged, out = folder / "merged.json", folder / "out.json"
+    for plain in others_files(folder):
+        text = plain.read_text()
+        count = distinct(merge(plain, "-o", out, "--force") and out)
+        early = folder / "early" / plain.name
+        early.parent.mkdir(exist_ok=True)
+        early.write_text(text[:len(text) * 2 // 3])
+        merge(early, "-o", merged, "--force", code=1)
+        wholes = (folder / "now" / plain.name, folder / f"copy_of_{plain.name}", folder / f"copy_of_{plain.name}.gz")
+        wholes[0].parent.mkdir(exist_ok=True)
+        for whole in wholes:
+            whole.write_bytes(gzip.compress(text.encode()) if whole.suffix == ".gz" else text.encode())
+            said = merge(merged, whole, "-o", out, "--force").stdout
+            check(f"left out: {merged}: " in said and distinct(out) == count, f"{whole}: {said}")
+            check(document_of(out).get("complete") is True, f"{whole}: {said}")
 
 
 def test_others_file_that_another_program_wrote_anew(folder):
@@ -307,7 +335,7 @@ def test_others_file_that_another_program_wrote_anew(folder):
     out = folder / "out.json"
     said = merge(first, second, "-o", out, code=1).stderr
     check(f"traceagent: events given twice: {second}: " in said and f"{first}" in said, said)
-    check("complete" not in document_of(out) and len(absolute_times(out)) == 20, "both are taken, and it is told")
+    check("complete" not in document_of(out) and len(absolute_times(out)) == 10, "equal events are there once, and it is told")
     # Another cycle of the same work.
     pytorch_file(second, 0, times=range(100, 110))
     check(not merge(first, second, "-o", out, "--force").stderr, "another cycle")
@@ -333,7 +361,7 @@ def test_the_beginning_of_others_file(folder):
     # What it holds otherwise, or more, is not left out; nor is another rank's, whose files begin alike.
     other = sagemaker_file(early, times=(0, 1, 5, 7))
     said = merge(other, plain, "-o", out, "--force").stdout
-    check(len(absolute_times(out)) == 14 and "left out: " not in said, said)
+    check(distinct(out) == 10 and "left out: 4 events that several inputs hold" in said, said)
     ranks = [folder / f"rank{rank}/trace.json" for rank in range(2)]
     for rank, path in enumerate(ranks):
         path.parent.mkdir()
@@ -341,6 +369,47 @@ def test_the_beginning_of_others_file(folder):
                                     for us in range(3 + rank)]))
     said = merge(*ranks, "-o", out, "--force").stdout
     check(ranks_in(out) == [0, 1] and len(absolute_times(out)) == 7, said)
+
+
+def test_states_of_others_file(folder):
+    """What nothing tells to be the same file: each of their events is there once all the same."""
+    out, merged = folder / "out.json", folder / "merged.json"
+    for plain in others_files(folder):
+        text = plain.read_text()
+        merge(plain, "-o", merged, "--force")
+        count = distinct(merged)
+        # An early state that was closed, and one that was compressed and not copied to its end.
+        early, packed = folder / "early" / plain.name, folder / "early" / (plain.name + ".gz")
+        early.parent.mkdir(exist_ok=True)
+        last = text.rindex("{", 0, text.rindex('"ph": "X"'))
+        early.write_text(text[:last].rstrip().rstrip(",") + ("]}" if text.startswith("{") else "]"))
+        packed.write_bytes(gzip.compress(text.encode())[:-40])
+        for state, code in ((early, 0), (packed, 1)):
+            for whole in (merged, plain):
+                said = merge(state, whole, "-o", out, "--force", code=None).stdout
+                check(distinct(out) == count, f"{state} beside {whole}: {said}")
+    # What a file itself has twice stays so, whatever it has become.
+    events = [{"ph": "X", "name": f"t{tid}", "pid": 1, "tid": tid, "ts": BASE // 1000 + us, "dur": 1} for tid in range(3)
+              for us in (9, 5, 9, 5)]
+    for name in ("a/rank0.json", "b/rank0.json"):
+        (folder / name).parent.mkdir()
+        (folder / name).write_text(json.dumps(events))
+        events.insert(0, {**events[0], "name": "more"})
+    said = merge(folder / "a/rank0.json", folder / "b/rank0.json", "-o", out, "--force").stdout
+    check(len(absolute_times(out)) == 13 and "left out: 12 events that several inputs hold" in said, said)
+
+
+def test_others_files_that_got_other_ranks(folder):
+    """In one merge a file that tells no rank was the first of its names, and in the other the second."""
+    files = [sagemaker_file(folder / f"{BASE // 1000}_{number}-algo-1_pythontimeline.json", times=range(10 * number, 10 * number + 5))
+             for number in (400, 401, 402)]
+    first, second, out = (folder / f"{name}.txt" for name in ("first", "second", "out"))
+    merge(files[0], files[1], "-o", first, "--time", "+0us", "+12us")
+    merge(files[1], files[2], "-o", second, "--time", "+0us", "+12us")
+    said = merge(first, second, "-o", out, code=1)
+    check(f"traceagent: numbered otherwise: {second}: what it shares with {first} would be there twice, since files that "
+          "tell no rank have got other ones: merge the files that both were made of, with --rank" in said.stderr, f"{said}")
+    check(distinct(out) == 8, f"{said}")
 
 
 def test_composers_merged_file(folder):

@@ -101,28 +101,4 @@ std::uint64_t bytes_of_mark(const std::string& mark) {
   return error == std::errc() && at == end ? bytes : 0;
 }
 
-std::set<std::string> marks_of_beginnings(const std::string& path,
-                                          const std::set<std::string>& marks) {
-  struct stat facts {};
-  std::set<std::pair<std::uint64_t, std::string>> shorter;
-  if (stat(path.c_str(), &facts) != 0) return {};
-  for (const std::string& mark : marks) {
-    const std::uint64_t bytes = bytes_of_mark(mark);
-    if (bytes > 0 && std::cmp_less(bytes, facts.st_size)) shorter.emplace(bytes, mark);
-  }
-  std::set<std::string> found;
-  const int descriptor =
-      shorter.empty() ? -1 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
-  if (descriptor < 0) return found;
-  ContentMark so_far;
-  std::uint64_t done = 0;
-  for (const auto& [bytes, mark] : shorter) {
-    if (add_bytes(descriptor, bytes - done, so_far) != bytes - done) break;
-    done = bytes;
-    if (so_far.text() == mark) found.insert(mark);
-  }
-  ::close(descriptor);
-  return found;
-}
-
 }  // namespace traceagent::tools

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <set>
 #include <string>
 
 namespace traceagent::tools {
@@ -33,10 +32,5 @@ std::string mark_of_gzip_text(const std::string& path);
 
 // How many bytes a mark is of; 0: it is none.
 std::uint64_t bytes_of_mark(const std::string& mark);
-
-// Those of the marks that a shorter file has whose bytes are the first of this one. It is read
-// once, whatever their number.
-std::set<std::string> marks_of_beginnings(const std::string& path,
-                                          const std::set<std::string>& marks);
 
 }  // namespace traceagent::tools

@@ -46,8 +46,8 @@ void FileRanks::find_ranks_of_processes(std::set<std::int64_t>& taken) {
     ranks.add(*file->process());
     if (file->rank()) ranks.add_known(file->process()->process, *file->rank());
   }
-  for (const auto& [source, rank] : own_.imported) {
-    if (const auto name = sagemaker_name(source.first)) ranks.add_known(name->process, rank);
+  for (const auto& [identity, source] : own_.imported) {
+    if (const auto name = sagemaker_name(source.name)) ranks.add_known(name->process, source.rank);
   }
   // Left to who sees that it is beside a job of one rank.
   if (ranks.count() == 1 && own_.is_of_one_rank()) return;
@@ -63,8 +63,8 @@ void FileRanks::find_ranks_of_processes(std::set<std::int64_t>& taken) {
 // under two.
 std::optional<std::int64_t> FileRanks::rank_before(ForeignFile& file) const {
   if (own_.imported.empty() || !file.report().is_trace) return std::nullopt;
-  const auto known = known_.find(file);
-  return known ? std::optional(known->rank) : older_states_of(file, own_).rank;
+  const ImportedSource* const known = known_.find(file);
+  return known != nullptr ? std::optional(known->rank) : older_states_of(file, own_).rank;
 }
 
 }  // namespace traceagent::tools

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 
 #include "agent/trace/cut_files.hpp"
 #include "agent/trace/file_problem.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/merge_metadata.hpp"
 #include "agent/trace/trace_reader.hpp"
+#include "tools/import/beginning_marks.hpp"
 #include "tools/import/content_mark.hpp"
 #include "tools/import/file_reading.hpp"
 #include "tools/import/rank_in_name.hpp"
@@ -76,14 +78,17 @@ void ForeignFile::peek() {
 }
 
 void ForeignFile::take_rank(const FileFacts& facts) {
-  if (rank_is_given_) return;
-  if (facts.rank()) {
-    rank_ = facts.rank();
-    report_.rank_from = "content";
-  } else if (const auto rank = rank_in_name(path_); rank && !has_numbered_process()) {
-    rank_ = rank;
-    report_.rank_from = "name";
-  }
+  named_rank_ = facts.rank();
+  if (!named_rank_ && !has_numbered_process()) named_rank_ = rank_in_name(path_);
+  if (rank_is_given_ || !named_rank_) return;
+  rank_ = named_rank_;
+  report_.rank_from = facts.rank() ? "content" : "name";
+}
+
+std::optional<std::int64_t> ForeignFile::told_rank() const {
+  // Which of SageMaker Debugger's names tell ranks depends on what other files are there.
+  const bool is_told = rank_is_given_ || (report_.rank_from != "none" && process() == nullptr);
+  return is_told ? rank_ : std::nullopt;
 }
 
 void ForeignFile::set_rank(std::int64_t rank, const char* from) {
@@ -119,10 +124,38 @@ std::vector<std::string> ForeignFile::marks(const std::set<std::uint64_t>& sizes
   return marks;
 }
 
-void ForeignFile::know_as(const std::string& name, const std::string& mark) {
-  known_name_ = name;
-  content_ = mark;
-  report_.content = mark;
+bool ForeignFile::may_be(const ImportedSource& source) const {
+  const auto told = told_rank();
+  if (told && source.told_rank) {
+    return told == source.told_rank || (!rank_is_given_ && told == source.named_rank);
+  }
+  return source.has_clock || has_name_of(source);
+}
+
+bool ForeignFile::has_name_of(const ImportedSource& source) const {
+  return trace::without_gz(source.file_name()) == trace::without_gz(trace_name());
+}
+
+// What is known by its whole text need not be looked for under other names.
+bool ForeignFile::may_have_been(const ImportedSource& source) const {
+  return may_be(source) && (!known_ || has_name_of(source));
+}
+
+std::set<std::string> ForeignFile::beginnings_among(const std::set<std::string>& marks) {
+  if (!std::includes(asked_marks_.begin(), asked_marks_.end(), marks.begin(), marks.end())) {
+    beginnings_ = marks_of_beginnings(path_, marks);
+    asked_marks_ = marks;
+  }
+  std::set<std::string> found;
+  std::set_intersection(marks.begin(), marks.end(), beginnings_.begin(), beginnings_.end(),
+                        std::inserter(found, found.end()));
+  return found;
+}
+
+void ForeignFile::know_as(const ImportedSource& source) {
+  known_ = source;
+  content_ = source.mark();
+  report_.content = content_;
 }
 
 void ForeignFile::read(ForeignPids& pids, const OnBytes& on_bytes) {
@@ -395,7 +428,7 @@ std::optional<std::int64_t> ForeignFile::first_ns() const {
 void ForeignFile::place(std::int64_t first_ns) { base_ns_ = first_ns - first_relative_ns(); }
 
 std::string ForeignFile::trace_name() const {
-  return known_name_.empty() ? path_.substr(path_.rfind('/') + 1) : known_name_;
+  return known_ ? known_->file_name() : path_.substr(path_.rfind('/') + 1);
 }
 
 }  // namespace traceagent::tools

@@ -13,6 +13,7 @@
 #include "tools/import/import.hpp"
 #include "tools/import/imported_events.hpp"
 #include "tools/import/order_check.hpp"
+#include "tools/import/own_files.hpp"
 #include "tools/import/pytorch_name.hpp"
 #include "tools/import/rank_fingerprint.hpp"
 #include "tools/import/sagemaker_names.hpp"
@@ -50,8 +51,16 @@ class ForeignFile {
   // Of its text, as far as it is known, and of its bytes, where those are as many as one of `sizes`
   // tells: the file may be read for that.
   [[nodiscard]] std::vector<std::string> marks(const std::set<std::uint64_t>& sizes);
-  // A merged file that is given has it by that name and mark.
-  void know_as(const std::string& name, const std::string& mark);
+  // Whether this may be the file that has been imported, where its text is that one's: of the same
+  // rank, where both tell theirs; else of the same name, or of times that no two processes share.
+  // Of two ranks equal texts are two files: of a simulation without real times.
+  [[nodiscard]] bool may_be(const ImportedSource& source) const;
+  // The same where its text begins with that one's.
+  [[nodiscard]] bool may_have_been(const ImportedSource& source) const;
+  // See marks_of_beginnings(); asked again for some of them it is not read again.
+  std::set<std::string> beginnings_among(const std::set<std::string>& marks);
+  // A merged file that is given has it as that one.
+  void know_as(const ImportedSource& source);
   [[nodiscard]] const std::string& path() const { return path_; }
   // Its own, without the folder, or what know_as() told.
   [[nodiscard]] std::string trace_name() const;
@@ -119,6 +128,9 @@ class ForeignFile {
 
  private:
   const std::string& file_mark();
+  [[nodiscard]] std::optional<std::int64_t> told_rank() const;
+  [[nodiscard]] bool has_name_of(const ImportedSource& source) const;
+  [[nodiscard]] trace::JsonObject identity_json() const;
   [[nodiscard]] bool is_anyones() const;
   void read_once(ForeignPids& pids, const OnBytes& on_bytes);
   bool read_in_order(ForeignPids& pids, const OnBytes& on_bytes);
@@ -148,6 +160,7 @@ class ForeignFile {
   std::optional<std::int64_t> begin_ns_;  // SageMakerProfile's
   std::optional<std::int64_t> rank_;
   bool rank_is_given_ = false;
+  std::optional<std::int64_t> named_rank_;  // that it itself, or its name, tells
   bool is_empty_ = false;
   bool is_due_ = true;
   bool is_read_ = false;
@@ -156,10 +169,12 @@ class ForeignFile {
   bool lacks_events_ = false;  // that it says it has; and that is all its problem
   bool may_have_collectives_ = false;
   FileFacts facts_;
-  std::string file_mark_;   // of its bytes
-  std::string text_mark_;   // of the uncompressed text, where it is known; else file_mark_
-  std::string content_;     // see content()
-  std::string known_name_;  // see know_as()
+  std::string file_mark_;  // of its bytes
+  std::string text_mark_;  // of the uncompressed text, where it is known; else file_mark_
+  std::string content_;    // see content()
+  std::optional<ImportedSource> known_;  // see know_as()
+  std::set<std::string> asked_marks_;    // beginnings_among()
+  std::set<std::string> beginnings_;
   Fingerprints fingerprints_;
   std::string older_states_;
   ImportedFile report_;

@@ -8,6 +8,7 @@
 #include "agent/trace/document.hpp"
 #include "agent/trace/file_problem.hpp"
 #include "agent/trace/json_scan.hpp"
+#include "agent/trace/merge_input.hpp"
 #include "agent/trace/merge_metadata.hpp"
 #include "agent/trace/output_file.hpp"
 #include "tools/clocks/merged_clock.hpp"
@@ -36,7 +37,7 @@ std::vector<std::string> ForeignFile::write_headers() {
   for (const SortedRuns::Run& run : runs_) {
     const std::string name = trace_name() + "#" + std::to_string(paths.size() + 1);
     const std::string content = content_ + "#" + std::to_string(paths.size() + 1);
-    RunFile file{run.path, name, base_ns_, report_.ranks, content};
+    RunFile file{run.path, name, base_ns_, report_.ranks, content, identity_json()};
     file.older_states = older_states_;
     if (!may_have_collectives_) file.quiet_ns = run.spans.bounds_ns();
     file.host = host();
@@ -55,6 +56,19 @@ std::vector<std::string> ForeignFile::write_headers() {
   paths.insert(paths.begin(), prefix_ + "head");
   if (!write_head(paths.front())) return {};
   return paths;
+}
+
+// Beside the name and the content: what tells it from others of the same text (trace::identity_of,
+// may_be()); as it was known before.
+trace::JsonObject ForeignFile::identity_json() const {
+  trace::JsonObject identity;
+  const auto told = known_ ? known_->told_rank : told_rank();
+  const auto named = known_ ? known_->named_rank : named_rank_;
+  if (told) identity.add(trace::told_rank_member, *told);
+  if (named && named != told) identity.add(trace::named_rank_member, *named);
+  const bool has_clock = known_ ? known_->has_clock : report_.has_clock && report_.events > 0;
+  if (!has_clock) identity.add(trace::has_clock_member, false);
+  return identity;
 }
 
 // What it tells of the clocks that were brought together in it; or empty.
@@ -92,7 +106,7 @@ std::string ForeignFile::distributed_info_json() const {
   if (const std::string clock = merged_clock_json(); !clock.empty()) {
     info.add("clock", trace::JsonValue::raw(clock));
   }
-  info.add("content", content_);
+  info.add("content", content_).add_all(identity_json());
   if (!older_states_.empty()) info.add("older_states", trace::JsonValue::raw(older_states_));
   if (const std::string name = host(); !name.empty()) info.add("host", name);
   return info.text();

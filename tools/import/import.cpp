@@ -74,8 +74,8 @@ class Import {
  private:
   void find_known() {
     for (const auto& file : files_) {
-      const auto known = file->is_taken() ? known_.find(*file) : std::nullopt;
-      if (known) file->know_as(known->name, known->mark);
+      const ImportedSource* const known = file->is_taken() ? known_.find(*file) : nullptr;
+      if (known != nullptr) file->know_as(*known);
     }
   }
 

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,24 +11,18 @@
 
 namespace traceagent::tools {
 
-// As "sources" of a merged file have it.
-struct KnownFile {
-  std::string name;
-  std::string mark;
-  std::int64_t rank = 0;
-};
-
 // What was imported into our own files before that are merged.
 class KnownFiles {
  public:
+  // `own` must outlive it.
   explicit KnownFiles(const OwnFiles& own);
 
-  // The same text, plain or compressed, by the same name or of the same rank; before the file has a
-  // rank by any name: it was copied, and somebody called the copy otherwise.
-  [[nodiscard]] std::optional<KnownFile> find(ForeignFile& file) const;
+  // The same text, plain or compressed, that may be the same file (ForeignFile::may_be()); of
+  // several the one of its name. Null: there is none.
+  [[nodiscard]] const ImportedSource* find(ForeignFile& file) const;
 
  private:
-  std::map<std::string, std::vector<KnownFile>> by_mark_;
+  std::map<std::string, std::vector<const ImportedSource*>> by_mark_;
   std::set<std::uint64_t> sizes_;  // that the marks tell
 };
 

@@ -2,48 +2,40 @@
 
 #include <cstddef>
 #include <set>
-#include <string_view>
 
-#include "agent/trace/cut_files.hpp"
 #include "agent/trace/json_object.hpp"
-#include "tools/import/content_mark.hpp"
+#include "agent/trace/merge_input.hpp"
 
 namespace traceagent::tools {
 
 namespace {
 
-// As it stands in "sources" of a merged file, without its quotes.
-std::string name_in_sources(const ForeignFile& file) {
-  const std::string json = trace::JsonValue(file.trace_name()).text();
-  return json.substr(1, json.size() - 2);
+// As far as identity_of() needs it.
+trace::JsonObject state_json(const ImportedSource& source) {
+  trace::JsonObject state;
+  state.add("name", trace::JsonValue::raw("\"" + source.name + "\""));
+  state.add("content", source.content);
+  if (source.told_rank) state.add(trace::told_rank_member, *source.told_rank);
+  if (!source.has_clock) state.add(trace::has_clock_member, false);
+  return state;
 }
 
 }  // namespace
 
 OlderStates older_states_of(ForeignFile& file, const OwnFiles& own) {
-  const std::string name = trace::without_gz(name_in_sources(file));
-  const auto is_of_file = [&name](const std::string& source_name) {
-    return trace::without_gz(source_name.substr(0, source_name.rfind('#'))) == name ||
-           trace::without_gz(source_name) == name;
-  };
-  const auto mark_of = [](const std::string& content) {
-    return content.substr(0, content.find('#'));
-  };
   std::set<std::string> marks;
-  for (const auto& [source, rank] : own.imported) {
-    if (is_of_file(source.first)) marks.insert(mark_of(source.second));
+  for (const auto& [identity, source] : own.imported) {
+    if (file.may_have_been(source)) marks.insert(source.mark());
   }
-  marks = marks_of_beginnings(file.report().path, marks);
+  marks = file.beginnings_among(marks);
   constexpr std::size_t most_bytes = std::size_t{16} << 10;  // they stand in RunFile's heads
   OlderStates older;
   trace::JsonArray sources;
-  for (const auto& [source, rank] : own.imported) {
-    const auto& [source_name, content] = source;
-    if (!is_of_file(source_name) || !marks.contains(mark_of(content))) continue;
-    trace::JsonObject state;
-    state.add("name", trace::JsonValue::raw("\"" + source_name + "\"")).add("content", content);
+  for (const auto& [identity, source] : own.imported) {
+    if (!marks.contains(source.mark()) || !file.may_have_been(source)) continue;
+    const trace::JsonObject state = state_json(source);
     if (sources.text().size() + state.text().size() > most_bytes) continue;
-    older.rank = rank;
+    older.rank = source.rank;
     sources.add(state);
   }
   if (older.rank) older.sources = sources.text();

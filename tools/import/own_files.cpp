@@ -4,10 +4,31 @@
 #include <string_view>
 
 #include "agent/trace/json_scan.hpp"
+#include "agent/trace/merge_input.hpp"
 #include "tools/import/foreign_lanes.hpp"
 #include "tools/import/source_keys.hpp"
 
 namespace traceagent::tools {
+
+namespace {
+
+std::optional<ImportedSource> imported_source(const std::string& source) {
+  const auto name = trace::string_member(source, "name");
+  const auto content = trace::string_member(source, "content");
+  const auto rank = trace::integer_member(source, "rank");
+  if (!name || !content || !rank) return std::nullopt;
+  ImportedSource imported{std::string(*name), std::string(*content), *rank};
+  imported.told_rank = trace::integer_member(source, trace::told_rank_member);
+  imported.named_rank = trace::integer_member(source, trace::named_rank_member);
+  imported.has_clock = trace::member(source, trace::has_clock_member) != "false";
+  return imported;
+}
+
+}  // namespace
+
+std::string ImportedSource::file_name() const {
+  return trace::unescaped(is_run() ? name.substr(0, name.rfind('#')) : name);
+}
 
 OwnFiles::OwnFiles(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
@@ -45,11 +66,8 @@ void OwnFiles::add_ranks(const trace::TraceHeader& header) {
                           });
   has_job = has_job || header.sources.empty();
   for (const std::string& source : header.sources) {
-    const auto name = trace::string_member(source, "name");
-    const auto content = trace::string_member(source, "content");
-    const auto rank = trace::integer_member(source, "rank");
-    if (name && content && rank) {
-      imported.try_emplace({std::string(*name), std::string(*content)}, *rank);
+    if (const auto known = imported_source(source)) {
+      imported.try_emplace(trace::identity_of(source), *known);
     } else {
       has_job = true;
     }

@@ -12,6 +12,21 @@
 
 namespace traceagent::tools {
 
+// An element of "sources" of a merged file of ours: what was imported into it.
+struct ImportedSource {
+  std::string name;  // as it stands between the quotes, with its run
+  std::string content;
+  std::int64_t rank = 0;                       // that it got
+  std::optional<std::int64_t> told_rank = {};  // see trace::told_rank_member
+  std::optional<std::int64_t> named_rank = {};
+  bool has_clock = true;
+
+  [[nodiscard]] bool is_run() const { return content.find('#') != std::string::npos; }
+  // Of the file that it is a run of.
+  [[nodiscard]] std::string mark() const { return content.substr(0, content.find('#')); }
+  [[nodiscard]] std::string file_name() const;
+};
+
 // What the import needs to know of our own files that are merged beside others'.
 class OwnFiles {
  public:
@@ -24,9 +39,8 @@ class OwnFiles {
   }
 
   std::set<std::int64_t> ranks;
-  // Of files that were imported into them before: name and content with the rank they got.
-  std::map<std::pair<std::string, std::string>, std::int64_t> imported;
-  bool has_job = false;  // one at least holds what was not imported
+  std::map<std::string, ImportedSource> imported;  // by trace::identity_of()
+  bool has_job = false;                            // one at least holds what was not imported
   std::map<std::string, std::vector<std::string>> sources;  // source_keys(), by path
   std::map<std::string, std::vector<std::string>> parts;    // of what holds a part of them alone
   std::optional<std::int64_t> first_ns;

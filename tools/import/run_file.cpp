@@ -26,7 +26,7 @@ std::string header_of(const RunFile& file) {
   // Thousands of ranks in one file have no room here; then --rank takes all of it or nothing.
   constexpr std::size_t most_ranks = 4096;
   if (file.ranks.size() > 1 && file.ranks.size() <= most_ranks) info.add("ranks", file.ranks);
-  info.add("content", file.content);
+  info.add("content", file.content).add_all(file.identity);
   if (!file.older_states.empty())
     info.add("older_states", trace::JsonValue::raw(file.older_states));
   if (!file.quiet_ns.empty()) info.add("quiet_ns", file.quiet_ns);

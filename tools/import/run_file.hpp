@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "agent/trace/json_object.hpp"
+
 namespace traceagent::tools {
 
 // A file of events (SortedRuns') that becomes one of our own form.
@@ -17,6 +19,7 @@ struct RunFile {
   std::int64_t base_ns = 0;
   std::vector<std::int64_t> ranks;
   std::string content;            // of what file, and which run of it
+  trace::JsonObject identity;     // ForeignFile::identity_json(), of the file
   std::string older_states = {};  // ForeignFile::set_older_states()
   // From when until when it has events, again and again, relative to the base: where nothing of it
   // but that tells of clocks, it need not be read for them (clocks/clock_nodes.cpp). Or empty.

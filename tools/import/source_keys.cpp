@@ -58,6 +58,11 @@ std::string normal(std::string_view source) {
   if (content) {
     object.add("content", trace::JsonValue::raw("\"" + std::string(*content) + "\""));
   }
+  for (const std::string_view name :
+       {trace::told_rank_member, trace::named_rank_member, trace::has_clock_member}) {
+    const auto value = trace::member(source, name);
+    if (value) object.add(name, trace::JsonValue::raw(std::string(*value)));
+  }
   const auto corrected = trace::string_member(source, trace::corrected_member);
   if (corrected) {
     object.add(trace::corrected_member,

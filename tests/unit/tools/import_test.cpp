@@ -13,6 +13,7 @@
 #include "agent/trace/trace_reader.hpp"
 #include "tests/unit/tools/import_fixture.hpp"
 #include "tools/clocks/clock_nodes.hpp"
+#include "tools/import/beginning_marks.hpp"
 #include "tools/import/content_mark.hpp"
 #include "tools/import/event_lines.hpp"
 #include "tools/import/file_facts.hpp"
@@ -217,7 +218,7 @@ TEST_F(ImportTest, AMergedFileMaySayAnythingOfTheFilesThatItWasMadeOf) {
   const std::string path = file("a.json", damaged);
   import({path});
   std::string text = trace::read_whole(folder_ / "merged");
-  const std::size_t at = text.find("#1\"}");
+  const std::size_t at = text.find("#1\", \"has_clock\"");
   ASSERT_NE(at, text.npos);
   text.insert(at + 1, std::string(100'000, '1'));
   ImportOptions options;

@@ -247,7 +247,9 @@ TEST_F(ImportTest, ACopyIsTakenOnce) {
 
 // Whatever it is called by then; and it keeps the rank that it had.
 TEST_F(ImportTest, WhatWasMergedIsKnownByItsText) {
-  const std::string text = "[" + event(1) + "," + event(2) + "]";
+  const std::string events = "[" + event(1) + "," + event(2) + "]";
+  const std::string text =
+      R"({"baseTimeNanoseconds": 1780000000000000000, "traceEvents": )" + events + "}";
   const std::string other = file("a.json", "[" + event(5) + "]");
   import({other, file("x.json", text)});
   const std::string merged = folder_ / "node0.json";
@@ -262,9 +264,66 @@ TEST_F(ImportTest, WhatWasMergedIsKnownByItsText) {
     EXPECT_EQ(import({again, other}, beside)[0].ranks, std::vector<std::int64_t>{1}) << again;
     EXPECT_EQ(merged_.events, 3U) << again;
   }
-  // Where the user says so, or its name, it is another rank's.
-  import({file("rank7.json", text)}, beside);
+  // Another one's times may be the same where they count from nobody knows when.
+  import({other, file("x.json", events)});
+  fs::rename(folder_ / "merged", merged);
+  fs::create_directories(folder_.path() / "copies");
+  const auto rank = [&](const std::string& path) {
+    return import({path}, beside)[0].ranks.front();
+  };
+  EXPECT_EQ(rank(file("copies/x.json", events)), 1);
+  EXPECT_EQ(merged_.events, 3U);
+  EXPECT_EQ(rank(file("y.json", events)), 2);
   EXPECT_EQ(merged_.events, 5U);
+}
+
+TEST_F(ImportTest, OfTwoRanksThatAreToldEqualTextsAreTwoFiles) {
+  const std::string text = "[" + event(1) + "," + event(2) + "]";
+  const std::string merged = folder_ / "node0.json";
+  const auto events_beside = [&](const std::string& path, ImportOptions options = {}) {
+    options.own_files = {merged};
+    import({path}, options);
+    return merged_.events;
+  };
+  const auto merge = [&](const std::vector<std::string>& paths, const ImportOptions& options = {}) {
+    import(paths, options);
+    fs::rename(folder_ / "merged", merged);
+    return merged_.events;
+  };
+  for (const char* folder : {"rank0", "rank1", "copies"}) fs::create_directories(folder_ / folder);
+  const std::string first = file("rank0/x.json", text);
+  const std::string second = file("rank1/x.json", text);
+  const std::string nobodys = file("copies/x.json", text);
+  EXPECT_EQ(merge({first}), 2U);
+  EXPECT_EQ(events_beside(first), 2U);
+  EXPECT_EQ(events_beside(nobodys), 2U);
+  EXPECT_EQ(events_beside(second), 4U);
+  EXPECT_EQ(merge({first, second}), 4U);
+  for (const std::string& path : {first, second, nobodys})
+    EXPECT_EQ(events_beside(path), 4U) << path;
+  EXPECT_EQ(events_beside(nobodys, {.ranks = {{nobodys, 7}}}), 6U);
+  // A rank that the user has told in place of the name's.
+  EXPECT_EQ(merge({first}, {.ranks = {{first, 5}}}), 2U);
+  EXPECT_EQ(events_beside(first), 2U);
+  EXPECT_EQ(events_beside(second), 4U);
+}
+
+TEST_F(ImportTest, WhatWasShorterIsKnownWhateverItIsCalled) {
+  const std::string base = R"({"baseTimeNanoseconds": 1780000000000000000, "traceEvents": [)";
+  const std::string early = base + event(1) + ",\n";
+  const std::string text = early + event(2) + "]}";
+  import({file("x.json", early)});
+  const std::string merged = folder_ / "node0.json";
+  fs::rename(folder_ / "merged", merged);
+  const std::string packed = folder_ / "y.json.gz";
+  gzFile to = gzopen(packed.c_str(), "wb");
+  gzwrite(to, text.data(), static_cast<unsigned>(text.size()));
+  gzclose(to);
+  for (const std::string& whole : {file("x.json", text), file("y.json", text), packed}) {
+    import({whole}, {.own_files = { merged }});
+    EXPECT_EQ(merged_.events, 2U) << whole;
+    EXPECT_TRUE(merged_.complete) << whole;
+  }
 }
 
 TEST_F(ImportTest, ABeginningIsNotTakenBesideTheWhole) {
