@@ -6,6 +6,21 @@
 
 namespace traceagent::trace {
 
+// json.dump writes spaces where others write none.
+std::string_view RepeatedEvents::without_spaces(std::string_view text) {
+  if (text.find(' ') == text.npos) return text;
+  squeezed_.clear();
+  bool is_in_string = false;
+  bool is_escaped = false;
+  for (const char letter : text) {
+    if (letter == ' ' && !is_in_string) continue;
+    squeezed_ += letter;
+    if (letter == '"' && !is_escaped) is_in_string = !is_in_string;
+    is_escaped = letter == '\\' && !is_escaped;
+  }
+  return squeezed_;
+}
+
 RepeatedEvents::Key RepeatedEvents::key_of(std::string_view text) {
   std::uint64_t product = 0x9e3779b97f4a7c15;
   for (std::size_t at = 0; at < text.size(); at += sizeof product) {
@@ -23,7 +38,7 @@ bool RepeatedEvents::is_repeated(std::size_t input, std::int64_t absolute_ns,
     absolute_ns_ = absolute_ns;
     seen_.clear();
   }
-  const Key key = key_of(text);
+  const Key key = key_of(without_spaces(text));
   const auto found = seen_.find(key);
   if (found == seen_.end()) {
     if (seen_.size() < most) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 
@@ -40,11 +41,13 @@ class RepeatedEvents {
   };
 
   static Key key_of(std::string_view text);
+  std::string_view without_spaces(std::string_view text);
 
   std::int64_t absolute_ns_ = 0;
   std::unordered_map<Key, Seen, HashOfKey> seen_;
   std::uint64_t count_ = 0;
   bool is_any_not_compared_ = false;
+  std::string squeezed_;
 };
 
 }  // namespace traceagent::trace

@@ -64,9 +64,10 @@ std::map<std::int64_t, std::vector<Holding>> imported_by_rank(std::vector<MergeI
     for (const std::string& source : sources_of(input)) {
       const auto content = string_member(source, "content");
       if (!content || member(source, has_clock_member) == "false") continue;
-      const std::string_view name = string_member(source, "name").value_or("");
+      const auto anew = string_member(input.header.distributed_info, written_anew_member);
+      const std::string_view name = anew.value_or(string_member(source, "name").value_or(""));
       const std::string mark = mark_of(*content);
-      const bool is_run = mark.size() < content->size();
+      const bool is_run = mark.size() < content->size() && !anew;
       holdings[integer_member(source, "rank").value_or(0)].push_back(
           {&input, without_gz(std::string(name.substr(0, is_run ? name.rfind('#') : name.npos))),
            mark, !input.header.sources.empty() && !given.contains(mark)});

@@ -331,11 +331,17 @@ def test_others_file_that_another_program_wrote_anew(folder):
     first = pytorch_file(folder / "a/host_4000.170000.pt.trace.json", 0)
     second = folder / "b" / first.name
     second.parent.mkdir()
-    second.write_text(json.dumps(json.loads(first.read_text())))
-    out = folder / "out.json"
-    said = merge(first, second, "-o", out, code=1).stderr
-    check(f"traceagent: events given twice: {second}: " in said and f"{first}" in said, said)
-    check("complete" not in document_of(out) and len(absolute_times(out)) == 10, "equal events are there once, and it is told")
+    out, merged = folder / "out.json", folder / "merged.json"
+    # In other words, and under another name too: equal events are there once, and it is told.
+    for second in (second, folder / "b/again.json"):
+        second.write_text(json.dumps(json.loads(first.read_text())))
+        said = merge(first, second, "-o", out, "--force", code=1).stderr
+        check(f"traceagent: events given twice: {second}: " in said and f"{first}" in said, said)
+        check("complete" not in document_of(out) and distinct(out) == 10, said)
+        merge(first, "-o", merged, "--force")
+        check("left out: 10 events that several inputs hold" in merge(merged, second, "-o", out, "--force").stdout, "beside it")
+        check(distinct(out) == 10, f"{second} beside a merged file")
+    second = folder / "b" / first.name
     # Another cycle of the same work.
     pytorch_file(second, 0, times=range(100, 110))
     check(not merge(first, second, "-o", out, "--force").stderr, "another cycle")

@@ -383,6 +383,7 @@ bool ForeignFile::seems_written_anew(const ForeignFile& other) const {
 }
 
 void ForeignFile::warn_of_twin(const ForeignFile& other) {
+  anew_of_ = other.trace_name();
   const std::string twice = std::to_string(report_.events) + " of the same rank, as in " +
                             other.report_.path + ", and from and until the same times";
   report_.problem = report_.problem.empty()

@@ -173,6 +173,7 @@ class ForeignFile {
   std::string text_mark_;  // of the uncompressed text, where it is known; else file_mark_
   std::string content_;    // see content()
   std::optional<ImportedSource> known_;  // see know_as()
+  std::string anew_of_;                  // see trace::written_anew_member; or empty
   std::set<std::string> asked_marks_;    // beginnings_among()
   std::set<std::string> beginnings_;
   Fingerprints fingerprints_;

@@ -29,6 +29,14 @@ TEST(RepeatedEvents, AreThoseThatAnotherInputHasToldAsOften) {
   EXPECT_EQ(events.count(), 2U);
 }
 
+TEST(RepeatedEvents, AreEqualButForSpacesBetweenTokens) {
+  RepeatedEvents events;
+  EXPECT_FALSE(events.is_repeated(0, 5, R"("name":"a b\" \\","args":{"i":1,"s":"x y"}})"));
+  EXPECT_TRUE(events.is_repeated(1, 5, R"("name": "a b\" \\", "args": {"i": 1, "s": "x y"}})"));
+  EXPECT_FALSE(events.is_repeated(2, 5, R"("name":"ab\" \\","args":{"i":1,"s":"x y"}})"));
+  EXPECT_FALSE(events.is_repeated(3, 5, R"("name":"a b\" \\","args":{"i":1,"s":"xy"}})"));
+}
+
 TEST(RepeatedEvents, MoreThanAreComparedAreTold) {
   RepeatedEvents events;
   for (std::size_t i = 0; i < RepeatedEvents::most; ++i) {
