@@ -220,6 +220,21 @@ std::string unescaped(std::string_view escaped) {
   return text;
 }
 
+std::string_view without_spaces(std::string_view json, std::string& buffer) {
+  constexpr std::string_view spaces = " \t\r\n";
+  if (json.find_first_of(spaces) == json.npos) return json;
+  buffer.clear();
+  bool is_in_string = false;
+  bool is_escaped = false;
+  for (const char letter : json) {
+    if (!is_in_string && spaces.find(letter) != spaces.npos) continue;
+    buffer += letter;
+    if (letter == '"' && !is_escaped) is_in_string = !is_in_string;
+    is_escaped = letter == '\\' && !is_escaped;
+  }
+  return buffer;
+}
+
 std::optional<std::int64_t> parse_integer(std::string_view text) {
   std::int64_t number = 0;
   const char* end = text.data() + text.size();

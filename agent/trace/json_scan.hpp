@@ -24,6 +24,10 @@ std::optional<std::string_view> string_member(std::string_view object, std::stri
 // U+FFFD.
 std::string unescaped(std::string_view escaped);
 
+// Without what stands between its tokens, as json.dump writes it where others write nothing. In
+// `buffer`, where there is any.
+std::string_view without_spaces(std::string_view json, std::string& buffer);
+
 std::optional<std::int64_t> parse_integer(std::string_view text);
 
 }  // namespace traceagent::trace

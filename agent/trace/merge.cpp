@@ -221,7 +221,9 @@ void Merger::note_ranks_read() {
 
 void Merger::note_repeated() {
   report_.repeated = repeated_.count();
-  const auto sharing = std::ranges::find_if(inputs_, &MergeInput::shares_events);
+  const auto sharing = std::ranges::find_if(inputs_, [](const MergeInput& input) {
+    return input.shares_events || input.may_share_events;
+  });
   if (sharing == inputs_.end() || !repeated_.is_any_not_compared()) return;
   sharing->report.problem = "too many events at one time: " + sharing->report.given +
                             ": what it shares with other inputs may be there twice: give the rank "
@@ -394,6 +396,7 @@ void merge_into(const std::vector<std::string>& paths, const std::string& output
   }
   leave_out_corrected_otherwise(inputs, options.selection);
   mark_shared(inputs);
+  tell_states_moved_apart(inputs);
   const std::string runs = options.mix_runs ? std::string() : different_runs(inputs);
   if (!runs.empty()) {
     report.problem = different_runs_problem(runs);

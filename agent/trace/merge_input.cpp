@@ -9,6 +9,7 @@
 #include "agent/trace/cut_files.hpp"
 #include "agent/trace/doubled_inputs.hpp"
 #include "agent/trace/json_scan.hpp"
+#include "agent/trace/settled_sources.hpp"
 #include "agent/trace/shared_events.hpp"
 
 namespace traceagent::trace {
@@ -24,7 +25,7 @@ std::string source_json(const TraceHeader& header) {
       .add("baseTimeNanoseconds", header.base_ns);
   const auto content = string_member(header.distributed_info, "content");
   if (content) source.add("content", JsonValue::raw(in_quotes(*content)));
-  for (const std::string_view name : {told_rank_member, named_rank_member, has_clock_member}) {
+  for (const std::string_view name : imported_members) {
     const auto value = member(header.distributed_info, name);
     if (value) source.add(name, JsonValue::raw(std::string(*value)));
   }
@@ -160,6 +161,7 @@ std::vector<MergeInput> scan_inputs(const std::vector<std::string>& paths,
     return std::tie(a.header.rank, a.header.base_ns, a.report.path) <
            std::tie(b.header.rank, b.header.base_ns, b.report.path);
   });
+  settle_sources(inputs);
   leave_out_doubled(inputs, selection);
   mark_shared(inputs);
   if (selection != nullptr) {

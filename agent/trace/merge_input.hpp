@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -88,9 +89,10 @@ inline constexpr std::string_view corrected_member = "corrected";
 inline constexpr std::string_view told_rank_member = "told_rank";
 inline constexpr std::string_view named_rank_member = "named_rank";
 inline constexpr std::string_view has_clock_member = "has_clock";
-// Of such a "distributedInfo" alone: the name of another file that is given, of which this seems to
-// be all that was in it, in other words.
-inline constexpr std::string_view written_anew_member = "written_anew_of";
+// And a mark of the first event that stands in it: states of one file have the same.
+inline constexpr std::string_view begins_member = "begins";
+inline constexpr std::array imported_members = {told_rank_member, named_rank_member,
+                                                has_clock_member, begins_member};
 std::string without_mark(const std::string& source);  // it is the same, however it was corrected
 
 // JSON objects: the rank files that it is, or was made of; with the selection's ranks (or null:

@@ -4,21 +4,12 @@
 #include <cstring>
 #include <functional>
 
+#include "agent/trace/json_scan.hpp"
+
 namespace traceagent::trace {
 
-// json.dump writes spaces where others write none.
-std::string_view RepeatedEvents::without_spaces(std::string_view text) {
-  if (text.find(' ') == text.npos) return text;
-  squeezed_.clear();
-  bool is_in_string = false;
-  bool is_escaped = false;
-  for (const char letter : text) {
-    if (letter == ' ' && !is_in_string) continue;
-    squeezed_ += letter;
-    if (letter == '"' && !is_escaped) is_in_string = !is_in_string;
-    is_escaped = letter == '\\' && !is_escaped;
-  }
-  return squeezed_;
+namespace {
+constexpr std::size_t most_buckets_to_clear = 256;
 }
 
 RepeatedEvents::Key RepeatedEvents::key_of(std::string_view text) {
@@ -36,9 +27,11 @@ bool RepeatedEvents::is_repeated(std::size_t input, std::int64_t absolute_ns,
                                  std::string_view text) {
   if (absolute_ns != absolute_ns_) {
     absolute_ns_ = absolute_ns;
+    // Where there were many at one time, to clear the table's buckets again and again takes long.
+    if (seen_.bucket_count() > most_buckets_to_clear) seen_ = {};
     seen_.clear();
   }
-  const Key key = key_of(without_spaces(text));
+  const Key key = key_of(without_spaces(text, squeezed_));
   const auto found = seen_.find(key);
   if (found == seen_.end()) {
     if (seen_.size() < most) {

@@ -41,7 +41,6 @@ class RepeatedEvents {
   };
 
   static Key key_of(std::string_view text);
-  std::string_view without_spaces(std::string_view text);
 
   std::int64_t absolute_ns_ = 0;
   std::unordered_map<Key, Seen, HashOfKey> seen_;

@@ -5,8 +5,9 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
-#include "agent/trace/cut_files.hpp"
+#include "agent/trace/corrected_sources.hpp"
 #include "agent/trace/json_scan.hpp"
 
 namespace traceagent::trace {
@@ -44,56 +45,59 @@ std::set<std::string> marks_of_given(const std::vector<MergeInput>& inputs) {
   return marks;
 }
 
-// An imported file with real times, in an input that is it, or holds it.
+// Of a file of others with real times: an input that is it, or holds it.
 struct Holding {
   MergeInput* input;
-  std::string name;  // without ".gz"
   std::string mark;
-  bool is_merged;  // before, by the user
+  std::string correction;  // correction_mark()
 
   [[nodiscard]] bool is_another_file(const Holding& other) const {
     return input != other.input && mark != other.mark;
   }
 };
 
-std::map<std::int64_t, std::vector<Holding>> imported_by_rank(std::vector<MergeInput>& inputs,
-                                                              const std::set<std::string>& given) {
-  std::map<std::int64_t, std::vector<Holding>> holdings;
+using Beginning = std::pair<std::int64_t, std::string>;  // of a rank, begins_member
+
+std::map<Beginning, std::vector<Holding>> holdings_in(std::vector<MergeInput>& inputs) {
+  std::map<Beginning, std::vector<Holding>> holdings;
   for (MergeInput& input : inputs) {
-    if (!input.is_used() || (given.empty() && input.header.sources.empty())) continue;
+    const bool is_own_rank_file =
+        input.header.sources.empty() && !string_member(input.header.distributed_info, "content");
+    if (!input.is_used() || is_own_rank_file) continue;
     for (const std::string& source : sources_of(input)) {
+      const auto begins = string_member(source, begins_member);
       const auto content = string_member(source, "content");
-      if (!content || member(source, has_clock_member) == "false") continue;
-      const auto anew = string_member(input.header.distributed_info, written_anew_member);
-      const std::string_view name = anew.value_or(string_member(source, "name").value_or(""));
-      const std::string mark = mark_of(*content);
-      const bool is_run = mark.size() < content->size() && !anew;
-      holdings[integer_member(source, "rank").value_or(0)].push_back(
-          {&input, without_gz(std::string(name.substr(0, is_run ? name.rfind('#') : name.npos))),
-           mark, !input.header.sources.empty() && !given.contains(mark)});
+      if (!begins || !content || member(source, has_clock_member) == "false") continue;
+      holdings[{integer_member(source, "rank").value_or(0), std::string(*begins)}].push_back(
+          {&input, mark_of(*content), correction_mark(input, source)});
     }
   }
   return holdings;
 }
 
-bool are_of_several_files(const std::vector<Holding>& holdings) {
-  return std::any_of(holdings.begin(), holdings.end(),
-                     [&](const Holding& each) { return each.is_another_file(holdings.front()); });
+// Where the times of the one were moved and those of the other not, no event of the one is equal
+// to the other's.
+void tell_moved_apart(const std::vector<Holding>& file) {
+  for (const Holding& each : file) {
+    if (!each.is_another_file(file.front()) || each.correction == file.front().correction) continue;
+    MergeInput& input = *each.input;
+    if (!input.report.problem.empty()) continue;
+    input.report.problem = "states of one file: " + input.report.given +
+                           ": it holds one that begins as one in " +
+                           file.front().input->report.given +
+                           " does, whose clock was corrected otherwise: events may be there twice: "
+                           "give the rank files instead";
+  }
 }
 
 // Copied before it was written to its end, or cut: its text is another one, and so it is another
-// file for all that goes by texts. Of one name they are looked at, and of any name beside what was
-// merged before, where nothing tells which beginning of a file a merged file has. That costs a look
-// at each of their events.
-void mark_states_of_one_file(const std::vector<Holding>& of_rank) {
-  std::map<std::string, std::vector<Holding>> groups;
-  const bool is_any_merged = std::any_of(of_rank.begin(), of_rank.end(),
-                                         [](const Holding& each) { return each.is_merged; });
-  for (const Holding& each : of_rank) groups[is_any_merged ? "" : each.name].push_back(each);
-  for (const auto& [name, group] : groups) {
-    if (!are_of_several_files(group)) continue;
-    for (const Holding& each : group) each.input->may_share_events = true;
-  }
+// file for all that goes by texts.
+void mark_states_of_one_file(const std::vector<Holding>& file) {
+  const bool are_several = std::any_of(file.begin(), file.end(), [&](const Holding& each) {
+    return each.is_another_file(file.front());
+  });
+  if (!are_several) return;
+  for (const Holding& each : file) each.input->may_share_events = true;
 }
 
 // What an imported file has become is one file: it may have an event twice, in two of its runs.
@@ -118,9 +122,11 @@ void mark_shared(std::vector<MergeInput>& inputs) {
   const std::set<std::string> given = marks_of_given(inputs);
   mark_files(inputs, given);
   for (MergeInput& input : inputs) input.may_share_events = false;
-  for (const auto& [rank, of_rank] : imported_by_rank(inputs, given)) {
-    mark_states_of_one_file(of_rank);
-  }
+  for (const auto& [beginning, file] : holdings_in(inputs)) mark_states_of_one_file(file);
+}
+
+void tell_states_moved_apart(std::vector<MergeInput>& inputs) {
+  for (const auto& [beginning, file] : holdings_in(inputs)) tell_moved_apart(file);
 }
 
 }  // namespace traceagent::trace

@@ -400,9 +400,62 @@ def test_states_of_others_file(folder):
     for name in ("a/rank0.json", "b/rank0.json"):
         (folder / name).parent.mkdir()
         (folder / name).write_text(json.dumps(events))
-        events.insert(0, {**events[0], "name": "more"})
+        events.insert(5, {**events[0], "name": "more"})
     said = merge(folder / "a/rank0.json", folder / "b/rank0.json", "-o", out, "--force").stdout
     check(len(absolute_times(out)) == 13 and "left out: 12 events that several inputs hold" in said, said)
+
+
+def test_distinct_events_stay(folder):
+    """Files of one rank and name, of two devices, have events that are equal; so have two threads' ends."""
+    def device(path, number, ends):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps([{"ph": "X", "name": f"begin {number}", "pid": 1, "tid": 1, "ts": BASE // 1000, "dur": 1},
+                                    *({"ph": "E", "pid": 1, "tid": 1, "ts": BASE // 1000 + us} for us in ends)]))
+        return path
+    first, second = (device(folder / f"gpu{number}/rank0.json", number, range(4 + number)) for number in range(2))
+    merged, out = folder / "merged.txt", folder / "out.txt"
+    merge(first, "-o", merged)
+    for beside in (first, merged):
+        said = merge(beside, second, "-o", out, "--force").stdout
+        check("11 events" in said and "left out" not in said, f"beside {beside}: {said}")
+
+
+def test_where_a_rank_is_told_in_one_merge_only(folder):
+    """By a folder, by the user, or in none of the files of an earlier version: the file is there once."""
+    for number, path in enumerate(("trace.json", "trace_rank0.json")):
+        (folder / f"{number}/rank0").mkdir(parents=True)
+        given = sagemaker_file(folder / str(number) / "rank0" / path)
+        first, second, out = (folder / f"{number}/{name}.txt" for name in ("first", "second", "out"))
+        merge(path, "-o", "../first.txt", cwd=given.parent)
+        merge(given, "-o", second)
+        user, window, old, saved = (folder / f"{number}/{name}.txt" for name in ("user", "window", "old", "saved.json"))
+        merge(given, "-o", user, "--rank", f"{given}=3")
+        merge(given, "-o", window, "--time", "+0us", "+5us")
+        old.write_text(re.sub(r', "(told_rank|named_rank|begins)": ("[0-9]*"|[0-9]+)', "", second.read_text()))
+        saved.write_text(json.dumps(json.loads(second.read_text())))
+        for one, other in ((first, second), (first, user), (second, user), (user, given), (old, second), (old, window),
+                           (first, window), (saved, first), (saved, given)):
+            said = merge(one, other, "-o", out, "--force", code=None)
+            check(distinct(out) == 10, f"{one} and {other}: {said}")
+        copy = folder / f"{number}/copies/other.json"
+        copy.parent.mkdir()
+        copy.write_text(given.read_text())
+        merge(saved, copy, "-o", out, "--force")
+        check(distinct(out) == 10, f"a copy beside {saved}")
+
+
+def test_an_early_state_beside_what_was_corrected(folder):
+    """No event of the one is equal to the other's: it is told."""
+    first, second = composer_file(folder / "ep0-ba5-rank0.json", 0), composer_file(folder / "ep0-ba5-rank1.json", 1, off_ns=5_000_000)
+    merged, out, early = folder / "merged.txt", folder / "out.txt", folder / "early" / second.name
+    more = {"name": "more", "cat": "c", "ph": "X", "dur": 5, "pid": 1, "tid": 1, "ts": (BASE + 3_000_000) // 1000, "args": {}}
+    early.parent.mkdir()
+    early.write_bytes(second.read_bytes())
+    second.write_text(json.dumps([*json.loads(second.read_text()), more]))
+    merge(first, second, "-o", merged)
+    check(distinct(merge(merged, early, "-o", out) and out) == 3, "corrected as before")
+    said = merge(merged, early, "-o", out, "--force", "--align", "none", code=1)
+    check("traceagent: states of one file: " in said.stderr and "clock was corrected otherwise" in said.stderr, f"{said}")
 
 
 def test_others_files_that_got_other_ranks(folder):

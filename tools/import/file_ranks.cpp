@@ -16,7 +16,6 @@ bool is_in(const RankRanges& ranges, std::int64_t rank) {
 void FileRanks::find() {
   std::set<std::int64_t> taken = own_.ranks;
   for (const auto& file : files_) {
-    file->peek();
     if (file->rank()) taken.insert(*file->rank());
     taken.insert(file->own_ranks().begin(), file->own_ranks().end());
   }

@@ -281,6 +281,7 @@ void ForeignFile::finish_report(EventLines& lines) {
   program_pids_ = lines.program_pids();
   may_have_collectives_ = lines.may_have_collectives();
   fingerprints_ = lines.lanes()->fingerprints();
+  begins_ = lines.begins();
   report_.kind = name_of(facts_.kind());
   report_.events = counts_.events;
   report_.repaired = counts_.repaired;
@@ -315,6 +316,10 @@ std::vector<std::string> ForeignFile::source_keys() const {
   if (!facts_.sources().empty()) return tools::source_keys(facts_.sources());
   if (facts_.own_ranks().size() > 1 || !facts_.base_ns()) return {};
   return {source_key(*facts_.rank(), *facts_.base_ns())};
+}
+
+std::vector<std::string> ForeignFile::saved_sources() const {
+  return is_ours() ? normal_sources(facts_.sources()) : std::vector<std::string>();
 }
 
 bool ForeignFile::is_all_there() const {
@@ -383,7 +388,6 @@ bool ForeignFile::seems_written_anew(const ForeignFile& other) const {
 }
 
 void ForeignFile::warn_of_twin(const ForeignFile& other) {
-  anew_of_ = other.trace_name();
   const std::string twice = std::to_string(report_.events) + " of the same rank, as in " +
                             other.report_.path + ", and from and until the same times";
   report_.problem = report_.problem.empty()

@@ -81,6 +81,8 @@ class ForeignFile {
   // (source_keys.hpp). Else none.
   [[nodiscard]] const std::set<std::int64_t>& own_ranks() const { return facts_.own_ranks(); }
   [[nodiscard]] std::vector<std::string> source_keys() const;
+  [[nodiscard]] std::vector<std::string> saved_sources()
+      const;  // after peek(), as ours are written
   // Of such a one: whether all was read that its writer, ours, says is in it, and all of the files
   // that it was made of.
   [[nodiscard]] bool is_all_there() const;
@@ -173,7 +175,7 @@ class ForeignFile {
   std::string text_mark_;  // of the uncompressed text, where it is known; else file_mark_
   std::string content_;    // see content()
   std::optional<ImportedSource> known_;  // see know_as()
-  std::string anew_of_;                  // see trace::written_anew_member; or empty
+  std::string begins_;                   // EventLines'
   std::set<std::string> asked_marks_;    // beginnings_among()
   std::set<std::string> beginnings_;
   Fingerprints fingerprints_;

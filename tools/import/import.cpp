@@ -24,11 +24,7 @@ class Import {
  public:
   Import(const std::vector<std::string>& paths, const ImportOptions& options,
          const std::string& folder, trace::JudgedFolder& judged)
-      : options_(options),
-        judged_(judged),
-        own_(options.own_files),
-        known_(own_),
-        saved_(files_, own_) {
+      : options_(options), judged_(judged), own_(options.own_files), saved_(files_, own_) {
     for (const std::string& path : paths) {
       const auto given = options.ranks.find(path);
       const auto rank = given == options.ranks.end() ? std::nullopt : std::optional(given->second);
@@ -36,6 +32,10 @@ class Import {
       files_.push_back(std::make_unique<ForeignFile>(path, prefix, rank));
     }
     for (const auto& [pid, identity] : own_.processes) pids_.keep(pid, identity);
+    for (const auto& file : files_) {
+      file->peek();
+      for (const std::string& source : file->saved_sources()) own_.add_imported(source);
+    }
   }
 
   [[nodiscard]] const std::map<std::string, std::string>& replaced() const {
@@ -45,9 +45,10 @@ class Import {
   // `made_of`: of each path that is returned, which file it is of.
   std::vector<std::string> run(std::vector<ImportedFile>& reports,
                                std::map<std::string, std::size_t>& made_of) {
-    FileRanks(files_, own_, known_, options_.others_ranks).find();
+    const KnownFiles known(own_);
+    FileRanks(files_, own_, known, options_.others_ranks).find();
     ParallelReading(files_, pids_, options_).read_all();
-    find_known();
+    find_known(known);
     saved_.leave_out_doubles();
     leave_out_copies();
     leave_out_composers_merges(files_, options_.others_ranks);
@@ -72,9 +73,9 @@ class Import {
   }
 
  private:
-  void find_known() {
+  void find_known(const KnownFiles& known_files) {
     for (const auto& file : files_) {
-      const ImportedSource* const known = file->is_taken() ? known_.find(*file) : nullptr;
+      const ImportedSource* const known = file->is_taken() ? known_files.find(*file) : nullptr;
       if (known != nullptr) file->know_as(*known);
     }
   }
@@ -120,7 +121,6 @@ class Import {
   const ImportOptions& options_;
   trace::JudgedFolder& judged_;
   OwnFiles own_;
-  KnownFiles known_;
   ForeignFiles files_;
   SavedFiles saved_;
   ForeignPids pids_;

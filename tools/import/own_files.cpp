@@ -65,13 +65,13 @@ void OwnFiles::add_ranks(const trace::TraceHeader& header) {
                             if (whole_number(rank, number)) ranks.insert(number);
                           });
   has_job = has_job || header.sources.empty();
-  for (const std::string& source : header.sources) {
-    if (const auto known = imported_source(source)) {
-      imported.try_emplace(trace::identity_of(source), *known);
-    } else {
-      has_job = true;
-    }
-  }
+  for (const std::string& source : header.sources) has_job = !add_imported(source) || has_job;
+}
+
+bool OwnFiles::add_imported(const std::string& source) {
+  const auto known = imported_source(source);
+  if (known) imported.try_emplace(trace::identity_of(source), *known);
+  return known.has_value();
 }
 
 }  // namespace traceagent::tools

@@ -33,6 +33,10 @@ class OwnFiles {
   // Those that cannot be read say nothing.
   explicit OwnFiles(const std::vector<std::string>& paths);
 
+  // One of "sources", of a file of ours that another program has saved. False: it is none of what
+  // was imported.
+  bool add_imported(const std::string& source);
+
   // A job of one rank alone: what is beside it is that rank's.
   [[nodiscard]] bool is_of_one_rank() const {
     return has_job && ranks.size() == 1 && world_size <= 1;

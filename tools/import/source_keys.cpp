@@ -58,8 +58,7 @@ std::string normal(std::string_view source) {
   if (content) {
     object.add("content", trace::JsonValue::raw("\"" + std::string(*content) + "\""));
   }
-  for (const std::string_view name :
-       {trace::told_rank_member, trace::named_rank_member, trace::has_clock_member}) {
+  for (const std::string_view name : trace::imported_members) {
     const auto value = trace::member(source, name);
     if (value) object.add(name, trace::JsonValue::raw(std::string(*value)));
   }
