@@ -28,9 +28,7 @@ void leave_out_same_files(std::vector<MergeInput>& inputs) {
 
 bool is_merged(const MergeInput& input) { return !input.header.sources.empty(); }
 
-bool is_imported(const MergeInput& input) {
-  return string_member(input.header.distributed_info, "content").has_value();
-}
+bool is_imported(const MergeInput& input) { return !input.imported_mark.empty(); }
 
 // Which files are as they were written: each is looked at, and read, once.
 class Wholeness {
@@ -155,6 +153,7 @@ void leave_out_copies(std::vector<MergeInput>& inputs, Wholeness& known) {
 // What others hold of it as it was when it was imported before, and shorter.
 template <typename Visit>
 void for_each_older_state(const MergeInput& input, const Visit& visit) {
+  if (!is_imported(input)) return;
   const auto states = member(input.header.distributed_info, "older_states");
   for_each_element(states.value_or(""),
                    [&](std::string_view state) { visit(identity_of(std::string(state))); });

@@ -25,6 +25,22 @@ namespace {
 
 constexpr std::uint64_t events_between_reports = 1U << 16;
 
+// Of its line. The first "pid" that stands there is its own, or one in its args, which may come
+// before: then it is compared with others, or not, for nothing.
+std::optional<std::int64_t> pid_of(std::string_view line) {
+  constexpr std::string_view key = "\"pid\":";
+  const std::size_t at = line.find(key);
+  if (at == line.npos) return std::nullopt;
+  const std::string_view number = line.substr(at + key.size());
+  return parse_integer(number.substr(0, number.find_first_of(",}")));
+}
+
+bool may_be_shared(const MergeInput& input) {
+  if (input.shares_events || input.may_share_ranks.empty()) return input.shares_events;
+  const auto pid = pid_of(input.line.after_ts);
+  return !pid || input.may_share_ranks.contains(rank_of_pid(*pid));
+}
+
 // A metadata event, of a rank that is.
 bool is_wanted(const Selection* selection, std::string_view metadata_event) {
   if (selection == nullptr || selection->has_all_ranks()) {
@@ -222,7 +238,7 @@ void Merger::note_ranks_read() {
 void Merger::note_repeated() {
   report_.repeated = repeated_.count();
   const auto sharing = std::ranges::find_if(inputs_, [](const MergeInput& input) {
-    return input.shares_events || input.may_share_events;
+    return input.shares_events || !input.may_share_ranks.empty();
   });
   if (sharing == inputs_.end() || !repeated_.is_any_not_compared()) return;
   sharing->report.problem = "too many events at one time: " + sharing->report.given +
@@ -261,9 +277,9 @@ void Merger::put_first_in_order() {
 void Merger::write_run(std::size_t index, Due limit) {
   MergeInput& input = inputs_[index];
   while (input.reader && !given_up_ && Due(input.line_ns, index) <= limit) {
-    const bool is_shared = input.shares_events || input.may_share_events;
     const bool is_repeated =
-        is_shared && repeated_.is_repeated(input.of_file, input.line_ns, input.line.after_ts);
+        may_be_shared(input) &&
+        repeated_.is_repeated(input.of_file, input.line_ns, input.line.after_ts);
     if (!is_repeated) [[likely]] {
       lines_.write_event(input.line, input.line_ns);
       ++input.report.events;

@@ -18,17 +18,18 @@ namespace {
 
 std::string in_quotes(std::string_view escaped) { return "\"" + std::string(escaped) + "\""; }
 
+// A job's groups may be long, and stand there too: they are passed over once.
 std::string source_json(const TraceHeader& header) {
   JsonObject source;
   source.add("name", JsonValue::raw(in_quotes(header.trace_name)))
       .add("rank", header.rank)
       .add("baseTimeNanoseconds", header.base_ns);
-  const auto content = string_member(header.distributed_info, "content");
-  if (content) source.add("content", JsonValue::raw(in_quotes(*content)));
-  for (const std::string_view name : imported_members) {
-    const auto value = member(header.distributed_info, name);
-    if (value) source.add(name, JsonValue::raw(std::string(*value)));
-  }
+  for_each_member(header.distributed_info, [&](std::string_view name, std::string_view value) {
+    const bool is_wanted =
+        name == content_member ||
+        std::find(imported_members.begin(), imported_members.end(), name) != imported_members.end();
+    if (is_wanted) source.add(name, JsonValue::raw(std::string(value)));
+  });
   return source.text();
 }
 
@@ -73,15 +74,18 @@ std::string identity_of(const std::string& source) {
 }
 
 std::vector<std::string> sources_of(const MergeInput& input, const Selection* selection) {
-  if (input.header.sources.empty()) {
-    return {source_json(input.header)};
-  }
+  if (input.header.sources.empty()) return {input.source};
   std::vector<std::string> sources = input.header.sources;
   std::erase_if(sources, [&](const std::string& source) {
     return selection != nullptr &&
            !selection->has_rank(integer_member(source, "rank").value_or(input.header.rank));
   });
   return sources;
+}
+
+bool begin_alike(std::string_view some, std::string_view others) {
+  const std::size_t shorter = std::min(some.size(), others.size());
+  return shorter > 0 && some.substr(0, shorter) == others.substr(0, shorter);
 }
 
 std::set<std::string> identities_of(const MergeInput& input) {
@@ -101,6 +105,9 @@ MergeInput scan(const std::string& path, const GivenPaths& given) {
   input.usable = reader.open(path);
   input.report.problem = as_given(input.report, reader.problem());
   input.header = reader.header();
+  input.source = source_json(input.header);
+  const std::string_view content = string_member(input.source, content_member).value_or("");
+  input.imported_mark = content.substr(0, content.find('#'));
   input.earlier_mark = earlier_mark_of(input.header);
   input.report.rank = input.header.rank;
   input.file_bytes = reader.file_bytes();

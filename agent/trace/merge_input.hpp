@@ -23,6 +23,8 @@ namespace traceagent::trace {
 struct MergeInput {
   MergedInput report;
   TraceHeader header;
+  std::string source = {};         // as an element of "sources"; of a merged one those are it
+  std::string imported_mark = {};  // of the file of others (content_mark.hpp); empty: it is ours
   TraceFooter footer;
   ClockCorrection correction;
   std::uint64_t file_bytes = 0;
@@ -53,8 +55,8 @@ struct MergeInput {
   std::string earlier_mark = {};  // see earlier_mark_of()
   // Another one that is used holds a part of the same sources: events may be in both.
   bool shares_events = false;
-  // It and another one may be states of one file of others: see shared_events.cpp.
-  bool may_share_events = false;
+  // Of these ranks it and another one may have states of one file of others: see shared_events.cpp.
+  std::set<std::int64_t> may_share_ranks = {};
   std::size_t of_file = 0;  // the first of the inputs that one file of others has become
   bool usable = true;       // false: it could not be read, from the beginning or when its turn came
 };
@@ -83,14 +85,17 @@ std::set<std::int64_t> ranks_of(const MergeInput& input, const Selection* select
 
 // Of an element of "sources": see corrected_sources.hpp.
 inline constexpr std::string_view corrected_member = "corrected";
-// Of an imported one, and in its "distributedInfo": the rank that the user, it itself or its name
-// told, if one did; what the last two told where the user said otherwise; and false where its times
-// count from nobody knows when.
+// Of an imported one, and in its "distributedInfo": its mark, and which run of it, if it is one;
+// the rank that the user, it itself or its name told, if one did; what the last two told where the
+// user said otherwise; and false where its times count from nobody knows when.
+inline constexpr std::string_view content_member = "content";
 inline constexpr std::string_view told_rank_member = "told_rank";
 inline constexpr std::string_view named_rank_member = "named_rank";
 inline constexpr std::string_view has_clock_member = "has_clock";
-// And a mark of the first event that stands in it: states of one file have the same.
+// And marks of the first events that stand in it, "<of the first> <of the first two> ...": states
+// of one file have the same, as many as there are.
 inline constexpr std::string_view begins_member = "begins";
+bool begin_alike(std::string_view some, std::string_view others);
 inline constexpr std::array imported_members = {told_rank_member, named_rank_member,
                                                 has_clock_member, begins_member};
 std::string without_mark(const std::string& source);  // it is the same, however it was corrected

@@ -73,8 +73,8 @@ class Sources {
  private:
   void add_input(std::size_t i) {
     TraceHeader& header = inputs_[i].header;
-    if (header.sources.empty()) {
-      add(i, header.distributed_info, header.trace_name);
+    if (header.sources.empty() && !inputs_[i].imported_mark.empty()) {
+      add(i, inputs_[i].source);
       const auto states = member(header.distributed_info, older_states_member);
       for_each_element(states.value_or(""),
                        [&](std::string_view state) { older_states_[i].emplace_back(state); });
@@ -90,12 +90,9 @@ class Sources {
   }
 
   void add(std::size_t input, std::string& json) {
-    add(input, json, string_member(json, "name").value_or(""));
-  }
-
-  void add(std::size_t input, std::string& json, std::string_view name) {
-    const auto content = string_member(json, "content");
+    const auto content = string_member(json, content_member);
     if (!content) return;
+    const std::string_view name = string_member(json, "name").value_or("");
     const std::size_t run = content->find('#');
     const bool is_run = run != content->npos;
     const std::string_view file = name.substr(0, is_run ? name.rfind('#') : name.npos);

@@ -35,98 +35,112 @@ std::string mark_of(std::string_view content) {
   return std::string(content.substr(0, content.find('#')));
 }
 
-// The marks of the imported files that are inputs, or what those have become.
-std::set<std::string> marks_of_given(const std::vector<MergeInput>& inputs) {
-  std::set<std::string> marks;
-  for (const MergeInput& input : inputs) {
-    const auto content = string_member(input.header.distributed_info, "content");
-    if (input.is_used() && content) marks.insert(mark_of(*content));
-  }
-  return marks;
-}
-
 // Of a file of others with real times: an input that is it, or holds it.
 struct Holding {
   MergeInput* input;
   std::string mark;
-  std::string correction;  // correction_mark()
+  std::string begins;
+  std::string correction;  // correction_mark(); of a saved file nothing: it moves none
 
-  [[nodiscard]] bool is_another_file(const Holding& other) const {
-    return input != other.input && mark != other.mark;
+  [[nodiscard]] bool is_state_of(const Holding& other) const {
+    return input != other.input && mark != other.mark && begin_alike(begins, other.begins);
   }
 };
 
-using Beginning = std::pair<std::int64_t, std::string>;  // of a rank, begins_member
+using Beginning =
+    std::pair<std::int64_t, std::string>;  // of a rank, what all of begins_member have
+using Holdings = std::map<Beginning, std::vector<Holding>>;
 
-std::map<Beginning, std::vector<Holding>> holdings_in(std::vector<MergeInput>& inputs) {
-  std::map<Beginning, std::vector<Holding>> holdings;
+std::string correction_of(const MergeInput& input, const std::string& source) {
+  const std::string mark = correction_mark(input, source);
+  return mark.starts_with(saved_mark) ? std::string() : mark;
+}
+
+Holdings holdings_in(std::vector<MergeInput>& inputs) {
+  Holdings holdings;
   for (MergeInput& input : inputs) {
-    const bool is_own_rank_file =
-        input.header.sources.empty() && !string_member(input.header.distributed_info, "content");
+    const bool is_own_rank_file = input.header.sources.empty() && input.imported_mark.empty();
     if (!input.is_used() || is_own_rank_file) continue;
     for (const std::string& source : sources_of(input)) {
       const auto begins = string_member(source, begins_member);
-      const auto content = string_member(source, "content");
+      const auto content = string_member(source, content_member);
       if (!begins || !content || member(source, has_clock_member) == "false") continue;
-      holdings[{integer_member(source, "rank").value_or(0), std::string(*begins)}].push_back(
-          {&input, mark_of(*content), correction_mark(input, source)});
+      const std::int64_t rank = integer_member(source, "rank").value_or(0);
+      holdings[{rank, std::string(begins->substr(0, begins->find(' ')))}].push_back(
+          {&input, mark_of(*content), std::string(*begins), correction_of(input, source)});
     }
   }
   return holdings;
 }
 
-// Where the times of the one were moved and those of the other not, no event of the one is equal
-// to the other's.
-void tell_moved_apart(const std::vector<Holding>& file) {
-  for (const Holding& each : file) {
-    if (!each.is_another_file(file.front()) || each.correction == file.front().correction) continue;
-    MergeInput& input = *each.input;
-    if (!input.report.problem.empty()) continue;
-    input.report.problem = "states of one file: " + input.report.given +
-                           ": it holds one that begins as one in " +
-                           file.front().input->report.given +
-                           " does, whose clock was corrected otherwise: events may be there twice: "
-                           "give the rank files instead";
+// Of each that has another state of its file, the first such one.
+template <typename Visit>
+void for_each_state(const Holdings& holdings, const Visit& visit) {
+  for (const auto& [beginning, file] : holdings) {
+    for (const Holding& each : file) {
+      const auto other = std::find_if(file.begin(), file.end(),
+                                      [&](const Holding& one) { return each.is_state_of(one); });
+      if (other != file.end()) visit(beginning.first, each, *other);
+    }
   }
-}
-
-// Copied before it was written to its end, or cut: its text is another one, and so it is another
-// file for all that goes by texts.
-void mark_states_of_one_file(const std::vector<Holding>& file) {
-  const bool are_several = std::any_of(file.begin(), file.end(), [&](const Holding& each) {
-    return each.is_another_file(file.front());
-  });
-  if (!are_several) return;
-  for (const Holding& each : file) each.input->may_share_events = true;
 }
 
 // What an imported file has become is one file: it may have an event twice, in two of its runs.
-void mark_files(std::vector<MergeInput>& inputs, const std::set<std::string>& given) {
+void mark_files(std::vector<MergeInput>& inputs) {
   std::map<std::string, std::size_t> files;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    inputs[i].of_file = i;
-    if (given.empty()) continue;  // as where a job's own files are merged, perhaps many thousands
-    std::set<std::string> marks;
-    for (const std::string& source : sources_of(inputs[i])) {
-      marks.insert(mark_of(string_member(source, "content").value_or("")));
-    }
-    const bool is_one = marks.size() == 1 && given.contains(*marks.begin());
-    if (is_one) inputs[i].of_file = files.try_emplace(*marks.begin(), i).first->second;
+    const std::string& mark = inputs[i].imported_mark;
+    inputs[i].of_file = mark.empty() ? i : files.try_emplace(mark, i).first->second;
   }
+  // Of very many runs some were merged before.
+  for (MergeInput& input : inputs) {
+    if (!input.imported_mark.empty() || files.empty()) continue;
+    std::set<std::string> marks;
+    for (const std::string& source : sources_of(input)) {
+      marks.insert(mark_of(string_member(source, content_member).value_or("")));
+    }
+    const auto file = files.find(*marks.begin());
+    if (marks.size() == 1 && file != files.end()) input.of_file = file->second;
+  }
+}
+
+// The events of a file may be in any of its runs, and of one that another program has saved the
+// head alone tells what it was made of.
+void spread_over_files(std::vector<MergeInput>& inputs) {
+  std::map<std::size_t, std::set<std::int64_t>> ranks;
+  for (const MergeInput& input : inputs) {
+    ranks[input.of_file].insert(input.may_share_ranks.begin(), input.may_share_ranks.end());
+  }
+  for (MergeInput& input : inputs) input.may_share_ranks = ranks[input.of_file];
 }
 
 }  // namespace
 
+// Copied before it was written to its end, or cut, the text of a file is another one, and so it is
+// another file for all that goes by texts.
 void mark_shared(std::vector<MergeInput>& inputs) {
   mark_sharing(inputs);
-  const std::set<std::string> given = marks_of_given(inputs);
-  mark_files(inputs, given);
-  for (MergeInput& input : inputs) input.may_share_events = false;
-  for (const auto& [beginning, file] : holdings_in(inputs)) mark_states_of_one_file(file);
+  mark_files(inputs);
+  for (MergeInput& input : inputs) input.may_share_ranks.clear();
+  for_each_state(holdings_in(inputs), [](std::int64_t rank, const Holding& each, const Holding&) {
+    each.input->may_share_ranks.insert(rank);
+  });
+  spread_over_files(inputs);
 }
 
+// Where the times of the one were moved and those of the other not, no event of the one is equal to
+// the other's.
 void tell_states_moved_apart(std::vector<MergeInput>& inputs) {
-  for (const auto& [beginning, file] : holdings_in(inputs)) tell_moved_apart(file);
+  const auto tell = [](std::int64_t, const Holding& each, const Holding& other) {
+    MergedInput& report = each.input->report;
+    const bool is_told = !other.input->report.problem.empty() || !report.problem.empty();
+    if (is_told || each.correction == other.correction) return;
+    report.problem = "states of one file: " + report.given +
+                     ": it holds one that begins as one in " + other.input->report.given +
+                     " does, whose clock was corrected otherwise: events may be there twice: give "
+                     "the rank files instead";
+  };
+  for_each_state(holdings_in(inputs), tell);
 }
 
 }  // namespace traceagent::trace

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "agent/event/hash.hpp"
 #include "agent/trace/json_scan.hpp"
 
 namespace traceagent::tools {
@@ -22,12 +21,6 @@ std::optional<double> number_in(std::string_view json) {
   double number = 0;
   const auto [end, error] = std::from_chars(json.data(), json.data() + json.size(), number);
   return error == std::errc() && std::isfinite(number) ? std::optional(number) : std::nullopt;
-}
-
-// Whatever another program made of the spaces.
-std::string mark_of_event(std::string_view text) {
-  std::string squeezed;
-  return std::to_string(event::hash_text(trace::without_spaces(text, squeezed)));
 }
 
 }  // namespace
@@ -73,7 +66,7 @@ std::optional<ExactTime> EventLines::time_of(const ForeignEvent& fields,
   std::optional<std::int64_t>& first =
       ns >= EventTimes::epoch_ns ? first_epoch_ns_ : first_relative_ns_;
   first = std::min(first.value_or(ns), ns);
-  if (++counts_.events == 1) begins_ = mark_of_event(event.text);
+  ++counts_.events;
   if (!mark_batches_.is_empty() && fields.may_tell_epoch) {
     mark_batches_.add_event(fields.pid, ns, event.members);
   }

@@ -65,8 +65,6 @@ class EventLines {
   }
   // An hour before a time: events need not be in order, and earlier ones stay positive.
   static std::int64_t shift_before(std::int64_t ns);
-  // Of the first event that stands in it: see trace::begins_member. Empty: there is none.
-  [[nodiscard]] const std::string& begins() const { return begins_; }
   // Some event may be one that clocks are aligned by (clocks/collective_line.hpp).
   [[nodiscard]] bool may_have_collectives() const { return may_have_collectives_; }
   // Of metadata events that describe the file, the last of each: their "args" as they stand.
@@ -89,7 +87,6 @@ class EventLines {
   std::optional<EventTimes> times_;
   std::optional<std::int64_t> first_epoch_ns_;
   std::optional<std::int64_t> first_relative_ns_;
-  std::string begins_;
   std::map<std::string, std::string> described_;
   std::set<std::string> metadata_;
   std::vector<const std::string*> metadata_order_;

@@ -103,6 +103,7 @@ void FileFacts::keep(std::string_view key, const std::string& value) {
 }
 
 void FileFacts::add_event(const ScannedObject& event) {
+  first_events_.add(event);
   std::string_view phase;
   std::string_view name;
   std::string_view args;

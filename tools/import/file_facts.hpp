@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "agent/trace/json_object.hpp"
+#include "tools/import/first_events.hpp"
 #include "tools/import/foreign_ids.hpp"
 #include "tools/import/object_scan.hpp"
 
@@ -18,6 +19,7 @@ class FileFacts {
   static constexpr std::size_t most_kept_bytes = std::size_t{64} << 10;
 
   void add_member(std::string_view key, std::string_view value);
+  // Metadata events, and others until it has the first_events().
   void add_event(const ScannedObject& event);
 
   [[nodiscard]] ForeignKind kind() const { return kind_; }
@@ -40,6 +42,7 @@ class FileFacts {
   // JSON of one line; empty: there is none.
   [[nodiscard]] const std::string& distributed_info() const { return distributed_info_; }
   [[nodiscard]] const std::string& device_properties() const { return device_properties_; }
+  [[nodiscard]] const FirstEvents& first_events() const { return first_events_; }
   // The other members of the document, but for long ones, which are named with their size.
   [[nodiscard]] const trace::JsonObject& members() const { return members_; }
 
@@ -59,6 +62,7 @@ class FileFacts {
   bool is_complete_ = false;
   std::string distributed_info_;
   std::string device_properties_;
+  FirstEvents first_events_;
   trace::JsonObject members_;
   std::size_t kept_bytes_ = 0;
 };

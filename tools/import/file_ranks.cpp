@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "agent/trace/merge_input.hpp"
 #include "tools/import/older_states.hpp"
 #include "tools/import/sagemaker_names.hpp"
 
@@ -20,20 +21,29 @@ void FileRanks::find() {
     taken.insert(file->own_ranks().begin(), file->own_ranks().end());
   }
   find_ranks_of_processes(taken);
-  std::int64_t free = 0;
+  note_beginnings();
   for (const auto& file : files_) {
     if (file->rank()) continue;
-    if (const auto rank = rank_before(*file)) {
-      file->set_rank(*rank);
-      continue;
-    }
-    if (own_.is_of_one_rank()) {
-      file->set_rank(*own_.ranks.begin());
-      continue;
-    }
-    while (taken.contains(free) || is_in(others_, free)) ++free;
-    if (file->report().is_trace && !file->is_empty()) taken.insert(free);
-    file->set_rank(free);
+    const auto known = rank_before(*file);
+    file->set_rank(known ? *known : next_rank(*file, taken));
+    if (file->report().is_trace) note_beginning(file->begins(), *file->rank());
+  }
+}
+
+// Of a file of which nothing is known.
+std::int64_t FileRanks::next_rank(const ForeignFile& file, std::set<std::int64_t>& taken) {
+  if (own_.is_of_one_rank()) return *own_.ranks.begin();
+  while (taken.contains(free_) || is_in(others_, free_)) ++free_;
+  if (file.is_trace() && !file.is_empty()) taken.insert(free_);
+  return free_;
+}
+
+void FileRanks::note_beginnings() {
+  for (const auto& [identity, source] : own_.imported) {
+    if (source.has_clock) note_beginning(source.begins, source.rank);
+  }
+  for (const auto& file : files_) {
+    if (file->rank() && file->report().is_trace) note_beginning(file->begins(), *file->rank());
   }
 }
 
@@ -61,9 +71,28 @@ void FileRanks::find_ranks_of_processes(std::set<std::int64_t>& taken) {
 // Merged again, beside or within what it went into: the same rank, or all of it would be there
 // under two.
 std::optional<std::int64_t> FileRanks::rank_before(ForeignFile& file) const {
-  if (own_.imported.empty() || !file.report().is_trace) return std::nullopt;
-  const ImportedSource* const known = known_.find(file);
-  return known != nullptr ? std::optional(known->rank) : older_states_of(file, own_).rank;
+  if (!file.report().is_trace) return std::nullopt;
+  if (const ImportedSource* const known = known_.find(file)) return known->rank;
+  const auto older = older_states_of(file, own_).rank;
+  return older ? older : rank_of_beginning(file);
+}
+
+// What is of such a beginning is of this rank. A single event that is there might be another
+// process's, too.
+void FileRanks::note_beginning(const std::string& begins, std::int64_t rank) {
+  const std::string first = begins.substr(0, marks_of_two);
+  if (first.size() == marks_of_two) by_beginning_[first].emplace_back(begins, rank);
+}
+
+// Of another state of the file.
+std::optional<std::int64_t> FileRanks::rank_of_beginning(const ForeignFile& file) const {
+  const std::string begins = file.begins();
+  const auto found = by_beginning_.find(begins.substr(0, marks_of_two));
+  if (found == by_beginning_.end()) return std::nullopt;
+  for (const auto& [other, rank] : found->second) {
+    if (trace::begin_alike(begins, other)) return rank;
+  }
+  return std::nullopt;
 }
 
 }  // namespace traceagent::tools

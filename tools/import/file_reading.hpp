@@ -43,7 +43,8 @@ struct FileReading {
         lines.counts().repaired += scan.was_repaired() ? 1 : 0;
         const std::uint64_t metadata_events = lines.counts().metadata_events;
         add(scan.event());
-        if (lines.counts().metadata_events > metadata_events) facts.add_event(scan.event());
+        const bool is_metadata = lines.counts().metadata_events > metadata_events;
+        if (is_metadata || !facts.first_events().are_all()) facts.add_event(scan.event());
       } else {
         drop(item);
       }

@@ -281,7 +281,6 @@ void ForeignFile::finish_report(EventLines& lines) {
   program_pids_ = lines.program_pids();
   may_have_collectives_ = lines.may_have_collectives();
   fingerprints_ = lines.lanes()->fingerprints();
-  begins_ = lines.begins();
   report_.kind = name_of(facts_.kind());
   report_.events = counts_.events;
   report_.repaired = counts_.repaired;
@@ -381,7 +380,7 @@ void ForeignFile::leave_out_as_beginning_of(const ForeignFile& longer) {
 }
 
 bool ForeignFile::seems_written_anew(const ForeignFile& other) const {
-  return bounds_ns_.first < bounds_ns_.second && bounds_ns_ == other.bounds_ns_ &&
+  return bounds_ns_ == other.bounds_ns_ && !begins().empty() && begins() == other.begins() &&
          report_.events == other.report_.events &&
          counts_.metadata_events == other.counts_.metadata_events && report_.has_clock &&
          report_.ranks == other.report_.ranks && facts_.kind() == other.facts_.kind() && !is_ours();

@@ -36,6 +36,7 @@ class ForeignFile {
   // the user tells it.
   void peek();
   [[nodiscard]] std::optional<std::int64_t> rank() const { return rank_; }
+  [[nodiscard]] bool is_trace() const { return report_.is_trace; }
   // A list of events in which there is none: nobody's rank is needed for it.
   [[nodiscard]] bool is_empty() const { return is_empty_; }
   // `from`: see ImportedFile.
@@ -45,6 +46,8 @@ class ForeignFile {
   [[nodiscard]] bool has_numbered_process() const;
   // CLOCK_REALTIME that its times count from, if they are not from 1970 themselves.
   [[nodiscard]] std::optional<std::int64_t> base_ns() const;
+  // See trace::begins_member; as far as it is read.
+  [[nodiscard]] std::string begins() const { return facts_.first_events().marks(base_ns()); }
   // After read(), for "sources": the mark (content_mark.hpp) of its text, of its bytes where that
   // is not known, or what know_as() told.
   [[nodiscard]] const std::string& content() const { return content_; }
@@ -175,7 +178,6 @@ class ForeignFile {
   std::string text_mark_;  // of the uncompressed text, where it is known; else file_mark_
   std::string content_;    // see content()
   std::optional<ImportedSource> known_;  // see know_as()
-  std::string begins_;                   // EventLines'
   std::set<std::string> asked_marks_;    // beginnings_among()
   std::set<std::string> beginnings_;
   Fingerprints fingerprints_;

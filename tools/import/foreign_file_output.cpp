@@ -68,7 +68,7 @@ trace::JsonObject ForeignFile::identity_json() const {
   if (named && named != told) identity.add(trace::named_rank_member, *named);
   const bool has_clock = known_ ? known_->has_clock : report_.has_clock && report_.events > 0;
   if (!has_clock) identity.add(trace::has_clock_member, false);
-  if (!begins_.empty()) identity.add(trace::begins_member, begins_);
+  if (const std::string marks = begins(); !marks.empty()) identity.add(trace::begins_member, marks);
   return identity;
 }
 
