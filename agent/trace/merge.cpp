@@ -240,10 +240,20 @@ void Merger::note_repeated() {
   const auto sharing = std::ranges::find_if(inputs_, [](const MergeInput& input) {
     return input.shares_events || !input.may_share_ranks.empty();
   });
-  if (sharing == inputs_.end() || !repeated_.is_any_not_compared()) return;
-  sharing->report.problem = "too many events at one time: " + sharing->report.given +
-                            ": what it shares with other inputs may be there twice: give the rank "
-                            "files instead";
+  if (sharing == inputs_.end()) return;
+  MergedInput& report = sharing->report;
+  // Of two that begin with the same events one was written otherwise, or its name told of another
+  // process. What is chosen of them need not have any in common.
+  const bool is_none_equal = repeated_.count() == 0 && options_.selection == nullptr;
+  if (repeated_.is_any_not_compared()) {
+    report.problem = "too many events at one time: " + report.given +
+                     ": what it shares with other inputs may be there twice: give the rank files "
+                     "instead";
+  } else if (is_none_equal && !sharing->shares_events && report.problem.empty()) {
+    report.problem = "states of one file: " + report.given +
+                     ": it begins as another one of its rank does, and no event of the two is "
+                     "written alike: all may be there twice: give one of the two";
+  }
 }
 
 // The earliest of the others.

@@ -437,6 +437,12 @@ def test_states_of_a_file_that_tells_no_rank(folder):
             check(distinct(out) == 9 and ranks_in(out) == [0], f"{state} beside {whole}: {said}")
     said = merge(merged, anew, "-o", out, "--force", code=None)
     check(ranks_in(out) == [0], f"in other words: {said}")
+    # The name of a copy no longer tells the process.
+    first = sagemaker_file(folder / f"s/{BASE // 1000}_400-algo-1_pythontimeline.json")
+    copy = folder / "s/copy.json"
+    copy.write_text(first.read_text().replace('"s9"', '"another"'))
+    said = merge(first, copy, "-o", out, "--force", code=1).stderr
+    check("traceagent: states of one file: " in said and "no event of the two is written alike" in said, said)
     # Two cycles may begin alike where their times count from their own bases.
     cycles = [pytorch_file(folder / f"c{number}/host_1.{number}.pt.trace.json", 0) for number in range(2)]
     cycles[1].write_text(cycles[1].read_text().replace(str(BASE), str(BASE + 10**9)))
