@@ -138,7 +138,9 @@ class Flatness:
             yield f"memory outside the ring still grows: {self.outside} KiB"
         if self.peak_growth() > allowed:
             yield f"its peak grows: {self.peaks} KiB"
-        if self._away(self.rings) > 0:
+        # Fewer pages in one turn are such that the kernel was moving elsewhere: once in half an hour, beside large builds,
+        # 32 KiB of 64 MiB were not seen (2026-11-27, seed 394507).
+        if max(self.rings) > self.rings[0]:
             yield f"the ring's memory is not flat: {self.rings} KiB"
         half = max(len(self.threads) // 2, 1)
         for what, values in (("descriptors", self.descriptors), ("threads", self.threads)):
