@@ -243,8 +243,12 @@ void Merger::note_repeated() {
   if (sharing == inputs_.end()) return;
   MergedInput& report = sharing->report;
   // Of two that begin with the same events one was written otherwise, or its name told of another
-  // process. What is chosen of them need not have any in common.
-  const bool is_none_equal = repeated_.count() == 0 && options_.selection == nullptr;
+  // process. What is chosen of them, now or before, need not have any in common.
+  const bool is_any_chosen =
+      options_.selection != nullptr || std::ranges::any_of(inputs_, [](const MergeInput& input) {
+        return !input.may_share_ranks.empty() && !input.header.selections.empty();
+      });
+  const bool is_none_equal = repeated_.count() == 0 && !is_any_chosen;
   if (repeated_.is_any_not_compared()) {
     report.problem = "too many events at one time: " + report.given +
                      ": what it shares with other inputs may be there twice: give the rank files "

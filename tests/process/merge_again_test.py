@@ -420,29 +420,34 @@ def test_distinct_events_stay(folder):
         check("11 events" in said and "left out" not in said, f"beside {beside}: {said}")
 
 
-def test_states_of_a_file_that_tells_no_rank(folder):
-    """Their first events tell that they are of one process."""
-    plain, early, packed, anew, merged, out = (folder / name for name in (
-        "trace.json", "e/trace.json", "e/trace.json.gz", "other.json", "merged.txt", "out.txt"))
+def test_what_begins_alike(folder):
+    plain, packed, anew, merged, out = (folder / name for name in (
+        "rank0/trace.json", "rank0/e/trace.json.gz", "rank0/anew.json", "merged.txt", "out.txt"))
     events = [{"ph": "X", "name": f"e{us} \u00e9", "pid": 1, "tid": 1, "ts": BASE // 1000 + us, "dur": 1} for us in range(9)]
+    packed.parent.mkdir(parents=True)
     plain.write_text(json.dumps(events, ensure_ascii=False))
-    (folder / "e").mkdir()
-    early.write_text(json.dumps(events[:5], ensure_ascii=False))
-    packed.write_bytes(gzip.compress(early.read_bytes()))
-    anew.write_text(json.dumps([dict(sorted(event.items())) for event in events], separators=(",", ":")))
+    packed.write_bytes(gzip.compress(json.dumps(events[:5], ensure_ascii=False).encode()))
     merge(plain, "-o", merged)
-    for state in (early, packed):
-        for whole in (merged, plain):
-            said = merge(state, whole, "-o", out, "--force").stdout
-            check(distinct(out) == 9 and ranks_in(out) == [0], f"{state} beside {whole}: {said}")
-    said = merge(merged, anew, "-o", out, "--force", code=None)
-    check(ranks_in(out) == [0], f"in other words: {said}")
-    # The name of a copy no longer tells the process.
-    first = sagemaker_file(folder / f"s/{BASE // 1000}_400-algo-1_pythontimeline.json")
-    copy = folder / "s/copy.json"
-    copy.write_text(first.read_text().replace('"s9"', '"another"'))
-    said = merge(first, copy, "-o", out, "--force", code=1).stderr
+    for whole in (merged, plain):
+        said = merge(packed, whole, "-o", out, "--force", "--rank", f"{packed}=0").stdout
+        check(distinct(out) == 9 and ranks_in(out) in ([0], None), f"{packed} beside {whole}: {said}")
+    # In other words: no event of the one is as the other's.
+    anew.write_text(json.dumps([dict(sorted(event.items())) for event in events], separators=(",", ":")))
+    said = merge(merged, anew, "-o", out, "--force", code=1).stderr
     check("traceagent: states of one file: " in said and "no event of the two is written alike" in said, said)
+    # Windows of the one need not have any.
+    first, second = folder / "first.txt", folder / "second.txt"
+    merge(packed, "-o", first, "--rank", f"{packed}=0", "--time", "+0us", "+2us")
+    merge(plain, "-o", second, "--time", "+6us", "end")
+    check("left out" not in merge(first, second, "-o", out, "--force").stdout, "two windows")
+    # The counters of two hosts.
+    for host in ("a", "b"):
+        (folder / f"host-{host}").mkdir()
+        (folder / f"host-{host}/trace.json").write_text(json.dumps([
+            {"ph": "C", "name": "cpu", "pid": 1, "tid": 1, "ts": BASE // 1000 + s * 1000, "args": {"cpu": s % 2 if s else host}}
+            for s in range(8 if host == "a" else 9)]))
+    said = merge(folder / "host-a/trace.json", folder / "host-b/trace.json", "-o", out, "--force").stdout
+    check("2 ranks, 17 events" in said and "left out" not in said, said)
     # Two cycles may begin alike where their times count from their own bases.
     cycles = [pytorch_file(folder / f"c{number}/host_1.{number}.pt.trace.json", 0) for number in range(2)]
     cycles[1].write_text(cycles[1].read_text().replace(str(BASE), str(BASE + 10**9)))

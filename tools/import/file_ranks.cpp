@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "agent/trace/merge_input.hpp"
 #include "tools/import/older_states.hpp"
 #include "tools/import/sagemaker_names.hpp"
 
@@ -21,12 +20,10 @@ void FileRanks::find() {
     taken.insert(file->own_ranks().begin(), file->own_ranks().end());
   }
   find_ranks_of_processes(taken);
-  note_beginnings();
   for (const auto& file : files_) {
     if (file->rank()) continue;
     const auto known = rank_before(*file);
     file->set_rank(known ? *known : next_rank(*file, taken));
-    if (file->report().is_trace) note_beginning(file->begins(), *file->rank());
   }
 }
 
@@ -36,15 +33,6 @@ std::int64_t FileRanks::next_rank(const ForeignFile& file, std::set<std::int64_t
   while (taken.contains(free_) || is_in(others_, free_)) ++free_;
   if (file.is_trace() && !file.is_empty()) taken.insert(free_);
   return free_;
-}
-
-void FileRanks::note_beginnings() {
-  for (const auto& [identity, source] : own_.imported) {
-    if (source.has_clock) note_beginning(source.begins, source.rank);
-  }
-  for (const auto& file : files_) {
-    if (file->rank() && file->report().is_trace) note_beginning(file->begins(), *file->rank());
-  }
 }
 
 // All files of one are of one rank.
@@ -71,28 +59,9 @@ void FileRanks::find_ranks_of_processes(std::set<std::int64_t>& taken) {
 // Merged again, beside or within what it went into: the same rank, or all of it would be there
 // under two.
 std::optional<std::int64_t> FileRanks::rank_before(ForeignFile& file) const {
-  if (!file.report().is_trace) return std::nullopt;
-  if (const ImportedSource* const known = known_.find(file)) return known->rank;
-  const auto older = older_states_of(file, own_).rank;
-  return older ? older : rank_of_beginning(file);
-}
-
-// What is of such a beginning is of this rank. A single event that is there might be another
-// process's, too.
-void FileRanks::note_beginning(const std::string& begins, std::int64_t rank) {
-  const std::string first = begins.substr(0, marks_of_two);
-  if (first.size() == marks_of_two) by_beginning_[first].emplace_back(begins, rank);
-}
-
-// Of another state of the file.
-std::optional<std::int64_t> FileRanks::rank_of_beginning(const ForeignFile& file) const {
-  const std::string begins = file.begins();
-  const auto found = by_beginning_.find(begins.substr(0, marks_of_two));
-  if (found == by_beginning_.end()) return std::nullopt;
-  for (const auto& [other, rank] : found->second) {
-    if (trace::begin_alike(begins, other)) return rank;
-  }
-  return std::nullopt;
+  if (own_.imported.empty() || !file.is_trace()) return std::nullopt;
+  const ImportedSource* const known = known_.find(file);
+  return known != nullptr ? std::optional(known->rank) : older_states_of(file, own_).rank;
 }
 
 }  // namespace traceagent::tools

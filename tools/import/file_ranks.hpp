@@ -1,10 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -34,17 +32,12 @@ class FileRanks {
   void find_ranks_of_processes(std::set<std::int64_t>& taken);
   [[nodiscard]] std::optional<std::int64_t> rank_before(ForeignFile& file) const;
   std::int64_t next_rank(const ForeignFile& file, std::set<std::int64_t>& taken);
-  void note_beginnings();
-  void note_beginning(const std::string& begins, std::int64_t rank);
-  [[nodiscard]] std::optional<std::int64_t> rank_of_beginning(const ForeignFile& file) const;
 
   ForeignFiles& files_;
   const OwnFiles& own_;
   const KnownFiles& known_;
   const RankRanges& others_;
-  std::int64_t free_ = 0;                                 // none before it is
-  static constexpr std::size_t marks_of_two = 8 + 1 + 8;  // FirstEvents::marks()
-  std::map<std::string, std::vector<std::pair<std::string, std::int64_t>>> by_beginning_;
+  std::int64_t free_ = 0;  // none before it is
 };
 
 }  // namespace traceagent::tools

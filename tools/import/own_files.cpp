@@ -20,7 +20,6 @@ std::optional<ImportedSource> imported_source(const std::string& source) {
   ImportedSource imported{std::string(*name), std::string(*content), *rank};
   imported.told_rank = trace::integer_member(source, trace::told_rank_member);
   imported.named_rank = trace::integer_member(source, trace::named_rank_member);
-  imported.begins = trace::string_member(source, trace::begins_member).value_or("");
   imported.has_clock = trace::member(source, trace::has_clock_member) != "false";
   return imported;
 }

@@ -20,7 +20,6 @@ struct ImportedSource {
   std::optional<std::int64_t> told_rank = {};  // see trace::told_rank_member
   std::optional<std::int64_t> named_rank = {};
   bool has_clock = true;
-  std::string begins = {};  // see trace::begins_member
 
   [[nodiscard]] bool is_run() const { return content.find('#') != std::string::npos; }
   // Of the file that it is a run of.
