@@ -136,8 +136,12 @@ struct LaunchingThread {
     for (std::uint64_t kernel = 0; kernel < calls_per_step; ++kernel) {
       tracker.launch(kernel, ++ticks);
     }
-    // Who holds the turn may have lost its core: the log is bounded.
-    while (tracker.has_backlog()) std::this_thread::yield();
+    // Who holds the turn may have lost its core: the log is bounded. And he takes no more than 256
+    // entries at a time: what he leaves goes with a call, or as in a job with the next poll.
+    while (tracker.has_backlog()) {
+      std::this_thread::yield();
+      tracker.poll(ticks, 1);
+    }
     ++steps;
   }
   Tracker& tracker;
