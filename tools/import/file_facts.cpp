@@ -103,16 +103,18 @@ void FileFacts::keep(std::string_view key, const std::string& value) {
 }
 
 void FileFacts::add_event(const ScannedObject& event) {
-  first_events_.add(event);
   std::string_view phase;
   std::string_view name;
   std::string_view args;
+  std::string_view ts;
   for (const JsonMember& member : event.members) {
     if (member.key == "ph") phase = member.value;
     if (member.key == "name") name = member.value;
     if (member.key == "args") args = member.value;
+    if (member.key == "ts") ts = member.value;
   }
-  if (phase == "\"M\"" && name.size() > 2) add_metadata(name.substr(1, name.size() - 2), args);
+  if (phase != "\"M\"") return first_events_.add(phase, name, ts);
+  if (name.size() > 2) add_metadata(name.substr(1, name.size() - 2), args);
 }
 
 void FileFacts::add_metadata(std::string_view name, std::string_view args) {

@@ -20,18 +20,9 @@ std::string text_of(std::string_view json) {
 
 }  // namespace
 
-void FirstEvents::add(const ScannedObject& event) {
-  if (are_all()) return;
-  std::string_view phase;
-  std::string_view name;
-  std::string_view ts;
-  for (const JsonMember& member : event.members) {
-    if (member.key == "ph") phase = member.value;
-    if (member.key == "name") name = member.value;
-    if (member.key == "ts") ts = member.value;
-  }
-  const std::optional<ExactTime> time = parse_microseconds(ts);
-  if (phase == "\"M\"" || !time) return;
+void FirstEvents::add(std::string_view phase, std::string_view name, std::string_view ts) {
+  const std::optional<ExactTime> time = are_all() ? std::nullopt : parse_microseconds(ts);
+  if (!time) return;
   events_.push_back({time->rounded_ns(), text_of(phase) + " " + text_of(name)});
 }
 

@@ -4,9 +4,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
-
-#include "tools/import/object_scan.hpp"
 
 namespace traceagent::tools {
 
@@ -16,8 +15,9 @@ class FirstEvents {
   static constexpr std::size_t most = 4;
 
   [[nodiscard]] bool are_all() const { return events_.size() == most; }
-  // In the order in which they stand there; those without a time, and metadata, do not count.
-  void add(const ScannedObject& event);
+  // The next one that stands there and is no metadata, as its members stand there; without a time
+  // it does not count.
+  void add(std::string_view phase, std::string_view name, std::string_view ts);
   // See trace::begins_member. `base_ns`: that times count from which do not count from 1970
   // themselves; without it they tell nothing, and there are none.
   [[nodiscard]] std::string marks(std::optional<std::int64_t> base_ns) const;
