@@ -9,10 +9,10 @@
 namespace traceagent::trace {
 
 // Events that several inputs of a merge hold, of inputs that hold parts of the same sources
-// (windows that overlap, copies) or states of one file: they are equal but for spaces, and lie at one
-// time. What an input itself has several times stays so. Events are asked for in the order of their
-// times, so that those of one time alone are kept in mind: by 128 bits of hash, and no more than
-// `most`.
+// (windows that overlap, copies) or states of one file: they are equal but for spaces, and lie at
+// one time. What an input itself has several times stays so. Events are asked for in the order of
+// their times, so that those of one time alone are kept in mind: by 128 bits of hash, and no more
+// than `most`.
 class RepeatedEvents {
  public:
   static constexpr std::size_t most = 1U << 16;
