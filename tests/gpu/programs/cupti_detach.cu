@@ -1,13 +1,17 @@
 // CUPTI switched on and off, and let go of entirely (cuptiFinalize) at the end of one of the job's
 // own calls, again and again, while threads launch kernels and graphs. usage: cupti_detach LIBCUPTI
-// ROUNDS The agent is not loaded. Prints how long letting go held the call, and whether the sums
-// are right.
+// ROUNDS [no-graphs | late-graphs] [quiet]; the agent is not loaded. late-graphs: each is made anew.
+// quiet: while it is let go of, no thread is in a call and the device has nothing to do. Prints how
+// long letting go held the call, and whether the sums are right.
 #include <dlfcn.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <set>
+#include <shared_mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -33,6 +37,8 @@ static void* subscriber = nullptr;
 static std::atomic<long> kernels, failures;
 static std::atomic<bool> let_go{false}, over{false};
 static std::vector<double> held_us;
+static std::set<std::string> words;
+static std::shared_mutex calls;
 
 static void complete(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
   for (void* at = nullptr; cupti.next_record(buffer, valid, &at) == 0;) {
@@ -42,13 +48,16 @@ static void complete(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, st
   std::free(buffer);
 }
 
-// CUpti_CallbackData begins with the place: 0 at the call's begin, 1 at its end.
-static void on_call(void*, int, std::uint32_t, const void* data) {
-  if (*static_cast<const int*>(data) != 1 || !let_go.exchange(false)) return;
+static void let_cupti_go() {
   const auto begin = Clock::now();
   failures += cupti.unsubscribe(subscriber) != 0;
   failures += finalize_cupti() != 0;
   held_us.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+}
+
+// CUpti_CallbackData begins with the place: 0 at the call's begin, 1 at its end.
+static void on_call(void*, int, std::uint32_t, const void* data) {
+  if (*static_cast<const int*>(data) == 1 && let_go.exchange(false)) let_cupti_go();
 }
 
 static void on() {
@@ -72,33 +81,51 @@ static void off() {
   for (const ActivityKind kind : kinds)
     failures += cupti.disable(static_cast<std::uint32_t>(kind)) != 0;
   failures += cupti.flush_all(1) != 0;
+  if (words.count("quiet") != 0) {
+    const std::unique_lock<std::shared_mutex> nobody_calls(calls);
+    CHECK(cudaDeviceSynchronize());
+    return let_cupti_go();
+  }
   let_go = true;
   watch_launches();
   for (int tries = 0; let_go && tries < 1000; ++tries) usleep(1000);
   usleep(2000);
 }
 
-static long launch_until_over(float* data) {
-  cudaStream_t stream = nullptr;
-  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+static cudaGraphExec_t graph_of(cudaStream_t stream, float* data) {
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t executable = nullptr;
   CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   for (int i = 0; i < 3; ++i) add_one<<<count / 256, 256, 0, stream>>>(data, count);
   CHECK(cudaStreamEndCapture(stream, &graph));
   CHECK(cudaGraphInstantiate(&executable, graph, 0));
+  CHECK(cudaGraphDestroy(graph));
+  return executable;
+}
+
+static long launch_until_over(float* data) {
+  const bool has_graphs = words.count("no-graphs") == 0, are_late = words.count("late-graphs") != 0;
+  cudaStream_t stream = nullptr;
+  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  cudaGraphExec_t graph = has_graphs ? graph_of(stream, data) : nullptr;
   long added = 0;
   while (!over) {
+    const std::shared_lock<std::shared_mutex> calling(calls);
     for (int i = 0; i < 20; ++i) add_one<<<count / 256, 256, 0, stream>>>(data, count);
-    CHECK(cudaGraphLaunch(executable, stream));
+    if (has_graphs) CHECK(cudaGraphLaunch(graph, stream));
     CHECK(cudaStreamSynchronize(stream));
-    added += 23;
+    added += has_graphs ? 23 : 20;
+    if (are_late && added % 100 < 23) {
+      CHECK(cudaGraphExecDestroy(graph));
+      graph = graph_of(stream, data);
+    }
   }
   return added;
 }
 
 int main(int argc, char** argv) {
   if (argc < 3 || !gpu::open_cupti(argv[1])) return 77;
+  words.insert(argv + 3, argv + argc);
   std::vector<float*> data(threads);
   std::vector<long> added(threads);
   std::vector<std::thread> running;

@@ -10,7 +10,8 @@ from suite.machine import SOURCE
 
 PROGRAMS = pathlib.Path(__file__).resolve().parents[1] / "programs"
 VARIANTS = {"": [], "static": ["-cudart", "static"],
-            "per_thread": ["--default-stream", "per-thread"]}
+            "per_thread": ["--default-stream", "per-thread"],
+            "library": ["-shared", "-Xcompiler", "-fPIC"]}
 
 
 class Compiler:
