@@ -27,6 +27,8 @@ class CuptiSession {
 
   // Before all else: a version that is known to hang or crash is used too.
   void accept_unsafe() noexcept { accepts_unsafe_ = true; }
+  // Likewise: waits are recorded too, at a price that stays (see the .cpp).
+  void record_waits() noexcept { records_waits_ = true; }
 
   // The four below: one thread of ours at a time, and never one of the job's.
   // Opens the library and learns its functions' names, which takes longer than a short step.
@@ -85,6 +87,7 @@ class CuptiSession {
   const std::size_t buffer_bytes_;
   const LookUp look_up_;
   bool accepts_unsafe_ = false;
+  bool records_waits_ = false;
   const int pid_;
   CudaDriver driver_;
   CuptiLibrary library_;

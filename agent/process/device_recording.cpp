@@ -73,6 +73,7 @@ bool DeviceRecording::start_thread() noexcept try {
   session_ = new device::CuptiSession(agent_->ring.ring, agent_->options.device_buffers,
                                       door::true_dlsym());
   if (agent_->options.device_unsafe_cupti) session_->accept_unsafe();
+  if (agent_->options.device_waits) session_->record_waits();
   is_running_.store(true, std::memory_order_release);
   const int result = start_own_thread(stack_bytes, nullptr, run, this);
   if (result == 0) return true;

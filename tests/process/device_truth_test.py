@@ -14,6 +14,7 @@ from traced_run import report, run_ranks
 
 KEPT = BUILD / "tests/device_demo"
 
+WAITS_KIND = 38  # CUPTI_ACTIVITY_KIND_SYNCHRONIZATION
 RANKS = 1 if ARGUMENTS[0].startswith("all_calls") else 4
 # Slow enough that CUPTI is on before the warm-up is over, on a busy machine too.
 KERNELS = "kernels: {default: 200us}\n"
@@ -36,7 +37,7 @@ MORE = {
     # CUPTI's count of what it dropped has no times: the whole program is one window, for want of steps.
     "drops": NO_STEPS,
     "untimed": NO_STEPS,
-    "all_calls": NO_STEPS,
+    "all_calls": {**NO_STEPS, "TRACEAGENT_DEVICE_WAITS": "true"},
     "all_calls_per_thread": NO_STEPS,
 }
 
@@ -99,6 +100,15 @@ def untimed_problems(comparison, trace):
                 if device["launches_without_work"].get("unknown") or device["launches_without_work"].get("late"))
 
 
+def waits_problems(trace, truth, are_wanted):
+    """Of waits CUPTI is asked only where the user wants that: on a GPU it makes each later call slower."""
+    waits = [event["name"] for event in trace.events if event.get("cat") == "cuda_sync"]
+    was_asked = any(record["kind"] == "cupti_enabled" and record["activity"] == WAITS_KIND for record in truth.records)
+    print(f"{len(waits)} waits as CUPTI tells of them")
+    if bool(waits) != are_wanted or was_asked != are_wanted:
+        yield f"waits {sorted(set(waits))}, CUPTI asked: {was_asked}, by the options: {are_wanted}"
+
+
 def came_late(trace):
     """On a busy machine CUPTI may come on, or again, when the steps have begun; the file says so."""
     return any(device.get("recording_since_ns", 0) > trace.windows(rank)[0][0] or
@@ -130,6 +140,7 @@ def compared(folder):
     yield from comparison.problems
     yield from comparison.value_problems()
     yield from lane_problems(trace)
+    yield from waits_problems(trace, truth, are_wanted="TRACEAGENT_DEVICE_WAITS" in MORE.get(case, {}))
     if case == "drops":
         yield from dropped_problems(comparison, trace, truth)
         return

@@ -121,6 +121,27 @@ def overhead_launches(bench):
     bench.row.check(lost in ([], ["0"]), f"lost {lost}")
 
 
+# What of an idle agent costs a launch 40 to 80 ns, if it is the agent.
+IDLE_PARTS = {"idle": {}, "without driver": {"TRACEAGENT_DOORS_DRIVER": "false"},
+              "without dlsym": {"TRACEAGENT_DOORS_DLSYM": "false", "TRACEAGENT_DOORS_DRIVER": "false"},
+              "without NVTX": {"TRACEAGENT_DOORS_NVTX": "false"}, "off": {"TRACEAGENT_ENABLED": "false"}}
+
+
+@case("what an idle agent costs a launch, by its doors, beside a second bare process", limit_s=120, alone=True)
+def overhead_idle(bench):
+    launches, turns = (50, 5) if bench.simulated else (1000, 25)
+    variables, command = bench.cuda_variables(GPU_LAUNCHES=launches), [bench.compiler.program("launches")]
+    modes = {"bare": (command, lambda folder: variables), CONTROL: (command, lambda folder: variables)}
+    modes |= {name: (command, lambda folder, o=options: bench.traced(variables, folder, **IDLE, **o))
+              for name, options in IDLE_PARTS.items()}
+    players = play(bench, modes, steps_in_turn=STEPS_IN_TURN, turns=turns, cpus=2)
+    loops = {name: [loop for _, loop in player.times] for name, player in players.items()}
+    for name, found in loops.items():
+        percent, lower, upper = added_percent(found, loops["bare"], STEPS_IN_TURN)
+        bench.row.figure(name, f"{statistics.median(found) / launches:.0f} ns a launch, "
+                               f"{percent:+.2f} % (quartiles {lower:+.2f} and {upper:+.2f})")
+
+
 @case("where the active cost goes: doors alone, with the driver's, with CUPTI", limit_s=120, alone=True)
 def overhead_by_door(bench):
     launches, turns = (50, 5) if bench.simulated else (1000, 20)
@@ -139,10 +160,14 @@ def overhead_by_door(bench):
 
 # Each in a process of its own, since what was on once leaves something behind.
 STAGES = {"by the GPU": "bare hardware-trace kernels off-kernels bare",
-          "as the agent": "bare subscribe kernels copies others runtime without-runtime driver without-driver "
-                          "off-kernels off-copies off-others off-runtime off-driver unsubscribe bare",
+          "as the agent": "bare subscribe kernels copies memory overhead streams contexts runtime without-runtime driver "
+                          "without-driver off-kernels off-copies off-runtime off-driver unsubscribe bare",
           "kernels alone": "bare kernels off-kernels bare",
-          "calls alone": "bare runtime without-runtime off-runtime bare",
+          "runtime's calls": "bare runtime without-runtime kernels off-kernels off-runtime bare",
+          "driver's calls": "bare driver without-driver kernels off-kernels off-driver bare",
+          "driver's callbacks": "bare subscribe driver-callbacks kernels off-kernels off-driver-callbacks unsubscribe bare",
+          "both": "bare subscribe runtime without-runtime driver-callbacks kernels",
+          "waits": "bare waits off-waits kernels bare",
           "calls chosen one by one": "bare chosen-runtime kernels",
           "let go of": "bare kernels off-kernels finalize"}
 
@@ -159,7 +184,9 @@ def cupti_costs(bench):
         done = bench.run([program, cupti_of(bench), *stages.split()], bench.cuda_variables())
         bench.row.check(done.code == 0, f"{name}: {done}")
         rows = [line.split() for line in done.out.splitlines()]
-        bench.row.figure(name, ", ".join(f"{stage} {ns} ({cheap_ns}) ns" for stage, ns, cheap_ns, *_ in rows))
+        starts = {row[0]: f", kernels start {row[10]} ns after" for row in rows if row[10] != "-1"}
+        bench.row.figure(name, "; ".join(f"{stage} {ns} ({cheap_ns}) ns{starts.get(stage, '')}"
+                                         for stage, ns, cheap_ns, *_ in rows))
 
 
 @case("what each part of CUPTI costs a step of PyTorch, without the agent", limit_s=120, alone=True, needs=("torch",))
@@ -167,7 +194,7 @@ def cupti_costs_torch(bench):
     bench.need_gpu("CUPTI's own cost")
     library = bench.compiler.program("cupti_stages", "library")
     running = {}
-    for name in ("as the agent", "kernels alone", "calls alone", "let go of"):
+    for name in ("as the agent", "kernels alone", "runtime's calls", "waits"):
         command = bench.python("torch_stages.py", library, "libcupti.so.13", 40, *STAGES[name].split(), "--",
                                "--model", "mlp")
         running[name] = bench.start(command, bench.variables(), bench.new_folder("stages"))
@@ -204,7 +231,7 @@ def cupti_detach(bench):
     running = {words: bench.start([program, cupti_of(bench), 40, *words.split()], bench.cuda_variables(),
                                   bench.new_folder("detach")) for words in DETACH}
     for words, process in running.items():
-        done = bench.end_of(process, limit_s=40)
+        done = bench.end_of(process, limit_s=12)
         # The agent does not do it: what comes of it is told, and no fault of ours.
         said = (done.out + done.err).strip().replace("\n", "; ")[:160]
         bench.row.figure(words or "graphs, in a call", f"exit code {done.code}: {said}")

@@ -1,8 +1,8 @@
 // CUPTI switched on and off, and let go of entirely (cuptiFinalize) at the end of one of the job's
 // own calls, again and again, while threads launch kernels and graphs. usage: cupti_detach LIBCUPTI
-// ROUNDS [no-graphs | late-graphs] [quiet]; the agent is not loaded. late-graphs: each is made anew.
-// quiet: while it is let go of, no thread is in a call and the device has nothing to do. Prints how
-// long letting go held the call, and whether the sums are right.
+// ROUNDS [no-graphs | late-graphs] [quiet]; the agent is not loaded. late-graphs: each is made
+// anew. quiet: while it is let go of, no thread is in a call and the device has nothing to do.
+// Prints how long letting go held the call, and whether the sums are right.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -39,6 +39,7 @@ static std::atomic<bool> let_go{false}, over{false};
 static std::vector<double> held_us;
 static std::set<std::string> words;
 static std::shared_mutex calls;
+static std::atomic<bool> wants_quiet{false};  // glibc's lock lets readers by for ever
 
 static void complete(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
   for (void* at = nullptr; cupti.next_record(buffer, valid, &at) == 0;) {
@@ -82,9 +83,12 @@ static void off() {
     failures += cupti.disable(static_cast<std::uint32_t>(kind)) != 0;
   failures += cupti.flush_all(1) != 0;
   if (words.count("quiet") != 0) {
+    wants_quiet = true;
     const std::unique_lock<std::shared_mutex> nobody_calls(calls);
     CHECK(cudaDeviceSynchronize());
-    return let_cupti_go();
+    let_cupti_go();
+    wants_quiet = false;
+    return;
   }
   let_go = true;
   watch_launches();
@@ -110,6 +114,7 @@ static long launch_until_over(float* data) {
   cudaGraphExec_t graph = has_graphs ? graph_of(stream, data) : nullptr;
   long added = 0;
   while (!over) {
+    while (wants_quiet) std::this_thread::yield();
     const std::shared_lock<std::shared_mutex> calling(calls);
     for (int i = 0; i < 20; ++i) add_one<<<count / 256, 256, 0, stream>>>(data, count);
     if (has_graphs) CHECK(cudaGraphLaunch(graph, stream));

@@ -2,10 +2,11 @@
 // CUPTI's parts switched on and off one by one, as "stages", without the agent.
 //
 //   subscribe unsubscribe finalize  as said
-//   kernels runtime driver copies others  kinds of records; off-KIND switches one off
+//   kernels runtime driver copies  kinds of records; off-KIND switches one off
+//   memory waits overhead streams contexts, others: all five
 //   chosen-runtime chosen-driver  launches, chosen one by one; off-chosen-… takes that back
 //   without-runtime without-driver  all but launches of a kind that is on left out, one by one
-//   callbacks  of cudaLaunchKernel, doing nothing; off-callbacks
+//   runtime-callbacks driver-callbacks  of launches, noting their correlation ids; off-…
 //   hardware-trace  kernels' times by the GPU itself: before `kernels`
 //   init  cuInit once more, as NVRTC calls it
 #include <cuda_runtime.h>
@@ -17,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -32,15 +34,39 @@ inline constexpr std::uint32_t most_functions = 2048;
 inline void* subscriber = nullptr;
 inline std::atomic<long> seen[64];
 
+// Which correlation ids callbacks told of, by their last bits, and of how many kernels: driver's,
+// runtime's.
+inline constexpr std::size_t told_ids = std::size_t{1} << 22;
+inline std::atomic<std::uint8_t> told[told_ids];
+inline std::atomic<long> kernels_told[2];
+
+// When kernels started, CUPTI says.
+inline std::mutex starts_mutex;
+inline std::vector<std::int64_t> starts_ns;
+
 inline void complete(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
   for (void* at = nullptr; cupti.next_record(buffer, valid, &at) == 0;) {
     const auto kind = device::load<std::uint32_t>(static_cast<const std::byte*>(at), 0);
     if (kind < 64) ++seen[kind];
+    if (kind != static_cast<std::uint32_t>(ActivityKind::concurrent_kernel)) continue;
+    const auto id = device::load<std::uint32_t>(static_cast<const std::byte*>(at),
+                                                device::kernel_record::correlation);
+    {
+      const std::lock_guard<std::mutex> lock(starts_mutex);
+      starts_ns.push_back(device::load<std::int64_t>(static_cast<const std::byte*>(at),
+                                                     device::kernel_record::start));
+    }
+    for (int side = 0; side < 2; ++side) kernels_told[side] += told[id % told_ids] >> side & 1;
   }
   std::free(buffer);
 }
 
-inline void ignore(void*, int, std::uint32_t, const void*) {}
+// CUpti_CallbackData ends with its correlationId.
+inline void note_call(void*, int domain, std::uint32_t, const void* data) {
+  constexpr std::size_t correlation = 64;
+  const auto id = device::load<std::uint32_t>(static_cast<const std::byte*>(data), correlation);
+  told[id % told_ids] |= domain == device::cupti_domain::driver ? 1 : 2;
+}
 
 // Calls choose(id) for each function of the domain whose name says whether it launches.
 inline void for_functions(bool is_driver, bool that_launch,
@@ -64,6 +90,11 @@ inline std::vector<ActivityKind> kinds_of(const std::string& stage) {
   if (stage == "runtime") return {ActivityKind::runtime};
   if (stage == "driver") return {ActivityKind::driver};
   if (stage == "copies") return {ActivityKind::copy, ActivityKind::peer_copy, ActivityKind::set};
+  if (stage == "memory") return {ActivityKind::memory};
+  if (stage == "waits") return {ActivityKind::synchronisation};
+  if (stage == "overhead") return {ActivityKind::overhead};
+  if (stage == "streams") return {ActivityKind::stream};
+  if (stage == "contexts") return {ActivityKind::context};
   if (stage == "others")
     return {ActivityKind::memory, ActivityKind::synchronisation, ActivityKind::overhead,
             ActivityKind::stream, ActivityKind::context};
@@ -78,14 +109,18 @@ inline int enable_hardware_trace() {
 }
 
 inline bool begin_or_end(const std::string& stage) {
-  if (stage == "subscribe") return cupti.subscribe(&subscriber, ignore, nullptr) == 0;
+  if (stage == "subscribe") return cupti.subscribe(&subscriber, note_call, nullptr) == 0;
   if (stage == "unsubscribe") return cupti.unsubscribe(subscriber) == 0;
   if (stage == "finalize") return finalize_cupti() == 0;
-  if (stage == "callbacks" || stage == "off-callbacks") {
+  if (stage.size() > 10 && stage.substr(stage.size() - 9) == "callbacks") {
+    const bool off = stage.rfind("off-", 0) == 0,
+               is_driver = stage.find("driver") != std::string::npos;
     bool is_well = true;
-    for_functions(false, true, [&](std::uint32_t id) {
-      is_well &= cupti.enable_callback(stage[0] == 'c', subscriber, device::cupti_domain::runtime,
-                                       id) == 0;
+    for_functions(is_driver, true, [&](std::uint32_t id) {
+      is_well &=
+          cupti.enable_callback(
+              off ? 0 : 1, subscriber,
+              is_driver ? device::cupti_domain::driver : device::cupti_domain::runtime, id) == 0;
     });
     return is_well;
   }

@@ -71,7 +71,7 @@ step: {mark: "nvtx:step", per_epoch: 100, samples: 32, tokens: 4096, patience: 2
 ring: {size: 1MiB, full: overwrite, folder: /tmp, keep_dead: 48h}
 doors: {cudart: false, nccl: false, dlsym: false, driver: false, nccl_plugin: false, nvtx: false,
         cupti: off}
-device: {buffers: 32MiB, settle: 5s, time_launches: yes, unsafe_cupti: on}
+device: {buffers: 32MiB, settle: 5s, waits: yes, time_launches: yes, unsafe_cupti: on}
 counters: {sources: [node, gpu], interval: 10ms}
 budget: {overhead: 0.25%, memory: 256MiB, disk: 1GB}
 nccl: {kernel_channels: true, network: on}
@@ -107,7 +107,7 @@ identity: {rank: 3, local_rank: 1, world_size: 8, local_world_size: 2, node_rank
       R"("doors.cudart":false,)"
       R"("doors.nccl":false,"doors.dlsym":false,"doors.driver":false,)"
       R"("doors.nccl_plugin":false,"doors.nvtx":false,"doors.cupti":false,)"
-      R"("device.buffers":"32MiB","device.settle":"5s","device.time_launches":true,)"
+      R"("device.buffers":"32MiB","device.settle":"5s","device.waits":true,"device.time_launches":true,)"
       R"("device.unsafe_cupti":true,)"
       R"("counters.sources":"node, gpu","counters.interval":"10ms",)"
       R"("budget.overhead":"0.25%","budget.memory":"256MiB","budget.disk":"1GB",)"

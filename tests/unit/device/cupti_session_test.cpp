@@ -140,6 +140,25 @@ TEST_F(CuptiSessionTest, leaves_nothing_on) {
   EXPECT_EQ(fake.all_sync_records, 1) << "CUPTI's default";
 }
 
+// On a real GPU this kind costs each later call of the job, also once it is off.
+TEST_F(CuptiSessionTest, waits_are_recorded_only_where_that_is_asked_for) {
+  constexpr auto waits = static_cast<std::uint32_t>(ActivityKind::synchronisation);
+  CuptiSession& usual = session_of(newest);
+  ASSERT_EQ(usual.enable(), CuptiState::recording);
+  usual.disable();
+  EXPECT_FALSE(fake.kinds_ever.contains(waits));
+  EXPECT_EQ(fake.all_sync_records, 1);
+
+  CuptiSession& asked = session_of(newest);
+  asked.record_waits();
+  ASSERT_EQ(asked.enable(), CuptiState::recording);
+  EXPECT_TRUE(fake.kinds.contains(waits));
+  EXPECT_EQ(fake.all_sync_records, 0);
+  asked.disable();
+  EXPECT_FALSE(fake.kinds.contains(waits));
+  EXPECT_EQ(fake.all_sync_records, 1);
+}
+
 TEST_F(CuptiSessionTest, says_since_when_until_it_is_on_again) {
   const auto& since_ns = ring.ring().header().device.recording_since_ns;
   const auto& until_ns = ring.ring().header().device.recording_until_ns;
