@@ -31,19 +31,34 @@ Chunk* leave_chunk(Writer& self) noexcept {
 
 void give_back_chunk(void*) noexcept {
   Writer& self = writer;
+  // As in claim(): a handler that records meanwhile would leave the chunk too, or take one that
+  // nobody gives back.
+  self.filling = 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  self.gives_back_at_exit = false;
   Chunk* chunk = leave_chunk(self);
   // A generation that differs is the parent's ring, seen in a forked child: not ours to touch.
   if (chunk != nullptr && self.generation == target.generation.load(std::memory_order_relaxed)) {
     retire_chunk(*chunk);
   }
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  self.filling = 0;
+}
+
+// Again after the destructor ran: what other destructors record then needs it once more.
+void give_back_at_exit(Writer& self) noexcept {
+  if (!exit_key_made.load(std::memory_order_acquire)) return;
+  const int saved_errno = errno;
+  self.gives_back_at_exit = pthread_setspecific(exit_key, &self) == 0;
+  errno = saved_errno;
 }
 
 void adopt(Writer& self, Chunk& chunk) noexcept {
   self.chunk = &chunk;
   self.next = chunk.records;
   self.end = chunk.records + records_per_chunk;
-  // Per claim, not per thread: a destructor that ran already runs again only if the value is set.
-  if (exit_key_made.load(std::memory_order_acquire)) pthread_setspecific(exit_key, &self);
+  // Not for each chunk: where the caches are cold a call into the C library takes long.
+  if (!self.gives_back_at_exit) give_back_at_exit(self);
 }
 
 }  // namespace
@@ -75,8 +90,10 @@ namespace {
 void look_at_thread(Writer& self) noexcept {
   constexpr std::uint32_t chunks_of_a_name = 16;
   if (self.chunks++ % chunks_of_a_name != 0) return;
+  const int saved_errno = errno;
   self.thread_id = static_cast<std::uint32_t>(syscall(SYS_gettid));
   prctl(PR_GET_NAME, self.thread_name);
+  errno = saved_errno;
 }
 
 event::Record* first_in_new_chunk(Writer& self) noexcept {
@@ -109,10 +126,8 @@ event::Record* first_in_new_chunk(Writer& self) noexcept {
 }  // namespace
 
 event::Record* next_in_new_chunk(Writer& self) noexcept {
-  const int saved_errno = errno;
   event::Record* record = first_in_new_chunk(self);
   if (record == nullptr) self.filling = 0;
-  errno = saved_errno;
   return record;
 }
 

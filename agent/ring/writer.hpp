@@ -33,6 +33,7 @@ struct Writer {
   std::uint32_t refused;      // claims that found `filling` set
   std::uint32_t thread_id;    // the kernel's, as of the first chunk of this generation
   std::uint32_t chunks;       // taken in this generation
+  bool gives_back_at_exit;    // the destructor of the pthread key is to run
   ThreadName thread_name;
 };
 [[gnu::visibility("hidden")]] extern constinit thread_local Writer writer

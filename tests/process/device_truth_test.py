@@ -31,13 +31,15 @@ SCRIPTS = {
 # The whole program, with CUPTI from its first call on: the schedule begins with the first step.
 NO_STEPS = {"TRACEAGENT_STEP_MARK": "nvtx:nothing", "TRACEAGENT_SCHEDULE": "skip_first=0,wait=0"}
 MORE = {
+    # For HTA too: its critical path wants them.
+    "plain": {"TRACEAGENT_DEVICE_WAITS": "true"},
     # Windows without a gap; what a step launches runs far into the next one's time.
     # CUPTI is on since the start, and stays so through 200 ms that nobody wants it: few steps before the first window.
     "windows": {"TRACEAGENT_SCHEDULE": "skip_first=0,wait=0,warmup=0,active=1,repeat=8"},
     # CUPTI's count of what it dropped has no times: the whole program is one window, for want of steps.
     "drops": NO_STEPS,
     "untimed": NO_STEPS,
-    "all_calls": {**NO_STEPS, "TRACEAGENT_DEVICE_WAITS": "true"},
+    "all_calls": NO_STEPS,
     "all_calls_per_thread": NO_STEPS,
 }
 

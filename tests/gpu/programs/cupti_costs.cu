@@ -37,7 +37,8 @@ static void note_launches(cudaStream_t stream) {
 static std::int64_t median_delay_ns() {
   const std::lock_guard<std::mutex> lock(gpu::starts_mutex);
   std::vector<std::int64_t>& starts = gpu::starts_ns;
-  if (starts.size() < launched_ns.size()) return -1;
+  // One that is missing would shift all the others by a launch.
+  if (starts.size() != static_cast<std::size_t>(launches) * (rounds + 1)) return -1;
   std::sort(starts.begin(), starts.end());
   std::vector<std::int64_t> delays;
   for (std::size_t i = 0; i < launched_ns.size(); ++i)
@@ -69,7 +70,10 @@ static void measure(const char* stage, cudaStream_t stream) {
   const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
   for (auto& count : gpu::seen) count = 0;
   for (auto& count : gpu::kernels_told) count = 0;
-  gpu::starts_ns.clear();
+  {
+    const std::lock_guard<std::mutex> lock(gpu::starts_mutex);
+    gpu::starts_ns.clear();
+  }
   const double ns = median_ns_of_a_launch(stream);
   const double cheap_ns = gpu::median_ns_of_a_cheap_call();
   gpu::cupti.flush_all(0);

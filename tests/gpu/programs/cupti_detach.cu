@@ -110,8 +110,12 @@ static cudaGraphExec_t graph_of(cudaStream_t stream, float* data) {
 static long launch_until_over(float* data) {
   const bool has_graphs = words.count("no-graphs") == 0, are_late = words.count("late-graphs") != 0;
   cudaStream_t stream = nullptr;
-  CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  cudaGraphExec_t graph = has_graphs ? graph_of(stream, data) : nullptr;
+  cudaGraphExec_t graph = nullptr;
+  {
+    const std::shared_lock<std::shared_mutex> calling(calls);
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    if (has_graphs) graph = graph_of(stream, data);
+  }
   long added = 0;
   while (!over) {
     while (wants_quiet) std::this_thread::yield();
