@@ -91,12 +91,14 @@ std::uint64_t count_events(const ring::Ring& ring, std::uint64_t begin_ticks,
   return events;
 }
 
-std::uint64_t free_chunks_before(const ring::Ring& ring, std::uint64_t before_ticks) noexcept {
-  std::uint64_t freed = 0;
+RetiredChunks free_chunks_before(const ring::Ring& ring, std::uint64_t before_ticks) noexcept {
+  RetiredChunks chunks;
   for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {
-    if (free_chunk_before(ring, ring.chunk(i), before_ticks)) ++freed;
+    ring::Chunk& chunk = ring.chunk(i);
+    if (chunk.state.load(std::memory_order_acquire) != ring::ChunkState::retired) continue;
+    ++(free_chunk_before(ring, chunk, before_ticks) ? chunks.freed : chunks.kept);
   }
-  return freed;
+  return chunks;
 }
 
 }  // namespace traceagent::drain

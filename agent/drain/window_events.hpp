@@ -26,9 +26,12 @@ std::uint64_t count_events(const ring::Ring& ring, std::uint64_t begin_ticks,
                            std::uint64_t end_ticks, std::int64_t begin_ns,
                            std::int64_t end_ns) noexcept;
 
+struct RetiredChunks {
+  std::uint64_t freed = 0, kept = 0;
+};
+
 // Gives back every retired chunk whose records all began before `before_ticks` and have ended.
-// Returns how many.
-std::uint64_t free_chunks_before(const ring::Ring& ring, std::uint64_t before_ticks) noexcept;
+RetiredChunks free_chunks_before(const ring::Ring& ring, std::uint64_t before_ticks) noexcept;
 
 using ring::correlation_of;
 

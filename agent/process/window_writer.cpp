@@ -85,7 +85,8 @@ void WindowWriter::free_chunks(std::uint64_t now_ticks) noexcept {
     if (!ring::is_unwritten(window)) continue;
     keep_from = std::min(keep_from, window.begin_ticks.load(std::memory_order_relaxed));
   }
-  drain::free_chunks_before(agent_.ring.ring, keep_from);
+  if (!ring::take_note_of_retired()) return;
+  if (drain::free_chunks_before(agent_.ring.ring, keep_from).kept != 0) ring::note_retired();
 }
 
 namespace {

@@ -106,8 +106,24 @@ Chunk* claim_chunk(const Ring& ring, std::uint32_t thread_id, const ThreadName& 
   return chunk;
 }
 
+namespace {
+// Of this process' ring. Not beside what every recording call reads.
+struct alignas(64) Retired {
+  std::atomic<bool> any{true};
+};
+constinit Retired retired;
+}  // namespace
+
 void retire_chunk(Chunk& chunk) noexcept {
   chunk.state.store(ChunkState::retired, std::memory_order_release);
+  // An exchange, and no store: who takes the note of several threads has to see the chunks of all.
+  note_retired();
+}
+
+void note_retired() noexcept { retired.any.exchange(true, std::memory_order_release); }
+
+bool take_note_of_retired() noexcept {
+  return retired.any.exchange(false, std::memory_order_acquire);
 }
 
 namespace {

@@ -118,13 +118,15 @@ TEST(FreeChunks, KeepsWhatIsStillNeeded) {
   ring::Chunk& owned = crafted.chunk_of(4, "owned");
   crafted.add(owned, Function::cudaFree, Layout::allocation, 10, 20);
   for (ring::Chunk* chunk : {&done, &running, &young}) ring::retire_chunk(*chunk);
-  EXPECT_EQ(free_chunks_before(crafted.ring(), 100), 1u);
+  const RetiredChunks chunks = free_chunks_before(crafted.ring(), 100);
+  EXPECT_EQ(chunks.freed, 1u);
+  EXPECT_EQ(chunks.kept, 2u);
   EXPECT_EQ(done.state.load(), ring::ChunkState::free);
   EXPECT_EQ(running.state.load(), ring::ChunkState::retired);
   EXPECT_EQ(young.state.load(), ring::ChunkState::retired);
   EXPECT_EQ(owned.state.load(), ring::ChunkState::owned);
   running.records[0].end_ticks.store(50);
-  EXPECT_EQ(free_chunks_before(crafted.ring(), 101), 2u);
+  EXPECT_EQ(free_chunks_before(crafted.ring(), 101).freed, 2u);
 }
 
 TEST(Correlation, IsUniqueAlsoAfterAChunkIsUsedAgain) {

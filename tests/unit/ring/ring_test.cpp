@@ -124,6 +124,21 @@ TEST(Chunks, ClaimNumbersRise) {
   }
 }
 
+// Who frees chunks looks at them only when there is something to free.
+TEST(Chunks, ARetiredOneIsToldOnce) {
+  MemoryRing memory(1 << 20);
+  take_note_of_retired();
+  EXPECT_FALSE(take_note_of_retired());
+  Chunk* chunk = claim_chunk(memory.ring(), 1, no_name, false);
+  ASSERT_NE(chunk, nullptr);
+  EXPECT_FALSE(take_note_of_retired());
+  retire_chunk(*chunk);
+  EXPECT_TRUE(take_note_of_retired());
+  EXPECT_FALSE(take_note_of_retired());
+  note_retired();
+  EXPECT_TRUE(take_note_of_retired());
+}
+
 TEST(Chunks, FreeClearsRetiredOnesOnly) {
   MemoryRing memory(1 << 20);
   Chunk* chunk = claim_chunk(memory.ring(), 1, no_name, false);
