@@ -39,6 +39,7 @@ bool is_of_own_threads(const Chunk& chunk) noexcept {
 
 PublishedCalls::PublishedCalls(const ring::Ring& ring) : ring_(ring), seen_(ring.chunk_count()) {
   threads_.reserve(most_threads);
+  live_.reserve(ring.chunk_count());
 }
 
 void PublishedCalls::add(std::uint32_t thread_id, std::uint64_t calls) noexcept {
@@ -50,38 +51,59 @@ void PublishedCalls::add(std::uint32_t thread_id, std::uint64_t calls) noexcept 
   if (threads_.size() < most_threads) threads_.push_back({thread_id, calls});
 }
 
-// Records of the chunk that are new since the last look.
-std::uint32_t PublishedCalls::look_at(std::uint64_t index, bool& is_new) noexcept {
+// Those with numbers after the last look's, up to `claims`. Returns how many: of the others that
+// were claimed since, chunks are free again or overwritten.
+std::uint64_t PublishedCalls::find_new(std::uint64_t claims) noexcept {
+  // A claim takes the first free chunk from its number's place on, and threads that claim at the
+  // same time have their numbers in another order.
+  constexpr std::uint64_t margin = 64;
+  const std::uint64_t count = ring_.chunk_count(), wanted = claims - claims_before_;
+  const std::uint64_t first = claims_before_ + count - std::min(margin, count);
+  std::uint64_t found = 0;
+  for (std::uint64_t i = 0; i < count && found < wanted; ++i) {
+    const std::uint64_t index = (first + i) % count;
+    const Chunk& chunk = ring_.chunk(index);
+    if (chunk.state.load(std::memory_order_relaxed) == ChunkState::free) continue;
+    const std::uint64_t number = chunk.claim_number.load(std::memory_order_acquire);
+    if (number <= claims_before_ || number > claims) continue;
+    // One that was used again since the last look is in the list already.
+    if (!seen_[index].is_live) live_.push_back(index);
+    seen_[index] = {number, 0, true};
+    ++found;
+  }
+  return found;
+}
+
+// Counts the records that are new since the last look.
+bool PublishedCalls::may_have_more(std::uint64_t index) noexcept {
   const Chunk& chunk = ring_.chunk(index);
-  if (chunk.state.load(std::memory_order_relaxed) == ChunkState::free) return 0;
   Seen& seen = seen_[index];
-  const std::uint64_t number = chunk.claim_number.load(std::memory_order_acquire);
-  if (number == 0) return 0;
-  is_new = seen.claim_number != number;
-  if (is_new) seen = {number, 0};
-  if (seen.records == ring::records_per_chunk) return 0;
+  if (chunk.state.load(std::memory_order_relaxed) == ChunkState::free) return false;
+  if (chunk.claim_number.load(std::memory_order_acquire) != seen.claim_number) return false;
   const std::uint32_t published = published_in(chunk, seen.records);
   const std::uint32_t added = published - seen.records;
   seen.records = published;
-  return is_of_own_threads(chunk) ? 0 : added;
+  if (added != 0 && !is_of_own_threads(chunk)) {
+    add(chunk.thread_id.load(std::memory_order_relaxed), added);
+  }
+  return published != ring::records_per_chunk;
 }
 
 std::uint64_t PublishedCalls::busiest_since_last() noexcept {
   threads_.clear();
-  std::uint64_t new_chunks = 0;
-  for (std::uint64_t i = 0; i < ring_.chunk_count(); ++i) {
-    bool is_new = false;
-    const std::uint32_t calls = look_at(i, is_new);
-    if (calls != 0) add(ring_.chunk(i).thread_id.load(std::memory_order_relaxed), calls);
-    new_chunks += is_new ? 1 : 0;
-  }
-  std::uint64_t busiest = 0;
-  for (const OfThread& each : threads_) busiest = std::max(busiest, each.calls);
-
   const ring::Header& header = ring_.header();
   const std::uint64_t claims = header.next_claim.load(std::memory_order_relaxed);
   const std::uint64_t claimed = claims - claims_before_;
+  const std::uint64_t new_chunks = find_new(claims);
   claims_before_ = claims;
+  std::erase_if(live_, [this](std::uint64_t index) {
+    seen_[index].is_live = may_have_more(index);
+    return !seen_[index].is_live;
+  });
+
+  std::uint64_t busiest = 0;
+  for (const OfThread& each : threads_) busiest = std::max(busiest, each.calls);
+
   if (claimed > new_chunks) busiest += (claimed - new_chunks) * ring::records_per_chunk;
 
   constexpr auto ring_full = static_cast<std::size_t>(ring::DropCause::ring_full);

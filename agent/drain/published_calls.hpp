@@ -23,17 +23,22 @@ class PublishedCalls {
   struct Seen {
     std::uint64_t claim_number = 0;
     std::uint32_t records = 0;
+    bool is_live = false;  // in the list below
   };
   struct OfThread {
     std::uint32_t thread_id;
     std::uint64_t calls;
   };
 
-  std::uint32_t look_at(std::uint64_t index, bool& is_new) noexcept;
+  std::uint64_t find_new(std::uint64_t claims) noexcept;
+  bool may_have_more(std::uint64_t index) noexcept;
   void add(std::uint32_t thread_id, std::uint64_t calls) noexcept;
 
   const ring::Ring ring_;
   std::vector<Seen> seen_;
+  // Chunks that are not known to be full. To look at all of a large ring's, fifty times a second,
+  // took more of a core than writing the files.
+  std::vector<std::uint64_t> live_;
   // Bounded: of very many threads none is busy.
   static constexpr std::size_t most_threads = 1024;
   std::vector<OfThread> threads_;

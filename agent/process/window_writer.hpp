@@ -59,6 +59,9 @@ class WindowWriter {
   std::uint64_t prefaulted_bytes_ = 0;
   std::uint64_t given_up_until_ticks_ = 0;
   std::uint64_t margin_ticks_;
+  std::uint64_t freeing_pause_ticks_;
+  std::uint64_t kept_from_ = 0;
+  std::uint64_t next_freeing_ticks_ = 0;
   std::uint64_t settle_ticks_;
   bool lists_all_ = true;
 };

@@ -55,6 +55,45 @@ TEST(PublishedCalls, CountsAChunkThatIsUsedAgain) {
   EXPECT_EQ(calls.busiest_since_last(), 20U);
 }
 
+TEST(PublishedCalls, FollowsTheRingRoundAndRound) {
+  CraftedRing crafted;
+  PublishedCalls calls(crafted.ring());
+  // Kept for long, so that claims go past it each time.
+  ring::Chunk& kept = crafted.chunk_of(7, "lazy");
+  publish(kept, 0, 1);
+  EXPECT_EQ(calls.busiest_since_last(), 1U);
+  const std::uint64_t turns = 3 * crafted.ring().chunk_count();
+  for (std::uint64_t turn = 0; turn < turns; ++turn) {
+    ring::Chunk& chunk = crafted.chunk_of(8, "busy");
+    publish(chunk, 0, 40);
+    EXPECT_EQ(calls.busiest_since_last(), 40U) << turn;
+    publish(chunk, 40, 70);
+    EXPECT_EQ(calls.busiest_since_last(), 30U) << turn;
+    ring::retire_chunk(chunk);
+    ASSERT_TRUE(ring::free_chunk(crafted.ring(), chunk));
+  }
+  publish(kept, 1, 100);
+  EXPECT_EQ(calls.busiest_since_last(), 99U);
+}
+
+// Between two looks: its records of before are not known any more, and count as a full chunk.
+TEST(PublishedCalls, CountsAChunkThatWasUsedTwiceSince) {
+  CraftedRing crafted;
+  PublishedCalls calls(crafted.ring());
+  ring::Chunk* chunk = &crafted.chunk_of(7, "one");
+  publish(*chunk, 0, 10);
+  EXPECT_EQ(calls.busiest_since_last(), 10U);
+  for (int use = 0; use < 2; ++use) {
+    ring::retire_chunk(*chunk);
+    ASSERT_TRUE(ring::free_chunk(crafted.ring(), *chunk));
+    chunk = &crafted.chunk_of(7, "one");
+    publish(*chunk, 0, 20);
+  }
+  EXPECT_EQ(calls.busiest_since_last(), 20U + ring::records_per_chunk);
+  publish(*chunk, 20, 50);
+  EXPECT_EQ(calls.busiest_since_last(), 30U);
+}
+
 TEST(PublishedCalls, CountsWhatFoundNoRoom) {
   CraftedRing crafted;
   PublishedCalls calls(crafted.ring());
