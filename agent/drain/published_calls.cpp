@@ -54,18 +54,19 @@ void PublishedCalls::add(std::uint32_t thread_id, std::uint64_t calls) noexcept 
 // Those with numbers after the last look's, up to `claims`. Returns how many: of the others that
 // were claimed since, chunks are free again or overwritten.
 std::uint64_t PublishedCalls::find_new(std::uint64_t claims) noexcept {
-  // A claim takes the first free chunk from its number's place on, and threads that claim at the
-  // same time have their numbers in another order.
+  // A claim takes the first free chunk from its number's place on, or the oldest, which is next to
+  // the one before it; threads that claim at the same time have their numbers in another order.
   constexpr std::uint64_t margin = 64;
   const std::uint64_t count = ring_.chunk_count(), wanted = claims - claims_before_;
-  const std::uint64_t first = claims_before_ + count - std::min(margin, count);
+  const std::uint64_t first = last_found_ + count - std::min(margin, count);
   std::uint64_t found = 0;
   for (std::uint64_t i = 0; i < count && found < wanted; ++i) {
     const std::uint64_t index = (first + i) % count;
     const Chunk& chunk = ring_.chunk(index);
-    if (chunk.state.load(std::memory_order_relaxed) == ChunkState::free) continue;
+    // 0 where it is free. One whose number is not yet stored counts as overwritten: as full.
     const std::uint64_t number = chunk.claim_number.load(std::memory_order_acquire);
     if (number <= claims_before_ || number > claims) continue;
+    last_found_ = index;
     // One that was used again since the last look is in the list already.
     if (!seen_[index].is_live) live_.push_back(index);
     seen_[index] = {number, 0, true};

@@ -43,6 +43,7 @@ class PublishedCalls {
   static constexpr std::size_t most_threads = 1024;
   std::vector<OfThread> threads_;
   std::uint64_t claims_before_ = 0;
+  std::uint64_t last_found_ = 0;  // index of the chunk
   std::uint64_t full_before_ = 0;
 };
 

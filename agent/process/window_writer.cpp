@@ -37,7 +37,7 @@ WindowWriter::WindowWriter(Agent& agent) noexcept
       failures_(agent),
       // What is younger than 100 ms stays: a window may open a moment in the past.
       margin_ticks_(static_cast<std::uint64_t>(1e8 / agent.ring.ring.header().nominal_ns_per_tick)),
-      freeing_pause_ticks_(10 * margin_ticks_),
+      freeing_pace_(10 * margin_ticks_),
       settle_ticks_(
           static_cast<std::uint64_t>(settle_ns / agent.ring.ring.header().nominal_ns_per_tick)) {
   try {
@@ -81,19 +81,17 @@ void WindowWriter::free_chunks(std::uint64_t now_ticks) noexcept {
       header.free_chunks.load(std::memory_order_relaxed) >= header.chunk_count / 2) {
     return;
   }
-  std::uint64_t keep_from = now_ticks - std::min(now_ticks, margin_ticks_);
+  std::uint64_t held_from = FreeingPace::nothing_held;
   for (const ring::Window& window : header.windows) {
     if (!ring::is_unwritten(window)) continue;
-    keep_from = std::min(keep_from, window.begin_ticks.load(std::memory_order_relaxed));
+    held_from = std::min(held_from, window.begin_ticks.load(std::memory_order_relaxed));
   }
-  // While a window is open it keeps what it kept, but for chunks with a call that ended since.
   const bool has_room =
       header.free_chunks.load(std::memory_order_relaxed) >= header.chunk_count / 2;
-  if (keep_from == kept_from_ && now_ticks < next_freeing_ticks_ && has_room) return;
-  if (!ring::take_note_of_retired()) return;
-  kept_from_ = keep_from;
-  next_freeing_ticks_ = now_ticks + freeing_pause_ticks_;
-  if (drain::free_chunks_before(agent_.ring.ring, keep_from).kept != 0) ring::note_retired();
+  if (!freeing_pace_.is_due(now_ticks, ring::take_note_of_retired(), held_from, has_room)) return;
+  const std::uint64_t keep_from =
+      std::min(held_from, now_ticks - std::min(now_ticks, margin_ticks_));
+  freeing_pace_.note(drain::free_chunks_before(agent_.ring.ring, keep_from).kept != 0);
 }
 
 namespace {

@@ -6,6 +6,7 @@
 
 #include "agent/drain/rank_file.hpp"
 #include "agent/process/clock_anchors.hpp"
+#include "agent/process/freeing_pace.hpp"
 #include "agent/process/governor.hpp"
 #include "agent/process/unwritten_windows.hpp"
 #include "agent/process/window_failures.hpp"
@@ -59,9 +60,7 @@ class WindowWriter {
   std::uint64_t prefaulted_bytes_ = 0;
   std::uint64_t given_up_until_ticks_ = 0;
   std::uint64_t margin_ticks_;
-  std::uint64_t freeing_pause_ticks_;
-  std::uint64_t kept_from_ = 0;
-  std::uint64_t next_freeing_ticks_ = 0;
+  FreeingPace freeing_pace_;
   std::uint64_t settle_ticks_;
   bool lists_all_ = true;
 };

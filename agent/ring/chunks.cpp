@@ -117,10 +117,8 @@ constinit Retired retired;
 void retire_chunk(Chunk& chunk) noexcept {
   chunk.state.store(ChunkState::retired, std::memory_order_release);
   // An exchange, and no store: who takes the note of several threads has to see the chunks of all.
-  note_retired();
+  retired.any.exchange(true, std::memory_order_release);
 }
-
-void note_retired() noexcept { retired.any.exchange(true, std::memory_order_release); }
 
 bool take_note_of_retired() noexcept {
   return retired.any.exchange(false, std::memory_order_acquire);

@@ -64,10 +64,8 @@ Chunk* claim_chunk(const Ring& ring, std::uint32_t thread_id, const ThreadName& 
 // The owner will write no more into it. What it wrote stays until the drain frees it.
 void retire_chunk(Chunk& chunk) noexcept;
 // Whether any was since this was asked last, in this process: a look at all chunks of a waiting
-// agent's ring, ten times a second, took half a percent of a core, and its cache. Who leaves some
-// as they are notes that.
+// agent's ring, ten times a second, took half a percent of a core, and its cache.
 bool take_note_of_retired() noexcept;
-void note_retired() noexcept;
 // Zeroes the records and gives a retired chunk back; false when it is not retired (any more), or
 // when a record in it began at `before_ticks` or later, or has not ended. Off the hot path: the
 // drain alone calls it.

@@ -135,8 +135,6 @@ TEST(Chunks, ARetiredOneIsToldOnce) {
   retire_chunk(*chunk);
   EXPECT_TRUE(take_note_of_retired());
   EXPECT_FALSE(take_note_of_retired());
-  note_retired();
-  EXPECT_TRUE(take_note_of_retired());
 }
 
 TEST(Chunks, FreeClearsRetiredOnesOnly) {
