@@ -39,7 +39,7 @@ bool is_of_own_threads(const Chunk& chunk) noexcept {
 
 PublishedCalls::PublishedCalls(const ring::Ring& ring) : ring_(ring), seen_(ring.chunk_count()) {
   threads_.reserve(most_threads);
-  live_.reserve(ring.chunk_count());
+  live_.resize(ring.chunk_count());
 }
 
 void PublishedCalls::add(std::uint32_t thread_id, std::uint64_t calls) noexcept {
@@ -68,7 +68,7 @@ std::uint64_t PublishedCalls::find_new(std::uint64_t claims) noexcept {
     if (number <= claims_before_ || number > claims) continue;
     last_found_ = index;
     // One that was used again since the last look is in the list already.
-    if (!seen_[index].is_live) live_.push_back(index);
+    if (!seen_[index].is_live) live_[live_count_++] = index;
     seen_[index] = {number, 0, true};
     ++found;
   }
@@ -90,6 +90,16 @@ bool PublishedCalls::may_have_more(std::uint64_t index) noexcept {
   return published != ring::records_per_chunk;
 }
 
+void PublishedCalls::look_at_live() noexcept {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < live_count_; ++i) {
+    Seen& seen = seen_[live_[i]];
+    seen.is_live = may_have_more(live_[i]);
+    if (seen.is_live) live_[kept++] = live_[i];
+  }
+  live_count_ = kept;
+}
+
 std::uint64_t PublishedCalls::busiest_since_last() noexcept {
   threads_.clear();
   const ring::Header& header = ring_.header();
@@ -97,10 +107,7 @@ std::uint64_t PublishedCalls::busiest_since_last() noexcept {
   const std::uint64_t claimed = claims - claims_before_;
   const std::uint64_t new_chunks = find_new(claims);
   claims_before_ = claims;
-  std::erase_if(live_, [this](std::uint64_t index) {
-    seen_[index].is_live = may_have_more(index);
-    return !seen_[index].is_live;
-  });
+  look_at_live();
 
   std::uint64_t busiest = 0;
   for (const OfThread& each : threads_) busiest = std::max(busiest, each.calls);

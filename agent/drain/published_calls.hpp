@@ -32,13 +32,15 @@ class PublishedCalls {
 
   std::uint64_t find_new(std::uint64_t claims) noexcept;
   bool may_have_more(std::uint64_t index) noexcept;
+  void look_at_live() noexcept;
   void add(std::uint32_t thread_id, std::uint64_t calls) noexcept;
 
   const ring::Ring ring_;
   std::vector<Seen> seen_;
   // Chunks that are not known to be full. To look at all of a large ring's, fifty times a second,
   // took more of a core than writing the files.
-  std::vector<std::uint64_t> live_;
+  std::vector<std::uint64_t> live_;  // indices; as long as the ring has chunks, each is there once
+  std::size_t live_count_ = 0;
   // Bounded: of very many threads none is busy.
   static constexpr std::size_t most_threads = 1024;
   std::vector<OfThread> threads_;
