@@ -126,17 +126,23 @@ def overhead_launches(bench):
 IDLE_PARTS = {"idle": {}, "without driver": {"TRACEAGENT_DOORS_DRIVER": "false"},
               "without dlsym": {"TRACEAGENT_DOORS_DLSYM": "false", "TRACEAGENT_DOORS_DRIVER": "false"},
               # Steps are NVTX ranges here: with that door shut other steps, or the agent records from the start.
-              "without NVTX": {"TRACEAGENT_DOORS_NVTX": "false", "TRACEAGENT_STEP_MARK": "every:1h"}, "off": {"TRACEAGENT_ENABLED": "false"}}
+              "without NVTX": {"TRACEAGENT_DOORS_NVTX": "false", "TRACEAGENT_STEP_MARK": "every:1h"},
+              "off": {"TRACEAGENT_ENABLED": "false"}}
+
+
+def play_launches(bench, schedule, choices, turns):
+    """(players, launches a step): empty kernels bare, bare again, and with the agent and each of these options."""
+    launches, turns = (50, 5) if bench.simulated else (1000, turns)
+    variables, command = bench.cuda_variables(GPU_LAUNCHES=launches), [bench.compiler.program("launches")]
+    modes = {"bare": (command, lambda folder: variables), CONTROL: (command, lambda folder: variables)}
+    modes |= {name: (command, lambda folder, o=options: bench.traced(variables, folder, **schedule, **o))
+              for name, options in choices.items()}
+    return play(bench, modes, steps_in_turn=STEPS_IN_TURN, turns=turns, cpus=2), launches
 
 
 @case("what an idle agent costs a launch, by its doors, beside a second bare process", limit_s=120, alone=True)
 def overhead_idle(bench):
-    launches, turns = (50, 5) if bench.simulated else (1000, 25)
-    variables, command = bench.cuda_variables(GPU_LAUNCHES=launches), [bench.compiler.program("launches")]
-    modes = {"bare": (command, lambda folder: variables), CONTROL: (command, lambda folder: variables)}
-    modes |= {name: (command, lambda folder, o=options: bench.traced(variables, folder, **IDLE, **o))
-              for name, options in IDLE_PARTS.items()}
-    players = play(bench, modes, steps_in_turn=STEPS_IN_TURN, turns=turns, cpus=2)
+    players, launches = play_launches(bench, IDLE, IDLE_PARTS, turns=25)
     loops = {name: [loop for _, loop in player.times] for name, player in players.items()}
     for name, found in loops.items():
         percent, lower, upper = added_percent(found, loops["bare"], STEPS_IN_TURN)
@@ -148,15 +154,10 @@ def overhead_idle(bench):
 
 @case("where the active cost goes: doors alone, with the driver's, with CUPTI", limit_s=120, alone=True)
 def overhead_by_door(bench):
-    launches, turns = (50, 5) if bench.simulated else (1000, 20)
-    variables, command = bench.cuda_variables(GPU_LAUNCHES=launches), [bench.compiler.program("launches")]
     shut = {"TRACEAGENT_DOORS_DRIVER": "false", "TRACEAGENT_DOORS_CUPTI": "false"}
     choices = {"cudart door": shut, "cudart and driver": {**shut, "TRACEAGENT_DOORS_DRIVER": "true"},
                "CUPTI too": {}}
-    modes = {"bare": (command, lambda folder: variables), CONTROL: (command, lambda folder: variables)}
-    modes |= {name: (command, lambda folder, o=options: bench.traced(variables, folder, **ACTIVE, **o))
-              for name, options in choices.items()}
-    players = play(bench, modes, steps_in_turn=STEPS_IN_TURN, turns=turns, cpus=2)
+    players, launches = play_launches(bench, ACTIVE, choices, turns=20)
     for name, player in players.items():
         step, loop = (statistics.median(column) / launches for column in zip(*player.times))
         bench.row.figure(name, f"{loop:.0f} ns a launch, {step:.0f} ns with its kernel")
