@@ -81,15 +81,17 @@ Chunk* take_free(const Ring& ring) noexcept {
   // A full ring must cost one load, not a scan of all chunks for every event.
   if (header.free_chunks.load(std::memory_order_relaxed) == 0) return nullptr;
   const std::uint64_t count = header.chunk_count;
-  const std::uint64_t start = header.next_claim.load(std::memory_order_relaxed) % count;
+  const std::uint64_t start = header.next_place.load(std::memory_order_relaxed);
   for (std::uint64_t i = 0; i < count; ++i) {
-    Chunk& chunk = ring.chunk((start + i) % count);
+    const std::uint64_t place = (start + i) % count;
+    Chunk& chunk = ring.chunk(place);
     auto expected = ChunkState::free;
     // Acquire pairs with the release in free_chunk(): the zeroed records are seen.
     if (chunk.state.load(std::memory_order_relaxed) == ChunkState::free &&
         chunk.state.compare_exchange_strong(expected, ChunkState::owned,
                                             std::memory_order_acquire)) {
       header.free_chunks.fetch_sub(1, std::memory_order_relaxed);
+      header.next_place.store(place + 1, std::memory_order_relaxed);
       return &chunk;
     }
   }

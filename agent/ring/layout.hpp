@@ -249,6 +249,11 @@ struct Header {
   // sure that the owner is dead; 0 in rings in private memory, and where that cannot be read. Older
   // rings have another number or 0.
   std::uint64_t owner_namespace;
+  // Where the next free chunk is looked for: behind the one taken last, as they are freed in about
+  // the order in which they were taken. Not at the number of the claim: for each chunk that a
+  // sleeping thread keeps the claims would be one place further behind the free ones for good, and
+  // each would look at all that lie between. Older rings have 0 here.
+  std::atomic<std::uint64_t> next_place;
   alignas(64) std::array<std::atomic<std::uint64_t>, drop_cause_count> dropped;
   std::array<std::atomic<std::uint64_t>, door_count> door_calls;  // counted by the drain
   std::array<std::atomic<std::uint32_t>, door_count> door_open;

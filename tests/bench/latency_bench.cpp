@@ -148,13 +148,12 @@ void run(std::size_t calls) {
   for (const Setting& setting :
        {Setting{"warm", 1, false}, Setting{"warm", 2, false}, Setting{"warm", 16, false},
         Setting{"cold", 1, true}, Setting{"cold", 2, true}, Setting{"cold", 16, true}}) {
-    const std::size_t count = setting.cold ? calls / 4 : calls;
     const std::uint64_t dropped_before = dropped();
-    Ticks without = measure(plain, setting, count), with = measure(hooked, setting, count);
+    Ticks without = measure(plain, setting, calls), with = measure(hooked, setting, calls);
     print("plain", setting, without, ns_per_tick);
     print("recorded", setting, with, ns_per_tick);
     ticks_to_wait = with[with.size() / 2];
-    Ticks as_long = measure(waiting, setting, count);
+    Ticks as_long = measure(waiting, setting, calls);
     print("as long", setting, as_long, ns_per_tick);
     if (dropped() != dropped_before) std::printf("the ring was full: fewer calls are needed\n");
   }

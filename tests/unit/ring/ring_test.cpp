@@ -125,6 +125,26 @@ TEST(Chunks, ClaimNumbersRise) {
 }
 
 // Who frees chunks looks at them only when there is something to free.
+// Sleeping threads keep theirs: each is passed once a round, by the claim that meets it.
+TEST(Chunks, AreTakenInTurnWhereSomeAreKept) {
+  MemoryRing memory(1 << 20);
+  const Ring& ring = memory.ring();
+  const std::uint64_t count = ring.chunk_count();
+  ASSERT_GE(count, 8u);
+  const std::uint64_t kept = 3;
+  for (std::uint64_t i = 0; i < kept; ++i) {
+    EXPECT_EQ(claim_chunk(ring, 7, no_name, false), &ring.chunk(i));
+  }
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint64_t i = kept; i < count; ++i) {
+      Chunk* chunk = claim_chunk(ring, 8, no_name, false);
+      ASSERT_EQ(chunk, &ring.chunk(i)) << "round " << round;
+      retire_chunk(*chunk);
+      ASSERT_TRUE(free_chunk(ring, *chunk));
+    }
+  }
+}
+
 TEST(Chunks, ARetiredOneIsToldOnce) {
   MemoryRing memory(1 << 20);
   take_note_of_retired();

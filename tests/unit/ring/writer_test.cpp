@@ -11,46 +11,15 @@
 #include <thread>
 #include <vector>
 
-#include "tests/unit/ring/memory_ring.hpp"
+#include "tests/unit/ring/recording.hpp"
 
 namespace traceagent::ring {
 namespace {
 
-// The process's target is one for all tests: each gives it a ring of its own.
-class WriterTest : public testing::Test {
- protected:
-  void record_into(const Ring& ring, bool overwrite = false) {
-    target.ring = ring;
-    target.overwrite = overwrite;
-    target.generation.fetch_add(1, std::memory_order_release);
-    prepare_thread_exit();
-  }
-  ~WriterTest() override {
-    target.ring = Ring();
-    target.generation.fetch_add(1, std::memory_order_release);
-  }
-};
-
-void record(std::uint64_t begin, std::uint64_t value) {
-  event::Record* slot = claim(writer);
-  if (slot == nullptr) return;
-  slot->args[0] = value;
-  publish(*slot, begin);
-  slot->end_ticks.store(begin + 1, std::memory_order_release);
-}
+class WriterTest : public RecordingTest {};
 
 void free_retired(const Ring& ring) {
   for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) free_chunk(ring, ring.chunk(i));
-}
-
-std::uint64_t published(const Ring& ring) {
-  std::uint64_t count = 0;
-  for (std::uint64_t i = 0; i < ring.chunk_count(); ++i) {
-    for (const event::Record& each : ring.chunk(i).records) {
-      if (each.begin_ticks.load(std::memory_order_acquire) != 0) ++count;
-    }
-  }
-  return count;
 }
 
 TEST_F(WriterTest, RecordsNothingWithoutARing) {
