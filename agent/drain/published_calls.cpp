@@ -54,8 +54,8 @@ void PublishedCalls::add(std::uint32_t thread_id, std::uint64_t calls) noexcept 
 // Those with numbers after the last look's, up to `claims`. Returns how many: of the others that
 // were claimed since, chunks are free again or overwritten.
 std::uint64_t PublishedCalls::find_new(std::uint64_t claims) noexcept {
-  // A claim takes the first free chunk from its number's place on, or the oldest, which is next to
-  // the one before it; threads that claim at the same time have their numbers in another order.
+  // A claim takes the first free chunk behind the one taken last, or the oldest, which is mostly
+  // next to that too; threads that claim at the same time have their numbers in another order.
   constexpr std::uint64_t margin = 64;
   const std::uint64_t count = ring_.chunk_count(), wanted = claims - claims_before_;
   const std::uint64_t first = last_found_ + count - std::min(margin, count);

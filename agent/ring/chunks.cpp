@@ -23,6 +23,8 @@ void take(const Ring& ring, Chunk& chunk, std::uint32_t thread_id,
           const ThreadName& name) noexcept {
   chunk.thread_id.store(thread_id, std::memory_order_relaxed);
   std::memcpy(chunk.thread_name, name, sizeof chunk.thread_name);
+  const auto place = static_cast<std::uint64_t>(&chunk - &ring.chunk(0));
+  ring.header().next_place.store(place + 1, std::memory_order_relaxed);
   const std::uint64_t before = ring.header().next_claim.fetch_add(1, std::memory_order_relaxed);
   chunk.claim_number.store(before + 1, std::memory_order_release);
 }
@@ -83,15 +85,13 @@ Chunk* take_free(const Ring& ring) noexcept {
   const std::uint64_t count = header.chunk_count;
   const std::uint64_t start = header.next_place.load(std::memory_order_relaxed);
   for (std::uint64_t i = 0; i < count; ++i) {
-    const std::uint64_t place = (start + i) % count;
-    Chunk& chunk = ring.chunk(place);
+    Chunk& chunk = ring.chunk((start + i) % count);
     auto expected = ChunkState::free;
     // Acquire pairs with the release in free_chunk(): the zeroed records are seen.
     if (chunk.state.load(std::memory_order_relaxed) == ChunkState::free &&
         chunk.state.compare_exchange_strong(expected, ChunkState::owned,
                                             std::memory_order_acquire)) {
       header.free_chunks.fetch_sub(1, std::memory_order_relaxed);
-      header.next_place.store(place + 1, std::memory_order_relaxed);
       return &chunk;
     }
   }

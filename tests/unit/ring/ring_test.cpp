@@ -124,7 +124,6 @@ TEST(Chunks, ClaimNumbersRise) {
   }
 }
 
-// Who frees chunks looks at them only when there is something to free.
 // Sleeping threads keep theirs: each is passed once a round, by the claim that meets it.
 TEST(Chunks, AreTakenInTurnWhereSomeAreKept) {
   MemoryRing memory(1 << 20);
@@ -145,6 +144,7 @@ TEST(Chunks, AreTakenInTurnWhereSomeAreKept) {
   }
 }
 
+// Who frees chunks looks at them only when there is something to free.
 TEST(Chunks, ARetiredOneIsToldOnce) {
   MemoryRing memory(1 << 20);
   take_note_of_retired();
