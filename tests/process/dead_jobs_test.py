@@ -8,7 +8,7 @@ import sys
 import time
 
 from jobs import STEADY, TIMEOUT, TRACEAGENT, Checks, Place, calls_in, end_of, truth_of, wait_until
-from places import LIBRARY, need
+from places import LIBRARY, SANITIZED, need
 
 checks = Checks()
 check = checks.check
@@ -393,12 +393,17 @@ def test_any_notes():
         check(tool(place, "recover").code == 0 and place.left_in_memory() == [], f"recover: {place.left_in_memory()}")
 
 
+OF_PYTHON = (test_private_ranks, test_private_ranks_alone)
+
+
 def main():
     need(LIBRARY, "the library")
     need(TRACEAGENT, "the tool")
     for test in (test_list, test_list_offers_what_works, test_discard, test_usage, test_planted, test_another_user, test_keep_dead,
                  test_killed_again_and_again, test_too_much_old, test_private_ranks, test_private_ranks_alone,
                  test_empty_users_folder, test_lives_without_its_lock, test_any_notes):
+        if SANITIZED and test in OF_PYTHON:  # ctypes' calls are not seen in such a build
+            continue
         began = time.monotonic()
         test()
         print(f"{test.__name__}: {time.monotonic() - began:.1f} s", flush=True)

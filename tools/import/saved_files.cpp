@@ -58,7 +58,8 @@ std::vector<ForeignFile*> SavedFiles::whole_first() {
   for (const auto& file : files_) {
     if (!file->is_part() && !saved(*file).keys.empty()) files.push_back(file.get());
   }
-  std::ranges::stable_partition(files, [&](const auto* file) { return saved(*file).is_all_there; });
+  std::stable_partition(files.begin(), files.end(),
+                        [&](const auto* file) { return saved(*file).is_all_there; });
   return files;
 }
 
