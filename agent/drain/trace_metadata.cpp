@@ -145,14 +145,15 @@ JsonObject dropped_object(const ring::Ring& ring, const ring::Window& window) {
 JsonObject clock_object(const ring::Ring& ring, const ring::Window& window) {
   const ring::Header& header = ring.header();
   const event::TickConverter converter = clock_of(ring, window);
-  const std::int64_t begin_ns =
-      converter.realtime_ns(window.begin_ticks.load(std::memory_order_relaxed));
+  const std::uint64_t begin_ticks = window.begin_ticks.load(std::memory_order_relaxed);
+  const std::uint64_t end_ticks = window.end_ticks.load(std::memory_order_relaxed);
+  const double error_ns = converter.error_ns(begin_ticks, end_ticks);
   JsonObject clock;
   clock.add("ticks", header.ticks_from_tsc != 0 ? "tsc" : "CLOCK_MONOTONIC_RAW")
       .add("anchors", ring::anchors_in(header).size())
-      .add("error_ns", converter.error_ns())
-      .add("clock_sync_timestamp_us", begin_ns / 1000)
-      .add("clock_sync_error_bound", converter.error_ns() / 1000.0)
+      .add("error_ns", error_ns)
+      .add("clock_sync_timestamp_us", converter.realtime_ns(begin_ticks) / 1000)
+      .add("clock_sync_error_bound", error_ns / 1000.0)
       .add("ns_per_tick", header.nominal_ns_per_tick);
   return clock;
 }

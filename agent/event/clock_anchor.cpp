@@ -11,26 +11,36 @@ namespace {
 // Below this distance the reading errors of two anchors spoil the slope between them.
 constexpr double shortest_span_ns = 2'000'000.0;
 
+// Beyond the outermost anchor times go on at the rate of so long a part of the run: of two anchors
+// that lie near, their reading errors would grow with the distance.
+constexpr double extrapolated_span_ns = 1'000'000'000.0;
+
+// What measure_ns_per_tick() promises.
+constexpr double good_rate_error = 0.001;
+
+double span_ns(const ClockAnchor& a, const ClockAnchor& b, double ns_per_tick) noexcept {
+  return b.ticks <= a.ticks ? 0.0 : static_cast<double>(b.ticks - a.ticks) * ns_per_tick;
+}
+
+// 0 where the two give none.
 double slope(const ClockAnchor& a, const ClockAnchor& b, double nominal) noexcept {
-  const double span_ns = static_cast<double>(b.ticks - a.ticks) * nominal;
-  if (b.ticks <= a.ticks || span_ns < shortest_span_ns) return nominal;
+  if (!(span_ns(a, b, nominal) >= shortest_span_ns)) return 0;
   // Subtracted as integers: nanoseconds since 1970 are 256 apart as doubles.
   const auto elapsed_ns = static_cast<std::int64_t>(b.realtime_ns - a.realtime_ns);
   const double measured = static_cast<double>(elapsed_ns) / static_cast<double>(b.ticks - a.ticks);
   // A clock that was set between the anchors (date -s, a VM resumed) is no rate: 1 % is far more
   // than NTP's slew of 500 ppm.
-  if (measured < nominal * 0.99 || measured > nominal * 1.01) return nominal;
-  return measured;
+  return measured < nominal * 0.99 || measured > nominal * 1.01 ? 0 : measured;
 }
 
 bool was_set_between(const ClockAnchor& a, const ClockAnchor& b, double nominal) noexcept {
   if (b.ticks <= a.ticks) return false;
-  const double span_ns = static_cast<double>(b.ticks - a.ticks) * nominal;
+  const double span = span_ns(a, b, nominal);
   const auto elapsed_ns = static_cast<std::int64_t>(b.realtime_ns - a.realtime_ns);
-  const double off_ns = std::abs(static_cast<double>(elapsed_ns) - span_ns);
+  const double off_ns = std::abs(static_cast<double>(elapsed_ns) - span);
   // What slope() takes for no rate. Too near for a rate, it is more than the reading's error.
   constexpr double set_at_least_ns = 1'000'000.0;
-  return off_ns > (span_ns < shortest_span_ns ? set_at_least_ns : span_ns * 0.01);
+  return off_ns > (span < shortest_span_ns ? set_at_least_ns : span * 0.01);
 }
 
 // A damaged ring's ticks and anchors may be any numbers: the times made of them stay so small that
@@ -47,7 +57,6 @@ std::int64_t bounded(double distance_ns) noexcept {
 // A rate that is off by slope()'s 1 % makes every later one look like a clock that was set: a
 // thread that loses its core between the readings of the two clocks, once in some thousand starts
 // on a busy machine, must not give one.
-constexpr double good_rate_error = 0.001;
 constexpr int most_rate_attempts = 8;
 
 // Both clocks at one moment, the tightest of several tries.
@@ -74,17 +83,29 @@ double rate_between(const ClockAnchor& start, const ClockAnchor& end) noexcept {
 // When the library was loaded, of the clock that has CLOCK_REALTIME's rate and is never set.
 constinit ClockAnchor at_load{};
 
-// A job's first call comes milliseconds to minutes later: measured over that time the rate is off
-// by 20 millionths at most, where 200 µs give ten times as much. It must last a process whose drain
-// thread gets no core, or waits for a lock of the job's, until it is killed. A machine that slept
-// meanwhile shows a rate that the short measurement contradicts.
-double refined_by_load(double measured) noexcept {
-  constexpr std::uint64_t least_ns = 2'000'000;
-  const ClockAnchor now = read_both(CLOCK_MONOTONIC);
-  if (at_load.realtime_ns == 0 || at_load.ticks >= now.ticks) return measured;
-  if (now.realtime_ns < at_load.realtime_ns + least_ns) return measured;
-  const double since_load = rate_between(at_load, now);
-  return std::abs(since_load - measured) <= measured * good_rate_error ? since_load : measured;
+struct MeasuredRate {
+  double ns_per_tick;  // 0: none
+  double error;        // of the readings, as a part of it
+};
+
+MeasuredRate measured_between(const ClockAnchor& start, const ClockAnchor& end) noexcept {
+  if (start.realtime_ns == 0 || end.realtime_ns <= start.realtime_ns || end.ticks <= start.ticks)
+    return {0, 1};
+  const auto span_ticks = static_cast<double>(end.ticks - start.ticks);
+  return {rate_between(start, end),
+          static_cast<double>(start.error_ticks + end.error_ticks) / span_ticks};
+}
+
+// A job's first call comes milliseconds to minutes later: the longer, the less the readings weigh,
+// which after 200 µs make 50 to 200 millionths. It must last a process whose drain thread gets no
+// core, or waits for a lock of the job's, until it is killed. A machine that slept meanwhile shows
+// a rate that the short measurement contradicts.
+double refined_by_load(const MeasuredRate& measured) noexcept {
+  const MeasuredRate since_load = measured_between(at_load, read_both(CLOCK_MONOTONIC));
+  const double off = std::abs(since_load.ns_per_tick - measured.ns_per_tick);
+  const bool is_better =
+      since_load.error < measured.error && off <= measured.ns_per_tick * good_rate_error;
+  return is_better ? since_load.ns_per_tick : measured.ns_per_tick;
 }
 
 void wait_ns(std::uint64_t least_ns) noexcept {
@@ -100,22 +121,15 @@ void note_load() noexcept { at_load = read_both(CLOCK_MONOTONIC); }
 
 double measure_ns_per_tick() noexcept {
   if (!ticks_from_tsc) return 1.0;
-  double best_rate = 0;
-  double least_error = 1;
-  for (int attempt = 0; attempt < most_rate_attempts && least_error > good_rate_error; ++attempt) {
+  MeasuredRate best{0, 1};
+  for (int attempt = 0; attempt < most_rate_attempts && best.error > good_rate_error; ++attempt) {
     const ClockAnchor start = read_both(CLOCK_MONOTONIC_RAW);
     wait_ns(200'000);
-    const ClockAnchor end = read_both(CLOCK_MONOTONIC_RAW);
-    if (start.realtime_ns == 0 || end.realtime_ns <= start.realtime_ns || end.ticks <= start.ticks)
-      continue;
-    const auto span_ticks = static_cast<double>(end.ticks - start.ticks);
-    const double error = static_cast<double>(start.error_ticks + end.error_ticks) / span_ticks;
-    if (error >= least_error) continue;
-    least_error = error;
-    best_rate = rate_between(start, end);
+    const MeasuredRate rate = measured_between(start, read_both(CLOCK_MONOTONIC_RAW));
+    if (rate.error < best.error) best = rate;
   }
   // From 100 GHz down to 1 MHz: else a clock was refused or set in between.
-  return best_rate > 0.01 && best_rate < 1000 ? refined_by_load(best_rate) : 0;
+  return best.ns_per_tick > 0.01 && best.ns_per_tick < 1000 ? refined_by_load(best) : 0;
 }
 
 std::span<const ClockAnchor> anchors_of_one_clock(std::span<const ClockAnchor> anchors,
@@ -133,33 +147,61 @@ std::span<const ClockAnchor> anchors_of_one_clock(std::span<const ClockAnchor> a
 
 TickConverter::TickConverter(const ClockAnchor* anchors, std::size_t count,
                              double nominal_ns_per_tick) noexcept
-    : anchors_(anchors), count_(count), nominal_ns_per_tick_(nominal_ns_per_tick) {
-  // The whole run gives a better nominal rate than the short measurement at its start.
-  if (count_ >= 2)
-    nominal_ns_per_tick_ = slope(anchors_[0], anchors_[count_ - 1], nominal_ns_per_tick_);
+    : anchors_(anchors), count_(count), nominal_{nominal_ns_per_tick, good_rate_error} {
+  if (count_ >= 2) {
+    // The whole run gives a better nominal rate than the short measurement at its start.
+    nominal_ = rate_between(anchors_[0], anchors_[count_ - 1]);
+  }
+  before_first_ = beyond_last_ = nominal_;
+  const auto is_far = [this](const ClockAnchor& a, const ClockAnchor& b) {
+    return span_ns(a, b, nominal_.ns_per_tick) >= extrapolated_span_ns;
+  };
+  for (std::size_t i = 1; i < count_; ++i) {
+    if (!is_far(anchors_[0], anchors_[i])) continue;
+    before_first_ = rate_between(anchors_[0], anchors_[i]);
+    break;
+  }
+  for (std::size_t i = count_; i-- > 1;) {
+    if (!is_far(anchors_[i - 1], anchors_[count_ - 1])) continue;
+    beyond_last_ = rate_between(anchors_[i - 1], anchors_[count_ - 1]);
+    break;
+  }
+}
+
+TickConverter::Rate TickConverter::rate_between(const ClockAnchor& a,
+                                                const ClockAnchor& b) const noexcept {
+  const double measured = slope(a, b, nominal_.ns_per_tick);
+  if (measured == 0) return nominal_;
+  return {measured, (static_cast<double>(a.error_ticks) + static_cast<double>(b.error_ticks)) /
+                        static_cast<double>(b.ticks - a.ticks)};
 }
 
 std::int64_t TickConverter::realtime_ns(std::uint64_t ticks) const noexcept {
   if (count_ == 0) return 0;
+  const ClockAnchor* const end = anchors_ + count_;
   const ClockAnchor* after = std::upper_bound(
-      anchors_, anchors_ + count_, ticks,
+      anchors_, end, ticks,
       [](std::uint64_t value, const ClockAnchor& anchor) { return value < anchor.ticks; });
   const ClockAnchor& from = after == anchors_ ? anchors_[0] : after[-1];
-  double rate = nominal_ns_per_tick_;
-  if (count_ >= 2) {
-    const ClockAnchor* last = anchors_ + count_ - 1;
-    const ClockAnchor* left = std::min(&from, last - 1);
-    rate = slope(left[0], left[1], nominal_ns_per_tick_);
+  Rate rate = before_first_;
+  if (after == end) {
+    rate = beyond_last_;
+  } else if (after != anchors_) {
+    rate = rate_between(from, *after);
   }
   const auto distance = static_cast<double>(static_cast<std::int64_t>(ticks - from.ticks));
   const std::uint64_t realtime_ns = std::min(from.realtime_ns, last_realtime_ns);
-  return static_cast<std::int64_t>(realtime_ns) + bounded(distance * rate);
+  return static_cast<std::int64_t>(realtime_ns) + bounded(distance * rate.ns_per_tick);
 }
 
-double TickConverter::error_ns() const noexcept {
+double TickConverter::error_ns(std::uint64_t from_ticks, std::uint64_t to_ticks) const noexcept {
+  if (count_ == 0) return 0;
   std::uint64_t widest = 0;
   for (std::size_t i = 0; i < count_; ++i) widest = std::max(widest, anchors_[i].error_ticks);
-  return static_cast<double>(widest) * nominal_ns_per_tick_;
+  const double before = span_ns({from_ticks, 0, 0}, anchors_[0], before_first_.ns_per_tick);
+  const double beyond = span_ns(anchors_[count_ - 1], {to_ticks, 0, 0}, beyond_last_.ns_per_tick);
+  return static_cast<double>(widest) * nominal_.ns_per_tick +
+         std::max(before * before_first_.error, beyond * beyond_last_.error);
 }
 
 }  // namespace traceagent::event

@@ -23,27 +23,37 @@ std::span<const ClockAnchor> anchors_of_one_clock(std::span<const ClockAnchor> a
                                                   std::uint64_t ticks,
                                                   double nominal_ns_per_tick) noexcept;
 
-// Piecewise linear between neighbouring anchors, extrapolated beyond the first and the last.
-// `anchors` sorted by ticks; with one anchor the rate comes from `nominal_ns_per_tick`.
+// Piecewise linear between neighbouring anchors; beyond the first and the last one at the rate of
+// the second next to it. `anchors` sorted by ticks; with one anchor the rate comes from
+// `nominal_ns_per_tick`.
 class TickConverter {
  public:
   TickConverter(const ClockAnchor* anchors, std::size_t count, double nominal_ns_per_tick) noexcept;
   std::int64_t realtime_ns(std::uint64_t ticks) const noexcept;
-  // The largest reading error of the anchors used, in nanoseconds.
-  double error_ns() const noexcept;
+  // By how many nanoseconds a time within [from_ticks, to_ticks] may be off: the anchors' largest
+  // reading error, and beyond the outermost anchor what the rate's error makes of the distance.
+  double error_ns(std::uint64_t from_ticks, std::uint64_t to_ticks) const noexcept;
 
  private:
+  struct Rate {
+    double ns_per_tick;
+    double error;  // as a part of it
+  };
+  Rate rate_between(const ClockAnchor& a, const ClockAnchor& b) const noexcept;
+
   const ClockAnchor* anchors_;
   std::size_t count_;
-  double nominal_ns_per_tick_;
+  Rate nominal_;
+  Rate before_first_;
+  Rate beyond_last_;
 };
 
 // Once, as early as can be: what measure_ns_per_tick() measures from.
 void note_load() noexcept;
 
 // Spins for 200 µs to measure the tick rate; nanoseconds per tick, to 0.1 % (some tries more where
-// it loses its core meanwhile; then the best of them), and better by far some milliseconds after
-// note_load(). The first estimate, until a second anchor exists. 0 where the clocks are refused or
+// it loses its core meanwhile; then the best of them), and the better the longer ago note_load()
+// was. The first estimate, until a second anchor exists. 0 where the clocks are refused or
 // contradict each other.
 double measure_ns_per_tick() noexcept;
 

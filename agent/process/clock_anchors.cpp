@@ -23,8 +23,14 @@ void ClockAnchors::take(const ring::Ring& ring, std::uint64_t now_ns) noexcept {
         "job to read the clocks");
   }
   next_ns_ = now_ns + period_ns_;
-  // Dense at first, so that a process killed within its first second has a measured rate.
+  // At doubling distances, so that the rate has at no time to last for much longer than it was
+  // measured.
   period_ns_ = std::min(period_ns_ * 2, longest_period_ns);
+}
+
+std::uint64_t ClockAnchors::next_in_ns(std::uint64_t now_ns) const noexcept {
+  if (period_ns_ == longest_period_ns) return UINT64_MAX;
+  return next_ns_ - std::min(next_ns_, now_ns);
 }
 
 }  // namespace traceagent::process

@@ -60,7 +60,8 @@ void DrainThread::sleep(const WindowWriter& writer) noexcept {
   if (agent_->windows->state() == step::State::wait && !writer.wants_close_looks()) {
     period_ns = waiting_period_ns;
   }
-  period_ns = std::min(period_ns, agent_->tracker->longest_pause_ns());
+  period_ns =
+      std::min({period_ns, agent_->tracker->longest_pause_ns(), writer.next_anchor_in_ns()});
   // The last window closes before the state turns off: what is seen here is all there will be.
   if (agent_->windows->state() == step::State::off && !any_window_closed(*agent_)) {
     period_ns = off_period_ns;
@@ -84,6 +85,8 @@ bool DrainThread::prefault(WindowWriter& writer) noexcept {
   constexpr int most_pieces = 64;
   bool has_more = true;
   for (int i = 0; has_more && i < most_pieces && wake_.load(std::memory_order_acquire) == 0; ++i) {
+    // All of a usual ring takes 20 ms, in which a process may be killed.
+    writer.take_anchor();
     has_more = writer.prefault();
   }
   return has_more;

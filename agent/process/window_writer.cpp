@@ -296,6 +296,14 @@ void WindowWriter::write_closed(std::uint64_t before_ticks, bool may_wait) noexc
   }
 }
 
+void WindowWriter::take_anchor() noexcept {
+  anchors_.take(agent_.ring.ring, event::clock_ns(CLOCK_MONOTONIC));
+}
+
+std::uint64_t WindowWriter::next_anchor_in_ns() const noexcept {
+  return anchors_.next_in_ns(event::clock_ns(CLOCK_MONOTONIC));
+}
+
 void WindowWriter::poll() noexcept {
   const std::uint64_t now_ticks = event::read_ticks();
   const std::uint64_t now_ns = event::clock_ns(CLOCK_MONOTONIC);

@@ -22,6 +22,8 @@ class WindowWriter {
   // Touches the ring's pages before the job's threads do: a first touch costs them 60 ns an event.
   // A piece at a time: all of a ring of 16 GiB takes a minute. False: there is no more.
   bool prefault() noexcept;
+  void take_anchor() noexcept;
+  std::uint64_t next_anchor_in_ns() const noexcept;
   void poll() noexcept;
   // The end: every window that is closed, and once more those that could not be written.
   void write_last() noexcept;

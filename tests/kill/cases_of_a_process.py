@@ -6,7 +6,7 @@ import time
 
 from fault_places import Names, read_places
 from killed_job import LIVE, WINDOWS, KilledJob, places_of
-from places import LIBRARY
+from places import BUILD, LIBRARY
 from points import PHASES, REST, all_points, choose, rules_beyond
 from published import ANY_OVERWRITTEN, OLDEST, Windows
 from verdict import checked, recovered
@@ -90,6 +90,13 @@ def killed_in_life(table, plan, point, **how):
 
 def moments(table, plan):
     killed_in_life(table, plan, "at any moment")
+
+
+def coarse_clock(table, plan):
+    """Young, by a clock that is read coarsely: which work is whose is told by the times of two clocks, CUPTI's and the
+    ticks of a processor whose rate was measured for milliseconds."""
+    preload = f"{LIBRARY} {BUILD / 'transparency/libraries/libcoarse_clock.so'}"
+    plan.repeat(lambda: killed_at_moment(table, plan.chance, "young, coarse clock", longest_s=0.04, LD_PRELOAD=preload))
 
 
 def threads(table, plan):

@@ -21,12 +21,12 @@ import cases_of_uploads as uploads  # noqa: E402
 from places import ARGUMENTS, BUILD, LIBRARY, need  # noqa: E402
 from table import Plan, Table  # noqa: E402
 
-CASES = {"calls": process.calls, "gzip": process.gzip, "moments": process.moments, "threads": process.threads,
-         "full": process.full, "overwrite": process.overwrite,
-         "overwrite_gapless": process.overwrite_gapless, "signals": process.signals, "rank": ranks.rank,
-         "all_ranks": ranks.all_ranks, "older_run": ranks.older_run, "merge_again": ranks.merge_again,
-         "counters": ranks.counters, "keeper": ranks.keeper, "remote": uploads.remote, "recover": tools.recover,
-         "merge": tools.merge, "merge_gzip": tools.merge_gzip}
+CASES = {"calls": process.calls, "gzip": process.gzip, "moments": process.moments,
+         "coarse_clock": process.coarse_clock, "threads": process.threads, "full": process.full,
+         "overwrite": process.overwrite, "overwrite_gapless": process.overwrite_gapless, "signals": process.signals,
+         "rank": ranks.rank, "all_ranks": ranks.all_ranks, "older_run": ranks.older_run,
+         "merge_again": ranks.merge_again, "counters": ranks.counters, "keeper": ranks.keeper,
+         "remote": uploads.remote, "recover": tools.recover, "merge": tools.merge, "merge_gzip": tools.merge_gzip}
 
 
 def main():

@@ -33,7 +33,8 @@ TEST(TickConverter, IsExactAtItsAnchors) {
   for (const ClockAnchor& anchor : anchors) {
     EXPECT_EQ(clock.realtime_ns(anchor.ticks), static_cast<std::int64_t>(anchor.realtime_ns));
   }
-  EXPECT_DOUBLE_EQ(clock.error_ns(), 30 * (2'000'000'000.0 / 4'000'000'000.0));
+  EXPECT_DOUBLE_EQ(clock.error_ns(anchors[0].ticks, anchors[2].ticks),
+                   30 * (2'000'000'000.0 / 4'000'000'000.0));
 }
 
 TEST(TickConverter, InterpolatesWithTheRateOfTheNeighbours) {
@@ -48,12 +49,41 @@ TEST(TickConverter, InterpolatesWithTheRateOfTheNeighbours) {
 
 TEST(TickConverter, ExtrapolatesBeforeTheFirstAndBeyondTheLast) {
   const std::array<ClockAnchor, 3> anchors = {{{1'000'000'000, base_ns, 0},
-                                               {2'000'000'000, base_ns + 500'000'000, 0},
-                                               {3'000'000'000, base_ns + 1'001'000'000, 0}}};
+                                               {3'000'000'000, base_ns + 1'000'000'000, 0},
+                                               {5'000'000'000, base_ns + 2'002'000'000, 0}}};
   const TickConverter clock(anchors.data(), anchors.size(), 0.5);
   const auto base = static_cast<std::int64_t>(base_ns);
   EXPECT_EQ(clock.realtime_ns(500'000'000), base - 250'000'000);
-  EXPECT_EQ(clock.realtime_ns(3'100'000'000), base + 1'001'000'000 + 50'100'000);
+  EXPECT_EQ(clock.realtime_ns(5'100'000'000), base + 2'002'000'000 + 50'100'000);
+}
+
+// A window was written, and its anchor lies near the one before, when the process is killed.
+TEST(TickConverter, ExtrapolatesAtTheRateOfASecond) {
+  // 2 ticks per ns; the last anchor is read 300 ns too late.
+  constexpr std::uint64_t ms_ticks = 2'000'000;
+  const std::array<ClockAnchor, 4> anchors = {{{0, base_ns, 600},
+                                               {500 * ms_ticks, base_ns + 500'000'000, 600},
+                                               {1501 * ms_ticks, base_ns + 1'501'000'000, 600},
+                                               {1504 * ms_ticks, base_ns + 1'504'000'300, 600}}};
+  const TickConverter clock(anchors.data(), anchors.size(), 0.5);
+  const auto truth = static_cast<std::int64_t>(base_ns) + 2'504'000'000;
+  EXPECT_NEAR(static_cast<double>(clock.realtime_ns(2504 * ms_ticks) - truth), 0, 600);
+  // Of both readings over 1004 ms, 1000 ms further on.
+  EXPECT_NEAR(clock.error_ns(0, 2504 * ms_ticks), 300 + 600 / 1.004, 1);
+  EXPECT_NEAR(clock.error_ns(0, 1504 * ms_ticks), 300, 1);
+}
+
+TEST(TickConverter, ExtrapolatesAtTheRateOfTheWholeRunWhereItIsShort) {
+  constexpr std::uint64_t ms_ticks = 2'000'000;
+  const std::array<ClockAnchor, 3> anchors = {{{0, base_ns, 40},
+                                               {8 * ms_ticks, base_ns + 8'000'000, 40},
+                                               {11 * ms_ticks, base_ns + 11'000'020, 40}}};
+  // The nominal rate is off by 50 millionths, the last two anchors' by 7.
+  const TickConverter clock(anchors.data(), anchors.size(), 0.500025);
+  const auto base = static_cast<std::int64_t>(base_ns);
+  EXPECT_NEAR(static_cast<double>(clock.realtime_ns(22 * ms_ticks) - base - 22'000'000), 0, 41);
+  EXPECT_NEAR(static_cast<double>(clock.realtime_ns(9 * ms_ticks) - base - 9'000'000), 0, 20);
+  EXPECT_NEAR(clock.error_ns(0, 22 * ms_ticks), 20 + 40, 0.1);
 }
 
 TEST(TickConverter, UsesTheNominalRateWithOneAnchor) {
@@ -61,7 +91,10 @@ TEST(TickConverter, UsesTheNominalRateWithOneAnchor) {
   const TickConverter clock(&anchor, 1, 0.25);
   EXPECT_EQ(clock.realtime_ns(5'000), static_cast<std::int64_t>(base_ns) + 1'000);
   EXPECT_EQ(clock.realtime_ns(600), static_cast<std::int64_t>(base_ns) - 100);
-  EXPECT_DOUBLE_EQ(clock.error_ns(), 2.0);
+  EXPECT_DOUBLE_EQ(clock.error_ns(1'000, 1'000), 2.0);
+  EXPECT_DOUBLE_EQ(clock.error_ns(1'000, 401'000), 2.0 + 100.0)
+      << "the nominal rate is right to 0.1 %";
+  EXPECT_DOUBLE_EQ(clock.error_ns(600, 1'000), 2.0 + 0.1);
 }
 
 TEST(TickConverter, SaysZeroWithoutAnchors) {
