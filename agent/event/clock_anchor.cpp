@@ -15,8 +15,11 @@ constexpr double shortest_span_ns = 2'000'000.0;
 // that lie near, their reading errors would grow with the distance.
 constexpr double extrapolated_span_ns = 1'000'000'000.0;
 
-// What measure_ns_per_tick() promises.
-constexpr double good_rate_error = 0.001;
+// What measure_tick_rate() promises.
+constexpr double good_rate_error = TickRate{}.error;
+
+// The kernel steers the clocks: a rate that was measured better than this changes meanwhile.
+constexpr double least_rate_error = 1e-6;
 
 double span_ns(const ClockAnchor& a, const ClockAnchor& b, double ns_per_tick) noexcept {
   return b.ticks <= a.ticks ? 0.0 : static_cast<double>(b.ticks - a.ticks) * ns_per_tick;
@@ -83,12 +86,8 @@ double rate_between(const ClockAnchor& start, const ClockAnchor& end) noexcept {
 // When the library was loaded, of the clock that has CLOCK_REALTIME's rate and is never set.
 constinit ClockAnchor at_load{};
 
-struct MeasuredRate {
-  double ns_per_tick;  // 0: none
-  double error;        // of the readings, as a part of it
-};
-
-MeasuredRate measured_between(const ClockAnchor& start, const ClockAnchor& end) noexcept {
+// 0 ns per tick: none.
+TickRate measured_between(const ClockAnchor& start, const ClockAnchor& end) noexcept {
   if (start.realtime_ns == 0 || end.realtime_ns <= start.realtime_ns || end.ticks <= start.ticks)
     return {0, 1};
   const auto span_ticks = static_cast<double>(end.ticks - start.ticks);
@@ -100,12 +99,14 @@ MeasuredRate measured_between(const ClockAnchor& start, const ClockAnchor& end) 
 // which after 200 µs make 50 to 200 millionths. It must last a process whose drain thread gets no
 // core, or waits for a lock of the job's, until it is killed. A machine that slept meanwhile shows
 // a rate that the short measurement contradicts.
-double refined_by_load(const MeasuredRate& measured) noexcept {
-  const MeasuredRate since_load = measured_between(at_load, read_both(CLOCK_MONOTONIC));
+TickRate refined_by_load(const TickRate& measured) noexcept {
+  const TickRate since_load = measured_between(at_load, read_both(CLOCK_MONOTONIC));
   const double off = std::abs(since_load.ns_per_tick - measured.ns_per_tick);
   const bool is_better =
       since_load.error < measured.error && off <= measured.ns_per_tick * good_rate_error;
-  return is_better ? since_load.ns_per_tick : measured.ns_per_tick;
+  // CLOCK_MONOTONIC_RAW, by which that was measured, is not steered: it is right to what it
+  // promises.
+  return is_better ? since_load : TickRate{measured.ns_per_tick};
 }
 
 void wait_ns(std::uint64_t least_ns) noexcept {
@@ -119,17 +120,18 @@ ClockAnchor take_anchor() noexcept { return read_both(CLOCK_REALTIME); }
 
 void note_load() noexcept { at_load = read_both(CLOCK_MONOTONIC); }
 
-double measure_ns_per_tick() noexcept {
-  if (!ticks_from_tsc) return 1.0;
-  MeasuredRate best{0, 1};
+TickRate measure_tick_rate() noexcept {
+  if (!ticks_from_tsc) return {1};
+  TickRate best{0, 1};
   for (int attempt = 0; attempt < most_rate_attempts && best.error > good_rate_error; ++attempt) {
     const ClockAnchor start = read_both(CLOCK_MONOTONIC_RAW);
     wait_ns(200'000);
-    const MeasuredRate rate = measured_between(start, read_both(CLOCK_MONOTONIC_RAW));
+    const TickRate rate = measured_between(start, read_both(CLOCK_MONOTONIC_RAW));
     if (rate.error < best.error) best = rate;
   }
   // From 100 GHz down to 1 MHz: else a clock was refused or set in between.
-  return best.ns_per_tick > 0.01 && best.ns_per_tick < 1000 ? refined_by_load(best) : 0;
+  return best.ns_per_tick > 0.01 && best.ns_per_tick < 1000 ? refined_by_load(best)
+                                                            : TickRate{0, 1};
 }
 
 std::span<const ClockAnchor> anchors_of_one_clock(std::span<const ClockAnchor> anchors,
@@ -146,34 +148,41 @@ std::span<const ClockAnchor> anchors_of_one_clock(std::span<const ClockAnchor> a
 }
 
 TickConverter::TickConverter(const ClockAnchor* anchors, std::size_t count,
-                             double nominal_ns_per_tick) noexcept
-    : anchors_(anchors), count_(count), nominal_{nominal_ns_per_tick, good_rate_error} {
-  if (count_ >= 2) {
-    // The whole run gives a better nominal rate than the short measurement at its start.
-    nominal_ = rate_between(anchors_[0], anchors_[count_ - 1]);
-  }
+                             const TickRate& nominal) noexcept
+    : anchors_(anchors), count_(count), nominal_(nominal) {
+  nominal_.error = std::max(nominal_.error, least_rate_error);
   before_first_ = beyond_last_ = nominal_;
+  if (count_ < 2) return;
+  const std::span all(anchors_, count_);
+  const auto of_one_clock = [&](const ClockAnchor& anchor) {
+    return anchors_of_one_clock(all, anchor.ticks, nominal_.ns_per_tick);
+  };
+  const auto first_ones = of_one_clock(all.front());
+  const auto last_ones = of_one_clock(all.back());
+  if (first_ones.size() == count_) nominal_ = better_rate(all.front(), all.back());
   const auto is_far = [this](const ClockAnchor& a, const ClockAnchor& b) {
     return span_ns(a, b, nominal_.ns_per_tick) >= extrapolated_span_ns;
   };
-  for (std::size_t i = 1; i < count_; ++i) {
-    if (!is_far(anchors_[0], anchors_[i])) continue;
-    before_first_ = rate_between(anchors_[0], anchors_[i]);
-    break;
-  }
-  for (std::size_t i = count_; i-- > 1;) {
-    if (!is_far(anchors_[i - 1], anchors_[count_ - 1])) continue;
-    beyond_last_ = rate_between(anchors_[i - 1], anchors_[count_ - 1]);
-    break;
-  }
+  std::size_t second = 0;
+  while (second + 1 < first_ones.size() && !is_far(first_ones[0], first_ones[second])) ++second;
+  before_first_ = better_rate(first_ones[0], first_ones[second]);
+  std::size_t before_last = last_ones.size() - 1;
+  while (before_last > 0 && !is_far(last_ones[before_last], last_ones.back())) --before_last;
+  beyond_last_ = better_rate(last_ones[before_last], last_ones.back());
 }
 
-TickConverter::Rate TickConverter::rate_between(const ClockAnchor& a,
-                                                const ClockAnchor& b) const noexcept {
+TickRate TickConverter::better_rate(const ClockAnchor& a, const ClockAnchor& b) const noexcept {
+  const TickRate measured = rate_between(a, b);
+  return measured.error <= nominal_.error ? measured : nominal_;
+}
+
+TickRate TickConverter::rate_between(const ClockAnchor& a, const ClockAnchor& b) const noexcept {
   const double measured = slope(a, b, nominal_.ns_per_tick);
   if (measured == 0) return nominal_;
-  return {measured, (static_cast<double>(a.error_ticks) + static_cast<double>(b.error_ticks)) /
-                        static_cast<double>(b.ticks - a.ticks)};
+  const double readings =
+      (static_cast<double>(a.error_ticks) + static_cast<double>(b.error_ticks)) /
+      static_cast<double>(b.ticks - a.ticks);
+  return {measured, std::max(readings, least_rate_error)};
 }
 
 std::int64_t TickConverter::realtime_ns(std::uint64_t ticks) const noexcept {
@@ -183,15 +192,20 @@ std::int64_t TickConverter::realtime_ns(std::uint64_t ticks) const noexcept {
       anchors_, end, ticks,
       [](std::uint64_t value, const ClockAnchor& anchor) { return value < anchor.ticks; });
   const ClockAnchor& from = after == anchors_ ? anchors_[0] : after[-1];
-  Rate rate = before_first_;
+  TickRate rate = before_first_;
+  std::uint64_t latest_ns = UINT64_MAX;
   if (after == end) {
     rate = beyond_last_;
   } else if (after != anchors_) {
     rate = rate_between(from, *after);
+    // Between two that lie near the next one's reading may be earlier than the rate makes it.
+    if (after->realtime_ns >= from.realtime_ns) latest_ns = after->realtime_ns;
   }
   const auto distance = static_cast<double>(static_cast<std::int64_t>(ticks - from.ticks));
   const std::uint64_t realtime_ns = std::min(from.realtime_ns, last_realtime_ns);
-  return static_cast<std::int64_t>(realtime_ns) + bounded(distance * rate.ns_per_tick);
+  const std::int64_t converted =
+      static_cast<std::int64_t>(realtime_ns) + bounded(distance * rate.ns_per_tick);
+  return std::min(converted, static_cast<std::int64_t>(std::min(latest_ns, last_realtime_ns)));
 }
 
 double TickConverter::error_ns(std::uint64_t from_ticks, std::uint64_t to_ticks) const noexcept {

@@ -17,44 +17,48 @@ struct ClockAnchor {
 // is 0 where the clock was refused.
 ClockAnchor take_anchor() noexcept;
 
+// How fast the ticks go.
+struct TickRate {
+  double ns_per_tick;
+  double error = 0.001;  // as a part of it
+};
+
 // Of anchors sorted by ticks the neighbours of `ticks` between which CLOCK_REALTIME was not set
 // (date -s, a VM resumed): times made of them alone never go back.
 std::span<const ClockAnchor> anchors_of_one_clock(std::span<const ClockAnchor> anchors,
                                                   std::uint64_t ticks,
                                                   double nominal_ns_per_tick) noexcept;
 
-// Piecewise linear between neighbouring anchors; beyond the first and the last one at the rate of
-// the second next to it. `anchors` sorted by ticks; with one anchor the rate comes from
-// `nominal_ns_per_tick`.
+// Linear between neighbouring anchors, and at the nominal rate between those that lie too near for
+// one of their own; beyond the first and the last one at the rate of the second next to it.
+// `anchors` sorted by ticks. Of `nominal` and the whole run's rate the better one is nominal.
 class TickConverter {
  public:
-  TickConverter(const ClockAnchor* anchors, std::size_t count, double nominal_ns_per_tick) noexcept;
+  TickConverter(const ClockAnchor* anchors, std::size_t count, const TickRate& nominal) noexcept;
   std::int64_t realtime_ns(std::uint64_t ticks) const noexcept;
-  // By how many nanoseconds a time within [from_ticks, to_ticks] may be off: the anchors' largest
-  // reading error, and beyond the outermost anchor what the rate's error makes of the distance.
+  // By how many nanoseconds a time within [from_ticks, to_ticks] may be off, as far as the anchors
+  // tell: their largest reading error, and beyond the outermost what the rate's error makes of the
+  // distance.
   double error_ns(std::uint64_t from_ticks, std::uint64_t to_ticks) const noexcept;
 
  private:
-  struct Rate {
-    double ns_per_tick;
-    double error;  // as a part of it
-  };
-  Rate rate_between(const ClockAnchor& a, const ClockAnchor& b) const noexcept;
+  // The nominal one where the two give none.
+  TickRate rate_between(const ClockAnchor& a, const ClockAnchor& b) const noexcept;
+  TickRate better_rate(const ClockAnchor& a, const ClockAnchor& b) const noexcept;
 
   const ClockAnchor* anchors_;
   std::size_t count_;
-  Rate nominal_;
-  Rate before_first_;
-  Rate beyond_last_;
+  TickRate nominal_;
+  TickRate before_first_;
+  TickRate beyond_last_;
 };
 
-// Once, as early as can be: what measure_ns_per_tick() measures from.
+// Once, as early as can be: what measure_tick_rate() measures from.
 void note_load() noexcept;
 
-// Spins for 200 µs to measure the tick rate; nanoseconds per tick, to 0.1 % (some tries more where
-// it loses its core meanwhile; then the best of them), and the better the longer ago note_load()
-// was. The first estimate, until a second anchor exists. 0 where the clocks are refused or
-// contradict each other.
-double measure_ns_per_tick() noexcept;
+// Spins for 200 µs to measure the tick rate, to 0.1 % (some tries more where it loses its core
+// meanwhile; then the best of them), and the better the longer ago note_load() was. 0 ns per tick
+// where the clocks are refused or contradict each other.
+TickRate measure_tick_rate() noexcept;
 
 }  // namespace traceagent::event

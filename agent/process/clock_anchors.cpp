@@ -23,8 +23,7 @@ void ClockAnchors::take(const ring::Ring& ring, std::uint64_t now_ns) noexcept {
         "job to read the clocks");
   }
   next_ns_ = now_ns + period_ns_;
-  // At doubling distances, so that the rate has at no time to last for much longer than it was
-  // measured.
+  // At doubling distances: no rate has to last for much longer than it was measured.
   period_ns_ = std::min(period_ns_ * 2, longest_period_ns);
 }
 

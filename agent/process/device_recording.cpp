@@ -318,7 +318,7 @@ std::uint64_t DeviceRecording::outstanding(const ring::Window& window) const noe
   // The thread that ends the job asks too, while the drain adds anchors.
   const ring::CopiedAnchors anchors = ring::copy_anchors(ring.header());
   const event::TickConverter clock(anchors.anchors.data(), anchors.count,
-                                   ring.header().nominal_ns_per_tick);
+                                   ring::nominal_rate(ring.header()));
   // While CUPTI was being switched on, calls were told of already and their work was not.
   const std::int64_t begin_ns =
       std::max(clock.realtime_ns(window.begin_ticks.load(std::memory_order_relaxed)),

@@ -319,23 +319,23 @@ void start_device_recording() noexcept {
   running->device.start(*running, first_device_call_patience_ns);
 }
 
-// Nanoseconds per tick.
-double choose_ticks() noexcept {
+event::TickRate choose_ticks() noexcept {
   event::choose_tick_source();
   constexpr int most_attempts = 3;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
-    const double measured = event::measure_ns_per_tick();
-    if (measured > 0) return measured;
+    const event::TickRate measured = event::measure_tick_rate();
+    if (measured.ns_per_tick > 0) return measured;
   }
   event::ticks_from_tsc = false;  // then they are nanoseconds
-  return 1;
+  return event::measure_tick_rate();
 }
 
 void begin(Agent& made) {
-  const double nominal_ns_per_tick = choose_ticks();
+  const event::TickRate rate = choose_ticks();
   ring::Header& header = made.ring.ring.header();
   write_identity(made);
-  header.nominal_ns_per_tick = nominal_ns_per_tick;
+  header.nominal_ns_per_tick = rate.ns_per_tick;
+  header.nominal_rate_error = rate.error;
   ring::add_anchor(made.ring.ring.header(), event::take_anchor());
   door::open_cuda_doors(made.options.doors_cudart, made.options.doors_driver);
   door::ask_nccl_for({made.options.doors_nccl_plugin, made.options.nccl_kernel_channels,

@@ -48,6 +48,15 @@ void add_anchor(Header& header, const event::ClockAnchor& anchor) noexcept {
               std::memory_order_release);
 }
 
+event::TickRate nominal_rate(const Header& header) noexcept {
+  event::TickRate rate{header.nominal_ns_per_tick};
+  // Also of a damaged ring.
+  if (header.nominal_rate_error > 0 && header.nominal_rate_error < rate.error) {
+    rate.error = header.nominal_rate_error;
+  }
+  return rate;
+}
+
 std::span<const event::ClockAnchor> anchors_in(const Header& header) noexcept {
   const std::uint32_t state = header.anchors.state.load(std::memory_order_acquire);
   return {header.anchors.tables[changes_in(state) % 2].data(), count_in(state)};

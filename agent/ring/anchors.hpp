@@ -12,6 +12,9 @@ namespace traceagent::ring {
 // When the table is full every second one is thinned out.
 void add_anchor(Header& header, const event::ClockAnchor& anchor) noexcept;
 
+// The rate of the ring's start.
+event::TickRate nominal_rate(const Header& header) noexcept;
+
 // In order. For the thread that adds them, and for a ring whose process is dead.
 std::span<const event::ClockAnchor> anchors_in(const Header& header) noexcept;
 

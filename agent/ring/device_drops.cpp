@@ -47,7 +47,7 @@ void DeviceDrops::learn() noexcept {
     earliest_ns_ = INT64_MAX;
     return;
   }
-  const event::TickConverter clock(copied.anchors.data(), copied.count, header.nominal_ns_per_tick);
+  const event::TickConverter clock(copied.anchors.data(), copied.count, nominal_rate(header));
   constexpr std::int64_t doubt_ns = 10'000'000;
   const std::int64_t since_ns = header.device.recording_since_ns.load(std::memory_order_relaxed);
   earliest_ns_ = since_ns == 0 ? INT64_MIN : since_ns - doubt_ns;

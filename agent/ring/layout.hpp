@@ -254,6 +254,7 @@ struct Header {
   // sleeping thread keeps the claims would be one place further behind the free ones for good, and
   // each would look at all that lie between. Older rings have 0 here.
   std::atomic<std::uint64_t> next_place;
+  double nominal_rate_error;  // of nominal_ns_per_tick, as a part of it. Older rings have 0 here.
   alignas(64) std::array<std::atomic<std::uint64_t>, drop_cause_count> dropped;
   std::array<std::atomic<std::uint64_t>, door_count> door_calls;  // counted by the drain
   std::array<std::atomic<std::uint32_t>, door_count> door_open;

@@ -24,7 +24,7 @@ class WantingWindows {
     // The drain adds some meanwhile.
     const CopiedAnchors copied = copy_anchors(ring.header());
     const event::TickConverter clock(copied.anchors.data(), copied.count,
-                                     ring.header().nominal_ns_per_tick);
+                                     nominal_rate(ring.header()));
     // By their begins as they are seen once: the job moves them meanwhile, and a sort needs one
     // order.
     for (Window& window : ring.header().windows) {

@@ -139,7 +139,7 @@ Ticks measure(void (*call)(), const Setting& setting, std::size_t calls) {
 
 void run(std::size_t calls) {
   event::choose_tick_source();
-  const double ns_per_tick = event::measure_ns_per_tick();
+  const double ns_per_tick = event::measure_tick_rate().ns_per_tick;
   enter(Step::recording_for_nothing);
   hooked();
   pin_all();

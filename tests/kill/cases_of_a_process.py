@@ -6,7 +6,7 @@ import time
 
 from fault_places import Names, read_places
 from killed_job import LIVE, WINDOWS, KilledJob, places_of
-from places import BUILD, LIBRARY
+from places import BUILD, LIBRARY, need
 from points import PHASES, REST, all_points, choose, rules_beyond
 from published import ANY_OVERWRITTEN, OLDEST, Windows
 from verdict import checked, recovered
@@ -95,8 +95,9 @@ def moments(table, plan):
 def coarse_clock(table, plan):
     """Young, by a clock that is read coarsely: which work is whose is told by the times of two clocks, CUPTI's and the
     ticks of a processor whose rate was measured for milliseconds."""
-    preload = f"{LIBRARY} {BUILD / 'transparency/libraries/libcoarse_clock.so'}"
-    plan.repeat(lambda: killed_at_moment(table, plan.chance, "young, coarse clock", longest_s=0.04, LD_PRELOAD=preload))
+    clock = need(BUILD / "transparency/libraries/libcoarse_clock.so", "the clock that is read coarsely")
+    plan.repeat(lambda: killed_at_moment(table, plan.chance, "young, coarse clock", longest_s=0.03,
+                                         LD_PRELOAD=f"{LIBRARY} {clock}"))
 
 
 def threads(table, plan):

@@ -66,7 +66,7 @@ TEST_F(OutstandingTest, a_captured_launch_has_no_work) {
 
 TEST_F(OutstandingTest, a_thread_is_behind_until_its_last_call_was_told_of) {
   const event::ClockAnchor anchor{0, 0, 0};
-  const event::TickConverter clock(&anchor, 1, 1.0);
+  const event::TickConverter clock(&anchor, 1, {1.0});
   const auto behind = [&] { return threads_behind(own.ring(), clock, 0, 1000); };
   const auto host_call = [&](event::Layout layout, std::uint64_t begin, int result) {
     event::Record* record = ring::claim(ring::writer);

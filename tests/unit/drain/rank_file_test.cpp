@@ -164,6 +164,13 @@ TEST_F(RankFileTest, SaysWhatWasLost) {
   EXPECT_TRUE(says("\"ring_full\": 42")) << text;
 }
 
+// One anchor, at 1 us, read to 25 ns, and a rate that is right to 0.1 %.
+TEST_F(RankFileTest, SaysByHowMuchItsTimesMayBeOff) {
+  write(crafted.window(100 * us, 200 * us, 0, 0));
+  EXPECT_TRUE(says("\"error_ns\": 224,")) << text;
+  EXPECT_TRUE(says("\"clock_sync_error_bound\": 0.224,")) << text;
+}
+
 TEST_F(RankFileTest, TellsTheProcessGroups) {
   crafted.communicator(0xabcdef, 3, 8);
   write(crafted.window(100 * us, 200 * us, 0, 0));
