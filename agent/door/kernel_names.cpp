@@ -148,13 +148,16 @@ struct CachedOffset {
 // Cached for a handle that nobody registered (a kernel of the driver API's libraries), so that it
 // does not cost a search at each launch.
 constexpr std::uint32_t unknown_kernel = 1;
-constexpr std::size_t cache_entries = 16384;
+constexpr int cache_bits = 14;
+constexpr std::size_t cache_entries = 1 << cache_bits;
 constexpr std::size_t longest_probe = 32;
 constinit std::array<CachedOffset, cache_entries> cache{};
 
+// The upper bits of one multiplication, which depend on the whole address: each launch waits for
+// them.
 CachedOffset& cached(const void* function, std::size_t probe) noexcept {
-  const std::uint64_t hash = event::mix(reinterpret_cast<std::uintptr_t>(function));
-  return cache[(hash + probe) % cache_entries];
+  const std::uint64_t product = reinterpret_cast<std::uintptr_t>(function) * 0x9e3779b97f4a7c15u;
+  return cache[((product >> (64 - cache_bits)) + probe) % cache_entries];
 }
 
 // Kernels that are registered anew, as those are that a program asks for before each launch, have
