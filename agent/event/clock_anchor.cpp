@@ -18,8 +18,10 @@ constexpr double extrapolated_span_ns = 1'000'000'000.0;
 // What measure_tick_rate() promises.
 constexpr double good_rate_error = TickRate{}.error;
 
-// The kernel steers the clocks: a rate that was measured better than this changes meanwhile.
+// The kernel steers the clocks: a rate that was measured better than this changes meanwhile, and
+// that of the time before the first anchor may have changed more.
 constexpr double least_rate_error = 1e-6;
+constexpr double least_nominal_error = 1e-5;
 
 double span_ns(const ClockAnchor& a, const ClockAnchor& b, double ns_per_tick) noexcept {
   return b.ticks <= a.ticks ? 0.0 : static_cast<double>(b.ticks - a.ticks) * ns_per_tick;
@@ -104,9 +106,8 @@ TickRate refined_by_load(const TickRate& measured) noexcept {
   const double off = std::abs(since_load.ns_per_tick - measured.ns_per_tick);
   const bool is_better =
       since_load.error < measured.error && off <= measured.ns_per_tick * good_rate_error;
-  // CLOCK_MONOTONIC_RAW, by which that was measured, is not steered: it is right to what it
-  // promises.
-  return is_better ? since_load : TickRate{measured.ns_per_tick};
+  // CLOCK_MONOTONIC_RAW, by which that was measured, is not steered as the others are.
+  return is_better ? since_load : TickRate{measured.ns_per_tick, measured.error + good_rate_error};
 }
 
 void wait_ns(std::uint64_t least_ns) noexcept {
@@ -150,7 +151,7 @@ std::span<const ClockAnchor> anchors_of_one_clock(std::span<const ClockAnchor> a
 TickConverter::TickConverter(const ClockAnchor* anchors, std::size_t count,
                              const TickRate& nominal) noexcept
     : anchors_(anchors), count_(count), nominal_(nominal) {
-  nominal_.error = std::max(nominal_.error, least_rate_error);
+  nominal_.error = std::max(nominal_.error, least_nominal_error);
   before_first_ = beyond_last_ = nominal_;
   if (count_ < 2) return;
   const std::span all(anchors_, count_);
@@ -160,20 +161,22 @@ TickConverter::TickConverter(const ClockAnchor* anchors, std::size_t count,
   const auto first_ones = of_one_clock(all.front());
   const auto last_ones = of_one_clock(all.back());
   if (first_ones.size() == count_) nominal_ = better_rate(all.front(), all.back());
-  const auto is_far = [this](const ClockAnchor& a, const ClockAnchor& b) {
-    return span_ns(a, b, nominal_.ns_per_tick) >= extrapolated_span_ns;
-  };
   std::size_t second = 0;
-  while (second + 1 < first_ones.size() && !is_far(first_ones[0], first_ones[second])) ++second;
+  while (second + 1 < first_ones.size() && !are_far(first_ones[0], first_ones[second])) ++second;
   before_first_ = better_rate(first_ones[0], first_ones[second]);
   std::size_t before_last = last_ones.size() - 1;
-  while (before_last > 0 && !is_far(last_ones[before_last], last_ones.back())) --before_last;
+  while (before_last > 0 && !are_far(last_ones[before_last], last_ones.back())) --before_last;
   beyond_last_ = better_rate(last_ones[before_last], last_ones.back());
 }
 
+bool TickConverter::are_far(const ClockAnchor& a, const ClockAnchor& b) const noexcept {
+  return span_ns(a, b, nominal_.ns_per_tick) >= extrapolated_span_ns;
+}
+
+// Of anchors that lie far from each other it is theirs: the clock as it is steered now.
 TickRate TickConverter::better_rate(const ClockAnchor& a, const ClockAnchor& b) const noexcept {
   const TickRate measured = rate_between(a, b);
-  return measured.error <= nominal_.error ? measured : nominal_;
+  return are_far(a, b) || measured.error <= nominal_.error ? measured : nominal_;
 }
 
 TickRate TickConverter::rate_between(const ClockAnchor& a, const ClockAnchor& b) const noexcept {
@@ -198,8 +201,11 @@ std::int64_t TickConverter::realtime_ns(std::uint64_t ticks) const noexcept {
     rate = beyond_last_;
   } else if (after != anchors_) {
     rate = rate_between(from, *after);
-    // Between two that lie near the next one's reading may be earlier than the rate makes it.
-    if (after->realtime_ns >= from.realtime_ns) latest_ns = after->realtime_ns;
+    // The next one's reading may be earlier than the rate makes it.
+    if (after->realtime_ns >= from.realtime_ns &&
+        !was_set_between(from, *after, nominal_.ns_per_tick)) {
+      latest_ns = after->realtime_ns;
+    }
   }
   const auto distance = static_cast<double>(static_cast<std::int64_t>(ticks - from.ticks));
   const std::uint64_t realtime_ns = std::min(from.realtime_ns, last_realtime_ns);

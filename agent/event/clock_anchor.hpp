@@ -30,8 +30,9 @@ std::span<const ClockAnchor> anchors_of_one_clock(std::span<const ClockAnchor> a
                                                   double nominal_ns_per_tick) noexcept;
 
 // Linear between neighbouring anchors, and at the nominal rate between those that lie too near for
-// one of their own; beyond the first and the last one at the rate of the second next to it.
-// `anchors` sorted by ticks. Of `nominal` and the whole run's rate the better one is nominal.
+// one of their own, or between which the clock was set; beyond the first and the last one at the
+// rate of the second next to it, in a shorter run at the nominal one. Nominal is the better one of
+// `nominal` and the whole run's. `anchors` sorted by ticks.
 class TickConverter {
  public:
   TickConverter(const ClockAnchor* anchors, std::size_t count, const TickRate& nominal) noexcept;
@@ -44,6 +45,7 @@ class TickConverter {
  private:
   // The nominal one where the two give none.
   TickRate rate_between(const ClockAnchor& a, const ClockAnchor& b) const noexcept;
+  bool are_far(const ClockAnchor& a, const ClockAnchor& b) const noexcept;
   TickRate better_rate(const ClockAnchor& a, const ClockAnchor& b) const noexcept;
 
   const ClockAnchor* anchors_;

@@ -51,7 +51,7 @@ void add_anchor(Header& header, const event::ClockAnchor& anchor) noexcept {
 event::TickRate nominal_rate(const Header& header) noexcept {
   event::TickRate rate{header.nominal_ns_per_tick};
   // Also of a damaged ring.
-  if (header.nominal_rate_error > 0 && header.nominal_rate_error < rate.error) {
+  if (header.nominal_rate_error > 0 && header.nominal_rate_error < 1) {
     rate.error = header.nominal_rate_error;
   }
   return rate;

@@ -1,6 +1,7 @@
 #pragma once
 // The ring file, byte by byte: what this process writes, what `traceagent recover` reads after its
-// death. A change of any of these types changes `layout_version`.
+// death. A change of any of these types changes `layout_version`; not what takes the place of
+// padding, which is 0 in older rings.
 
 #include <array>
 #include <atomic>

@@ -75,6 +75,7 @@ TEST(Ticks, MeasuredRateIsThatSinceTheLoad) {
   const double rate = rate_between(begin, take_anchor());
   for (const double each : rates) worst = std::max(worst, std::abs(each / rate - 1));
   EXPECT_LT(worst, 30e-6);
+  EXPECT_LT(measure_tick_rate().error, 30e-6);
 }
 
 // A measured rate stands in the ring for good, and one that is off by 1 % makes each later anchor

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "tests/unit/ring/each_moment.hpp"
 #include "tests/unit/ring/memory_ring.hpp"
@@ -25,6 +27,24 @@ bool are_good(std::span<const event::ClockAnchor> anchors) {
 
 void fill(Header& header) {
   for (std::uint64_t i = 1; i <= anchor_slots; ++i) add_anchor(header, anchor_at(i * 1000));
+}
+
+// 0 in rings of older agents, and any number in a damaged one.
+TEST(NominalRate, HasTheErrorThatWasMeasured) {
+  MemoryRing memory(1 << 20);
+  Header& header = memory.ring().header();
+  header.nominal_ns_per_tick = 0.5;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const auto& [stated, expected] : {std::pair{1e-5, 1e-5},
+                                         {0.002, 0.002},
+                                         {0.0, 1e-3},
+                                         {-1.0, 1e-3},
+                                         {nan, 1e-3},
+                                         {1e300, 1e-3}}) {
+    header.nominal_rate_error = stated;
+    EXPECT_EQ(nominal_rate(header).error, expected);
+    EXPECT_EQ(nominal_rate(header).ns_per_tick, 0.5);
+  }
 }
 
 TEST(Anchors, AreThinnedWhenTheTableIsFull) {
