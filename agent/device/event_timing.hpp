@@ -16,9 +16,9 @@
 namespace traceagent::device {
 
 // Null: nothing is timed by events. What it points to is never freed.
-extern constinit std::atomic<const EventApi*> event_api;
+[[gnu::visibility("hidden")]] extern constinit std::atomic<const EventApi*> event_api;
 // Kernel launches too, not only NCCL.
-extern constinit std::atomic<bool> launches_are_timed;
+[[gnu::visibility("hidden")]] extern constinit std::atomic<bool> launches_are_timed;
 
 inline bool is_timing_by_events() noexcept {
   return event_api.load(std::memory_order_relaxed) != nullptr;
@@ -45,14 +45,12 @@ inline void count_untimed(Untimed cause, std::uint64_t n = 1) noexcept {
   untimed[static_cast<std::size_t>(cause)].fetch_add(n, std::memory_order_relaxed);
 }
 
-// One pair of events around one operation. begin() before the real call, end() after it; a pair
-// that was begun and not ended (an exception) comes back by the destructor.
+// One pair of events around one operation. begin() before the real call, end() after it. No
+// destructor: it would be looked at after every call, and where end() is not reached (an exception,
+// a longjmp) the doors' frames are left without clean-up (door/CMakeLists.txt).
 class OperationTimer {
  public:
   OperationTimer() = default;
-  ~OperationTimer() {
-    if (slot_ != nullptr) give_up(Untimed::not_launched);
-  }
   OperationTimer(const OperationTimer&) = delete;
   OperationTimer& operator=(const OperationTimer&) = delete;
 

@@ -38,7 +38,8 @@ inline constexpr bool can_be_expected = requires(const Call& call, step::Tracker
 };
 
 template <class Call>
-void observe(api::Function function, const Call& call, std::uint64_t ticks) noexcept {
+[[gnu::always_inline]] inline void observe(api::Function function, const Call& call,
+                                           std::uint64_t ticks) noexcept {
   step::Tracker* steps = tracker.load(std::memory_order_acquire);
   if (steps == nullptr) return;
   // First, and in line: most calls of a job whose steps are followed are expected, and are so
@@ -60,10 +61,13 @@ struct Begun {
 
 // Null where nothing is to be recorded.
 template <class Call>
-Record* begin_record(api::Function function, const Call& call, std::uint64_t ticks) noexcept {
+[[gnu::always_inline]] inline Record* begin_record(api::Function function, const Call& call,
+                                                   std::uint64_t ticks) noexcept {
   ring::Writer& writer = ring::writer;
   Record* record = ring::claim(writer);
-  if (record == nullptr) return nullptr;
+  if (record == nullptr) [[unlikely]] {
+    return nullptr;
+  }
   record->function = static_cast<std::uint16_t>(function);
   record->flags = 0;
   call.fill(*record);
@@ -81,10 +85,13 @@ inline void tell_of_first_device_call(const Record& record, int result) noexcept
 
 // Where the flight recorder has gone round during the call, the place is another call's by now.
 template <class Call>
-void end_record(const Begun& begun, const Call& call, int result) noexcept {
+[[gnu::always_inline]] inline void end_record(const Begun& begun, const Call& call,
+                                              int result) noexcept {
   Record* record = begun.record;
   if (record == nullptr) return;
-  if (record->begin_ticks.load(std::memory_order_relaxed) != begun.ticks) return;
+  if (record->begin_ticks.load(std::memory_order_relaxed) != begun.ticks) [[unlikely]] {
+    return;
+  }
   record->result = result;
   call.finish(*record, result);
   // Release: a reader that sees the end sees the result too.
@@ -136,14 +143,18 @@ inline constexpr bool may_pass_straight = wrappers_jump&& can_be_expected<Call>;
 // of libcudart's that it is within.
 enum class Told : std::uint8_t { now, by_nccl, in_passing };
 
-// All that comes before the real call. One function for each type of call, not for each function.
+// All that comes before the real call. In line, as all that a recorded call goes through: a
+// function of its own would be given what describes the call in memory.
 template <class Call>
-[[gnu::noinline]] Begun begin_call(api::Function function, const Call& call, Told told) noexcept {
+[[gnu::always_inline]] inline Begun begin_call(api::Function function, const Call& call,
+                                               Told told) noexcept {
   const std::uint64_t ticks = event::read_ticks();
   if (told == Told::now) observe(function, call, ticks);
   // Read only now: this very call may have begun the step that opens a window.
-  if (step::mode_of(Call::call_class) != step::Mode::record) return {nullptr, ticks};
-  return {begin_record(function, call, ticks), ticks};
+  if (step::mode_of(Call::call_class) == step::Mode::record) [[likely]] {
+    return {begin_record(function, call, ticks), ticks};
+  }
+  return {nullptr, ticks};
 }
 
 template <class Call, class Real>
@@ -163,12 +174,14 @@ auto take_part(api::Function function, const Describe& describe, const Real& rea
   using Call = decltype(describe());
   tell_watcher(describe);
   step::Mode mode = step::mode_of(Call::call_class);
-  if (mode == step::Mode::unstarted) {
+  if (mode == step::Mode::unstarted) [[unlikely]] {
     start_process();
     mode = step::mode_of(Call::call_class);
   }
-  if (mode <= step::Mode::pass || ring::writer.nested_in_start != 0) return real();
-  if (!cudart_is_open.load(std::memory_order_relaxed)) return real();
+  if (mode <= step::Mode::pass || ring::writer.nested_in_start != 0 ||
+      !cudart_is_open.load(std::memory_order_relaxed)) [[unlikely]] {
+    return real();
+  }
   const CudaFrame outermost(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
   return observe_and_record(function, describe(), real, Told::now);
 }

@@ -16,6 +16,7 @@
 #include "agent/door/kernel_names.hpp"
 #include "agent/door/register_dim3.hpp"
 #include "agent/door/resource_names.hpp"
+#include "agent/door/widened.hpp"
 #include "agent/event/record.hpp"
 #include "agent/step/state.hpp"
 
@@ -53,7 +54,7 @@ struct LaunchCall : CallBase {
     record.detail = static_cast<std::uint32_t>(shared_bytes);
     record.args[0] = grid.x_and_y;
     record.args[1] = grid.z | std::uint64_t{block.x()} << 32;
-    record.args[2] = block.y() | std::uint64_t{block.z} << 32;
+    record.args[2] = block.y() | widened(block.z) << 32;
     record.args[3] = bits(stream);
   }
   bool passes(step::Tracker& tracker) const noexcept {

@@ -166,10 +166,7 @@ void complete(CommunicatorState& state) noexcept {
   entry.rank = rank;
 }
 
-std::uint64_t next_sequence(CommunicatorState& state, event::Collective kind, int peer) noexcept {
-  if (!event::is_point_to_point(kind)) {
-    return count_up(state.collectives);
-  }
+std::uint64_t next_of_peer(CommunicatorState& state, event::Collective kind, int peer) noexcept {
   auto* counter = peer_counter(state, kind, peer);
   return counter != nullptr ? count_up(*counter) : 0;
 }

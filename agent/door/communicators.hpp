@@ -33,9 +33,9 @@ void put_back_communicator(CommunicatorState& taken_out, ncclComm_t comm) noexce
 // Asks NCCL for size, rank and device where they are not known yet.
 void complete(CommunicatorState& state) noexcept;
 
-// The number of this collective among all of its communicator, from 0; of a send or receive: among
-// those with the same peer and direction, so that the n-th send meets the n-th receive.
-std::uint64_t next_sequence(CommunicatorState& state, event::Collective kind, int peer) noexcept;
+// The number of a send or receive among those with the same peer and direction, from 0, so that the
+// n-th send meets the n-th receive.
+std::uint64_t next_of_peer(CommunicatorState& state, event::Collective kind, int peer) noexcept;
 void take_back_sequence(CommunicatorState& state, event::Collective kind, int peer) noexcept;
 
 // Of no communicator: its handle is no address that NCCL gives, nor null.
@@ -53,6 +53,14 @@ Count count_up(std::atomic<Count>& count) noexcept {
   const Count before = count.load(std::memory_order_relaxed);
   count.store(before + 1, std::memory_order_relaxed);
   return before;
+}
+
+// The same, or the number of a collective among all of its communicator.
+[[gnu::always_inline]] inline std::uint64_t next_sequence(CommunicatorState& state,
+                                                          event::Collective kind,
+                                                          int peer) noexcept {
+  return event::is_point_to_point(kind) ? next_of_peer(state, kind, peer)
+                                        : count_up(state.collectives);
 }
 
 inline std::size_t peer_counter_index(event::Collective kind, int peer) noexcept {

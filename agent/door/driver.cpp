@@ -25,10 +25,15 @@ CUresult take_part_driver(api::Function function, const Describe& describe, cons
                           const void* return_address) {
   using Call = decltype(describe());
   tell_watcher(describe);
-  if (step::mode_of(Call::call_class) == step::Mode::unstarted) start_process();
-  const bool is_passed = is_idle<Call>(step::mode_of(Call::call_class));
-  if (is_passed || !driver_is_open.load(std::memory_order_relaxed)) return real();
-  if (ring::writer.nested_in_start != 0) return real();
+  step::Mode mode = step::mode_of(Call::call_class);
+  if (mode == step::Mode::unstarted) [[unlikely]] {
+    start_process();
+    mode = step::mode_of(Call::call_class);
+  }
+  if (is_idle<Call>(mode) || !driver_is_open.load(std::memory_order_relaxed) ||
+      ring::writer.nested_in_start != 0) [[unlikely]] {
+    return real();
+  }
   const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   if (is_inside(ring::writer.cuda_frame, frame)) {
     if constexpr (can_be_expected<Call>) inner_launches.add(return_address);
@@ -36,9 +41,15 @@ CUresult take_part_driver(api::Function function, const Describe& describe, cons
   }
   const CudaFrame outermost(frame);
   Told told = Told::now;
-  // Where libcudart's call passed just before a window opened, or was made round our wrapper.
-  if (inner_launches.has(return_address)) told = Told::in_passing;
-  if (is_inside(ring::writer.nccl_frame, frame)) told = Told::by_nccl;
+  if constexpr (can_be_expected<Call>) {
+    // Where libcudart's call passed just before a window opened, or was made round our wrapper.
+    if (inner_launches.has(return_address)) [[unlikely]] {
+      told = Told::in_passing;
+    }
+  }
+  if (is_inside(ring::writer.nccl_frame, frame)) [[unlikely]] {
+    told = Told::by_nccl;
+  }
   return observe_and_record(function, describe(), real, told);
 }
 

@@ -15,6 +15,9 @@
 #include "agent/ring/writer.hpp"
 
 namespace traceagent::door {
+
+constinit std::array<CachedName, 1 << cached_name_bits> kernel_name_cache{};
+
 namespace {
 
 // PyTorch registers some 50,000 kernels while it is imported, in constructors, before anyone knows
@@ -128,7 +131,8 @@ void count_lost_name() noexcept {
 
 // Newest first: after dlclose and dlopen the same address may mean another kernel.
 const char* registered_name(const void* function) noexcept {
-  if (is_given_up(function)) return nullptr;
+  // No function: what forget_kernels() leaves, with the name of a library that has gone.
+  if (function == nullptr || is_given_up(function)) return nullptr;
   std::size_t count = registered.load(std::memory_order_acquire);
   if (count > block_entries * block_count) count = block_entries * block_count;
   while (count-- > 0) {
@@ -139,25 +143,10 @@ const char* registered_name(const void* function) noexcept {
   return nullptr;
 }
 
-// Found offsets, open addressing. 16,384 distinct kernels in one job is beyond what was ever seen;
-// with the table full the name is found again at each launch.
-struct CachedOffset {
-  std::atomic<const void*> function;
-  std::atomic<std::uint32_t> offset;
-};
-// Cached for a handle that nobody registered (a kernel of the driver API's libraries), so that it
-// does not cost a search at each launch.
-constexpr std::uint32_t unknown_kernel = 1;
-constexpr int cache_bits = 14;
-constexpr std::size_t cache_entries = 1 << cache_bits;
 constexpr std::size_t longest_probe = 32;
-constinit std::array<CachedOffset, cache_entries> cache{};
 
-// The upper bits of one multiplication, which depend on the whole address: each launch waits for
-// them.
-CachedOffset& cached(const void* function, std::size_t probe) noexcept {
-  const std::uint64_t product = reinterpret_cast<std::uintptr_t>(function) * 0x9e3779b97f4a7c15u;
-  return cache[((product >> (64 - cache_bits)) + probe) % cache_entries];
+CachedName& cached(const void* function, std::size_t probe) noexcept {
+  return kernel_name_cache[(cached_name_index(function) + probe) % kernel_name_cache.size()];
 }
 
 // Kernels that are registered anew, as those are that a program asks for before each launch, have
@@ -167,13 +156,12 @@ std::uint32_t name_in_ring(const char* name) noexcept {
   return text.size() <= longest_interned_text ? intern(text) : ring::target.ring.add_name(text);
 }
 
-// Out of line: what it needs of registers would be saved at each launch.
-[[gnu::noinline]] std::uint32_t find_and_cache(const void* function) noexcept {
+std::uint32_t find_and_cache(const void* function) noexcept {
   const char* name = registered_name(function);
   const bool is_named = name != nullptr && *name != '\0';
   const std::uint32_t offset = is_named ? name_in_ring(name) : 0;
   for (std::size_t probe = 0; probe < longest_probe; ++probe) {
-    CachedOffset& entry = cached(function, probe);
+    CachedName& entry = cached(function, probe);
     const void* expected = nullptr;
     if (entry.function.compare_exchange_strong(expected, function, std::memory_order_acq_rel) ||
         expected == function) {
@@ -187,7 +175,7 @@ std::uint32_t name_in_ring(const char* name) noexcept {
 // What is known of it has changed: the next launch shall look again.
 void forget_offset(const void* function) noexcept {
   for (std::size_t probe = 0; probe < longest_probe; ++probe) {
-    CachedOffset& entry = cached(function, probe);
+    CachedName& entry = cached(function, probe);
     const void* key = entry.function.load(std::memory_order_acquire);
     if (key == nullptr) return;
     if (key == function) return entry.offset.store(0, std::memory_order_release);
@@ -285,9 +273,10 @@ void alias_kernel(const void* handle, const void* function) noexcept {
   if (const char* name = registered_name(function)) register_kernel_copied(handle, name);
 }
 
-std::uint32_t kernel_name(const void* function) noexcept {
+std::uint32_t find_kernel_name(const void* function) noexcept {
+  if (function == nullptr) return 0;  // an empty place would be taken for its own
   for (std::size_t probe = 0; probe < longest_probe; ++probe) {
-    const CachedOffset& entry = cached(function, probe);
+    const CachedName& entry = cached(function, probe);
     const void* key = entry.function.load(std::memory_order_acquire);
     if (key == nullptr) break;
     if (key != function) continue;
@@ -300,7 +289,7 @@ std::uint32_t kernel_name(const void* function) noexcept {
 }
 
 void forget_kernel_offsets() noexcept {
-  for (CachedOffset& entry : cache) {
+  for (CachedName& entry : kernel_name_cache) {
     entry.offset.store(0, std::memory_order_relaxed);
     entry.function.store(nullptr, std::memory_order_release);
   }

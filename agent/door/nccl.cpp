@@ -47,7 +47,7 @@ class OutermostCall {
   CommunicatorState* const latest_;
 };
 
-bool steps_are_watched() noexcept {
+[[gnu::always_inline]] inline bool steps_are_watched() noexcept {
   const step::Tracker* steps = tracker.load(std::memory_order_acquire);
   return steps != nullptr &&
          (steps->interest() & (step::interest_collectives | step::interest_calls)) != 0;
@@ -61,10 +61,14 @@ void note_nested(api::Function function) noexcept {
 
 template <class Call, class Real>
 ncclResult_t take_part_nccl(api::Function function, Call call, const Real& real) {
-  if (step::mode_of(Call::call_class) == step::Mode::unstarted) start_process();
-  if (ring::writer.nested_in_start != 0) return real();
+  if (step::mode_of(Call::call_class) == step::Mode::unstarted) [[unlikely]] {
+    start_process();
+  }
+  if (ring::writer.nested_in_start != 0) [[unlikely]] {
+    return real();
+  }
   const OutermostCall outermost(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
-  if (outermost.nested()) {
+  if (outermost.nested()) [[unlikely]] {
     note_nested<Call>(function);
     return real();
   }
@@ -72,7 +76,7 @@ ncclResult_t take_part_nccl(api::Function function, Call call, const Real& real)
   call.before(outermost.latest());
   // A tick read costs more than all the rest: none is made where a call is merely counted.
   Begun begun{nullptr, 0};
-  if (steps_are_watched() || step::mode_of(Call::call_class) == step::Mode::record) {
+  if (step::mode_of(Call::call_class) == step::Mode::record || steps_are_watched()) [[likely]] {
     begun = begin_call(function, call, Told::now);
   }
   NcclTimer<Call> timer(function, call, begun.record);
@@ -81,7 +85,9 @@ ncclResult_t take_part_nccl(api::Function function, Call call, const Real& real)
   const ncclResult_t result = real();
   open_nccl_call = nullptr;
   call.after(result);
-  if (!calls_are_nested.load(std::memory_order_relaxed)) call.remember(outermost.latest());
+  if (!calls_are_nested.load(std::memory_order_relaxed)) [[likely]] {
+    call.remember(outermost.latest());
+  }
   timer.end(call, result);
   end_record(begun, call, result);
   return result;

@@ -9,6 +9,7 @@
 #include "agent/device/event_timing.hpp"
 #include "agent/door/calls.hpp"
 #include "agent/door/communicators.hpp"
+#include "agent/door/widened.hpp"
 #include "agent/event/hash.hpp"
 #include "agent/event/record.hpp"
 #include "agent/ring/writer.hpp"
@@ -64,11 +65,16 @@ struct CollectiveCall : NcclCallBase {
         stream(in),
         in_place(same_buffer) {}
 
-  void before(CommunicatorState& latest) noexcept {
-    const bool is_latest = latest.handle.load(std::memory_order_acquire) == comm;
-    state = is_latest ? &latest : communicator_of(comm);
-    if (state == nullptr) return;
-    if (state->size.load(std::memory_order_relaxed) == 0) complete(*state);
+  [[gnu::always_inline]] void before(CommunicatorState& latest) noexcept {
+    if (latest.handle.load(std::memory_order_acquire) == comm) [[likely]] {
+      state = &latest;
+    } else {
+      state = communicator_of(comm);
+      if (state == nullptr) return;
+    }
+    if (state->size.load(std::memory_order_relaxed) == 0) [[unlikely]] {
+      complete(*state);
+    }
     sequence = next_sequence(*state, kind, peer);
   }
 
@@ -150,14 +156,14 @@ struct CollectiveCall : NcclCallBase {
     return {shape + count * 0x7feb352d, shape};
   }
 
-  void observe(step::Tracker& tracker, std::uint64_t ticks) const noexcept {
+  [[gnu::always_inline]] void observe(step::Tracker& tracker, std::uint64_t ticks) const noexcept {
     if ((tracker.interest() & step::interest_collectives) == 0) return;
     const auto [exact, shape] = hashes();
     if (event::is_point_to_point(kind)) return tracker.point_to_point(exact, shape, ticks);
     tracker.collective(exact, shape, ticks);
   }
 
-  void fill(Record& record) const noexcept {
+  [[gnu::always_inline]] void fill(Record& record) const noexcept {
     record.layout = Layout::collective;
     record.detail = static_cast<std::uint32_t>(kind);
     record.extra = state != nullptr ? state->slot : 0;
@@ -166,8 +172,8 @@ struct CollectiveCall : NcclCallBase {
     record.args[0] = count;
     record.args[1] = sequence;
     record.args[2] = static_cast<std::uint64_t>(datatype & 0xff) |
-                     static_cast<std::uint64_t>(reduction & 0xff) << 8 |
-                     std::uint64_t{static_cast<std::uint32_t>(peer)} << 32;
+                     widened(static_cast<std::uint8_t>(reduction)) << 8 |
+                     widened(static_cast<std::uint32_t>(peer)) << 32;
     record.args[3] = bits(stream);
   }
 };

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "agent/door/widened.hpp"
+
 namespace traceagent::door {
 
 struct RegisterDim3 {
@@ -16,8 +18,8 @@ struct RegisterDim3 {
   std::uint32_t z = 0;
 
   RegisterDim3() = default;
-  constexpr RegisterDim3(std::uint32_t x, std::uint32_t y, std::uint32_t depth) noexcept
-      : x_and_y(x | std::uint64_t{y} << 32), z(depth) {}
+  RegisterDim3(std::uint32_t x, std::uint32_t y, std::uint32_t depth) noexcept
+      : x_and_y(x | widened(y) << 32), z(depth) {}
   RegisterDim3(const dim3& all) noexcept : RegisterDim3(all.x, all.y, all.z) {}
 
   std::uint32_t x() const noexcept { return static_cast<std::uint32_t>(x_and_y); }

@@ -22,7 +22,8 @@ void report_to(step::Tracker* tracker) noexcept;
 
 // Called by the thread that made the process's first recorded call of a device, once that has
 // returned; null when it is past, or when nobody waits for it.
-extern constinit std::atomic<void (*)() noexcept> on_first_device_call;
+[[gnu::visibility("hidden")]] extern constinit std::atomic<void (*)() noexcept>
+    on_first_device_call;
 
 // Which of CUDA's doors the options leave open: the modes are those of a class of calls, whichever
 // of the two libraries it comes from.

@@ -15,8 +15,11 @@ constexpr double shortest_span_ns = 2'000'000.0;
 // that lie near, their reading errors would grow with the distance.
 constexpr double extrapolated_span_ns = 1'000'000'000.0;
 
-// What measure_tick_rate() promises.
+// What measure_tick_rate() promises. A rate that is off by slope()'s 1 % makes every later one look
+// like a clock that was set: a thread that loses its core between the readings of the two clocks,
+// once in some thousand starts on a busy machine, must not give one.
 constexpr double good_rate_error = TickRate{}.error;
+constexpr int most_rate_attempts = 8;
 
 // The kernel steers the clocks: a rate that was measured better than this changes meanwhile, and
 // that of the time before the first anchor may have changed more.
@@ -59,11 +62,6 @@ std::int64_t bounded(double distance_ns) noexcept {
   return distance_ns < farthest ? static_cast<std::int64_t>(distance_ns) : farthest_ns;
 }
 
-// A rate that is off by slope()'s 1 % makes every later one look like a clock that was set: a
-// thread that loses its core between the readings of the two clocks, once in some thousand starts
-// on a busy machine, must not give one.
-constexpr int most_rate_attempts = 8;
-
 // Both clocks at one moment, the tightest of several tries.
 ClockAnchor read_both(clockid_t clock) noexcept {
   ClockAnchor best{0, 0, UINT64_MAX};
@@ -80,11 +78,6 @@ ClockAnchor read_both(clockid_t clock) noexcept {
   return best;
 }
 
-double rate_between(const ClockAnchor& start, const ClockAnchor& end) noexcept {
-  return static_cast<double>(end.realtime_ns - start.realtime_ns) /
-         static_cast<double>(end.ticks - start.ticks);
-}
-
 // When the library was loaded, of the clock that has CLOCK_REALTIME's rate and is never set.
 constinit ClockAnchor at_load{};
 
@@ -93,7 +86,7 @@ TickRate measured_between(const ClockAnchor& start, const ClockAnchor& end) noex
   if (start.realtime_ns == 0 || end.realtime_ns <= start.realtime_ns || end.ticks <= start.ticks)
     return {0, 1};
   const auto span_ticks = static_cast<double>(end.ticks - start.ticks);
-  return {rate_between(start, end),
+  return {static_cast<double>(end.realtime_ns - start.realtime_ns) / span_ticks,
           static_cast<double>(start.error_ticks + end.error_ticks) / span_ticks};
 }
 

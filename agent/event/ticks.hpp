@@ -12,7 +12,7 @@ namespace traceagent::event {
 
 // True where the TSC runs at one rate in every power state (CPUID 0x80000007 EDX bit 8). Set once,
 // before the first record; false means CLOCK_MONOTONIC_RAW in nanoseconds.
-extern bool ticks_from_tsc;
+[[gnu::visibility("hidden")]] extern bool ticks_from_tsc;
 
 // Decides `ticks_from_tsc`. Call once, before any thread records.
 void choose_tick_source() noexcept;

@@ -9,6 +9,7 @@
 
 #include "agent/drain/end_of_run.hpp"
 #include "agent/drain/file_names.hpp"
+#include "agent/drain/folders.hpp"
 #include "agent/drain/run_index.hpp"
 #include "agent/drain/upload_queue.hpp"
 #include "agent/event/ticks.hpp"
@@ -168,6 +169,15 @@ void queue_rank_file(Agent& agent, const ring::Window& window,
 } catch (...) {
   say_problem(
       "out of memory: output.remote: a file is not queued: traceagent upload FILE --to PLACE");
+}
+
+void before_rank_file(const Agent& agent) noexcept try {
+  if (agent.options.output_keep < 0 || !agent.kept_files.empty()) return;
+  // What is wrong with the folder is said where the file is not written.
+  static_cast<void>(drain::make_parent_folders(drain::output_folder(agent.ring.ring) + "/"));
+  static_cast<void>(removal_lock(agent).try_lock(trace::FileLock::Kind::exclusive));
+} catch (...) {
+  return;
 }
 
 void after_rank_file(Agent& agent, const drain::RankFileReport& report) {

@@ -18,6 +18,9 @@ struct NodeInputs;
 void queue_rank_file(Agent& agent, const ring::Window& window,
                      const drain::RankFileReport& report) noexcept;
 
+// Who merges holds keep.lock where there is one: made before there is a file that may go.
+void before_rank_file(const Agent& agent) noexcept;
+
 // It is queued and noted. Starts the uploader where none is at work; without output.remote it
 // removes what output.keep does not keep.
 void after_rank_file(Agent& agent, const drain::RankFileReport& report);

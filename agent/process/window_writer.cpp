@@ -159,6 +159,7 @@ void WindowWriter::write_file(ring::Window& window, std::uint64_t refused_before
   options.coverage = live_coverage(agent_);
   options.most_bytes = disk_room(agent_);
   options.index_queue = &agent_.index_queue;
+  before_rank_file(agent_);
   const drain::RankFileReport report = write_bounded(agent_.ring.ring, window, options);
   if (report.is_too_large) {
     outcome = Outcome::left_out;

@@ -47,7 +47,7 @@ event::Record* claim_in_handler(Writer& self) noexcept;
 
 // A slot in this thread's chunk, or nullptr. The caller fills it and then publishes: it must not
 // leave it at that.
-inline event::Record* claim(Writer& self) noexcept {
+[[gnu::always_inline]] inline event::Record* claim(Writer& self) noexcept {
   // Between two instructions here a handler that records would be given the very same slot, or
   // take the chunk's end from under us (tests/model).
   if (self.filling != 0) [[unlikely]] {

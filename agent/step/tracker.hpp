@@ -53,7 +53,7 @@ class Tracker {
 
   /// Whether the call is known beforehand: then it need not be told, nor its ticks be read. True
   /// counts it.
-  bool passes_launch(std::uint64_t kernel_hash) noexcept {
+  [[gnu::always_inline]] bool passes_launch(std::uint64_t kernel_hash) noexcept {
     return strides_.opened().pass_launch(kernel_hash);
   }
   /// The same of a collective or point-to-point call; `hashes` gives its exact and its shape hash,

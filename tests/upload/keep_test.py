@@ -222,6 +222,18 @@ def test_while_a_user_merges_the_folder():
             end_of(rank)
 
 
+def test_the_lock_is_there_before_a_file():
+    """Who merges looks for it first: a file that was there beside no lock could go while it is read."""
+    with Place() as place:
+        end = place.run([STEADY, 20, 5, 5000], place.agent(**settings(1, 100)))
+        ended_well([end], "lock")
+        check(len(rank_files(place)) == 1, f"lock: {rank_files(place)}: {end}")
+        lock = place.path / "out/.traceagent-upload/keep.lock"
+        first = place.path / "out" / rank_files(place)[0]
+        check(lock.is_file() and lock.stat().st_mtime_ns <= first.stat().st_mtime_ns, "lock: it came first")
+        check(lock.parent.stat().st_mode & 0o777 == 0o700, "lock: its folder is the user's")
+
+
 def test_the_uploader_waits_for_a_merge():
     """All is uploaded and the run has ended, but another merges: its files go when it is done, as nobody comes
     after the uploader."""

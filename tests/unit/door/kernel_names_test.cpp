@@ -94,6 +94,23 @@ TEST(KernelNames, GoWithTheirModule) {
   EXPECT_EQ(recording.ring().name(kernel_name(others)), "stays");
 }
 
+// As a job launches it by mistake: CUDA refuses it. The name of what has gone is not touched.
+TEST(KernelNames, NoKernelIsNotOneThatHasGone) {
+  Recording recording;
+  const int closed = 0;
+  const void* gone = next_handle();
+  std::string name = "of a module that is closed";
+  register_kernel(gone, name.c_str(), &closed);
+  forget_kernels(&closed);
+  name.assign(name.size(), '?');
+  const void* handle = next_handle();
+  alias_kernel(handle, nullptr);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(kernel_name(nullptr), 0u);
+    EXPECT_EQ(kernel_name(handle), 0u);
+  }
+}
+
 TEST(KernelNames, ManyModulesComeAndGo) {
   Recording recording;
   std::vector<char> modules(3000);
