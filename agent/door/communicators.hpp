@@ -55,7 +55,8 @@ Count count_up(std::atomic<Count>& count) noexcept {
   return before;
 }
 
-// The same, or the number of a collective among all of its communicator.
+// The same, or the number of a collective among all of its communicator. In line: what describes
+// the collective then stays in registers.
 [[gnu::always_inline]] inline std::uint64_t next_sequence(CommunicatorState& state,
                                                           event::Collective kind,
                                                           int peer) noexcept {
