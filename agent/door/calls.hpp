@@ -57,7 +57,7 @@ struct LaunchCall : CallBase {
     record.args[2] = block.y() | widened(block.z) << 32;
     record.args[3] = bits(stream);
   }
-  bool passes(step::Tracker& tracker) const noexcept {
+  [[gnu::always_inline]] bool passes(step::Tracker& tracker) const noexcept {
     return tracker.passes_launch(bits(function));
   }
   void observe(step::Tracker& tracker, std::uint64_t ticks) const noexcept {
@@ -392,7 +392,9 @@ struct GraphLaunchCall : CallBase {
     record.args[0] = bits(exec);
     record.args[3] = bits(stream);
   }
-  bool passes(step::Tracker& tracker) const noexcept { return tracker.passes_launch(bits(exec)); }
+  [[gnu::always_inline]] bool passes(step::Tracker& tracker) const noexcept {
+    return tracker.passes_launch(bits(exec));
+  }
   void observe(step::Tracker& tracker, std::uint64_t ticks) const noexcept {
     if ((tracker.interest() & step::interest_launches) != 0) tracker.launch(bits(exec), ticks);
   }
