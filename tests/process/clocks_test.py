@@ -216,18 +216,21 @@ def set_case(folder):
 
 def impossible_cases(folder):
     # So often that each burst of collectives meets it: on a busy machine nine fell into the pauses between them,
-    # where the tool finds each.
+    # where the tool finds each. Under a sanitizer the node's own two ranks meet it at different times: found first.
     nodes = write_nodes(folder / "jumped", jumps=999)
     done, document = merge(nodes)
     about = document["traceagent"].get("clocks", {})
-    if done.returncode != 0 or "contradict each other" not in about.get("reason", ""):
+    reason = about.get("reason", "")
+    between_ranks = "on one node that are no one collective's" in reason
+    if done.returncode != 0 or not (between_ranks or "contradict each other" in reason):
         yield f"contradiction: {done} {about}"
     elif [node["method"] for node in about["nodes"]][1:] != ["none"] or about["clock_sync_error_bound"] is not None:
         yield f"contradiction: {about}"
-    print(about.get("reason"))
+    print(reason)
     done, document = merge(nodes, "--align=collectives")
     lines = done.stderr.splitlines()
-    if done.returncode != 1 or document or len(lines) != 1 or "node 1" not in lines[0]:
+    told = "on one node that" if between_ranks else "node 1"
+    if done.returncode != 1 or document or len(lines) != 1 or told not in lines[0]:
         yield f"contradiction, asked for: {done}"
 
 
