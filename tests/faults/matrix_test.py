@@ -11,7 +11,7 @@ usage: matrix_test.py BUILD_FOLDER DEPS_FOLDER [--all | --brief | --count] [--me
   --count    how many cells that would be
   --memory   malloc and its like alone: 30 of its calls; with --all each
   --only     functions that match, as in --only '^(open|mmap)$'
-  --every    each N-th cell alone, as in --memory --all --every 20
+  --every    each N-th cell alone (for an even N each N+1-th), as in --memory --all --every 21
   --by-function  a row for each function, and which functions no scenario calls
   --beneath N    and places that only a fault leads to: there a second call fails behind the first, to N such faults
   --call-sites   which call instructions of the library and the tools no run has reached"""
@@ -207,7 +207,8 @@ def main():
         need(path, path.name)
     words = list(ARGUMENTS)
     only = words.pop(words.index("--only") + 1) if "--only" in words else ""
-    every, depth = take_number(words, "--every", 1), take_number(words, "--beneath", 0)
+    # Odd: a place's first call and all of them alternate, and an even part would have the first alone.
+    every, depth = take_number(words, "--every", 1) | 1, take_number(words, "--beneath", 0)
     options = {word for word in words if word.startswith("--")}
     pattern = "|".join(f"^{word}$" for word in words if not word.startswith("--"))
     # Fewer open files than allowed, as most users have.

@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 
-from places import BUILD, need
+from places import BUILD, SANITIZED, need
 from traced_run import report
 
 TRACEAGENT = need(BUILD / "bin/traceagent", "the tool")
@@ -221,7 +221,7 @@ def impossible_cases(folder):
     done, document = merge(nodes)
     about = document["traceagent"].get("clocks", {})
     reason = about.get("reason", "")
-    between_ranks = "on one node that are no one collective's" in reason
+    between_ranks = SANITIZED and "on one node that are no one collective's" in reason
     if done.returncode != 0 or not (between_ranks or "contradict each other" in reason):
         yield f"contradiction: {done} {about}"
     elif [node["method"] for node in about["nodes"]][1:] != ["none"] or about["clock_sync_error_bound"] is not None:
