@@ -17,6 +17,7 @@
 #include "agent/door/nvtx.hpp"
 #include "agent/door/start.hpp"
 #include "agent/event/clock_anchor.hpp"
+#include "agent/event/whole_path.hpp"
 #include "agent/process/exit.hpp"
 #include "agent/process/fork.hpp"
 #include "agent/process/notices.hpp"
@@ -34,26 +35,23 @@ bool is_off(const char* variable) noexcept {
 // Said at the first hooked call, if there is one.
 constinit const char* refused_offer = nullptr;
 
-// To be freed; nullptr: not known.
-char* own_path() noexcept {
+// "": not known, and no path either.
+const char* own_name() noexcept {
   Dl_info self{};
-  if (dladdr(reinterpret_cast<const void*>(&own_path), &self) == 0) return nullptr;
-  return realpath(self.dli_fname, nullptr);
+  return dladdr(reinterpret_cast<const void*>(&own_name), &self) != 0 ? self.dli_fname : "";
 }
 
 // A user's own tool stays the tool.
 void offer_to_nvtx() noexcept {
   static constexpr char variable[] = "NVTX_INJECTION64_PATH";
   if (std::getenv(variable) != nullptr) return;
-  char* path = own_path();
-  if (path == nullptr || setenv(variable, path, 0) != 0) refused_offer = variable;
-  std::free(path);
+  const event::WholePath path(own_name());
+  if (path.c_str() == nullptr || setenv(variable, path.c_str(), 0) != 0) refused_offer = variable;
 }
 
 void offer_to_driver() noexcept {
-  char* path = own_path();
-  if (path != nullptr) door::offer_injection(path);
-  std::free(path);
+  const event::WholePath path(own_name());
+  if (path.c_str() != nullptr) door::offer_injection(path.c_str());
 }
 
 // False where we were loaded in the middle of a process's life: CUDA_INJECTION64_PATH and its like

@@ -8,14 +8,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string_view>
 
 #include "agent/event/error_text.hpp"
-#include "agent/event/fork_hold.hpp"
 #include "agent/event/high_descriptor.hpp"
+#include "agent/event/whole_path.hpp"
 #include "agent/process/note_file.hpp"
 #include "agent/process/older_run.hpp"
 #include "agent/process/run_launcher.hpp"
@@ -119,10 +117,8 @@ namespace {
 
 // The job may change its working folder, and others look for the path among what a process maps.
 std::string whole_folder(const std::string& folder) {
-  const event::ForkHold hold;
-  const std::unique_ptr<char, decltype(&std::free)> whole(realpath(folder.c_str(), nullptr),
-                                                          &std::free);
-  return whole != nullptr ? whole.get() : folder;  // what is wrong with it mkdir says
+  const event::WholePath whole(folder.c_str());
+  return whole.c_str() != nullptr ? whole.c_str() : folder;  // what is wrong with it mkdir says
 }
 
 }  // namespace

@@ -5,14 +5,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <string_view>
 
 #include "agent/event/error_text.hpp"
-#include "agent/event/held_memory.hpp"
+#include "agent/event/whole_path.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -82,26 +80,20 @@ ToolPath tool_beside(const std::string& library, uid_t owner, const char* name) 
   return {std::move(tool), ""};
 }
 
-// Yours to free.
-char* whole_path(const char* path) noexcept {
-  const event::ForkHold hold;
-  return realpath(path, nullptr);
-}
-
 ToolPath find_tool(const char* name) {
   Dl_info self{};
   if (dladdr(reinterpret_cast<const void*>(&tool_beside), &self) == 0) {
     return {"", "where the library lies is not known"};
   }
-  const std::unique_ptr<char, event::HeldFree> library(whole_path(self.dli_fname));
+  const event::WholePath library(self.dli_fname);
   struct stat facts {};
-  if (library == nullptr || stat(library.get(), &facts) != 0) {
+  if (library.c_str() == nullptr || stat(library.c_str(), &facts) != 0) {
     return {"", std::string(self.dli_fname) + ": " + event::error_text(errno) +
                     ": name the library by its whole path in LD_PRELOAD"};
   }
   // A job that has gone elsewhere finds another's library by a path that is not whole.
   const uid_t owner = self.dli_fname[0] == '/' ? facts.st_uid : geteuid();
-  return tool_beside(library.get(), owner, name);
+  return tool_beside(library.c_str(), owner, name);
 }
 
 }  // namespace traceagent::process

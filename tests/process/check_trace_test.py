@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from jobs import Checks, Place, TRACEAGENT
-from places import BUILD
+from places import BUILD, SANITIZED
 
 DEMO = [BUILD / "bin/train_demo", "--steps", "16"]
 LIBRARIES = f"{BUILD}/sim/lib:{BUILD}/sim/cupti"
@@ -192,5 +192,6 @@ def test_other_traces():
 
 for test in (test_nothing_missing, test_folder, test_gaps, test_steps, test_shut_on_purpose, test_counters_that_are_not_here,
              test_second_copy, test_part, test_other_traces):
-    test()
+    if not (SANITIZED and test == test_second_copy):  # ctypes' calls are not seen in such a build
+        test()
 sys.exit(checks.end())
