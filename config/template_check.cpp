@@ -1,6 +1,7 @@
 #include "config/template_check.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "config/name_template.hpp"
 #include "config/nearest.hpp"
@@ -56,6 +57,39 @@ bool promises_gzip(std::string_view remote, const std::string& file_name, const 
          !file_name.ends_with(".gz");
 }
 
+// "$HOME" or "${HOME}", the first that there is; empty: none.
+std::string shell_variable_in(std::string_view text) {
+  const auto begins_name = [](char c) {
+    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
+  const auto is_of_name = [&](char c) { return begins_name(c) || (c >= '0' && c <= '9'); };
+  for (std::size_t at = text.find('$'); at < text.size(); at = text.find('$', at + 1)) {
+    const bool has_brace = text.substr(at + 1).starts_with('{');
+    const std::size_t begin = at + 1 + (has_brace ? 1 : 0);
+    std::size_t end = begin;
+    while (end < text.size() && is_of_name(text[end])) ++end;
+    const bool is_closed = !has_brace || text.substr(end).starts_with('}');
+    if (end == begin || !begins_name(text[begin]) || !is_closed) continue;
+    return std::string(text.substr(at, end - at + (has_brace ? 1 : 0)));
+  }
+  return {};
+}
+
+// Of a path or a name as a whole, which a job script's shell would have changed.
+std::vector<std::string> doubts_about_shell(std::string_view text) {
+  std::vector<std::string> doubts;
+  if (text == "~" || text.starts_with("~/")) {
+    doubts.emplace_back("only a shell makes a home folder of ~: give the whole path");
+  }
+  const std::string variable = shell_variable_in(text);
+  if (!variable.empty()) {
+    doubts.push_back("only a shell puts in what " + variable +
+                     " is: write it out, or set the option by its TRACEAGENT_ variable where a "
+                     "shell starts the job");
+  }
+  return doubts;
+}
+
 }  // namespace
 
 std::vector<std::string> doubts_about(OptionType type, std::string_view name_template,
@@ -64,8 +98,9 @@ std::vector<std::string> doubts_about(OptionType type, std::string_view name_tem
   const bool is_node = type == OptionType::node_name_template ||
                        type == OptionType::nullable_name_template ||
                        type == OptionType::node_remote;
+  if (type == OptionType::text) return doubts_about_shell(name_template);
+  if (!is_file && !is_node) return {};
   std::vector<std::string> doubts;
-  if (!is_file && !is_node) return doubts;
   const bool is_within_folder =
       type == OptionType::file_name_template || type == OptionType::nullable_name_template;
   if (is_within_folder && name_template.starts_with('/')) {
@@ -76,11 +111,13 @@ std::vector<std::string> doubts_about(OptionType type, std::string_view name_tem
         "it does not end in .json or .json.gz, and traceagent merge takes no other files of a "
         "folder");
   }
-  if (name_template == "~" || name_template.starts_with("~/")) {
-    doubts.emplace_back("only a shell makes a home folder of ~: give the whole path");
-  }
+  // A command may have a shell of its own.
+  const bool is_command = is_remote(type) && name_template.starts_with(command_scheme);
+  const std::string shells = is_command ? "" : shell_variable_in(name_template);
+  if (!is_command) std::ranges::move(doubts_about_shell(name_template), std::back_inserter(doubts));
   for (const std::string& name : variables_in(name_template)) {
     if (is_remote(type) && name.empty()) continue;  // a command's {}: the file
+    if (shells == "${" + name + "}") continue;      // which was doubted
     std::string doubt = doubt_about_variable(name, is_file, options);
     if (!doubt.empty()) doubts.push_back(std::move(doubt));
   }

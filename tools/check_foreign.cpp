@@ -4,18 +4,21 @@
 
 namespace traceagent::tools {
 
-std::string foreign_in_words(const std::string& path) {
+ForeignFinding look_at_foreign(const std::string& path) {
   ForeignFile file(path, "", 0);
   file.peek();
-  if (!file.report().is_trace) return file.report().problem;
+  if (!file.report().is_trace) return {file.report().problem, !file.report().is_other_json};
   const std::string line = "not a trace of TraceAgent's: " + path;
-  return file.is_ours() ? line +
-                              " as it was written: another program has saved it, or its beginning "
-                              "is damaged: traceagent merge " +
-                              path + " -o NEW makes a trace of it"
-                        : line +
-                              ": another program's, which traceagent merge reads and check "
-                              "does not: check what a merge makes of it";
+  if (!file.is_ours()) {
+    return {line +
+            ": another program's, which traceagent merge reads and check does not: check what a "
+            "merge makes of it"};
+  }
+  return {line +
+              " as it was written: another program has saved it, or its beginning is damaged: "
+              "traceagent merge " +
+              path + " -o NEW makes a trace of it",
+          true};
 }
 
 }  // namespace traceagent::tools

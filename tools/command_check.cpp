@@ -41,7 +41,7 @@ bool check_file(const std::string& path, bool is_brief) {
   std::error_code ignored;
   // What is no regular file may be read once alone.
   if (std::filesystem::is_regular_file(path, ignored) && !is_own_trace(path)) {
-    say(foreign_in_words(path));
+    say(look_at_foreign(path).line);
     return false;
   }
   CheckReport report;
@@ -57,9 +57,11 @@ bool check_file(const std::string& path, bool is_brief) {
   return report.problems() == 0;
 }
 
-bool is_empty(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_empty(path, ignored);
+// Another profiler's beside ours is no fault; nor may ours with a damaged beginning be passed over.
+bool may_be_passed_over(const std::string& path) {
+  const ForeignFinding finding = look_at_foreign(path);
+  say(finding.line);
+  return !finding.may_be_ours;
 }
 
 int check_files(const std::vector<std::string>& paths, const FolderOptions& options) {
@@ -71,11 +73,8 @@ int check_files(const std::vector<std::string>& paths, const FolderOptions& opti
     files.paths = {path};
     if (is_folder) files = trace_files({path}, options);
     for (const std::string& problem : files.problems) say(problem);
-    // Another profiler's beside ours is no fault; nor may ours with a damaged beginning be passed
-    // over.
-    for (const std::string& other : files.foreign) say(foreign_in_words(other));
-    ok = ok && files.problems.empty() && !files.paths.empty() &&
-         std::none_of(files.foreign.begin(), files.foreign.end(), is_empty);
+    for (const std::string& other : files.foreign) ok = may_be_passed_over(other) && ok;
+    ok = ok && files.problems.empty() && !files.paths.empty();
     for (const std::string& file : files.paths) ok = check_file(file, is_folder) && ok;
   }
   return ok ? exit_ok : exit_bad_data;

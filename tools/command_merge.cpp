@@ -342,6 +342,12 @@ void add_input_options(CLI::App& command, MergeArguments& arguments) {
       ->type_name("LIST")
       ->delimiter(',')
       ->transform(without_outer_spaces())
+      ->transform(CLI::Validator(
+          [](std::string& word) {
+            if (word.starts_with('*')) word.erase(0, 1);  // as the messages have it
+            return std::string();
+          },
+          ""))
       ->allow_extra_args(false)
       ->capture_default_str();
 }
@@ -361,6 +367,7 @@ void add_output_options(CLI::App& command, MergeArguments& arguments) {
       "and told of");
   command.add_flag("--gzip", arguments.gzip, "Compress whatever the output's name is");
   command.add_option("--level", arguments.level, "Compression, 1 (fast) to 9 (small)")
+      ->transform(whole_number())
       ->check(CLI::Range(1, 9))
       ->capture_default_str();
 }

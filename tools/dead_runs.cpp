@@ -82,11 +82,20 @@ bool is_a_run(const std::string& folder) {
   return false;
 }
 
+// From the root, and without a slash at its end.
+fs::path whole_path(const std::string& path) {
+  const fs::path whole = fs::absolute(path).lexically_normal();
+  return whole.has_filename() ? whole : whole.parent_path();
+}
+
+// "traceagent-1000", which holds a user's runs.
+bool is_users_folder(const std::string& folder) {
+  return whole_path(folder).filename().string().starts_with("traceagent-");
+}
+
 // What is removed lies where rings are made, whatever the names of its files are like.
 bool is_run_of_this_user(const std::string& path) {
-  const fs::path whole = fs::absolute(path).lexically_normal();
-  const fs::path run = whole.has_filename() ? whole : whole.parent_path();
-  return run.parent_path().filename() == "traceagent-" + std::to_string(geteuid());
+  return whole_path(path).parent_path().filename() == "traceagent-" + std::to_string(geteuid());
 }
 
 // Why nothing can be recovered of it: damaged, or of another version; or empty. Of one that was not
@@ -161,9 +170,13 @@ std::vector<std::string> runs_in(const std::string& folder) {
   const fs::path users = fs::path(folder) / ("traceagent-" + std::to_string(geteuid()));
   const bool has_users = fs::is_directory(fs::symlink_status(users, ignored));
   std::vector<std::string> runs = has_users ? runs_in(users.string()) : std::vector<std::string>{};
+  std::vector<std::string> others;  // a damaged run, where they are a user's
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    if (!has_users || is_a_run(at->path().string())) runs.push_back(at->path().string());
+    (is_a_run(at->path().string()) ? runs : others).push_back(at->path().string());
   }
+  // A folder of traces has none, and names of files that are no runs' help nobody.
+  const bool is_users = !has_users && (!runs.empty() || is_users_folder(folder));
+  if (is_users) runs.insert(runs.end(), others.begin(), others.end());
   std::sort(runs.begin(), runs.end());
   return runs;
 }
@@ -200,7 +213,7 @@ bool discard_dead_runs(const std::vector<std::string>& folders, std::uint64_t ol
   if (seen == 0) std::cout << folders.front() << ": no ring of a dead job\n";
   // The user's own, if that was the last run in it.
   for (const std::string& folder : folders) {
-    if (fs::path(folder).filename().string().starts_with("traceagent-")) rmdir(folder.c_str());
+    if (is_users_folder(folder)) rmdir(folder.c_str());
   }
   return ok;
 }

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
 
 #include "agent/trace/process_ids.hpp"
@@ -54,7 +55,8 @@ void set_steps(const ChoiceOptions& options, const TraceRange& range, Choice& ch
   choice.asked.add("steps", options.steps);
   if (!steps.are_any()) {
     choice.problem = "no steps: --steps " + std::to_string(first) + " " + std::to_string(last) +
-                     ": no input marks any, by ProfilerStep#, step_num or batch: give --time";
+                     ": no input" + (choice.rules.ranks.empty() ? "" : " of these ranks") +
+                     " marks any, by ProfilerStep#, step_num or batch: give --time";
     return;
   }
   if (!steps.from || steps.from->number >= last) {
@@ -101,6 +103,20 @@ unsigned ChoiceOptions::first_readings() const {
          (!steps.empty() || needs_end(time) ? 1U : 0U);
 }
 
+CLI::Validator whole_number() {
+  return {[](std::string& word) {
+            std::int64_t number = 0;
+            const char* const end = word.data() + word.size();
+            const auto read = std::from_chars(word.data(), end, number);
+            if (read.ec != std::errc() || read.ptr != end) {
+              return "not a whole number: " + word + ": give one such as 20";
+            }
+            word = std::to_string(number);
+            return std::string();
+          },
+          ""};
+}
+
 CLI::Validator without_outer_spaces() {
   return {[](std::string& word) {
             CLI::detail::trim(word);
@@ -124,10 +140,12 @@ void add_choice_options(CLI::App& command, ChoiceOptions& options) {
       .add_option(
           "--steps", options.steps,
           "Only what overlaps the time from the beginning of step FIRST to just before "
-          "that of step LAST, each where the first rank begins it; steps are ProfilerStep#, "
+          "that of step LAST, each where the first rank (of those of --rank) begins it; steps are "
+          "ProfilerStep#, "
           "SageMaker Debugger's step_num or Composer's batch")
       ->type_name("FIRST LAST")
       ->type_size(2)
+      ->transform(whole_number())
       ->allow_extra_args(false)
       ->excludes(time);
   command.add_flag("--clip", options.clip,
@@ -183,6 +201,7 @@ Choice choice_of(const ChoiceOptions& options, const std::vector<std::string>& f
   question.end = needs_end(options.time);
   if (!options.steps.empty()) {
     question.steps = WantedSteps{options.steps[0], options.steps[1]};
+    question.rules = &choice.rules;
   }
   const TraceRange range = range_of(files, question);
   if (range.begin_ns == TraceRange().begin_ns && options.steps.empty()) {

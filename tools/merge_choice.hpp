@@ -34,6 +34,8 @@ struct ChoiceOptions {
   [[nodiscard]] unsigned first_readings() const;
 };
 
+// Decimal, whatever it begins with: CLI11 takes 020 for sixteen.
+CLI::Validator whole_number();
 // Of a list such as "kernel, nccl" each word without the spaces around it.
 CLI::Validator without_outer_spaces();
 void add_choice_options(CLI::App& command, ChoiceOptions& options);

@@ -114,23 +114,6 @@ MergeInput scan(const std::string& path, const GivenPaths& given) {
   return input;
 }
 
-void add_ranks(const TraceHeader& header, const Selection* selection,
-               std::set<std::int64_t>& ranks) {
-  const auto add = [&](std::int64_t rank) {
-    if (selection == nullptr || selection->has_rank(rank)) {
-      ranks.insert(rank);
-    }
-  };
-  const auto listed = member(header.distributed_info, "ranks");
-  if (!listed) {
-    add(header.rank);
-    return;
-  }
-  for_each_element(*listed, [&](std::string_view element) {
-    add(parse_integer(element).value_or(header.rank));
-  });
-}
-
 void leave_out_unwanted(std::vector<MergeInput>& inputs, const Selection& selection) {
   for (MergeInput& input : inputs) {
     if (input.is_used() && ranks_of(input, &selection).empty()) {
@@ -142,9 +125,21 @@ void leave_out_unwanted(std::vector<MergeInput>& inputs, const Selection& select
 
 }  // namespace
 
-std::set<std::int64_t> ranks_of(const MergeInput& input, const Selection* selection) {
+std::set<std::int64_t> ranks_of(const TraceHeader& header) {
   std::set<std::int64_t> ranks;
-  add_ranks(input.header, selection, ranks);
+  const auto listed = member(header.distributed_info, "ranks");
+  for_each_element(listed.value_or(""), [&](std::string_view element) {
+    ranks.insert(parse_integer(element).value_or(header.rank));
+  });
+  if (ranks.empty()) ranks.insert(header.rank);
+  return ranks;
+}
+
+std::set<std::int64_t> ranks_of(const MergeInput& input, const Selection* selection) {
+  std::set<std::int64_t> ranks = ranks_of(input.header);
+  if (selection != nullptr) {
+    std::erase_if(ranks, [&](std::int64_t rank) { return !selection->has_rank(rank); });
+  }
   return ranks;
 }
 
@@ -180,7 +175,7 @@ std::vector<MergeInput> scan_inputs(const std::vector<std::string>& paths,
 std::set<std::int64_t> ranks_in(const std::vector<MergeInput>& inputs, const Selection* selection) {
   std::set<std::int64_t> ranks;
   for (const MergeInput& input : inputs) {
-    if (input.is_used()) add_ranks(input.header, selection, ranks);
+    if (input.is_used()) ranks.merge(ranks_of(input, selection));
   }
   return ranks;
 }

@@ -80,7 +80,8 @@ std::vector<MergeInput> scan_inputs(const std::vector<std::string>& paths,
 // Of those in use, in order; with the selection's (or null: all).
 std::set<std::int64_t> ranks_in(const std::vector<MergeInput>& inputs, const Selection* selection);
 
-// Its own, with the selection's (or null: all).
+// Its own; with the selection's (or null: all).
+std::set<std::int64_t> ranks_of(const TraceHeader& header);
 std::set<std::int64_t> ranks_of(const MergeInput& input, const Selection* selection);
 
 // Of an element of "sources": see corrected_sources.hpp.

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """traceagent check FILE on what traced programs left: nothing missing, or each gap by its cause."""
+import gzip
 import re
 import shutil
 import subprocess
@@ -88,6 +89,21 @@ def test_folder():
         cut.write_text("")
         page = page_of(folder)
         checks.check(page[0] == 1 and f"traceagent: an empty file: {cut}: at byte 0: give a trace" in page[2], f"an empty file: {page}")
+        cut.unlink()
+        for text, code in (('{"a": 1}', 0), ('[{"ph": "X", "ts": 1, "dur": 1, "name": "a", "pid": 0, "tid": 0}]', 0),
+                           ("\0" * 5000, 1), ("no JSON", 1)):
+            (folder / "others.json").write_text(text)
+            page = page_of(folder)
+            checks.check(page[0] == code and f"{folder}/others.json" in page[2], f"{text[:9]!r} beside ours: {page}")
+        (folder / "others.json").unlink()
+        packed = folder / "ours.json.gz"
+        whole = gzip.compress((folder / "node0.json").read_bytes())
+        for damaged in (whole[:60], whole[:5], whole[:40] + b"abcd" + whole[44:]):
+            packed.write_bytes(damaged)
+            page = page_of(folder)
+            checks.check(page[0] == 1 and str(packed) in page[1] + page[2], f"damaged at its beginning: {page}")
+        packed.unlink()
+        cut.write_text("")
         (place.path / "empty").mkdir()
         checks.check(page_of(place.path / "empty")[0] == 1, "an empty folder")
         above = page_of(place.path / "job")

@@ -70,7 +70,15 @@ def test_list():
         check(len(lines) == 4 and lines[1].strip() == f"{STEADY} 1000 10 10000", f"its command: {shown}")
         check(lines[2].strip() == f"traceagent recover {run}", f"recover: {shown}")
         check(lines[3].strip() == f"traceagent recover --discard {run}", f"discard: {shown}")
-        for folder in (place.rings, run.parent):
+        traces = place.path / "traces"
+        traces.mkdir()
+        for name in ("a.json", "b.json"):
+            (traces / name).write_text("[]")
+        for words in (["--list"], ["--discard"]):
+            none = tool(place, "recover", *words, str(traces))
+            check(none.code == 0 and none.err == "" and none.out == f"{traces}: no ring of a dead job\n"
+                  and len(list(traces.iterdir())) == 2, f"a folder of traces, {words}: {none}")
+        for folder in (place.rings, f"{run.parent}/"):
             check(tool(place, "recover", "--list", str(folder)).out.splitlines()[0].startswith(f"{run}: 2 rings"), str(folder))
         checked = tool(place, "check")
         check("dead jobs" in checked.out and "3 rings of 2 runs" in checked.out and "traceagent recover --list" in

@@ -191,11 +191,45 @@ def test_steps_by_hand(folder):
     check(got == expected, f"step 8: {got}")
     check(len(steps_in("--steps", 8, 9)) == 6, "and the slices of step 8")
     check(len([row for row in steps_in("--steps", 10, 99) if row[0].startswith("e")]) == 4, "to the end")
-    check(len(steps_in("--steps", 8, 9, "--clip", "--rank", "1")) == 3, "of one rank, cut")
+    cut = steps_in("--steps", 8, 9, "--clip", "--rank", "1")
+    check(sorted(cut) == [("ProfilerStep#7", 12), ("ProfilerStep#8", 12), ("e12", 12)], f"of one rank, cut: {cut}")
+    check(steps_in("--steps", "008", "009") == steps_in("--steps", 8, 9), "decimal, whatever they begin with")
+    for word in ("08x", "0x8", "8.5", "", "99999999999999999999"):
+        said = merge(*paths, "-o", out, "--force", "--steps", 1, word, code=2).stderr
+        check(f"not a whole number: {word}: give one such as 20" in said, said)
     result = merge(*paths, "-o", out, "--force", "--steps", 20, 30)
     check("no events: no step from 20 up to 30" in result.stdout and "11" in result.stdout, result.stdout)
     check(not names_and_times(out) and document_of(out)["complete"], "an empty window")
     check("step 8 alone give 8 9" in merge(*paths, "-o", out, "--steps", 8, 8, code=2).stderr, "8 8")
+
+
+def test_steps_of_one_rank(folder):
+    """Rank 1 is three steps behind: its steps are its own, as files of ranks and in one file."""
+    paths = [slices(folder, f"a{rank}.json", rank, [], extra=[
+        {"ts": (shift + step * 10) * 1000, "dur": 8_000, "ph": "X", "cat": "user_annotation",
+         "name": f"ProfilerStep#{step}", "pid": rank, "tid": 4, "args": {}} for step in range(6)])
+        for rank, shift in ((0, 0), (1, 30))]
+    both, out = folder / "both.json", folder / "out.json"
+    merge(*paths, "-o", both)
+    for inputs in (paths, [both]):
+        for rank, shift in ((0, 0), (1, 30)):
+            merge(*inputs, "-o", out, "--force", "--rank", rank, "--steps", 1, 3)
+            got = [(name, ts) for name, ts, _ in names_and_times(out)]
+            check(got == [(f"ProfilerStep#{step}", shift + step * 10) for step in (1, 2)], f"rank {rank} of {inputs}: {got}")
+        said = merge(*inputs, "-o", out, "--force", "--rank", 7, "--steps", 1, 3, code=1).stderr
+        check("no steps: --steps 1 3: no input of these ranks marks any" in said, said)
+
+
+def test_numbers(folder):
+    path = slices(folder, "d.json", 0, [(0, 10)])
+    out = folder / "out.json"
+    for word in ("nan", "inf", "-1", "1001", "x", ""):
+        said = merge(path, "-o", out, "--force", "--max-drift", word, code=2).stderr
+        check(f"not a drift: {word}: give 0 to 1000 ppm" in said, said)
+    merge(path, "-o", out, "--force", "--max-drift", "2.5e1", "--gzip", "--level", "01")
+    for word in ("0", "10", "1x"):
+        merge(path, "-o", out, "--force", "--gzip", "--level", word, code=2)
+    merge(folder, "-o", out, "--force", "--suffix", "*d.json,*.none")
 
 
 def test_empty(folder):

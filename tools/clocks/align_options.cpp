@@ -33,7 +33,14 @@ void add_align_options(CLI::App& app, AlignOptions& options) {
       ->default_str("auto");
   app.add_option("--max-drift", options.max_drift_ppm,
                  "How fast two nodes' clocks may run apart at most, in ppm")
-      ->check(CLI::Range(0.0, 1000.0))
+      ->check(CLI::Validator(
+          [](std::string& word) {
+            double ppm = 0;
+            // nan is within CLI::Range.
+            const bool is_drift = CLI::detail::lexical_cast(word, ppm) && ppm >= 0 && ppm <= 1000;
+            return is_drift ? std::string() : "not a drift: " + word + ": give 0 to 1000 ppm";
+          },
+          "FLOAT in [0 - 1000]"))
       ->capture_default_str();
 }
 

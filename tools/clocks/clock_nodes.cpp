@@ -17,18 +17,6 @@ namespace {
 using trace::TraceLine;
 using trace::TraceReader;
 
-std::set<std::int64_t> ranks_of(const trace::TraceHeader& header) {
-  std::set<std::int64_t> ranks;
-  const auto listed = trace::member(header.distributed_info, "ranks");
-  trace::for_each_element(listed.value_or(""), [&](std::string_view element) {
-    ranks.insert(trace::parse_integer(element).value_or(header.rank));
-  });
-  if (ranks.empty()) {
-    ranks.insert(header.rank);
-  }
-  return ranks;
-}
-
 struct Placed {
   std::string key;
   std::string name;

@@ -111,12 +111,8 @@ std::string chain_of(const trace::MergeInput& input) {
 }
 
 bool has_other_ranks(const trace::MergeInput& input, const EventRules& rules) {
-  const auto listed = trace::member(input.header.distributed_info, "ranks");
-  bool found = false;
-  trace::for_each_element(listed.value_or(""), [&](std::string_view rank) {
-    found = found || !rules.has_rank(trace::parse_integer(rank).value_or(0));
-  });
-  return found;
+  const auto ranks = trace::ranks_of(input.header);
+  return !std::all_of(ranks.begin(), ranks.end(), [&](auto rank) { return rules.has_rank(rank); });
 }
 
 }  // namespace

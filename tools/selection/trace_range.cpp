@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "agent/trace/json_scan.hpp"
+#include "agent/trace/merge_input.hpp"
+#include "agent/trace/process_ids.hpp"
 #include "agent/trace/trace_reader.hpp"
 #include "tools/selection/event_fields.hpp"
 #include "tools/selection/time_window.hpp"
@@ -20,7 +22,7 @@ class RangeReader {
       : question_(question), range_(range) {}
 
   void read(const std::string& path) {
-    if (!reader_.open(path)) {
+    if (!reader_.open(path) || has_nothing_wanted()) {
       return;
     }
     correction_ = {};
@@ -43,6 +45,16 @@ class RangeReader {
   }
 
  private:
+  [[nodiscard]] bool has_rank(std::int64_t rank) const {
+    return question_.rules == nullptr || question_.rules->has_rank(rank);
+  }
+
+  [[nodiscard]] bool has_nothing_wanted() const {
+    const auto ranks = trace::ranks_of(reader_.header());
+    return question_.steps &&
+           std::none_of(ranks.begin(), ranks.end(), [this](auto rank) { return has_rank(rank); });
+  }
+
   // False: nothing more of this file is of interest.
   bool read_event(const trace::TraceLine& line) {
     // Wraps rather than overflows, as the merge does.
@@ -65,7 +77,7 @@ class RangeReader {
   // True: no earlier step of the surest kind follows.
   bool read_step(const trace::TraceLine& line, std::int64_t ns, const WantedSteps& wanted) {
     const auto step = marked_step(line.text, line.after_ts);
-    if (!step) {
+    if (!step || !has_rank(trace::rank_of_pid(fields_of(line.after_ts).pid))) {
       return false;
     }
     range_.marked[static_cast<std::size_t>(step->mark)].add({step->number, ns}, wanted);

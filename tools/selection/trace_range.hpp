@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/trace/clock_correction.hpp"
+#include "tools/selection/event_rules.hpp"
 #include "tools/selection/step_marks.hpp"
 
 namespace traceagent::tools {
@@ -53,6 +54,7 @@ struct RangeQuestion {
   bool end = false;  // else end_ns is not looked for, which needs all events
   // Steps are looked for, in each file up to the first ProfilerStep# that is not below the last.
   std::optional<WantedSteps> steps = {};
+  const EventRules* rules = nullptr;  // of whose ranks the steps are; null: of all
   const std::map<std::string, trace::ClockCorrection>* corrections = nullptr;
   std::function<void(std::uint64_t bytes)> on_read = {};  // told as they come
 };

@@ -149,9 +149,32 @@ TEST(LoadNames, NameTemplates) {
   EXPECT_EQ(lines_of(from_yaml("output: {folder: ~/traces}\n")),
             (Lines{"doubtful name: job.yaml:1: \"~/traces\": only a shell makes a home folder of "
                    "~: give the whole path; it stays as it is"}));
+  EXPECT_EQ(lines_of(from_yaml("ring: {folder: ~/rings}\n")).size(), 1u);
   EXPECT_EQ(lines_of(from_yaml("output: {folder: \"\"}\n")),
             (Lines{"bad value: job.yaml:1: output.folder: \"\": it is empty; using the default "
                    "{run_name}/traces"}));
+}
+
+TEST(LoadNames, NamesThatOnlyAShellWouldRead) {
+  const std::string what =
+      " is: write it out, or set the option by its TRACEAGENT_ variable where a shell starts the "
+      "job; it stays as it is";
+  EXPECT_EQ(
+      lines_of(from_yaml("run_name: job-$SLURM_JOB_ID\n"
+                         "output: {folder: $HOME/traces, filename: \"${USER}-{rank}.json\"}\n"
+                         "ring: {folder: /x/$_a9}\n")),
+      (Lines{"doubtful name: job.yaml:1: \"job-$SLURM_JOB_ID\": only a shell puts in what "
+             "$SLURM_JOB_ID" +
+                 what,
+             "doubtful name: job.yaml:2: \"$HOME/traces\": only a shell puts in what $HOME" + what,
+             "doubtful name: job.yaml:2: \"${USER}-{rank}.json\": only a shell puts in what "
+             "${USER}" +
+                 what,
+             "doubtful name: job.yaml:3: \"/x/$_a9\": only a shell puts in what $_a9" + what}));
+  // A file's name may have one, and a command has a shell where it wants one.
+  EXPECT_EQ(lines_of(from_yaml("run_name: \"5$ $9 ${ a$\"\n"
+                               "output: {remote: \"exec:sh -c 'cp {} $HOME/{run_name}/'\"}\n")),
+            Lines{});
 }
 
 TEST(LoadNames, NamesWithWhatIsAlwaysZero) {
