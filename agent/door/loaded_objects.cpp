@@ -27,6 +27,8 @@ struct Tables {
   const char* strings = nullptr;
   const std::uint32_t* gnu_hash = nullptr;
   const std::uint32_t* old_hash = nullptr;
+  const ElfW(Half) * versions = nullptr;  // of each symbol, an index among the defined
+  const ElfW(Verdef) * defined_versions = nullptr;
   const char* soname = "";
 };
 
@@ -55,6 +57,8 @@ Tables tables_of(ElfW(Addr) base, const ElfW(Dyn) * dynamic) noexcept {
     if (dynamic->d_tag == DT_STRTAB) tables.strings = table_at<char>(base, value);
     if (dynamic->d_tag == DT_GNU_HASH) tables.gnu_hash = table_at<std::uint32_t>(base, value);
     if (dynamic->d_tag == DT_HASH) tables.old_hash = table_at<std::uint32_t>(base, value);
+    if (dynamic->d_tag == DT_VERSYM) tables.versions = table_at<ElfW(Half)>(base, value);
+    if (dynamic->d_tag == DT_VERDEF) tables.defined_versions = table_at<ElfW(Verdef)>(base, value);
     if (dynamic->d_tag == DT_SONAME) soname_offset = value;
   }
   if (tables.strings != nullptr && soname_offset != 0) {
@@ -88,49 +92,78 @@ std::uint32_t old_hash(const char* name) noexcept {
   return hash;
 }
 
-bool defines(const Tables& tables, const ElfW(Sym) & symbol, const char* name) noexcept {
-  return symbol.st_shndx != SHN_UNDEF && is_same(tables.strings + symbol.st_name, name);
+// A symbol, and the version that it must have: null for any, "" for none.
+struct Wanted {
+  const char* symbol;
+  const char* version;
+};
+
+template <class T, class Part>
+const T* behind(const Part* part, std::size_t bytes) noexcept {
+  return reinterpret_cast<const T*>(reinterpret_cast<const char*>(part) + bytes);
+}
+
+// "": it has none.
+const char* version_of(const Tables& tables, std::uint32_t index) noexcept {
+  if (tables.versions == nullptr || tables.defined_versions == nullptr) return "";
+  constexpr unsigned hidden_bit = 0x8000;
+  const unsigned wanted = tables.versions[index] & ~hidden_bit;
+  if (wanted <= VER_NDX_GLOBAL) return "";
+  for (const ElfW(Verdef)* version = tables.defined_versions;;
+       version = behind<ElfW(Verdef)>(version, version->vd_next)) {
+    if (version->vd_ndx == wanted) {
+      return tables.strings + behind<ElfW(Verdaux)>(version, version->vd_aux)->vda_name;
+    }
+    if (version->vd_next == 0) return "";
+  }
+}
+
+bool defines(const Tables& tables, std::uint32_t index, const Wanted& wanted) noexcept {
+  const ElfW(Sym)& symbol = tables.symbols[index];
+  return symbol.st_shndx != SHN_UNDEF && is_same(tables.strings + symbol.st_name, wanted.symbol) &&
+         (wanted.version == nullptr || is_same(version_of(tables, index), wanted.version));
 }
 
 // The System V hash section: bucket count, chain count, buckets, chains.
-const ElfW(Sym) * look_up_in_old_hash(const Tables& tables, const char* name) noexcept {
+const ElfW(Sym) * look_up_in_old_hash(const Tables& tables, const Wanted& wanted) noexcept {
   const std::uint32_t bucket_count = tables.old_hash[0];
   if (bucket_count == 0) return nullptr;
   const std::uint32_t* buckets = tables.old_hash + 2;
   const std::uint32_t* chains = buckets + bucket_count;
-  std::uint32_t index = buckets[old_hash(name) % bucket_count];
+  std::uint32_t index = buckets[old_hash(wanted.symbol) % bucket_count];
   for (; index != STN_UNDEF; index = chains[index]) {
-    if (defines(tables, tables.symbols[index], name)) return &tables.symbols[index];
+    if (defines(tables, index, wanted)) return &tables.symbols[index];
   }
   return nullptr;
 }
 
 // The GNU hash section: bucket count, first hashed symbol, bloom words, shift; bloom filter;
 // buckets; chains whose last entry has bit 0 set.
-const ElfW(Sym) * look_up(const Tables& tables, const char* name) noexcept {
+const ElfW(Sym) * look_up(const Tables& tables, const Wanted& wanted) noexcept {
   if (tables.symbols == nullptr || tables.strings == nullptr) return nullptr;
   if (tables.gnu_hash == nullptr) {
-    return tables.old_hash != nullptr ? look_up_in_old_hash(tables, name) : nullptr;
+    return tables.old_hash != nullptr ? look_up_in_old_hash(tables, wanted) : nullptr;
   }
   const std::uint32_t* head = tables.gnu_hash;
   const std::uint32_t bucket_count = head[0], first = head[1], bloom_words = head[2];
   if (bucket_count == 0) return nullptr;
   const auto* buckets = head + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof(std::uint32_t));
   const std::uint32_t* chains = buckets + bucket_count;
-  const std::uint32_t hash = gnu_hash(name);
+  const std::uint32_t hash = gnu_hash(wanted.symbol);
   std::uint32_t index = buckets[hash % bucket_count];
   if (index < first) return nullptr;
   for (;; ++index) {
     const std::uint32_t candidate = chains[index - first];
-    const ElfW(Sym)& symbol = tables.symbols[index];
-    if ((candidate | 1u) == (hash | 1u) && defines(tables, symbol, name)) return &symbol;
+    if ((candidate | 1u) == (hash | 1u) && defines(tables, index, wanted)) {
+      return &tables.symbols[index];
+    }
     if ((candidate & 1u) != 0) return nullptr;
   }
 }
 
 struct Search {
   const char* soname;
-  const char* symbol;
+  Wanted wanted;
   void* found;
 };
 
@@ -148,7 +181,7 @@ int visit(dl_phdr_info* object, std::size_t, void* data) noexcept {
   if (contains(*object, reinterpret_cast<std::uintptr_t>(&visit))) return 0;
   const Tables tables = tables_of(*object);
   if (search.soname[0] != '\0' && !is_same(tables.soname, search.soname)) return 0;
-  const ElfW(Sym)* symbol = look_up(tables, search.symbol);
+  const ElfW(Sym)* symbol = look_up(tables, search.wanted);
   if (symbol == nullptr) return 0;
   search.found = reinterpret_cast<void*>(object->dlpi_addr + symbol->st_value);
   return 1;
@@ -160,7 +193,7 @@ void* symbol_of_startup(const char* soname, const char* symbol) noexcept {
   for (const link_map* object = _r_debug.r_map; object != nullptr; object = object->l_next) {
     const Tables tables = tables_of(object->l_addr, object->l_ld);
     if (!is_same(tables.soname, soname)) continue;
-    const ElfW(Sym)* found = look_up(tables, symbol);
+    const ElfW(Sym)* found = look_up(tables, {symbol, nullptr});
     if (found != nullptr) return reinterpret_cast<void*>(object->l_addr + found->st_value);
   }
   return nullptr;
@@ -181,8 +214,8 @@ void* from_libc(std::atomic<void*>& cache, const char* symbol) noexcept {
 
 }  // namespace
 
-void* symbol_in_object(const char* soname, const char* symbol) noexcept {
-  Search search{soname, symbol, nullptr};
+void* symbol_in_object(const char* soname, const char* symbol, const char* version) noexcept {
+  Search search{soname, {symbol, version}, nullptr};
   const event::ForkHold hold;
   dl_iterate_phdr(visit, &search);
   return search.found;
@@ -194,6 +227,19 @@ DlsymFunction true_dlsym() noexcept {
 
 DlvsymFunction true_dlvsym() noexcept {
   return reinterpret_cast<DlvsymFunction>(from_libc(dlvsym_address, "dlvsym"));
+}
+
+namespace {
+
+int look_for(dl_phdr_info* object, std::size_t, void* address) noexcept {
+  return contains(*object, reinterpret_cast<std::uintptr_t>(address)) ? 1 : 0;
+}
+
+}  // namespace
+
+bool is_in_our_namespace(const void* address) noexcept {
+  const event::ForkHold hold;
+  return dl_iterate_phdr(look_for, const_cast<void*>(address)) != 0;
 }
 
 namespace {

@@ -3,9 +3,11 @@
 
 namespace traceagent::door {
 
-// The address of `symbol` in the loaded object of this SONAME ("" = in any object
-// but our own, in load order). nullptr when it has none. Takes the loader's lock.
-void* symbol_in_object(const char* soname, const char* symbol) noexcept;
+// The address of `symbol` of this version (null: of any; "": without one) in the loaded object of
+// this SONAME ("": in any object but our own, in load order). nullptr when it has none. Takes the
+// loader's lock.
+void* symbol_in_object(const char* soname, const char* symbol,
+                       const char* version = nullptr) noexcept;
 
 // glibc's own dlsym, dlvsym; found once.
 using DlsymFunction = void* (*)(void*, const char*);
@@ -20,6 +22,10 @@ DlvsymFunction next_dlvsym() noexcept;
 // Keeps the object that holds `address` loaded until the process ends, whatever the job closes: a
 // wrapper's cached target must never point into a library that is gone.
 void keep_loaded(const void* address) noexcept;
+
+// False when it lies in an object of another namespace (dlmopen), where keep_loaded() does not
+// reach, or in none. Takes the loader's lock.
+bool is_in_our_namespace(const void* address) noexcept;
 
 // True when the address lies in this library. Takes no lock.
 bool is_ours(const void* address) noexcept;

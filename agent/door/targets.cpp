@@ -41,22 +41,46 @@ void* in_loaded_library(const LibraryName& library, const char* symbol) noexcept
   return found;
 }
 
-}  // namespace
-
-void* find_target(Library library, api::Function function) noexcept {
-  const int saved_errno = errno;
+// nullptr: nobody has it in this version, under whatever SONAME: wheels rename what they bundle
+// (libcudart-d0da41ae.so.12), and who was linked to that goes by the version node, which stays.
+// libtorch may carry NCCL within itself. A libcudart of another major is not the same function.
+void* of_its_version(Library library, const char* symbol) noexcept {
   const LibraryName& name = library_names[static_cast<std::size_t>(library)];
-  const char* symbol = api::name_of(function).symbol.data();
   void* found = next_after_us(name, symbol);
   if (found == nullptr || is_ours(found)) found = in_loaded_library(name, symbol);
   if (found == nullptr || is_ours(found)) found = symbol_in_object(name.soname, symbol);
-  // libtorch may carry NCCL within itself; a libcudart of another major is not the same function.
-  if (found == nullptr && library == Library::nccl) found = symbol_in_object("", symbol);
+  if (found != nullptr || library == Library::cuda) return found;
+  return symbol_in_object("", symbol, name.version);
+}
+
+// What a caller means that asks for no version, which the loader takes to be our first: the next
+// one of whatever version, or that of a library that carries libcudart within itself.
+void* of_no_version(const char* symbol) noexcept {
+  void* found = look_up(RTLD_NEXT, symbol, nullptr);
+  return found != nullptr && !is_ours(found) ? found : symbol_in_object("", symbol, "");
+}
+
+void* find(Library library, api::Function function, bool is_called) noexcept {
+  const int saved_errno = errno;
+  const char* symbol = api::name_of(function).symbol.data();
+  const bool is_versioned = library_names[static_cast<std::size_t>(library)].version != nullptr;
+  void* found = of_its_version(library, symbol);
+  if (found == nullptr && is_called && is_versioned) found = of_no_version(symbol);
   if (found != nullptr) keep_loaded(found);
   dlerror();  // the failed look-ups are ours: the program must not read them
   errno = saved_errno;
   if (found != nullptr) target(library, function).store(found, std::memory_order_relaxed);
   return found;
+}
+
+}  // namespace
+
+void* find_target(Library library, api::Function function) noexcept {
+  return find(library, function, false);
+}
+
+void* find_called_target(Library library, api::Function function) noexcept {
+  return find(library, function, true);
 }
 
 }  // namespace traceagent::door

@@ -39,14 +39,21 @@ inline Target& target(Library library, api::Function function) noexcept {
 }
 
 // Looks the real function up: RTLD_NEXT, then the loaded library of that SONAME (a Python
-// extension's libcudart is not in the global scope), then every loaded object but our own.
-// Never loads anything. nullptr when there is none.
+// extension's libcudart is not in the global scope), then every loaded object but our own that has
+// it in the library's version. One for all callers: of two copies of a library that are both used,
+// the calls of the second go to the first. Never loads anything. nullptr when there is none.
 void* find_target(Library library, api::Function function) noexcept;
+// The same for a call that has come: where nobody has the version, its caller asked for none.
+void* find_called_target(Library library, api::Function function) noexcept;
 
-// The cached target, looked up at first use.
+inline void* known_target(Library library, api::Function function) noexcept {
+  return target(library, function).load(std::memory_order_relaxed);
+}
+
+// The cached target, looked up at the first call.
 inline void* real_function(Library library, api::Function function) noexcept {
-  void* found = target(library, function).load(std::memory_order_relaxed);
-  return found != nullptr ? found : find_target(library, function);
+  void* found = known_target(library, function);
+  return found != nullptr ? found : find_called_target(library, function);
 }
 
 }  // namespace traceagent::door

@@ -57,8 +57,11 @@ void* wrapper_for_target(Library library, api::Function function, void* real) no
   if (wrapper == nullptr || is_ours(real)) return nullptr;
   // Not simply `real`: what is linked goes the same way as what was looked up, and a tool that is
   // preloaded behind us would never be called again.
-  void* known = real_function(library, function);
+  void* known = known_target(library, function);
+  if (known == nullptr) known = find_target(library, function);
   if (known == nullptr) {
+    // Of another namespace it is nobody's but the caller's, who may close it.
+    if (!is_in_our_namespace(real)) return nullptr;
     target(library, function).compare_exchange_strong(known, real, std::memory_order_relaxed);
     if (known == nullptr) keep_loaded(real);
   }

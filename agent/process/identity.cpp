@@ -111,6 +111,7 @@ Resolved resolve(const Placements& placements, const config::Environment& enviro
     }
     result.run.is_slurm_step |= chosen->source == "Slurm";
   }
+  result.run.rank = *p.rank;
   result.stated_world_size = p.world_size.value_or(0);
   make_consistent(p, problems);
   if (*p.world_size != result.stated_world_size) result.stated_world_size = 0;

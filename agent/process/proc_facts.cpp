@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <optional>
 #include <string_view>
 
@@ -15,7 +16,8 @@ namespace {
 
 // A job's launcher is a few processes away; the bounds keep a strange /proc cheap.
 constexpr std::size_t longest_chain = 16;
-constexpr std::size_t largest_file_bytes = 1 << 20;
+// As large as an environment can be: launchers put their variables at its end.
+constexpr std::size_t largest_file_bytes = 8 << 20;
 
 std::optional<std::string> read_text(const std::string& path) {
   return read_proc_file(path, largest_file_bytes);
@@ -67,6 +69,13 @@ void read_variables(ProcessFacts& facts, const std::vector<std::string>& asked_f
   }
 }
 
+void read_own_variables(ProcessFacts& facts, const std::vector<std::string>& asked_for) {
+  facts.environment_known = true;
+  for (const std::string& name : asked_for) {
+    if (std::getenv(name.c_str()) != nullptr) facts.rank_variables.push_back(name);
+  }
+}
+
 std::int64_t read_boot_time() {
   const std::string stat = read_text("/proc/stat").value_or("");
   const std::size_t line = stat.find("\nbtime ");
@@ -95,11 +104,33 @@ ProcFacts ProcFacts::of_process() {
     if (!stat && !facts.chain.empty()) break;
     process.start_ticks = number_at<std::uint64_t>(stat_field(stat.value_or(""), 22));
     process.command = split_at_zeros(read_text(path_of(pid, "cmdline")).value_or(""));
-    read_variables(process, asked_for);
+    if (facts.chain.empty()) {
+      read_own_variables(process, asked_for);
+    } else {
+      read_variables(process, asked_for);
+    }
     facts.chain.push_back(std::move(process));
     pid = number_at<int>(stat_field(stat.value_or(""), 4));
   }
   return facts;
+}
+
+ProcFacts ProcFacts::of_child(ProcFacts now) const {
+  const ProcessFacts& parent = chain[0];
+  const auto is_parent = [&](const ProcessFacts& process) {
+    return process.pid == parent.pid && process.start_ticks == parent.start_ticks;
+  };
+  const auto found = std::ranges::find_if(now.chain, is_parent);
+  // It may have ended: then somebody else has its children.
+  const auto end = found != now.chain.end() ? found : now.chain.begin() + 1;
+  for (auto process = now.chain.begin(); process != end; ++process) {
+    process->command = parent.command;
+    process->environment_known = parent.environment_known;
+    process->rank_variables = parent.rank_variables;
+  }
+  now.chain.erase(end, now.chain.end());
+  now.chain.insert(now.chain.end(), chain.begin(), chain.end());
+  return now;
 }
 
 }  // namespace traceagent::process

@@ -17,6 +17,7 @@
 #include "agent/process/note_file.hpp"
 #include "agent/process/older_run.hpp"
 #include "agent/process/run_launcher.hpp"
+#include "agent/process/run_name.hpp"
 #include "agent/process/spared.hpp"
 #include "agent/ring/owner.hpp"
 #include "agent/ring/run_folder_name.hpp"
@@ -65,14 +66,18 @@ std::vector<std::string> names_in(const std::string& folder, int& error) {
   return names;
 }
 
+std::string claimant_in_words(int pid, std::uint64_t start_time) {
+  const std::string start = start_time != 0 ? " " + std::to_string(start_time) : "";
+  return std::to_string(pid) + start + "\n";
+}
+
 enum class Claim { ours, others, refused };
 
 // With the time of its start: a container that
 // is started again mostly has the same pids, and may find the folder of the run that was killed.
 Claim claim(const std::string& path, int pid) {
   const std::uint64_t start_time = ring::start_time_of(static_cast<std::uint32_t>(pid));
-  const std::string start = start_time != 0 ? " " + std::to_string(start_time) : "";
-  const std::string own = std::to_string(pid) + start + "\n";
+  const std::string own = claimant_in_words(pid, start_time);
   if (make_note(path, own)) return Claim::ours;
   if (errno != EEXIST) return Claim::refused;
   return read_note(path) == own ? Claim::ours : Claim::others;  // ours before an exec
@@ -121,13 +126,29 @@ std::string whole_folder(const std::string& folder) {
   return whole.c_str() != nullptr ? whole.c_str() : folder;  // what is wrong with it mkdir says
 }
 
+std::string users_folder_in(const std::string& ring_folder) {
+  return whole_folder(ring_folder) + "/traceagent-" + std::to_string(geteuid());
+}
+
 }  // namespace
+
+bool holds_rank(const std::string& ring_folder, int pid, std::uint64_t start_ticks,
+                std::int64_t rank) {
+  if (start_ticks == 0) return false;
+  const std::string folder = users_folder_in(ring_folder);
+  const std::string claim = "/claim-rank" + std::to_string(rank);
+  const std::string wanted = claimant_in_words(pid, start_ticks);
+  int error = 0;
+  const std::vector<std::string> runs = names_in(folder, error);
+  return std::any_of(runs.begin(), runs.end(), [&](const std::string& run) {
+    return !run.starts_with(single_process_key) && read_note(folder + "/" + run + claim) == wanted;
+  });
+}
 
 RunFolder make_run_folder(const std::string& ring_folder, const std::string& run_key,
                           std::int64_t node_rank) {
   RunFolder folder;
-  folder.path = whole_folder(ring_folder) + "/traceagent-" + std::to_string(geteuid()) + "/" +
-                ring::run_folder_name(run_key, node_rank);
+  folder.path = users_folder_in(ring_folder) + "/" + ring::run_folder_name(run_key, node_rank);
   folder.problem = make_both_folders(folder.path);
   if (!folder.problem.empty()) {
     folder.problem =

@@ -56,6 +56,12 @@ std::int64_t claim_rank(const RunFolder& folder, const Claimant& claimant);
 // Of ranks and their workers.
 std::vector<std::string> claim_paths(const RunFolder& folder);
 
+// Whether the process has claimed the rank, as the rank itself, in any of this user's runs that was
+// launched: what launches ranks may be traced as a process of its own, which is rank 0. Pid and
+// start as in /proc.
+bool holds_rank(const std::string& ring_folder, int pid, std::uint64_t start_ticks,
+                std::int64_t rank);
+
 // A path for this process's ring that does not exist yet. "" without a folder.
 std::string ring_path(const RunFolder& folder, std::int64_t rank, int pid);
 // `problem`, if given, is set where the folder cannot be read.

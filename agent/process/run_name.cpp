@@ -77,10 +77,13 @@ std::string ids_of_job(const Environment& environment, const RunFacts& run) {
   return ids;
 }
 
-bool is_rank(const ProcessFacts& process, const RunFacts& run) {
-  return std::ranges::any_of(process.rank_variables, [&](const std::string& name) {
-    return std::ranges::find(run.rank_variables, name) != run.rank_variables.end();
-  });
+bool is_rank(const ProcFacts& facts, const ProcessFacts& process, const RunFacts& run) {
+  const bool has_variable =
+      std::ranges::any_of(process.rank_variables, [&](const std::string& name) {
+        return std::ranges::find(run.rank_variables, name) != run.rank_variables.end();
+      });
+  return has_variable ||
+         (run.is_launched && facts.holds_rank && facts.holds_rank(process, run.rank));
 }
 
 // The nearest ancestor without any of the variables that make this process a rank: what is between
@@ -88,8 +91,8 @@ bool is_rank(const ProcessFacts& process, const RunFacts& run) {
 const ProcessFacts* find_launcher(const ProcFacts& facts, const RunFacts& run) {
   for (std::size_t i = 1; i < facts.chain.size(); ++i) {
     const ProcessFacts& ancestor = facts.chain[i];
-    if (!ancestor.environment_known) return nullptr;
-    if (!is_rank(ancestor, run)) return &ancestor;
+    if (is_rank(facts, ancestor, run)) continue;
+    return ancestor.environment_known ? &ancestor : nullptr;
   }
   return nullptr;
 }
@@ -114,8 +117,8 @@ const ProcessFacts& first_of_program(const ProcFacts& facts) {
 
 std::size_t first_of_rank(const ProcFacts& facts, const RunFacts& run) {
   std::size_t i = 0;
-  while (i + 1 < facts.chain.size() &&
-         (is_worker_of(facts.chain[i], facts.chain[i + 1]) || is_rank(facts.chain[i + 1], run))) {
+  while (i + 1 < facts.chain.size() && (is_worker_of(facts.chain[i], facts.chain[i + 1]) ||
+                                        is_rank(facts, facts.chain[i + 1], run))) {
     ++i;
   }
   return i;
@@ -172,7 +175,8 @@ std::string name_with_time(const ProcFacts& facts, const ProcessFacts& process) 
 
 RunName name_single(const ProcFacts& facts) {
   const ProcessFacts& first = first_of_program(facts);
-  return {as_key("process-" + id_of(first)), name_with_time(facts, first), {}, {}};
+  return {
+      as_key(std::string(single_process_key) + id_of(first)), name_with_time(facts, first), {}, {}};
 }
 
 RunName name_launched(const Environment& environment, const ProcFacts& facts, const RunFacts& run) {

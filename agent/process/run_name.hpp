@@ -12,11 +12,15 @@ namespace traceagent::process {
 
 // What all ranks of a run know alike, so that they find one name without talking to each other.
 struct RunFacts {
-  bool is_launched = false;                 // false: nobody to agree with
+  bool is_launched = false;  // false: nobody to agree with
+  std::int64_t rank = 0;
   bool is_slurm_step = false;               // srun started this process
   bool is_one_node = true;                  // all ranks are on this node: they share their launcher
   std::vector<std::string> rank_variables;  // that are this process's own, of all that are set
 };
+
+// How the key of a run begins that nobody launched.
+inline constexpr std::string_view single_process_key = "process-";
 
 struct RunName {
   std::string key;      // of letters, digits and ._-, at most 96 bytes; not the same for two runs

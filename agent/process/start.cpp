@@ -267,6 +267,23 @@ class RingOfNobody {
   const Agent* owner_;
 };
 
+// What the process that identified itself knew then; a forked child has its parent's.
+constinit const ProcFacts* facts_of_parent = nullptr;
+
+ProcFacts facts_of_process(const config::Options& options) {
+  ProcFacts facts = ProcFacts::of_process();
+  if (is_forked() && facts_of_parent != nullptr) {
+    facts = facts_of_parent->of_child(std::move(facts));
+  }
+  // Kept for good, as the agent is: the parent's in a child too.
+  delete std::exchange(facts_of_parent, new ProcFacts(facts));
+  facts.holds_rank = [folder = options.ring_folder](const ProcessFacts& process,
+                                                    std::int64_t rank) {
+    return holds_rank(folder, process.pid, process.start_ticks, rank);
+  };
+  return facts;
+}
+
 // Everything that can be refused, in order of what it leaves behind.
 std::unique_ptr<Agent> make_agent() {
   const config::Environment environment = config::Environment::of_process();
@@ -278,7 +295,7 @@ std::unique_ptr<Agent> make_agent() {
   if (!made->options.enabled) return nullptr;
   keep_environment();
   made->options.output_folder = absolute(made->options.output_folder);
-  made->identity = identify(made->options, environment, ProcFacts::of_process());
+  made->identity = identify(made->options, environment, facts_of_process(made->options));
   if (const int error = event::try_clocks(); error != 0) {
     say_problem(std::string("clock_gettime: ") + event::error_text(error) +
                 ": tracing is off: allow the job to read the clocks");

@@ -146,6 +146,9 @@ program("reopened", "libraries", "maps", differs=dict.fromkeys(
     ("waiting", "active", "failing"), "what our wrappers lead to stays mapped (RTLD_NODELETE)"))
 program("opened_apart", "libraries", "deepbind")
 program("opened_apart", "libraries", "dlmopen")
+for user, words in (("renamed", []), ("its_own", []), ("12", ["lookup"]), ("12", ["call"])):
+    program("cudart_of_an_extension", "libraries", f"{{programs}}/libraries/libuser_of_{user}.so", *words,
+            named="_".join(["cudart_of_an_extension", user, *words]))
 program("nvtx_of_its_own", "libraries")
 program("nvtx_of_its_own", "libraries", named="nvtx_tool_named",
         environment={"NVTX_INJECTION64_PATH": "{programs}/libraries/libnvtx_tool.so"})

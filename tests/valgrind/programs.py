@@ -20,7 +20,7 @@ STEPS = ("step_data_parallel", "step_grad_accumulation", "step_single_gpu", "ste
 HANGS = "LD_LIBRARY_PATH={build}/programs/hanging_cupti:{build}/sim/lib:{build}/programs TRACEAGENT_EXIT_TIMEOUT=2s"
 # A line may begin with variables, NAME=VALUE.
 PROGRAMS = (
-    "all_calls", "all_calls_per_thread", "around_main", "busy_threads --steps 4", "driver_linked", "forks_and_loads", "cancelled_forks",
+    "all_calls", "all_calls_per_thread", "around_main", "busy_threads --steps 4", "driver_linked", "forks_and_loads", "titled_rank plain 0", "cancelled_forks",
     "hostile_names a\"b <c>", "named_streams all", "named_streams names_only", "noisy 0 2000", "chatty", "odd_work 4 3", "steady 12 20 500 3", "two_majors",
     "counted 5 4 4096 20", "ends_while_ending return 4000", "ends_while_ending joined 0", "first_calls 8 50 500", "lowest_number 8 20 2000", "small_job", "small_job child_killed", "small_job_12", "opens_job",
     "SIMGPU_SCRIPT={source}/tests/process/refused_collectives.yaml refused_collectives 40",

@@ -243,6 +243,24 @@ TEST(Identity, TorchrunPerNodeUnderSrun) {
   }
 }
 
+// Its environment does not show it: a title lies over it, or it was set within the process.
+TEST(Identity, AWorkersParentThatHoldsTheRankIsNoLauncher) {
+  const Lines variables = torchrun(1, 1, 2, 2, 0);
+  ProcFacts facts =
+      facts_of({process_facts(710, 366100, {"./worker"}, {"RANK"}),
+                process_facts(701, 366010, {"a title"}), process_facts(700, 366000, {"torchrun"})});
+  EXPECT_TRUE(identity_of(variables, facts).run_key.ends_with("-launcher-701.366010"));
+  facts.chain[1].environment_known = false;
+  facts.holds_rank = [](const ProcessFacts& process, std::int64_t rank) {
+    return process.pid == 701 && rank == 1;
+  };
+  const Identity worker = identity_of(variables, facts);
+  EXPECT_TRUE(worker.run_key.ends_with("-launcher-700.366000")) << worker.run_key;
+  EXPECT_EQ(worker.launcher_pid, 700);
+  const Identity other = identity_of(torchrun(0, 0, 2, 2, 0), facts);
+  EXPECT_FALSE(other.run_key.ends_with("-launcher-700.366000")) << "it holds another's";
+}
+
 // --- RANK and WORLD_SIZE by hand
 // ------------------------------------------------------------------
 

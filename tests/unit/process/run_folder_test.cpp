@@ -13,6 +13,7 @@
 #include "agent/process/older_run.hpp"
 #include "agent/process/spared.hpp"
 #include "agent/ring/anchors.hpp"
+#include "agent/ring/owner.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
 
@@ -40,6 +41,22 @@ TEST_F(RunFolderTest, IsForItsUserAlone) {
     EXPECT_EQ(facts.st_mode & 0777, 0700u) << path;
   }
   EXPECT_EQ(make().path, folder.path) << "all ranks meet there";
+}
+
+TEST_F(RunFolderTest, WhoHoldsARankIsKnownByItsClaimInARunThatWasLaunched) {
+  const int pid = getpid();
+  const std::uint64_t start = ring::start_time_of(static_cast<std::uint32_t>(pid));
+  const auto holds = [&](std::int64_t rank) {
+    return holds_rank(scratch.path().string(), pid, start, rank);
+  };
+  EXPECT_FALSE(holds(3)) << "nobody has made a folder";
+  ASSERT_EQ(claim_rank(make("process-17.4"), {0, pid}), 0);
+  EXPECT_FALSE(holds(0)) << "a launcher, which is traced too";
+  ASSERT_EQ(claim_rank(make("launcher-17.4"), {3, pid}), 0);
+  EXPECT_TRUE(holds(3));
+  EXPECT_FALSE(holds(0));
+  EXPECT_FALSE(holds(30));
+  EXPECT_FALSE(holds_rank(scratch.path().string(), pid, start + 1, 3)) << "another of its pid";
 }
 
 // A job changes its working folder.

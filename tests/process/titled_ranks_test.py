@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""Ranks that /proc does not show to be such, since they have set their variables themselves or written a title over them, and
+their workers: they are of the run that they are of where it does."""
+import sys
+
+from jobs import PROGRAMS, Checks, Place, end_of
+from places import need
+
+checks = Checks()
+check = checks.check
+RANKS = 2
+RANK_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK")
+
+
+def test_mode(mode):
+    program = need(PROGRAMS / "titled_rank", "tests/programs")
+    with Place() as place:
+        running = []
+        for rank, variables in enumerate(place.ranks(RANKS, TRACEAGENT_STEP_MARK="auto", TRACEAGENT_OUTPUT_FOLDER="out")):
+            for name in RANK_VARIABLES if mode == "setenv" else ():
+                del variables[name]
+            running.append(place.start([program, mode, rank], variables))
+        ended = [end_of(process) for process in running]
+        check(all(each.code == 3 for each in ended), f"{mode}: {ended}")
+        lines = [line for each in ended for line in each.lines() if "no step was found" not in line]
+        check(len(lines) == 1 and f"out/node0.json: {RANKS} ranks, " in lines[0], f"{mode}: {lines}")
+        files = [name for name in place.files() if "/ep" in name]
+        check(len(files) == 3 * RANKS, f"{mode}: a rank and two workers each: {files}")
+        about = place.trace("out/node0.json")["traceagent"]["merged"]
+        pids = {each["identity"]["pid"] for each in about}
+        check({process.pid for process in running} <= pids, f"{mode}: the ranks' own: {pids}")
+        check(len({each["identity"]["run_key"] for each in about}) == 1, f"{mode}: {about}")
+        check(place.left_in_memory() == [], f"{mode}: {place.left_in_memory()}")
+
+
+for each in ("plain", "setenv", "title"):
+    test_mode(each)
+sys.exit(checks.end())
