@@ -179,6 +179,39 @@ void take_back_sequence(CommunicatorState& state, event::Collective kind, int pe
   }
 }
 
+void lose_sequences() noexcept {
+  for (CommunicatorState& state : table) {
+    const void* handle = state.handle.load(std::memory_order_acquire);
+    if (handle == nullptr || handle == tombstone()) continue;
+    state.collectives.fetch_or(event::sequence_lost, std::memory_order_relaxed);
+    auto* counters = state.peers.load(std::memory_order_acquire);
+    const auto ranks = static_cast<std::size_t>(state.size.load(std::memory_order_relaxed));
+    for (std::size_t i = 0; counters != nullptr && i < 2 * ranks; ++i) {
+      counters[i].fetch_or(event::peer_sequence_lost, std::memory_order_relaxed);
+    }
+  }
+}
+
+std::optional<std::uint32_t> count_shrink(const CommunicatorState& parent,
+                                          std::uint64_t excluded) noexcept {
+  struct Shrinks {
+    std::atomic<std::uint64_t> of;  // 0: free
+    std::atomic<std::uint32_t> count;
+  };
+  // Jobs shrink where ranks have failed: a few times in their lives.
+  static constinit std::array<Shrinks, 256> known{};
+  const std::uint64_t identity = event::combine(parent.hash.load(std::memory_order_relaxed),
+                                                reinterpret_cast<std::uintptr_t>(&parent));
+  const std::uint64_t wanted = event::combine(identity, excluded) | 1;
+  for (Shrinks& shrinks : known) {
+    std::uint64_t of = 0;
+    if (shrinks.of.compare_exchange_strong(of, wanted, std::memory_order_relaxed) || of == wanted) {
+      return shrinks.count.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  return std::nullopt;
+}
+
 void rewrite_communicators() noexcept {
   for (CommunicatorState& state : table) {
     const void* handle = state.handle.load(std::memory_order_acquire);

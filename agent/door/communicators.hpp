@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "agent/api/nccl_types.hpp"
 #include "agent/event/record.hpp"
@@ -11,7 +12,7 @@ namespace traceagent::door {
 
 struct CommunicatorState {
   std::atomic<const void*> handle;
-  std::atomic<std::uint64_t> hash;  // 0: made where we could not see it
+  std::atomic<std::uint64_t> hash;  // 0: not known; made where we could not see it
   std::atomic<std::int32_t> size;   // 0: not known yet (a split in a group is made later)
   std::atomic<std::int32_t> rank;
   std::uint32_t slot;  // index in the ring's table, plus 1; 0: the table was full
@@ -37,6 +38,14 @@ void complete(CommunicatorState& state) noexcept;
 // n-th send meets the n-th receive.
 std::uint64_t next_of_peer(CommunicatorState& state, event::Collective kind, int peer) noexcept;
 void take_back_sequence(CommunicatorState& state, event::Collective kind, int peer) noexcept;
+
+// Their numbers are not those of other ranks any more: all that live get event::sequence_lost.
+void lose_sequences() noexcept;
+
+// How often these ranks (`excluded`, a hash of them) were left out of this communicator before;
+// none where that is more than is kept.
+std::optional<std::uint32_t> count_shrink(const CommunicatorState& parent,
+                                          std::uint64_t excluded) noexcept;
 
 // Of no communicator: its handle is no address that NCCL gives, nor null.
 [[gnu::visibility("hidden")]] extern constinit CommunicatorState no_communicator;

@@ -13,6 +13,8 @@
 namespace traceagent::door {
 
 constinit thread_local GroupStreams group_streams __attribute__((tls_model("initial-exec"))) = {};
+constinit thread_local AwaitedCommunicators awaited_communicators
+    __attribute__((tls_model("initial-exec"))) = {};
 
 namespace {
 

@@ -4,6 +4,7 @@
 // a communicator's birth.
 
 #include <cstdint>
+#include <optional>
 
 #include "agent/api/nccl_types.hpp"
 #include "agent/device/event_timing.hpp"
@@ -19,7 +20,14 @@ namespace traceagent::door {
 
 using event::Collective;
 
-inline constexpr int no_reduction = 255;
+inline constexpr int no_reduction = -1;
+
+// In the record's eight bits: what the job has made (ncclRedOpCreatePreMulSum) has a number of 31
+// bits, of which NCCL makes any.
+constexpr std::uint8_t recorded_reduction(int reduction) noexcept {
+  if (reduction >= 0 && reduction < ncclNumOps) return static_cast<std::uint8_t>(reduction);
+  return reduction == no_reduction ? 255 : 254;
+}
 
 struct NcclCallBase : CallBase {
   static constexpr CallClass call_class = CallClass::communicator;
@@ -52,7 +60,7 @@ struct CollectiveCall : NcclCallBase {
   cudaStream_t stream;
   bool in_place;
   CommunicatorState* state = nullptr;
-  std::uint64_t sequence = 0;
+  std::uint64_t sequence = event::no_sequence;
 
   CollectiveCall(Collective what, std::size_t elements, int type, int op, int root_or_peer,
                  ncclComm_t on, cudaStream_t in, bool same_buffer)
@@ -172,7 +180,7 @@ struct CollectiveCall : NcclCallBase {
     record.args[0] = count;
     record.args[1] = sequence;
     record.args[2] = static_cast<std::uint64_t>(datatype & 0xff) |
-                     widened(static_cast<std::uint8_t>(reduction)) << 8 |
+                     widened(recorded_reduction(reduction)) << 8 |
                      widened(static_cast<std::uint32_t>(peer)) << 32;
     record.args[3] = bits(stream);
   }
@@ -205,6 +213,33 @@ struct GroupStreams {
 };
 extern constinit thread_local GroupStreams group_streams __attribute__((tls_model("initial-exec")));
 
+// Communicators that NCCL makes at the end of the thread's open group: until then the job's
+// variable for each is null. More than these are found by their first collective, with an identity
+// that is not known; so are those of communicators that do not block, which are made at a time of
+// their own.
+struct AwaitedCommunicators {
+  static constexpr std::uint32_t most = 16;
+  struct Entry {
+    ncclComm_t* made;
+    std::uint64_t hash;
+  };
+  std::uint32_t count;
+  Entry entries[most];
+
+  void add(ncclComm_t* made, std::uint64_t hash) noexcept {
+    if (count < most) entries[count++] = {made, hash};
+  }
+  // The group has ended, and NCCL has written the variables.
+  [[gnu::noinline]] void end(bool is_made) noexcept {
+    for (std::uint32_t i = 0; i < count && is_made; ++i) {
+      if (*entries[i].made != nullptr) add_communicator(*entries[i].made, entries[i].hash, 0, -1);
+    }
+    count = 0;
+  }
+};
+extern constinit thread_local AwaitedCommunicators awaited_communicators
+    __attribute__((tls_model("initial-exec")));
+
 struct GroupCall : NcclCallBase {
   static constexpr CallClass call_class = CallClass::collective;  // idle when they are
   int delta;
@@ -219,11 +254,29 @@ struct GroupCall : NcclCallBase {
     after(result);
     return result;
   }
-  void after(int) noexcept {
+  void after(int result) noexcept {
     std::uint32_t& depth = ring::writer.nccl_group_depth;
     if (delta > 0) ++depth;
     if (delta < 0 && depth > 0) --depth;
-    if (depth == 0) group_streams.count = 0;
+    if (depth != 0) return;
+    group_streams.count = 0;
+    if (awaited_communicators.count != 0) [[unlikely]] {
+      awaited_communicators.end(result == ncclSuccess);
+    }
+  }
+};
+
+// What stands in the group was estimated and is dropped: it was counted here and, where others did
+// not estimate, not on other ranks. Which communicators it was about is not kept of a group.
+struct GroupSimulateCall : GroupCall {
+  GroupSimulateCall() : GroupCall(-1) {}
+  ncclResult_t after_idle(ncclResult_t result) noexcept {
+    after(result);
+    return result;
+  }
+  void after(int result) noexcept {
+    GroupCall::after(result);
+    if (accepted(result) && ring::writer.nccl_group_depth == 0) lose_sequences();
   }
 };
 
@@ -254,6 +307,17 @@ struct CommEndCall : CommCall {
 // A communicator that is being made: its place in the ring's table is known only after the call.
 struct CommMakingCall : NcclCallBase {
   CommunicatorState* made = nullptr;
+  // A child of one whose identity is not known has none either. Null where the rank gets no child,
+  // and where it is made later.
+  void make_child(ncclComm_t* comm, std::uint64_t parent_hash, std::uint64_t identity,
+                  int result) noexcept {
+    const std::uint64_t hash = parent_hash != 0 ? identity : 0;
+    if (*comm != nullptr) {
+      made = add_communicator(*comm, hash, 0, -1);
+    } else if (result == ncclSuccess && ring::writer.nccl_group_depth != 0) {
+      awaited_communicators.add(comm, hash);
+    }
+  }
   void fill(Record& record) const noexcept { record.layout = Layout::communicator; }
   void finish(Record& record, int) const noexcept {
     record.extra = made != nullptr ? made->slot : 0;
@@ -295,11 +359,11 @@ struct CommSplitCall : CommMakingCall {
     if (!accepted(result) || state == nullptr) return;
     // Every rank of the parent takes part in every split, also those that get no child.
     const std::uint64_t number = state->children.fetch_add(1, std::memory_order_relaxed);
-    if (comm == nullptr || *comm == nullptr) return;
-    const std::uint64_t identity =
-        event::combine(state->hash.load(std::memory_order_relaxed), number);
-    made =
-        add_communicator(*comm, event::combine(identity, static_cast<std::uint32_t>(color)), 0, -1);
+    if (comm == nullptr || color == NCCL_SPLIT_NOCOLOR) return;
+    const std::uint64_t parent_hash = state->hash.load(std::memory_order_relaxed);
+    const std::uint64_t of_split = event::combine(parent_hash, number);
+    make_child(comm, parent_hash, event::combine(of_split, static_cast<std::uint32_t>(color)),
+               result);
   }
 };
 
@@ -312,15 +376,18 @@ struct CommShrinkCall : CommMakingCall {
       : parent(of), excluded(ranks), excluded_count(count), comm(result) {}
   void after(int result) noexcept {
     CommunicatorState* state = communicator_of(parent);
-    if (!accepted(result) || state == nullptr || comm == nullptr || *comm == nullptr) return;
+    if (!accepted(result) || state == nullptr || comm == nullptr) return;
     // The excluded ranks do not call: only who is left decides the identity, in any order.
     std::uint64_t gone = 0;
     for (int i = 0; i < excluded_count && excluded != nullptr; ++i) {
       gone += event::mix(static_cast<std::uint32_t>(excluded[i]));
     }
-    const std::uint64_t parent_hash = state->hash.load(std::memory_order_relaxed);
-    made =
-        add_communicator(*comm, event::combine(parent_hash, event::combine(gone, 0x5147)), 0, -1);
+    // The same ones may be left out again. Those left have been there each time; who counts all
+    // shrinks of the parent would not be equal to one that was itself left out of some.
+    const std::optional<std::uint32_t> number = count_shrink(*state, gone);
+    const std::uint64_t parent_hash = number ? state->hash.load(std::memory_order_relaxed) : 0;
+    const std::uint64_t of_shrink = event::combine(gone, 0x5147 + number.value_or(0));
+    make_child(comm, parent_hash, event::combine(parent_hash, of_shrink), result);
   }
 };
 

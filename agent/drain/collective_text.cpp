@@ -29,8 +29,14 @@ std::int32_t peer_of(const Record& record) noexcept {
   return static_cast<std::int32_t>(record.args[2] >> 32);
 }
 
+// 0: not known.
 std::uint64_t ranks_of(const ring::Communicator* comm) noexcept {
-  return comm != nullptr && comm->size > 0 ? static_cast<std::uint64_t>(comm->size) : 1;
+  return comm != nullptr && comm->size > 0 ? static_cast<std::uint64_t>(comm->size) : 0;
+}
+
+bool has_sequence(const Record& record) noexcept {
+  return event::is_point_to_point(kind_of(record)) ? record.args[1] < event::peer_sequence_lost
+                                                   : record.args[1] < event::sequence_lost;
 }
 
 bool is_same_operation(const Record& a, const Record& b) noexcept {
@@ -54,18 +60,21 @@ void add_collective(const ring::Ring& ring, const Record& record, CollectiveTerm
 
 namespace {
 
-// Kineto's five, which are there all or not at all, and what belongs to them.
+// Kineto's five, which are there all or not at all, and what belongs to them. Of a communicator
+// whose size is not known the name and the bytes alone are true.
 void write_operation(trace::EventWriter& writer, const CollectiveTerms& terms,
                      const ring::Communicator* comm) {
   const Record& record = *terms.first;
   const Collective kind = kind_of(record);
   writer.arg("Collective name", collective_name(kind));
-  writer.arg("In msg nelems", terms.in_elements);
-  writer.arg("Out msg nelems", terms.out_elements);
-  writer.arg("Group size", ranks_of(comm));
-  writer.arg("dtype", datatype_name(datatype_of(record)));
+  if (const std::uint64_t ranks = ranks_of(comm); ranks != 0) {
+    writer.arg("In msg nelems", terms.in_elements);
+    writer.arg("Out msg nelems", terms.out_elements);
+    writer.arg("Group size", ranks);
+    writer.arg("dtype", datatype_name(datatype_of(record)));
+  }
   writer.arg("bytes", terms.bytes);
-  if (record.args[1] != event::no_sequence) writer.arg("Seq", record.args[1]);
+  if (has_sequence(record)) writer.arg("Seq", record.args[1]);
   if (reduction_of(record) < 0xff) {
     writer.arg("reduction", reduction_name(reduction_of(record)));
   }
@@ -88,8 +97,9 @@ void write_collective(trace::EventWriter& writer, const ring::Ring& ring,
     char name[16];
     char* end = trace::put_unsigned(name, record.extra - 1);
     writer.arg("Process Group Name", std::string_view(name, static_cast<std::size_t>(end - name)));
-    writer.arg("comm hash", Hex{comm->hash.load(std::memory_order_acquire)});
-    writer.arg("comm rank", comm->rank);
+    const std::uint64_t hash = comm->hash.load(std::memory_order_acquire);
+    if (hash != 0) writer.arg("comm hash", Hex{hash});
+    if (comm->rank >= 0) writer.arg("comm rank", comm->rank);
   }
   if (terms.count > 1) writer.arg("grouped", terms.count);
 }

@@ -17,8 +17,8 @@ using event::Record;
 using trace::Hex;
 
 EventText::EventText(const ring::Ring& ring, trace::EventWriter& writer,
-                     const CollectivePlans* plans)
-    : ring_(ring), writer_(writer), plans_(plans), names_(ring) {}
+                     const CollectivePlans* plans, const SimulatedCalls* simulated)
+    : ring_(ring), writer_(writer), plans_(plans), simulated_(simulated), names_(ring) {}
 
 void EventText::write(const Record& record, std::int64_t tid, const EventTimes& times,
                       std::uint32_t kernel) {
@@ -149,7 +149,8 @@ void EventText::copy_args(const Record& record) {
 void EventText::communicator_args(const Record& record) {
   const ring::Communicator* comm = communicator_of(ring_, record);
   if (comm == nullptr) return;
-  writer_.arg("comm hash", Hex{comm->hash.load(std::memory_order_acquire)});
+  const std::uint64_t hash = comm->hash.load(std::memory_order_acquire);
+  if (hash != 0) writer_.arg("comm hash", Hex{hash});
   if (comm->size > 0) {
     writer_.arg("Group size", comm->size);
     writer_.arg("comm rank", comm->rank);
@@ -157,6 +158,10 @@ void EventText::communicator_args(const Record& record) {
 }
 
 void EventText::collective_args(const Record& record) {
+  if (simulated_ != nullptr && simulated_->has(record)) {
+    writer_.arg("simulated", true);  // nothing of it was ever sent
+    return writer_.arg("stream", Hex{record.args[3]});
+  }
   CollectiveTerms terms;
   add_collective(ring_, record, terms);
   write_collective(writer_, ring_, terms);

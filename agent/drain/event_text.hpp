@@ -6,6 +6,7 @@
 
 #include "agent/drain/collective_plans.hpp"
 #include "agent/drain/demangled_names.hpp"
+#include "agent/drain/simulated_calls.hpp"
 #include "agent/event/record.hpp"
 #include "agent/ring/ring.hpp"
 #include "agent/trace/event_writer.hpp"
@@ -23,9 +24,9 @@ void error_arg(trace::EventWriter& writer, std::string_view category, std::int32
 
 class EventText {
  public:
-  // `plans` may be null: NCCL told nothing.
+  // `plans` may be null: NCCL told nothing; so may `simulated`: there are none.
   EventText(const ring::Ring& ring, trace::EventWriter& writer,
-            const CollectivePlans* plans = nullptr);
+            const CollectivePlans* plans = nullptr, const SimulatedCalls* simulated = nullptr);
 
   // `kernel`: the name (its offset) of what a launch ran, for launches that do not know it
   // themselves, such as NCCL's; 0: not known.
@@ -48,6 +49,7 @@ class EventText {
   ring::Ring ring_;
   trace::EventWriter& writer_;
   const CollectivePlans* const plans_;
+  const SimulatedCalls* const simulated_;
   DemangledNames names_;
 };
 

@@ -68,7 +68,8 @@ std::uint32_t kernel_of(const DeviceSlice& slice) noexcept {
 }
 
 void RankFile::write_events(trace::EventWriter& writer) {
-  EventText text(ring_, writer, &order_.plans());
+  const SimulatedCalls simulated(order_.threads());
+  EventText text(ring_, writer, &order_.plans(), &simulated);
   const DeviceEvents& device = order_.device();
   DeviceText device_text(ring_, order_.threads(), device, writer);
   std::vector<std::size_t> next_arrow(order_.threads().size());

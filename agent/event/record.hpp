@@ -45,6 +45,13 @@ inline constexpr bool uses_device(Layout layout) noexcept {
 // In args[2] of a copy: so much as the job said does not tell it.
 inline constexpr std::uint64_t unknown_bytes = ~std::uint64_t{0};
 
+// In args[1] of a collective: that it has no number among its communicator's.
+inline constexpr std::uint64_t no_sequence = UINT64_MAX;
+// Added to a communicator's counters once they are not those of other ranks any more; a send's and
+// receive's have 32 bits.
+inline constexpr std::uint64_t sequence_lost = std::uint64_t{1} << 63;
+inline constexpr std::uint32_t peer_sequence_lost = std::uint32_t{1} << 31;
+
 // Record::detail of a collective. Stored in the ring file: append only.
 enum class Collective : std::uint8_t {
   all_reduce,

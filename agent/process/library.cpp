@@ -18,6 +18,7 @@
 #include "agent/door/start.hpp"
 #include "agent/event/clock_anchor.hpp"
 #include "agent/event/whole_path.hpp"
+#include "agent/process/command_at_load.hpp"
 #include "agent/process/exit.hpp"
 #include "agent/process/fork.hpp"
 #include "agent/process/notices.hpp"
@@ -97,10 +98,12 @@ void open_doors() noexcept {
   if (!door::dlsym_door_is_open() && has_use) offer_to_driver();
 }
 
-[[gnu::constructor]] void load() noexcept {
+// glibc hands the program's arguments to constructors.
+[[gnu::constructor]] void load(int count, char** arguments, char**) noexcept {
   // 0 when main begins: programs look at it behind strtol() without having set it.
   const int saved_errno = errno;
   event::note_load();
+  keep_command(count, arguments);
   open_doors();
   errno = saved_errno;
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "agent/process/command_at_load.hpp"
 #include "agent/process/placement.hpp"
 #include "agent/process/proc_file.hpp"
 
@@ -111,6 +112,13 @@ ProcFacts ProcFacts::of_process() {
     }
     facts.chain.push_back(std::move(process));
     pid = number_at<int>(stat_field(stat.value_or(""), 4));
+  }
+  facts.command_at_load = process::command_at_load();
+  // Python's workers are known by their arguments. A title that the parent has too came by fork.
+  const bool has_parents =
+      facts.chain.size() > 1 && facts.chain[0].command == facts.chain[1].command;
+  if (!has_parents && !facts.command_at_load.empty()) {
+    facts.chain[0].command = facts.command_at_load;
   }
   return facts;
 }

@@ -24,6 +24,8 @@ struct ProcFacts {
   std::int64_t ticks_per_second = 100;
   // This process, its parent, the parent's parent, … as far as they can be seen. Never empty.
   std::vector<ProcessFacts> chain = {{}};
+  // This process's, as it was at its start: a title may lie over it since. May be empty.
+  std::vector<std::string> command_at_load = {};
   // Whether a process has claimed that rank in a run. A rank's environment may not show it: where
   // it was set within the process, or where a title is written over it (setproctitle). May be
   // empty.

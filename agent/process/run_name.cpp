@@ -97,14 +97,14 @@ const ProcessFacts* find_launcher(const ProcFacts& facts, const RunFacts& run) {
   return nullptr;
 }
 
-bool is_python_worker(const ProcessFacts& process) {
-  return std::ranges::any_of(process.command, [](const std::string& argument) {
+bool is_python_worker(const std::vector<std::string>& command) {
+  return std::ranges::any_of(command, [](const std::string& argument) {
     return argument == "--multiprocessing-fork" || argument.starts_with("from multiprocessing.");
   });
 }
 
 bool is_worker_of(const ProcessFacts& process, const ProcessFacts& parent) {
-  return is_python_worker(process) ||
+  return is_python_worker(process.command) ||
          (!process.command.empty() && process.command == parent.command);
 }
 
@@ -213,12 +213,13 @@ RunName name_launched(const Environment& environment, const ProcFacts& facts, co
 }  // namespace
 
 std::string program_name(const ProcFacts& facts) {
-  const ProcessFacts* process = &facts.chain[0];
-  if (is_python_worker(*process)) process = &first_of_program(facts);
-  if (process->command.empty()) return "program";
-  std::string_view name = file_name(process->command[0]);
+  const std::vector<std::string>* command =
+      facts.command_at_load.empty() ? &facts.chain[0].command : &facts.command_at_load;
+  if (is_python_worker(*command)) command = &first_of_program(facts).command;
+  if (command->empty()) return "program";
+  std::string_view name = file_name((*command)[0]);
   if (name.starts_with("python")) {
-    const std::string_view script = file_name(python_script(process->command));
+    const std::string_view script = file_name(python_script(*command));
     if (!script.empty()) name = script;
     if (name.ends_with(".py")) name.remove_suffix(3);
   }

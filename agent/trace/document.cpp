@@ -9,12 +9,11 @@ namespace {
 JsonArray pg_config_json(const std::vector<ProcessGroup>& groups) {
   JsonArray array;
   for (const ProcessGroup& group : groups) {
-    array.add(JsonObject()
-                  .add("pg_name", group.name)
-                  .add("pg_desc", group.description)
-                  .add("backend_config", group.backend)
-                  .add("pg_size", group.size)
-                  .add("ranks", group.ranks));
+    JsonObject each;
+    each.add("pg_name", group.name).add("pg_desc", group.description);
+    each.add("backend_config", group.backend);
+    if (group.size != 0) each.add("pg_size", group.size);
+    array.add(each.add("ranks", group.ranks));
   }
   return array;
 }

@@ -17,6 +17,7 @@ def test_mode(mode):
     with Place() as place:
         running = []
         for rank, variables in enumerate(place.ranks(RANKS, TRACEAGENT_STEP_MARK="auto", TRACEAGENT_OUTPUT_FOLDER="out")):
+            del variables["TRACEAGENT_RUN_NAME"]
             for name in RANK_VARIABLES if mode == "setenv" else ():
                 del variables[name]
             running.append(place.start([program, mode, rank], variables))
@@ -30,6 +31,8 @@ def test_mode(mode):
         pids = {each["identity"]["pid"] for each in about}
         check({process.pid for process in running} <= pids, f"{mode}: the ranks' own: {pids}")
         check(len({each["identity"]["run_key"] for each in about}) == 1, f"{mode}: {about}")
+        names = {each["identity"]["run_name"] for each in about}
+        check(len(names) == 1 and names.pop().startswith("titled_rank-"), f"{mode}: one name, the program's: {about}")
         check(place.left_in_memory() == [], f"{mode}: {place.left_in_memory()}")
 
 

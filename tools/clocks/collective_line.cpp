@@ -108,9 +108,12 @@ std::optional<CollectiveKey> key_of(const Args& args) {
         args.communicator.substr(args.communicator.starts_with("0x") ? 2 : 0);
     const auto read =
         std::from_chars(digits.data(), digits.data() + digits.size(), key.communicator, 16);
-    return read.ec == std::errc() ? std::optional(key) : std::nullopt;
+    // 0: not known, in files of before 2026-12.
+    return read.ec == std::errc() && key.communicator != 0 ? std::optional(key) : std::nullopt;
   }
-  if (args.group.empty()) {
+  // In ours the name is a number of the process's own: without its hash a communicator is not
+  // known.
+  if (args.group.empty() || args.ranks.empty()) {
     return std::nullopt;
   }
   // PyTorch's: the name alone may be another group's on other ranks.

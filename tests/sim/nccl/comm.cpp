@@ -72,6 +72,7 @@ bool Comm::try_establish() {
   if (state == State::joining && meeting->everyone_in()) {
     state = State::ready;
     plugin::begin(*this);
+    if (result != nullptr) *std::exchange(result, nullptr) = reinterpret_cast<ncclComm_t>(this);
   }
   return state == State::ready;
 }
@@ -82,6 +83,12 @@ bool Comm::is_launching() {
     launching = nullptr;
   }
   return launching != nullptr;
+}
+
+bool Comm::is_making_children() {
+  const std::lock_guard lock(mutex);
+  std::erase_if(children, [](const CommPtr& child) { return child->try_establish(); });
+  return !children.empty();
 }
 
 ncclResult_t Comm::establish() {

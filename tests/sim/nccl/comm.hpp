@@ -43,11 +43,15 @@ struct Comm {
   int color = 0;
   ncclComm_t* result = nullptr;
 
+  // Those that do not block and are still being made.
+  std::vector<std::shared_ptr<Comm>> children;  // under `mutex`
+
   // Of a communicator that does not block: its latest group, until it is found to be launched.
   std::shared_ptr<LaunchThread> launching;  // under `mutex`
 
   bool is_launching();
   bool try_establish();
+  bool is_making_children();
   ncclResult_t establish();
   /// Joins the meeting place; an error code when it cannot.
   ncclResult_t join();

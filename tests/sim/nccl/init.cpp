@@ -142,6 +142,21 @@ BODY(ncclCommInitAll)(Call& call, ncclComm_t* comms, int count, const int* devic
   return end_group(true);
 }
 
+// The job's variable is null until the communicator is made: at the end of a group, or for one that
+// does not block at a time of its own.
+static ncclResult_t make_child(Comm& parent, const CommPtr& comm, ncclComm_t* out) {
+  if (out != nullptr) {
+    add_comm(comm);
+    comm->result = out;
+  }
+  const ncclResult_t result = establish(comm);
+  if (result == ncclInProgress) {
+    const std::lock_guard lock(parent.mutex);
+    parent.children.push_back(comm);
+  }
+  return result;
+}
+
 BODY(ncclCommSplit)
 (Call& call, ncclComm_t handle, int color, int key, ncclComm_t* out, ncclConfig_t* config) {
   const CommPtr parent = comm_of(call, handle);
@@ -159,8 +174,8 @@ BODY(ncclCommSplit)
   parent->meeting->say(comm->round, color, key);
   call.args().peer = color;
   call.args().count = static_cast<std::uint64_t>(static_cast<std::int64_t>(key));
-  *out = color == NCCL_SPLIT_NOCOLOR ? nullptr : handle_of(add_comm(comm));
-  return establish(comm);
+  *out = nullptr;
+  return make_child(*parent, comm, color != NCCL_SPLIT_NOCOLOR ? out : nullptr);
 }
 
 BODY(ncclCommShrink)
@@ -194,8 +209,8 @@ BODY(ncclCommShrink)
   if (const ncclResult_t problem = comm->join()) {
     return fail(problem);
   }
-  *out = handle_of(add_comm(comm));
-  return establish(comm);
+  *out = nullptr;
+  return make_child(*parent, comm, out);
 }
 
 BODY(ncclCommFinalize)(Call& call, ncclComm_t handle) {

@@ -39,7 +39,9 @@ BODY(ncclCommGetAsyncError)(Call& call, ncclComm_t handle, ncclResult_t* error) 
   if (comm == nullptr || error == nullptr) {
     return ncclInvalidArgument;
   }
-  *error = comm->try_establish() && !comm->is_launching() ? ncclSuccess : ncclInProgress;
+  *error = comm->try_establish() && !comm->is_making_children() && !comm->is_launching()
+               ? ncclSuccess
+               : ncclInProgress;
   return ncclSuccess;
 }
 

@@ -197,6 +197,75 @@ TEST(Identity, OfAShrunkCommunicatorAgreesInAnyOrderOfTheExcluded) {
   EXPECT_NE(hash_of(ranks[1].shrink({3})), hash);
 }
 
+// Each time another one, also for a rank that was itself left out in between.
+TEST(Identity, OfTheSameRanksLeftOutAgainIsAnother) {
+  Recording recording;
+  auto ranks = make_world(4);
+  const std::uint64_t first = hash_of(ranks[0].shrink({2, 3}));
+  ranks[0].shrink({1});
+  const std::uint64_t second = hash_of(ranks[0].shrink({2, 3}));
+  EXPECT_NE(second, first);
+  EXPECT_EQ(hash_of(ranks[1].shrink({2, 3})), first);
+  EXPECT_EQ(hash_of(ranks[1].shrink({2, 3})), second);
+}
+
+TEST(Identity, OfAChildOfOneThatIsNotKnownIsNotKnown) {
+  Recording recording;
+  Rank unseen;
+  EXPECT_EQ(hash_of(unseen.split(3)), 0u);
+  EXPECT_EQ(hash_of(unseen.shrink({1})), 0u);
+}
+
+// NCCL writes the job's variable when the group ends.
+TEST(Identity, OfASplitInAGroupIsThatOfOneWithout) {
+  Recording recording;
+  auto ranks = make_world(2);
+  const std::uint64_t wanted[] = {hash_of(ranks[0].split(1)), hash_of(ranks[0].split(2))};
+  ncclComm_t children[3] = {};
+  GroupCall(1).after(ncclSuccess);
+  for (int i = 0; i < 3; ++i) {
+    const int color = i < 2 ? i + 1 : NCCL_SPLIT_NOCOLOR;
+    CommSplitCall(ranks[1].world, color, &children[i]).after(ncclSuccess);
+  }
+  children[0] = next_comm();
+  children[1] = next_comm();
+  GroupCall(-1).after(ncclSuccess);
+  EXPECT_EQ(hash_of(children[0]), wanted[0]);
+  EXPECT_EQ(hash_of(children[1]), wanted[1]);
+  // One that was refused has made none, whatever stands in the variable.
+  ncclComm_t refused = nullptr;
+  GroupCall(1).after(ncclSuccess);
+  CommSplitCall(ranks[1].world, 5, &refused).after(ncclSuccess);
+  refused = next_comm();
+  GroupCall(-1).after(ncclInvalidUsage);
+  EXPECT_EQ(hash_of(refused), 0u);
+}
+
+TEST(Sequences, AreNotThoseOfOtherRanksAfterAGroupThatWasSimulated) {
+  Recording recording;
+  CommunicatorState* state = add_communicator(next_comm(), 1, 4, 0);
+  EXPECT_EQ(next_sequence(*state, Collective::all_reduce, -1), 0u);
+  EXPECT_EQ(next_sequence(*state, Collective::send, 1), 0u);
+  GroupCall(1).after(ncclSuccess);
+  GroupCall(1).after(ncclSuccess);
+  GroupSimulateCall().after(ncclSuccess);
+  EXPECT_EQ(next_sequence(*state, Collective::all_reduce, -1), 1u) << "an inner end does nothing";
+  GroupSimulateCall().after(ncclInvalidUsage);
+  EXPECT_EQ(next_sequence(*state, Collective::all_reduce, -1), 2u) << "refused";
+  GroupCall(1).after(ncclSuccess);
+  GroupSimulateCall().after(ncclSuccess);
+  EXPECT_GE(next_sequence(*state, Collective::all_reduce, -1), event::sequence_lost);
+  EXPECT_GE(next_sequence(*state, Collective::send, 1), event::peer_sequence_lost);
+  CommunicatorState* later = add_communicator(next_comm(), 2, 4, 0);
+  EXPECT_EQ(next_sequence(*later, Collective::all_reduce, -1), 0u);
+}
+
+TEST(Reductions, OfTheJobsOwnAreNoneOfNcclsOwn) {
+  EXPECT_EQ(recorded_reduction(ncclAvg), ncclAvg);
+  for (const int own : {5, 255, 256, 260, 0x7fffff00}) EXPECT_EQ(recorded_reduction(own), 254);
+  EXPECT_EQ(recorded_reduction(no_reduction), 255);
+}
+
 TEST(Communicators, MoreThanTheTableHoldsAreCountedAndFollowed) {
   Recording recording;
   std::vector<ncclComm_t> comms;

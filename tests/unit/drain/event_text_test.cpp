@@ -211,17 +211,46 @@ TEST_F(EventTextTest, GathersAndScattersCountForAllRanks) {
 TEST_F(EventTextTest, PointToPointNamesItsPeer) {
   Record& send = record(Function::ncclSend, Layout::collective);
   send.detail = static_cast<std::uint32_t>(event::Collective::send);
+  send.extra = crafted.communicator(0xfeed, 2, 4);
   send.args[0] = 4;
   send.args[2] = 7 | 255 << 8 | std::uint64_t{3} << 32;
   EXPECT_EQ(line(send), x("ncclSend", "nccl",
                           "\"correlation\":1024,\"result\":0,\"Collective name\":\"send\","
-                          "\"In msg nelems\":4,\"Out msg nelems\":4,\"Group size\":1,"
+                          "\"In msg nelems\":4,\"Out msg nelems\":4,\"Group size\":4,"
                           "\"dtype\":\"Float\",\"bytes\":16,\"Seq\":0,\"Dst Rank\":3,"
+                          "\"Process Group Name\":\"0\",\"comm hash\":\"0xfeed\",\"comm rank\":2,"
                           "\"stream\":\"0x0\""));
   Record& receive = record(Function::ncclRecv, Layout::collective);
   receive.detail = static_cast<std::uint32_t>(event::Collective::receive);
   receive.args[2] = 7 | 255 << 8 | std::uint64_t{2} << 32;
   EXPECT_NE(line(receive).find("\"Src Rank\":2,"), std::string::npos);
+}
+
+// A number of ranks that nobody told would make numbers of elements of it, and 0x0 be the identity
+// of several communicators.
+TEST_F(EventTextTest, OfACommunicatorThatIsNotKnownNothingIsSaid) {
+  Record& call = record(Function::ncclAllGather, Layout::collective);
+  call.detail = static_cast<std::uint32_t>(event::Collective::all_gather);
+  call.args[0] = 10;
+  call.args[1] = event::no_sequence;
+  call.args[2] = 7 | 255 << 8;
+  const std::string without =
+      "\"correlation\":1024,\"result\":0,\"Collective name\":\"_allgather_base\",\"bytes\":40,";
+  EXPECT_EQ(line(call), x("ncclAllGather", "nccl", without + "\"stream\":\"0x0\""));
+  call.extra = crafted.communicator(0, -1, 0);
+  call.args[1] = event::sequence_lost + 3;
+  EXPECT_EQ(line(call), x("ncclAllGather", "nccl",
+                          without + "\"Process Group Name\":\"0\",\"stream\":\"0x0\""));
+}
+
+TEST_F(EventTextTest, OnlyNumbersThatOtherRanksHaveAreShown) {
+  Record& send = record(Function::ncclSend, Layout::collective);
+  send.detail = static_cast<std::uint32_t>(event::Collective::send);
+  for (const auto& [number, is_shown] :
+       {std::pair<std::uint64_t, bool>{7, true}, {event::peer_sequence_lost + 7, false}}) {
+    send.args[1] = number;
+    EXPECT_EQ(line(send).find("\"Seq\"") != std::string::npos, is_shown) << line(send);
+  }
 }
 
 TEST_F(EventTextTest, ValuesOfADamagedRingSpoilNoJson) {

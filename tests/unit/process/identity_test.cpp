@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/process/run_name.hpp"
 #include "tests/unit/config/variables.hpp"
 
 namespace traceagent::process {
@@ -259,6 +260,17 @@ TEST(Identity, AWorkersParentThatHoldsTheRankIsNoLauncher) {
   EXPECT_EQ(worker.launcher_pid, 700);
   const Identity other = identity_of(torchrun(0, 0, 2, 2, 0), facts);
   EXPECT_FALSE(other.run_key.ends_with("-launcher-700.366000")) << "it holds another's";
+}
+
+// A title of each rank's own, written after the process began.
+TEST(Identity, ARunsNameIsThatOfTheProgramAndNotOfATitle) {
+  ProcFacts facts = facts_of({process_facts(701, 366010, {"Worker_TP1"}, {"RANK"}),
+                              process_facts(700, 366000, {"torchrun"})});
+  facts.command_at_load = {"python3", "train.py"};
+  EXPECT_EQ(program_name(facts), "train");
+  facts.command_at_load = {"python3", "-c", "from multiprocessing.spawn import spawn_main"};
+  facts.chain[0].command = facts.command_at_load;
+  EXPECT_EQ(program_name(facts), "torchrun");
 }
 
 // --- RANK and WORLD_SIZE by hand
