@@ -29,12 +29,13 @@ struct CollectivePlan {
   std::uint32_t algorithm;     // detail: offset in the names, as NCCL says it; 0: none
   std::uint32_t protocol;      // result: offset in the names
   std::uint64_t count;         // args[0]; NCCL counts some in bytes, whatever the program said
-  std::uint64_t sequence;      // args[1]: equal on all ranks, per function, from 0; no_sequence: sends and receives
-  std::uint8_t datatype;       // args[2] bits 0..7: ncclDataType_t
-  std::uint8_t channels;       // args[2] bits 8..15; 0: not told
-  std::uint8_t warps;          // args[2] bits 16..23
-  std::int32_t peer;           // args[2] bits 32..63: root or peer
-  std::uint64_t call;  // args[3]: ring::correlation_of() of the wrapper's record; 0: unknown
+  std::uint64_t sequence;  // args[1]: equal on all ranks, per function, from 0; no_sequence: sends
+                           // and receives
+  std::uint8_t datatype;   // args[2] bits 0..7: ncclDataType_t
+  std::uint8_t channels;   // args[2] bits 8..15; 0: not told
+  std::uint8_t warps;      // args[2] bits 16..23
+  std::int32_t peer;       // args[2] bits 32..63: root or peer
+  std::uint64_t call;      // args[3]: ring::correlation_of() of the wrapper's record; 0: unknown
 };
 
 inline constexpr std::uint8_t flags_of(PlanKind kind) noexcept {

@@ -33,7 +33,8 @@ bool is_loopback(std::string_view address) {
 
 // RANK and WORLD_SIZE set by hand, without their local counterparts: one node when the ranks meet
 // on the loopback address (or nowhere), else one rank per node, as in one pod per rank.
-void guess_local(Placement& p, const config::Environment& environment) {
+// False: how many ranks this node has is not known.
+bool guess_local(Placement& p, const config::Environment& environment) {
   const bool is_one_node = is_loopback(environment.get("MASTER_ADDR").value_or(""));
   if (!p.local_rank) {
     if (p.local_world_size && *p.local_world_size > 0) {
@@ -42,20 +43,25 @@ void guess_local(Placement& p, const config::Environment& environment) {
       p.local_rank = is_one_node ? *p.rank : 0;
     }
   }
-  if (p.local_world_size) return;
+  if (p.local_world_size) return true;
   if (is_one_node && p.local_rank == p.rank) {
     p.local_world_size = p.world_size;
-  } else if (p.node_rank.value_or(0) > 0 && (*p.rank - *p.local_rank) % *p.node_rank == 0) {
-    p.local_world_size = (*p.rank - *p.local_rank) / *p.node_rank;
-  } else {
-    p.local_world_size = *p.local_rank + 1;
+    return true;
   }
+  if (p.node_rank.value_or(0) > 0 && (*p.rank - *p.local_rank) % *p.node_rank == 0) {
+    p.local_world_size = (*p.rank - *p.local_rank) / *p.node_rank;
+    return true;
+  }
+  p.local_world_size = *p.local_rank + 1;
+  return false;
 }
 
 // Ranks lie on nodes in blocks or dealt round; with blocks of different sizes the result is only
 // sure to be 0 on the first node and nowhere else.
-std::int64_t guess_node(const Placement& p) {
+// Where a node's number of ranks is not known it has the number of its first rank: its ranks agree.
+std::int64_t guess_node(const Placement& p, bool is_size_known) {
   const std::int64_t first_rank = *p.rank - *p.local_rank;
+  if (!is_size_known) return std::max<std::int64_t>(0, first_rank);
   const std::int64_t size = std::max<std::int64_t>(1, *p.local_world_size);
   if (size >= *p.world_size || first_rank == 0) return 0;
   const std::int64_t nodes = *p.world_size / size;
@@ -79,6 +85,10 @@ void make_local_consistent(Placement& p) {
   p.local_world_size = std::max(*p.local_world_size, *p.local_rank + 1);
 }
 
+constexpr const char* unknown_size =
+    "node: how many ranks it has is not said: nodes have the numbers of their first ranks, and "
+    "ranks that leave nothing are not named: set TRACEAGENT_IDENTITY_LOCAL_WORLD_SIZE";
+
 struct Resolved {
   Placement placement;
   RunFacts run;
@@ -101,6 +111,7 @@ Resolved resolve(const Placements& placements, const config::Environment& enviro
     result.run.is_launched = true;
     p.source = chosen->source;
     p.rank = chosen->rank;
+    result.run.has_launcher = !chosen->is_started_by_rank_zero;
     result.run.rank_variables.push_back(chosen->rank_variable);
     fill(p, *chosen);
     for (auto other = chosen + 1; other != placements.found.end(); ++other) {
@@ -115,11 +126,13 @@ Resolved resolve(const Placements& placements, const config::Environment& enviro
   result.stated_world_size = p.world_size.value_or(0);
   make_consistent(p, problems);
   if (*p.world_size != result.stated_world_size) result.stated_world_size = 0;
-  guess_local(p, environment);
+  const bool has_local_rank = p.local_rank.has_value();
+  const bool is_size_known = guess_local(p, environment);
+  if (!is_size_known && has_local_rank && *p.world_size > 1) problems.push_back(unknown_size);
   make_local_consistent(p);
   result.stated_node_rank = p.node_rank.value_or(0);
-  if (!p.node_rank) p.node_rank = guess_node(p);
-  result.run.is_one_node = *p.local_world_size >= *p.world_size;
+  if (!p.node_rank) p.node_rank = guess_node(p, is_size_known);
+  result.run.is_one_node = is_size_known && *p.local_world_size >= *p.world_size;
   // A world of one needs nobody to agree with, and its launcher may outlive many runs: the shell of
   // srun --pty is rank 0 of 1, and so is all that is started from it.
   result.run.is_launched &= *p.world_size > 1;

@@ -23,14 +23,15 @@ struct LauncherVariables {
 };
 
 // Open MPI's OMPI_COMM_WORLD_NODE_RANK is not the node's number: it counts the processes of all
-// jobs on this node. Neither Open MPI nor Hydra says which node this is.
+// jobs on this node. Neither Open MPI nor Hydra says which node this is. LOCAL_SIZE and CROSS_RANK
+// are DeepSpeed's.
 constexpr LauncherVariables launchers[] = {
     {"torchrun",
      "RANK",
      {"LOCAL_RANK"},
      {"WORLD_SIZE"},
-     {"LOCAL_WORLD_SIZE"},
-     {"GROUP_RANK", "NODE_RANK"}},
+     {"LOCAL_WORLD_SIZE", "LOCAL_SIZE"},
+     {"GROUP_RANK", "NODE_RANK", "CROSS_RANK"}},
     {"Open MPI",
      "OMPI_COMM_WORLD_RANK",
      {"OMPI_COMM_WORLD_LOCAL_RANK"},
@@ -144,6 +145,31 @@ bool add_slurm_tasks(Placement& placement, const Environment& environment, bool 
   return true;
 }
 
+constexpr std::string_view rank_within_node = "LOCAL_RANK";
+
+// Lightning starts `python train.py` again for each further device and sets no RANK: on the first
+// node it is LOCAL_RANK, on others it takes a number of ranks for each.
+std::optional<Placement> without_rank(VariableReader& read, std::vector<std::string>& problems) {
+  Placement placement;
+  placement.source = "LOCAL_RANK";
+  placement.rank_variable = rank_within_node;
+  placement.local_rank = read.number(rank_within_node);
+  placement.world_size = read.number("WORLD_SIZE");
+  if (!placement.local_rank || placement.world_size.value_or(1) < 2) return std::nullopt;
+  placement.local_world_size = read.number("LOCAL_WORLD_SIZE");
+  placement.node_rank = read.first_number({"NODE_RANK", "GROUP_RANK"});
+  const std::int64_t node = placement.node_rank.value_or(0);
+  if (node > 0 && !placement.local_world_size) {
+    problems.emplace_back(
+        "rank: LOCAL_RANK and WORLD_SIZE are set and RANK is not, so that this rank's number is "
+        "not known: it is traced as a process of its own: set TRACEAGENT_IDENTITY_RANK, or "
+        "LOCAL_WORLD_SIZE");
+    return std::nullopt;
+  }
+  placement.rank = node * placement.local_world_size.value_or(0) + *placement.local_rank;
+  return placement;
+}
+
 }  // namespace
 
 std::optional<std::int64_t> slurm_tasks_on_node(std::string_view tasks_per_node,
@@ -186,12 +212,29 @@ Placements find_placements(const Environment& environment, const config::Options
     if (names.source == "Slurm" && !add_slurm_tasks(placement, environment, is_second)) continue;
     result.found.push_back(std::move(placement));
   }
+  if (result.found.size() > 1 || result.found[0].rank) return result;
+  if (auto placement = without_rank(read, result.problems)) {
+    placement->is_started_by_rank_zero = true;
+    result.found.push_back(std::move(*placement));
+  }
   return result;
 }
 
 std::vector<std::string> rank_variables() {
   std::vector<std::string> names(std::begin(own_rank_variables), std::end(own_rank_variables));
   for (const LauncherVariables& launcher : launchers) names.emplace_back(launcher.rank);
+  names.emplace_back(rank_within_node);
+  return names;
+}
+
+std::vector<std::string> world_size_variables(std::string_view rank_variable) {
+  std::vector<std::string> names;
+  for (const LauncherVariables& launcher : launchers) {
+    if (launcher.rank != rank_variable) continue;
+    for (const std::string_view name : launcher.world_size) {
+      if (!name.empty()) names.emplace_back(name);
+    }
+  }
   return names;
 }
 

@@ -20,6 +20,7 @@ struct Placement {
   std::optional<std::int64_t> world_size;
   std::optional<std::int64_t> local_world_size;
   std::optional<std::int64_t> node_rank;
+  bool is_started_by_rank_zero = false;  // no other process has started them all
 };
 
 struct Placements {
@@ -32,6 +33,9 @@ Placements find_placements(const config::Environment& environment, const config:
 
 // All variables that can hold a rank: their absence tells a launcher from what it launched.
 std::vector<std::string> rank_variables();
+
+// Those by whose values that variable is of another world: a pod's RANK and WORLD_SIZE count pods.
+std::vector<std::string> world_size_variables(std::string_view rank_variable);
 
 // Slurm's "4(x2),3": the tasks on node 0, 1, 2, … Null when there is no such node, or the text is
 // something else.

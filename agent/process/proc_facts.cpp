@@ -59,14 +59,45 @@ std::string_view stat_field(std::string_view stat, int number) {
   return rest.substr(0, rest.find(' '));
 }
 
+std::optional<std::string> value_in(const std::vector<std::string>& lines,
+                                    const std::string& name) {
+  const std::string begin = name + "=";
+  const auto found =
+      std::ranges::find_if(lines, [&](const auto& line) { return line.starts_with(begin); });
+  if (found == lines.end()) return std::nullopt;
+  return found->substr(begin.size());
+}
+
+// A pod's own RANK and WORLD_SIZE, say, are inherited by the launcher of the ranks in it, which is
+// no rank of theirs.
+bool is_rank_of_ours(const std::vector<std::string>& lines, const std::string& rank_variable) {
+  const auto is_other = [&](const std::string& name, bool must_be_there) {
+    const auto theirs = value_in(lines, name);
+    const char* const ours = std::getenv(name.c_str());
+    if (!theirs || ours == nullptr) return must_be_there;
+    return *theirs != ours;
+  };
+  return !is_other(rank_variable, true) &&
+         std::ranges::none_of(world_size_variables(rank_variable),
+                              [&](const std::string& name) { return is_other(name, false); });
+}
+
+// "pid:[4026531836]" is the first one's on every machine (the kernel's PROC_PID_INIT_INO).
+std::string read_pid_namespace() {
+  char text[64] = {};
+  const ssize_t bytes = readlink("/proc/self/ns/pid", text, sizeof text - 1);
+  const std::string name = bytes > 0 ? text : "";
+  return name == "pid:[4026531836]" ? "" : name;
+}
+
 void read_variables(ProcessFacts& facts, const std::vector<std::string>& asked_for) {
   const auto text = read_text(path_of(facts.pid, "environ"));
   // An empty one is what a process without the permission to look may see.
   if (!text || text->empty()) return;
   facts.environment_known = true;
-  for (const std::string& line : split_at_zeros(*text)) {
-    const std::string name = line.substr(0, line.find('='));
-    if (std::ranges::find(asked_for, name) != asked_for.end()) facts.rank_variables.push_back(name);
+  const std::vector<std::string> lines = split_at_zeros(*text);
+  for (const std::string& name : asked_for) {
+    if (is_rank_of_ours(lines, name)) facts.rank_variables.push_back(name);
   }
 }
 
@@ -96,6 +127,7 @@ ProcFacts ProcFacts::of_process() {
   char host[256] = {};
   if (gethostname(host, sizeof host - 1) == 0) facts.host = host;
   facts.boot_time_s = read_boot_time();
+  facts.pid_namespace = read_pid_namespace();
   facts.ticks_per_second = std::max(1L, sysconf(_SC_CLK_TCK));
   facts.chain.clear();
   for (int pid = getpid(); pid > 0 && facts.chain.size() < longest_chain;) {

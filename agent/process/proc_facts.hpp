@@ -12,8 +12,9 @@ struct ProcessFacts {
   int pid = 0;
   std::uint64_t start_ticks = 0;     // since boot; with the pid it names the process for good
   std::vector<std::string> command;  // arguments, the program first
-  // Which variables that can hold a rank its first environment has; this process's own, its present
-  // one. Not known for other users' processes (sshd, slurmstepd).
+  // Which variables that can hold a rank its first environment has, with the value that this
+  // process has, and of no other world; this process's own, its present one. Not known for other
+  // users' processes (sshd, slurmstepd).
   bool environment_known = false;
   std::vector<std::string> rank_variables;
 };
@@ -24,6 +25,8 @@ struct ProcFacts {
   std::int64_t ticks_per_second = 100;
   // This process, its parent, the parent's parent, … as far as they can be seen. Never empty.
   std::vector<ProcessFacts> chain = {{}};
+  // In which this process is; empty: the machine's own, or not known.
+  std::string pid_namespace = {};
   // This process's, as it was at its start: a title may lie over it since. May be empty.
   std::vector<std::string> command_at_load = {};
   // Whether a process has claimed that rank in a run. A rank's environment may not show it: where

@@ -124,8 +124,17 @@ std::size_t first_of_rank(const ProcFacts& facts, const RunFacts& run) {
   return i;
 }
 
-std::string id_of(const ProcessFacts& process) {
-  return std::to_string(process.pid) + '.' + std::to_string(process.start_ticks);
+// In a container a pid is mostly 1, and many start in one second with one folder between them.
+std::string mark_of_container(const ProcFacts& facts, const ProcessFacts& process) {
+  if (facts.pid_namespace.empty()) return {};
+  const std::string start = std::to_string(process.start_ticks);
+  return hash_in_hex(facts.host + ' ' + facts.pid_namespace + ' ' + start).substr(0, 6);
+}
+
+std::string id_of(const ProcFacts& facts, const ProcessFacts& process) {
+  std::string id = std::to_string(process.pid) + '.' + std::to_string(process.start_ticks);
+  join(id, mark_of_container(facts, process));
+  return id;
 }
 
 // 20261120-214800, UTC. Boot time and ticks are the same for all who ask, unless the clock is set
@@ -170,26 +179,29 @@ std::string name_with_time(const ProcFacts& facts, const ProcessFacts& process) 
   std::string name = program_name(facts);
   join(name, start_time(facts, process));
   join(name, std::to_string(process.pid));
+  join(name, mark_of_container(facts, process));
   return name;
 }
 
 RunName name_single(const ProcFacts& facts) {
   const ProcessFacts& first = first_of_program(facts);
-  return {
-      as_key(std::string(single_process_key) + id_of(first)), name_with_time(facts, first), {}, {}};
+  return {as_key(std::string(single_process_key) + id_of(facts, first)),
+          name_with_time(facts, first),
+          {},
+          {}};
 }
 
 RunName name_launched(const Environment& environment, const ProcFacts& facts, const RunFacts& run) {
   const std::string ids = ids_of_job(environment, run);
   const bool has_step = run.is_slurm_step && ids.starts_with("slurm");
-  const bool needs_launcher = !has_step && (run.is_one_node || ids.empty());
+  const bool needs_launcher = !has_step && ((run.is_one_node && run.has_launcher) || ids.empty());
   const ProcessFacts* const launcher = needs_launcher ? find_launcher(facts, run) : nullptr;
   std::string key = ids;
-  if (launcher != nullptr) join(key, "launcher-" + id_of(*launcher));
+  if (launcher != nullptr) join(key, "launcher-" + id_of(facts, *launcher));
   RunName result;
   if (key.empty()) {
     const bool has_parent = facts.chain.size() > 1;
-    key = "parent-" + id_of(facts.chain[has_parent ? 1 : 0]);
+    key = "parent-" + id_of(facts, facts.chain[has_parent ? 1 : 0]);
     // Without /proc, or as the first process of a container.
     if (!has_parent) {
       result.problem =

@@ -16,6 +16,7 @@ struct RunFacts {
   std::int64_t rank = 0;
   bool is_slurm_step = false;               // srun started this process
   bool is_one_node = true;                  // all ranks are on this node: they share their launcher
+  bool has_launcher = true;                 // false: rank zero has started the others
   std::vector<std::string> rank_variables;  // that are this process's own, of all that are set
 };
 

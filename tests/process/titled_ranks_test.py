@@ -36,6 +36,21 @@ def test_mode(mode):
         check(place.left_in_memory() == [], f"{mode}: {place.left_in_memory()}")
 
 
+def test_pod():
+    """What starts the ranks has a RANK itself, that of its pod among pods: it is their launcher all the same."""
+    with Place() as place:
+        ranks = " ".join(f"RANK={rank} LOCAL_RANK={rank} WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 {PROGRAMS}/titled_rank plain {rank} &"
+                         for rank in range(RANKS))
+        pod = place.start(["sh", "-c", f"{ranks} wait"], place.agent(
+            RANK=0, WORLD_SIZE=1, MASTER_ADDR="127.0.0.1", MASTER_PORT=29500, TRACEAGENT_STEP_MARK="auto",
+            TRACEAGENT_OUTPUT_FOLDER="out"))
+        ended = end_of(pod)
+        check(ended.code == 0, f"pod: {ended}")
+        key = place.trace("out/node0.json")["traceagent"]["merged"][0]["identity"]["run_key"]
+        check(key.startswith(f"127.0.0.1-29500-launcher-{pod.pid}."), f"pod: {key}")
+
+
 for each in ("plain", "setenv", "title"):
     test_mode(each)
+test_pod()
 sys.exit(checks.end())

@@ -273,6 +273,63 @@ TEST(Identity, ARunsNameIsThatOfTheProgramAndNotOfATitle) {
   EXPECT_EQ(program_name(facts), "torchrun");
 }
 
+// DeepSpeed's, Azure's and the old launcher's ranks: what is not said must not be guessed
+// differently.
+TEST(Identity, RanksThatAreNotToldHowManyTheirNodeHas) {
+  for (int rank = 0; rank < 4; ++rank) {
+    Lines variables = {"RANK=" + std::to_string(rank), "LOCAL_RANK=" + std::to_string(rank % 2),
+                       "WORLD_SIZE=4", "MASTER_ADDR=10.0.0.1", "MASTER_PORT=29500"};
+    const Identity i = identity_of(variables, under_torchrun(701 + rank));
+    EXPECT_EQ(i.run_key, "10.0.0.1-29500");
+    EXPECT_EQ(i.node_rank, rank / 2 * 2) << "its first rank's";
+    ASSERT_EQ(i.problems.size(), 1U);
+    EXPECT_NE(i.problems[0].find("LOCAL_WORLD_SIZE"), std::string::npos);
+    variables.insert(variables.end(), {"LOCAL_SIZE=2", "CROSS_RANK=" + std::to_string(rank / 2)});
+    const Identity told = identity_of(variables, under_torchrun(701 + rank));
+    EXPECT_EQ(shown(told), std::to_string(rank) + "/4 " + std::to_string(rank % 2) + "/2 node " +
+                               std::to_string(rank / 2) + " torchrun");
+    EXPECT_TRUE(told.problems.empty());
+  }
+}
+
+// Lightning: rank zero is the program itself, which has set its variables since it began.
+TEST(Identity, RanksThatRankZeroHasStarted) {
+  const ProcessFacts shell = process_facts(400, 100, {"bash"});
+  const ProcessFacts program = process_facts(500, 360000, {"python", "train.py"});
+  const ProcessFacts other =
+      process_facts(501, 360900, {"/bin/python", "/job/train.py"}, {"LOCAL_RANK"});
+  const auto lines = [](int rank) {
+    return Lines{"LOCAL_RANK=" + std::to_string(rank), "NODE_RANK=0", "WORLD_SIZE=2",
+                 "MASTER_ADDR=127.0.0.1", "MASTER_PORT=41234"};
+  };
+  const Identity zero = identity_of(lines(0), facts_of({program, shell}));
+  const Identity one = identity_of(lines(1), facts_of({other, program, shell}));
+  EXPECT_EQ(shown(zero), "0/2 0/2 node 0 LOCAL_RANK");
+  EXPECT_EQ(shown(one), "1/2 1/2 node 0 LOCAL_RANK");
+  EXPECT_EQ(zero.run_key, one.run_key);
+  EXPECT_EQ(zero.run_name, one.run_name);
+  const Lines second_node = replaced(lines(1), "NODE_RANK=1");
+  const Identity unknown = identity_of(second_node, facts_of({other, shell}));
+  EXPECT_EQ(shown(unknown), "0/1 0/1 node 0 single process");
+  ASSERT_EQ(unknown.problems.size(), 1U);
+  EXPECT_EQ(shown(identity_of(with(second_node, {"LOCAL_WORLD_SIZE=2"}), facts_of({other, shell}))),
+            "3/4 1/2 node 1 LOCAL_RANK");
+  EXPECT_EQ(shown(identity_of({"LOCAL_RANK=0", "WORLD_SIZE=1"}, facts_of({program}))),
+            "0/1 0/1 node 0 single process");
+}
+
+TEST(Identity, ProcessesOfContainersThatStartTogetherHaveNamesOfTheirOwn) {
+  ProcFacts one = facts_of({process_facts(1, 366000, {"./train"})});
+  one.pid_namespace = "pid:[4026532001]";
+  ProcFacts other = one;
+  other.host = "node8";
+  EXPECT_NE(identity_of({}, one).run_name, identity_of({}, other).run_name);
+  EXPECT_NE(identity_of({}, one).run_key, identity_of({}, other).run_key);
+  EXPECT_TRUE(identity_of({}, one).run_name.starts_with("train-20261120-010100-1-"));
+  const Lines two_ranks = torchrun(0, 0, 2, 2, 0);
+  EXPECT_EQ(identity_of(two_ranks, one).run_key, identity_of(torchrun(1, 1, 2, 2, 0), one).run_key);
+}
+
 // --- RANK and WORLD_SIZE by hand
 // ------------------------------------------------------------------
 
