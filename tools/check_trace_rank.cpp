@@ -307,7 +307,10 @@ void check_steps(std::string_view metadata, CheckReport& report) {
   }
   const std::int64_t steps = number_of(window, "last_step") - number_of(window, "first_step") + 1;
   const std::int64_t window_ns = number_of(window, "end_ns") - number_of(window, "begin_ns");
-  std::string detail = found_by;
+  // Told with the first file that is written.
+  std::string detail =
+      found_by.empty() ? "how they were found is not known: the process died before its first file"
+                       : found_by;
   if (steps > 0 && window_ns > 0) {
     const auto each_ns = static_cast<std::uint64_t>(window_ns / steps);
     detail += "; " + in_words(static_cast<std::uint64_t>(steps), "step") + " of " +

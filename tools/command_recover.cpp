@@ -69,6 +69,10 @@ Outcome recover_one(const std::string& path, bool any_size) {
     std::cout << "missing: rank " << recovered.rank << ": " << in_words(recovered.lost, "event")
               << " found no room in the ring: raise ring.size\n";
   }
+  if (recovered.overwritten > 0) {
+    std::cout << "rank " << recovered.rank << ": " << in_words(recovered.overwritten, "older event")
+              << " gave way to newer ones (ring.full: overwrite): a larger ring.size keeps more\n";
+  }
   if (!recovered.nothing.empty()) {
     std::cout << path << ": nothing to recover: " << recovered.nothing << "\n";
   }

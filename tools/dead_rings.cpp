@@ -23,13 +23,6 @@ namespace {
 
 bool is_ring_name(const fs::path& path) { return path.extension() == ".ring"; }
 
-bool has_living_owner(const std::string& path) {
-  ring::OpenedRing opened = ring::open_ring(path);
-  const bool lives = opened.owner_alive;
-  ring::close_ring(opened);
-  return lives;
-}
-
 bool has_living_private_worker(const fs::path& run) {
   return !ring::private_workers_of(run.string()).living.empty();
 }
@@ -61,8 +54,8 @@ void add_folder(const std::string& folder, DeadRings& found) {
   }
   for (auto [run, paths] : rings) {
     std::sort(paths.begin(), paths.end());
-    const bool goes_on =
-        std::any_of(paths.begin(), paths.end(), has_living_owner) || has_living_private_worker(run);
+    const bool goes_on = std::any_of(paths.begin(), paths.end(), ring::has_living_owner) ||
+                         has_living_private_worker(run);
     auto& into = goes_on ? found.left : found.paths;
     into.insert(into.end(), paths.begin(), paths.end());
   }
@@ -185,7 +178,7 @@ bool is_whole_dead_run(const std::vector<std::string>& rings) {
   for (const fs::directory_iterator end; !error && at != end; at.increment(error)) {
     if (is_ring_name(at->path()) && !given.contains(at->path())) return false;
   }
-  return std::none_of(rings.begin(), rings.end(), has_living_owner) &&
+  return std::none_of(rings.begin(), rings.end(), ring::has_living_owner) &&
          !has_living_private_worker(fs::path(rings.front()).parent_path());
 }
 

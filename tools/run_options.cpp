@@ -120,7 +120,9 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("--config", options.config, "Options in a YAML file")->check(is_file());
   app.add_option("--schedule", options.schedule,
                  "When to trace: skip_first=N,wait=N,warmup=N,active=N,repeat=N");
-  app.add_option("--output", options.output, "Folder of the trace files");
+  app.add_option("--output", options.output,
+                 "Folder of the trace files; one that holds files already is left alone, and "
+                 "the run is not traced");
   app.add_option("--set", options.sets, "Any option, as key=value; may be repeated")
       ->allow_extra_args(false);
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "agent/counters/device_class.hpp"
@@ -93,6 +94,20 @@ int ProcSource::open_group_in(const std::string& folder, bool is_v2, Recorder& r
   return 0;
 }
 
+// The nearest that has a limit: of what shares it the memory counts. Empty: none has.
+std::string ProcSource::limited_group(const std::string& base, std::string_view path, bool is_v2) {
+  // "max", or in version 1 as many whole pages as there can be.
+  constexpr unsigned long long none = 1ULL << 62;
+  for (const std::string& each : group_and_above(path)) {
+    ProcFile limit;
+    if (!limit.open(base + each + (is_v2 ? "/memory.max" : "/memory.limit_in_bytes"))) continue;
+    const std::string text(limit.read(buffer_).value_or(std::string_view()));
+    const unsigned long long bytes = std::strtoull(text.c_str(), nullptr, 10);
+    if (bytes != 0 && bytes < none) return base + each;
+  }
+  return {};
+}
+
 void ProcSource::open_group(Recorder& recorder) {
   ProcFile cgroup;
   if (!cgroup.open(root_ + "/proc/self/cgroup")) {
@@ -102,9 +117,12 @@ void ProcSource::open_group(Recorder& recorder) {
   const auto group = memory_group(read(cgroup, group_name, recorder));
   if (!group) return;
   const std::string base = root_ + "/sys/fs/cgroup" + (group->is_v2 ? "" : "/memory");
+  const std::string path(group->path);  // it lies in the buffer, which is read into again
+  const std::string limited = limited_group(base, path, group->is_v2);
+  if (!limited.empty() && open_group_in(limited, group->is_v2, recorder) == 0) return;
   // In a container the path may be the host's, of which only the last folder is seen, as the first.
   // The root group of a machine has no such file: nothing is missing then.
-  const int error = open_group_in(base + std::string(group->path), group->is_v2, recorder);
+  const int error = open_group_in(base + path, group->is_v2, recorder);
   if (error == 0) return;
   const int error_of_root = open_group_in(base, group->is_v2, recorder);
   if (error_of_root == 0) return;

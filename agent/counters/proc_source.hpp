@@ -32,6 +32,7 @@ class ProcSource final : public Source {
   void open_group(Recorder& recorder);
   // 0, or the error's number.
   int open_group_in(const std::string& folder, bool is_v2, Recorder& recorder);
+  std::string limited_group(const std::string& base, std::string_view path, bool is_v2);
   void sample_process(Recorder& recorder);
   void sample_usage(Recorder& recorder);
   void sample_storage(Recorder& recorder);

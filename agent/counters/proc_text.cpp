@@ -127,6 +127,20 @@ std::optional<DeviceLine> interface_of(std::string_view line) noexcept {
   return {{name, {*received, *sent}}};
 }
 
+std::vector<std::string> group_and_above(std::string_view path) {
+  constexpr std::size_t most_levels = 32;
+  if (path.find("/..") != std::string_view::npos) path = {};
+  std::vector<std::string> groups;
+  while (groups.size() < most_levels) {
+    while (path.ends_with('/')) path.remove_suffix(1);
+    groups.emplace_back(path);
+    if (path.empty()) break;
+    const std::size_t slash = path.rfind('/');
+    path = path.substr(0, slash == std::string_view::npos ? 0 : slash);
+  }
+  return groups;
+}
+
 std::optional<MemoryGroup> memory_group(std::string_view cgroup) noexcept {
   std::optional<MemoryGroup> found;
   while (const auto line = take_line(cgroup)) {

@@ -5,7 +5,9 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace traceagent::counters {
 
@@ -42,5 +44,10 @@ struct MemoryGroup {
   bool is_v2 = false;
 };
 std::optional<MemoryGroup> memory_group(std::string_view cgroup) noexcept;
+
+// The path of a group, then those of the groups that hold it, up to "": Slurm's limits are those of
+// the job and the step, which hold a task's group. In a container the path may be the host's, of
+// which only the last is seen, as "".
+std::vector<std::string> group_and_above(std::string_view path);
 
 }  // namespace traceagent::counters

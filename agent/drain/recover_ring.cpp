@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <initializer_list>
 
 #include "agent/drain/end_of_run.hpp"
 #include "agent/drain/file_names.hpp"
@@ -34,11 +35,8 @@ bool has_plausible_clock(const ring::Header& header) noexcept {
   return std::isfinite(rate) && rate > 1e-3 && rate < 1e6;
 }
 
-// What a larger ring would have held.
-std::uint64_t lost_in_open_windows(const ring::Ring& ring) noexcept {
-  constexpr ring::DropCause causes[] = {ring::DropCause::ring_full, ring::DropCause::overwritten,
-                                        ring::DropCause::device_ring_full,
-                                        ring::DropCause::plan_ring_full};
+std::uint64_t lost_in_open_windows(const ring::Ring& ring,
+                                   std::initializer_list<ring::DropCause> causes) noexcept {
   std::uint64_t lost = 0;
   for (const ring::Window& window : ring.header().windows) {
     if (!ring::is_unwritten(window)) continue;
@@ -215,7 +213,10 @@ void recover(const ring::Ring& ring, const std::string& path, bool any_size,
   queue_waiting(ring, path, recovered, index_queue);
   skip_written_windows(ring, path, recovered, index_queue);
   recovered.rank = ring.header().identity.rank;
-  recovered.lost = lost_in_open_windows(ring);
+  using ring::DropCause;
+  recovered.lost = lost_in_open_windows(
+      ring, {DropCause::ring_full, DropCause::device_ring_full, DropCause::plan_ring_full});
+  recovered.overwritten = lost_in_open_windows(ring, {DropCause::overwritten});
   const std::uint64_t most_bytes =
       any_size ? UINT64_MAX : bytes_in_use(ring) * most_bytes_per_ring_byte;
   for (const RankFileReport& report : recover_windows(ring, most_bytes, index_queue)) {

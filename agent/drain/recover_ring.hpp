@@ -22,6 +22,7 @@ struct Recovered {
   std::size_t queued = 0;             // files that waited for room in the queue of uploads
   std::int64_t rank = -1;             // -1: the ring could not be read
   std::uint64_t lost = 0;             // events that found no room in the ring
+  std::uint64_t overwritten = 0;      // that gave way to newer ones, as the job wanted
   std::uint64_t events() const noexcept;
 };
 

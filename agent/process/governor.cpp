@@ -189,7 +189,9 @@ void Governor::note_window_left_out() noexcept {
 }
 
 void Governor::apply(BudgetKind kind) noexcept {
-  const DoorLevel door = is_stopped_ ? nothing_recorded : door_levels[door_.level()];
+  DoorLevel door = door_levels[door_.level()];
+  // Where the disk is full steps are heard on: by them the windows are counted that are left out.
+  if (is_stopped_) door.left_out = step::all_classes;
   left_out_ = door.left_out;
   if (is_stopped_ || cpu_.level() >= 1) left_out_ |= ring::left_out_device;
   if (is_stopped_ || cpu_.level() >= 2) left_out_ |= ring::left_out_windows;

@@ -64,11 +64,13 @@ std::uint64_t group_memory_bytes(const std::string& root) {
   if (!group) return UINT64_MAX;
   const std::string base = root + "/sys/fs/cgroup" + (group->is_v2 ? "" : "/memory");
   const char* const name = group->is_v2 ? "/memory.max" : "/memory.limit_in_bytes";
-  // In a container the path may be the host's, of which only the last folder is seen, as the first.
-  auto text = read_proc_file(base + std::string(group->path) + name, most_bytes);
-  if (!text) text = read_proc_file(base + name, most_bytes);
-  const std::uint64_t bytes = text ? std::strtoull(text->c_str(), nullptr, 10) : 0;
-  return bytes != 0 ? bytes : UINT64_MAX;  // "max"
+  std::uint64_t least = UINT64_MAX;
+  for (const std::string& path : counters::group_and_above(group->path)) {
+    const auto text = read_proc_file(base + path + name, most_bytes);
+    const std::uint64_t bytes = text ? std::strtoull(text->c_str(), nullptr, 10) : 0;
+    if (bytes != 0) least = std::min(least, bytes);  // else "max"
+  }
+  return least;
 }
 
 std::uint64_t most_old_bytes(const Agent& agent) {

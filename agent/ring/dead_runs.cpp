@@ -61,17 +61,20 @@ std::uint32_t pid_in_name(const std::string& path) noexcept {
   return dash == nullptr ? 0 : static_cast<std::uint32_t>(std::strtoul(dash + 1, nullptr, 10));
 }
 
+bool owner_lives(const std::string& path, const OpenedRing& opened) {
+  if (opened.ring.valid() || opened.is_unmade || opened.is_gone) return opened.owner_alive;
+  // Of another version, or damaged: its lock and its name are all that tell.
+  const std::uint32_t pid = pid_in_name(path);
+  return owner_holds_lock(path) ||
+         (process_lives(pid, start_time_of(pid)) && process_maps(pid, path.c_str()));
+}
+
 void add_ring(Run& run, const std::string& path, const struct stat& facts) {
   OpenedRing opened = open_ring(path);
   if (opened.is_gone) return;
-  bool lives = opened.owner_alive;
+  const bool lives = owner_lives(path, opened);
   if (opened.ring.valid()) {
     run.last_sign_ns = std::max(run.last_sign_ns, last_anchor_ns(opened.ring.header()));
-  } else if (!opened.is_unmade) {
-    // Of another version, or damaged: its lock and its name are all that tell.
-    const std::uint32_t pid = pid_in_name(path);
-    lives = owner_holds_lock(path) ||
-            (process_lives(pid, start_time_of(pid)) && process_maps(pid, path.c_str()));
   }
   close_ring(opened);
   if (lives) run.state = Run::State::lives;
@@ -134,6 +137,13 @@ std::string remove_file(const std::string& path) {
 }
 
 }  // namespace
+
+bool has_living_owner(const std::string& ring_path) {
+  OpenedRing opened = open_ring(ring_path);
+  const bool lives = owner_lives(ring_path, opened);
+  close_ring(opened);
+  return lives;
+}
 
 bool is_runs_note(const std::string& path) {
   const std::string_view name =

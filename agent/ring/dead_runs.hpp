@@ -31,6 +31,10 @@ struct Run {
 // Must not be asked about this process's own run: closing a ring's descriptor drops its lock.
 Run look_at_run(const std::string& path);
 
+// Whether the process that makes or has made a ring lives: by its lock; of a ring of another
+// version, or a damaged one, also by its name.
+bool has_living_owner(const std::string& ring_path);
+
 // Removes the rings, then the notes, then the folder: whoever is killed in here leaves a run that
 // can be removed again. Looks once more before, under the lock of who may set a run aside: nothing
 // of one that is not dead goes. "" or one line of what stays.

@@ -307,6 +307,25 @@ def test_disk(checks):
         checks.check("job/traces/node0.json" in place.files(), f"{place.files()} {job}")
 
 
+def test_disk_counted(checks):
+    """Steps found by launches are heard on: each window of the schedule that is left out is counted."""
+    steps = 400
+    options = {"TRACEAGENT_BUDGET_OVERHEAD": "0", "TRACEAGENT_BUDGET_DISK": 100_000, "TRACEAGENT_STEP_MARK": "auto",
+               "TRACEAGENT_SCHEDULE": "skip_first=20,wait=0,warmup=1,active=4,repeat=0"}
+    with Place() as place:
+        # Steps of some 13 ms, so that slices of a second would be other ones.
+        (place.path / "script.yaml").write_text("kernels: {default: 1ms}\n")
+        options["SIMGPU_SCRIPT"] = place.path / "script.yaml"
+        job = place.run([PROGRAMS / "step_single_gpu", "--steps", steps, "--no-nvtx"], place.agent(**options))
+        said = [re.search(r"(\d+) windows? of the schedule (?:was|were) left out", line) for line in job.lines()]
+        counted = [int(found[1]) for found in said if found]
+        files = [name for name in place.files() if "/ep" in name]
+        cycles = (steps - 20) // 5
+        checks.check(job.code == 0 and len(counted) == 1, f"{job}")
+        # One at either end of the job may be begun and not ended, or found late.
+        checks.check(counted and abs(cycles - len(files) - counted[0]) <= 2, f"{cycles} cycles, {len(files)} files, {counted}")
+
+
 def test_memory(checks):
     """Ring and buffers made to fit; a window that would need more memory is not written, and said."""
     huge = {"TRACEAGENT_BUDGET_OVERHEAD": "0", "TRACEAGENT_BUDGET_MEMORY": "40MiB",

@@ -270,6 +270,16 @@ def test_living():
         named = recover(place, str(ring))
         check(named.code == 1 and len(named.lines()) == 1 and "still runs" in named.err, f"a living ring: {named}")
         check(ring and ring.exists(), "a living ring is left alone")
+        # Of a library that was updated since: its lock and its name tell.
+        with ring.open("r+b") as file:
+            file.seek(8)
+            version = struct.unpack("<I", file.read(4))[0]
+            for other in (version + 1, version):
+                file.seek(8)
+                file.write(struct.pack("<I", other))
+                file.flush()
+                result = recover(place)
+                check(result.code == 0 and "still goes on" in result.out, f"a living run, layout {other}: {result}")
         process.send_signal(signal.SIGTERM)
         check(end_of(process).code == -15, "SIGTERM")
         result = recover(place, place.rings)
