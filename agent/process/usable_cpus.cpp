@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "agent/counters/proc_text.hpp"
 #include "agent/process/proc_file.hpp"
 
 namespace traceagent::process {
@@ -30,18 +31,11 @@ double quota_in(const std::string& folder, bool is_v2) {
                   read_proc_file(folder + "/cpu.cfs_period_us", most_bytes).value_or(""));
 }
 
-// Of the group and all that hold it. In a container the path may be the host's, of which only the
-// last folder is seen, as the first.
-double least_quota(const std::string& base, std::string path, bool is_v2) {
-  constexpr int most_levels = 32;
-  if (path.find("/..") != std::string::npos) path.clear();
+double least_quota(const std::string& base, std::string_view path, bool is_v2) {
   double least = 0;
-  for (int level = 0; level < most_levels; ++level) {
-    while (path.ends_with('/')) path.pop_back();
-    const double quota = quota_in(base + path, is_v2);
+  for (const std::string& group : counters::group_and_above(path)) {
+    const double quota = quota_in(base + group, is_v2);
     if (quota > 0) least = least > 0 ? std::min(least, quota) : quota;
-    if (path.empty()) break;
-    path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
   }
   return least;
 }

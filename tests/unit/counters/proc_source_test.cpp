@@ -233,25 +233,29 @@ TEST_F(ProcSourceTest, AGroupThatHasNoFileIsNotMissing) {
   ASSERT_EQ(samples.size(), 1U);
   EXPECT_EQ(samples[0].values[0], 5U);
   EXPECT_EQ(samples[0].values[1], 7U);
-  // Slurm's: the step has the limit, and its tasks share it.
-  write("/proc/self/cgroup", "0::/here/step/task_0\n");
-  write(group + "step/memory.current", "64\n");
-  write(group + "step/memory.max", "68\n");
-  write(group + "step/task_0/memory.current", "8\n");
-  write(group + "step/task_0/memory.max", "max\n");
-  ProcSource of_task({.process = false, .node = true}, root);
-  of_task.open_files(recorded.recorder);
-  of_task.sample(recorded.recorder);
-  const auto of_step = recorded.samples(Counter::group_memory);
-  ASSERT_EQ(of_step.size(), 2U);
-  EXPECT_EQ(of_step[1].values[0], 64U);
-  EXPECT_EQ(of_step[1].values[1], 68U);
   fs::remove_all(root + "/sys/fs/cgroup");
   ProcSource without({.process = false, .node = true}, root);
   without.open_files(recorded.recorder);
   without.sample(recorded.recorder);
-  EXPECT_EQ(recorded.samples(Counter::group_memory).size(), 2U);
+  EXPECT_EQ(recorded.samples(Counter::group_memory).size(), 1U);
   EXPECT_EQ(recorded.not_covered().size(), 0U);
+}
+
+// Slurm's: the step has the limit, and its tasks share it.
+TEST_F(ProcSourceTest, AGroupsMemoryIsThatOfTheNearestThatHasALimit) {
+  write("/proc/self/cgroup", "0::/job/step/task_0\n");
+  const std::string step = "/sys/fs/cgroup/job/step/";
+  for (const auto& [file, text] : {std::pair("memory.current", "64"),
+                                   {"memory.max", "68"},
+                                   {"task_0/memory.current", "8"},
+                                   {"task_0/memory.max", "max"}}) {
+    write(step + file, std::string(text) + "\n");
+  }
+  source.open_files(recorded.recorder);
+  source.sample(recorded.recorder);
+  const auto samples = recorded.samples(Counter::group_memory);
+  EXPECT_EQ(samples.at(0).values[0], 64U);
+  EXPECT_EQ(samples.at(0).values[1], 68U);
 }
 
 }  // namespace
