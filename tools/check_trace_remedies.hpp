@@ -79,6 +79,8 @@ inline constexpr Remedy lost_with_process[] = {
 // Of "went_round", what process::WayRound names.
 inline constexpr Remedy ways_round[] = {
     {"other_copy", "is a second copy of a library that is wrapped already", "let all use one copy"},
+    {"calls_other_copy", "calls a second copy of a library that is wrapped already",
+     "let all use one copy"},
     {"namespace", "was loaded by dlmopen", "load it with dlopen"},
     {"unknown_major", "is newer than this agent knows", "use a newer TraceAgent"},
 };

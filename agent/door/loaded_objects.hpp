@@ -9,6 +9,9 @@ namespace traceagent::door {
 void* symbol_in_object(const char* soname, const char* symbol,
                        const char* version = nullptr) noexcept;
 
+// The same, of any version, in the object that holds `address`.
+void* symbol_beside(const void* address, const char* symbol) noexcept;
+
 // glibc's own dlsym, dlvsym; found once.
 using DlsymFunction = void* (*)(void*, const char*);
 using DlvsymFunction = void* (*)(void*, const char*, const char*);

@@ -118,7 +118,8 @@ template <class Call>
     using traceagent::api::Function;                                                              \
     using namespace traceagent::door;                                                             \
     using Real = ncclResult_t(*) parameters;                                                      \
-    const auto real = reinterpret_cast<Real>(real_function(Library::nccl, Function::name));       \
+    const auto real = reinterpret_cast<Real>(                                                     \
+        real_function(Library::nccl, Function::name, __builtin_return_address(0)));               \
     if (real == nullptr) return ncclSystemError;                                                  \
     return take_part_nccl(Function::name, __VA_ARGS__, [&] { return real arguments; });           \
   }                                                                                               \

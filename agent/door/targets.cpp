@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "agent/door/library_copies.hpp"
 #include "agent/door/loaded_objects.hpp"
 
 namespace traceagent::door {
@@ -12,6 +13,8 @@ namespace traceagent::door {
 constinit std::array<std::array<Target, api::function_count>, library_count> targets{};
 
 namespace {
+
+constinit std::array<std::atomic<const void*>, library_count> homes{};
 
 void* look_up(void* handle, const char* symbol, const char* version) noexcept {
   if (version != nullptr) {
@@ -41,13 +44,19 @@ void* in_loaded_library(const LibraryName& library, const char* symbol) noexcept
   return found;
 }
 
+void* at_home(Library library, const char* symbol) noexcept {
+  const void* const there = home(library);
+  return there != nullptr ? symbol_beside(there, symbol) : nullptr;
+}
+
 // nullptr: nobody has it in this version, under whatever SONAME: wheels rename what they bundle
 // (libcudart-d0da41ae.so.12), and who was linked to that goes by the version node, which stays.
 // libtorch may carry NCCL within itself. A libcudart of another major is not the same function.
 void* of_its_version(Library library, const char* symbol) noexcept {
   const LibraryName& name = library_names[static_cast<std::size_t>(library)];
   void* found = next_after_us(name, symbol);
-  if (found == nullptr || is_ours(found)) found = in_loaded_library(name, symbol);
+  if (found == nullptr || is_ours(found)) found = at_home(library, symbol);
+  if (found == nullptr) found = in_loaded_library(name, symbol);
   if (found == nullptr || is_ours(found)) found = symbol_in_object(name.soname, symbol);
   if (found != nullptr || library == Library::cuda) return found;
   return symbol_in_object("", symbol, name.version);
@@ -60,27 +69,50 @@ void* of_no_version(const char* symbol) noexcept {
   return found != nullptr && !is_ours(found) ? found : symbol_in_object("", symbol, "");
 }
 
+void keep(Library library, api::Function function, void* found) noexcept {
+  keep_loaded(found);
+  if (!must_tell_callers_apart(library)) {
+    target(library, function).store(found, std::memory_order_relaxed);
+  }
+  std::atomic<const void*>& there = homes[static_cast<std::size_t>(library)];
+  if (there.load(std::memory_order_relaxed) != nullptr || is_global(library, function)) return;
+  there.store(found, std::memory_order_relaxed);
+  watch_for_other_copies();
+}
+
 void* find(Library library, api::Function function, bool is_called) noexcept {
   const int saved_errno = errno;
   const char* symbol = api::name_of(function).symbol.data();
   const bool is_versioned = library_names[static_cast<std::size_t>(library)].version != nullptr;
   void* found = of_its_version(library, symbol);
   if (found == nullptr && is_called && is_versioned) found = of_no_version(symbol);
-  if (found != nullptr) keep_loaded(found);
+  if (found != nullptr) keep(library, function, found);
   dlerror();  // the failed look-ups are ours: the program must not read them
   errno = saved_errno;
-  if (found != nullptr) target(library, function).store(found, std::memory_order_relaxed);
   return found;
 }
 
 }  // namespace
 
+bool is_global(Library library, api::Function function) noexcept {
+  const LibraryName& name = library_names[static_cast<std::size_t>(library)];
+  const void* const found = next_after_us(name, api::name_of(function).symbol.data());
+  return found != nullptr && !is_ours(found);
+}
+
+const void* home(Library library) noexcept {
+  return homes[static_cast<std::size_t>(library)].load(std::memory_order_relaxed);
+}
+
 void* find_target(Library library, api::Function function) noexcept {
   return find(library, function, false);
 }
 
-void* find_called_target(Library library, api::Function function) noexcept {
-  return find(library, function, true);
+void* find_called_target(Library library, api::Function function, const void* caller) noexcept {
+  void* const found = find(library, function, true);
+  give_back_other_copies();
+  void* const own = of_own_copy(library, function, caller);
+  return own != nullptr ? own : found;
 }
 
 }  // namespace traceagent::door

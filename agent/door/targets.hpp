@@ -38,22 +38,30 @@ inline Target& target(Library library, api::Function function) noexcept {
   return targets[static_cast<std::size_t>(library)][static_cast<std::size_t>(function)];
 }
 
-// Looks the real function up: RTLD_NEXT, then the loaded library of that SONAME (a Python
-// extension's libcudart is not in the global scope), then every loaded object but our own that has
-// it in the library's version. One for all callers: of two copies of a library that are both used,
-// the calls of the second go to the first. Never loads anything. nullptr when there is none.
+// Looks the real function up: RTLD_NEXT, then the copy where others of the library were found, then
+// the loaded library of that SONAME (a Python extension's libcudart is not in the global scope),
+// then every loaded object but our own that has it in the library's version. One for all callers
+// but those of another copy (library_copies.hpp). Never loads anything. nullptr when there is none.
 void* find_target(Library library, api::Function function) noexcept;
 // The same for a call that has come: where nobody has the version, its caller asked for none.
-void* find_called_target(Library library, api::Function function) noexcept;
+// `caller`: where it returns to; our own where that is not known.
+void* find_called_target(Library library, api::Function function, const void* caller) noexcept;
+
+// Whether who comes behind us in the global scope has it: then all callers have got that.
+bool is_global(Library library, api::Function function) noexcept;
+// An address in the copy where the library's functions were found; nullptr: in the global scope, or
+// nowhere yet.
+const void* home(Library library) noexcept;
 
 inline void* known_target(Library library, api::Function function) noexcept {
   return target(library, function).load(std::memory_order_relaxed);
 }
 
 // The cached target, looked up at the first call.
-inline void* real_function(Library library, api::Function function) noexcept {
+inline void* real_function(Library library, api::Function function,
+                           const void* caller = nullptr) noexcept {
   void* found = known_target(library, function);
-  return found != nullptr ? found : find_called_target(library, function);
+  return found != nullptr ? found : find_called_target(library, function, caller);
 }
 
 }  // namespace traceagent::door

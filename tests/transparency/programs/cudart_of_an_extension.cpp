@@ -45,7 +45,7 @@ int main(int count, char** words) {
     say("%s\n", dlerror());
     return 9;
   }
-  const auto call = reinterpret_cast<int (*)(int)>(dlsym(extension, "call_cudart"));
+  const auto call = reinterpret_cast<int (*)(int)>(dlsym(extension, "call_library"));
   say("calls: %d\n", call(100));
   say_state("end");
   return 3;
