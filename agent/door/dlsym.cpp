@@ -14,7 +14,6 @@
 
 #include "agent/door/cu_init.hpp"
 #include "agent/door/cupti_calls.hpp"
-#include "agent/door/library_copies.hpp"
 #include "agent/door/loaded_objects.hpp"
 #include "agent/door/nccl_plugin.hpp"
 #include "agent/door/start.hpp"
@@ -92,8 +91,6 @@ bool is_hooked(const char* symbol) noexcept {
 // nullptr: as the true dlsym answers to the caller.
 template <class LookUp>
 void* wrapper_for(void* handle, const char* symbol, const LookUp& look_up) noexcept {
-  // What has been loaded is looked up in next, whatever the name: a Python module, a plugin.
-  give_back_other_copies();
   if (symbol == nullptr || !may_be_hooked(symbol)) return nullptr;
   if (is_out.load(std::memory_order_relaxed)) return nullptr;
   // These find our exported wrapper by themselves where they should, and depend on the caller.

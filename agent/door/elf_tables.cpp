@@ -1,7 +1,16 @@
 #include "agent/door/elf_tables.hpp"
 
+#include <cstddef>
+
 namespace traceagent::door {
 namespace {
+
+// d_ptr is relocated by glibc on most machines; a value below the load address is still an offset
+// (the vDSO's).
+template <class T>
+const T* table_at(ElfW(Addr) base, ElfW(Addr) value) noexcept {
+  return reinterpret_cast<const T*>(value < base ? base + value : value);
+}
 
 std::uint32_t gnu_hash(const char* name) noexcept {
   std::uint32_t hash = 5381;
@@ -83,16 +92,11 @@ const ElfW(Sym) * look_up(const ElfTables& tables, const WantedSymbol& wanted) n
   }
 }
 
-bool is_needed(const ElfTables& tables, const ElfW(Dyn) & entry, const char* library) noexcept {
-  return entry.d_tag == DT_NEEDED && is_same_text(tables.strings + entry.d_un.d_val, library);
-}
-
 }  // namespace
 
 ElfTables elf_tables(ElfW(Addr) base, const ElfW(Dyn) * dynamic) noexcept {
   ElfTables tables;
   tables.base = base;
-  tables.dynamic = dynamic;
   std::uint64_t soname_offset = 0;
   for (; dynamic != nullptr && dynamic->d_tag != DT_NULL; ++dynamic) {
     const ElfW(Addr) value = dynamic->d_un.d_ptr;
@@ -123,14 +127,6 @@ ElfTables elf_tables(const dl_phdr_info& object) noexcept {
 void* defined_in(const ElfTables& tables, const WantedSymbol& wanted) noexcept {
   const ElfW(Sym)* found = look_up(tables, wanted);
   return found != nullptr ? reinterpret_cast<void*>(tables.base + found->st_value) : nullptr;
-}
-
-bool needs(const ElfTables& tables, const char* library) noexcept {
-  if (tables.strings == nullptr) return false;
-  for (const ElfW(Dyn)* entry = tables.dynamic; entry->d_tag != DT_NULL; ++entry) {
-    if (is_needed(tables, *entry, library)) return true;
-  }
-  return false;
 }
 
 bool contains(const dl_phdr_info& object, const void* address) noexcept {

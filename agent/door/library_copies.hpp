@@ -1,34 +1,43 @@
 #pragma once
 // Two copies of one library in one process: a wheel's own libcudart beside the one that is loaded,
-// an NCCL within libtorch beside libnccl.so.2. The loader ties each caller to one of them, but our
-// wrappers stand before both and lead to one: what a caller made with its own copy (a kernel that
-// is registered, a communicator) would be unknown there. So a caller that belongs to another copy
-// than the one our wrappers lead to gets back, word by word, the addresses that it would have
-// without us. It is not traced, and the coverage report says so.
+// an NCCL within libtorch beside libnccl.so.2. The loader ties each caller to one of them, but all
+// come through the same wrapper; and what a caller made with its own copy (a kernel that is
+// registered, a communicator) is unknown to the other. So where two copies are seen to be called,
+// no target is kept any more: each call is told by where it returns to, and goes to its own.
+//
+// They are seen at each library that registers kernels, at each communicator that is made, and at
+// the first call of each function. Not seen is who has no kernels and calls nothing of its own
+// libcudart that others have not called before: it stays with the first copy, which knows the same
+// devices, contexts and streams.
+//
+// Rejected: to write the addresses back into the caller's memory. It is the loader's: another
+// thread may be binding it, and it may be read-only for more reasons than RELRO.
 
-#include <string>
-#include <vector>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 
 #include "agent/api/function.hpp"
-#include "agent/door/targets.hpp"
 
 namespace traceagent::door {
 
-// Looks at what has been loaded since the last time; where that is nothing, it costs one call of
-// dl_iterate_phdr. Before a wrapper has led to a copy it does nothing.
-void give_back_other_copies() noexcept;
-// The wrappers of one more library lead to a copy: nothing has been looked at yet.
-void watch_for_other_copies() noexcept;
+enum class Library : std::uint8_t;
 
-// For a call that has come through a wrapper all the same: the function of its own copy where the
-// object that holds `caller` belongs to another than ours, else nullptr.
-void* of_own_copy(Library library, api::Function function, const void* caller) noexcept;
+// Where the call returns to that found no target: written by the wrapper, read by its slow way.
+extern constinit thread_local const void* calling __attribute__((tls_model("initial-exec")));
 
-// The paths of the objects that were given back what is theirs, also of those that have gone.
-std::vector<std::string> callers_of_other_copies();
+bool are_told_apart(Library library) noexcept;
+void tell_apart(Library library) noexcept;
 
-// True where the loader's memory of a caller could not be written, so that the calls of all come
-// through our wrappers for ever: no target of this library may be kept.
-bool must_tell_callers_apart(Library library) noexcept;
+// What the callers of libraries that are told apart have been found to call. nullptr: not known.
+void* known_of_caller(Library library, api::Function function, const void* caller) noexcept;
+// Where there is no room it is looked up at each call.
+void remember_of_caller(Library library, api::Function function, const void* caller,
+                        void* found) noexcept;
+
+// A module of kernels and who registered it. What ends it is called from anywhere (atexit).
+void remember_module(void** module, void* unregister) noexcept;
+// nullptr: registered before any copies were told apart, or there was no room.
+void* unregister_of(void** module) noexcept;
 
 }  // namespace traceagent::door

@@ -27,10 +27,17 @@ struct Search {
   void* found;
 };
 
+// A second one that is preloaded: it would look for ours.
+bool is_an_agent(const ElfTables& tables) noexcept {
+  return defined_in(tables, {"InitializeInjectionNvtx2", nullptr}) != nullptr &&
+         defined_in(tables, {"ncclGetUniqueId", nullptr}) != nullptr;
+}
+
 int visit(dl_phdr_info* object, std::size_t, void* data) noexcept {
   auto& search = *static_cast<Search*>(data);
   if (contains(*object, &own_begin)) return 0;
   const ElfTables tables = elf_tables(*object);
+  if (is_an_agent(tables)) return 0;
   if (search.soname[0] != '\0' && !is_same_text(tables.soname, search.soname)) return 0;
   search.found = defined_in(tables, search.wanted);
   return search.found != nullptr ? 1 : 0;

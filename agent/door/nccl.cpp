@@ -95,6 +95,10 @@ ncclResult_t take_part_nccl(api::Function function, Call call, const Real& real)
   return result;
 }
 
+[[gnu::always_inline]] inline void* still_known(void* found, api::Function function) noexcept {
+  return found != nullptr ? found : real_function(Library::nccl, function);
+}
+
 // The idle way of a collective: its sequence number alone. False where that needs the slow way.
 template <class Call>
 bool count_alone(Call& call) noexcept {
@@ -113,49 +117,53 @@ template <class Call>
 }  // namespace
 }  // namespace traceagent::door
 
-#define NCCL(name, parameters, arguments, ...)                                                    \
-  [[gnu::noinline]] static ncclResult_t slow_##name parameters {                                  \
-    using traceagent::api::Function;                                                              \
-    using namespace traceagent::door;                                                             \
-    using Real = ncclResult_t(*) parameters;                                                      \
-    const auto real = reinterpret_cast<Real>(                                                     \
-        real_function(Library::nccl, Function::name, __builtin_return_address(0)));               \
-    if (real == nullptr) return ncclSystemError;                                                  \
-    return take_part_nccl(Function::name, __VA_ARGS__, [&] { return real arguments; });           \
-  }                                                                                               \
-  [[gnu::noinline]] static ncclResult_t short_##name parameters {                                 \
-    using namespace traceagent::door;                                                             \
-    using Real = ncclResult_t(*) parameters;                                                      \
-    const Target& found = target(Library::nccl, traceagent::api::Function::name);                 \
-    auto call = __VA_ARGS__;                                                                      \
-    if (found.load(std::memory_order_relaxed) != nullptr && is_expected_alone(call)) [[likely]] { \
-      const auto real = reinterpret_cast<Real>(found.load(std::memory_order_relaxed));            \
-      return call.after_idle(real arguments);                                                     \
-    }                                                                                             \
-    return slow_##name arguments;                                                                 \
-  }                                                                                               \
-  extern "C"                                                                                      \
-      [[gnu::visibility("default")]] ncclResult_t traceagent_##name parameters __asm__(#name);    \
-  ncclResult_t traceagent_##name parameters {                                                     \
-    using namespace traceagent::door;                                                             \
-    using Real = ncclResult_t(*) parameters;                                                      \
-    using traceagent::step::Mode;                                                                 \
-    const Mode mode = traceagent::step::mode_of(decltype(__VA_ARGS__)::call_class);               \
-    if (mode == Mode::observe) return short_##name arguments;                                     \
-    /* Loaded twice: kept, it would have a register saved by every call. */                       \
-    const Target& found = target(Library::nccl, traceagent::api::Function::name);                 \
-    if (found.load(std::memory_order_relaxed) != nullptr) [[likely]] {                            \
-      if (mode == Mode::count) [[likely]] {                                                       \
-        auto call = __VA_ARGS__;                                                                  \
-        if (count_alone(call)) [[likely]] {                                                       \
-          const auto real = reinterpret_cast<Real>(found.load(std::memory_order_relaxed));        \
-          return call.after_idle(real arguments);                                                 \
-        }                                                                                         \
-      } else if (mode == Mode::pass) {                                                            \
-        return reinterpret_cast<Real>(found.load(std::memory_order_relaxed)) arguments;           \
-      }                                                                                           \
-    }                                                                                             \
-    return slow_##name arguments;                                                                 \
+// Loaded anew: kept, it would have a register saved by every call. Gone by now, if another thread
+// has just found a second copy of NCCL.
+#define CALL_KNOWN(name, found, Real)                                                         \
+  reinterpret_cast<Real>(traceagent::door::still_known(found.load(std::memory_order_relaxed), \
+                                                       traceagent::api::Function::name))
+
+#define NCCL(name, parameters, arguments, ...)                                                 \
+  [[gnu::noinline]] static ncclResult_t slow_##name parameters {                               \
+    using traceagent::api::Function;                                                           \
+    using namespace traceagent::door;                                                          \
+    using Real = ncclResult_t(*) parameters;                                                   \
+    const auto real = reinterpret_cast<Real>(real_function(Library::nccl, Function::name));    \
+    if (real == nullptr) return ncclSystemError;                                               \
+    return take_part_nccl(Function::name, __VA_ARGS__, [&] { return real arguments; });        \
+  }                                                                                            \
+  [[gnu::noinline]] static ncclResult_t short_##name parameters {                              \
+    using namespace traceagent::door;                                                          \
+    using Real = ncclResult_t(*) parameters;                                                   \
+    const Target& found = target(Library::nccl, traceagent::api::Function::name);              \
+    auto call = __VA_ARGS__;                                                                   \
+    if (is_expected_alone(call)) [[likely]] {                                                  \
+      return call.after_idle(CALL_KNOWN(name, found, Real) arguments);                         \
+    }                                                                                          \
+    return slow_##name arguments;                                                              \
+  }                                                                                            \
+  extern "C"                                                                                   \
+      [[gnu::visibility("default")]] ncclResult_t traceagent_##name parameters __asm__(#name); \
+  ncclResult_t traceagent_##name parameters {                                                  \
+    using namespace traceagent::door;                                                          \
+    using Real = ncclResult_t(*) parameters;                                                   \
+    using traceagent::step::Mode;                                                              \
+    const Mode mode = traceagent::step::mode_of(decltype(__VA_ARGS__)::call_class);            \
+    const Target& found = target(Library::nccl, traceagent::api::Function::name);              \
+    if (found.load(std::memory_order_relaxed) == nullptr) [[unlikely]] {                       \
+      calling = __builtin_return_address(0);                                                   \
+      return slow_##name arguments;                                                            \
+    }                                                                                          \
+    if (mode == Mode::observe) return short_##name arguments;                                  \
+    if (mode == Mode::count) [[likely]] {                                                      \
+      auto call = __VA_ARGS__;                                                                 \
+      if (count_alone(call)) [[likely]] {                                                      \
+        return call.after_idle(CALL_KNOWN(name, found, Real) arguments);                       \
+      }                                                                                        \
+    } else if (mode == Mode::pass) {                                                           \
+      return CALL_KNOWN(name, found, Real) arguments;                                          \
+    }                                                                                          \
+    return slow_##name arguments;                                                              \
   }
 
 #include "agent/api/nccl.def"

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "agent/door/library_copies.hpp"
 #include "agent/door/loaded_objects.hpp"
 
 namespace traceagent::door {
@@ -14,7 +13,8 @@ constinit std::array<std::array<Target, api::function_count>, library_count> tar
 
 namespace {
 
-constinit std::array<std::atomic<const void*>, library_count> homes{};
+// An address in the copy that was called first; nullptr: in the global scope, or none yet.
+constinit std::array<std::atomic<void*>, library_count> homes{};
 
 void* look_up(void* handle, const char* symbol, const char* version) noexcept {
   if (version != nullptr) {
@@ -44,22 +44,67 @@ void* in_loaded_library(const LibraryName& library, const char* symbol) noexcept
   return found;
 }
 
-void* at_home(Library library, const char* symbol) noexcept {
-  const void* const there = home(library);
-  return there != nullptr ? symbol_beside(there, symbol) : nullptr;
+void* home_of(Library library) noexcept {
+  return homes[static_cast<std::size_t>(library)].load(std::memory_order_relaxed);
 }
 
-// nullptr: nobody has it in this version, under whatever SONAME: wheels rename what they bundle
+struct Found {
+  void* address = nullptr;
+  bool is_for_all = false;  // in the global scope
+};
+
+// Another tool wraps a function or two; who has this one has the library.
+bool is_whole_copy(Library library, const void* address) noexcept {
+  const char* const proof = library == Library::nccl ? "ncclGetUniqueId" : "cudaGetLastError";
+  return symbol_beside(address, proof) != nullptr;
+}
+
+// As the loader does for a library of its own: itself, then breadth-first what it needs.
+void* of_callers_own(const LibraryName& library, const char* symbol, const void* caller) noexcept {
+  Dl_info object{};
+  if (caller == nullptr || dladdr(caller, &object) == 0 || object.dli_fname == nullptr) {
+    return nullptr;
+  }
+  void* handle = dlopen(object.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) return nullptr;
+  void* found = look_up(handle, symbol, library.version);
+  if (found == nullptr) found = look_up(handle, symbol, nullptr);
+  dlclose(handle);
+  if (found == nullptr || is_ours(found)) return nullptr;
+  // The library is within the caller, which asks for no version: any in the global scope goes
+  // first.
+  void* next = are_in_one_object(found, caller) ? look_up(RTLD_NEXT, symbol, nullptr) : nullptr;
+  return next != nullptr && !is_ours(next) ? next : found;
+}
+
+// What is not in the global scope, for the caller alone.
+void* of_caller(Library library, const char* symbol, const void* caller) noexcept {
+  const LibraryName& name = library_names[static_cast<std::size_t>(library)];
+  void* found = library != Library::cuda ? of_callers_own(name, symbol, caller) : nullptr;
+  void* const home = home_of(library);
+  if (found == nullptr && home != nullptr) found = symbol_beside(home, symbol);
+  return found;
+}
+
+// Nobody's: it is not in this version under whatever SONAME: wheels rename what they bundle
 // (libcudart-d0da41ae.so.12), and who was linked to that goes by the version node, which stays.
 // libtorch may carry NCCL within itself. A libcudart of another major is not the same function.
-void* of_its_version(Library library, const char* symbol) noexcept {
+Found of_its_version(Library library, const char* symbol, const void* caller) noexcept {
   const LibraryName& name = library_names[static_cast<std::size_t>(library)];
-  void* found = next_after_us(name, symbol);
-  if (found == nullptr || is_ours(found)) found = at_home(library, symbol);
+  void* next = next_after_us(name, symbol);
+  if (next != nullptr && is_ours(next)) next = nullptr;
+  // A copy that has come into the global scope after another was called is not for its callers.
+  const bool is_later = next != nullptr && library != Library::cuda &&
+                        home_of(library) != nullptr && is_whole_copy(library, next);
+  if (next != nullptr && !is_later) return {next, true};
+  void* found = of_caller(library, symbol, caller);
+  if (found == nullptr && next != nullptr) return {next, true};
   if (found == nullptr) found = in_loaded_library(name, symbol);
   if (found == nullptr || is_ours(found)) found = symbol_in_object(name.soname, symbol);
-  if (found != nullptr || library == Library::cuda) return found;
-  return symbol_in_object("", symbol, name.version);
+  if (found == nullptr && library != Library::cuda) {
+    found = symbol_in_object("", symbol, name.version);
+  }
+  return {found, false};
 }
 
 // What a caller means that asks for no version, which the loader takes to be our first: the next
@@ -69,50 +114,62 @@ void* of_no_version(const char* symbol) noexcept {
   return found != nullptr && !is_ours(found) ? found : symbol_in_object("", symbol, "");
 }
 
-void keep(Library library, api::Function function, void* found) noexcept {
-  keep_loaded(found);
-  if (!must_tell_callers_apart(library)) {
-    target(library, function).store(found, std::memory_order_relaxed);
-  }
-  std::atomic<const void*>& there = homes[static_cast<std::size_t>(library)];
-  if (there.load(std::memory_order_relaxed) != nullptr || is_global(library, function)) return;
-  there.store(found, std::memory_order_relaxed);
-  watch_for_other_copies();
+// Each rank's first calls of NCCL: there is time to see whether who makes a communicator belongs to
+// another copy.
+bool makes_communicators(api::Function function) noexcept {
+  using api::Function;
+  return function == Function::ncclGetUniqueId || function == Function::ncclCommInitRank ||
+         function == Function::ncclCommInitRankConfig || function == Function::ncclCommInitAll ||
+         function == Function::ncclCommInitRankScalable;
 }
 
-void* find(Library library, api::Function function, bool is_called) noexcept {
+void see_copy(Library library, void* found) noexcept {
+  std::atomic<void*>& home = homes[static_cast<std::size_t>(library)];
+  void* first = nullptr;
+  if (home.compare_exchange_strong(first, found, std::memory_order_relaxed)) return;
+  if (!are_in_one_object(first, found)) tell_apart(library);
+}
+
+void keep(Library library, api::Function function, const Found& found) noexcept {
+  keep_loaded(found.address);
+  if (!found.is_for_all && library != Library::cuda) see_copy(library, found.address);
+  if (are_told_apart(library) || (makes_communicators(function) && !found.is_for_all)) return;
+  target(library, function).store(found.address, std::memory_order_relaxed);
+  // Another thread may have found a second copy meanwhile, and have emptied what it saw.
+  if (are_told_apart(library)) target(library, function).store(nullptr, std::memory_order_relaxed);
+}
+
+void* find(Library library, api::Function function, bool is_called, const void* caller) noexcept {
   const int saved_errno = errno;
   const char* symbol = api::name_of(function).symbol.data();
   const bool is_versioned = library_names[static_cast<std::size_t>(library)].version != nullptr;
-  void* found = of_its_version(library, symbol);
-  if (found == nullptr && is_called && is_versioned) found = of_no_version(symbol);
-  if (found != nullptr) keep(library, function, found);
+  Found found = of_its_version(library, symbol, caller);
+  if (found.address == nullptr && is_called && is_versioned) found.address = of_no_version(symbol);
+  if (found.address != nullptr) keep(library, function, found);
   dlerror();  // the failed look-ups are ours: the program must not read them
   errno = saved_errno;
-  return found;
+  return found.address;
 }
 
 }  // namespace
 
-bool is_global(Library library, api::Function function) noexcept {
-  const LibraryName& name = library_names[static_cast<std::size_t>(library)];
-  const void* const found = next_after_us(name, api::name_of(function).symbol.data());
-  return found != nullptr && !is_ours(found);
-}
-
-const void* home(Library library) noexcept {
-  return homes[static_cast<std::size_t>(library)].load(std::memory_order_relaxed);
-}
-
 void* find_target(Library library, api::Function function) noexcept {
-  return find(library, function, false);
+  return find(library, function, false, nullptr);
+}
+
+void* find_for_caller(Library library, api::Function function, const void* caller) noexcept {
+  return find(library, function, true, caller);
 }
 
 void* find_called_target(Library library, api::Function function, const void* caller) noexcept {
-  void* const found = find(library, function, true);
-  give_back_other_copies();
-  void* const own = of_own_copy(library, function, caller);
-  return own != nullptr ? own : found;
+  if (!are_told_apart(library)) return find(library, function, true, caller);
+  void* found = known_of_caller(library, function, caller);
+  if (found != nullptr) return found;
+  found = find(library, function, true, caller);
+  // What is remembered by an address must not be another object's one day.
+  if (caller != nullptr) keep_loaded(caller);
+  remember_of_caller(library, function, caller, found);
+  return found;
 }
 
 }  // namespace traceagent::door

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "agent/api/function.hpp"
+#include "agent/door/library_copies.hpp"
 
 namespace traceagent::door {
 
@@ -40,28 +41,25 @@ inline Target& target(Library library, api::Function function) noexcept {
 
 // Looks the real function up: RTLD_NEXT, then the copy where others of the library were found, then
 // the loaded library of that SONAME (a Python extension's libcudart is not in the global scope),
-// then every loaded object but our own that has it in the library's version. One for all callers
-// but those of another copy (library_copies.hpp). Never loads anything. nullptr when there is none.
+// then every loaded object but agents' that has it in the library's version. Never loads anything.
+// nullptr when there is none.
 void* find_target(Library library, api::Function function) noexcept;
-// The same for a call that has come: where nobody has the version, its caller asked for none.
-// `caller`: where it returns to; our own where that is not known.
+// The same for a call that has come: its caller's own libraries go before what others have called
+// (library_copies.hpp), and where nobody has the version, the caller asked for none. `caller`:
+// where it returns to; nullptr where that is not known.
 void* find_called_target(Library library, api::Function function, const void* caller) noexcept;
 
-// Whether who comes behind us in the global scope has it: then all callers have got that.
-bool is_global(Library library, api::Function function) noexcept;
-// An address in the copy where the library's functions were found; nullptr: in the global scope, or
-// nowhere yet.
-const void* home(Library library) noexcept;
+// As that, whatever is known of the caller.
+void* find_for_caller(Library library, api::Function function, const void* caller) noexcept;
 
 inline void* known_target(Library library, api::Function function) noexcept {
   return target(library, function).load(std::memory_order_relaxed);
 }
 
-// The cached target, looked up at the first call.
-inline void* real_function(Library library, api::Function function,
-                           const void* caller = nullptr) noexcept {
+// The cached target, looked up at the first call, or at each where copies are told apart.
+inline void* real_function(Library library, api::Function function) noexcept {
   void* found = known_target(library, function);
-  return found != nullptr ? found : find_called_target(library, function, caller);
+  return found != nullptr ? found : find_called_target(library, function, calling);
 }
 
 }  // namespace traceagent::door

@@ -55,6 +55,8 @@ void* wrapper_for_target(Library library, api::Function function, void* real) no
   void* wrapper = wrapper_of(library, function);
   // Another tool's cuGetProcAddress may have asked our dlsym.
   if (wrapper == nullptr || is_ours(real)) return nullptr;
+  // By the caller's address its own copy would be called, which need not be that it asked for.
+  if (are_told_apart(library)) return nullptr;
   // Not simply `real`: what is linked goes the same way as what was looked up, and a tool that is
   // preloaded behind us would never be called again.
   void* known = known_target(library, function);

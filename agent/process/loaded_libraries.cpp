@@ -8,7 +8,6 @@
 #include <charconv>
 #include <new>
 
-#include "agent/door/library_copies.hpp"
 #include "agent/door/targets.hpp"
 #include "agent/event/fork_hold.hpp"
 #include "agent/process/proc_file.hpp"
@@ -165,16 +164,6 @@ std::vector<std::uint64_t> visible_bases() {
 
 }  // namespace
 
-namespace {
-
-void add_callers_of_other_copies(JsonArray& went_round) {
-  for (const std::string& path : door::callers_of_other_copies()) {
-    went_round.add(JsonObject().add("path", path).add("why", "calls_other_copy"));
-  }
-}
-
-}  // namespace
-
 void add_loaded_libraries(JsonObject& coverage) {
   const std::vector<WrappedLibrary> wrapped = wrapped_libraries();
   JsonArray libraries;
@@ -192,7 +181,6 @@ void add_loaded_libraries(JsonObject& coverage) {
   for (const WayRound& way : ways_round(cuda_libraries_in(own_maps()), wrapped, is_visible)) {
     went_round.add(JsonObject().add("path", way.path).add("why", way.why));
   }
-  add_callers_of_other_copies(went_round);
   coverage.add("libraries", libraries).add("went_round", went_round);
 }
 

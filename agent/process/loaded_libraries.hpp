@@ -36,7 +36,6 @@ std::vector<WrappedLibrary> wrapped_libraries();
 //   namespace     loaded by dlmopen
 //   unknown_major of a version that this agent does not know
 //   own_runtime   carries a CUDA runtime of its own: seen through the driver door and CUPTI only
-//   calls_other_copy  is tied to a second copy of a wrapped library (door/library_copies.hpp)
 struct WayRound {
   std::string path;
   const char* why;

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdarg>
-#include <cstdio>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -32,18 +30,6 @@ int watch_errno(const char* name, const Call& call) {
 }
 
 }  // namespace
-
-void say(const char* format, ...) {
-  char text[4096];
-  va_list values;
-  va_start(values, format);
-  const int size = std::vsnprintf(text, sizeof text, format, values);
-  va_end(values);
-  if (size <= 0) return;
-  const auto bytes = std::min(static_cast<std::size_t>(size), sizeof text - 1);
-  const int saved_errno = errno;
-  if (write(STDOUT_FILENO, text, bytes) < 0) errno = saved_errno;
-}
 
 int call_often(int calls) {
   int sum = watch_errno("cudaDeviceSynchronize", [] { return cudaDeviceSynchronize(); });
