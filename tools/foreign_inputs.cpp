@@ -27,6 +27,7 @@ namespace {
 std::string ranks_in_words(const std::vector<std::int64_t>& ranks, const std::string& from) {
   if (ranks.size() > 1) return std::to_string(ranks.size()) + " ranks";
   const std::string rank = "rank " + std::to_string(ranks.front());
+  if (from == "name") return rank + " (by its name)";
   return from == "none" ? rank + " (it names none)" : rank;
 }
 
@@ -330,7 +331,27 @@ std::vector<trace::Unfinished> ForeignInputs::unread() const {
   for (const std::string& folder : folders_) {
     unread.push_back({name_of(folder), folder_problem(folder)});
   }
+  const std::vector<trace::Unfinished> mixed = this->mixed();
+  unread.insert(unread.end(), mixed.begin(), mixed.end());
   return unread;
+}
+
+// As the merge says it of our own (trace::MergeReport::mixed).
+std::vector<trace::Unfinished> ForeignInputs::mixed() const {
+  const auto& files = imported_->files();
+  const auto is_left_out = [&](const std::string& path) {
+    const auto file = std::ranges::find(files, path, &ImportedFile::path);
+    return file != files.end() && !exception_of(*file).empty();
+  };
+  std::vector<trace::Unfinished> mixed;
+  for (const MixedRank& rank : imported_->mixed()) {
+    if (is_left_out(rank.first) || is_left_out(rank.second)) continue;
+    mixed.push_back({"rank " + std::to_string(rank.rank),
+                     rank.why + ", whose lanes and arrows are mixed: " + name_of(rank.first) +
+                         " and " + name_of(rank.second) +
+                         ": tell their ranks by --rank FILE=N, or merge each by itself"});
+  }
+  return mixed;
 }
 
 bool ForeignInputs::print() const {
@@ -367,6 +388,9 @@ bool ForeignInputs::print() const {
     }
     if (strict_ && may_be_cut(file)) say(not_closed(file));
     if (file.is_trace && file.left_out.empty()) print_file(file);
+  }
+  for (const trace::Unfinished& rank : mixed()) {
+    std::cout << "mixed: " << rank.who << " " << rank.why << "\n";
   }
   if (is_refused()) say("nothing was written: --strict: leave out the files named above");
   return ok;
@@ -405,6 +429,9 @@ void ForeignInputs::print_file(const ImportedFile& file) const {
   if (file.repaired > 0) std::cout << ", " << file.repaired << " repaired";
   if (file.crowded > 0) {
     std::cout << ", " << file.crowded << " in shared lanes: it has too many processes or threads";
+  }
+  if (file.placed > 0) {
+    std::cout << ", " << file.placed << " placed where the others begin: they have no real time";
   }
   if (file.open_end) std::cout << ", not closed: perhaps cut at byte " << *file.open_end;
   if (!file.has_clock && file.events > 0) std::cout << ", its times are relative";

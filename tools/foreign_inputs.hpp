@@ -67,10 +67,12 @@ class ForeignInputs {
   [[nodiscard]] bool is_nothing_read() const;
   // --strict, and something is wrong.
   [[nodiscard]] bool is_refused() const;
-  // Files that were meant to be traces and could not be read as such: the output is without them.
+  // What the output is to say of itself: files that were meant to be traces and could not be read
+  // as such, which it is without, and ranks of which it has several processes.
   [[nodiscard]] std::vector<trace::Unfinished> unread() const;
 
  private:
+  [[nodiscard]] std::vector<trace::Unfinished> mixed() const;
   // Why a file that a pattern found is not to be included, or empty.
   [[nodiscard]] std::string exception_of(const ImportedFile& file) const;
   [[nodiscard]] bool is_excepted(const ImportedFile& file) const;

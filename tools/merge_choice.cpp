@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cstdio>
 
+#include "agent/trace/input_order.hpp"
+#include "agent/trace/json_scan.hpp"
 #include "agent/trace/process_ids.hpp"
 #include "tools/selection/time_words.hpp"
 #include "tools/selection/trace_range.hpp"
@@ -40,34 +42,54 @@ bool needs_end(const std::vector<std::string>& words) {
   });
 }
 
-std::string known_steps(const StepEdges& steps) {
+std::string known_steps(const StepWindow& steps) {
   std::string words = "the nearest that the inputs hold:";
   if (steps.before) {
     words += " " + std::to_string(*steps.before);
   }
-  return words + (steps.from ? " " + std::to_string(steps.from->number) : "");
+  return words + (steps.from ? " " + std::to_string(steps.from->step.number) : "");
 }
 
-void set_steps(const ChoiceOptions& options, const TraceRange& range, Choice& choice) {
-  const std::int64_t first = options.steps[0];
-  const std::int64_t last = options.steps[1];
-  const StepEdges& steps = range.steps();
+// "rank 1 (rank1.json)". Of what was imported the file itself is a hidden one.
+std::string in_words(const StepPlace& place, const std::vector<std::string>& files) {
+  const std::string& path = files[place.file];
+  const std::vector<trace::MergeInput> inputs = trace::read_headers({path});
+  const std::string_view name = inputs.front().header.trace_name;
+  const bool is_imported = !trace::run_of(inputs.front()).mark.empty();
+  return "rank " + std::to_string(place.rank) + " (" +
+         (is_imported ? trace::unescaped(name.substr(0, name.rfind('#'))) : path) + ")";
+}
+
+void set_steps(const ChoiceOptions& options, const std::vector<std::string>& files,
+               const TraceRange& range, Choice& choice) {
+  const WantedSteps wanted{options.steps[0], options.steps[1]};
+  const std::string first = std::to_string(wanted.first);
+  const std::string last = std::to_string(wanted.last);
   choice.asked.add("steps", options.steps);
-  if (!steps.are_any()) {
-    choice.problem = "no steps: --steps " + std::to_string(first) + " " + std::to_string(last) +
-                     ": no input" + (choice.rules.ranks.empty() ? "" : " of these ranks") +
+  if (range.steps().empty()) {
+    choice.problem = "no steps: --steps " + first + " " + last + ": no input" +
+                     (choice.rules.ranks.empty() ? "" : " of these ranks") +
                      " marks any, by ProfilerStep#, step_num or batch: give --time";
     return;
   }
-  if (!steps.from || steps.from->number >= last) {
+  const StepWindow steps = step_window(range.steps(), wanted);
+  if (!steps.from || steps.from->step.number >= wanted.last) {
     choice.rules.window = no_time;
-    choice.nothing = "no step from " + std::to_string(first) + " up to " + std::to_string(last) +
-                     ": " + known_steps(steps);
+    choice.nothing = "no step from " + first + " up to " + last + ": " + known_steps(steps);
     return;
   }
-  choice.rules.window.begin_ns = steps.from->begin_ns;
+  if (const auto& other = steps.counted_otherwise) {
+    choice.problem = "steps counted in several ways: --steps " + first + " " + last + ": " +
+                     in_words(*other, files) + " begins step " +
+                     std::to_string(other->step.number) + " before " +
+                     in_words(*steps.from, files) + " begins step " +
+                     std::to_string(steps.from->step.number) +
+                     ": give --rank with those that count alike, or --time";
+    return;
+  }
+  choice.rules.window.begin_ns = steps.from->step.begin_ns;
   if (steps.behind) {
-    choice.rules.window.end_ns = steps.behind->begin_ns - 1;
+    choice.rules.window.end_ns = steps.behind->step.begin_ns - 1;
   }
 }
 
@@ -207,7 +229,11 @@ Choice choice_of(const ChoiceOptions& options, const std::vector<std::string>& f
   if (range.begin_ns == TraceRange().begin_ns && options.steps.empty()) {
     return choice;  // no event anywhere: nothing to choose from
   }
-  options.steps.empty() ? set_time(options, range, choice) : set_steps(options, range, choice);
+  if (options.steps.empty()) {
+    set_time(options, range, choice);
+  } else {
+    set_steps(options, files, range, choice);
+  }
   return choice;
 }
 

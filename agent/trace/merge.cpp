@@ -8,6 +8,7 @@
 
 #include "agent/trace/corrected_sources.hpp"
 #include "agent/trace/document.hpp"
+#include "agent/trace/input_order.hpp"
 #include "agent/trace/input_runs.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/merge_input.hpp"
@@ -162,10 +163,7 @@ void Merger::write_metadata_events() {
     }
     lines_.write_metadata_event(line);
   }
-  // From here on by time, so that the cycles of a rank stand in the order in which they happened.
-  std::stable_sort(inputs_.begin(), inputs_.end(), [](const MergeInput& a, const MergeInput& b) {
-    return std::pair(a.header.rank, a.first_ns) < std::pair(b.header.rank, b.first_ns);
-  });
+  put_in_order(inputs_);
 }
 
 std::optional<std::string> Merger::corrected(const MergeInput& input,

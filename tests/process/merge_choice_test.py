@@ -2,6 +2,7 @@
 """What `traceagent merge` makes of --time, --steps, --clip, --rank and --category, on made files with slices,
 arrows, counters and pairs of all kinds, against a model (merge_model.py); and cases by hand."""
 import gzip
+import json
 import os
 import pathlib
 import random
@@ -218,6 +219,31 @@ def test_steps_of_one_rank(folder):
             check(got == [(f"ProfilerStep#{step}", shift + step * 10) for step in (1, 2)], f"rank {rank} of {inputs}: {got}")
         said = merge(*inputs, "-o", out, "--force", "--rank", 7, "--steps", 1, 3, code=1).stderr
         check("no steps: --steps 1 3: no input of these ranks marks any" in said, said)
+
+
+def test_steps_counted_in_several_ways(folder):
+    """What one rank calls step 12 is over where another one begins step 10: there is no one window, in one file or two."""
+    paths = [slices(folder, f"c{rank}.json", rank, [], extra=[
+        {"ts": (shift + step * 10) * 1000, "dur": 8_000, "ph": "X", "cat": "user_annotation",
+         "name": f"ProfilerStep#{first + step}", "pid": rank, "tid": 4, "args": {}} for step in range(4)])
+        for rank, shift, first in ((0, 20, 10), (1, 0, 12))]
+    both, out = folder / "both.json", folder / "out.json"
+    merge(*paths, "-o", both)
+    for inputs in (paths, [both]):
+        said = merge(*inputs, "-o", out, "--force", "--steps", 10, 12, code=1).stderr
+        expected = (f"steps counted in several ways: --steps 10 12: rank 1 ({inputs[-1]}) begins step 12 before rank 0 "
+                    f"({inputs[0]}) begins step 10: give --rank with those that count alike, or --time")
+        check(expected in said and not out.exists(), f"{inputs}: {said}")
+    merge(both, "-o", out, "--steps", 10, 12, "--rank", 0)
+    check(sorted(name for name, _, _ in names_and_times(out)) == ["ProfilerStep#10", "ProfilerStep#11"], "of one rank")
+    # Others' are named as they were given.
+    for rank, first in ((0, 10), (1, 12)):
+        document = {"distributedInfo": {"rank": rank}, "baseTimeNanoseconds": BASE, "traceEvents": [
+            {"ts": (1 - rank) * 50 + step, "dur": 1, "ph": "X", "name": f"ProfilerStep#{first + step}", "pid": 1, "tid": 1}
+            for step in range(4)]}
+        (folder / f"pt{rank}.json").write_text(json.dumps(document))
+    said = merge(folder / "pt0.json", folder / "pt1.json", "-o", out, "--force", "--steps", 10, 12, code=1).stderr
+    check("rank 1 (pt1.json) begins step 12 before rank 0 (pt0.json) begins step 10" in said, said)
 
 
 def test_numbers(folder):

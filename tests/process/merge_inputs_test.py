@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from merge_cases import BASE, TRACEAGENT, check, composer_file, document_of, merge, rank_file, ranks_in, run
+from merge_cases import BASE, TRACEAGENT, check, composer_file, document_of, merge, pytorch_file, rank_file, ranks_in, run
 from places import SOURCE
 
 
@@ -131,6 +131,22 @@ def test_pytorchs_hosts_by_node(folder):
         path.rename(here / path.name.replace("_41", "_42"))
     said = merge(here, "--per-node", "-o", here / "by", "--force", "--align", "none")
     check("no file tells the host" in said.stdout, f"names that only look like it: {said}")
+
+
+def test_a_rank_of_two_hosts(folder):
+    """Each says that it is rank 0: nothing is lost, but it is told, and the merged file says it too."""
+    files = [pytorch_file(folder / f"{host}.json", 0, times=range(at, at + 5)) for host, at in (("a", 0), ("b", 100))]
+    for path in files:
+        path.write_text(path.read_text().replace('"schemaVersion": 1', f'"schemaVersion": 1, "host_name": "{path.stem}"'))
+    out = folder / "out.json"
+    mixed = "is of two hosts, a and b, whose lanes and arrows are mixed: a.json and b.json: tell their ranks by --rank FILE=N"
+    said = merge(*files, "-o", out)
+    check(f"mixed: rank 0 {mixed}" in said.stdout and not said.stderr, f"two hosts: {said}")
+    document = document_of(out)
+    [fault] = document["traceagent"]["incomplete"]
+    check(fault["file"] == "rank 0" and fault["problem"].startswith(mixed) and "complete" not in document, f"{fault}")
+    said = merge(*files, "-o", out, "--force", "--rank", f"{files[1]}=1")
+    check("mixed" not in said.stdout and document_of(out).get("complete") is True, f"told apart: {said}")
 
 
 def test_output_among_inputs(folder):

@@ -66,6 +66,7 @@ std::optional<ExactTime> EventLines::time_of(const ForeignEvent& fields,
   std::optional<std::int64_t>& first =
       ns >= EventTimes::epoch_ns ? first_epoch_ns_ : first_relative_ns_;
   first = std::min(first.value_or(ns), ns);
+  counts_.relative += ns < EventTimes::epoch_ns ? 1 : 0;
   ++counts_.events;
   if (!mark_batches_.is_empty() && fields.may_tell_epoch) {
     mark_batches_.add_event(fields.pid, ns, event.members);
@@ -78,7 +79,9 @@ EventPlace EventLines::place_of(const ForeignEvent& fields, const ExactTime& beg
   ForeignLanes::Process& process = lanes_->process_of(fields.pid);
   const std::int64_t ns = begin.rounded_ns();
   if (has_fingerprints_) process.fingerprint.add(fields, ns);
-  return {process.rank, process.pid, lanes_->tid_of(process, fields.tid), times_->in_line(ns)};
+  const ForeignLanes::Thread thread = lanes_->thread_of(process, fields.tid);
+  counts_.crowded += thread.is_crowd || lanes_->is_crowd(process) ? 1 : 0;
+  return {process.rank, process.pid, thread.tid, times_->in_line(ns)};
 }
 
 std::int64_t EventLines::shift_before(std::int64_t ns) {
@@ -120,7 +123,7 @@ void EventLines::add_metadata(const ForeignEvent& fields, const ScannedObject& e
 
 void EventLines::keep_metadata_line(ForeignLanes::Process& process, const ForeignEvent& fields,
                                     const ScannedObject& event) {
-  const EventPlace place{process.rank, process.pid, lanes_->tid_of(process, fields.tid)};
+  const EventPlace place{process.rank, process.pid, lanes_->thread_of(process, fields.tid).tid};
   std::string line(event.text.size() + line_frame_bytes, '\0');
   const char* const end = put_metadata_event(line.data(), fields, event, place);
   line.resize(static_cast<std::size_t>(end - line.data()));

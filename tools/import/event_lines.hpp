@@ -24,6 +24,7 @@ struct EventCounts {
   std::uint64_t empty = 0;     // {}: with it TensorFlow ends its list; no loss
   std::uint64_t repaired = 0;  // it was no JSON as it stood
   std::uint64_t crowded = 0;   // in a lane of those that had no room for their own
+  std::uint64_t relative = 0;  // their times do not count from 1970
   std::map<std::string, std::uint64_t> dropped;  // by cause
 };
 

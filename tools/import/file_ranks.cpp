@@ -13,6 +13,17 @@ bool is_in(const RankRanges& ranges, std::int64_t rank) {
   });
 }
 
+void PyTorchRanks::add(std::string_view path, std::int64_t rank) {
+  if (const auto name = pytorch_name(path)) ranks_[*name].insert(rank);
+}
+
+std::optional<std::int64_t> PyTorchRanks::rank(std::string_view path) const {
+  const auto name = pytorch_name(path);
+  const auto found = name ? ranks_.find(*name) : ranks_.end();
+  const bool is_one = found != ranks_.end() && found->second.size() == 1;
+  return is_one ? std::optional(*found->second.begin()) : std::nullopt;
+}
+
 void FileRanks::find() {
   std::set<std::int64_t> taken = own_.ranks;
   for (const auto& file : files_) {
@@ -22,9 +33,24 @@ void FileRanks::find() {
   find_ranks_of_processes(taken);
   for (const auto& file : files_) {
     if (file->rank()) continue;
-    const auto known = rank_before(*file);
-    file->set_rank(known ? *known : next_rank(*file, taken));
+    if (const auto known = rank_before(*file)) file->set_rank(*known);
   }
+  PyTorchRanks processes = known_pytorch_ranks();
+  for (const auto& file : files_) {
+    if (file->rank()) continue;
+    const auto of_process = processes.rank(file->path());
+    file->set_rank(of_process ? *of_process : next_rank(*file, taken));
+    if (file->is_trace() && !file->is_empty()) processes.add(file->path(), *file->rank());
+  }
+}
+
+PyTorchRanks FileRanks::known_pytorch_ranks() const {
+  PyTorchRanks ranks;
+  for (const auto& file : files_) {
+    if (file->rank() && file->is_trace()) ranks.add(file->path(), *file->rank());
+  }
+  for (const auto& [identity, source] : own_.imported) ranks.add(source.file_name(), source.rank);
+  return ranks;
 }
 
 // Of a file of which nothing is known.

@@ -79,7 +79,9 @@ void ForeignFile::peek() {
 
 void ForeignFile::take_rank(const FileFacts& facts) {
   named_rank_ = facts.rank();
-  if (!named_rank_ && !has_numbered_process()) named_rank_ = rank_in_name(path_);
+  if (!named_rank_ && !has_numbered_process()) {
+    named_rank_ = takes_number_alone_ ? rank_in_name(path_) : rank_said_in_name(path_);
+  }
   if (rank_is_given_ || !named_rank_) return;
   rank_ = named_rank_;
   report_.rank_from = facts.rank() ? "content" : "name";
@@ -188,7 +190,6 @@ EventOwner ForeignFile::owner() const {
           rank_is_given_ ? std::set<std::int64_t>() : facts_.own_ranks()};
 }
 
-// Where it says it, or its name does; or empty.
 std::string ForeignFile::host() const {
   if (process() != nullptr) return process()->host;
   if (facts_.kind() != ForeignKind::traceagent && !facts_.host().empty()) return facts_.host();
@@ -275,7 +276,6 @@ void ForeignFile::tell_missing_events() {
 
 void ForeignFile::finish_report(EventLines& lines) {
   counts_ = std::move(lines.counts());
-  counts_.crowded = lines.lanes()->crowded();
   metadata_lines_ = lines.metadata_lines();
   described_ = lines.described();
   program_pids_ = lines.program_pids();
@@ -295,16 +295,18 @@ void ForeignFile::finish_report(EventLines& lines) {
   report_.has_clock =
       is_epoch || base_ns().has_value() || described_.contains("clock_sync_timestamp_us");
   base_ns_ = lines.shift_ns() + (is_epoch ? 0 : base_ns().value_or(0));
+  report_.placed = is_epoch && !has_real_base() ? counts_.relative : 0;
 }
+
+bool ForeignFile::has_real_base() const { return base_ns().value_or(0) >= EventTimes::epoch_ns; }
 
 bool ForeignFile::take_times(const EventLines& lines) {
   if (times_ || !lines.first_epoch_ns() || !lines.first_relative_ns()) return true;
   // Without a base they begin where those do that count from 1970.
   const std::int64_t first = *lines.first_epoch_ns();
   const std::int64_t base = base_ns().value_or(0);
-  const bool has_base = base >= EventTimes::epoch_ns;
   times_ = EventTimes{EventLines::shift_before(first),
-                      has_base ? base : first - *lines.first_relative_ns()};
+                      has_real_base() ? base : first - *lines.first_relative_ns()};
   return false;
 }
 
@@ -427,6 +429,10 @@ std::int64_t ForeignFile::last_relative_ns() const {
 std::optional<std::int64_t> ForeignFile::first_ns() const {
   if (!report_.is_trace || !report_.has_clock || runs_.empty()) return std::nullopt;
   return base_ns_ + first_relative_ns();
+}
+
+std::optional<std::int64_t> ForeignFile::last_ns() const {
+  return first_ns() ? std::optional(base_ns_ + last_relative_ns()) : std::nullopt;
 }
 
 void ForeignFile::place(std::int64_t first_ns) { base_ns_ = first_ns - first_relative_ns(); }

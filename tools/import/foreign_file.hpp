@@ -32,6 +32,9 @@ class ForeignFile {
   // `prefix` begins the names of its files, `rank` is what the user says.
   ForeignFile(std::string path, std::string prefix, std::optional<std::int64_t> rank);
 
+  // A number alone in its name ("_3.json") tells no rank. Before peek().
+  void take_no_number_alone() { takes_number_alone_ = false; }
+
   // Looks at the beginning of the file: is_trace, kind, and the rank if the content, the name or
   // the user tells it.
   void peek();
@@ -44,6 +47,10 @@ class ForeignFile {
   // Whose it is by its name alone; null where that says nothing, or the content says more.
   [[nodiscard]] const SageMakerName* process() const;
   [[nodiscard]] bool has_numbered_process() const;
+  // Whose clock it is of: where it says it, or its name does; or empty. After read().
+  [[nodiscard]] std::string host() const;
+  // After read(), of a PyTorch file: the numbers of the programs in it.
+  [[nodiscard]] const std::set<std::int64_t>& program_pids() const { return program_pids_; }
   // CLOCK_REALTIME that its times count from, if they are not from 1970 themselves.
   [[nodiscard]] std::optional<std::int64_t> base_ns() const;
   // See trace::begins_member; as far as it is read.
@@ -118,6 +125,7 @@ class ForeignFile {
 
   // After read(), absolute; nothing where it has no clock (see place()) or no events.
   [[nodiscard]] std::optional<std::int64_t> first_ns() const;
+  [[nodiscard]] std::optional<std::int64_t> last_ns() const;
   // The first event of a file without clock belongs here.
   void place(std::int64_t first_ns);
   // Completes the files. Returns their paths; none where the file is no trace.
@@ -141,13 +149,13 @@ class ForeignFile {
   bool read_in_order(ForeignPids& pids, const OnBytes& on_bytes);
   void read_into_runs(ForeignPids& pids, const OnBytes& on_bytes);
   [[nodiscard]] EventOwner owner() const;
-  [[nodiscard]] std::string host() const;
   [[nodiscard]] std::string merged_clock_json() const;
   void take(FileReading& reading);
   void tell_missing_events();
   void take_rank(const FileFacts& facts);
   // False: they were not what the lines have been written for.
   bool take_times(const EventLines& lines);
+  [[nodiscard]] bool has_real_base() const;  // that counts from 1970 itself
   void finish_report(EventLines& lines);
   [[nodiscard]] std::int64_t first_relative_ns() const;
   [[nodiscard]] std::int64_t last_relative_ns() const;
@@ -155,6 +163,7 @@ class ForeignFile {
   [[nodiscard]] std::vector<std::string> own_sources_json() const;
   [[nodiscard]] std::string metadata_json() const;
   [[nodiscard]] trace::JsonObject metadata_of_import() const;
+  [[nodiscard]] std::string problem_in_metadata() const;
   [[nodiscard]] std::string own_metadata_json() const;
   bool write_head(const std::string& path);
 
@@ -165,6 +174,7 @@ class ForeignFile {
   std::optional<std::int64_t> begin_ns_;  // SageMakerProfile's
   std::optional<std::int64_t> rank_;
   bool rank_is_given_ = false;
+  bool takes_number_alone_ = true;
   std::optional<std::int64_t> named_rank_;  // that it itself, or its name, tells
   bool is_empty_ = false;
   bool is_due_ = true;

@@ -195,6 +195,14 @@ std::string ForeignFile::own_metadata_json() const {
   return all.add("incomplete", incomplete).text();
 }
 
+// Also what is none for the merge: `traceagent check` is to say it.
+std::string ForeignFile::problem_in_metadata() const {
+  if (!report_.problem.empty()) return report_.problem;
+  if (report_.open_end || report_.placed == 0) return not_closed(report_);
+  return "times of which some count from 1970 and some do not: " + std::to_string(report_.placed) +
+         " events stand from where the others begin, and when they happened is not known";
+}
+
 trace::JsonObject ForeignFile::metadata_of_import() const {
   trace::JsonObject clock;
   for (const char* key : {"clock_sync_timestamp_us", "clock_sync_error_bound"}) {
@@ -211,7 +219,8 @@ trace::JsonObject ForeignFile::metadata_of_import() const {
   imported.add("empty_events", counts_.empty).add("repaired", counts_.repaired);
   if (counts_.crowded > 0) imported.add("crowded", counts_.crowded);
   imported.add("runs", runs_.size()).add("has_clock", report_.has_clock);
-  const std::string problem = report_.problem.empty() ? not_closed(report_) : report_.problem;
+  if (report_.placed > 0) imported.add("placed", report_.placed);
+  const std::string problem = problem_in_metadata();
   if (!problem.empty()) imported.add("problem", problem);
   imported.add("members", facts_.members());
   trace::JsonObject all;

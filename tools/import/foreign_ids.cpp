@@ -54,8 +54,15 @@ std::string_view name_of(ForeignKind kind) {
   }
 }
 
+std::string_view without_zero_fraction(std::string_view json) {
+  const std::size_t point = json.find('.');
+  const bool is_zero = point != std::string_view::npos && point + 1 < json.size() &&
+                       json.find_first_not_of('0', point + 1) == std::string_view::npos;
+  return is_zero && !json.starts_with('"') ? json.substr(0, point) : json;
+}
+
 bool whole_number(std::string_view json, std::int64_t& number) {
-  const std::string_view text = without_quotes(json);
+  const std::string_view text = without_quotes(without_zero_fraction(json));
   const char* const end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, number);
   return error == std::errc() && at == end && !text.empty();

@@ -66,7 +66,10 @@ class ForeignPids {
 // where doubles end, and apart from the ids of our own arrows. `id` as it stands in the file.
 std::uint64_t foreign_id(std::int64_t rank, std::string_view id);
 
-// The number of a JSON integer, or of a string of decimal digits.
+// Of a JSON number that was computed: 1 of 1.0; of anything else all.
+std::string_view without_zero_fraction(std::string_view json);
+
+// The number of a JSON integer (1.0 is one), or of a string of decimal digits.
 bool whole_number(std::string_view json, std::int64_t& number);
 
 }  // namespace traceagent::tools

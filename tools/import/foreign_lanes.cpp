@@ -32,10 +32,11 @@ double place_beside(std::int64_t rank, double sort_index) {
 // For a lane and what it is called.
 std::size_t bytes_of_lane(std::size_t name_bytes) { return 512 + 4 * name_bytes; }
 
-// A number and a text of the same digits are one process.
+// A number, however it is written, and a text of the same digits are one process.
 std::string_view key_of(std::string_view pid) {
   std::int64_t number = 0;
-  return is_json_string(pid) && whole_number(pid, number) ? inside_quotes(pid) : pid;
+  if (!is_json_string(pid)) return without_zero_fraction(pid);
+  return whole_number(pid, number) ? inside_quotes(pid) : pid;
 }
 
 // Before it gives way to others of the same number.
@@ -69,7 +70,6 @@ bool ForeignLanes::has_room(std::size_t bytes) const {
 }
 
 ForeignLanes::Process& ForeignLanes::crowd() {
-  ++crowded_;
   if (crowd_ == nullptr) {
     Process process;
     process.rank = owner_.rank;
@@ -108,22 +108,19 @@ ForeignLanes::Process* ForeignLanes::new_process(std::string_view pid, std::stri
   return &processes_.emplace(std::string(pid), std::move(process)).first->second;
 }
 
-std::int64_t ForeignLanes::tid_of(Process& process, std::string_view tid) {
+ForeignLanes::Thread ForeignLanes::thread_of(Process& process, std::string_view tid) {
   std::int64_t number = 0;
-  if (tid.empty() || whole_number(tid, number)) return number;
+  if (tid.empty() || whole_number(tid, number)) return {number};
   const auto found = process.tids.find(tid);
-  if (found != process.tids.end()) return found->second;
+  if (found != process.tids.end()) return {found->second};
   number = first_tid_of(tid);
-  if (!has_room(tid.size())) {
-    ++crowded_;
-    return number;
-  }
+  if (!has_room(tid.size())) return {number, true};
   used_bytes_ += bytes_of_lane(tid.size());
   while (process.unnamed.contains(number)) ++number;
   const std::string name = as_name(tid);
   process.unnamed[number] = name.empty() ? "(no name)" : name;
   process.tids.emplace(tid, number);
-  return number;
+  return {number};
 }
 
 std::int64_t ForeignLanes::find_tid(const Process& process, std::string_view tid) {

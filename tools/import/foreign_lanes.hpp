@@ -57,7 +57,11 @@ class ForeignLanes {
   // Those of an event, whose values `pid` and `tid` are; new ones are made. `name`: what the
   // process is called, where that is being told; JSON string without quotes.
   Process& process_of(std::string_view pid, std::string_view name = {});
-  std::int64_t tid_of(Process& process, std::string_view tid);
+  struct Thread {
+    std::int64_t tid = 0;
+    bool is_crowd = false;  // it had no room for a number of its own
+  };
+  Thread thread_of(Process& process, std::string_view tid);
 
   // Of a file of ours that another program has saved: what came to it from others' files has the
   // same number in all that is read after it.
@@ -70,8 +74,6 @@ class ForeignLanes {
 
   // All processes that had no room, or no number, are one.
   [[nodiscard]] bool is_crowd(const Process& process) const { return &process == crowd_; }
-  // Events in a lane of those that have none of their own.
-  [[nodiscard]] std::uint64_t crowded() const { return crowded_; }
   [[nodiscard]] const std::set<std::int64_t>& ranks() const { return ranks_; }
   // Of the events that were added to those of processes.
   [[nodiscard]] Fingerprints fingerprints() const;
@@ -91,7 +93,6 @@ class ForeignLanes {
   Process* latest_ = nullptr;
   Process* crowd_ = nullptr;
   std::size_t used_bytes_ = 0;
-  std::uint64_t crowded_ = 0;
 };
 
 }  // namespace traceagent::tools

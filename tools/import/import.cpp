@@ -11,6 +11,7 @@
 #include "tools/import/foreign_file.hpp"
 #include "tools/import/import_folder.hpp"
 #include "tools/import/known_files.hpp"
+#include "tools/import/mixed_ranks.hpp"
 #include "tools/import/older_states.hpp"
 #include "tools/import/own_files.hpp"
 #include "tools/import/parallel_reading.hpp"
@@ -33,6 +34,7 @@ class Import {
     }
     for (const auto& [pid, identity] : own_.processes) pids_.keep(pid, identity);
     for (const auto& file : files_) {
+      if (own_.is_of_one_rank()) file->take_no_number_alone();
       file->peek();
       for (const std::string& source : file->saved_sources()) own_.add_imported(source);
     }
@@ -41,6 +43,9 @@ class Import {
   [[nodiscard]] const std::map<std::string, std::string>& replaced() const {
     return saved_.replaced();
   }
+
+  // After run().
+  [[nodiscard]] std::vector<MixedRank> mixed() const { return mixed_ranks(files_); }
 
   // `made_of`: of each path that is returned, which file it is of.
   std::vector<std::string> run(std::vector<ImportedFile>& reports,
@@ -138,6 +143,7 @@ ImportedTraces::ImportedTraces(const std::vector<std::string>& files,
     Import import(files, options, folder_, *judged_);
     paths_ = import.run(files_, made_of_);
     replaced_ = import.replaced();
+    mixed_ = import.mixed();
   } catch (...) {
     remove_import_folder(folder_);
     throw;

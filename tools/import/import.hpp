@@ -34,8 +34,11 @@ struct ImportedFile {
   std::vector<std::int64_t> ranks;
   std::string rank_from;  // "content", "name", "--rank"; "none": the next that was free
   std::uint64_t events = 0;
-  std::uint64_t repaired = 0;                         // events
-  std::uint64_t crowded = 0;                          // events, see EventCounts
+  std::uint64_t repaired = 0;  // events
+  std::uint64_t crowded = 0;   // events, see EventCounts
+  // Events whose times do not count from 1970, of a file of which others' do and that does not tell
+  // since when: they stand from where those begin, for want of anything better.
+  std::uint64_t placed = 0;
   std::map<std::string, std::uint64_t> dropped = {};  // events, by cause
   bool has_clock = true;       // false: its times are relative to nobody knows what
   bool is_trace = false;       // false: nothing of it is in the merge
@@ -46,6 +49,13 @@ struct ImportedFile {
   std::string left_out;  // why nothing of it is in the merge though it is a trace; or empty
   std::string problem;   // one line, or empty
   bool is_lost = false;  // left out, and no others hold all of it
+};
+
+// Of which two files that are merged cannot be one process's: "is of two hosts, a and b".
+struct MixedRank {
+  std::int64_t rank = 0;
+  std::string first, second;  // paths
+  std::string why;
 };
 
 // One line; empty where it has no open_end.
@@ -72,6 +82,7 @@ class ImportedTraces {
   // Our own files that are not to be merged, since one of these, which another program has saved,
   // holds all of them, and not all of ours is whole: with that one.
   [[nodiscard]] const std::map<std::string, std::string>& replaced() const { return replaced_; }
+  [[nodiscard]] const std::vector<MixedRank>& mixed() const { return mixed_; }
   // Why nothing could be imported: "<what>: <folder>: <remedy>"; or empty.
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
@@ -82,6 +93,7 @@ class ImportedTraces {
   std::vector<std::string> paths_;
   std::map<std::string, std::size_t> made_of_;  // each of paths_: which of files_
   std::map<std::string, std::string> replaced_;
+  std::vector<MixedRank> mixed_;
   std::string problem_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,6 +14,8 @@ namespace traceagent::tools {
 struct PyTorchName {
   std::string host;
   std::int64_t pid = 0;
+
+  auto operator<=>(const PyTorchName&) const = default;
 };
 
 // Nothing where the name is another's, or "localhost", which many hosts are.

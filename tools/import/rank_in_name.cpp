@@ -7,6 +7,7 @@
 
 #include "agent/trace/process_ids.hpp"
 #include "tools/import/foreign_ids.hpp"
+#include "tools/import/pytorch_name.hpp"
 
 namespace traceagent::tools {
 
@@ -38,21 +39,36 @@ std::optional<std::int64_t> after_word(std::string_view name, std::string_view w
   return std::nullopt;
 }
 
-bool follows_anything(std::string_view /*before*/) { return true; }
 bool follows_no_letter(std::string_view before) {
   return before.empty() || !is_letter(before.back());
 }
 
+// Of whose ranks one may speak without a separator: "localrank3", but not "frank3".
+bool may_precede_rank(std::string_view before) {
+  constexpr std::array<std::string_view, 4> whose = {"global", "local", "node", "group"};
+  const auto is_end = [before](std::string_view end) { return before.ends_with(end); };
+  return follows_no_letter(before) || std::any_of(whose.begin(), whose.end(), is_end);
+}
+
 // "local_rank", "node-rank" and the like: counted within a node, or counting nodes.
 bool is_of_job(std::string_view before) {
+  if (!may_precede_rank(before)) return false;
   if (before.ends_with('_') || before.ends_with('-')) before.remove_suffix(1);
   return !before.ends_with("local") && !before.ends_with("node") && !before.ends_with("group");
 }
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower;
+// In small letters, and "traceRank3" as "trace-rank3", "MPIRank3" as "mpi-rank3": two words.
+std::string plain_words(std::string_view text) {
+  const auto is_large = [](char c) { return c >= 'A' && c <= 'Z'; };
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_first_large = i > 0 && is_large(text[i]) && is_letter(text[i - 1]);
+    const bool is_last_large = i > 0 && i + 1 < text.size() && is_large(text[i - 1]) &&
+                               is_large(text[i]) && is_letter(text[i + 1]);
+    if (is_first_large || is_last_large) plain += '-';
+    plain += static_cast<char>(std::tolower(static_cast<unsigned char>(text[i])));
+  }
+  return plain;
 }
 
 // What others number their files by: of one process these are no ranks, and a node has several.
@@ -84,8 +100,22 @@ bool counts_something_else(std::string_view before) {
 
 std::optional<std::int64_t> said_by_word(std::string_view name) {
   if (const auto rank = after_word(name, "rank", is_of_job)) return rank;
-  if (const auto rank = after_word(name, "worker", follows_anything)) return rank;
+  if (const auto rank = after_word(name, "worker", follows_no_letter)) return rank;
   return after_word(name, "r", follows_no_letter);
+}
+
+// A worker's name that the program has given, of which "_" and a number are a part, not a pid.
+bool is_of_program(std::string_view first_word) {
+  if (first_word == "rank" || first_word == "worker" || first_word == "r") return true;
+  return after_word(first_word, "rank", [](std::string_view before) { return before.empty(); })
+      .has_value();
+}
+
+// Hosts have no "_" in their names: what is behind the first one is not the host's.
+std::string_view without_host(std::string_view name) {
+  if (!pytorch_name(name)) return name;
+  const std::size_t end = name.find('_');
+  return is_of_program(name.substr(0, end)) ? name : name.substr(end);
 }
 
 std::optional<std::int64_t> at_end(std::string_view stem) {
@@ -104,17 +134,22 @@ std::optional<std::int64_t> at_end(std::string_view stem) {
 
 }  // namespace
 
-std::optional<std::int64_t> rank_in_name(std::string_view path) {
+std::optional<std::int64_t> rank_said_in_name(std::string_view path) {
   const std::size_t slash = path.rfind('/');
-  const std::string name = lower_case(path.substr(slash + 1));
+  const std::string plain = plain_words(path.substr(slash + 1));
+  const std::string_view name = without_host(plain);
   if (const auto rank = said_by_word(name)) return rank;
   if (slash != std::string_view::npos) {
     const std::string_view folders = path.substr(0, slash);
-    const std::string folder = lower_case(folders.substr(folders.rfind('/') + 1));
+    const std::string folder = plain_words(folders.substr(folders.rfind('/') + 1));
     if (const auto rank = after_word(folder, "rank", is_of_job)) return rank;
   }
-  if (const auto rank = after_word(name, "rank", follows_anything)) return rank;
-  return at_end(name);
+  return after_word(name, "rank", may_precede_rank);
+}
+
+std::optional<std::int64_t> rank_in_name(std::string_view path) {
+  const auto said = rank_said_in_name(path);
+  return said ? said : at_end(plain_words(path.substr(path.rfind('/') + 1)));
 }
 
 }  // namespace traceagent::tools

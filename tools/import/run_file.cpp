@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <iterator>
 #include <string_view>
 
 #include "agent/trace/file_size_limit.hpp"
@@ -15,7 +17,7 @@ namespace traceagent::tools {
 
 namespace {
 
-constexpr std::size_t most_runs = 16;
+constexpr std::ptrdiff_t most_runs = 16;
 
 constexpr std::string_view events_begin = ",\n\"traceEvents\": [\n";
 constexpr std::string_view events_end = "],\n\"complete\": true\n}\n";
@@ -85,20 +87,39 @@ int RunFile::write_without_events() const {
   return error;
 }
 
+namespace {
+
+// Each most_runs neighbours as one, so that of events of one time the earlier run's stay in front
+// (trace::put_in_order()). False: not all could be merged; those stay as they are.
+bool merge_neighbours(std::vector<std::string>& paths, const std::string& prefix,
+                      const trace::MergeOptions& options) {
+  std::vector<std::string> merged;
+  auto next = paths.begin();
+  bool is_fine = true;
+  while (is_fine && next != paths.end()) {
+    const auto end = next + std::min<std::ptrdiff_t>(most_runs, paths.end() - next);
+    const std::string path = prefix + std::to_string(merged.size());
+    is_fine = trace::merge({next, end}, path, options).problem.empty();
+    if (!is_fine) break;
+    merged.push_back(path);
+    for (; next != end; ++next) std::remove(next->c_str());
+  }
+  merged.insert(merged.end(), next, paths.end());
+  paths.swap(merged);
+  return is_fine;
+}
+
+}  // namespace
+
 std::vector<std::string> merge_runs(std::vector<std::string> paths, const std::string& prefix,
                                     const std::string& name, const std::string& clock) {
-  for (std::size_t number = 0; paths.size() > most_runs; ++number) {
-    const std::vector<std::string> some(paths.begin(), paths.begin() + most_runs);
-    const std::string merged = prefix + std::to_string(number);
-    trace::MergeOptions options;
-    options.mix_runs = true;
-    options.clock = clock;
-    options.trace_name = name + "#merged" + std::to_string(number + 1);
-    const trace::MergeReport report = trace::merge(some, merged, options);
-    if (!report.problem.empty()) break;
-    for (const std::string& path : some) std::remove(path.c_str());
-    paths.erase(paths.begin(), paths.begin() + most_runs);
-    paths.push_back(merged);
+  trace::MergeOptions options;
+  options.mix_runs = true;
+  options.clock = clock;
+  options.trace_name = name + "#merged";
+  bool is_fine = true;
+  for (std::string each = prefix; is_fine && std::ssize(paths) > most_runs; each += "-again") {
+    is_fine = merge_neighbours(paths, each, options);
   }
   return paths;
 }

@@ -6,11 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "agent/trace/json_scan.hpp"
 #include "agent/trace/json_text.hpp"
 #include "agent/trace/merge_input.hpp"
 #include "agent/trace/process_ids.hpp"
-#include "tools/import/sagemaker_names.hpp"
 #include "tools/selection/event_fields.hpp"
 #include "tools/selection/first_reading.hpp"
 #include "tools/selection/paired_events.hpp"
@@ -96,20 +94,6 @@ class RuledEvents : public trace::EventFilter {
   std::string clipped_;
 };
 
-// The inputs that a slice or an arrow may go on in: those that one file of others' became (one for
-// each of its threads, say), and files of SageMaker Debugger's that one process wrote one after the
-// other with one writer. Empty: in this one alone.
-std::string chain_of(const trace::MergeInput& input) {
-  const std::string_view trace = input.header.trace_name;  // of what was imported "<file>#1"
-  const std::string_view file = trace.substr(0, trace.rfind('#'));
-  const std::string rank = std::to_string(input.header.rank) + "/";
-  if (const auto name = sagemaker_name(file)) return rank + name->process + "/" + name->writer;
-  const auto content = trace::string_member(input.header.distributed_info, "content");
-  return content
-             ? rank + std::string(file) + "/" + std::string(content->substr(0, content->find('#')))
-             : "";
-}
-
 bool has_other_ranks(const trace::MergeInput& input, const EventRules& rules) {
   const auto ranks = trace::ranks_of(input.header);
   return !std::all_of(ranks.begin(), ranks.end(), [&](auto rank) { return rules.has_rank(rank); });
@@ -155,12 +139,8 @@ JudgedInput EventSelection::judged(const trace::MergeInput& input) {
 
 // With those that it makes a chain with, of which each finds its verdicts when its turn comes.
 void EventSelection::judge(const trace::MergeInput& input) {
-  std::vector<const trace::MergeInput*> inputs{&input};
-  const std::string chain = chain_of(input);
-  for (const trace::MergeInput& other : *inputs_) {
-    const bool is_of_chain = !chain.empty() && other.is_used() && chain_of(other) == chain;
-    if (is_of_chain && &other != &input) inputs.push_back(&other);
-  }
+  if (!chains_) chains_.emplace(*inputs_);
+  const std::vector<const trace::MergeInput*> inputs = chains_->with(input);
   FirstReading reading = first_reading(inputs, rules_, on_read_);
   const auto verdicts = std::make_shared<Verdicts>(std::move(reading.verdicts));
   for (std::size_t i = 0; i < inputs.size(); ++i) {

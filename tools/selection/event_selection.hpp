@@ -6,12 +6,14 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "agent/trace/selection.hpp"
 #include "tools/selection/event_rules.hpp"
+#include "tools/selection/input_chains.hpp"
 #include "tools/selection/paired_events.hpp"
 #include "tools/selection/seen_categories.hpp"
 #include "tools/selection/verdicts.hpp"
@@ -52,7 +54,10 @@ class EventSelection : public trace::Selection {
 
   [[nodiscard]] bool has_rank(std::int64_t rank) const override { return rules_.has_rank(rank); }
   [[nodiscard]] bool has_all_ranks() const override { return rules_.ranks.empty(); }
-  void see(const std::vector<trace::MergeInput>& inputs) override { inputs_ = &inputs; }
+  void see(const std::vector<trace::MergeInput>& inputs) override {
+    inputs_ = &inputs;
+    chains_.reset();
+  }
   std::unique_ptr<trace::EventFilter> filter_of(const trace::MergeInput& input) override;
   [[nodiscard]] trace::JsonObject description() const override;
   [[nodiscard]] trace::JsonObject left_out() const override;
@@ -72,6 +77,7 @@ class EventSelection : public trace::Selection {
   const std::function<void(std::uint64_t)> on_read_;
   SelectionCounts counts_;
   const std::vector<trace::MergeInput>* inputs_ = nullptr;
+  std::optional<InputChains> chains_;          // of these, where they are asked for
   std::map<std::string, JudgedInput> judged_;  // by path: those that were read before their turn
   // Of each counter the last value before the window, of all inputs.
   struct Carried {

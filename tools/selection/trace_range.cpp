@@ -1,7 +1,7 @@
 #include "tools/selection/trace_range.hpp"
 
 #include <algorithm>
-#include <utility>
+#include <set>
 
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/merge_input.hpp"
@@ -18,13 +18,15 @@ constexpr std::uint64_t events_between_reports = 1U << 16;
 
 class RangeReader {
  public:
-  RangeReader(const RangeQuestion& question, TraceRange& range)
-      : question_(question), range_(range) {}
+  // `file`: its number.
+  RangeReader(const RangeQuestion& question, std::size_t file, TraceRange& range)
+      : question_(question), file_(file), range_(range) {}
 
   void read(const std::string& path) {
-    if (!reader_.open(path) || has_nothing_wanted()) {
-      return;
-    }
+    if (!reader_.open(path)) return;
+    unfinished_ranks_ = trace::ranks_of(reader_.header());
+    std::erase_if(unfinished_ranks_, [this](std::int64_t rank) { return !has_rank(rank); });
+    if (question_.steps && unfinished_ranks_.empty()) return;
     correction_ = {};
     if (question_.corrections != nullptr) {
       const auto found = question_.corrections->find(path);
@@ -49,12 +51,6 @@ class RangeReader {
     return question_.rules == nullptr || question_.rules->has_rank(rank);
   }
 
-  [[nodiscard]] bool has_nothing_wanted() const {
-    const auto ranks = trace::ranks_of(reader_.header());
-    return question_.steps &&
-           std::none_of(ranks.begin(), ranks.end(), [this](auto rank) { return has_rank(rank); });
-  }
-
   // False: nothing more of this file is of interest.
   bool read_event(const trace::TraceLine& line) {
     // Wraps rather than overflows, as the merge does.
@@ -77,11 +73,14 @@ class RangeReader {
   // True: no earlier step of the surest kind follows.
   bool read_step(const trace::TraceLine& line, std::int64_t ns, const WantedSteps& wanted) {
     const auto step = marked_step(line.text, line.after_ts);
-    if (!step || !has_rank(trace::rank_of_pid(fields_of(line.after_ts).pid))) {
-      return false;
-    }
-    range_.marked[static_cast<std::size_t>(step->mark)].add({step->number, ns}, wanted);
-    return step->mark == StepMark::profiler_step && step->number >= wanted.last;
+    if (!step) return false;
+    const std::int64_t rank = trace::rank_of_pid(fields_of(line.after_ts).pid);
+    if (!has_rank(rank)) return false;
+    StepsOfRanks& steps = range_.marked[static_cast<std::size_t>(step->mark)];
+    steps[{file_, rank}].add({step->number, ns}, wanted);
+    const bool is_past = step->mark == StepMark::profiler_step && step->number >= wanted.last;
+    if (is_past) unfinished_ranks_.erase(rank);
+    return unfinished_ranks_.empty();
   }
 
   void tell(std::uint64_t bytes) {
@@ -92,31 +91,20 @@ class RangeReader {
   }
 
   const RangeQuestion& question_;
+  const std::size_t file_;
   TraceRange& range_;
+  std::set<std::int64_t> unfinished_ranks_;  // may begin wanted steps, as far as it is read
   trace::TraceReader reader_;
   trace::ClockCorrection correction_;
   std::uint64_t told_bytes_ = 0;
 };
 
-void take_lower(std::optional<StepEdges::Step>& lowest, const StepEdges::Step& step) {
-  const auto in_order = [](const StepEdges::Step& each) {
-    return std::pair(each.number, each.begin_ns);
-  };
-  if (!lowest || in_order(step) < in_order(*lowest)) lowest = step;
-}
-
 }  // namespace
-
-void StepEdges::add(const Step& step, const WantedSteps& wanted) {
-  if (step.number < wanted.first) before = std::max(before.value_or(step.number), step.number);
-  if (step.number >= wanted.first) take_lower(from, step);
-  if (step.number >= wanted.last) take_lower(behind, step);
-}
 
 TraceRange range_of(const std::vector<std::string>& files, const RangeQuestion& question) {
   TraceRange range;
-  for (const std::string& path : files) {
-    RangeReader(question, range).read(path);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    RangeReader(question, i, range).read(files[i]);
   }
   return range;
 }

@@ -95,6 +95,19 @@ TEST(ForeignIds, AreOneForWhatIsWrittenInManyWays) {
   EXPECT_NE(foreign_id(131072, "7"), foreign_id(0, "7"));
 }
 
+TEST(ForeignIds, AreWholeHoweverTheNumberIsWritten) {
+  for (const char* one : {"1", "1.0", "1.000", "\"1\""}) {
+    std::int64_t number = 0;
+    EXPECT_TRUE(whole_number(one, number)) << one;
+    EXPECT_EQ(number, 1) << one;
+    EXPECT_EQ(foreign_id(2, one), foreign_id(2, "1")) << one;
+  }
+  for (const char* none : {"1.5", "1.", "\"1.0\"", "", "\"\"", "1.0.0"}) {
+    std::int64_t number = 0;
+    EXPECT_FALSE(whole_number(none, number)) << none;
+  }
+}
+
 TEST(ForeignIds, LargeOnesAreTheirOwn) {
   std::vector<std::uint64_t> all;
   for (std::int64_t rank = 0; rank < 2; ++rank) {
@@ -119,6 +132,39 @@ TEST(RankInName, IsANumberAtTheRightPlace) {
                            "ranking.json", "trace.json", "a3.json", "/rank3/a/trace.json"}) {
     EXPECT_FALSE(rank_in_name(name)) << name;
   }
+}
+
+TEST(RankInName, IsNotPartOfAnotherWord) {
+  for (const char* name : {"coworker1.json", "frank2.json", "frank2/trace.json", "shard3.json"}) {
+    EXPECT_FALSE(rank_in_name(name)) << name;
+  }
+  for (const char* name : {"traceRank3.json", "MPIRank3.json", "globalrank3.json",
+                           "localRank3.json", "trace_rank3.json", "GlobalRank3LocalRank0.json"}) {
+    EXPECT_EQ(rank_in_name(name), 3) << name;
+  }
+}
+
+// PyTorch's own names begin with the host's, which may end in anything.
+TEST(RankInName, IsNotTheHosts) {
+  for (const char* host :
+       {"r1n1_100", "job-worker-0_100", "gpu-worker12_77", "node-rank3_77", "trainer-worker_17"}) {
+    EXPECT_FALSE(rank_in_name(std::string(host) + ".1700000000000.pt.trace.json")) << host;
+    EXPECT_EQ(rank_in_name("rank7/" + std::string(host) + ".1700000000000.pt.trace.json.gz"), 7);
+  }
+  // But a worker's, which the program has given.
+  for (const char* worker :
+       {"rank_3", "worker_3", "Rank3_77", "hosta_rank3", "hosta_rank3_77", "hosta_rank_3", "r_3"}) {
+    EXPECT_EQ(rank_in_name(std::string(worker) + ".1700000000000.pt.trace.json"), 3) << worker;
+  }
+}
+
+TEST(RankInName, ANumberAloneSaysLessThanAWord) {
+  for (const char* name : {"trace_4.json", "bs_64.json", "17.json"}) {
+    EXPECT_TRUE(rank_in_name(name)) << name;
+    EXPECT_FALSE(rank_said_in_name(name)) << name;
+  }
+  EXPECT_EQ(rank_said_in_name("trace_rank4.json"), 4);
+  EXPECT_EQ(rank_said_in_name("rank4/trace_3.json"), 4);
 }
 
 TEST(RankInName, IsThatOfTheJobBeforeThatOfTheNode) {

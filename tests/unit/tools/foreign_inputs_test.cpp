@@ -243,6 +243,28 @@ TEST_F(ForeignInputsTest, StrictLeavesNothingOutButARunsIndex) {
       << said.err;
 }
 
+TEST_F(ForeignInputsTest, SaysWhatANameToldAndWhichRanksAreMixed) {
+  EXPECT_NE(
+      give({file("trace_4.json", trace_)}).out.find(": Chrome, rank 4 (by its name), 1 event"),
+      std::string::npos);
+  const auto of_host = [&](const std::string& host) {
+    return file(host + "_1.1.pt.trace.json",
+                R"({"host_name": ")" + host + R"(", "distributedInfo": {"rank": 0}, )" +
+                    R"("traceEvents": [{"ph":"i","pid":1,"tid":1,"ts":1}]})");
+  };
+  const std::vector<std::string> files = {of_host("a"), of_host("b")};
+  const Said said = give(files);
+  EXPECT_TRUE(said.is_fine) << "nothing is lost";
+  const std::string mixed = "is of two hosts, a and b, whose lanes and arrows are mixed: ";
+  EXPECT_NE(said.out.find("mixed: rank 0 " + mixed), std::string::npos) << said.out;
+  const ForeignInputs foreign(trace_files(files), {}, folder_ / "out", {});
+  ASSERT_EQ(foreign.unread().size(), 1U) << "the output says it of itself";
+  EXPECT_TRUE(foreign.unread()[0].why.starts_with(mixed));
+  ForeignOptions options;
+  options.ranks = {{files[1], 3}};
+  EXPECT_EQ(give(files, options).out.find("mixed: "), std::string::npos);
+}
+
 TEST_F(ForeignInputsTest, NamesNoRankOfWhatHasNoEvents) {
   const std::string path = file("t.json", "[]");
   const Said said = give({path, file("u.json", trace_)});

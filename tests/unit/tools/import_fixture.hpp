@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/trace/json_scan.hpp"
 #include "agent/trace/merge.hpp"
 #include "tests/unit/trace/sample_trace.hpp"
 #include "tests/unit/trace/scratch_folder.hpp"
@@ -47,6 +48,17 @@ class ImportTest : public ::testing::Test {
     merged_ = trace::merge(paths, folder_ / "merged", {});
     read_ = trace::read_trace(folder_ / "merged");
     return imported.files();
+  }
+
+  // Of the merged file's first.
+  [[nodiscard]] std::string imported_metadata() const {
+    std::string imported;
+    trace::for_each_element(trace::member(read_.footer.metadata, "merged").value_or(""),
+                            [&](std::string_view about) {
+                              if (imported.empty())
+                                imported = trace::member(about, "imported").value_or("");
+                            });
+    return imported;
   }
 
   trace::ScratchFolder folder_;

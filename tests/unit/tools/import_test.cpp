@@ -265,10 +265,34 @@ TEST_F(ImportTest, TakesEachTimeForWhatItIs) {
                                     event(us) + "," + event(us + 7) + "," + event(1)}) {
     EXPECT_TRUE(import({file("rank0.json", "[" + events + "]")})[0].has_clock);
     EXPECT_EQ(read_.times_ns, without) << events;
-    import({file("rank0.json", members + events + "]}")});
+    EXPECT_EQ(merged_.complete, false);
+    EXPECT_EQ(import({file("rank0.json", members + events + "]}")})[0].placed, 0U);
     EXPECT_EQ(read_.times_ns, with) << events;
     EXPECT_EQ(merged_.events, 3U);
   }
+}
+
+// Whose time was never set.
+TEST_F(ImportTest, TellsOfEventsWithoutARealTimeAmongOthers) {
+  const std::int64_t us = 1'700'000'000'000'000;
+  const std::string events = event(us) + "," + event(0) + "," + event(us + 7) + "," + event(-300);
+  EXPECT_EQ(import({file("rank0.json", "[" + events + "]")})[0].placed, 2U);
+  EXPECT_EQ(trace::integer_member(imported_metadata(), "placed"), 2);
+  EXPECT_NE(trace::string_member(imported_metadata(), "problem"), std::nullopt);
+  EXPECT_EQ(import({file("rank0.json", "[" + event(us) + "," + event(us) + "]")})[0].placed, 0U);
+  EXPECT_EQ(import({file("rank0.json", "[" + event(0) + "," + event(-3) + "]")})[0].placed, 0U);
+}
+
+TEST_F(ImportTest, OneProcessHasOneLaneHoweverItsNumberIsWritten) {
+  const std::string lane = R"({"ph":"i","name":"e","ts":1,)";
+  import({file("rank0.json", "[" + lane + R"("pid":1,"tid":2},)" + lane +
+                                 R"("pid":1.0,"tid":2.0},)" + lane + R"("pid":"1","tid":"2"}])")});
+  std::set<std::string> lanes;
+  for (const std::string& line : read_.events) {
+    lanes.insert(std::string(trace::member(line, "pid").value_or("")) + " " +
+                 std::string(trace::member(line, "tid").value_or("")));
+  }
+  EXPECT_EQ(lanes.size(), 1U);
 }
 
 TEST_F(ImportTest, CountsEachEventThatIsLost) {
@@ -298,11 +322,27 @@ TEST_F(ImportTest, PutsProcessesAndThreadsBeyondABoundTogether) {
     EXPECT_EQ(merged_.events, count + 1U);
     EXPECT_TRUE(report.dropped.empty());
     EXPECT_GT(report.crowded, count / 2U);
+    EXPECT_LE(report.crowded, report.events);
     EXPECT_LE(report.crowded, count + 1U - ForeignPids::claims);
     // Those that have a lane are named.
     EXPECT_LT(read_.metadata_events.size(), 2U * count);
     EXPECT_GT(read_.metadata_events.size(), count - report.crowded);
   }
+}
+
+// Whose process and thread both share, and whose process is named too.
+TEST_F(ImportTest, CountsAnEventInSharedLanesOnce) {
+  constexpr int count = 20'000;
+  std::string text = "[";
+  for (int i = 0; i < count; ++i) {
+    const std::string number = std::to_string(i);
+    text += R"({"ph":"M","name":"process_name","pid":)" + number + R"(,"args":{"name":"p"}},)" +
+            R"({"ph":"i","name":"e","pid":)" + number + R"(,"tid":"t)" + number + R"(","ts":)" +
+            number + "},";
+  }
+  const ImportedFile report = import({file("rank0.json", text)})[0];
+  EXPECT_EQ(report.events, std::uint64_t{count});
+  EXPECT_EQ(report.crowded, count - ForeignPids::claims);
 }
 
 // The numbers that a rank has for them are all taken, by one file or by several.

@@ -1,6 +1,7 @@
 // What is chosen of other people's files.
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 
 #include "agent/trace/json_scan.hpp"
@@ -58,6 +59,38 @@ TEST_F(ImportedWindowTest, ArrowsFromOneThreadToAnotherOfALargeFileAreKept) {
   EXPECT_EQ(count_of(events, "X"), 2001U + 2000U);
   EXPECT_EQ(count_of(events, "s"), 2000U);
   EXPECT_EQ(count_of(events, "f"), 2000U);
+}
+
+// The thread that stands first in the file is not the one with the first event.
+TEST_F(ImportedWindowTest, WhatStandsFirstOfOneTimeInALargeFileStaysFirst) {
+  constexpr int count = 25'000;
+  const std::string padding(80, 'x');
+  std::string text = "[";
+  for (const bool is_launch : {true, false}) {
+    for (int i = is_launch ? 1 : 0; i < count; ++i) {
+      const std::string lane = is_launch ? R"("pid":1,"tid":1)" : R"("pid":1,"tid":2)";
+      const std::string ts = std::to_string(10 * i);
+      text += R"({"ph":"X",)" + lane + R"(,"cat":"k","name":"k","dur":5,"ts":)" + ts +
+              R"(,"args":{"padding":")" + padding + R"("}},)";
+      if (i == 0) continue;
+      text += R"({"ph":")" + std::string(is_launch ? "s" : "f") + R"(","bp":"e",)" + lane +
+              R"(,"cat":"f","name":"f","id":)" + std::to_string(i) + R"(,"ts":)" + ts + "},\n";
+    }
+  }
+  text.replace(text.size() - 2, 2, "]");
+  EventRules rules;
+  rules.window = {0, 1'000'000 * ms};
+  const auto events = chosen(file("threads.json", text), rules);
+  ASSERT_GT(inputs_, 2U) << "it is one run, and shows nothing";
+  EXPECT_EQ(count_of(events, "s"), count - 1U);
+  EXPECT_EQ(count_of(events, "f"), count - 1U);
+  std::set<std::string> begun;
+  for (const std::string& event : events) {
+    const std::string id(trace::member(event, "id").value_or(""));
+    if (trace::string_member(event, "ph") == "s") begun.insert(id);
+    const bool is_end = trace::string_member(event, "ph") == "f";
+    EXPECT_TRUE(!is_end || begun.contains(id)) << event;
+  }
 }
 
 TEST_F(ImportedWindowTest, AnUnsetDurationOverlapsAllThatFollows) {
