@@ -1,11 +1,15 @@
 #include "agent/drain/upload_queue.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <initializer_list>
 #include <optional>
+#include <string_view>
 
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/run_index.hpp"
+#include "agent/trace/journal_room.hpp"
 #include "agent/trace/json_object.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/upload_journal.hpp"
@@ -113,6 +117,13 @@ UploadRequest request_of(const ring::Ring& ring, const Queued& queued, const std
   return request;
 }
 
+// So that who uploads it can tell it from a later cycle's that has its name. 0: it is not there.
+std::int64_t modified_ns(const std::string& path) noexcept {
+  struct stat facts {};
+  if (stat(path.c_str(), &facts) != 0) return 0;
+  return facts.st_mtim.tv_sec * std::int64_t{1'000'000'000} + facts.st_mtim.tv_nsec;
+}
+
 }  // namespace
 
 bool uploads_rank_files(const ring::Ring& ring) {
@@ -126,10 +137,13 @@ std::string upload_journal(const ring::Ring& ring) {
 
 UploadRequest rank_file_upload(const ring::Ring& ring, const ring::Window& window,
                                const std::string& path) {
-  return request_of(ring,
-                    {"output.remote", "rank", "output.filename", window_variables(ring, window),
-                     rank_file_name(ring, window).path},
-                    path);
+  UploadRequest request =
+      request_of(ring,
+                 {"output.remote", "rank", "output.filename", window_variables(ring, window),
+                  rank_file_name(ring, window).path},
+                 path);
+  if (!request.record.empty()) request.record.add("modified", modified_ns(path));
+  return request;
 }
 
 UploadRequest node_file_upload(const ring::Ring& ring, const std::string& path) {
@@ -139,13 +153,24 @@ UploadRequest node_file_upload(const ring::Ring& ring, const std::string& path) 
                     path);
 }
 
+namespace {
+
+std::string append_with_room(const ring::Ring& ring, std::string_view record) {
+  const std::string journal = upload_journal(ring);
+  std::string problem = trace::append_record(journal, record);
+  if (problem.empty()) trace::reserve_room(journal);
+  return problem;
+}
+
+}  // namespace
+
 std::string append_upload(const ring::Ring& ring, const UploadRequest& request) {
-  const std::string problem = trace::append_record(upload_journal(ring), request.record);
+  const std::string problem = append_with_room(ring, request.record.text());
   return problem.empty() ? "" : std::string(request.option) + ": " + problem;
 }
 
 std::string append_noted(const ring::Ring& ring, const std::string& record) {
-  const std::string problem = trace::append_record(upload_journal(ring), record);
+  const std::string problem = append_with_room(ring, record);
   return problem.empty() ? "" : "upload: " + problem;
 }
 

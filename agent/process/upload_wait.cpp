@@ -8,7 +8,7 @@
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/uploads.hpp"
-#include "agent/trace/upload_journal.hpp"
+#include "agent/trace/uploader_lock.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -38,7 +38,7 @@ std::int64_t UploadWait::problem_time_ns() const noexcept {
 bool UploadWait::goes_on() {
   const std::uint64_t now_ns = event::clock_ns(CLOCK_MONOTONIC);
   if (now_ns >= until_ns_) return false;
-  if (trace::holder_of(lock_) != trace::Holder::nobody) {
+  if (trace::uploader_at_work(lock_) != trace::Holder::nobody) {
     last_at_work_ns_ = now_ns;
     has_successor_worked_ = has_successor_;
     return true;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <string_view>
 #include <utility>
 
 #include "agent/drain/end_of_run.hpp"
@@ -19,9 +20,11 @@
 #include "agent/process/notices.hpp"
 #include "agent/process/tool_path.hpp"
 #include "agent/process/tool_process.hpp"
+#include "agent/process/upload_problems.hpp"
 #include "agent/process/upload_wait.hpp"
+#include "agent/process/waiting_uploads.hpp"
 #include "agent/trace/file_problem.hpp"
-#include "agent/trace/queued_files.hpp"
+#include "agent/trace/uploader_lock.hpp"
 #include "config/command_words.hpp"
 #include "config/units.hpp"
 
@@ -49,7 +52,10 @@ void say_once(const Agent& agent, const char* topic, const std::string& problem)
 // what was queued while it had the lock is seen.
 void start_uploader(const Agent& agent, const std::string& host) {
   const std::string folder = drain::output_folder(agent.ring.ring);
-  if (trace::is_locked(trace::uploader_lock_path(folder, host))) return;
+  const trace::Holder at_work = trace::uploader_at_work(trace::uploader_lock_path(folder, host));
+  if (at_work == trace::Holder::another) return;
+  // Nobody would see the others of this node.
+  if (at_work == trace::Holder::unknown && !agent.speaks_for_node()) return;
   const ToolPath tool = find_tool("traceagent-upload");
   const std::string later = ": files stay queued: traceagent upload --resume " +
                             config::shell_word(folder) + " uploads them";
@@ -261,15 +267,17 @@ void finish_uploads(Agent& agent) {
   if (!agent.speaks_for_node()) return;
   const std::string folder = drain::output_folder(agent.ring.ring);
   const std::string journal = trace::journal_path(folder, agent.identity.host);
+  const std::string_view run = agent.ring.ring.name(agent.ring.ring.header().identity.run_key);
   const std::string problem = trace::upload_problem_path(folder, agent.identity.host);
   if (agent.options.upload_wait > 0) {
     agent.drain.allow(agent.options.upload_wait + agent.options.exit_timeout);
     UploadWait wait(agent);
-    trace::QueuedFiles queued(journal);
-    while (queued.read() && queued.waiting() > 0 && wait.goes_on()) pause(50 * ms);
+    WaitingUploads queued(journal);
+    while (queued.read() && queued.of_run(run) > 0 && wait.goes_on()) pause(50 * ms);
   }
-  const std::string line = read_note(problem);
-  if (!line.empty()) say_problem("upload: " + line.substr(0, line.find('\n')));
+  for (const std::string& line : upload_problems(read_note(problem), journal, folder)) {
+    say_problem("upload: " + line);
+  }
 }
 
 RankFilesHeld::RankFilesHeld(const Agent& agent)

@@ -4,12 +4,14 @@
 //
 //   <host>.journal   one record a line, appended by this host's ranks and by its uploader
 //   <host>.lock      held by the uploader that is at work
-//   <host>.problem   one line, while uploads fail
+//   <host>.problem   while uploads fail: a line for each place with a problem, behind a mark of that
+//                    place; then lines of what was left out
 //   keep.lock        held by who reads rank files for a merge, and by who removes one: any host;
 //                    see merge_lock() and removal_lock()
 //
 // Records (JSON objects): {"queue": id, "file": its name in the folder, "target": place or "words":
-// [command], "kind": "rank" or "node", "run": key, "process": number, "keep": n, "merge": true: the
+// [command], "kind": "rank" or "node", "run": key, "process": number, "modified": the
+// file's time in ns when it was queued, "keep": n, "merge": true: the
 // newest file stays until the run has ended, "index": stem of the index that is told when it is
 // removed, "ended": true: it had when the journal was made shorter} by ranks; {"ended": run key,
 // "files": [name, …]} by who has merged, of what was queued before it of these files; {"ended": run
@@ -21,9 +23,9 @@
 // {"removed": id} too, of which more than upload.queue waits {"gone": id, "left_out": true}: it
 // removes the file next, under a lock on it (delivery_lock.hpp); by who forgets a target the
 // same, and its files stay; by the uploader the same where a file of another run has the name;
-// {"compacted": id, "done": n, "removed": n, "left_out": n} where a shorter
+// {"compacted": id, "done": n, "removed": n, "left_out": n, "damaged": n} where a shorter
 // journal begins: of so many files that are not in it any more. A record that was cut has a line of
-// its own, and is passed over.
+// its own, and is passed over; one that was damaged is counted.
 
 #include <cstdint>
 #include <optional>

@@ -38,6 +38,9 @@ class Services(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body.encode())
 
     def do_PUT(self):
+        if self.server.token_failures > 0:
+            self.server.token_failures -= 1
+            return self.answer(503, "")
         self.answer(200, "machines-token")
 
     def do_GET(self):
@@ -56,6 +59,9 @@ class Services(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         form = dict(urllib.parse.parse_qsl(self.rfile.read(int(self.headers["Content-Length"])).decode()))
         self.server.asked.append((form, dict(self.headers)))
+        if self.server.refusals:
+            code = self.server.refusals.pop()
+            return self.answer(400, f"<ErrorResponse><Error><Code>{code}</Code></Error></ErrorResponse>")
         if form.get("RoleArn") != "arn:aws:iam::1:role/up load":
             return self.answer(403, "<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>")
         keys = "".join(f"<{name}>{value}</{name}>" for name, value in KEYS.items())
@@ -74,6 +80,7 @@ class Here:
         self.services = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Services)
         self.services.daemon_threads = True
         self.services.asked, self.services.lives_s, self.services.failures = [], 3600, 0
+        self.services.token_failures, self.services.refusals = 0, []
         self.url = f"http://127.0.0.1:{self.services.server_address[1]}"
         threading.Thread(target=self.services.serve_forever, daemon=True).start()
         return self
@@ -187,6 +194,9 @@ def test_busy_places():
         places = {"container": {"AWS_CONTAINER_CREDENTIALS_FULL_URI": here.url + "/container",
                                 "AWS_CONTAINER_AUTHORIZATION_TOKEN": "containers-token"},
                   "machine": {"AWS_EC2_METADATA_DISABLED": "false", "AWS_EC2_METADATA_SERVICE_ENDPOINT": here.url}}
+        here.services.token_failures = 1
+        here.arrives("busy with tokens", **places["machine"])
+        (here.path / "s3/objects").joinpath("traces%2Fa.json").unlink()
         for what, variables in places.items():
             here.services.failures = 1000
             here.is_refused(f"busy {what}", "gives no keys: HTTP 503", **variables)
@@ -195,12 +205,47 @@ def test_busy_places():
             (here.path / "s3/objects").joinpath("traces%2Fa.json").unlink(missing_ok=True)
 
 
+def test_a_busy_token_service():
+    with Here() as here:
+        (here.path / "token").write_text("web")
+        here.services.refusals = ["Throttling", "IDPCommunicationError"]
+        here.arrives("busy token service", AWS_ROLE_ARN="arn:aws:iam::1:role/up load",
+                     AWS_WEB_IDENTITY_TOKEN_FILE=str(here.path / "token"))
+        check(len(here.services.asked) == 3, f"busy token service: {here.services.asked}")
+
+
+def test_no_proxy_hears_a_secret():
+    """Of the container's own service; nor does a line."""
+    with Here() as here:
+        code, out = here.upload("--patience", "0s", http_proxy=here.url, no_proxy="127.0.0.1",
+                                AWS_CONTAINER_CREDENTIALS_FULL_URI="http://container.invalid:1/secret-path",
+                                AWS_CONTAINER_AUTHORIZATION_TOKEN="containers-token")
+        check(not here.services.asked, f"proxy: {here.services.asked}")
+        check(code == 1 and "(AWS_CONTAINER_CREDENTIALS_FULL_URI) gives no keys" in out and "secret-path" not in out,
+              f"proxy: {code} {out}")
+
+
+def test_keys_that_are_being_written():
+    """A file of keys that is empty for a moment is no reason to give files up."""
+    with Here() as here:
+        here.config("", "credentials")
+        here.is_refused("empty", ".aws/credentials: it is empty")
+        keys = f"[default]\naws_access_key_id = {s3_server.KEY}\naws_secret_access_key = {s3_server.SECRET}\n"
+        writer = threading.Timer(1, lambda: here.config(keys, "credentials"))
+        writer.start()
+        here.arrives("written")
+        writer.join()
+
+
 def test_refusals():
     with Here() as here:
         here.config("[profile s]\nsso_session = x\n")
         here.is_refused("single sign-on", "export-credentials --profile s", AWS_PROFILE="s")
         here.is_refused("no profile", "AWS_PROFILE: typo: no such profile", AWS_PROFILE="typo")
         here.is_refused("none", "no credentials: set AWS_ACCESS_KEY_ID")
+        here.is_refused("none", "no credentials: set AWS_ACCESS_KEY_ID", AWS_EC2_METADATA_DISABLED="TRUE",
+                        AWS_EC2_METADATA_SERVICE_ENDPOINT=here.url)
+        check(not here.services.asked, f"disabled: {here.services.asked}")
 
 
 def test_expiry_between_parts():
@@ -214,6 +259,45 @@ def test_expiry_between_parts():
         asked = sum(path.endswith("/the-role") for path, _ in here.services.asked)
         check(code == 0 and asked >= 2, f"expiry: asked {asked} times: {code} {out}")
         check(here.s3.objects()["a.json"] == here.file.read_bytes(), "expiry: whole")
+
+
+def test_expiry_while_their_source_is_away():
+    """Between the parts of one file: nothing is sent without keys, which would be refused for good."""
+    with Here() as here:
+        here.file.write_bytes(os.urandom(30 << 20))
+        here.services.lives_s = 4
+        here.s3.behave("slow=4000000")
+
+        def go_away():
+            here.services.failures = 1000
+            time.sleep(8)
+            here.services.lives_s, here.services.failures = 3600, 0
+
+        goes = threading.Timer(2, go_away)
+        goes.start()
+        code, out = here.upload("--multipart-from", "5MiB", "--part-size", "5MiB", "--patience", "1min",
+                                AWS_EC2_METADATA_DISABLED="false", AWS_EC2_METADATA_SERVICE_ENDPOINT=here.url)
+        goes.join()
+        refused = [request for request in here.s3.requests() if request[0] in ("400", "403")]
+        check(code == 0 and "gives no keys: HTTP 503: tried again" in out and not refused,
+              f"away: {refused}: {code} {out}")
+        check(here.s3.objects().get("a.json") == here.file.read_bytes(), "away: whole")
+
+
+def test_keys_that_end_before_the_object_is_looked_at():
+    """Its answer has no body that would say so."""
+    with Here() as here:
+        keys = json.dumps(KEYS | {"Version": 1, "Expiration": "2100-01-01T00:00:00Z"})
+        script = here.path / "keys.sh"
+        script.write_text(f"#!/bin/sh\necho '{keys[:-1]}, \"SessionToken\": \"token'$$'\"}}'\n")
+        script.chmod(0o700)
+        here.config(f"[default]\ncredential_process = {script}\n")
+        here.s3.behave("tokens_end=1")
+        here.arrives("ended tokens")
+        check(len(here.s3.requests("PUT")) == 1, f"ended tokens: {here.s3.requests()}")
+        # All that come are over.
+        script.write_text(f"#!/bin/sh\necho '{keys[:-1]}, \"SessionToken\": \"token\"}}'\n")
+        here.is_refused("over", "HTTP 403 ExpiredToken: renew the credentials: tried again")
 
 
 for test_name, test in sorted(globals().items()):

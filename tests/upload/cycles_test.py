@@ -232,7 +232,7 @@ def check_full_queue(place, disk, ends, what):
     told = sum(int(re.search(r": (\d+) files of rank", line)[1]) for line in lines)
     status = place.run([jobs.TRACEAGENT, "upload", "--status", place.path / "out"], jobs.variables_of())
     check(len(gone) > 2 and len(gone) == len(set(gone)) == told, f"{what}: {len(gone)} left out, {told} told: {lines}")
-    check(f"{len(gone)} left out (upload.queue, --forget, another run's file, no file)" in status.out, f"{what}: {status}")
+    check(f"{len(gone)} left out (upload.queue, --forget, another run's or cycle's file, no file)" in status.out, f"{what}: {status}")
     at_once = [line for end in ends for line in end.lines() if "the oldest are left out, from this one on" in line]
     check(len(at_once) == 1, f"{what}: said at once: {at_once}")
     # What is kept and what waits; the newest; and those that went while they were counted, or stay until the next

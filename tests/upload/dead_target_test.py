@@ -8,7 +8,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "process"))
 
 from jobs import Checks  # noqa: E402
-from uploading import Here  # noqa: E402
+from uploading import Here, wait_until  # noqa: E402
 
 checks = Checks()
 check = checks.check
@@ -84,7 +84,7 @@ def test_forget():
         check(all((here.files / name).exists() for name in NAMES), "forget: the files stay")
         status = here.run("--status", here.files)
         check(status.code == 0 and "1 uploaded, 0 waiting" in status.out and
-              "7 left out (upload.queue, --forget, another run's file, no file)" in status.out and "problem" not in status.out, f"forget: {status}")
+              "7 left out (upload.queue, --forget, another run's or cycle's file, no file)" in status.out and "problem" not in status.out, f"forget: {status}")
         entries = json.loads(index.read_text())["entries"]
         check([entry["left_out"] for entry in entries if "left_out" in entry] == ["0.json"], f"forget: {entries}")
         done = here.run("--resume", here.files)
@@ -103,7 +103,7 @@ def test_forget_a_folder():
         status = here.run("--status", here.files)
         check("1 waiting" in status.out and "/xy/a.json" in status.out, f"folder: {status}")
         told = [line for line in status.out.splitlines() if line.startswith("problem: ")]
-        check(len(told) == 1 and "/xy/a.json: " in told[0] and "1 files wait" in told[0], f"folder: the other's problem: {status}")
+        check(len(told) == 1 and "/xy/a.json: " in told[0] and "1 file waits" in told[0], f"folder: the other's problem: {status}")
 
 
 def test_forget_one_of_two_commands():
@@ -155,6 +155,82 @@ def test_wrong_keys_are_not_tried_for_each_file():
         check("30 waiting" in status.out and "30 files wait" in status.out, f"wrong keys: {status}")
         done = here.run("--resume", here.files)
         check(done.code == 0 and here.server.objects() == contents, f"wrong keys, repaired: {done}")
+
+
+def test_a_key_that_may_not_put_is_not_tried_for_each_file():
+    with Here() as here:
+        for n in range(30):
+            here.make(f"{n}.json")
+        here.server.behave("no_put=1")
+        done = here.run(here.files, "--to", "s3://traces/")
+        asked = here.server.requests("PUT")
+        check(done.code == 1 and "AccessDenied" in done.out and len(asked) == 3, f"may not: {len(asked)}: {done}")
+
+
+def test_what_is_on_its_way_is_not_forgotten():
+    """Or it would be told to be left out, and arrive."""
+    with Here() as here:
+        contents = here.make("a.json", 4 << 20)
+        here.make("b.json")
+        here.server.behave(f"slow={2 << 20} busy=100")
+        here.run(here.files, "--to", "s3://traces/", "--patience", "0s")
+        here.server.behave(f"slow={2 << 20}")
+        sends = here.start("--resume", here.files)
+        check(wait_until(lambda: "an uploader is at work" in here.run("--status", here.files).out),
+              "on its way: at work")
+        done = here.run(here.files, "--forget", "s3://traces/")
+        check(done.code == 1 and "a.json -> s3://traces/a.json: on its way: ask again\n" in done.out,
+              f"on its way: {done}")
+        out = sends.communicate()[0]
+        check(here.server.objects().get("a.json") == contents, f"on its way: it arrives: {out}")
+        told = done.out.count("left out: the file stays")
+        check(len(here.server.objects()) + told == 2, f"on its way: either: {done} {out}")
+
+
+def test_a_forgotten_half():
+    """Of a copy to a folder, whose uploader was killed."""
+    with Here() as here:
+        (here.files / "a.json").write_bytes(bytes(64 << 20))
+        there = here.path / "there"
+        copies = here.start(here.files, "--to", f"{there}/")
+        check(wait_until(lambda: there.exists() and any(there.iterdir())), "half: it copies")
+        copies.kill()
+        copies.communicate()
+        if (there / "a.json").exists():
+            return
+        done = here.run(here.files, "--forget", f"{there}/")
+        check(done.code == 0 and not list(there.iterdir()), f"half: {list(there.iterdir())}: {done}")
+
+
+def test_a_damaged_record_is_told():
+    with Here() as here:
+        for name in NAMES[:3]:
+            here.make(name)
+        here.server.behave("busy=100")
+        here.run(here.files, "--to", "s3://traces/", "--patience", "0s")
+        here.server.behave("")
+        journal = next((here.files / ".traceagent-upload").glob("*.journal"))
+        journal.write_bytes(journal.read_bytes().replace(b'"file": "1.json"', bytes(8) + b'"1.json"'))
+        words = "1 damaged record: a file may not be queued"
+        status = here.run("--status", here.files)
+        check(status.code == 1 and words in status.out, f"damaged: {status}")
+        done = here.run("--resume", here.files)
+        check(done.code == 1 and words in done.err and sorted(here.server.objects()) == ["0.json", "2.json"],
+              f"damaged: {done}")
+        status = here.run("--status", here.files)
+        check(status.code == 1 and words in status.out, f"damaged: still: {status}")
+
+
+def test_a_journal_that_cannot_grow_ends_no_upload():
+    """As on a disk that is full of what waits."""
+    with Here() as here:
+        contents = here.make("a.json")
+        here.run(here.files, "--to", "s3://traces/", "--patience", "0s", AWS_ACCESS_KEY_ID="")  # nothing has begun
+        size = next((here.files / ".traceagent-upload").glob("*.journal")).stat().st_size
+        done = here.run("--resume", here.files, "--patience", "0s", before=["prlimit", f"--fsize={size}"])
+        check(done.code == 1 and here.server.objects() == {"a.json": contents}, f"full: {done}")
+        done = here.run("--resume", here.files)
+        check(done.code == 0, f"full: room again: {done}")
 
 
 for test_name, test in sorted(globals().items()):

@@ -118,6 +118,41 @@ def test_names_that_are_no_text_in_a_job():
         check(arrived == [b"caf_/caf_-ba4-rank0.json", b"caf_/caf_-ba8-rank0.json"], f"no text: {arrived}: {end}")
 
 
+def uploaders_of(place):
+    found = []
+    for pid in jobs.processes_naming(place.path):
+        try:
+            found += [pid] * (b"traceagent-upload" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes())
+        except OSError:
+            pass
+    return found
+
+
+def test_a_folder_without_locks_has_one_uploader():
+    """Where the server is away: not one more of each rank with each cycle. Here no lock's file can be made."""
+    with Job() as place:
+        (place.path / f"out/.traceagent-upload/{os.uname().nodename}.lock").mkdir(parents=True)
+        (place.path / "out/.traceagent-upload").chmod(0o700)
+        dead, in_memory = place.path / "dead", set(pathlib.Path("/dev/shm").glob("traceagent-upload-*"))
+        dead.write_text("no folder")
+        ranks = [place.start([STEADY, 40, 5, 50000], each) for each in place.ranks(
+            2, TRACEAGENT_SCHEDULE="wait=1,warmup=1,active=2,repeat=0", TRACEAGENT_OUTPUT_FOLDER="out",
+            TRACEAGENT_OUTPUT_REMOTE=f"{dead}/", TRACEAGENT_UPLOAD_PATIENCE="1h")]
+        lasting, before = 0, set()
+        while any(rank.poll() is None for rank in ranks):
+            now = set(uploaders_of(place))
+            lasting, before = max(lasting, len(now & before)), now  # one that finds another at work ends at once
+            time.sleep(0.5)
+        for rank in ranks:
+            end_of(rank)
+        check(lasting == 1, f"no locks: {lasting} uploaders")
+        dead.unlink()
+        check(wait_until(lambda: not uploaders_of(place)), "no locks: it ends")
+        check(len(list(dead.iterdir())) >= 8, f"no locks: all arrives: {list(dead.iterdir())}")
+        stays = set(pathlib.Path("/dev/shm").glob("traceagent-upload-*")) - in_memory
+        check(not stays, f"no locks: nothing stays in the memory: {stays}")
+
+
 for test_name, test in sorted(globals().items()):
     if test_name.startswith("test_") and (not sys.argv[3:] or test_name in sys.argv[3:]):
         test()

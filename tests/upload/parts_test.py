@@ -164,6 +164,18 @@ def test_parts_that_are_refused_as_a_whole():
         check(done.code == 0 and here.server.objects() == {"large.json": data}, f"joined: {done}")
 
 
+def test_a_join_whose_answer_is_lost():
+    """It is there: no parts are left that a key which may not would have to remove."""
+    with Here() as here:
+        contents = here.make("a.json", 12 * MIB)
+        here.server.behave("fail_joins=1 no_abort=1")
+        done = here.run(here.files, "--to", "s3://traces/", "--multipart-from", "5MiB", "--part-size", "5MiB",
+                        "--patience", "20s")
+        check(done.code == 0 and here.server.objects() == {"a.json": contents}, f"lost join: {done}")
+        status = here.run("--status", here.files)
+        check(status.code == 0 and "nobody will join" not in status.out, f"lost join: {status}")
+
+
 for test_name, test in sorted(globals().items()):
     if test_name.startswith("test_") and (not sys.argv[3:] or test_name in sys.argv[3:]):
         test()

@@ -9,7 +9,9 @@ FOLDER/parts/<upload id>/                   parts that are not joined yet
 FOLDER/requests.log                         a line for each request: status, method, path, query
 FOLDER/behaviour                            words: slow=BYTES_PER_SECOND full=MOST_BYTES busy=PERCENT
                                             lose_answers=PERCENT (the work is done, the client hears nothing)
-                                            write_only=1, no_abort=1, no_join=1 (what is refused)
+                                            write_only=1, no_put=1, no_abort=1, no_join=1 (what is refused)
+                                            fail_joins=1 (what was joined is answered with 500)
+                                            tokens_end=1 (a session's token is over when something was put with it)
                                             still=1 (of a body 64 KiB are read, then FOLDER/standing is made)
 """
 import hashlib
@@ -138,6 +140,8 @@ class Handler(BaseHTTPRequestHandler):
             secret = hmac.new(secret, word.encode(), hashlib.sha256).digest()
         if hmac.new(secret, text.encode(), hashlib.sha256).hexdigest() != signature:
             raise Refused(403, "SignatureDoesNotMatch")
+        if self.headers.get("x-amz-security-token", "") in self.server.ended_tokens:
+            raise Refused(403, "ExpiredToken")
         if declared != hashlib.sha256(body).hexdigest():
             raise Refused(400, "XAmzContentSHA256Mismatch")
 
@@ -172,6 +176,10 @@ class Handler(BaseHTTPRequestHandler):
         if self.command in ("GET", "HEAD") and self.behaviour().get("write_only"):
             raise Refused(403, "AccessDenied")
         upload = self.query.get("uploadId")
+        if self.command in ("PUT", "POST") and self.behaviour().get("no_put"):
+            raise Refused(403, "AccessDenied")
+        if self.command == "PUT" and self.behaviour().get("tokens_end"):
+            self.server.ended_tokens.add(self.headers["x-amz-security-token"])
         if self.command == "DELETE" and self.behaviour().get("no_abort"):
             raise Refused(403, "AccessDenied")
         if self.command == "POST" and upload and self.behaviour().get("no_join"):
@@ -245,6 +253,8 @@ class Handler(BaseHTTPRequestHandler):
         etag = f'"{hashlib.md5(sums).hexdigest()}-{len(contents)}"'
         self.store(b"".join(contents), {**about["meta"], "etag": etag})
         shutil.rmtree(self.parts(upload))
+        if self.behaviour().get("fail_joins"):
+            raise Refused(500, "InternalError")
         return 200, {}, b"<CompleteMultipartUploadResult></CompleteMultipartUploadResult>"
 
     def list_parts(self):
@@ -263,6 +273,7 @@ class Handler(BaseHTTPRequestHandler):
 
 class Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
     allow_reuse_address, daemon_threads = True, True
+    ended_tokens = set()
 
 
 def main(folder, port=0):

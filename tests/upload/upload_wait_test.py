@@ -59,6 +59,23 @@ def test_a_killed_uploader_has_a_successor():
         check(end.code == 3 and len(names) == 2, f"killed: when the job has ended all is there: {names}: {end}")
 
 
+def test_not_for_another_run():
+    """Whose file waits in the same folder, for a place that is dead."""
+    with Job() as place:
+        dead = place.path / "dead"
+        dead.write_text("no folder")
+        names = {"TRACEAGENT_OUTPUT_FILENAME": "first-ba{batch}.json", "TRACEAGENT_OUTPUT_MERGED": "null"}
+        end_of(started(place, TRACEAGENT_OUTPUT_REMOTE=f"{dead}/", TRACEAGENT_UPLOAD_WAIT="0s",
+                       TRACEAGENT_UPLOAD_PATIENCE="1h", **names))
+        began = time.monotonic()
+        end = end_of(started(place, TRACEAGENT_OUTPUT_REMOTE=f"{place.path}/there/", TRACEAGENT_UPLOAD_PATIENCE="1h",
+                             TRACEAGENT_OUTPUT_OVERWRITE="true"))
+        took_s = time.monotonic() - began
+        there = sorted(path.name for path in place.path.glob("there/*"))
+        check(end.code == 3 and len(there) == 2, f"another run: its own are there: {there}: {end}")
+        check(took_s < LONG_S * SLOWDOWN / 2, f"another run: it waited for {took_s:.0f} s")
+
+
 for test_name, test in sorted(globals().items()):
     if test_name.startswith("test_") and (not sys.argv[3:] or test_name in sys.argv[3:]):
         test()

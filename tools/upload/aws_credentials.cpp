@@ -98,6 +98,12 @@ AwsCredentials of_web_identity(const std::string& region, Http& http, const AwsP
   return role_credentials(role, http);
 }
 
+AwsCredentials of_empty_file(const AwsProfile& profile) {
+  AwsCredentials none = failed(profile.empty_file() + ": it is empty: write the keys into it");
+  none.may_pass = true;
+  return none;
+}
+
 }  // namespace
 
 std::optional<std::chrono::system_clock::time_point> aws_time(const std::string& text) {
@@ -124,11 +130,13 @@ AwsCredentials aws_credentials(const AwsProfile& profile, const std::string& reg
   if (named.empty()) found = of_web_identity(region, http, profile);
   const auto is_found = [&] { return !found.key.empty() || !found.problem.empty(); };
   if (!is_found()) found = of_profile(profile, region, http, 0);
+  if (!is_found() && !named.empty() && !profile.empty_file().empty()) return of_empty_file(profile);
   if (!is_found() && !named.empty() && !profile.is_known()) {
     return failed("AWS_PROFILE: " + named + ": no such profile in ~/.aws: name another");
   }
   if (!is_found()) found = container_credentials(http);
   if (!is_found()) found = machine_credentials(http);
+  if (!is_found() && !profile.empty_file().empty()) return of_empty_file(profile);
   return found;
 }
 

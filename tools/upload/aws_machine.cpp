@@ -1,5 +1,6 @@
 // Keys that others than files give: a command, a container's service, a machine's.
 #include <simdjson.h>
+#include <strings.h>
 
 #include <algorithm>
 #include <cctype>
@@ -20,6 +21,7 @@ HttpRequest get(const std::string& url) {
   request.standstill_s = 20;
   request.url = url;
   request.connect_timeout_s = 2;
+  request.is_direct = true;
   return request;
 }
 
@@ -90,6 +92,9 @@ AwsCredentials process_credentials(const std::string& command) {
 AwsCredentials container_credentials(Http& http) {
   const std::string relative = environment_variable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
   std::string url = environment_variable("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+  // By name: the address may be a secret too.
+  const std::string who = std::string("the container's service (AWS_CONTAINER_CREDENTIALS_") +
+                          (relative.empty() ? "FULL" : "RELATIVE") + "_URI)";
   if (!relative.empty()) url = "http://169.254.170.2" + relative;
   if (url.empty()) return {};
   HttpRequest request = get(url);
@@ -97,11 +102,12 @@ AwsCredentials container_credentials(Http& http) {
   std::ifstream file(environment_variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"));
   if (file) std::getline(file, token);
   if (!token.empty()) request.headers.push_back("Authorization: " + token);
-  return taken_from("the container's service, " + url + ",", http.send(request));
+  return taken_from(who, http.send(request));
 }
 
 AwsCredentials machine_credentials(Http& http) {
-  if (environment_variable("AWS_EC2_METADATA_DISABLED") == "true") return {};
+  const std::string disabled = environment_variable("AWS_EC2_METADATA_DISABLED");
+  if (strcasecmp(disabled.c_str(), "true") == 0) return {};
   std::string service = environment_variable("AWS_EC2_METADATA_SERVICE_ENDPOINT");
   if (service.empty()) service = "http://169.254.169.254";
   while (service.ends_with('/')) service.pop_back();
@@ -109,8 +115,9 @@ AwsCredentials machine_credentials(Http& http) {
   ask.method = "PUT";
   ask.headers.push_back("X-aws-ec2-metadata-token-ttl-seconds: 300");
   const HttpResponse token = http.send(ask);
-  if (token.status != 200) return {};  // no machine of Amazon's: what answers may be a proxy
   const std::string who = "the machine's metadata service";
+  if (token.status == 429 || token.status >= 500) return no_keys(who, token);
+  if (token.status != 200) return {};  // no machine of Amazon's
   const std::string roles = service + "/latest/meta-data/iam/security-credentials/";
   HttpRequest request = get(roles);
   request.headers.push_back("X-aws-ec2-metadata-token: " + token.body);

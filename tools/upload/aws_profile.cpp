@@ -1,5 +1,7 @@
 #include "tools/upload/aws_profile.hpp"
 
+#include <sys/stat.h>
+
 #include <cstdlib>
 
 #include "config/command_words.hpp"
@@ -27,9 +29,13 @@ AwsSection named_section(const AwsFile& file, const std::string& kind, const std
   return found;
 }
 
-AwsTable credentials_of(const std::string& name) {
-  for (auto& [title, section] :
-       aws_file(users_file("AWS_SHARED_CREDENTIALS_FILE", "credentials"))) {
+AwsTable credentials_of(const std::string& name, std::string& empty_file) {
+  const std::string path = users_file("AWS_SHARED_CREDENTIALS_FILE", "credentials");
+  const AwsFile file = aws_file(path);
+  struct stat facts {};
+  const bool is_there = stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode);
+  if (file.empty() && is_there) empty_file = path;
+  for (const auto& [title, section] : file) {
     if (title == name) return section.settings;
   }
   return {};
@@ -48,7 +54,7 @@ std::string named_profile() {
 }
 
 AwsProfile::AwsProfile(std::string name)
-    : name_(std::move(name)), settings_(credentials_of(name_)) {
+    : name_(std::move(name)), settings_(credentials_of(name_, empty_file_)) {
   const AwsFile file = aws_file(users_file("AWS_CONFIG_FILE", "config"));
   AwsTable config = named_section(file, "profile", name_).settings;
   if (settings_.count("aws_access_key_id") != 0) {

@@ -20,11 +20,14 @@ class AwsProfile {
 
   // Of the section [services NAME] that the profile's `services` names.
   std::string service_setting(const std::string& service, const std::string& key) const;
+  // The file of keys is there and says nothing: somebody may be writing it anew. Its path, or "".
+  const std::string& empty_file() const noexcept { return empty_file_; }
   // One line: it names services that are not there.
   std::string services_problem() const;
 
  private:
   const std::string name_;
+  std::string empty_file_;
   AwsTable settings_;
   AwsSection services_;
 };

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "tools/upload/aws_credentials.hpp"
+#include "tools/upload/s3.hpp"
 #include "tools/upload/s3_url.hpp"
 #include "tools/upload/xml_text.hpp"
 
@@ -85,7 +86,7 @@ AwsCredentials role_credentials(const AwsRole& role, Http& http) {
                                ? response.problem
                                : "HTTP " + std::to_string(response.status) + " " + code;
   found = failed(role, "the token service gives no keys: " + what);
-  found.may_pass = response.status == 0 || response.status >= 500 || response.status == 429;
+  found.may_pass = meaning_of(response).outcome == Delivery::Outcome::later;
   return found;
 }
 

@@ -86,7 +86,7 @@ int Child::start(std::vector<std::string> words, bool wants_output) {
   posix_spawnattr_init(&attributes);
   sigset_t usual;  // as they were before the uploader ignored them
   sigemptyset(&usual);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGPIPE}) sigaddset(&usual, signal);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGXFSZ}) sigaddset(&usual, signal);
   posix_spawnattr_setsigdefault(&attributes, &usual);
   const int group = has_own_group_ ? POSIX_SPAWN_SETPGROUP : 0;
   posix_spawnattr_setflags(&attributes, static_cast<short>(POSIX_SPAWN_SETSIGDEF | group));

@@ -60,11 +60,24 @@ bool copy_bytes(int from, int to) {
   }
 }
 
+// Whole characters of it: some file systems take no others.
+std::string first_of(std::string name, std::size_t most_bytes) {
+  if (name.size() <= most_bytes) return name;
+  while (most_bytes > 0 && (static_cast<unsigned char>(name[most_bytes]) & 0xc0) == 0x80) {
+    --most_bytes;
+  }
+  name.resize(most_bytes);
+  return name;
+}
+
 // That nobody takes for a trace. Another uploader may be writing the same file now where there are
-// no locks: then each has a name of its own, and one that is killed leaves its half there.
+// no locks: then each has a name of its own, and one that is killed leaves its half there. The id
+// tells it from others; of a long name the end has no room.
 std::string temporary_name(const Upload& upload, const fs::path& target, bool is_alone) {
-  const std::string name = "." + target.filename().string() + ".part-" + upload.id;
-  return (target.parent_path() / (is_alone ? name : name + "-" + trace::new_upload_id())).string();
+  constexpr std::size_t longest_name = 255;
+  const std::string end = ".part-" + upload.id + (is_alone ? "" : "-" + trace::new_upload_id());
+  const std::size_t room = longest_name - std::min(longest_name, 1 + end.size());
+  return (target.parent_path() / ("." + first_of(target.filename().string(), room) + end)).string();
 }
 
 // Until all of it is on the disk.
@@ -106,6 +119,11 @@ Delivery copy_to_folder(const Upload& upload, const std::string& path, bool is_a
   const Descriptor folder(open(target.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() >= 0) fsync(folder.get());
   return {};
+}
+
+void remove_half_copy(const Upload& upload) {
+  if (upload.target.empty() || upload.target.starts_with("s3://")) return;
+  unlink(temporary_name(upload, upload.target, true).c_str());
 }
 
 }  // namespace traceagent::tools

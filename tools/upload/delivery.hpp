@@ -28,13 +28,15 @@ struct Upload {
 
   bool has_ended = false;  // its run, after it was queued
   bool is_done = false;
-  bool is_gone = false;      // there is nothing to upload any more
-  bool is_left_out = false;  // for upload.queue, by --forget, or since it is nowhere any more
-  bool is_removed = false;   // by output.keep
-  bool is_replaced = false;  // the file was queued again since
-  bool is_lost = false;      // and by another run: what was in it is nowhere any more
-  bool is_older = false;     // a rank's: so it was, for whatever place
-  bool is_begun = false;     // perhaps it is there already: an uploader was killed over it
+  bool is_gone = false;       // there is nothing to upload any more
+  bool is_left_out = false;   // for upload.queue, by --forget, or since it is nowhere any more
+  bool is_removed = false;    // by output.keep
+  bool is_replaced = false;   // the file was queued again since
+  bool is_lost = false;       // and by another run: what was in it is nowhere any more
+  bool is_older = false;      // a rank's: its file was queued again since, for whatever place
+  std::string why;            // it is gone, or left out
+  bool is_begun = false;      // perhaps it is there already: an uploader was killed over it
+  bool is_join_sent = false;  // of this uploader: perhaps its parts are one object
   std::uint64_t bytes = 0;
   std::string sha256;
   std::string multipart;             // S3's id of an upload in parts
@@ -43,6 +45,7 @@ struct Upload {
   std::set<std::string> to_abandon;
 
   std::int64_t modified_ns = 0;  // the file that was delivered; 0: not known
+  std::int64_t queued_ns = 0;    // the same of the file that was queued
   std::uint64_t attempts = 0;    // of this uploader
   std::size_t most_parts = 0;    // that it had there at a time
   bool is_refused = false;       // this uploader will not try again
@@ -52,6 +55,12 @@ struct Upload {
   bool is_lock_told = false;
 
   bool is_pending() const noexcept { return !is_done && !is_gone; }
+  // There is something to be uploaded. What was queued again has another's contents by now.
+  bool is_waiting() const noexcept { return is_pending() && !is_replaced && !is_older; }
+  // What was in it is nowhere any more, and nobody asked for that.
+  bool is_overwritten() const noexcept {
+    return is_pending() && (is_lost || (is_older && !is_replaced));
+  }
   // output.keep counts it, or will.
   bool is_kept_here() const {
     return keep >= 0 && !is_gone && !is_removed && !is_older && kind == "rank";
@@ -59,14 +68,20 @@ struct Upload {
   bool has_unwanted_parts() const {
     return target.starts_with("s3://") && (!to_abandon.empty() || (is_gone && !multipart.empty()));
   }
+  // The server has none that are to be joined.
+  void forget_parts() {
+    multipart.clear();
+    parts.clear();
+    is_join_sent = false;
+  }
   std::string where() const;            // for people
   std::string file_and_target() const;  // of two uploads with one such key only the later is wanted
 };
 
 struct Delivery {
   // later: the same may go well another time. refused: it needs somebody to repair it. locked: by
-  // another process, which may be its rank, about to remove it: nothing has failed. replaced: by a
-  // file of another run.
+  // another process, which may be its rank, about to remove it: nothing has failed. replaced: what
+  // was queued was overwritten.
   enum class Outcome { done, later, refused, gone, locked, replaced };
   Outcome outcome = Outcome::done;
   std::string what;  // why; or, where it is done, the ETag
@@ -79,6 +94,8 @@ using Note = std::function<void(const trace::JsonObject&)>;
 
 // `is_alone`: no other uploader may be at work on it.
 Delivery copy_to_folder(const Upload& upload, const std::string& path, bool is_alone);
+// What a killed uploader left of such a copy: nobody will go on with it.
+void remove_half_copy(const Upload& upload);
 // An exit code that is not 0 is tried again. So is a command that takes longer than `limit`: it is
 // ended with its process group.
 Delivery run_command(const Upload& upload, const std::string& path, std::chrono::nanoseconds limit);

@@ -6,6 +6,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "agent/trace/delivery_lock.hpp"
 #include "config/command_words.hpp"
 #include "config/remote_target.hpp"
 #include "tools/upload/index_notes.hpp"
@@ -18,8 +19,6 @@ namespace traceagent::tools {
 namespace {
 
 using Words = std::vector<std::string>;
-
-bool is_waiting(const Upload& upload) { return upload.is_pending() && !upload.is_replaced; }
 
 std::string in_words(const std::set<Words>& commands) {
   std::string list;
@@ -42,7 +41,7 @@ std::set<Words> commands_waiting(const std::string& folder, const Words& beginni
       const Words& words = upload.words;
       const bool begins_so = beginning.size() <= words.size() &&
                              std::equal(beginning.begin(), beginning.end(), words.begin());
-      if (is_waiting(upload) && begins_so) commands.insert(words);
+      if (upload.is_waiting() && begins_so) commands.insert(words);
     }
   }
   return commands.contains(beginning) ? std::set<Words>{beginning} : commands;
@@ -72,10 +71,17 @@ void must_be_told(const std::string& problem) {
   if (!problem.empty()) throw std::runtime_error("upload: " + problem);
 }
 
+// Whoever has the lock knows from the journal whether the file has arrived. Where nobody can tell,
+// as of another user's file, it is taken for one that waits.
+bool is_on_its_way(const trace::DeliveryLock& lock) {
+  return !lock.is_held() && lock.problem() == 0;
+}
+
 void forget(const std::string& folder, Journal& journal, const Upload& upload) {
   trace::JsonObject gone;
   gone.add("gone", upload.id).add("left_out", true).add("why", "--forget");
   journal.append(gone, true);
+  remove_half_copy(upload);
   trace::JsonObject left_out;
   left_out.add("left_out", upload.file).add("why", "--forget").add("target", upload.where());
   must_be_told(note_in_index(folder, upload, left_out));
@@ -84,27 +90,42 @@ void forget(const std::string& folder, Journal& journal, const Upload& upload) {
 }  // namespace
 
 // Without the uploader's lock: one that is at work reads it, as it reads what ranks leave out.
-std::set<std::string> forget_uploads(const std::string& folder, const std::string& target,
-                                     const Tell& tell) {
+Forgotten forget_uploads(const std::string& folder, const std::string& target, const Tell& tell) {
   const config::RemoteTarget wanted = config::remote_target(target, {}, "");
   if (!wanted.problem.empty()) {
     throw std::runtime_error("--forget: " + target + ": " + wanted.problem);
   }
   const std::set<Words> commands = commands_meant(folder, wanted.words);
-  std::set<std::string> ids;
+  Forgotten forgotten;
   for (const std::string& path : journals_in(folder)) {
     Journal journal(folder, path);
-    std::map<std::string, const Upload*> runs;
-    for (const Upload& upload : journal.uploads()) {
-      if (!is_waiting(upload) || !is_for(upload, wanted, commands)) continue;
+    std::map<std::string, Upload> runs;
+    // By its place in the journal, which is read on.
+    for (std::size_t i = 0; i < journal.uploads().size(); ++i) {
+      const auto is_meant = [&] {
+        const Upload& each = journal.uploads()[i];
+        return each.is_waiting() && is_for(each, wanted, commands);
+      };
+      if (!is_meant()) continue;
+      const std::string file = journal.path_of(journal.uploads()[i]);
+      const trace::DeliveryLock lock(file, trace::DeliveryLock::Kind::leave_out);
+      journal.read();  // it may have arrived meanwhile
+      if (!is_meant()) continue;
+      const Upload& upload = journal.uploads()[i];
+      const std::string what = upload.file + " -> " + upload.where();
+      if (is_on_its_way(lock)) {
+        tell(what + ": on its way: ask again");
+        ++forgotten.on_their_way;
+        continue;
+      }
       forget(folder, journal, upload);
-      runs[upload.run] = &upload;
-      tell(upload.file + " -> " + upload.where() + ": left out: the file stays");
-      ids.insert(upload.id);
+      runs.try_emplace(upload.run, upload);
+      tell(what + ": left out: the file stays");
+      forgotten.ids.insert(upload.id);
     }
-    for (const auto& [run, upload] : runs) must_be_told(join_index(folder, *upload));
+    for (const auto& [run, upload] : runs) must_be_told(join_index(folder, upload));
   }
-  return ids;
+  return forgotten;
 }
 
 void forget_problems(const std::string& folder, bool is_any_forgotten) {
@@ -119,7 +140,7 @@ void forget_problems(const std::string& folder, bool is_any_forgotten) {
     if (problems.size() == 0 && (before != 0 || unwanted == 0)) {
       unlink(problem_path.c_str());
     } else if (problems.size() != before) {
-      replace_file(problem_path, problems.text(what_waits(journal, folder)));
+      replace_file(problem_path, problems.text());
     }
   }
 }

@@ -136,6 +136,7 @@ HttpResponse Http::send(const HttpRequest& request) {
   if (const char* bundle = std::getenv("AWS_CA_BUNDLE"); bundle != nullptr && *bundle != '\0') {
     curl_easy_setopt(curl, CURLOPT_CAINFO, bundle);
   }
+  if (request.is_direct) curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
   if (!request.sigv4.empty()) {
     curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, request.sigv4.c_str());
     curl_easy_setopt(curl, CURLOPT_USERPWD, request.key_and_secret.c_str());

@@ -22,6 +22,8 @@ struct HttpRequest {
   // Empty: not signed. Else what libcurl's CURLOPT_AWS_SIGV4 and CURLOPT_USERPWD take.
   std::string sigv4;
   std::string key_and_secret;
+  // By no proxy: what answers is this machine's own, and what it is told or gives is secret.
+  bool is_direct = false;
   long connect_timeout_s = 10;
   long standstill_s = 60;  // a transfer that stands still for so long is given up
 };

@@ -62,6 +62,7 @@ Upload upload_of(const Record& record) {
   upload.process = number_of(record, "process", 0);
   upload.keep = number_of(record, "keep", -1);
   upload.merge = is_true(record, "merge");
+  upload.queued_ns = number_of(record, "modified", 0);
   upload.index = text_of(record, "index");
   if (upload.index.find('/') != std::string::npos) upload.index.clear();
   upload.has_ended = is_true(record, "ended");
@@ -98,6 +99,7 @@ void take_progress(Upload& upload, const Record& record, std::string_view what) 
     upload.is_gone = true;
     upload.is_refused = false;  // the file was; its parts are asked for by themselves
     upload.is_left_out |= is_true(record, "left_out");
+    upload.why = text_of(record, "why");
   } else if (what == "removed") {
     upload.is_removed = true;
   }
@@ -117,6 +119,10 @@ void take_end(std::vector<Upload>& uploads, const Record& record, std::string_vi
   for (Upload& upload : uploads) {
     upload.has_ended |= upload.run == run && (is_of_all || files.count(upload.file) != 0);
   }
+}
+
+bool is_of_other_run(const Upload& one, const Upload& other) {
+  return !one.run.empty() && !other.run.empty() && one.run != other.run;
 }
 
 bool is_safe(const std::string& path) {
@@ -171,7 +177,12 @@ void Journal::take(std::string_view line) {
     parser = simdjson::dom::parser();
     throw std::bad_alloc();
   }
-  if (error != simdjson::SUCCESS) return;
+  if (error != simdjson::SUCCESS) {
+    // What was cut, by a kill or a full disk, has no end.
+    const std::size_t end = line.find_last_not_of("\r\n");
+    damaged_ += end != std::string_view::npos && line[end] == '}' ? 1 : 0;
+    return;
+  }
   const auto first = record.begin();
   std::string_view value;
   if (first == record.end() || first.value().get(value) != simdjson::SUCCESS) return;
@@ -181,6 +192,7 @@ void Journal::take(std::string_view line) {
     earlier_done_ = static_cast<std::uint64_t>(number_of(record, "done", 0));
     earlier_removed_ = static_cast<std::uint64_t>(number_of(record, "removed", 0));
     earlier_left_out_ = static_cast<std::uint64_t>(number_of(record, "left_out", 0));
+    damaged_ = static_cast<std::uint64_t>(number_of(record, "damaged", 0));
   } else if (what == "ended") {
     take_end(uploads_, record, value);
   } else if (what == "queue") {
@@ -205,25 +217,36 @@ void Journal::replace_older(const Upload& upload) {
   if (is_new) return;
   Upload& older = uploads_[at->second];
   older.is_replaced = older.is_pending();
-  older.is_lost =
-      older.is_replaced && !older.run.empty() && !upload.run.empty() && older.run != upload.run;
+  older.is_lost = older.is_replaced && is_of_other_run(older, upload);
   at->second = uploads_.size();
 }
 
-// What is here is the later one's.
+// What is here is the later one's, whatever its place.
 void Journal::note_latest_of_file(const Upload& upload) {
   if (upload.kind != "rank") return;
   const auto [at, is_new] = latest_of_file_.try_emplace(upload.file, uploads_.size());
-  if (!is_new) uploads_[at->second].is_older = true;
+  if (is_new) return;
+  Upload& older = uploads_[at->second];
+  older.is_older = true;
+  older.is_lost |= older.is_pending() && is_of_other_run(older, upload);
   at->second = uploads_.size();
 }
 
 // One that arrived all the same is not: where there are no locks, it was on its way.
 std::uint64_t Journal::left_out() const noexcept {
   const auto here = std::count_if(uploads_.begin(), uploads_.end(), [](const Upload& each) {
-    return (each.is_left_out && !each.is_done) || (each.is_lost && each.is_pending());
+    return (each.is_left_out && !each.is_done) || each.is_overwritten();
   });
   return earlier_left_out_ + static_cast<std::uint64_t>(here);
+}
+
+std::string damage_in_words(const Journal& journal) {
+  const std::uint64_t records = journal.damaged();
+  if (records == 0) return {};
+  return std::to_string(records) +
+         (records == 1 ? " damaged record: a file may not be queued"
+                       : " damaged records: files may not be queued") +
+         ": see what did not arrive, and upload it by hand";
 }
 
 void Journal::append(const trace::JsonObject& record, bool must_last) {
@@ -238,10 +261,9 @@ void Journal::append(const trace::JsonObject& record, bool must_last) {
 
 std::size_t pending_in(const Journal& journal, const std::set<std::string>& others) {
   const auto& uploads = journal.uploads();
-  return static_cast<std::size_t>(
-      std::count_if(uploads.begin(), uploads.end(), [&](const auto& each) {
-        return each.is_pending() && !each.is_replaced && others.count(each.id) == 0;
-      }));
+  return static_cast<std::size_t>(std::count_if(
+      uploads.begin(), uploads.end(),
+      [&](const auto& each) { return each.is_waiting() && others.count(each.id) == 0; }));
 }
 
 std::size_t unwanted_in(const Journal& journal, const std::set<std::string>& others) {

@@ -14,7 +14,7 @@ namespace traceagent::tools {
 
 // Why a file is left out, for who reads a count of them.
 inline constexpr const char* left_out_causes =
-    "(upload.queue, --forget, another run's file, no file)";
+    "(upload.queue, --forget, another run's or cycle's file, no file)";
 
 // A host's journal in a folder, read as it grows.
 class Journal {
@@ -45,6 +45,8 @@ class Journal {
   std::uint64_t earlier_removed() const noexcept { return earlier_removed_; }
   // Of all that was ever queued.
   std::uint64_t left_out() const noexcept;
+  // Whole records that cannot be read: the disk's fault, or an editor's.
+  std::uint64_t damaged() const noexcept { return damaged_; }
 
   std::vector<Upload>& uploads() noexcept { return uploads_; }
   const std::vector<Upload>& uploads() const noexcept { return uploads_; }
@@ -67,7 +69,7 @@ class Journal {
   trace::JournalReader reader_;
   std::uint64_t compact_at_ = 0;  // not before it has so many bytes
   std::uint64_t asked_ = 0;
-  std::uint64_t earlier_done_ = 0, earlier_removed_ = 0, earlier_left_out_ = 0;
+  std::uint64_t earlier_done_ = 0, earlier_removed_ = 0, earlier_left_out_ = 0, damaged_ = 0;
   std::vector<Upload> uploads_;
   std::unordered_map<std::string, std::size_t> by_id_;
   std::unordered_map<std::string, std::size_t> latest_;          // of each file and target
@@ -78,6 +80,9 @@ class Journal {
 std::size_t pending_in(const Journal& journal, const std::set<std::string>& others = {});
 // Those of which the server has parts that nobody will join.
 std::size_t unwanted_in(const Journal& journal, const std::set<std::string>& others = {});
+
+// "" where none of its records is damaged.
+std::string damage_in_words(const Journal& journal);
 
 // Those in the folder, by their paths. Throws std::runtime_error where they cannot be read.
 std::vector<std::string> journals_in(const std::string& folder);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "agent/trace/journal_room.hpp"
 #include "agent/trace/upload_journal.hpp"
 #include "tools/upload/journal.hpp"
 #include "tools/upload/new_file.hpp"
@@ -34,6 +35,7 @@ trace::JsonObject queue_record(const Upload& upload) {
       .add("process", upload.process)
       .add("keep", upload.keep)
       .add("merge", upload.merge)
+      .add("modified", upload.queued_ns)
       .add("index", upload.index)
       .add("ended", upload.has_ended);
 }
@@ -56,7 +58,9 @@ void add_records(std::string& text, const Upload& upload) {
   }
   if (upload.is_done) add_line(text, of("done").add("modified", upload.modified_ns));
   if (upload.is_removed) add_line(text, of("removed"));
-  if (upload.is_gone) add_line(text, of("gone").add("left_out", upload.is_left_out));
+  if (upload.is_gone) {
+    add_line(text, of("gone").add("left_out", upload.is_left_out).add("why", upload.why));
+  }
 }
 
 }  // namespace
@@ -106,7 +110,8 @@ std::string Journal::shorter_text(const std::vector<bool>& over) const {
   first.add("compacted", trace::new_upload_id())
       .add("done", done)
       .add("removed", removed)
-      .add("left_out", left_out);
+      .add("left_out", left_out)
+      .add("damaged", damaged_);
   add_line(text, first);
   return text + records;
 }
@@ -116,7 +121,7 @@ std::string Journal::shorter_text(const std::vector<bool>& over) const {
 bool Journal::is_worth_compacting(const std::vector<bool>& over) const {
   const bool is_any_replaced =
       std::any_of(uploads_.begin(), uploads_.end(),
-                  [](const Upload& each) { return each.is_replaced && each.is_pending(); });
+                  [](const Upload& each) { return each.is_pending() && !each.is_waiting(); });
   const auto count = std::count(over.begin(), over.end(), true);
   return !is_any_replaced && 2 * count >= static_cast<std::ptrdiff_t>(over.size());
 }
@@ -159,6 +164,7 @@ void Journal::compact(std::uint64_t from_bytes) {
   int attempts = 0;
   while (++attempts <= most_attempts && !try_to_compact()) {
   }
+  trace::reserve_room(path_);
   const OpenFile folder(trace::upload_folder(folder_), O_RDONLY | O_DIRECTORY);
   if (folder.fd() >= 0) fsync(folder.fd());
 }

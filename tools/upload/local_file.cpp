@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <ctime>
 
 namespace traceagent::tools {
 
@@ -18,6 +20,17 @@ std::string unfit(const std::string& path, const struct stat& facts) {
 
 std::int64_t modified_ns(const struct stat& facts) {
   return facts.st_mtim.tv_sec * std::int64_t{1'000'000'000} + facts.st_mtim.tv_nsec;
+}
+
+bool was_just_replaced(const std::string& path, std::int64_t known_ns) {
+  constexpr std::int64_t longest_ns = 10'000'000'000;  // a file server's clock may be another
+  struct stat facts {};
+  if (known_ns == 0 || lstat(path.c_str(), &facts) != 0) return false;
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  const std::int64_t now_ns = now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
+  const std::int64_t written_ns = modified_ns(facts);
+  return written_ns != known_ns && std::abs(now_ns - written_ns) < longest_ns;
 }
 
 bool is_still(const std::string& path, std::int64_t known_ns) {

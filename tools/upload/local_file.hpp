@@ -15,6 +15,9 @@ inline constexpr const char* unreadable =
 std::string unfit(const std::string& path, const struct stat& facts);
 
 std::int64_t modified_ns(const struct stat& facts);
+// Another has its name since the time that is known of it, and just now. Older ones may be copies
+// of a whole folder.
+bool was_just_replaced(const std::string& path, std::int64_t known_ns);
 // False where another file has the name since, or it was written to. 0: nobody knows.
 bool is_still(const std::string& path, std::int64_t known_ns);
 // The same file was written to. Not where another has the name: who had it open read it whole.

@@ -32,9 +32,20 @@ NewFile::NewFile(const std::string& path, const std::string& text) : path_(path 
 
 NewFile::~NewFile() { unlink(path_.c_str()); }
 
+namespace {
+
+void write_over(const std::string& path, const std::string& text) {
+  const OpenFile file(path, O_WRONLY | O_NONBLOCK);
+  if (file.fd() < 0 || ftruncate(file.fd(), 0) != 0) return;
+  static_cast<void>(write_all(file.fd(), text));  // as much of it as there is room for
+}
+
+}  // namespace
+
 void replace_file(const std::string& path, const std::string& text) {
   const NewFile file(path, text);
-  if (file.is_on_disk()) rename(file.path().c_str(), path.c_str());
+  if (file.is_on_disk() && rename(file.path().c_str(), path.c_str()) == 0) return;
+  write_over(path, text);
 }
 
 }  // namespace traceagent::tools

@@ -22,7 +22,7 @@ class NewFile {
   bool is_on_disk_ = false;
 };
 
-// Puts a text in a file's place, or leaves that as it is.
+// Puts a text in a file's place; on a full disk into the file that is there.
 void replace_file(const std::string& path, const std::string& text);
 
 }  // namespace traceagent::tools

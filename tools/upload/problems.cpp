@@ -62,9 +62,8 @@ void Problems::keep(const std::set<std::string>& places) {
   std::erase_if(all_, [&](const auto& each) { return !marks.contains(each.first); });
 }
 
-std::string Problems::text(const std::string& what_waits) const {
-  if (all_.empty()) return {};
-  std::string lines = all_.front().second + what_waits + "\n";
+std::string Problems::text() const {
+  std::string lines;
   for (const auto& [mark, problem] : all_) {
     lines += mark;
     lines += " " + problem + "\n";
@@ -72,13 +71,11 @@ std::string Problems::text(const std::string& what_waits) const {
   return lines;
 }
 
-std::vector<std::string> problem_lines(const std::string& path) {
-  std::vector<std::string> problems;
+std::vector<ProblemLine> problem_lines(const std::string& path) {
+  std::vector<ProblemLine> problems;
   for (const std::string& line : lines_of(path)) {
     const auto [mark, problem] = parts_of(line);
-    // The newest, which stands in front.
-    if (!mark.empty() && problems.size() == 1 && problems[0].starts_with(problem)) continue;
-    problems.push_back(problem);
+    problems.push_back({problem, !mark.empty()});
   }
   return problems;
 }

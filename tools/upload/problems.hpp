@@ -24,9 +24,8 @@ class Problems {
   void keep(const std::set<std::string>& places);
   [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
 
-  // The newest with `what_waits` behind it, which is all that the agent reads out at the end of the
-  // job; then a line for each, with the mark of its place.
-  [[nodiscard]] std::string text(const std::string& what_waits) const;
+  // A line for each, with the mark of its place. Who reads it says how much waits by then.
+  [[nodiscard]] std::string text() const;
 
  private:
   // Names that are in a target make a place of each cycle.
@@ -35,7 +34,12 @@ class Problems {
   std::vector<std::pair<std::string, std::string>> all_;
 };
 
-// A line each, without marks, of what Problems::text() or another left in a file.
-std::vector<std::string> problem_lines(const std::string& path);
+struct ProblemLine {
+  std::string text;  // without its mark
+  bool is_of_place = false;
+};
+
+// Of what Problems::text() or another left in a file.
+std::vector<ProblemLine> problem_lines(const std::string& path);
 
 }  // namespace traceagent::tools

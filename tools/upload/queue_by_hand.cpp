@@ -6,6 +6,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "agent/trace/journal_room.hpp"
 #include "agent/trace/upload_journal.hpp"
 #include "config/name_template.hpp"
 #include "config/plain_text.hpp"
@@ -98,6 +99,7 @@ void queue(const Delivered& each) {
   const std::string journal = own_journal(each.file.parent_path().string());
   const std::string problem = trace::append_record(journal, record.add("kind", "hand"));
   if (!problem.empty()) throw std::runtime_error("upload: " + problem);
+  trace::reserve_room(journal);
 }
 
 }  // namespace traceagent::tools

@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <stdexcept>
 
 #include "tools/upload/digest.hpp"
 #include "tools/upload/open_file.hpp"
 #include "tools/upload/s3_url.hpp"
+#include "tools/upload/xml_text.hpp"
 
 namespace traceagent::tools {
 
@@ -19,6 +21,10 @@ namespace {
 using Outcome = Delivery::Outcome;
 constexpr const char* sum_header = "x-amz-meta-traceagent-sha256";
 constexpr long least_standstill_s = 3;
+
+bool is_forbidden(const HttpResponse& response) {
+  return response.status == 401 || response.status == 403;
+}
 
 }  // namespace
 
@@ -55,6 +61,12 @@ HttpRequest S3::request(const std::string& method, const Upload& upload, const s
 }
 
 HttpResponse S3::send(HttpRequest request) {
+  // The keys have ended since ready(), and their source is away: without keys the server would
+  // refuse for good.
+  if (HttpResponse none; !settings_.problem.empty()) {
+    none.problem = settings_.problem;
+    return none;
+  }
   const auto left = std::chrono::duration_cast<std::chrono::seconds>(patience_.left());
   request.standstill_s = std::clamp<long>(left.count(), least_standstill_s, request.standstill_s);
   HttpResponse response = http_.send(request);
@@ -90,15 +102,29 @@ HttpResponse S3::put(const Upload& upload, const std::string& query, const Sourc
   return send(put);
 }
 
+// An answer to HEAD has no body that would say why; one to GET has.
+Delivery S3::why_forbidden(const Upload& upload, long status) {
+  HttpRequest first_byte = request("GET", upload, {}, empty_sha256);
+  first_byte.headers.push_back("Range: bytes=0-0");
+  const HttpResponse answer = send(std::move(first_byte));
+  const std::string code = element(answer.body, "Code");
+  const bool is_answered = is_forbidden(answer) || answer.status == 400;
+  const bool says_why = is_answered && !code.empty() && code != "AccessDenied";
+  if (answer.status == 0 || says_why) return meaning_of(answer);
+  // It stays so, and each try would send the whole again.
+  return {Outcome::refused, "HTTP " + std::to_string(status) +
+                                " to HEAD: allow this key s3:GetObject: without it nobody can tell "
+                                "whether the object is whole"};
+}
+
 // The server has checked the payload's sum; this asks whether the whole is what it keeps.
 bool S3::is_there(const Upload& upload, const Source& source, Delivery& delivery) {
-  const HttpResponse head = ask("HEAD", upload, {});
-  // Its answer has no body that would say why. It stays so, and each try would send the whole
-  // again.
-  if (head.status == 401 || head.status == 403) {
-    delivery = {Outcome::refused, "HTTP " + std::to_string(head.status) +
-                                      " to HEAD: allow this key s3:GetObject: without it nobody "
-                                      "can tell whether the object is whole"};
+  HttpResponse head = ask("HEAD", upload, {});
+  // Temporary keys may have ended since the object was sent; there are new ones by now.
+  const bool are_temporary = !settings_.session_token.empty() || settings_.expires;
+  if (is_forbidden(head) && are_temporary) head = ask("HEAD", upload, {});
+  if (is_forbidden(head)) {
+    delivery = why_forbidden(upload, head.status);
     return false;
   }
   delivery = meaning_of(head);
@@ -116,6 +142,17 @@ bool S3::is_there(const Upload& upload, const Source& source, Delivery& delivery
   return is_whole;
 }
 
+// Without it the next uploader sends the file again. On a full disk it is sent nevertheless: what
+// has arrived makes room.
+void S3::note_begin(const Upload& upload, const Note& note) try {
+  note(trace::JsonObject()
+           .add("begin", upload.id)
+           .add("bytes", upload.bytes)
+           .add("sha256", upload.sha256));
+} catch (const std::runtime_error&) {
+  return;
+}
+
 Delivery S3::deliver_whole(const Upload& upload, const Source& source) {
   return meaning_of(put(upload, {}, source, 0, source.bytes, source.sha256));
 }
@@ -131,17 +168,14 @@ Delivery S3::deliver(Upload& upload, const std::string& path, const Note& note) 
   const bool is_same = upload.sha256 == source.sha256 && upload.bytes == source.bytes;
   if (upload.is_begun && !is_same) abandon(upload, note);
   if (upload.is_begun && is_same && is_there(upload, source, delivery)) {
+    // The answer was lost: they are joined, and there are none to be removed.
+    if (upload.is_join_sent) upload.forget_parts();
     abandon(upload, note);
     return delivery;
   }
   upload.bytes = source.bytes;
   upload.sha256 = source.sha256;
-  if (!upload.is_begun || !is_same) {
-    note(trace::JsonObject()
-             .add("begin", upload.id)
-             .add("bytes", source.bytes)
-             .add("sha256", source.sha256));
-  }
+  if (!upload.is_begun || !is_same) note_begin(upload, note);
   const bool in_parts = !upload.multipart.empty() || source.bytes >= sizes_.multipart_from;
   delivery = in_parts ? deliver_in_parts(upload, source, note) : deliver_whole(upload, source);
   upload.is_begun = true;

@@ -53,6 +53,8 @@ class S3 {
   Delivery ready();
   HttpResponse send(HttpRequest request);
   bool is_there(const Upload& upload, const Source& source, Delivery& delivery);
+  Delivery why_forbidden(const Upload& upload, long status);
+  static void note_begin(const Upload& upload, const Note& note);
   Delivery deliver_whole(const Upload& upload, const Source& source);
   Delivery deliver_in_parts(Upload& upload, const Source& source, const Note& note);
   Delivery begin_parts(Upload& upload, const Note& note);

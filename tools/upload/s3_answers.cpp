@@ -49,8 +49,11 @@ constexpr std::array answers = {
     Answer{"RequestExpired", Outcome::later, "set this machine's clock"},
     Answer{"ExpiredToken", Outcome::later, "renew the credentials"},
     Answer{"TokenRefreshRequired", Outcome::later, "renew the credentials"},
+    // Of the token service; whoever mounts a web identity's token renews it.
+    Answer{"ExpiredTokenException", Outcome::later, "renew the credentials"},
+    Answer{"IDPCommunicationError", Outcome::later, ""},
     // Nothing of this changes unless somebody changes it.
-    Answer{"AccessDenied", Outcome::refused, "allow this key s3:PutObject and s3:GetObject"},
+    Answer{"AccessDenied", Outcome::refused, "allow this key s3:PutObject and s3:GetObject", true},
     Answer{"AllAccessDisabled", Outcome::refused, ask_owner, true},
     Answer{"AccountProblem", Outcome::refused, ask_owner, true},
     Answer{"NotSignedUp", Outcome::refused, ask_owner, true},

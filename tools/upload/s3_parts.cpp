@@ -53,8 +53,7 @@ Delivery S3::abandon(Upload& upload, const Note& note) {
   if (!upload.multipart.empty()) {
     record("abandon", upload.multipart);
     upload.to_abandon.insert(upload.multipart);
-    upload.multipart.clear();
-    upload.parts.clear();
+    upload.forget_parts();
   }
   if (upload.to_abandon.empty()) return {};
   if (Delivery delivery = ready(); delivery.outcome != Outcome::done) return delivery;
@@ -73,8 +72,8 @@ Delivery S3::begin_parts(Upload& upload, const Note& note) {
   const HttpResponse response = ask("POST", upload, "uploads=");
   Delivery delivery = meaning_of(response);
   if (delivery.outcome != Outcome::done) return delivery;
+  upload.forget_parts();
   upload.multipart = element(response.body, "UploadId");
-  upload.parts.clear();
   if (upload.multipart.empty()) return {Outcome::later, "the answer has no UploadId"};
   upload.part_bytes = part_bytes(upload.bytes);
   note(trace::JsonObject()
@@ -121,6 +120,7 @@ Delivery S3::join_parts(Upload& upload, const Note& note) {
             "</ETag></Part>";
   }
   list += "</CompleteMultipartUpload>";
+  upload.is_join_sent = true;
   const HttpResponse response =
       ask("POST", upload, "uploadId=" + encoded_query(upload.multipart), list);
   Delivery delivery = meaning_of(response);
@@ -129,7 +129,7 @@ Delivery S3::join_parts(Upload& upload, const Note& note) {
   if (delivery.outcome == Outcome::done && !code.empty()) delivery = {Outcome::later, code};
   if (delivery.outcome == Outcome::refused || code == "NoSuchUpload") {
     abandon(upload, note);
-    delivery.outcome = Outcome::later;
+    delivery = {Outcome::later, delivery.what};
   }
   return delivery;
 }

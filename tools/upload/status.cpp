@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <iostream>
+#include <utility>
 
-#include "agent/trace/upload_journal.hpp"
+#include "agent/trace/uploader_lock.hpp"
 #include "config/command_words.hpp"
 #include "tools/upload/problems.hpp"
 #include "tools/upload/uploader.hpp"
@@ -26,13 +27,17 @@ bool print_journal(const std::string& folder, const std::string& path) {
   };
   const std::size_t waiting = pending_in(journal), unwanted = unwanted_in(journal);
   const std::string stem = path.substr(0, path.rfind('.'));
+  const bool is_at_work = trace::uploader_at_work(stem + ".lock") == trace::Holder::another;
   std::cout << path << ": " << std::uint64_t(count(&Upload::is_done)) + journal.earlier_done()
             << " uploaded, " << waiting << " waiting, "
             << std::uint64_t(count(&Upload::is_removed)) + journal.earlier_removed()
             << " removed here" << left_out_in_words(journal)
-            << (trace::is_locked(stem + ".lock") ? "; an uploader is at work" : "") << "\n";
+            << (is_at_work ? "; an uploader is at work" : "") << "\n";
+  if (const std::string words = damage_in_words(journal); !words.empty()) {
+    std::cout << path << ": " << words << "\n";
+  }
   for (const Upload& upload : uploads) {
-    if (!upload.is_pending() || upload.is_replaced) continue;
+    if (!upload.is_waiting()) continue;
     std::cout << "waiting: " << upload.file << " -> " << upload.where();
     if (!upload.parts.empty()) std::cout << ", " << upload.parts.size() << " parts are there";
     std::cout << "\n";
@@ -49,11 +54,14 @@ bool print_journal(const std::string& folder, const std::string& path) {
               << " --allow-commands\n";
   }
   // The uploader that is at work takes it back when it has done all.
-  const bool is_over = waiting == 0 && unwanted == 0 && trace::is_locked(stem + ".lock");
-  for (const std::string& problem : problem_lines(is_over ? "" : stem + ".problem")) {
-    std::cout << "problem: " << problem << "\n";
+  const bool is_over = waiting == 0 && unwanted == 0 && is_at_work;
+  std::string told_once = what_waits(journal, folder);  // behind the newest
+  for (const ProblemLine& problem : problem_lines(is_over ? "" : stem + ".problem")) {
+    std::cout << "problem: " << problem.text;
+    if (problem.is_of_place) std::cout << std::exchange(told_once, {});
+    std::cout << "\n";
   }
-  return waiting == 0 && unwanted == 0;
+  return waiting == 0 && unwanted == 0 && journal.damaged() == 0;
 }
 
 }  // namespace

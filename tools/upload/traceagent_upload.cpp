@@ -90,6 +90,13 @@ std::string hosts_in_words(const std::vector<std::string>& journals) {
   return words.empty() ? "no host has" : words;
 }
 
+// False where there is some.
+bool tell_damage(const Journal& journal) {
+  const std::string words = damage_in_words(journal);
+  if (!words.empty()) say(journal.path() + ": " + words);
+  return words.empty();
+}
+
 int resume(const Arguments& arguments, const Tell& tell) {
   std::vector<std::string> journals = journals_in(arguments.resume);
   if (!arguments.host.empty()) {
@@ -114,6 +121,7 @@ int resume(const Arguments& arguments, const Tell& tell) {
   for (const std::string& journal : journals) {
     try {
       ok = work_off(arguments.resume, journal, options_of(arguments), tell) && ok;
+      ok = tell_damage(Journal(arguments.resume, journal)) && ok;
     } catch (const std::runtime_error& error) {  // the others' files wait for none of it
       say(error.what());
       ok = false;
@@ -180,10 +188,11 @@ int forget(const Arguments& arguments, const Tell& tell) {
   }
   bool is_any = false, ok = true;
   for (const std::string& folder : arguments.files) {
-    const std::set<std::string> ids = forget_uploads(folder, arguments.forget, tell);
-    is_any |= !ids.empty();
-    ok = remove_parts(folder, ids, arguments, tell) && ok;
-    forget_problems(folder, !ids.empty());
+    const Forgotten forgotten = forget_uploads(folder, arguments.forget, tell);
+    const bool is_any_here = !forgotten.ids.empty();
+    is_any |= is_any_here || forgotten.on_their_way != 0;
+    ok = remove_parts(folder, forgotten.ids, arguments, tell) && forgotten.on_their_way == 0 && ok;
+    forget_problems(folder, is_any_here);
   }
   if (is_any) return ok ? exit_ok : exit_bad_data;
   say("--forget: " + arguments.forget + ": nothing waits for it: see traceagent upload --status " +
@@ -257,6 +266,7 @@ int run_uploader(int argc, char** argv) {
   const PlainOutput output(std::cout);
   const PlainOutput errors(std::cerr);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // EFBIG says it
   // A job may ignore it, and so would we: then nobody is told how a command ended.
   std::signal(SIGCHLD, SIG_DFL);
   CLI::App app("Upload trace files, and go on with what was interrupted", "traceagent upload");

@@ -15,11 +15,9 @@
 #include "agent/trace/delivery_lock.hpp"
 #include "agent/trace/upload_journal.hpp"
 #include "config/command_words.hpp"
-#include "config/units.hpp"
 #include "tools/upload/index_notes.hpp"
 #include "tools/upload/kept_files.hpp"
 #include "tools/upload/local_file.hpp"
-#include "tools/upload/new_file.hpp"
 #include "tools/upload/removal.hpp"
 #include "tools/upload/run_of_file.hpp"
 
@@ -30,14 +28,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Outcome = Delivery::Outcome;
 using std::chrono::milliseconds;
-constexpr char of_another_run[] = "another run's file has its name";
-constexpr char not_there[] = "the file is not there any more";
 constexpr auto look_period = milliseconds(100);
 constexpr auto longest_idle = std::chrono::seconds(2);
 constexpr auto longest_merge = std::chrono::minutes(1);
 constexpr auto longest_sleep = std::chrono::seconds(1);  // files for other places may come
-
-std::string from_to(const Upload& upload) { return upload.file + " -> " + upload.where(); }
 
 // False also where nobody can tell: of files that were queued by hand, and what is no trace.
 bool is_of_another_run(const Upload& upload, const std::string& path) {
@@ -57,7 +51,8 @@ Uploader::Uploader(Journal& journal, std::string folder, std::string problem_pat
       patience_(options.patience),
       s3_(options.sizes, patience_),
       note_([this](const trace::JsonObject& record) { journal_.append(record, true); }),
-      problems_(problem_path_) {}
+      problems_(problem_path_),
+      left_out_(journal) {}
 
 // What was tried least, so that one bad file keeps none of the others. Once patience is over, only
 // where nothing has failed.
@@ -66,7 +61,7 @@ Uploader::Choice Uploader::next() {
   const Clock::time_point now = Clock::now();
   Choice choice;
   for (Upload& upload : journal_.uploads()) {
-    if (upload.is_pending() && upload.is_lost) leave_out(upload, of_another_run, replaced_);
+    if (upload.is_overwritten()) leave_out_overwritten(upload);
     if (upload.is_pending() && upload.is_replaced) give_up(upload, "queued again");
     const bool is_to_do = upload.is_pending() || upload.has_unwanted_parts();
     if (!is_to_do || upload.is_refused || options_.others.count(upload.id) != 0) continue;
@@ -90,8 +85,10 @@ bool Uploader::work() {
     const bool is_merging = !keep_few();
     if (options_.is_alone) journal_.compact(options_.compact_from);
     const Choice choice = next();
+    if (choice.upload == nullptr) show_left_out();
     if (choice.upload != nullptr) {
-      const bool is_tried = handle(*choice.upload);
+      const bool is_tried =
+          handle(static_cast<std::size_t>(choice.upload - journal_.uploads().data()));
       idle_since_ = Clock::now();
       if (is_tried || sleep_for(look_period)) continue;
       break;
@@ -108,58 +105,15 @@ bool Uploader::work() {
     std::this_thread::sleep_for(look_period);
   }
   keep_few();
+  join_indexes();
   tell_still_locked();
   const bool is_done =
       pending_in(journal_, options_.others) == 0 && unwanted_in(journal_, options_.others) == 0;
   const std::size_t all = pending_in(journal_) + unwanted_in(journal_);
-  if (all == 0) write_problem(left_out_in_words());
+  if (all == 0) write_problem(left_out_.lines());
   if (is_done && all != 0) tell_others_wait(all);
   if (!is_done) tell_what_waits();
   return is_done;
-}
-
-// By hand somebody waits: for how long.
-std::string Uploader::tried_again() {
-  const bool is_told = std::exchange(has_told_patience_, true);
-  if (is_told || options_.beside_job || options_.patience.count() == 0) return ": tried again";
-  return ": tried again for " + patience_in_words() + " while none succeeds (--patience)";
-}
-
-// Who uploads by hand must know that a refusal leaves a queue.
-void Uploader::tell_what_waits() {
-  if (options_.beside_job || pending_in(journal_, options_.others) == 0) return;
-  const bool is_over = patience_.left().count() <= 0 && options_.patience.count() != 0;
-  const std::string why =
-      is_over ? "given up: none succeeded for " + patience_in_words() : "not all is uploaded";
-  tell_(why + ": the files wait: later: " + how_to_resume(journal_, folder_) +
-        ", or not at all: traceagent upload " + config::shell_word(folder_) + " --forget TARGET");
-}
-
-std::string how_to_resume(const Journal& journal, const std::string& folder) {
-  const auto& uploads = journal.uploads();
-  const bool has_commands = std::any_of(uploads.begin(), uploads.end(), [](const Upload& each) {
-    return each.is_pending() && !each.words.empty();
-  });
-  return "traceagent upload --resume " + config::shell_word(folder) +
-         (has_commands ? " --allow-commands" : "");
-}
-
-std::string Uploader::patience_in_words() const {
-  return config::show_duration(static_cast<std::uint64_t>(options_.patience.count()));
-}
-
-// The problems stay theirs.
-void Uploader::tell_others_wait(std::size_t count) {
-  const std::string line = folder_ + ": " + std::to_string(count) +
-                           (count == 1 ? " upload that was queued before waits"
-                                       : " uploads that were queued before wait") +
-                           ": " + how_to_resume(journal_, folder_);
-  tell_(line);
-  const std::size_t problems = problems_.size();
-  problems_.keep(waiting_places(journal_));
-  if (problems_.size() == problems) return;
-  write_problem(problems_.size() == 0 ? line + "\n"
-                                      : problems_.text(what_waits(journal_, folder_)));
 }
 
 // False: patience is over.
@@ -199,18 +153,20 @@ bool Uploader::all_runs_ended() const {
                      [](const auto& process) { return process.second; });
 }
 
-// False where it could not be tried.
-bool Uploader::handle(Upload& upload) {
-  ++upload.attempts;
-  const bool is_file = upload.is_pending();
-  std::string subject = from_to(upload) + (is_file ? "" : ": parts that nobody will join");
+// False where it could not be tried. By its place in the journal, which may be read on meanwhile.
+bool Uploader::handle(std::size_t place) {
+  ++journal_.uploads()[place].attempts;
+  const bool is_file = journal_.uploads()[place].is_pending();
+  std::string subject = from_to(journal_.uploads()[place]);
+  if (!is_file) subject += ": parts that nobody will join";
   Delivery delivery;
   try {
-    delivery = is_file ? deliver_alone(upload) : s3_.abandon(upload, note_);
+    delivery = is_file ? deliver_alone(place) : s3_.abandon(journal_.uploads()[place], note_);
     if (!is_file && delivery.outcome == Outcome::done) subject += ": removed";
   } catch (const std::exception& error) {
     delivery = {Outcome::later, error.what()};
   }
+  Upload& upload = journal_.uploads()[place];
   if (delivery.outcome == Outcome::locked) {
     note_locked(upload);
     return false;
@@ -220,17 +176,31 @@ bool Uploader::handle(Upload& upload) {
   return true;
 }
 
-Delivery Uploader::deliver_alone(Upload& upload) {
-  const trace::DeliveryLock lock(journal_.path_of(upload), trace::DeliveryLock::Kind::deliver);
+// A rank queues a file a moment after it has written it: what is there may be a later cycle's.
+bool Uploader::is_overwritten_by_now(std::size_t place) {
+  const Upload& upload = journal_.uploads()[place];
+  if (!was_just_replaced(journal_.path_of(upload), upload.queued_ns)) return false;
+  std::this_thread::sleep_for(look_period);
+  journal_.read();
+  return journal_.uploads()[place].is_overwritten();
+}
+
+Delivery Uploader::deliver_alone(std::size_t place) {
+  const trace::DeliveryLock lock(journal_.path_of(journal_.uploads()[place]),
+                                 trace::DeliveryLock::Kind::deliver);
   if (lock.problem() == EACCES) return {Outcome::refused, unreadable};
   if (lock.problem() != 0) return {Outcome::later, std::strerror(lock.problem())};
   if (!lock.is_held()) return {Outcome::locked, {}};
-  if (!upload.delivered) {
-    const Delivery delivery = deliver(upload);
+  if (!journal_.uploads()[place].delivered) {
+    if (is_overwritten_by_now(place)) return {Outcome::replaced, {}};
+    const Delivery delivery = deliver(journal_.uploads()[place]);
     if (delivery.outcome != Outcome::done) return delivery;
-    upload.delivered = delivery.what;
+    // Or while it was sent.
+    journal_.read();
+    if (journal_.uploads()[place].is_overwritten()) return {Outcome::replaced, {}};
+    journal_.uploads()[place].delivered = delivery.what;
   }
-  note_done(upload);
+  note_done(journal_.uploads()[place]);
   return {};
 }
 
@@ -298,7 +268,10 @@ void Uploader::settle(Upload& upload, const Delivery& delivery, const std::strin
   if (delivery.outcome == Outcome::gone) {
     return settle_gone(static_cast<std::size_t>(&upload - journal_.uploads().data()));
   }
-  if (delivery.outcome == Outcome::replaced) return leave_out(upload, of_another_run, replaced_);
+  if (delivery.outcome == Outcome::replaced) {
+    return upload.is_overwritten() ? leave_out_overwritten(upload)
+                                   : leave_out(upload, of_another_run);
+  }
   upload.is_refused = delivery.outcome == Outcome::refused;
   tell_problem(upload, subject + ": " + delivery.what, upload.is_refused ? "" : tried_again());
   if (delivery.is_of_place) back_off_.note_refusal(upload);
@@ -320,71 +293,43 @@ void Uploader::note_locked(Upload& upload) {
                ": tried again");
 }
 
-// Where it was locked when it was last tried, which may be long ago. What else was wrong since then
-// stays the problem: who asks for the lock at the end knows of nothing else.
-void Uploader::tell_still_locked() {
-  for (const Upload& upload : journal_.uploads()) {
-    if (!upload.locked_since || !upload.is_pending()) continue;
-    const trace::DeliveryLock lock(journal_.path_of(upload), trace::DeliveryLock::Kind::deliver);
-    if (lock.is_held() || lock.problem() != 0 || back_off_.is_any()) continue;
-    tell_problem(upload,
-                 from_to(upload) + ": another process still has it locked: see lsof " +
-                     config::shell_word(journal_.path_of(upload)),
-                 ": not uploaded: traceagent upload --resume " + config::shell_word(folder_));
-  }
-}
-
-void Uploader::tell_problem(const Upload& upload, const std::string& problem,
-                            const std::string& what_next) {
-  problems_.keep(waiting_places(journal_));  // somebody may have forgotten others' files
-  problems_.note(place_of(upload), problem);
-  write_problem(problems_.text(what_waits(journal_, folder_)));
-  tell_(problem + what_next);
-}
-
-std::string what_waits(const Journal& journal, const std::string& folder) {
-  const std::uint64_t left_out = journal.left_out();
-  const std::size_t files = pending_in(journal);
-  return (files == 0 ? "" : ": " + std::to_string(files) + " files wait") +
-         (left_out == 0 ? ""
-                        : ", " + std::to_string(left_out) + " were left out " + left_out_causes) +
-         ": " + how_to_resume(journal, folder);
-}
-
-std::set<std::string> waiting_places(const Journal& journal) {
-  std::set<std::string> places;
-  for (const Upload& each : journal.uploads()) {
-    const bool is_waiting = each.is_pending() && !each.is_replaced;
-    if (is_waiting || each.has_unwanted_parts()) places.insert(place_of(each));
-  }
-  return places;
-}
-
-// Of its place, where it was the last that waited for it. The last problem of all stays until
-// nothing waits at all.
-void Uploader::forget_problem(const Upload& upload) {
-  const std::string place = place_of(upload);
-  if (problems_.size() < 2 || !problems_.has(place)) return;
-  if (waiting_places(journal_).contains(place)) return;
-  problems_.forget(place);
-  write_problem(problems_.text(what_waits(journal_, folder_)));
-}
-
 void Uploader::give_up(Upload& upload, const std::string& why) {
   note(trace::JsonObject().add("gone", upload.id).add("why", why));
+  remove_half_copy(upload);
   upload.is_gone = true;
   upload.is_refused = false;
   if (!upload.is_replaced) tell_(upload.file + ": " + why);
 }
 
 // What was queued is lost: it is counted, and told of when all else is done.
-void Uploader::leave_out(Upload& upload, const std::string& why, LeftOut& of_cause) {
+void Uploader::leave_out(Upload& upload, const std::string& why) {
   note(trace::JsonObject().add("gone", upload.id).add("left_out", true).add("why", why));
+  remove_half_copy(upload);
   upload.is_gone = upload.is_left_out = true;
   upload.is_refused = false;
   tell_(from_to(upload) + ": " + why + ": left out");
-  if (of_cause.files++ == 0) of_cause.first = from_to(upload);
-  forget_problem(upload);
+  left_out_.add(upload, why);
+  is_left_out_told_ = false;
+  tell_index_of_left_out(upload, why);
+}
+
+void Uploader::leave_out_overwritten(Upload& upload) {
+  leave_out(upload, upload.is_lost ? of_another_run : written_again);
+}
+
+void Uploader::tell_index_of_left_out(const Upload& upload, const std::string& why) {
+  trace::JsonObject entry;
+  entry.add("left_out", upload.file).add("why", why).add("target", upload.where());
+  const std::string problem = note_in_index(folder_, upload, entry);
+  if (!problem.empty()) tell_(problem);
+  to_join_.try_emplace(upload.run, upload);
+}
+
+void Uploader::join_indexes() {
+  for (const auto& [run, upload] : to_join_) {
+    if (const std::string problem = join_index(folder_, upload); !problem.empty()) tell_(problem);
+  }
+  to_join_.clear();
 }
 
 // Who has removed it may have said so: its rank, for upload.queue, or another uploader, that has
@@ -394,30 +339,9 @@ void Uploader::settle_gone(std::size_t place) {
   Upload& upload = journal_.uploads()[place];
   if (!upload.is_pending()) return;
   if (upload.is_replaced) return give_up(upload, not_there);
-  leave_out(upload, not_there, gone_);
-}
-
-std::string Uploader::left_out_in_words() const {
-  const auto line = [](const LeftOut& of_cause, const std::string& why) {
-    if (of_cause.files == 0) return std::string();
-    const bool is_one = of_cause.files == 1;
-    return of_cause.first + (is_one ? "" : " and " + std::to_string(of_cause.files - 1) + " more") +
-           ": left out: " + why + "\n";
-  };
-  return line(gone_,
-              "not there any more when it was to be uploaded: leave it to output.keep to remove "
-              "what has arrived") +
-         line(replaced_,
-              "files of another run have their names: give each run an output.folder of its own");
-}
-
-// Lines, or none: the agent reads out the first at the end of the job.
-void Uploader::write_problem(const std::string& lines) {
-  if (lines.empty()) {
-    unlink(problem_path_.c_str());
-    return;
-  }
-  replace_file(problem_path_, lines);
+  if (upload.is_overwritten()) return leave_out_overwritten(upload);
+  has_lost_any_ = true;
+  leave_out(upload, not_there);
 }
 
 bool Uploader::keep_few() {
@@ -426,14 +350,11 @@ bool Uploader::keep_few() {
   // Not while a merge reads them. Without locks we never know: then they stay until all is over.
   trace::FileLock lock = trace::removal_lock(folder_, {});
   const bool has_lock = lock.try_lock(trace::FileLock::Kind::exclusive);
-  std::map<std::string, const Upload*> runs;
   for (Upload* upload : removable) {
     const bool may_go = has_lock || (lock.is_refused() && upload->has_ended);
-    if (may_go && remove(*upload)) runs[upload->run] = upload;
+    if (may_go && remove(*upload)) to_join_.try_emplace(upload->run, *upload);
   }
-  for (const auto& [run, upload] : runs) {
-    if (const std::string problem = join_index(folder_, *upload); !problem.empty()) tell_(problem);
-  }
+  join_indexes();
   return has_lock || lock.is_refused();
 }
 

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <set>
 #include <string>
 
 #include "agent/trace/upload_journal.hpp"
 #include "tools/upload/back_off.hpp"
 #include "tools/upload/journal.hpp"
+#include "tools/upload/left_out.hpp"
 #include "tools/upload/patience.hpp"
 #include "tools/upload/problems.hpp"
 #include "tools/upload/s3.hpp"
@@ -49,7 +51,7 @@ class Uploader {
   // nothing is pending but others.
   bool work();
   // Files that were gone before they were uploaded.
-  [[nodiscard]] bool has_lost_any() const { return gone_.files != 0; }
+  [[nodiscard]] bool has_lost_any() const { return has_lost_any_; }
 
  private:
   struct Choice {
@@ -59,8 +61,9 @@ class Uploader {
   };
   Choice next();
   bool sleep_for(std::chrono::nanoseconds pause);
-  bool handle(Upload& upload);
-  Delivery deliver_alone(Upload& upload);
+  bool handle(std::size_t place);
+  Delivery deliver_alone(std::size_t place);
+  bool is_overwritten_by_now(std::size_t place);
   Delivery deliver(Upload& upload);
   Delivery deliver(Upload& upload, const std::string& path, std::uint64_t bytes);
   void settle(Upload& upload, const Delivery& delivery, const std::string& subject);
@@ -74,14 +77,11 @@ class Uploader {
   void note_done(Upload& upload);
   void note(const trace::JsonObject& record);
   void give_up(Upload& upload, const std::string& why);
-  // What was left out for one cause.
-  struct LeftOut {
-    std::uint64_t files = 0;
-    std::string first;
-  };
-  void leave_out(Upload& upload, const std::string& why, LeftOut& of_cause);
+  void leave_out(Upload& upload, const std::string& why);
+  void leave_out_overwritten(Upload& upload);
+  void tell_index_of_left_out(const Upload& upload, const std::string& why);
+  void join_indexes();
   void settle_gone(std::size_t place);
-  [[nodiscard]] std::string left_out_in_words() const;
   // False where another process, that merges, reads the files which are to go.
   bool keep_few();
   bool remove(Upload& upload);
@@ -90,6 +90,8 @@ class Uploader {
   bool has_lost_lock() const;
   bool all_runs_ended() const;
   void write_problem(const std::string& lines);
+  void write_problems();
+  void show_left_out();
   void forget_problem(const Upload& upload);
 
   Journal& journal_;
@@ -102,7 +104,10 @@ class Uploader {
   const Note note_;
   BackOff back_off_;
   Problems problems_;
-  LeftOut replaced_, gone_;
+  LeftOut left_out_;
+  bool is_left_out_told_ = true;
+  bool has_lost_any_ = false;
+  std::map<std::string, Upload> to_join_;  // one of each run whose index has something new
   std::chrono::steady_clock::time_point idle_since_;
 };
 

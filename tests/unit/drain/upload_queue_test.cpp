@@ -1,9 +1,14 @@
 #include "agent/drain/upload_queue.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <string>
 
 #include "agent/trace/json_scan.hpp"
 #include "tests/unit/drain/crafted_ring.hpp"
+#include "tests/unit/trace/scratch_folder.hpp"
 
 namespace traceagent::drain {
 namespace {
@@ -89,6 +94,26 @@ TEST(UploadQueue, AFileThatEvadedAnothersHasAKeyOfItsOwn) {
   EXPECT_EQ(target_of(one_key, "/none/out/ep0-ba2-rank3-pid4242.json"), "s3://b/r3-pid4242.json");
   EXPECT_EQ(target_of(R"({"output.remote":"s3://b/"})", "/none/out/ep0-ba2-rank3-pid4242.json"),
             "s3://b/ep0-ba2-rank3-pid4242.json");
+}
+
+// Who uploads it can tell a later cycle's of its name from it.
+TEST(UploadQueue, ARankFilesRecordHasItsTime) {
+  const trace::ScratchFolder scratch;
+  CraftedRing crafted(scratch / "out");
+  const ring::Window& window = crafted.window(1500, 3000, 0, 1);
+  crafted.ring().header().identity.options_json =
+      crafted.ring().add_name(R"({"output.remote":"s3://b/"})");
+  std::filesystem::create_directory(scratch / "out");
+  const std::string path = scratch / "out/ep0-ba2-rank3.json";
+  const auto time_of = [&] {
+    const std::string record = rank_file_upload(crafted.ring(), window, path).record.text();
+    return trace::integer_member(record, "modified").value_or(-1);
+  };
+  EXPECT_EQ(time_of(), 0) << "it is not there";
+  trace::write_whole(path, "{}");
+  struct stat facts {};
+  ASSERT_EQ(stat(path.c_str(), &facts), 0);
+  EXPECT_EQ(time_of(), facts.st_mtim.tv_sec * 1'000'000'000 + facts.st_mtim.tv_nsec);
 }
 
 }  // namespace

@@ -77,5 +77,21 @@ TEST_F(CopyToFolderTest, WhoHasTheLockRemovesAKilledOnesHalf) {
   EXPECT_EQ(contents(upload_.target), "whole");
 }
 
+TEST_F(CopyToFolderTest, ALongNameHasRoomForTheTemporaryOne) {
+  upload_.id = "1795829467.564430100-4194304-12";
+  for (const std::string& name : {std::string(255, 'a'), "a" + std::string(127, '\xc3')}) {
+    std::string whole = name;  // of two bytes each
+    for (std::size_t i = 2; name.front() != name.back() && i < whole.size(); i += 2)
+      whole[i] = '\xbc';
+    upload_.target = scratch_ / "there/" + whole;
+    for (const bool is_alone : {true, false}) {
+      const Delivery delivery = copy_to_folder(upload_, file_, is_alone);
+      EXPECT_EQ(delivery.outcome, Delivery::Outcome::done) << delivery.what;
+      EXPECT_EQ(names_there(), std::vector<std::string>{whole});
+      fs::remove(upload_.target);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace traceagent::tools

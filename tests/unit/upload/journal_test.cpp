@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -9,6 +10,7 @@
 #include <fstream>
 #include <thread>
 
+#include "agent/trace/journal_room.hpp"
 #include "agent/trace/queued_files.hpp"
 #include "agent/trace/upload_journal.hpp"
 #include "tests/unit/upload/while_syncing.hpp"
@@ -78,6 +80,31 @@ TEST_F(JournalTest, ReadsWhatIsAppendedAndPassesOverHalfARecord) {
   EXPECT_EQ(journal.uploads()[1].parts.at(1), "\"e\"");
   EXPECT_EQ(pending_in(journal), 2u);
   EXPECT_EQ(trace::pending_uploads(path_), 2u);
+}
+
+// By the disk, or an editor: its file may not be queued, and nobody would know.
+TEST_F(JournalTest, CountsWholeRecordsThatCannotBeRead) {
+  queue("1", "a.json");
+  std::ofstream(path_, std::ios::app) << "\n{\"queue\": \"2\", \"fi\1le\": \"b.json\"}\n{\"cut";
+  queue("3", "c.json");
+  Journal journal(folder_, path_);
+  EXPECT_EQ(journal.damaged(), 1u);
+  for (const char* over : {"1", "3"}) done(over);
+  journal.read();
+  journal.compact(1);
+  EXPECT_EQ(journal.damaged(), 1u);
+  EXPECT_EQ(Journal(folder_, path_).damaged(), 1u) << "in the shorter one too";
+}
+
+// So that the uploader of a full disk can tell of what has arrived, and remove it.
+TEST_F(JournalTest, HasRoomOnTheDiskForRecordsToCome) {
+  queue("1", "a.json");
+  const auto size = fs::file_size(path_);
+  trace::reserve_room(path_);
+  struct stat facts {};
+  ASSERT_EQ(stat(path_.c_str(), &facts), 0);
+  EXPECT_EQ(fs::file_size(path_), size);
+  EXPECT_GE(facts.st_blocks * 512, 64 << 10);
 }
 
 TEST_F(JournalTest, AFileThatIsQueuedAgainIsUploadedOnce) {

@@ -67,6 +67,14 @@ TEST(S3Answers, TellWhetherToTryAgain) {
     EXPECT_EQ(outcome(status, ""), Outcome::refused) << status;
 }
 
+// After some of them the thousands of others that wait are not asked for.
+TEST(S3Answers, AKeyThatMayNotIsOfThePlace) {
+  HttpResponse response;
+  response.status = 403;
+  response.body = "<Error><Code>AccessDenied</Code></Error>";
+  EXPECT_TRUE(meaning_of(response).is_of_place);
+}
+
 TEST(S3Answers, SayWhatToDo) {
   HttpResponse response;
   response.status = 403;

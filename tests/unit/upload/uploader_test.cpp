@@ -163,7 +163,7 @@ TEST_F(UploaderTest, AFileThatSomebodyKeepsLockedIsToldOnceAndAtTheEnd) {
   std::ifstream problem(problem_);
   std::string line;
   EXPECT_TRUE(std::getline(problem, line)) << "the job's end tells of it";
-  EXPECT_NE(line.find("1 files wait: traceagent upload --resume"), std::string::npos) << line;
+  EXPECT_NE(line.find(" has it locked: see lsof "), std::string::npos) << line;
   EXPECT_FALSE(fs::exists(there_));
   EXPECT_TRUE(work()) << "it is in the journal";
   EXPECT_TRUE(fs::exists(there_));
