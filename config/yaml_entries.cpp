@@ -139,8 +139,10 @@ class EntryCollector final : public YAML::EventHandler {
   bool add(YamlEntry::Kind kind, std::optional<std::string> text) {
     if (!seen_.insert(key_).second) {
       if (document_.faults.size() < most_faults) {
-        document_.faults.push_back(
-            {key_line_, in_quotes(key_) + " is given twice", "the first one is used"});
+        document_.faults.push_back({key_line_, in_quotes(key_) + " is given twice",
+                                    kind == YamlEntry::Kind::group
+                                        ? "both are read, and of a key in both the first is used"
+                                        : "the first one is used"});
       }
       if (kind != YamlEntry::Kind::group) return false;
     }

@@ -2,10 +2,32 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "agent/drain/lanes.hpp"
+#include "agent/event/device_record.hpp"
 
 namespace traceagent::drain {
+namespace {
+
+constexpr std::string_view step_name = "ProfilerStep#";
+
+// To the device. At its end a program waits for it once more and frees what it had, whenever that
+// is.
+bool gives_work(event::Layout layout) noexcept {
+  using event::Layout;
+  return (layout >= Layout::launch && layout <= Layout::set) || layout == Layout::graph ||
+         layout == Layout::collective;
+}
+
+bool is_work(const DeviceSlice& slice) noexcept {
+  if (slice.record->layout != event::Layout::device_work) return true;
+  const event::DeviceKind kind = event::device_work_of(*slice.record).kind;
+  return kind != event::DeviceKind::synchronise && kind != event::DeviceKind::memory &&
+         kind != event::DeviceKind::overhead;
+}
+
+}  // namespace
 
 WindowMarks::WindowMarks(const ring::Ring& ring, const ring::Window& window,
                          const WindowOrder& order, const CounterEvents& counters)
@@ -37,6 +59,7 @@ std::vector<WindowMarks::StepSlice> WindowMarks::steps_of(const ring::Window& wi
   const std::uint64_t first =
       std::max(wanted, last - std::min<std::uint64_t>(last, ring::step_slots - 1));
   steps_missing_ = first - wanted;
+  const std::vector<std::uint64_t> own = begins_of_own_steps();
   for (std::uint64_t step = first; step - first < ring::step_slots && step <= last; ++step) {
     const ring::StepEdge& edge = ring_.header().steps[step % ring::step_slots];
     const std::uint64_t begin = edge.begin_ticks.load(std::memory_order_relaxed);
@@ -46,16 +69,56 @@ std::vector<WindowMarks::StepSlice> WindowMarks::steps_of(const ring::Window& wi
     if (there > step && (there - step) % ring::step_slots == 0) ++steps_missing_;
     if (there != step) continue;
     if (begin == 0 || begin >= end_ticks_) continue;
-    steps.push_back({step, order_.relative_ns(std::max(begin, begin_ticks_)),
-                     order_.relative_ns(end != 0 ? std::min(end, end_ticks_) : end_ticks_)});
+    if (std::binary_search(own.begin(), own.end(), begin)) continue;
+    const std::int64_t begin_ns = order_.relative_ns(std::max(begin, begin_ticks_));
+    const bool is_unfinished = end == 0;
+    steps.push_back(
+        {step, begin_ns,
+         is_unfinished ? end_of_work(begin_ns) : order_.relative_ns(std::min(end, end_ticks_)),
+         is_unfinished});
   }
   return steps;
 }
 
+// Where the job's own ranges of that name are the steps: two sets of them would be two sets of
+// steps to who reads the file.
+std::vector<std::uint64_t> WindowMarks::begins_of_own_steps() const {
+  std::vector<std::uint64_t> begins;
+  for (const ThreadEvents& thread : order_.threads()) {
+    for (const event::Record* record : thread.records) {
+      if (record->layout != event::Layout::range) continue;
+      if (!ring_.name(record->extra).starts_with(step_name)) continue;
+      begins.push_back(record->begin_ticks.load(std::memory_order_relaxed));
+    }
+  }
+  std::sort(begins.begin(), begins.end());
+  return begins;
+}
+
+// Of a step that the program's end cut: after the last work that it gave to the device, and that
+// work, comes what the program does at its end. A call that never returned is the step's.
+std::int64_t WindowMarks::end_of_work(std::int64_t begin_ns) const {
+  const std::int64_t latest_ns = order_.relative_ns(end_ticks_);
+  std::int64_t end_ns = begin_ns;
+  for (const ThreadEvents& thread : order_.threads()) {
+    for (const event::Record* record : thread.records) {
+      const std::uint64_t end = record->end_ticks.load(std::memory_order_acquire);
+      const bool is_running = end == 0 && record->layout != event::Layout::range;
+      if (is_running) return latest_ns;
+      if (gives_work(record->layout)) end_ns = std::max(end_ns, order_.relative_ns(end));
+    }
+  }
+  for (const DeviceSlice& slice : order_.device().slices()) {
+    if (is_work(slice)) end_ns = std::max(end_ns, slice.end_ns - order_.base_ns());
+  }
+  return std::min(end_ns, latest_ns);
+}
+
 void WindowMarks::write_step(trace::EventWriter& writer, const StepSlice& step) const {
-  writer.complete("ProfilerStep#" + std::to_string(step.step), "user_annotation", steps_tid,
+  writer.complete(std::string(step_name) + std::to_string(step.step), "user_annotation", steps_tid,
                   step.begin_ns, std::max<std::int64_t>(step.end_ns - step.begin_ns, 0));
   writer.arg("step", step.step);
+  if (step.is_unfinished) writer.arg("unfinished", true);
   writer.end();
 }
 

@@ -187,6 +187,18 @@ step::Watch watch_of(const config::Options& options, api::Function counted) noex
   return watch;
 }
 
+// The option that keeps the calls or ranges of `step.mark` from us; null: none does.
+const char* shut_door_of(const config::StepMark& mark, const config::Options& options) noexcept {
+  using Kind = config::StepMark::Kind;
+  if (mark.kind == Kind::nvtx) return options.doors_nvtx ? nullptr : "doors.nvtx";
+  if (mark.kind != Kind::call) return nullptr;
+  const api::Function function = door::find_called(mark.name);
+  if (function == api::Function::none) return nullptr;
+  if (api::is_nccl(function)) return options.doors_nccl ? nullptr : "doors.nccl";
+  if (api::is_driver(function)) return options.doors_driver ? nullptr : "doors.driver";
+  return options.doors_cudart ? nullptr : "doors.cudart";
+}
+
 void watch_steps(Agent& made) {
   made.windows = std::make_unique<step::WindowKeeper>(
       made.ring.ring, config::schedule_of(made.options), made.options.step_per_epoch);
@@ -194,6 +206,7 @@ void watch_steps(Agent& made) {
   const config::StepMark mark = config::parse_step_mark(made.options.step_mark).mark;
   made.tracker = std::make_unique<step::Tracker>(mark, *made.windows, made.options.step_patience);
   const api::Function counted = door::find_called(made.tracker->called_function());
+  if (shut_door_of(mark, made.options) != nullptr) made.tracker->count_no_call();
   made.windows->watch(made.tracker.get(), watch_of(made.options, counted));
   made.windows->tell(
       [](void* told) noexcept {
@@ -221,6 +234,10 @@ std::vector<std::string> check_values(const config::Options& options) {
       door::find_called(mark.name) == api::Function::none) {
     problems.push_back("step.mark: " + options.step_mark +
                        ": no function of that name is traced: no step will be found");
+  }
+  if (const char* const door = shut_door_of(mark, options)) {
+    problems.push_back("step.mark: " + options.step_mark + ": " + door +
+                       " is false: no step will be found");
   }
   return problems;
 }

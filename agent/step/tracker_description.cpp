@@ -3,6 +3,7 @@
 #include <string>
 
 #include "agent/step/tracker.hpp"
+#include "config/units.hpp"
 
 namespace traceagent::step {
 
@@ -13,6 +14,7 @@ void LockNotes::on_locked(const LockReport& report) noexcept {
   tokens_seen_.store(report.tokens_seen, std::memory_order_relaxed);
   step_.store(report.step, std::memory_order_relaxed);
   locks_.fetch_add(1, std::memory_order_relaxed);
+  listener_.on_steps_untold();
 }
 
 std::string LockNotes::description() const {
@@ -52,7 +54,7 @@ std::string Tracker::description() const {
       text = "call: " + mark_.name + ", " + std::to_string(mark_.every_nth) + " a step";
       break;
     case MarkSpecification::Kind::every:
-      text = "every: " + std::to_string(mark_.period_ns / 1000000) + " ms";
+      text = "every: " + config::show_duration(mark_.period_ns);
       break;
   }
   if (dropped() > 0) text += "; " + std::to_string(dropped()) + " calls missed";
@@ -76,7 +78,7 @@ std::string Tracker::describe_auto() const {
       }
       return "auto: fell back to every 1 s, since no step range and no period of calls was found "
              "within " +
-             std::to_string(patience_ns_ / 1000000000) + " s";
+             config::show_duration(patience_ns_);
     default:
       return "auto: not locked yet";
   }

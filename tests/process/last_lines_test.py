@@ -61,6 +61,19 @@ def test_cycles_of_one_name():
         check(sum("yes  recovered " in page for _, page in pages) == 2, f"{pages}")
 
 
+def test_mark_behind_a_shut_door():
+    """Nobody hears what makes the steps: it is said at the start, and none is made up."""
+    for mark, door in (("call:ncclAllReduce:3", "doors.nccl"), ("nvtx:step", "doors.nvtx"),
+                       ("call:cuLaunchKernel", "doors.driver")):
+        with Place() as place:
+            ended = demo(place, 20, TRACEAGENT_STEP_MARK=mark, TRACEAGENT_SCHEDULE="warmup=0,active=2",
+                         **{"TRACEAGENT_" + door.upper().replace(".", "_"): "false"})
+            lines = ended.lines()
+            check(f"traceagent: step.mark: {mark}: {door} is false: no step will be found" in lines, f"{ended}")
+            check(any("no step was found" in line for line in lines), f"{ended}")
+
+
+test_mark_behind_a_shut_door()
 test_slices_that_pass_in_the_start()
 test_cycles_of_one_name()
 sys.exit(checks.end())

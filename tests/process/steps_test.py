@@ -15,7 +15,8 @@ from traced_run import report, run_ranks
 PROGRAM, RANKS, SCHEDULE, *FLAGS = ARGUMENTS
 RANKS = int(RANKS)
 STEPS = 220
-HAS_RANGES = "--no-nvtx" not in FLAGS
+OWN_RANGES = {"--other-thread", "--unended"}
+HAS_RANGES = "--no-nvtx" not in FLAGS or not OWN_RANGES.isdisjoint(FLAGS)
 
 
 def wanted_steps():

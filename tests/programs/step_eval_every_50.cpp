@@ -1,5 +1,6 @@
 // Data parallel, with an evaluation of ten batches after every 50th step: forward only, one
-// all-reduce of the metric at its end. The evaluation is no optimizer step.
+// all-reduce of the metric at its end. The evaluation is no optimizer step. With --long it has 300
+// batches, and reduces the metric of each: long enough to be learned.
 #include "tests/programs/job.hpp"
 #include "tests/programs/kernel.hpp"
 #include "tests/sim/mark.hpp"
@@ -12,6 +13,7 @@ const Kernel backward("backward_kernel");
 const Kernel optimizer("optimizer_kernel");
 constexpr int evaluate_every = 50;
 constexpr int evaluation_batches = 10;
+constexpr int long_evaluation_batches = 300;
 
 void forward_pass(Job& job) {
   job.load_batch();
@@ -32,8 +34,10 @@ void train_step(Job& job) {
 
 void evaluate(Job& job) {
   simgpu_mark("evaluation_begin", 0);
-  for (int batch = 0; batch < evaluation_batches; ++batch) {
+  const bool is_long = job.flag("--long");
+  for (int batch = 0; batch < (is_long ? long_evaluation_batches : evaluation_batches); ++batch) {
     forward_pass(job);
+    if (is_long) job.reduce_bucket(2);
     job.read_back();
   }
   job.reduce_bucket(2);
@@ -48,7 +52,7 @@ void evaluate(Job& job) {
 int main(int argc, char** argv) {
   using namespace traceagent::programs;
   return guarded("step_eval_every_50", [=] {
-    Job job(argc, argv, true);
+    Job job(argc, argv, true, {"--long"});
     job.run([&](int) { train_step(job); },
             [&](int step) {
               if (step % evaluate_every == 0) {

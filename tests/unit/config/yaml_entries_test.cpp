@@ -90,6 +90,7 @@ TEST(YamlEntries, AKeyGivenTwiceKeepsTheFirst) {
   EXPECT_EQ(document.faults[0].what, "\"a\" is given twice");
   EXPECT_EQ(document.faults[0].instead, "the first one is used");
   EXPECT_EQ(document.faults[1].what, "\"b\" is given twice");
+  EXPECT_EQ(document.faults[1].instead, "both are read, and of a key in both the first is used");
   EXPECT_EQ(document.faults[2].what, "\"b.c\" is given twice");
   EXPECT_EQ(document.faults[3].line, 5);
   EXPECT_EQ(document.faults[3].what, "\"b.d\" is given twice");

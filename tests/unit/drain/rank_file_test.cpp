@@ -74,23 +74,41 @@ TEST_F(RankFileTest, HoldsTheWindowInOrder) {
            "\"tid\":" +
            tid + ",\"args\":{" + arguments + "}}";
   };
-  const auto step = [](const char* times, const char* number) {
+  const auto step = [](const char* times, const char* number, const char* rest = "") {
     return std::string("{\"ts\":") + times +
            ",\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#" + number +
-           "\",\"pid\":3,\"tid\":4900000,\"args\":{\"step\":" + number + "}}";
+           "\",\"pid\":3,\"tid\":4900000,\"args\":{\"step\":" + number + rest + "}}";
   };
   EXPECT_EQ(lines("{\"ts\":"),
             (std::vector<std::string>{
                 step("0.000,\"dur\":50.000", "7"),
                 event("10.000,\"dur\":20.000", "500", "\"correlation\":1025,\"result\":0"),
                 event("20.000,\"dur\":5.000", "501", "\"correlation\":2047,\"result\":0"),
-                step("50.000,\"dur\":50.000", "8"),
+                step("50.000,\"dur\":50.000", "8", ",\"unfinished\":true"),
                 event("50.000,\"dur\":50.000", "500", "\"correlation\":1026,\"in flight\":true"),
                 event("60.000,\"dur\":130.000", "501", "\"correlation\":2048,\"result\":0")}));
   EXPECT_EQ(report.events, 6u);
   EXPECT_TRUE(says("\"baseTimeNanoseconds\": " + std::to_string(epoch_ns + 100'000)));
   EXPECT_TRUE(says("\"distributedInfo\": {\"rank\": 3, \"world_size\": 8"));
   EXPECT_TRUE(text.ends_with("\"complete\": true\n}\n"));
+}
+
+TEST_F(RankFileTest, AStepThatTheProgramsEndCutsEndsWithItsLastCall) {
+  ring::Chunk& main = crafted.chunk_of(500, "python");
+  const auto add = [&](Function function, Layout layout, std::uint64_t begin, std::uint64_t end) {
+    crafted.add(main, function, layout, begin, end);
+  };
+  add(Function::cudaLaunchKernel, Layout::launch, 110 * us, 130 * us);
+  add(Function::cudaLaunchKernel, Layout::launch, 150 * us, 160 * us);
+  add(Function::cudaDeviceSynchronize, Layout::synchronise, 840 * us, 841 * us);  // at its end
+  add(Function::cudaFree, Layout::none, 850 * us, 860 * us);
+  crafted.step(7, 100 * us, 140 * us);
+  crafted.step(8, 140 * us, 0);
+  write(crafted.window(100 * us, 900 * us, 7, 8));
+  EXPECT_TRUE(says("{\"ts\":0.000,\"dur\":40.000,"));
+  EXPECT_TRUE(says("\"args\":{\"step\":7}}"));
+  EXPECT_TRUE(says("{\"ts\":40.000,\"dur\":20.000,"));
+  EXPECT_TRUE(says("\"args\":{\"step\":8,\"unfinished\":true}}"));
 }
 
 // Tried again when the ring knew of newer steps alone: the file says what is not there.
@@ -106,6 +124,21 @@ TEST_F(RankFileTest, SaysHowManyStepsAreOverwritten) {
   for (std::uint64_t step = first; step <= last; ++step) crafted.step(step, 310 * us, 311 * us);
   write(crafted.window(300 * us, 400 * us, first, last));
   EXPECT_TRUE(says("\"steps_not_shown\": 3, "));
+}
+
+// PyTorch's profiler, say, with ranges for NVTX: to HTA each would be a step of its own.
+TEST_F(RankFileTest, WritesNoStepBesideTheJobsOwnOfThatName) {
+  ring::Chunk& main = crafted.chunk_of(500, "python");
+  crafted.step(7, 110 * us, 150 * us);
+  crafted.step(8, 150 * us, 190 * us);
+  crafted.add(main, Function::nvtx_range, Layout::range, 110 * us, 150 * us).extra =
+      crafted.ring().add_name("ProfilerStep#107");
+  crafted.add(main, Function::nvtx_range, Layout::range, 150 * us, 160 * us).extra =
+      crafted.ring().add_name("another");
+  write(crafted.window(100 * us, 200 * us, 7, 8));
+  EXPECT_TRUE(says("\"ProfilerStep#107\""));
+  EXPECT_FALSE(says("\"ProfilerStep#7\""));
+  EXPECT_TRUE(says("\"ProfilerStep#8\""));
 }
 
 TEST_F(RankFileTest, NamesEveryLaneThatItUses) {
