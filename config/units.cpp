@@ -141,10 +141,12 @@ Quantity parse_percent(std::string_view text) {
   if (parts.number.empty()) return {0, "not a share such as 1%"};
   Quantity read = multiply(parts.number, one_percent);
   if (!read.problem.empty()) return read;
-  if (parts.unit.empty() && read.value != 0) {
+  const bool is_zero = parts.number.find_first_of("123456789") == std::string_view::npos;
+  if (parts.unit.empty() && !is_zero) {
     return {0, "the % is missing, such as in " + std::string(parts.number) + "%"};
   }
   if (!parts.unit.empty() && parts.unit != "%") return {0, "not a share such as 1%"};
+  if (read.value == 0 && !is_zero) return {0, "less than 0.0001%, the smallest share"};
   if (read.value > 100 * one_percent) return {0, "more than 100%"};
   return read;
 }

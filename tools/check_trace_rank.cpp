@@ -323,6 +323,12 @@ void check_steps(std::string_view metadata, CheckReport& report) {
               " late, when they were found";
   }
   report.yes("steps", detail);
+  if (const std::int64_t hidden = number_of(window, "steps_not_shown"); hidden > 0) {
+    report.no("steps not shown",
+              in_words(static_cast<std::uint64_t>(hidden), "step") + " of " +
+                  std::to_string(steps) + ", whose calls are there: 4096 are remembered at most",
+              "lower schedule.active");
+  }
 }
 
 void check_counters(std::string_view metadata, CheckReport& report) {

@@ -18,7 +18,7 @@ inline constexpr Remedy drops[] = {
      "fewer steps"},
     {"overwritten", "events were overwritten, as ring.full says", "raise ring.size"},
     {"during_start", "calls came while another thread started the agent", "begin with a warm-up"},
-    {"names_full", "names found no room",
+    {"names_full", "names, or launch shapes of kernels (grid, block, registers), found no room",
      "raise ring.size (but of kernels no more than 16 MiB of names, or a million registrations, "
      "are "
      "kept)"},
@@ -79,8 +79,6 @@ inline constexpr Remedy lost_with_process[] = {
 // Of "went_round", what process::WayRound names.
 inline constexpr Remedy ways_round[] = {
     {"other_copy", "is a second copy of a library that is wrapped already", "let all use one copy"},
-    {"calls_other_copy", "calls a second copy of a library that is wrapped already",
-     "let all use one copy"},
     {"namespace", "was loaded by dlmopen", "load it with dlopen"},
     {"unknown_major", "is newer than this agent knows", "use a newer TraceAgent"},
 };

@@ -4,9 +4,10 @@
 
 namespace traceagent::counters {
 
-bool DeviceTotals::has_any() const noexcept {
-  return std::any_of(devices_.begin(), devices_.end(),
-                     [](const Device& device) { return device.device_class != DeviceClass::none; });
+void DeviceTotals::begin_round() noexcept {
+  std::erase_if(devices_, [](const Device& device) { return !device.is_in_round; });
+  for (Device& device : devices_) device.is_in_round = false;
+  went_back_ = leaves_out_ = false;
 }
 
 DeviceTotals::Device* DeviceTotals::find(std::string_view name) noexcept {
@@ -18,6 +19,7 @@ DeviceTotals::Device* DeviceTotals::find(std::string_view name) noexcept {
 void DeviceTotals::grow(Device& device, const Bytes& bytes) noexcept {
   const Bytes before = device.latest;
   device.latest = bytes;
+  device.is_in_round = true;
   const bool counts = device.device_class == DeviceClass::device ||
                       (device.device_class == DeviceClass::interface && !has_real_);
   if (!counts) return;

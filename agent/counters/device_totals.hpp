@@ -20,9 +20,10 @@ class DeviceTotals {
  public:
   using Bytes = std::array<std::uint64_t, 2>;
 
-  void begin_round() noexcept { went_back_ = false; }
-  // `class_of(name)` is asked once for each name. A device that is new adds nothing yet; one that
-  // went backwards (a 32-bit counter that wrapped, a device that was reset) spoils the round.
+  // What was not in the round before has gone: another device may be given its name.
+  void begin_round() noexcept;
+  // `class_of(name)` is asked once for a device. One that is new adds nothing yet; one that went
+  // backwards (a 32-bit counter that wrapped, a device that was reset) spoils the round.
   template <class ClassOf>
   void add(std::string_view name, const Bytes& bytes, ClassOf&& class_of) {
     Device* device = find(name);
@@ -31,7 +32,8 @@ class DeviceTotals {
         leaves_out_ = true;
         return;
       }
-      devices_.push_back({std::string(name), bytes, class_of(name)});
+      devices_.push_back({std::string(name), bytes, class_of(name), true});
+      has_any_ = has_any_ || devices_.back().device_class != DeviceClass::none;
       has_real_ = has_real_ || devices_.back().device_class == DeviceClass::device;
       return;
     }
@@ -39,8 +41,9 @@ class DeviceTotals {
   }
   // False: the total is not to be believed, in this round.
   bool is_good() const noexcept { return !went_back_; }
-  bool has_any() const noexcept;
-  // There were more than are followed: since the beginning, those that are gone too.
+  // Ever: where all have gone, nothing is received.
+  bool has_any() const noexcept { return has_any_; }
+  // There were more in this round than are followed.
   bool leaves_out() const noexcept { return leaves_out_; }
   static constexpr std::size_t most_devices = 1024;
   const Bytes& totals() const noexcept { return has_real_ ? real_ : virtual_; }
@@ -50,13 +53,14 @@ class DeviceTotals {
     std::string name;
     Bytes latest;
     DeviceClass device_class;
+    bool is_in_round;
   };
   Device* find(std::string_view name) noexcept;
   void grow(Device& device, const Bytes& bytes) noexcept;
 
   std::vector<Device> devices_;
   Bytes real_{}, virtual_{};
-  bool has_real_ = false;
+  bool has_any_ = false, has_real_ = false;
   bool went_back_ = false;
   bool leaves_out_ = false;
 };

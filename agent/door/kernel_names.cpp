@@ -16,8 +16,6 @@
 
 namespace traceagent::door {
 
-constinit std::array<CachedName, 1 << cached_name_bits> kernel_name_cache{};
-
 namespace {
 
 // PyTorch registers some 50,000 kernels while it is imported, in constructors, before anyone knows
@@ -143,12 +141,6 @@ const char* registered_name(const void* function) noexcept {
   return nullptr;
 }
 
-constexpr std::size_t longest_probe = 32;
-
-CachedName& cached(const void* function, std::size_t probe) noexcept {
-  return kernel_name_cache[(cached_name_index(function) + probe) % kernel_name_cache.size()];
-}
-
 // Kernels that are registered anew, as those are that a program asks for before each launch, have
 // their names in the ring once; but for what intern() would cut.
 std::uint32_t name_in_ring(const char* name) noexcept {
@@ -156,30 +148,11 @@ std::uint32_t name_in_ring(const char* name) noexcept {
   return text.size() <= longest_interned_text ? intern(text) : ring::target.ring.add_name(text);
 }
 
-std::uint32_t find_and_cache(const void* function) noexcept {
+// Also where its name found no room, which is counted once then.
+std::uint32_t look_up(const void* function) noexcept {
   const char* name = registered_name(function);
-  const bool is_named = name != nullptr && *name != '\0';
-  const std::uint32_t offset = is_named ? name_in_ring(name) : 0;
-  for (std::size_t probe = 0; probe < longest_probe; ++probe) {
-    CachedName& entry = cached(function, probe);
-    const void* expected = nullptr;
-    if (entry.function.compare_exchange_strong(expected, function, std::memory_order_acq_rel) ||
-        expected == function) {
-      entry.offset.store(is_named ? offset : unknown_kernel, std::memory_order_release);
-      break;
-    }
-  }
-  return offset;
-}
-
-// What is known of it has changed: the next launch shall look again.
-void forget_offset(const void* function) noexcept {
-  for (std::size_t probe = 0; probe < longest_probe; ++probe) {
-    CachedName& entry = cached(function, probe);
-    const void* key = entry.function.load(std::memory_order_acquire);
-    if (key == nullptr) return;
-    if (key == function) return entry.offset.store(0, std::memory_order_release);
-  }
+  const std::uint32_t offset = name != nullptr && *name != '\0' ? name_in_ring(name) : 0;
+  return offset != 0 ? offset : unknown_kernel;
 }
 
 // nullptr: no room, for it or for its module.
@@ -211,7 +184,7 @@ void register_kernel(const void* function, const char* name, const void* module)
   } else {
     give_up(function);
   }
-  forget_offset(function);
+  forget_cached_offset(function);
 }
 
 void forget_kernels(const void* handle) noexcept {
@@ -223,7 +196,7 @@ void forget_kernels(const void* handle) noexcept {
         entry != nullptr ? entry->function.load(std::memory_order_acquire) : nullptr;
     if (function == nullptr || entry->module != handle) continue;
     entry->function.store(nullptr, std::memory_order_release);
-    forget_offset(function);
+    forget_cached_offset(function);
   }
   module->handle.store(closed_module(), std::memory_order_release);
 }
@@ -275,24 +248,12 @@ void alias_kernel(const void* handle, const void* function) noexcept {
 
 std::uint32_t find_kernel_name(const void* function) noexcept {
   if (function == nullptr) return 0;  // an empty place would be taken for its own
-  for (std::size_t probe = 0; probe < longest_probe; ++probe) {
-    const CachedName& entry = cached(function, probe);
-    const void* key = entry.function.load(std::memory_order_acquire);
-    if (key == nullptr) break;
-    if (key != function) continue;
-    const std::uint32_t offset = entry.offset.load(std::memory_order_acquire);
-    if (offset == unknown_kernel) return 0;
-    if (offset != 0) return offset;
-    break;  // being cached by another thread, or registered since
+  std::uint32_t offset = cached_offset(function);
+  if (offset == 0) {
+    offset = look_up(function);
+    cache_offset(function, offset);
   }
-  return find_and_cache(function);
-}
-
-void forget_kernel_offsets() noexcept {
-  for (CachedName& entry : kernel_name_cache) {
-    entry.offset.store(0, std::memory_order_relaxed);
-    entry.function.store(nullptr, std::memory_order_release);
-  }
+  return offset != unknown_kernel ? offset : 0;
 }
 
 }  // namespace traceagent::door

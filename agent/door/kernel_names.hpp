@@ -1,10 +1,10 @@
 #pragma once
 // From the handle that a launch carries to the kernel's name in the ring.
 
-#include <array>
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
+
+#include "agent/door/kernel_name_cache.hpp"
 
 namespace traceagent::door {
 
@@ -18,26 +18,6 @@ void forget_kernels(const void* module) noexcept;
 void register_kernel_copied(const void* function, const char* name) noexcept;
 // `handle` is another way to say `function`.
 void alias_kernel(const void* handle, const void* function) noexcept;
-
-// Offsets that were found, open addressing. 16,384 distinct kernels in one job is beyond what was
-// ever seen; with the table full the name is found again at each launch.
-struct CachedName {
-  std::atomic<const void*> function;
-  std::atomic<std::uint32_t> offset;  // 0: look again
-};
-inline constexpr int cached_name_bits = 14;
-[[gnu::visibility("hidden")]] extern constinit std::array<CachedName, 1 << cached_name_bits>
-    kernel_name_cache;
-// Cached for a handle that nobody registered (a kernel of the driver API's libraries), so that it
-// does not cost a search at each launch.
-inline constexpr std::uint32_t unknown_kernel = 1;
-
-// The upper bits of one multiplication, which depend on the whole address: each launch waits for
-// them.
-inline std::size_t cached_name_index(const void* function) noexcept {
-  const std::uint64_t product = reinterpret_cast<std::uintptr_t>(function) * 0x9e3779b97f4a7c15u;
-  return static_cast<std::size_t>(product >> (64 - cached_name_bits));
-}
 
 // Offset of the kernel's name in this process's ring; 0: unknown.
 std::uint32_t find_kernel_name(const void* function) noexcept;
@@ -54,8 +34,5 @@ inline std::uint32_t kernel_name(const void* function) noexcept {
   }
   return find_kernel_name(function);
 }
-
-// A new ring: the offsets of the old one mean nothing.
-void forget_kernel_offsets() noexcept;
 
 }  // namespace traceagent::door

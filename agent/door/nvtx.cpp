@@ -43,7 +43,7 @@ Record* record_range(api::Function function, event::Layout layout, const void* d
   record->flags = flags;
   record->result = 0;
   record->detail = range.payload_type;
-  record->extra = intern(range.text);
+  record->extra = intern_of_range(range.text);
   record->args[0] = domain_name_offset(domain);
   record->args[1] = range.payload;
   record->args[2] = range.colour_and_category;

@@ -1,10 +1,12 @@
 #include "agent/door/resource_names.hpp"
 
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <ctime>
@@ -37,7 +39,7 @@ constinit std::array<Entry, ring::named_places> entries{};
 constinit std::atomic<pid_t> holder{0};
 // A job that makes up names for ever must not use up all of the ring's room for names.
 constinit std::uint64_t bytes_in_ring = 0;
-constexpr std::uint64_t share_of_names = 4;  // one in so many bytes
+constexpr std::uint64_t share_of_names = 8;  // one in so many bytes
 
 // Naming is rare and takes microseconds. A forked child may find it held by a thread that it does
 // not have: it takes it over.
@@ -80,7 +82,27 @@ Entry* find(Named kind, std::uint64_t handle) noexcept {
   return found != entries.end() ? &*found : nullptr;
 }
 
-// An unused place, or that of the stream that went first.
+// Which names itself once, and says nothing when it ends. No signal is sent; where the system does
+// not tell, it lives.
+bool has_ended(std::uint64_t thread) noexcept {
+  const int saved_errno = errno;
+  const bool is_gone =
+      syscall(SYS_tgkill, getpid(), static_cast<pid_t>(thread), 0) != 0 && errno == ESRCH;
+  errno = saved_errno;
+  return is_gone;
+}
+
+Entry* oldest_ended_thread() noexcept {
+  Entry* oldest = nullptr;
+  for (Entry& entry : entries) {
+    if (entry.kind != Named::thread || !entry.is_named()) continue;
+    const bool is_older = oldest == nullptr || entry.since_ticks < oldest->since_ticks;
+    if (is_older && has_ended(entry.handle)) oldest = &entry;
+  }
+  return oldest;
+}
+
+// An unused place, or that of the stream that went first, or of an ended thread.
 Entry* make_room() noexcept {
   Entry* oldest = nullptr;
   for (Entry& entry : entries) {
@@ -88,12 +110,16 @@ Entry* make_room() noexcept {
     if (entry.is_named()) continue;
     if (oldest == nullptr || entry.until_ticks < oldest->until_ticks) oldest = &entry;
   }
+  if (oldest != nullptr) return oldest;
+  oldest = oldest_ended_thread();
+  if (oldest != nullptr) oldest->until_ticks = event::read_ticks();
   return oldest;
 }
 
 std::uint32_t put_into_ring(std::string_view name) noexcept {
+  if (const std::uint32_t known = find_interned(name); known != 0) return known;
   const ring::Ring& ring = ring::target.ring;
-  bytes_in_ring += name.size() + sizeof(std::uint64_t);
+  bytes_in_ring += ring::room_of_name(name);
   if (bytes_in_ring <= ring.header().names_bytes / share_of_names) return intern(name);
   count_lost_name();
   return 0;

@@ -12,8 +12,8 @@
 namespace traceagent::door {
 
 // From any thread, before the agent's start too. An empty name takes the name away. Cut to 107
-// bytes; where 512 resources have names, those of destroyed streams give way, then the name is
-// counted as names_full.
+// bytes; where 512 resources have names, those of destroyed streams and of ended threads give way,
+// then the name is counted as names_full.
 void name_resource(ring::Named kind, std::uint64_t handle, std::string_view name) noexcept;
 
 // Streams that have a name now.

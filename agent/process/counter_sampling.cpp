@@ -100,6 +100,8 @@ void CounterSampling::describe(trace::JsonObject& coverage) const {
   if (is_without_memory_) coverage.add("counters", "none: out of memory");
   const std::uint64_t stretched_ns = std::max(of_proc_.stretched_ns(), of_gpus_.stretched_ns());
   if (stretched_ns != 0) coverage.add("counters_interval_ns", stretched_ns);
+  const std::uint64_t left_out = of_proc_.edges_left_out() + of_gpus_.edges_left_out();
+  if (left_out != 0) coverage.add("counters_edges_left_out", left_out);
   const std::uint64_t missed = of_proc_.missed() + of_gpus_.missed();
   if (missed != 0) coverage.add("counters_missed", missed);
   const std::uint64_t not_woken = of_proc_.not_woken() + of_gpus_.not_woken();

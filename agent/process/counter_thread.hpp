@@ -22,7 +22,7 @@ class CounterThread {
   void stop() noexcept;
 
   bool is_started() const noexcept { return is_started_.load(std::memory_order_acquire); }
-  // What was begun at `ticks` or later is in the ring.
+  // What was begun at `ticks` or later is in the ring, or left out.
   bool has_sampled_since(std::uint64_t ticks) const noexcept;
   // For how long its present sample has taken; 0: it is at none.
   std::uint64_t busy_ns() const noexcept;
@@ -36,14 +36,25 @@ class CounterThread {
   std::uint64_t stretched_ns() const noexcept {
     return stretched_ns_.load(std::memory_order_relaxed);
   }
+  // Edges of windows at which nothing was sampled, for the budget's sake.
+  std::uint64_t edges_left_out() const noexcept {
+    return edges_left_out_.load(std::memory_order_relaxed);
+  }
 
  private:
   static void* run(void* self) noexcept;
   void loop() noexcept;
   void open(counters::Recorder& recorder) noexcept;
   void sample(counters::Recorder& recorder, bool is_first) noexcept;
+  void wake_at_once() noexcept;
   void note_own_cpu() noexcept;
+  void note_sampled(std::uint64_t ticks) noexcept;
+  void leave_out(std::uint64_t ticks) noexcept;
+  std::uint64_t price_ns(std::uint64_t cost_ns) const noexcept;
   std::uint64_t pause_ns(std::uint64_t cost_ns) noexcept;
+  void pay(std::uint64_t cost_ns) noexcept;
+  bool is_overdrawn() const noexcept;
+  void sleep(std::uint32_t seen, std::uint64_t until_ns) noexcept;
 
   Agent* agent_ = nullptr;
   const char* name_ = nullptr;
@@ -56,6 +67,8 @@ class CounterThread {
   std::atomic<std::uint64_t> busy_since_ns_{0};
   std::atomic<std::uint64_t> own_cpu_ns_{0};
   std::atomic<std::uint64_t> stretched_ns_{0};
+  std::atomic<std::uint64_t> paid_until_ns_{0};
+  std::atomic<std::uint64_t> edges_left_out_{0};
   std::atomic<std::uint64_t> missed_{0};
   std::atomic<std::uint64_t> not_woken_{0};
 };

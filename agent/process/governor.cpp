@@ -58,16 +58,19 @@ constexpr double usual_ns_per_heard_call = 50;
 constexpr double ns_per_passed_call = 3;
 constexpr double millionth = 1e-6;
 
+bool finds_steps(const config::Options& options) {
+  using Kind = config::StepMark::Kind;
+  return config::parse_step_mark(options.step_mark).mark.kind == Kind::automatic;
+}
+
 step::BudgetRules door_rules(const config::Options& options) {
   step::BudgetRules rules;
   rules.share = static_cast<double>(options.budget_overhead) * millionth;
   // Other marks' calls are heard to the end: what the user has named makes the steps.
-  using Kind = config::StepMark::Kind;
-  const bool finds_steps = config::parse_step_mark(options.step_mark).mark.kind == Kind::automatic;
-  rules.levels = static_cast<uint32_t>(door_levels.size()) - (finds_steps ? 1 : 2);
+  rules.levels = static_cast<uint32_t>(door_levels.size()) - (finds_steps(options) ? 1 : 2);
   rules.settle_ns = 1e8;  // some looks: the cost of a call that is only heard is sampled
   // Steps that are given up never come back, and one sample may be far off.
-  if (finds_steps) rules.last_settle_ns = rules.window_ns;
+  if (finds_steps(options)) rules.last_settle_ns = rules.window_ns;
   return rules;
 }
 
@@ -115,11 +118,14 @@ Governor::Governor(Agent& agent)
       block_(agent.ring.ring.header().governor),
       door_(door_rules(agent.options)),
       cpu_(cpu_rules(agent.options)),
+      thread_(step::BudgetRules{}),
+      following_(step::BudgetRules{}),
       calls_(agent.ring.ring),
       ns_per_tick_(agent.ring.ring.header().nominal_ns_per_tick),
       ns_per_event_(drain::measured_ns_per_event(ns_per_tick_) * calls_to_floor),
       ns_per_heard_call_(usual_ns_per_heard_call),
-      cpus_(usable_cpus(agent.identity.local_world_size, agent.cpu_quota)) {
+      cpus_(usable_cpus(agent.identity.local_world_size, agent.cpu_quota)),
+      finds_steps_(finds_steps(agent.options)) {
   const std::int64_t limit_bytes =
       heap_limit_bytes(agent.options, agent.ring.ring.header().file_bytes);
   // A forked child has what its parent's agent held too, and never gives it back.
@@ -134,18 +140,31 @@ Governor::Governor(Agent& agent)
                                   std::memory_order_relaxed);
 }
 
-double Governor::door_cost_ns() noexcept {
+double Governor::followed_cost_ns() noexcept {
   const step::Tracker::Heard heard = agent_.tracker->heard_since_last();
   if (heard.ticks_per_call > 0) ns_per_heard_call_ = heard.ticks_per_call * ns_per_tick_;
-  double cost_ns = static_cast<double>(heard.busiest) * ns_per_heard_call_ +
-                   static_cast<double>(heard.passed) * ns_per_passed_call;
+  return static_cast<double>(heard.busiest) * ns_per_heard_call_ +
+         static_cast<double>(heard.passed) * ns_per_passed_call;
+}
+
+double Governor::recorded_cost_ns() noexcept {
   const bool is_on = is_recording(agent_.windows->state());
   // Once more after it has ended. Looking at a ring that nobody writes would be a cost of its own.
-  if (is_on || was_recording_) {
-    cost_ns += static_cast<double>(calls_.busiest_since_last()) * ns_per_event_;
-  }
+  const bool is_looked_at = is_on || was_recording_;
   was_recording_ = is_on;
-  return cost_ns;
+  return is_looked_at ? static_cast<double>(calls_.busiest_since_last()) * ns_per_event_ : 0;
+}
+
+// Steps that the user has named are followed whatever is left out. Where that alone is beyond the
+// budget (a window at each of very short ones), leaving out all calls would not keep it, and they
+// would never come back: they are left out for what they cost themselves.
+double Governor::door_cost_ns(std::uint64_t now_ns) noexcept {
+  const double recorded_ns = recorded_cost_ns(), followed_ns = followed_cost_ns();
+  following_.look(now_ns, followed_ns);
+  thread_.look(now_ns, recorded_ns + followed_ns);
+  const double share = static_cast<double>(agent_.options.budget_overhead) * millionth;
+  const bool is_in_vain = !finds_steps_ && following_.recent_share() > share;
+  return is_in_vain ? recorded_ns : recorded_ns + followed_ns;
 }
 
 double Governor::own_cpu_cost_ns() noexcept {
@@ -160,9 +179,9 @@ double Governor::own_cpu_cost_ns() noexcept {
 }
 
 void Governor::look(std::uint64_t now_ns) noexcept {
-  const bool door_changed = door_.look(now_ns, door_cost_ns());
+  const bool door_changed = door_.look(now_ns, door_cost_ns(now_ns));
   const bool cpu_changed = cpu_.look(now_ns, own_cpu_cost_ns());
-  block_.thread_millionths.store(in_millionths(door_.recent_share()), std::memory_order_relaxed);
+  block_.thread_millionths.store(in_millionths(thread_.recent_share()), std::memory_order_relaxed);
   block_.own_cpu_millionths.store(in_millionths(cpu_.recent_share()), std::memory_order_relaxed);
   block_.heap_bytes.store(
       static_cast<std::uint64_t>(event::own_heap.most_bytes.load(std::memory_order_relaxed)),

@@ -38,7 +38,9 @@ class Governor {
   bool is_stopped() const noexcept { return is_stopped_; }
 
  private:
-  double door_cost_ns() noexcept;
+  double recorded_cost_ns() noexcept;
+  double followed_cost_ns() noexcept;
+  double door_cost_ns(std::uint64_t now_ns) noexcept;
   double own_cpu_cost_ns() noexcept;
   void apply(ring::BudgetKind kind) noexcept;
   void note(ring::BudgetKind kind) noexcept;
@@ -48,11 +50,14 @@ class Governor {
   ring::GovernorBlock& block_;
   step::Budget door_;
   step::Budget cpu_;
+  step::Budget thread_;     // measured alone: all that the busiest thread spends
+  step::Budget following_;  // of it, what following the steps takes
   drain::PublishedCalls calls_;
   const double ns_per_tick_;
   const double ns_per_event_;
   double ns_per_heard_call_;
   const double cpus_;
+  const bool finds_steps_;
   std::uint64_t cpu_before_ns_ = 0;
   ring::LeftOut left_out_ = 0;
   bool was_recording_ = true;

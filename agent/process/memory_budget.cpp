@@ -19,6 +19,24 @@ std::uint64_t buffers_of(const config::Options& options) noexcept {
   return options.doors_cupti ? options.device_buffers : 0;
 }
 
+// Leaves the ring what a quarter of the budget for the buffers leaves, and the buffers the rest.
+void make_fit(config::Options& options, std::uint64_t room) {
+  const std::uint64_t buffers = buffers_of(options);
+  const std::uint64_t quarter = whole(options.budget_memory / 4);
+  const std::uint64_t least = std::min(buffers, std::max(quarter, smallest_buffers_bytes));
+  const std::uint64_t for_ring = whole(room - std::min(room, least));
+  options.ring_size = std::min(options.ring_size, std::max(for_ring, smallest_ring_bytes));
+  if (!options.doors_cupti) return;
+  const std::uint64_t left = whole(room - std::min(room, options.ring_size));
+  options.device_buffers = std::min(buffers, std::max(left, least));
+}
+
+std::string change_in_words(const char* option, std::uint64_t now, std::uint64_t before) {
+  if (now == before) return {};
+  return std::string(option) + config::show_bytes(now) + " instead of " +
+         config::show_bytes(before);
+}
+
 }  // namespace
 
 std::string fit_memory(config::Options& options) {
@@ -28,18 +46,12 @@ std::string fit_memory(config::Options& options) {
   if (budget == 0 || (ring <= budget && buffers <= budget && ring + buffers + for_heap <= budget)) {
     return {};
   }
-  if (options.doors_cupti) {
-    options.device_buffers = std::min(buffers, std::max(whole(budget / 4), smallest_buffers_bytes));
-  }
-  const std::uint64_t taken = for_heap + buffers_of(options);
-  const std::uint64_t left = budget - std::min(budget, taken);
-  options.ring_size = std::min(ring, std::max(whole(left), smallest_ring_bytes));
-  return "budget.memory: " + config::show_bytes(budget) + ": ring.size is " +
-         config::show_bytes(options.ring_size) + " instead of " + config::show_bytes(ring) +
-         (options.doors_cupti && options.device_buffers != buffers
-              ? ", device.buffers " + config::show_bytes(options.device_buffers) + " instead of " +
-                    config::show_bytes(buffers)
-              : std::string()) +
+  make_fit(options, budget - std::min(budget, for_heap));
+  const std::string of_ring = change_in_words("ring.size is ", options.ring_size, ring);
+  const std::string of_buffers = change_in_words(
+      of_ring.empty() ? "device.buffers is " : ", device.buffers ", buffers_of(options), buffers);
+  if (of_ring.empty() && of_buffers.empty()) return {};  // the least of both, whatever the budget
+  return "budget.memory: " + config::show_bytes(budget) + ": " + of_ring + of_buffers +
          ": raise it for more";
 }
 

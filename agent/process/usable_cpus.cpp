@@ -74,8 +74,8 @@ double cpu_quota(const std::string& root) {
 
 double usable_cpus(const Cpus& cpus, std::int64_t local_world_size) noexcept {
   const auto ranks = static_cast<double>(std::max<std::int64_t>(local_world_size, 1));
-  const bool is_pinned = cpus.allowed > 0 && cpus.allowed < cpus.online;
-  const double usable = is_pinned ? cpus.allowed : std::max(cpus.online / ranks, 1.0);
+  const double share = std::max(cpus.online / ranks, 1.0);
+  const double usable = cpus.allowed > 0 ? std::min<double>(cpus.allowed, share) : share;
   if (cpus.quota <= 0) return usable;
   return std::min(usable, std::max(cpus.quota / ranks, std::min(cpus.quota, 1.0)));
 }

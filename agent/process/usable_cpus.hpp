@@ -12,10 +12,10 @@ struct Cpus {
   double quota = 0;  // of the control group, in CPUs; 0: none
 };
 
-// This rank's part: what its mask allows it, or its share of a node's that all ranks may use; and
-// no more than its share of a quota, which a node's ranks are taken to have together: they are in
-// one container mostly, and elsewhere too little is spent. One CPU, or the whole quota, is left to
-// each.
+// This rank's part: what its mask allows it, and no more than its share of the node's: a mask may
+// be that of all ranks together, which no rank can tell from one of its own. Nor more than its
+// share of a quota, which a node's ranks are taken to have together: they are in one container
+// mostly, and elsewhere too little is spent. One CPU, or the whole quota, is left to each.
 double usable_cpus(const Cpus& cpus, std::int64_t local_world_size) noexcept;
 
 // As the calling thread finds them. That is one of ours: its mask is that of the process's main

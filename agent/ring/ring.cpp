@@ -48,6 +48,10 @@ Ring format(void* memory, const Sizes& sizes) noexcept {
   return Ring(memory);
 }
 
+std::uint64_t room_of_name(std::string_view text) noexcept {
+  return round_up(sizeof(std::uint32_t) + std::min(text.size(), longest_name), 8);
+}
+
 std::string_view Ring::name(std::uint32_t offset) const noexcept {
   const std::uint64_t area = header().names_bytes;
   if (offset < 8 || offset + sizeof(std::uint32_t) > area) return {};
@@ -76,14 +80,16 @@ void Ring::write_name(std::uint32_t offset, std::string_view text) const noexcep
   std::memcpy(names() + offset + sizeof length, text.data(), length);
 }
 
-std::uint32_t Ring::add_name(std::string_view text) const noexcept {
+std::uint32_t Ring::add_name_uncounted(std::string_view text) const noexcept {
   text = text.substr(0, longest_name);
   const std::uint32_t offset = reserve_names(sizeof(std::uint32_t) + text.size());
-  if (offset != 0) {
-    write_name(offset, text);
-  } else {
-    count_drop(DropCause::names_full);
-  }
+  if (offset != 0) write_name(offset, text);
+  return offset;
+}
+
+std::uint32_t Ring::add_name(std::string_view text) const noexcept {
+  const std::uint32_t offset = add_name_uncounted(text);
+  if (offset == 0) count_drop(DropCause::names_full);
   return offset;
 }
 
@@ -108,6 +114,13 @@ std::uint64_t Ring::close_names() const noexcept {
 bool has_unwritten_window(const Ring& ring) noexcept {
   const auto& windows = ring.header().windows;
   return std::any_of(windows.begin(), windows.end(), is_unwritten);
+}
+
+// Slots are used in turn: the latest alone can be.
+bool has_open_window(const Ring& ring) noexcept {
+  const std::uint32_t count = ring.header().window_count.load(std::memory_order_relaxed);
+  const Window& latest = ring.header().windows[(count - 1) % window_slots];
+  return count != 0 && latest.state.load(std::memory_order_relaxed) == WindowState::open;
 }
 
 std::size_t unwritten_windows(const Ring& ring) noexcept {

@@ -36,6 +36,8 @@ class Ring {
   std::string_view name(std::uint32_t offset) const noexcept;
   // Appends a name (cut at 16,383 bytes) and returns its offset; 0 when the area is full, counted.
   std::uint32_t add_name(std::string_view text) const noexcept;
+  // For who counts it himself, where an event is kept that lacks it.
+  std::uint32_t add_name_uncounted(std::string_view text) const noexcept;
   // Into its place, over what was there, or into a larger one; 0 when the area is full. Nobody may
   // read what was there.
   std::uint32_t replace_name(NamePlace& place, std::string_view text) const noexcept;
@@ -53,6 +55,9 @@ class Ring {
 
   std::byte* base_ = nullptr;
 };
+
+// Of the area of names, that a name takes.
+std::uint64_t room_of_name(std::string_view text) noexcept;
 
 // Lays an empty ring into zeroed memory of `sizes.file_bytes`. `ready` stays 0.
 Ring format(void* memory, const Sizes& sizes) noexcept;
@@ -89,6 +94,8 @@ inline bool is_in_use(const Window& window) noexcept {
          window.state.load(std::memory_order_acquire) == WindowState::giving_up;
 }
 bool has_unwritten_window(const Ring& ring) noexcept;
+// What is recorded now will be in a file, as far as is known now.
+bool has_open_window(const Ring& ring) noexcept;
 std::size_t unwritten_windows(const Ring& ring) noexcept;
 // In good order: what it left unwritten was closed, and is whole.
 inline bool has_finished(const Ring& ring) noexcept {

@@ -2,7 +2,7 @@
 """What the agent costs stays within its budgets, and the trace says what was left out for it: a program
 that launches without a pause.
 
-    governor_test.py BUILD DEPS door|last|comes_back|cpu|disk|memory
+    governor_test.py BUILD DEPS door|last|comes_back|cpu|windows|disk|disk_counted|memory
 """
 
 import contextlib
@@ -324,6 +324,25 @@ def test_disk_counted(checks):
         checks.check(job.code == 0 and len(counted) == 1, f"{job}")
         # One at either end of the job may be begun and not ended, or found late.
         checks.check(counted and abs(cycles - len(files) - counted[0]) <= 2, f"{cycles} cycles, {len(files)} files, {counted}")
+
+
+def test_windows(checks):
+    """A window every second step of 2 ms, by the mark of the user: its edges cost more than the budget, and no call
+    that is left out would make them less."""
+    options = {"TRACEAGENT_STEP_MARK": "call:cudaDeviceSynchronize", "TRACEAGENT_OUTPUT_KEEP": 50, "TRACEAGENT_BUDGET_OVERHEAD": "0.3%",
+               "TRACEAGENT_SCHEDULE": "wait=0,warmup=1,active=1,repeat=0"}
+    with Place() as place:
+        job = place.run([STEADY, 8000, 20, 2000], place.agent(**options))
+        checks.check(job.code == 3, repr(job)[:2000])
+        files = [name for name in place.files() if re.search(r"ba\d+-rank0.*\.json$", name)]
+        last = max(files, key=lambda name: int(re.search(r"ba(\d+)", name)[1]))
+        said = place.trace(last)["traceagent"]
+        governor, edges = said["governor"], said["coverage"].get("counters_edges_left_out", 0)
+        print(f"own threads {governor['own_threads_percent']} %, busiest thread {governor['busiest_thread_percent']} %, "
+              f"{edges} edges without counters")
+        checks.check(set(governor["left_out"]) <= OF_THREADS, f"calls are left out in vain: {governor}")
+        # A sample takes some 0.1 ms: half of the budget is 15 of a second's 450 edges.
+        checks.check(edges > 4000, f"{edges} edges of 8000 left out: {governor}")
 
 
 def test_memory(checks):

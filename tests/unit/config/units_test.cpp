@@ -124,6 +124,10 @@ TEST(Units, SharesAreInMillionths) {
   EXPECT_EQ(parse_percent("little").problem, "not a share such as 1%");
   EXPECT_EQ(parse_percent("1s").problem, "not a share such as 1%");
   EXPECT_EQ(parse_percent("101%").problem, "more than 100%");
+  // 0 is no limit, which nobody who asks for so little wants.
+  EXPECT_EQ(parse_percent("0.00001%").problem, "less than 0.0001%, the smallest share");
+  EXPECT_EQ(parse_percent("0.00001").problem, "the % is missing, such as in 0.00001%");
+  EXPECT_EQ(parse_percent("0.000%").problem, "");
 }
 
 }  // namespace

@@ -39,6 +39,39 @@ TEST_F(DeviceTotalsTest, NewDevicesBringNothingOfTheirPast) {
   EXPECT_EQ(totals.totals(), (Bytes{3, 0}));
 }
 
+TEST_F(DeviceTotalsTest, AnotherDeviceOfANameThatHasGoneBringsNothingOfItsPast) {
+  round({{"eth0", {1000, 1000}}});
+  round({{"eth0", {1010, 1010}}});
+  round({});
+  EXPECT_TRUE(totals.has_any()) << "it received nothing, which is known";
+  round({{"eth0", {5'000'000'000, 5}}});
+  EXPECT_TRUE(totals.is_good());
+  EXPECT_EQ(totals.totals(), (Bytes{10, 10}));
+  round({{"eth0", {5'000'000'001, 5}}});
+  EXPECT_EQ(totals.totals(), (Bytes{11, 10}));
+}
+
+TEST_F(DeviceTotalsTest, ManyThatCameAndWentLeaveRoomForNewOnes) {
+  for (std::size_t i = 0; i < 2 * DeviceTotals::most_devices; ++i) {
+    const std::string name = "veth" + std::to_string(i);
+    round({{"eth0", {0, 0}}, {name.c_str(), {5, 5}}});
+    ASSERT_FALSE(totals.leaves_out()) << i;
+  }
+  round({{"eth0", {0, 0}}, {"eth1", {1, 1}}});
+  round({{"eth0", {0, 0}}, {"eth1", {1001, 2}}});
+  EXPECT_EQ(totals.totals(), (Bytes{1000, 1}));
+}
+
+TEST_F(DeviceTotalsTest, MoreThanAreFollowedAreToldOfWhileTheyAreThere) {
+  totals.begin_round();
+  for (std::size_t i = 0; i <= DeviceTotals::most_devices; ++i) {
+    totals.add("eth" + std::to_string(i), {0, 0}, [](auto) { return DeviceClass::device; });
+  }
+  EXPECT_TRUE(totals.leaves_out());
+  round({{"eth0", {0, 0}}});
+  EXPECT_FALSE(totals.leaves_out());
+}
+
 TEST_F(DeviceTotalsTest, ACounterThatWrapsSpoilsItsRoundAlone) {
   round({{"eth0", {4'294'967'290, 0}}});
   round({{"eth0", {10, 0}}});

@@ -60,6 +60,31 @@ TEST(InternedText, AFullAreaGivesNoNames) {
   EXPECT_EQ(recording.ring().name(intern("a text of some length 0")), "a text of some length 0");
 }
 
+TEST(InternedText, TextsOfRangesLeaveRoomForKernels) {
+  Recording recording;
+  for (int i = 0; i < 100'000; ++i) intern_of_range("aten::mul, seq = " + std::to_string(i));
+  const std::string kernels(recording.ring().header().names_bytes / 32, 'k');
+  for (int i = 0; i < 4; ++i) EXPECT_NE(intern(std::to_string(i) + kernels), 0u) << i;
+  const std::string first = "aten::mul, seq = 0";
+  EXPECT_EQ(recording.ring().name(intern_of_range(first)), first);
+  EXPECT_EQ(intern_of_range("late"), 0u);
+}
+
+TEST(InternedText, ARangeWithoutATextIsCountedWhereAWindowIsOpen) {
+  Recording recording;
+  for (int i = 0; i < 10'000; ++i) intern_of_range("a text of some length " + std::to_string(i));
+  EXPECT_EQ(recording.dropped(ring::DropCause::names_full), 0u);
+  ring::Header& header = recording.ring().header();
+  header.window_count = 1;
+  header.windows[0].state = ring::WindowState::open;
+  EXPECT_EQ(intern_of_range("in the window"), 0u);
+  EXPECT_NE(intern_of_range("a text of some length 0"), 0u);
+  EXPECT_EQ(recording.dropped(ring::DropCause::names_full), 1u);
+  header.windows[0].state = ring::WindowState::closed;
+  EXPECT_EQ(intern_of_range("after it"), 0u);
+  EXPECT_EQ(recording.dropped(ring::DropCause::names_full), 1u);
+}
+
 TEST(InternedText, ManyThreadsGetTheTextTheyAskedFor) {
   Recording recording(8 << 20);
   std::vector<std::thread> threads;

@@ -192,6 +192,68 @@ TEST(KernelNames, TwoNamesOfOneHandleInTurnAreInTheRingOnce) {
   EXPECT_EQ(names_bytes(recording), bytes);
 }
 
+// A search goes through all that are registered: PyTorch has 50,000.
+TEST(KernelNames, WhatFindsNoRoomForItsNameIsNotSearchedAgain) {
+  Recording recording;
+  for (const std::size_t bytes : {1000, 1}) {
+    while (recording.ring().add_name_uncounted(std::string(bytes, 'f')) != 0) {
+    }
+  }
+  const void* stub = next_handle();
+  register_kernel(stub, "finds no room");
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(kernel_name(stub), 0u);
+  EXPECT_EQ(lost_names(recording), 1u) << "each search that finds no room is counted";
+  register_kernel(stub, "nor does this one");
+  EXPECT_EQ(kernel_name(stub), 0u);
+  EXPECT_EQ(lost_names(recording), 2u) << "looked for again where it is another";
+}
+
+void fill_cache() {
+  for (std::size_t i = 0; i < 2 * kernel_name_cache.size(); ++i) kernel_name(next_handle());
+}
+
+TEST(KernelNames, ATableThatIsFullMakesRoomForWhatIsNew) {
+  Recording recording(32 << 20);
+  fill_cache();
+  // Each search stores it anew: it is too long to be interned.
+  static const std::string name(5000, 'k');
+  std::vector<const void*> stubs(100);
+  for (const void*& stub : stubs) register_kernel(stub = next_handle(), name.c_str());
+  const std::uint64_t before = names_bytes(recording);
+  for (int step = 0; step < 20; ++step) {
+    for (const void* stub : stubs) ASSERT_EQ(recording.ring().name(kernel_name(stub)), name);
+  }
+  // Some displace each other, for a time.
+  EXPECT_LT(names_bytes(recording) - before, 130 * name.size());
+  register_kernel(stubs[0], "another");
+  EXPECT_EQ(recording.ring().name(kernel_name(stubs[0])), "another");
+}
+
+TEST(KernelNames, ManyThreadsInAFullTableGetTheNameTheyAskedFor) {
+  Recording recording(32 << 20);
+  fill_cache();
+  constexpr std::size_t kernels = 300;
+  static std::array<std::string, kernels> names;
+  std::array<const void*, kernels> stubs;
+  for (std::size_t i = 0; i < kernels; ++i) {
+    names[i] = "kernel " + std::to_string(i);
+    register_kernel(stubs[i] = next_handle(), names[i].c_str());
+  }
+  std::vector<std::thread> running;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 4; ++t) {
+    running.emplace_back([&] {
+      for (std::size_t i = 0; i < 20 * kernels; ++i) {
+        const std::size_t kernel = i * 7 % kernels;
+        if (recording.ring().name(kernel_name(stubs[kernel])) != names[kernel]) ++wrong;
+        if (i % 10 == 0) kernel_name(reinterpret_cast<const void*>(0x7f0000000000 + i * 4096));
+      }
+    });
+  }
+  for (std::thread& thread : running) thread.join();
+  EXPECT_EQ(wrong.load(), 0);
+}
+
 // In a process of its own: what is full stays so.
 void expect_in_a_child(void (*holds)()) {
   EXPECT_EXIT((holds(), _exit(testing::Test::HasFailure() ? 1 : 0)), testing::ExitedWithCode(0),

@@ -83,6 +83,16 @@ TEST_F(NvtxTest, PushAndPopAreOneRange) {
   EXPECT_GE(recording.records()[0]->end_ticks.load(), recording.records()[1]->end_ticks.load());
 }
 
+// As torch.autograd.profiler.emit_nvtx does it: each range has a number of its own.
+TEST_F(NvtxTest, RangesThatAllHaveTextsOfTheirOwnLeaveRoomForKernels) {
+  for (int i = 0; i < 3000; ++i) {
+    push(("aten::convolution_backward, seq = " + std::to_string(i)).c_str());
+    pop();
+  }
+  EXPECT_EQ(name_of(*recording.records().at(2999)), "") << "or this test tells nothing";
+  EXPECT_NE(intern("a kernel that is launched late" + std::string(200, 'k')), 0u);
+}
+
 TEST_F(NvtxTest, APopDoesNotCloseARangeWhosePushWasRecordedEarlier) {
   push("recorded");
   step::set_all_modes(step::Mode::pass);

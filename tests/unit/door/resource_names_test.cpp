@@ -1,6 +1,7 @@
 #include "agent/door/resource_names.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -119,6 +120,29 @@ TEST_F(ResourceNamesTest, a_full_table_gives_up_the_streams_that_are_gone) {
             "in the place of 17");
 }
 
+TEST_F(ResourceNamesTest, a_full_table_gives_up_the_threads_that_have_ended) {
+  name_resource(Named::thread, static_cast<std::uint64_t>(gettid()), "lives");
+  // More than there are places, each with a name for its short life.
+  for (std::size_t i = 0; i < ring::named_places + 100; ++i) {
+    std::thread([i] {
+      const std::string name = "t" + std::to_string(i);
+      name_resource(Named::thread, static_cast<std::uint64_t>(gettid()), name);
+    }).join();
+  }
+  name_resource(Named::stream, 0x1000, "late");
+  EXPECT_EQ(recording.dropped(ring::DropCause::names_full), 0u);
+  std::string found;
+  for (const ResourceName& name : names()) {
+    const bool is_thread = name.kind == Named::thread;
+    if (!is_thread || text(name) == "lives" || text(name) == "t611") found += text(name);
+    EXPECT_NE(text(name), "t0");
+  }
+  EXPECT_TRUE(found.find("lives") != std::string::npos) << found;
+  EXPECT_TRUE(found.find("late") != std::string::npos) << found;
+  EXPECT_TRUE(found.find("t611") != std::string::npos) << found;
+  EXPECT_EQ(named_streams, 1u);
+}
+
 TEST_F(ResourceNamesTest, names_made_up_for_ever_leave_room_for_others) {
   for (int i = 0; i < 100'000; ++i) {
     name_resource(Named::stream, 0x1000, "stream of step " + std::to_string(i));
@@ -126,6 +150,14 @@ TEST_F(ResourceNamesTest, names_made_up_for_ever_leave_room_for_others) {
   EXPECT_GT(recording.dropped(ring::DropCause::names_full), 90'000u);
   EXPECT_LT(recording.ring().header().names_used.load(), 32'000u);
   EXPECT_NE(intern("a kernel"), 0u);
+}
+
+TEST_F(ResourceNamesTest, names_that_come_again_take_no_more_room) {
+  for (int i = 0; i < 100'000; ++i) {
+    name_resource(Named::stream, 0x1000, i % 2 == 0 ? "computes" : "copies");
+  }
+  EXPECT_EQ(recording.dropped(ring::DropCause::names_full), 0u);
+  EXPECT_EQ(text(names()[0]), "copies");
 }
 
 TEST_F(ResourceNamesTest, a_long_name_is_cut) {

@@ -44,6 +44,14 @@ TEST(MemoryBudget, SaysWhatItChanged) {
             "budget.memory: 40MiB: ring.size is 23MiB instead of 64MiB: raise it for more");
 }
 
+TEST(MemoryBudget, GivesTheBuffersWhatASmallRingLeaves) {
+  config::Options options = options_of(64 * MiB, 4 * MiB, 64 * MiB);
+  EXPECT_EQ(fit_memory(options),
+            "budget.memory: 64MiB: device.buffers is 44MiB instead of 64MiB: raise it for more");
+  EXPECT_EQ(options.ring_size, 4 * MiB);
+  EXPECT_EQ(options.device_buffers, 44 * MiB);
+}
+
 TEST(MemoryBudget, LendsNothingWhereCuptiIsShut) {
   config::Options options = options_of(64 * MiB, 48 * MiB, 64 * MiB);
   options.doors_cupti = false;

@@ -61,6 +61,14 @@ TEST(UsableCpus, AreTheMasksOrAShareOfTheNodes) {
   EXPECT_EQ(usable_cpus({2, 2, 0}, 4), 1);
 }
 
+TEST(UsableCpus, AreNotAllOfAMaskThatRanksShare) {
+  EXPECT_EQ(usable_cpus({64, 63, 0}, 8), 8);
+  EXPECT_EQ(usable_cpus({64, 32, 0}, 8), 8);
+  EXPECT_EQ(usable_cpus({64, 32, 32}, 8), 4);
+  EXPECT_EQ(usable_cpus({64, 63, 0}, 1), 63);
+  EXPECT_EQ(usable_cpus({64, 4, 0}, 8), 4);  // pinned, and half of the node is nobody's
+}
+
 TEST(UsableCpus, AreNoMoreThanTheQuota) {
   EXPECT_EQ(usable_cpus({64, 64, 4}, 1), 4);
   EXPECT_EQ(usable_cpus({64, 64, 16}, 8), 2);

@@ -71,7 +71,19 @@ TEST(Names, FullAreaIsCountedAndLosesOnlyTheName) {
   while (ring.add_name(text) != 0) ++added;
   EXPECT_EQ(added, (ring.header().names_bytes - 8) / 1008);
   EXPECT_EQ(ring.add_name(text), 0u);
+  EXPECT_EQ(ring.add_name_uncounted(text), 0u);
   EXPECT_EQ(ring.header().dropped[static_cast<std::size_t>(DropCause::names_full)].load(), 2u);
+}
+
+TEST(Names, TellTheRoomThatTheyTake) {
+  MemoryRing memory(1 << 20);
+  const Ring& ring = memory.ring();
+  for (const std::size_t bytes : {1, 4, 5, 12, 13, 16'383, 100'000}) {
+    const std::string text(bytes, 'x');
+    const std::uint64_t before = ring.header().names_used;
+    ring.add_name(text);
+    EXPECT_EQ(ring.header().names_used - before, room_of_name(text)) << bytes;
+  }
 }
 
 TEST(Names, HostileOffsetsReadNothingOutside) {

@@ -45,6 +45,16 @@ TEST(CheckTrace, nothing_is_missing) {
   }
 }
 
+TEST(CheckTrace, steps_that_are_not_shown_are_missing) {
+  std::string metadata = rank_with(complete_device);
+  const std::string last = R"("last_step": 8)";
+  metadata.replace(metadata.find(last), last.size(), last + R"(, "steps_not_shown": 2)");
+  const CheckReport page = page_of(metadata);
+  EXPECT_EQ(page.problems(), 1) << page.text();
+  EXPECT_TRUE(says(page, "NO   steps not shown")) << page.text();
+  EXPECT_TRUE(says(page, "2 steps of 3")) << page.text();
+}
+
 TEST(CheckTrace, of_another_programs_file_only_what_was_read_is_told) {
   const CheckReport page = page_of(
       R"({"identity": {"rank": 4, "file": "a.json"}, "dropped": {"cut": 1}, "imported": {"file": "a.json",)"
