@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -162,11 +161,11 @@ std::vector<std::string> runs_of(const std::vector<std::string>& rings) {
   return {runs.begin(), runs.end()};
 }
 
-std::vector<std::string> rings_in(const std::string& run, const std::vector<std::string>& rings) {
+std::vector<std::string> names_in(const std::string& run, const std::vector<std::string>& rings) {
   std::vector<std::string> found;
-  std::copy_if(rings.begin(), rings.end(), std::back_inserter(found), [&](const std::string& ring) {
-    return fs::path(ring).parent_path().string() == run;
-  });
+  for (const fs::path ring : rings) {
+    if (ring.parent_path().string() == run) found.push_back(ring.filename().string());
+  }
   return found;
 }
 

@@ -21,7 +21,8 @@ DeadRings find_dead_rings(const std::vector<std::string>& files_and_folders);
 // The folders of the runs that the rings are of, sorted.
 std::vector<std::string> runs_of(const std::vector<std::string>& rings);
 
-std::vector<std::string> rings_in(const std::string& run, const std::vector<std::string>& rings);
+// Of the rings those in the run's folder, by their files' names.
+std::vector<std::string> names_in(const std::string& run, const std::vector<std::string>& rings);
 
 // True when the rings, of one folder, are all that lie in it, and none of their processes lives.
 bool is_whole_dead_run(const std::vector<std::string>& rings);

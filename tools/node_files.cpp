@@ -1,10 +1,7 @@
 #include "tools/node_files.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <limits>
 #include <optional>
 #include <set>
 
@@ -14,139 +11,23 @@
 #include "agent/drain/node_claim.hpp"
 #include "agent/drain/run_index.hpp"
 #include "agent/drain/upload_queue.hpp"
-#include "agent/ring/dead_runs.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "agent/ring/written_files.hpp"
-#include "agent/trace/json_scan.hpp"
 #include "agent/trace/merge.hpp"
 #include "agent/trace/removed_cycles.hpp"
 #include "agent/trace/trace_reader.hpp"
 #include "agent/trace/upload_journal.hpp"
 #include "tools/dead_rings.hpp"
+#include "tools/ending_signals.hpp"
 #include "tools/losses.hpp"
+#include "tools/node_of_run.hpp"
+#include "tools/node_rank_files.hpp"
 
 namespace traceagent::tools {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-// What the rings of a run say of its node, alike in all of them.
-struct NodeOfRun {
-  std::string path;  // of the node's file; empty: none is wanted
-  std::string run_key;
-  std::int64_t node_rank = 0;
-  std::int64_t first_rank = 0;
-  std::int64_t ranks = 0;
-  std::int64_t nodes = 1;
-  std::uint32_t pid = 0;  // of one of its processes
-  // Another run of the same key has files there too, which begin before or from here on (ns).
-  std::int64_t since_ns = 0;
-  std::int64_t until_ns = std::numeric_limits<std::int64_t>::max();
-  std::string folder;      // of the run's files
-  std::string include;     // merge.include
-  std::int64_t keep = -1;  // output.keep: files that are gone were removed by it
-  bool gzip = false;
-  bool overwrite = false;
-};
-
-bool wants_merge(const ring::Ring& ring) {
-  const std::string_view options = ring.name(ring.header().identity.options_json);
-  return trace::string_member(options, "merge.mode").value_or("exit") != "off";
-}
-
-// A ring that is damaged may say anything.
-bool is_sound(const ring::OpenedRing& opened) {
-  return opened.ring.valid() && opened.ring.header().ready.load(std::memory_order_acquire) != 0 &&
-         opened.ring.header().identity.checksum == ring::identity_checksum(opened.ring);
-}
-
-bool describe(const std::string& path, NodeOfRun& node) {
-  ring::OpenedRing opened = ring::open_ring(path);
-  const bool sound = is_sound(opened);
-  if (sound) {
-    const ring::IdentityBlock& identity = opened.ring.header().identity;
-    const drain::NamedFile named = drain::node_file_name(opened.ring);
-    node.path = named.problem.empty() && wants_merge(opened.ring) ? named.path : "";
-    node.run_key = opened.ring.name(identity.run_key);
-    node.node_rank = identity.node_rank;
-    node.first_rank = identity.rank - identity.local_rank;
-    node.ranks = identity.local_world_size;
-    node.nodes = identity.world_size <= identity.local_world_size
-                     ? 1
-                     : drain::nodes_of(identity.world_size, identity.local_world_size);
-    node.pid = opened.ring.header().owner_pid;
-    node.gzip = identity.gzip != 0;
-    node.overwrite = identity.overwrite_files != 0;
-    node.folder = drain::output_folder(opened.ring);
-    node.include =
-        trace::string_member(opened.ring.name(identity.options_json), "merge.include").value_or("");
-    node.keep =
-        trace::integer_member(opened.ring.name(identity.options_json), "output.keep").value_or(-1);
-  }
-  ring::close_ring(opened);
-  return sound;
-}
-
-// A note of the agent's that holds a time; without its end of line it is half of one.
-void read_time(const fs::path& note, std::int64_t& time_ns) {
-  std::string line;
-  std::ifstream file(note);
-  if (std::getline(file, line) && !file.eof()) {
-    time_ns = std::strtoll(line.c_str(), nullptr, 10);
-  }
-}
-
-// Notes that the agent leaves where it finds the folder of an older run of its key.
-void read_notes(const fs::path& run, NodeOfRun& node) {
-  read_time(run / ring::older_run_note, node.since_ns);
-  read_time(run / "aside", node.until_ns);
-}
-
-// `another_nodes`: the node file of another node of the run.
-enum class Kind { other, rank_file, node_file, another_nodes };
-
-Kind kind_of(const std::string& path, const NodeOfRun& node) {
-  std::error_code ignored;
-  trace::TraceReader reader;
-  if (!fs::is_regular_file(fs::symlink_status(path, ignored)) || !reader.open(path)) {
-    return Kind::other;
-  }
-  const std::string& about = reader.header().distributed_info;
-  const std::int64_t base_ns = reader.header().base_ns;
-  const bool is_of_run = base_ns >= node.since_ns && base_ns < node.until_ns &&
-                         trace::string_member(about, "run_key").value_or("") == node.run_key;
-  if (!is_of_run) {
-    return Kind::other;
-  }
-  const bool is_merged = !reader.header().sources.empty();
-  if (trace::integer_member(about, "node_rank").value_or(0) != node.node_rank) {
-    return is_merged ? Kind::another_nodes : Kind::other;
-  }
-  return is_merged ? Kind::node_file : Kind::rank_file;
-}
-
-// Those of the rings' lists, and what no ring tells of: of processes that ended in good order
-// before, and of rings that a merge which was cut had removed already.
-std::vector<std::string> rank_files(const std::vector<std::string>& rings, const NodeOfRun& node) {
-  std::set<std::string> files;
-  std::set<std::string> folders{fs::path(node.path).parent_path().string()};
-  for (const std::string& ring : rings) {
-    for (const std::string& file : ring::written_files(ring)) {
-      folders.insert(fs::path(file).parent_path().string());
-    }
-  }
-  std::error_code error;
-  for (const std::string& folder : folders) {
-    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-      const bool is_hidden = at->path().filename().string().starts_with('.');
-      if (!is_hidden && kind_of(at->path().string(), node) == Kind::rank_file) {
-        files.insert(at->path().string());
-      }
-    }
-  }
-  return {files.begin(), files.end()};
-}
 
 // Of what the rings' processes have written: files whose names another run's have by now, and those
 // that somebody has removed. What output.keep removed is counted elsewhere.
@@ -268,13 +149,10 @@ trace::MergeReport merge_node(const std::string& run, const NodeOfRun& node, boo
 NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
   NodeFile made;
   NodeOfRun node;
-  const bool is_known = std::any_of(rings_of_run.begin(), rings_of_run.end(),
-                                    [&](const std::string& path) { return describe(path, node); });
-  if (!is_known || node.path.empty()) {
+  if (!describe(rings_of_run, node) || node.path.empty()) {
     return made;
   }
   const fs::path run = fs::path(rings_of_run.front()).parent_path();
-  read_notes(run, node);
   trace::FileLock held = trace::merge_lock(node.folder);
   if (node.keep >= 0) held.lock_soon(trace::FileLock::Kind::shared);
   std::vector<std::string> files = rank_files(rings_of_run, node);
@@ -292,8 +170,15 @@ NodeFile make_node_file(const std::vector<std::string>& rings_of_run) {
   if (node.nodes > 1) claim.emplace(node.path, node.run_key, node.node_rank, node.nodes);
   made.path = free_name(node, files, claim && claim->other_node());
   const bool is_ours = kind_of(made.path, node) == Kind::node_file;
-  // It may be all that is left of what output.keep has removed.
-  if (is_ours && node.keep >= 0) files.push_back(made.path);
+  if (is_ours && has_other_rank(made.path, files)) {
+    // No file of this run gives way to one of fewer ranks: of those it may be all that is left.
+    files = files_not_in(made.path, files);
+    files.push_back(made.path);
+  } else if (is_ours && node.keep >= 0) {
+    // It may be all that is left of what output.keep has removed.
+    files.push_back(made.path);
+  }
+  const GuardedOutput guarded(made.path);
   const trace::MergeReport report = merge_node(run.string(), node, is_ours, files, made);
   made.summary = summary_of(report, node) + lost_in_words(rings_of_run, node);
   if (!made.problem.empty()) return made;

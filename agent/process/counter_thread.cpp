@@ -53,9 +53,14 @@ void* CounterThread::run(void* self) noexcept {
 
 void CounterThread::wake() noexcept {
   if (!is_started()) return;
+  const int saved_errno = errno;
   // Waking it for nothing costs as much as many a sample. It looks by itself once it may.
-  if (is_overdrawn()) return leave_out(event::read_ticks());
-  wake_at_once();
+  if (is_overdrawn()) {
+    leave_out(event::read_ticks());
+  } else {
+    wake_at_once();
+  }
+  errno = saved_errno;
 }
 
 void CounterThread::wake_at_once() noexcept {

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 
 #include "agent/process/exit.hpp"
@@ -40,11 +41,21 @@ bool is_chained_to(int signal) noexcept {
   return sigaction(signal, nullptr, &now) == 0 && now.sa_handler != on_signal;
 }
 
+// An alternate stack may be small (SIGSTKSZ was 8 KiB, and a frame with the CPU's registers takes
+// half of that): beyond its end lies other memory of the job's.
+bool has_room_for_a_line() noexcept {
+  constexpr std::ptrdiff_t needed_bytes = 4 * 1024;
+  stack_t stack{};
+  if (sigaltstack(nullptr, &stack) != 0 || (stack.ss_flags & SS_ONSTACK) == 0) return true;
+  const char here = 0;
+  return &here - static_cast<const char*>(stack.ss_sp) >= needed_bytes;
+}
+
 // Waits rather than returns: a system call that fails with EINTR would be the job's to see, and to
 // speak of. A thread that holds malloc's lock meanwhile costs the last events, never the death.
 void on_signal(int signal) {
   if (is_chained_to(signal)) return;
-  finish_before_death();
+  finish_before_death(has_room_for_a_line());
   take_default_action(signal);
 }
 

@@ -27,6 +27,7 @@ constinit std::atomic<pid_t> ender{0};
 enum Stage : std::uint32_t { outside, in_handler, finishing, finished };
 constinit std::atomic<std::uint32_t> stage{outside};
 constinit std::atomic<bool> is_failure{false};
+constinit std::atomic<bool> is_by_signal{false};
 
 // What the job's own handlers may take, between ours and behind them, before another thread's end
 // counts. Between them that thread may be awaited by the ender.
@@ -45,7 +46,19 @@ Agent* own_agent() noexcept {
   return ending != nullptr && ending->pid == getpid() ? ending : nullptr;
 }
 
+// All is written; what was not done is the node's file, which waits for the other ranks, or what
+// follows from it.
+void say_node_file_late(const Agent& ending) noexcept {
+  if (!may_merge(ending) || !ending.speaks_for_node()) return;
+  say_problem(
+      "the node's file was not made in the time that the end has: it is made when the node's last "
+      "rank ends, or by `traceagent recover`");
+}
+
 void say_late(const Agent& ending, bool with_merge) noexcept {
+  if (ending.ring.ring.header().finished.load(std::memory_order_acquire) != 0) {
+    return say_node_file_late(ending);
+  }
   if (ending.drain.is_locked_out()) {
     return say_problem(
         "the last events were not written within exit.timeout, in which the agent's thread got no "
@@ -134,16 +147,19 @@ void finish_at_quick_exit() noexcept { finish(std::at_quick_exit, finish_at_quic
 }  // namespace
 
 bool ends_with_failure() noexcept { return is_failure.load(); }
+bool ends_by_signal() noexcept { return is_by_signal.load(); }
 
-void finish_before_death() noexcept {
+void finish_before_death(bool may_speak) noexcept {
   Agent* ending = own_agent();
   if (ending == nullptr) return;
   pid_t nobody = 0;
   ender.compare_exchange_strong(nobody, own_thread(), std::memory_order_acq_rel);
+  is_by_signal.store(true);
   set_stage(finishing);
   // Peers that were told to end too are awaited within the same time: whoever sends the signal
   // sends SIGKILL soon.
-  if (!ending->drain.finish_within(ending->options.exit_timeout)) say_late(*ending, false);
+  const bool is_done = ending->drain.finish_within(ending->options.exit_timeout);
+  if (!is_done && may_speak) say_late(*ending, false);
   switch_off();
   set_stage(finished);
 }
@@ -169,6 +185,7 @@ void watch_exit() noexcept {
   ender.store(0, std::memory_order_relaxed);
   stage.store(outside, std::memory_order_relaxed);
   is_failure.store(false);
+  is_by_signal.store(false);
   static bool watched = false;  // a forked child inherits the handlers
   if (watched) return;
   watched = true;

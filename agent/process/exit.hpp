@@ -8,9 +8,12 @@ void watch_exit() noexcept;
 
 // Of an end that is under way: its status is not 0, as far as libc tells it (not by quick_exit).
 bool ends_with_failure() noexcept;
+// By finish_before_death().
+bool ends_by_signal() noexcept;
 
-// The same work in a signal handler: the drain thread's, waited for at most exit.timeout.
-void finish_before_death() noexcept;
+// The same work in a signal handler: the drain thread's, waited for at most exit.timeout. A line of
+// what came too late takes some KiB of its stack.
+void finish_before_death(bool may_speak) noexcept;
 
 // atexit() for a handler that takes its time. Registers it twice: a thread that comes to exit while
 // another one is in the first copy must find the second one, or the C library would let it go past,

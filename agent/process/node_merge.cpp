@@ -186,10 +186,14 @@ void say_own_files(const Agent& agent) {
 }
 
 // Of a rank that fails the launcher must hear soon: it ends the others, which wait for it in a
-// collective. What they write until then is added by the last of them.
+// collective. What they write until then is added by the last of them. Who ends by a signal has
+// exit.timeout for the merge too, and others may not have been told to end.
 std::uint64_t longest_wait_ns(const Agent& agent) {
   constexpr std::uint64_t of_failure_ns = 2'000'000'000;
   const std::uint64_t allowed_ns = agent.options.merge_timeout;
+  if (ends_by_signal()) {
+    return std::min({allowed_ns, of_failure_ns, agent.options.exit_timeout / 2});
+  }
   return ends_with_failure() ? std::min(allowed_ns, of_failure_ns) : allowed_ns;
 }
 

@@ -20,6 +20,7 @@
 #include "agent/ring/dead_runs.hpp"
 #include "agent/ring/movers_note.hpp"
 #include "agent/ring/private_workers.hpp"
+#include "agent/ring/recovery_note.hpp"
 #include "agent/ring/ring_file.hpp"
 #include "agent/ring/written_files.hpp"
 #include "config/command_words.hpp"
@@ -156,9 +157,11 @@ bool set_aside(const RunFolder& folder, const Newcomer& newcomer) {
     say_private_workers_killed(ring::private_workers_of(aside.path).killed);
     remove_run_folder(aside);
   } else {
-    say_result(
-        "an earlier run of this name was killed: its events wait in memory: traceagent recover " +
-        config::shell_word(aside.path));
+    const bool is_recovered_now = !ring::RecoveryNote(aside.path).take();
+    say_result("an earlier run of this name was killed: its events " +
+               (is_recovered_now
+                    ? "are being recovered from memory"
+                    : "wait in memory: traceagent recover " + config::shell_word(aside.path)));
   }
   return true;
 }

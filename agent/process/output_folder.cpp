@@ -13,6 +13,7 @@
 
 #include "agent/event/high_descriptor.hpp"
 #include "agent/event/ticks.hpp"
+#include "agent/process/keeper.hpp"
 #include "agent/process/note_file.hpp"
 #include "agent/process/older_run.hpp"
 #include "agent/process/run_files.hpp"
@@ -46,8 +47,9 @@ std::string foreign_file_in(const std::string& folder, const std::string& run_ke
   constexpr std::uint64_t patience_ns = 1'000'000'000;
   const std::uint64_t end_ns = event::clock_ns(CLOCK_MONOTONIC) + patience_ns;
   while (const dirent* entry = readdir(entries.get())) {
-    // Hidden files do not count, as in Composer; ours that are being written are hidden.
-    if (entry->d_name[0] == '.') continue;
+    // Hidden files do not count, as in Composer; ours that are being written are hidden. What a
+    // keeper has said of an earlier run is no trace either.
+    if (entry->d_name[0] == '.' || is_keeper_log(entry->d_name)) continue;
     const std::string path = folder + "/" + entry->d_name;
     if (is_index_folder(path)) continue;
     const bool is_expected = is_included(entry->d_name, included);

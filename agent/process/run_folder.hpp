@@ -10,6 +10,7 @@
 //                                        aside, older           see claim_rank()
 //                                        earlier-ranks          see earlier_run.hpp
 //                                        launcher               see run_launcher.hpp
+//                                        takes-orphans-…        see keeper.cpp
 //
 // <run> is the run key, and names the node too where it is another than the first: nodes of a run
 // may be on one machine (agent/ring/run_folder_name.hpp).

@@ -1,5 +1,6 @@
 #include "agent/ring/owner.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
@@ -26,10 +27,9 @@ struct Stat {
 };
 
 // The second field, the name, may hold spaces and parentheses: what follows its last one counts.
-Stat read_stat(std::uint32_t pid) noexcept {
+Stat read_stat(const char* path) noexcept {
   char text[1024];
-  std::snprintf(text, sizeof text, "/proc/%u/stat", pid);
-  const int fd = event::open_high(text, O_RDONLY);
+  const int fd = event::open_high(path, O_RDONLY);
   if (fd < 0) return {};
   const ssize_t got = read(fd, text, sizeof text - 1);
   close(fd);
@@ -41,6 +41,36 @@ Stat read_stat(std::uint32_t pid) noexcept {
   for (int field = 2; at != nullptr && field < 22; ++field) at = std::strchr(at + 1, ' ');
   if (at != nullptr) stat.start_time = std::strtoull(at, nullptr, 10);
   return stat;
+}
+
+Stat read_stat(std::uint32_t pid) noexcept {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%u/stat", pid);
+  return read_stat(path);
+}
+
+bool is_dead(const Stat& stat) noexcept {
+  return stat.state == 0 || stat.state == 'Z' || stat.state == 'X';
+}
+
+// Of a process whose main thread has left by pthread_exit, and looks as the dead do; 0: none lives.
+std::uint32_t other_living_thread(std::uint32_t pid) noexcept {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%u/task", pid);
+  const event::Folder threads = event::open_folder_high(path);
+  if (threads == nullptr) return 0;
+  while (const dirent* entry = readdir(threads.get())) {
+    const auto thread = static_cast<std::uint32_t>(std::strtoul(entry->d_name, nullptr, 10));
+    if (thread == 0 || thread == pid) continue;
+    std::snprintf(path, sizeof path, "/proc/%u/task/%u/stat", pid, thread);
+    if (!is_dead(read_stat(path))) return thread;
+  }
+  return 0;
+}
+
+// The thread that shows what the process maps: without its main thread another one.
+std::uint32_t living_thread(std::uint32_t pid) noexcept {
+  return is_dead(read_stat(pid)) ? other_living_thread(pid) : pid;
 }
 
 // The fifth of a line's fields: range, rights, offset, device, inode, path.
@@ -89,7 +119,8 @@ std::uint64_t start_time_of(std::uint32_t pid) noexcept { return read_stat(pid).
 bool process_lives(std::uint32_t pid, std::uint64_t start_time) noexcept {
   if (pid == 0 || start_time == 0) return false;
   const Stat stat = read_stat(pid);
-  return stat.start_time == start_time && stat.state != 'Z' && stat.state != 'X';
+  if (stat.start_time != start_time) return false;
+  return !is_dead(stat) || other_living_thread(pid) != 0;
 }
 
 std::uint64_t pid_namespace() noexcept {
@@ -103,11 +134,12 @@ std::uint64_t namespace_of_host() noexcept {
   return boot == 0 || number == 0 ? 0 : std::max<std::uint64_t>(event::combine(boot, number), 1);
 }
 
-bool process_maps(std::uint32_t pid, const char* path) noexcept {
+namespace {
+
+template <class IsWanted>
+bool is_any_line_of_maps(std::uint32_t pid, const IsWanted& is_wanted) noexcept {
   char line[PATH_MAX + 128];
-  std::snprintf(line, sizeof line, "/proc/%u/maps", pid);
-  struct stat facts {};
-  const ino_t inode = stat(path, &facts) == 0 ? facts.st_ino : 0;
+  std::snprintf(line, sizeof line, "/proc/%u/task/%u/maps", pid, living_thread(pid));
   const int fd = event::open_high(line, O_RDONLY);
   if (fd < 0) return false;
   const event::ForkHold hold;
@@ -118,10 +150,32 @@ bool process_maps(std::uint32_t pid, const char* path) noexcept {
   }
   bool is_mapped = false;
   while (!is_mapped && std::fgets(line, sizeof line, maps) != nullptr) {
-    is_mapped = is_line_of({line, std::strcspn(line, "\n")}, path, inode);
+    is_mapped = is_wanted(std::string_view(line, std::strcspn(line, "\n")));
   }
   std::fclose(maps);
   return is_mapped;
+}
+
+}  // namespace
+
+bool process_maps(std::uint32_t pid, const char* path) noexcept {
+  struct stat facts {};
+  const ino_t inode = stat(path, &facts) == 0 ? facts.st_ino : 0;
+  return is_any_line_of_maps(
+      pid, [&](std::string_view line) noexcept { return is_line_of(line, path, inode); });
+}
+
+std::string mapped_namesake(std::uint32_t pid, const std::string& path) {
+  const std::string_view name =
+      std::string_view(path).substr(path.rfind('/') + 1);  // npos + 1 is 0
+  char found[PATH_MAX + 128] = {};
+  is_any_line_of_maps(pid, [&](std::string_view line) noexcept {
+    const bool is_it = ends_in(line, name) && line[line.size() - name.size() - 1] == '/';
+    if (is_it) std::memcpy(found, line.data(), std::min(line.size(), sizeof found - 1));
+    return is_it;
+  });
+  const char* const whole = std::strchr(found, '/');
+  return whole != nullptr ? whole : "";
 }
 
 }  // namespace traceagent::ring

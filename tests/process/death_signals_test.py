@@ -6,6 +6,7 @@ import sys
 import time
 
 from jobs import PROGRAMS, SLOWDOWN, TRACEAGENT, Checks, Place, bare_run, calls_in, end_of, variables_of, wait_until_said
+from places import SANITIZED
 
 checks = Checks()
 check = checks.check
@@ -66,6 +67,54 @@ def test_ranks_of_a_job():
             found = {event["pid"] for event in calls_in(place.trace("out/node0.json"))}
             check(found == set(range(count)), f"ranks in the node file: {found}")
         check(place.left_in_memory() == [], f"ranks: {place.left_in_memory()}")
+
+
+def test_one_rank_alone():
+    """The others go on: it ends soon, with its own events in the node's file, and says nothing of any that wait."""
+    with Place() as place:
+        ranks = [place.start([STEADY, 100_000, 10, 1000], variables) for variables in place.ranks(2, **ALL)]
+        check(all([wait_until_said(rank, "step 10") for rank in ranks]), "one alone: all have recorded")
+        begin = time.monotonic()
+        ranks[0].send_signal(signal.SIGTERM)
+        end = end_of(ranks[0])
+        took_s = time.monotonic() - begin
+        check(end.code == -15 and took_s < 2.5 + 2 * SLOWDOWN, f"one alone: {took_s} s, {end}")
+        check("memory" not in end.err and "out/node0.json" in place.files(), f"one alone: {end}, {place.files()}")
+        ranks[1].send_signal(signal.SIGTERM)
+        check(end_of(ranks[1]).code == -15 and place.left_in_memory() == [], f"one alone: {place.left_in_memory()}")
+        found = {event["pid"] for event in calls_in(place.trace("out/node0.json"))}
+        check(found == {0, 1}, f"one alone: ranks in the node file: {found}")
+
+
+# Gets the signal on an alternate stack of that many bytes, below which nothing may be touched.
+ON_A_STACK = """
+import ctypes, mmap, os, signal, sys, time
+libc = ctypes.CDLL(None)
+size = int(sys.argv[1])
+memory = mmap.mmap(-1, 1 << 20)
+base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+libc.mprotect(ctypes.c_void_p(base), ctypes.c_size_t(1 << 19), 0)
+class Stack(ctypes.Structure):
+    _fields_ = [("at", ctypes.c_void_p), ("flags", ctypes.c_int), ("size", ctypes.c_size_t)]
+libc.sigaltstack(ctypes.byref(Stack(base + (1 << 19), 0, size)), None)
+for _ in range(5):
+    ctypes.CDLL("libcudart.so.13").cudaMemsetAsync(None, 0, ctypes.c_size_t(4), None)
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(60)
+"""
+
+
+def test_small_stack():
+    """A line takes some KiB: where they are not there nothing is said."""
+    if SANITIZED:  # ctypes' calls are not seen in such a build
+        return
+    for size in (4096, 8192, 65536):
+        with Place() as place:
+            (place.path / "job.py").write_text(ON_A_STACK)
+            result = place.run([sys.executable, "job.py", size], place.agent(**ALL, TRACEAGENT_EXIT_TIMEOUT="0s"))
+            check(result.code == -15, f"a stack of {size}: {result}")
+            is_said = any("exit.timeout" in line for line in result.lines())
+            check(is_said or size < 65536, f"a stack of {size}: {result}")
 
 
 def test_held_lock():

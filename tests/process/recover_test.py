@@ -432,12 +432,114 @@ def test_damaged():
         refused(place, folder / "pipe.ring", "a pipe", "not a ring")
 
 
+def ranks_in(place, name):
+    return {event["pid"] for event in calls_in(place.trace(name))}
+
+
+def calls_of_ranks(place, name):
+    return sorted((event["pid"], event["ts"], event["name"]) for event in calls_in(place.trace(name)))
+
+
+def test_one_rank_later():
+    """One rank's folder cannot be written: it is recovered once it can, or elsewhere, and joins the rank that was."""
+    for words, name in ([], "out/node0.json"), (["--output", "B"], "B/node0.json"):
+        with Place() as place:
+            killed(place, 2, TRACEAGENT_OUTPUT_FILENAME="r{rank}/ba{batch}.json")
+            in_the_way = place.path / "out/r1"
+            in_the_way.parent.mkdir()
+            in_the_way.write_text("no folder")
+            first = recover(place)
+            check(first.code == 1 and "missing: rank 1: its ring was not recovered: see above" in first.out,
+                  f"one rank later, {words}: {first}")
+            check(ranks_in(place, "out/node0.json") == {0}, f"one rank later, {words}: {place.files()}")
+            if not words:
+                in_the_way.unlink()
+            second = recover(place, *words)
+            check(second.code == 0 and "2 ranks" in second.out and "missing" not in second.out,
+                  f"one rank later, {words}: {second}")
+            check(ranks_in(place, name) == {0, 1}, f"one rank later, {words}: {place.files()}")
+            check(place.left_in_memory() == [], f"one rank later, {words}: {place.left_in_memory()}")
+
+
+def test_rank_files_removed():
+    """The node's file is all that is left of a rank: it is not replaced by one of fewer."""
+    with Place() as place:
+        killed(place, 2)
+        one = next(place.rings.rglob("1-*.ring"))
+        check(recover(place, "--keep").code == 0 and ranks_in(place, "out/node0.json") == {0, 1}, "both ranks")
+        next(place.rings.rglob("0-*.ring")).unlink()
+        for path in (place.path / "out").glob("*rank0*"):
+            path.unlink()
+        before = calls_of_ranks(place, "out/node0.json")
+        again = recover(place, one.parent)
+        after = calls_of_ranks(place, "out/node0.json")
+        counts = f"{len(before)} calls, then {len(after)}"
+        check(again.code == 0 and after == before, f"rank files removed: {counts}: {again}")
+
+
+def test_recovered_twice():
+    """Into a folder, then as the job would have: each call is in the node's file once."""
+    with Place() as place:
+        killed(place, 2)
+        other = recover(place, "--keep", "--output", "A")
+        own = recover(place)
+        check(other.code == 0 and own.code == 0, f"recovered twice: {other}, {own}")
+        counts = [len(calls_in(place.trace(f"{folder}/node0.json"))) for folder in ("A", "out")]
+        check(counts[0] == counts[1] > 0, f"recovered twice: {counts} calls")
+
+
+def test_nothing_of_a_rank():
+    """Of a rank that never came nothing is said but that."""
+    with Place() as place:
+        running = place.start([STEADY, 1000, 10, 10_000], place.ranks(2, **RECORDING)[0])
+        check(wait_until_said(running, "step 10"), "one of two ranks records")
+        running.kill()
+        end_of(running)
+        result = recover(place)
+        check(result.code == 0 and "missing: rank 1: nothing of it was found" in result.out, f"one of two: {result}")
+
+
+def test_set_aside_meanwhile():
+    """The next run of the key takes the folder's name while the dead one is recovered."""
+    with Place() as place:
+        killed(place, 2)
+        run = next(place.rings.rglob("*.ring")).parent
+        with open(run / "recovering", "w") as note:
+            fcntl.lockf(note, fcntl.LOCK_EX)
+            working = start_recover(place, run)
+            check(wait_until_said(working, "recovers it: waiting"), "set aside: it waits")
+            run.rename(run.with_name(f"{run.name}.dead-1"))
+            run.mkdir()
+        result = end_of(working)
+        check(result.code == 0 and "out/node0.json: 2 ranks" in result.out, f"set aside: {result}")
+        left = place.left_in_memory()
+        check(not any(name.endswith(".ring") for name in left) and not list(run.iterdir()), f"set aside: {left}")
+
+
+def test_copy_of_a_living_run():
+    """Into the job's own folder its events would come twice."""
+    with Place() as place:
+        ranks = [place.start([STEADY, 1000, 10, 10_000], variables) for variables in place.ranks(2, **RECORDING)]
+        check(all([wait_until_said(rank, "step 10") for rank in ranks]), "a copy: they record")
+        shutil.copytree(next(place.rings.rglob("*.ring")).parent, place.path / "copy")
+        result = recover(place, "copy")
+        check(result.code == 1 and result.err.count("still runs, this is a copy") == 2, f"a copy: {result}")
+        check(not (place.path / "out").exists(), f"a copy: {place.files()}")
+        elsewhere = recover(place, "copy", "--keep", "--output", "seen")
+        check(elsewhere.code == 0 and "seen/node0.json: 2 ranks" in elsewhere.out, f"a copy, elsewhere: {elsewhere}")
+        for rank in ranks:
+            rank.kill()
+            end_of(rank)
+        check(recover(place, "copy").code == 0, "a copy whose processes are dead")
+
+
 def main():
     need(LIBRARY, "the library")
     need(TRACEAGENT, "the tool")
     for test in (test_two_ranks, test_what_else_the_job_wanted, test_nobody_left_to_merge, test_zero_begins_late, test_no_merge, test_same_key_again, test_pid_again, test_two_at_once, test_ring_not_made,
                  test_living, test_merge_of_living, test_several_runs, test_after_a_later_run, test_into_another_folder,
-                 test_usage, test_another_user, test_damaged):
+                 test_usage, test_another_user, test_damaged, test_one_rank_later, test_rank_files_removed,
+                 test_recovered_twice, test_nothing_of_a_rank, test_set_aside_meanwhile, test_copy_of_a_living_run):
         started = time.monotonic()
         test()
         print(f"{test.__name__}: {time.monotonic() - started:.1f} s", flush=True)

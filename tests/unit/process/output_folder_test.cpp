@@ -55,6 +55,21 @@ TEST_F(OutputFolderTest, AnybodysFileIsRefusedByOneAndForAll) {
   EXPECT_EQ(second.problem, "") << "said once";
 }
 
+TEST_F(OutputFolderTest, WhatAKeeperSaidOfAnEarlierRunIsNoTrace) {
+  trace::write_whole(output + "/keeper-node0.log", "recovered");
+  trace::write_whole(output + "/keeper-node12.log", "recovered");
+  EXPECT_TRUE(check().usable);
+}
+
+TEST_F(OutputFolderTest, ALogOfAnothersIsRefused) {
+  for (const char* name : {"keeper-node.log", "keeper-node0.log.json", "keeper-nodes.log"}) {
+    trace::write_whole(output + "/" + name, "mine");
+    const RunFolder other = make_run_folder(scratch.path().string(), name);
+    EXPECT_FALSE(check_output_folder(other, output, "this run", {}, earlier, pid).usable) << name;
+    std::filesystem::remove(output + "/" + name);
+  }
+}
+
 TEST_F(OutputFolderTest, ARankThatLooksLaterSeesWhatTheFirstSaw) {
   EXPECT_TRUE(check().usable);
   trace::write_whole(output + "/ep0-ba5-rank0.json", "a rank was quick");

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 namespace traceagent::ring {
 namespace {
@@ -56,6 +58,39 @@ TEST(Owner, ANameMayHoldAnything) {
   EXPECT_FALSE(process_lives(pid, start)) << "dead, though not waited for";
   waitpid(child, nullptr, 0);
   EXPECT_FALSE(process_lives(pid, start));
+}
+
+// After pthread_exit in main the process shows as the dead do, but for its threads.
+TEST(Owner, AProcessWhoseMainThreadHasLeftLives) {
+  std::string path = "/tmp/traceagent-owner-XXXXXX";
+  const int fd = mkstemp(path.data());
+  ASSERT_GE(fd, 0);
+  ASSERT_EQ(ftruncate(fd, 4096), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    static_cast<void>(mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fd, 0));
+    std::thread([] {
+      for (;;) pause();
+    }).detach();
+    syscall(SYS_exit, 0);
+  }
+  close(fd);
+  const auto pid = static_cast<std::uint32_t>(child);
+  const std::uint64_t start = start_time_of(pid);
+  const std::string stat = "/proc/" + std::to_string(child) + "/stat";
+  for (int look = 0; look < 5000; ++look) {
+    std::string text;
+    std::getline(std::ifstream(stat), text);
+    if (text.find(") Z ") != std::string::npos) break;
+    usleep(1000);
+  }
+  EXPECT_TRUE(process_lives(pid, start));
+  EXPECT_TRUE(process_maps(pid, path.c_str()));
+  EXPECT_FALSE(process_lives(pid, start + 1));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_FALSE(process_lives(pid, start));
+  unlink(path.c_str());
 }
 
 TEST(Owner, KnowsWhatIsMapped) {
