@@ -74,7 +74,7 @@ std::vector<WindowMarks::StepSlice> WindowMarks::steps_of(const ring::Window& wi
     const bool is_unfinished = end == 0;
     steps.push_back(
         {step, begin_ns,
-         is_unfinished ? end_of_work(begin_ns) : order_.relative_ns(std::min(end, end_ticks_)),
+         is_unfinished ? end_of_work(begin) : order_.relative_ns(std::min(end, end_ticks_)),
          is_unfinished});
   }
   return steps;
@@ -96,15 +96,17 @@ std::vector<std::uint64_t> WindowMarks::begins_of_own_steps() const {
 }
 
 // Of a step that the program's end cut: after the last work that it gave to the device, and that
-// work, comes what the program does at its end. A call that never returned is the step's.
-std::int64_t WindowMarks::end_of_work(std::int64_t begin_ns) const {
+// work, comes what the program does at its end. A call that never returned is the step's, and so is
+// all that a range holds which is the step and was never ended.
+std::int64_t WindowMarks::end_of_work(std::uint64_t begin_ticks) const {
   const std::int64_t latest_ns = order_.relative_ns(end_ticks_);
-  std::int64_t end_ns = begin_ns;
+  std::int64_t end_ns = order_.relative_ns(std::max(begin_ticks, begin_ticks_));
   for (const ThreadEvents& thread : order_.threads()) {
     for (const event::Record* record : thread.records) {
       const std::uint64_t end = record->end_ticks.load(std::memory_order_acquire);
-      const bool is_running = end == 0 && record->layout != event::Layout::range;
-      if (is_running) return latest_ns;
+      const bool is_of_step = record->layout != event::Layout::range ||
+                              record->begin_ticks.load(std::memory_order_relaxed) == begin_ticks;
+      if (end == 0 && is_of_step) return latest_ns;
       if (gives_work(record->layout)) end_ns = std::max(end_ns, order_.relative_ns(end));
     }
   }

@@ -43,7 +43,7 @@ class WindowMarks {
 
   std::vector<StepSlice> steps_of(const ring::Window& window);
   std::vector<std::uint64_t> begins_of_own_steps() const;
-  std::int64_t end_of_work(std::int64_t begin_ns) const;
+  std::int64_t end_of_work(std::uint64_t begin_ticks) const;
   void write_step(trace::EventWriter& writer, const StepSlice& step) const;
   void write_change(trace::EventWriter& writer, const GovernorChange& change) const;
   void put_in_order();

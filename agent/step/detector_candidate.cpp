@@ -195,25 +195,8 @@ std::uint32_t Candidate::verdict_of_launches(const History& history) const noexc
   const std::uint64_t equal = equal_blocks();
   if (equal >= 8 && equal >= blocks_wanted(history, false)) return 1;
   const std::uint32_t blocks = super_period(2);
-  if (blocks == 0) return is_noise() ? 1 : 0;
-  if (!differ_by_log_lines(history, blocks)) return blocks;
-  return blocks_ >= blocks_wanted(history, false) ? 1 : 0;
-}
-
-/// Whether what is more in some of the last `blocks` blocks is a line of logging, no optimizer: the
-/// host waits for the few values that are computed for it.
-bool Candidate::differ_by_log_lines(const History& history, std::uint32_t blocks) const noexcept {
-  if (edge_ - history.oldest() < blocks * period_) return false;
-  const CallCounts all = history.counts(edge_) - history.counts(edge_ - blocks * period_);
-  std::uint64_t launches = UINT32_MAX;
-  std::uint64_t synchronisations = UINT32_MAX;
-  for (std::uint64_t end = edge_; end > edge_ - blocks * period_; end -= period_) {
-    const CallCounts block = history.counts(end) - history.counts(end - period_);
-    launches = std::min<std::uint64_t>(launches, block.launches);
-    synchronisations = std::min<std::uint64_t>(synchronisations, block.synchronisations);
-  }
-  // Fewer than two for each wait, of which reading a value takes two: an optimizer launches more.
-  return all.launches - blocks * launches < 2 * (all.synchronisations - blocks * synchronisations);
+  if (blocks > 0) return blocks;
+  return is_noise() ? 1 : 0;
 }
 
 std::uint32_t Candidate::super_period(std::uint32_t least) const noexcept {

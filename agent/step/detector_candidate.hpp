@@ -51,7 +51,6 @@ class Candidate {
   bool does_without_boundaries(const History& history, std::uint64_t blocks,
                                bool launches_are_tokens) const noexcept;
   std::uint32_t verdict_of_launches(const History& history) const noexcept;
-  bool differ_by_log_lines(const History& history, std::uint32_t blocks) const noexcept;
   void add_block(const History& history, std::uint64_t begin) noexcept;
   std::uint64_t kernels_of_last(std::uint32_t age) const noexcept {
     return kernels_[(blocks_ - 1 - age) % kept_blocks];

@@ -26,22 +26,6 @@ class KernelSet {
     return !entry.known;
   }
 
-  /// How many of the known kernels there are, and have run since the `first`th launch.
-  struct Run {
-    std::uint32_t known = 0, of_known = 0;
-  };
-  Run run_since(std::uint32_t first) const noexcept {
-    Run run;
-    for (std::size_t i = 0; i < capacity; ++i) {
-      const Entry& entry = entries_[i];
-      const bool is_known = entry.epoch == epoch_ ? entry.known : entry.last > first_;
-      if (entry.last == 0 || !is_known) continue;
-      ++run.known;
-      if (entry.last > first) ++run.of_known;
-    }
-    return run;
-  }
-
   /// From now on the kernels that have run since the `first`th launch are the known ones.
   void know_since(std::uint32_t first) noexcept {
     first_ = first;

@@ -60,16 +60,11 @@ void SequenceDetector::lock(const Candidate& candidate, std::uint32_t blocks_per
   probation_ = true;
   broke_in_probation_ = false;
   searching_beside_ = true;
-  tell_lock(candidate.track(), candidate.period(), blocks_per_step, step);
-}
-
-void SequenceDetector::tell_lock(Track track, std::uint64_t period, std::uint32_t blocks_per_step,
-                                 std::uint64_t step) noexcept {
   LockReport report;
-  report.kind = tokens_ == Tokens::launches ? LockReport::Kind::launches
-                : track == Track::shape     ? LockReport::Kind::collective_shapes
-                                            : LockReport::Kind::collectives;
-  report.period = static_cast<std::uint32_t>(period);
+  report.kind = tokens_ == Tokens::launches         ? LockReport::Kind::launches
+                : candidate.track() == Track::shape ? LockReport::Kind::collective_shapes
+                                                    : LockReport::Kind::collectives;
+  report.period = static_cast<std::uint32_t>(candidate.period());
   report.blocks_per_step = blocks_per_step;
   report.tokens_seen = history_.size() - origin_;
   report.step = step;
@@ -208,13 +203,12 @@ void SequenceDetector::relearn_if_lost() noexcept {
   if (active().on_pattern() || active().tokens_since_step() < patience) return;
   const auto [candidate, blocks_per_step] = found();
   if (candidate == nullptr) return;
-  // What was lost at once, to a longer period, was no training (parameters that are sent round
-  // one by one): its steps do not count. Else the old pattern is still looked for, because what
-  // was learned may be a long evaluation after all.
-  const bool was_false = probation_ && candidate->period() > active().tokens_per_step();
-  if (!was_false && !trains(*candidate, blocks_per_step)) return;
   const std::uint64_t step = active().step();
   active().retire(listener_);
+  // What was lost at once, to a longer period, was no training (parameters that are sent round
+  // one by one): its steps do not count. Else the old pattern is still looked for, because what
+  // was learned may be a long evaluation.
+  const bool was_false = probation_ && candidate->period() > active().tokens_per_step();
   if (!was_false) {
     has_old_pattern_ = true;
     active_ = 1 - active_;
@@ -224,37 +218,10 @@ void SequenceDetector::relearn_if_lost() noexcept {
   active().follow(history_, listener_);
 }
 
-/// Whether what repeats now is training as the pattern was, with another model or batch. An
-/// evaluation runs the kernels of the forward pass, and no optimizer; its batches are no steps
-/// however many there are, and the pattern is waited for. Where kernels cannot tell (few are known,
-/// or none is seen), only very many repetitions do.
-bool SequenceDetector::trains(const Candidate& candidate,
-                              std::uint32_t blocks_per_step) const noexcept {
-  constexpr std::uint64_t most_batches = 4096;
-  constexpr std::uint32_t many_kernels = 8;
-  if (candidate.blocks() >= most_batches) return true;
-  // All kernels are looked at: not at every call of an evaluation that repeats a single one.
-  constexpr std::uint64_t always_up_to = 32;
-  if (candidate.blocks() > always_up_to && candidate.blocks() % always_up_to != 0) return false;
-  const std::uint64_t end = history_.size() - 1;
-  const std::uint64_t tokens =
-      std::min(candidate.period() * blocks_per_step, end - history_.oldest());
-  const CallCounts& begin = history_.counts(end - tokens);
-  const KernelSet::Run run = kernels_.run_since(begin.launches);
-  // Another model altogether shares none, and launches as much.
-  if (run.known >= many_kernels && run.of_known == 0) {
-    const std::uint64_t launches = (history_.counts(end) - begin).launches;
-    return 10 * launches >= 8 * std::uint64_t{step_at_lock_.launches};
-  }
-  return run.known != 0 && 4 * run.of_known >= 3 * run.known;
-}
-
 void SequenceDetector::return_to_old_pattern() noexcept {
   active().retire(listener_);
   const std::uint64_t step = active().step();
   active_ = 1 - active_;
-  tell_lock(active().pattern().track(), active().pattern().length(), active().blocks_per_step(),
-            step);
   active().adopt(history_, step, listener_);
 }
 

@@ -62,9 +62,6 @@ class SequenceDetector {
   std::uint64_t steps_in(const Candidate& candidate) const noexcept;
   bool is_whole_step(const CallCounts& all, std::uint64_t steps) const noexcept;
   void relearn_if_lost() noexcept;
-  bool trains(const Candidate& candidate, std::uint32_t blocks_per_step) const noexcept;
-  void tell_lock(Track track, std::uint64_t period, std::uint32_t blocks_per_step,
-                 std::uint64_t step) noexcept;
   void return_to_old_pattern() noexcept;
   PeriodSearch::Found found() const noexcept;
   void lock(const Candidate& candidate, std::uint32_t blocks_per_step,

@@ -38,11 +38,6 @@ struct StepListener {
   virtual std::uint64_t steps_to_pass() const noexcept { return 0; }
   /// All steps until `latest` have begun, which is open now: nobody asked when.
   virtual void on_steps_passed(std::uint64_t /*latest*/) noexcept {}
-  /// Steps may have passed that nobody could tell, because they were searched for: the number of
-  /// the next begin says how many.
-  virtual void on_steps_untold() noexcept {}
-  /// The steps that follow are ranges of a name that was met too seldom so far, or are so no more.
-  virtual void on_steps_doubtful(bool /*are_doubtful*/) noexcept {}
   /// The search is over without any: the steps that follow are slices of time.
   virtual void on_no_step_found(std::uint64_t /*ticks*/) noexcept {}
 

@@ -187,11 +187,9 @@ void Tracker::consume_range(const LogEntry& entry) noexcept {
     if (entry.kind == LogEntry::Kind::range_end) return;  // its begin was before our time
     followed_name_.store(entry.token.exact, std::memory_order_relaxed);
     source_.store(Source::ranges, std::memory_order_relaxed);
-    on_trial_.store(true, std::memory_order_relaxed);
-    listener_.on_steps_doubtful(true);
+    update_interest();
   }
   if (source() != Source::ranges) return;
-  if (on_trial_.load(std::memory_order_relaxed)) try_ranges(entry);
   const Token& token = entry.token;
   if (entry.kind == LogEntry::Kind::range_begin) {
     ranges_.begin(token.exact, token.thread, token.ticks);
@@ -203,15 +201,11 @@ void Tracker::consume_range(const LogEntry& entry) noexcept {
 }
 
 void Tracker::consume_sequence(const LogEntry& entry) noexcept {
-  if (!is_searched() && source() != Source::sequence) return;
+  if (source() != Source::undecided && source() != Source::sequence) return;
   sequence_seen_ = true;
   strides_.catch_up(entry, *detector_);
   detector_->feed(entry.token);
-  if (on_trial_.load(std::memory_order_relaxed)) {
-    prefer_sequence(entry.token.ticks);
-  } else if (lock_notes_->locked()) {
-    source_.store(Source::sequence, std::memory_order_relaxed);
-  }
+  if (lock_notes_->locked()) source_.store(Source::sequence, std::memory_order_relaxed);
   update_interest();
 }
 
@@ -225,8 +219,7 @@ void Tracker::consume_call(std::uint64_t ticks) noexcept {
 Interest Tracker::wanted() const noexcept {
   switch (source()) {
     case Source::ranges:
-      if (!on_trial_.load(std::memory_order_relaxed)) return interest_ranges;
-      break;
+      return interest_ranges;
     case Source::calls:
       return interest_calls;
     case Source::slices:
@@ -236,7 +229,7 @@ Interest Tracker::wanted() const noexcept {
     case Source::sequence:
       break;
   }
-  Interest wanted = is_searched() ? interest_ranges : 0;
+  Interest wanted = source() == Source::undecided ? interest_ranges : 0;
   if (detector_->wants_collectives()) wanted |= interest_collectives;
   if (detector_->wants_launches()) wanted |= interest_launches;
   if (detector_->wants_boundaries()) wanted |= interest_synchronisations | interest_copies;
@@ -251,11 +244,11 @@ void Tracker::update_interest() noexcept {
 void Tracker::poll(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept {
   consume_published();
   const Source source = this->source();
-  if (source == Source::calls || (source == Source::ranges && !is_searched())) return;
+  if (source == Source::ranges || source == Source::calls) return;
   if (turn_.exchange(true, std::memory_order_acq_rel)) return;  // the next poll will do
   if (source == Source::sequence) strides_.take_passed(*detector_);
   if (lost_its_calls()) fall_back(now_ticks, now_ns);
-  if (is_searched()) poll_patience(now_ticks, now_ns);
+  if (source == Source::undecided) poll_patience(now_ticks, now_ns);
   if (source == Source::slices || source == Source::fallback) poll_slices(now_ticks, now_ns);
   turn_.exchange(false, std::memory_order_acq_rel);
 }
@@ -288,7 +281,7 @@ void Tracker::leave_out(Interest left_out) noexcept {
 
 bool Tracker::lost_its_calls() const noexcept {
   const Interest left_out = left_out_.load(std::memory_order_relaxed);
-  if (is_searched()) return (left_out & interest_collectives) != 0;
+  if (source() == Source::undecided) return (left_out & interest_collectives) != 0;
   if (source() != Source::sequence) return false;
   return (left_out &
           (lock_notes_->follows_launches() ? interest_launches : interest_collectives)) != 0;
@@ -296,8 +289,6 @@ bool Tracker::lost_its_calls() const noexcept {
 
 // For good: calls that come back later would be counted from somewhere in the middle.
 void Tracker::fall_back(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept {
-  // Ranges that have begun are better than slices.
-  if (on_trial_.load(std::memory_order_relaxed)) return end_trial();
   strides_.close();
   if (!lock_notes_->locked()) listener_.on_no_step_found(now_ticks);
   if (lock_notes_->step_is_open()) listener_.on_step_end(lock_notes_->latest_step(), now_ticks);
@@ -309,7 +300,7 @@ void Tracker::fall_back(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept 
 }
 
 void Tracker::poll_patience(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept {
-  if (!is_searched() || !sequence_seen_ || ranges_.is_open()) return;
+  if (source() != Source::undecided || !sequence_seen_) return;
   if (patience_start_ns_ == 0) patience_start_ns_ = now_ns;
   if (now_ns < patience_start_ns_) return;
   const std::uint64_t waited_ns = now_ns - patience_start_ns_;
@@ -317,8 +308,6 @@ void Tracker::poll_patience(std::uint64_t now_ticks, std::uint64_t now_ns) noexc
   const bool is_near = detector_->has_candidate() && left_out_.load() == 0;
   const std::uint64_t patience_ns = is_near ? 10 * patience_ns_ : patience_ns_;
   if (waited_ns < patience_ns) return;
-  if (on_trial_.load(std::memory_order_relaxed)) end_trial();
-  first_slice_ = ranges_.steps_begun();
   listener_.on_no_step_found(now_ticks);
   source_.store(Source::fallback, std::memory_order_relaxed);
   update_interest();

@@ -139,9 +139,6 @@ class Tracker {
   void consume(const LogEntry& entry) noexcept;
   void consume_range(const LogEntry& entry) noexcept;
   void consume_sequence(const LogEntry& entry) noexcept;
-  void try_ranges(const LogEntry& entry) noexcept;
-  void end_trial() noexcept;
-  void prefer_sequence(std::uint64_t ticks) noexcept;
   void consume_call(std::uint64_t ticks) noexcept;
   void update_interest() noexcept;
   void count(const LogEntry& entry) noexcept;
@@ -151,9 +148,6 @@ class Tracker {
   Interest wanted() const noexcept;
   void poll_slices(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept;
   void poll_patience(std::uint64_t now_ticks, std::uint64_t now_ns) noexcept;
-  bool is_searched() const noexcept {
-    return source() == Source::undecided || on_trial_.load(std::memory_order_relaxed);
-  }
   Source source() const noexcept { return source_.load(std::memory_order_relaxed); }
   std::string describe_auto() const;
 
@@ -164,8 +158,6 @@ class Tracker {
   std::atomic<Interest> interest_{0};
   std::atomic<Source> source_{Source::undecided};
   std::atomic<std::uint64_t> followed_name_{0};
-  /// With `auto`, until the ranges have come often enough: the calls are still searched.
-  std::atomic<bool> on_trial_{false};
   std::atomic<Interest> left_out_{0};
   std::atomic<bool> fell_back_for_budget_{false};
   std::atomic<std::uint64_t> sampled_calls_{0}, sampled_ticks_{0};

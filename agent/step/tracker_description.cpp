@@ -14,7 +14,6 @@ void LockNotes::on_locked(const LockReport& report) noexcept {
   tokens_seen_.store(report.tokens_seen, std::memory_order_relaxed);
   step_.store(report.step, std::memory_order_relaxed);
   locks_.fetch_add(1, std::memory_order_relaxed);
-  listener_.on_steps_untold();
 }
 
 std::string LockNotes::description() const {

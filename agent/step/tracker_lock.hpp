@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
-#include <utility>
 
 #include "agent/step/detector_token.hpp"
 
@@ -18,41 +17,24 @@ class LockNotes final : public DetectorListener {
 
   void on_step_begin(std::uint64_t step, std::uint64_t ticks) noexcept override {
     steps_begun_ = step + 1;
-    if (is_held_) {
-      ++steps_held_;
-      return;
-    }
     step_is_open_ = true;
     listener_.on_step_begin(step, ticks);
   }
   void on_step_end(std::uint64_t step, std::uint64_t ticks) noexcept override {
-    if (!std::exchange(step_is_open_, false)) return;  // its begin was held
+    step_is_open_ = false;
     listener_.on_step_end(step, ticks);
   }
   void on_step_retracted(std::uint64_t step) noexcept override {
     steps_begun_ = step;
-    if (!std::exchange(step_is_open_, false)) return;
+    step_is_open_ = false;
     listener_.on_step_retracted(step);
   }
-  std::uint64_t steps_to_pass() const noexcept override {
-    return step_is_open_ ? listener_.steps_to_pass() : 0;
-  }
+  std::uint64_t steps_to_pass() const noexcept override { return listener_.steps_to_pass(); }
   void on_steps_passed(std::uint64_t latest) noexcept override {
     steps_begun_ = latest + 1;
     listener_.on_steps_passed(latest);
   }
   void on_locked(const LockReport& report) noexcept override;
-
-  /// Steps are counted anew, and not told, until release(): ranges may be the steps.
-  void hold() noexcept {
-    is_held_ = true;
-    steps_held_ = 0;
-  }
-  void release() noexcept {
-    is_held_ = false;
-    listener_.on_steps_untold();
-  }
-  std::uint64_t steps_held() const noexcept { return steps_held_; }
 
   bool locked() const noexcept { return locks_.load(std::memory_order_relaxed) > 0; }
   bool follows_launches() const noexcept {
@@ -70,9 +52,7 @@ class LockNotes final : public DetectorListener {
 
   StepListener& listener_;
   std::uint64_t steps_begun_ = 0;
-  bool step_is_open_ = false;  // and was told
-  bool is_held_ = false;
-  std::uint64_t steps_held_ = 0;
+  bool step_is_open_ = false;
   std::atomic<LockReport::Kind> kind_{};
   std::atomic<std::uint32_t> period_{0};
   std::atomic<std::uint32_t> blocks_{1};

@@ -23,8 +23,6 @@ void WindowKeeper::tell(StateChanged changed, void* data) noexcept {
 }
 
 void WindowKeeper::enter(State state) noexcept {
-  // While steps may turn out to be none, what the program begins with goes on being recorded.
-  if (state == State::wait && is_doubtful_ && records_startup()) state = State::startup;
   const State before = state_.exchange(state, std::memory_order_seq_cst);
   refresh_modes();
   const bool is_other_window = std::exchange(has_opened_, false);
@@ -112,12 +110,6 @@ ring::StepEdge& edge_of(const ring::Ring& ring, std::uint64_t step) noexcept {
 
 }  // namespace
 
-// Until it has had its share of the ring.
-bool WindowKeeper::records_startup() const noexcept {
-  const ring::Window* window = startup_.load(std::memory_order_acquire);
-  return window != nullptr && window->end_ticks.load(std::memory_order_relaxed) == 0;
-}
-
 void WindowKeeper::begin_startup(std::uint64_t ticks) noexcept {
   ring::Window* window = take_window_slot(ring_);
   if (window != nullptr) start(ring_, *window, 0, 0, ticks, true);
@@ -164,23 +156,6 @@ void WindowKeeper::first_step(std::uint64_t step) noexcept {
   const std::uint64_t in_epoch = steps_per_epoch_ != 0 ? step % steps_per_epoch_ : step;
   shift_ = in_epoch > wanted ? in_epoch - wanted : 0;
   shifted_epoch_ = steps_per_epoch_ != 0 ? step / steps_per_epoch_ : 0;
-}
-
-// As first_step(), of steps that passed while they were searched for anew: a cycle that wanted one
-// of those waits for the next step. Epochs have their own beginnings.
-void WindowKeeper::go_on_after_gap(std::uint64_t step) noexcept {
-  const bool is_retracted = retracted_step_ == latest_step_;
-  const std::uint64_t from = is_retracted ? latest_step_ : latest_step_ + 1;
-  if (!std::exchange(may_have_gap_, false) || !any_step_ || step <= from) return;
-  if (steps_per_epoch_ != 0) return;
-  // A window that had begun with the retracted step begins with this one.
-  if (is_retracted && window_ != nullptr &&
-      window_->first_step.load(std::memory_order_relaxed) == from) {
-    window_->first_step.store(step, std::memory_order_relaxed);
-  }
-  const std::uint64_t skipped = config::skipped_from(schedule_, from - shift_);
-  if (skipped < step - from) shift_ += step - from - skipped;
-  latest_step_ = step - 1;
 }
 
 void WindowKeeper::open_window(std::uint64_t step, std::uint64_t ticks) noexcept {
@@ -259,9 +234,8 @@ std::uint64_t WindowKeeper::in_order(std::uint64_t ticks) noexcept {
 void WindowKeeper::on_step_begin(std::uint64_t step, std::uint64_t heard_ticks) noexcept {
   if (step < latest_step_) latest_edge_ticks_ = 0;  // counted anew: what was before is of no step
   const std::uint64_t ticks = in_order(heard_ticks);
-  if (!keeps_startup_ && !is_doubtful_) discard_startup(ticks);
+  if (!keeps_startup_) discard_startup(ticks);
   if (step < latest_step_) lacked_slot_ = false;
-  go_on_after_gap(step);
   count_passed_over(step);
   // The last step of the cycle was passed over.
   if (lacked_slot_ && step - lacked_from_ >= schedule_.active) count_lacking();

@@ -30,8 +30,6 @@ class WindowKeeper final : public StepListener {
   std::uint64_t steps_to_pass() const noexcept override;
   void on_steps_passed(std::uint64_t latest) noexcept override;
 
-  void on_steps_untold() noexcept override { may_have_gap_ = true; }
-  void on_steps_doubtful(bool are_doubtful) noexcept override { is_doubtful_ = are_doubtful; }
   void on_no_step_found(std::uint64_t ticks) noexcept override;
 
   // The process ends: closes what is open, and says if it was a window of steps.
@@ -51,8 +49,7 @@ class WindowKeeper final : public StepListener {
   using StateChanged = void (*)(void* data) noexcept;
   void tell(StateChanged changed, void* data) noexcept;
 
-  // Steps by which the schedule was moved, because detection locked after its first step, or anew
-  // after steps that it needed to learn from.
+  // Steps by which the schedule was moved, because detection locked after its first step.
   std::uint64_t schedule_shift() const noexcept { return shift_; }
   // Cycles not recorded because 64 windows waited to be written, or because slices of time were
   // over before the drain had its turn.
@@ -76,12 +73,10 @@ class WindowKeeper final : public StepListener {
   void count_passed_over(std::uint64_t step) noexcept;
   State before(std::uint64_t step) const noexcept;
   void first_step(std::uint64_t step) noexcept;
-  void go_on_after_gap(std::uint64_t step) noexcept;
   void open_window(std::uint64_t step, std::uint64_t ticks) noexcept;
   void close_window(std::uint64_t step, std::uint64_t ticks) noexcept;
   void count_lacking() noexcept;
   void end_kept_startup(std::uint64_t ticks, std::uint32_t why) noexcept;
-  bool records_startup() const noexcept;
   void discard_startup(std::uint64_t ticks) noexcept;
   void discard_window(std::uint64_t ticks) noexcept;
 
@@ -108,8 +103,6 @@ class WindowKeeper final : public StepListener {
   std::uint32_t cycle_ = 0;
   std::uint64_t retracted_step_ = no_step;  // until it begins again
   bool any_step_ = false;
-  bool may_have_gap_ = false;  // between the latest step and the next
-  bool is_doubtful_ = false;
   bool keeps_startup_ = false;  // until a window opens: the program may end before
 };
 

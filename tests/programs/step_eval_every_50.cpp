@@ -1,6 +1,5 @@
 // Data parallel, with an evaluation of ten batches after every 50th step: forward only, one
-// all-reduce of the metric at its end. The evaluation is no optimizer step. With --long it has 300
-// batches, and reduces the metric of each: long enough to be learned.
+// all-reduce of the metric at its end. The evaluation is no optimizer step.
 #include "tests/programs/job.hpp"
 #include "tests/programs/kernel.hpp"
 #include "tests/sim/mark.hpp"
@@ -13,7 +12,6 @@ const Kernel backward("backward_kernel");
 const Kernel optimizer("optimizer_kernel");
 constexpr int evaluate_every = 50;
 constexpr int evaluation_batches = 10;
-constexpr int long_evaluation_batches = 300;
 
 void forward_pass(Job& job) {
   job.load_batch();
@@ -34,10 +32,8 @@ void train_step(Job& job) {
 
 void evaluate(Job& job) {
   simgpu_mark("evaluation_begin", 0);
-  const bool is_long = job.flag("--long");
-  for (int batch = 0; batch < (is_long ? long_evaluation_batches : evaluation_batches); ++batch) {
+  for (int batch = 0; batch < evaluation_batches; ++batch) {
     forward_pass(job);
-    if (is_long) job.reduce_bucket(2);
     job.read_back();
   }
   job.reduce_bucket(2);
@@ -52,7 +48,7 @@ void evaluate(Job& job) {
 int main(int argc, char** argv) {
   using namespace traceagent::programs;
   return guarded("step_eval_every_50", [=] {
-    Job job(argc, argv, true, {"--long"});
+    Job job(argc, argv, true);
     job.run([&](int) { train_step(job); },
             [&](int step) {
               if (step % evaluate_every == 0) {

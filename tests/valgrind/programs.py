@@ -13,7 +13,7 @@ WAYS_IN = ("dlsym", "dlsym_lazy", "dlvsym", "default", "next", "deepbind", "reop
            "old_hash", "same_address")
 CLIENTS = ("first", "second", "default", "per_thread", "symbols", "future", "unknown", "same_address", "init",
            "init_by_symbol", "init_again", "init_in_child", "local_stub")
-STEPS = ("step_data_parallel", "step_grad_accumulation", "step_single_gpu", "step_graph", "step_eval_every_50", "step_odd_ranges",
+STEPS = ("step_data_parallel", "step_grad_accumulation", "step_single_gpu", "step_graph", "step_eval_every_50", "step_started_ranges",
          "cupti_user --own", "cupti_user --own --dlsym", "cupti_user --own --once",
          "cupti_user --capture")
 # A libcupti that does not come back.

@@ -345,33 +345,6 @@ TEST(Detector, KeepsTheStepWhenAMetricIsReducedEveryTenth) {
   expect_exact(job, run(job), 8);
 }
 
-// One that computes what it prints: launches that the other steps lack, as an optimizer's.
-TEST(Detector, TakesNoLogLineForTheOptimizer) {
-  for (const int every : {2, 3, 5, 8}) {
-    for (const bool counts_vary : {false, true}) {
-      SCOPED_TRACE(testing::Message() << "every " << every << " counts vary " << counts_vary);
-      std::mt19937_64 random(7);
-      Job job;
-      for (int step = 0; step < 200; ++step) {
-        job.begin_step();
-        job.copy();
-        for (std::uint64_t bucket = 0; bucket < 4; ++bucket) {
-          job.launches(10, 9);
-          job.collective(bucket, counts_vary ? random() % 100000 : 1000);
-        }
-        job.launches(30, 4);
-        if (step % every != 0) continue;
-        job.launches(40, 3);
-        job.synchronise();  // the copy to the host
-        job.synchronise();
-      }
-      const Recorder seen = run(job);
-      expect_exact(job, seen, 16);
-      EXPECT_EQ(seen.locks.at(0).blocks_per_step, 1U);
-    }
-  }
-}
-
 TEST(Detector, LooksAtShapesWhereCountsVary) {
   std::mt19937_64 random(7);
   Job job;
@@ -647,64 +620,6 @@ TEST(Detector, CountsTrainingAloneAfterALongEvaluation) {
     if (step.begin >= before) after.push_back(step.begin);
   }
   EXPECT_EQ(after, std::vector<std::uint64_t>(job.edges.begin() + 300, job.edges.end()));
-  EXPECT_EQ(seen.steps.rbegin()->first, 399U) << "its batches are no steps";
-  EXPECT_EQ(seen.locks.size(), 1U);
-}
-
-// Nothing in it but what training launches, too, and twice the time between two.
-TEST(Detector, CountsNoBatchOfAnEvaluationOnOneGpu) {
-  Job job;
-  job.decided_by_launches = true;
-  const auto forward = [&] {
-    job.copy();
-    for (std::uint64_t layer = 0; layer < 60; ++layer) job.launches(100 + layer % 7, 1);
-  };
-  for (int step = 0; step < 160; ++step) {
-    job.begin_step();
-    forward();
-    for (std::uint64_t layer = 0; layer < 60; ++layer) job.launches(200 + layer % 9, 1);
-    job.launches(80, 4);
-    job.synchronise();
-    for (int batch = 0; step % 50 == 49 && batch < 300; ++batch) {
-      forward();
-      job.launches(300, 1);
-      job.synchronise();
-    }
-  }
-  expect_exact(job, run(job), 9);
-}
-
-// More of them than anybody evaluates are another training, in whose kernels that does not show.
-TEST(Detector, CountsOnInTheEndWhereKernelsCannotTell) {
-  Job job;
-  for (int step = 0; step < 300; ++step) data_parallel_step(job);
-  for (int step = 0; step < 6000; ++step) {
-    job.begin_step();
-    job.copy();
-    job.launches(10, 20);
-    for (std::uint64_t i = 0; i < 3; ++i) job.collective(7, i);
-  }
-  const Recorder seen = run(job);
-  ASSERT_EQ(seen.problem, "");
-  ASSERT_EQ(seen.locks.size(), 2U);
-  EXPECT_EQ(seen.steps.rbegin()->first, 6299U);
-  EXPECT_EQ(seen.steps.rbegin()->second.begin, job.edges.back());
-}
-
-TEST(Detector, SaysThatItIsBackAtThePatternOfBefore) {
-  Job job;
-  for (int round = 0; round < 3; ++round) {
-    const bool is_other = round == 1;
-    for (int step = 0; step < 300; ++step) {
-      data_parallel_step(job, is_other ? 6 : 4, is_other ? 5000 : 1000);
-    }
-  }
-  const Recorder seen = run(job);
-  ASSERT_EQ(seen.problem, "");
-  ASSERT_EQ(seen.locks.size(), 3U);
-  EXPECT_EQ(seen.locks[1].period, 6U);
-  EXPECT_EQ(seen.locks[2].period, 4U);
-  EXPECT_EQ(seen.steps.rbegin()->first, 899U);
 }
 
 TEST(Detector, RanksWithTheSameCollectivesDecideAtTheSameCall) {

@@ -227,37 +227,6 @@ TEST_F(WindowKeeperTest, CountsTheCyclesThatWerePassedOver) {
   EXPECT_EQ(keeper_->cycles_lost(), 4u) << "the fifth; there is no sixth";
 }
 
-// They were searched for anew: no slices that the agent's thread was late for.
-TEST_F(WindowKeeperTest, WaitsForTheNextStepWithCyclesOfWhichTheStepsAreUntold) {
-  keeper({.wait = 1, .warmup = 1, .active = 2, .repeat = 5});
-  run_steps(0, 3);
-  keeper_->on_steps_untold();
-  run_steps(12, 14);  // the second cycle begins with its warm-up
-  EXPECT_EQ(closed(), (std::vector<Seen>{{2, 3, 200, 390}, {13, 14, 1300, 1490}}));
-  EXPECT_EQ(keeper_->cycles_lost() + keeper_->cycles_begun_late(), 0u);
-  EXPECT_EQ(keeper_->schedule_shift(), 7u);
-  EXPECT_EQ(header().windows[1].cycle, 1u);
-}
-
-TEST_F(WindowKeeperTest, KeepsToTheScheduleWhereUntoldStepsWereOfNoCycle) {
-  keeper({.skip_first = 20, .wait = 0, .warmup = 1, .active = 1, .repeat = 1});
-  run_steps(0, 0);
-  keeper_->on_steps_untold();
-  run_steps(16, 22);
-  EXPECT_EQ(closed(), (std::vector<Seen>{{21, 21, 2100, 2190}}));
-  EXPECT_EQ(keeper_->schedule_shift(), 0u);
-}
-
-TEST_F(WindowKeeperTest, AWindowBeginsAfterUntoldStepsWhereItsFirstWasRetracted) {
-  keeper({.warmup = 1, .active = 2, .repeat = 1});
-  run_steps(0, 0);
-  keeper_->on_step_begin(1, 100);
-  keeper_->on_step_retracted(1);
-  keeper_->on_steps_untold();
-  run_steps(9, 10);
-  EXPECT_EQ(closed(), (std::vector<Seen>{{9, 10, 900, 1090}}));
-}
-
 TEST_F(WindowKeeperTest, CountsNoCycleThatHasAFileAmongThosePassedOver) {
   keeper({.wait = 1, .warmup = 1, .active = 3, .repeat = 0});
   run_steps(0, 3);    // two of the first cycle's steps
@@ -334,26 +303,6 @@ TEST_F(WindowKeeperTest, StartupIsRecordedAndDiscardedWithTheFirstStep) {
   EXPECT_EQ(keeper_->state(), wait);
   EXPECT_TRUE(closed().empty());
   EXPECT_EQ(header().windows[0].state.load(), WindowState::written);
-}
-
-TEST_F(WindowKeeperTest, StartupGoesOnThroughStepsThatMayBeNone) {
-  keeper({.skip_first = 2, .warmup = 1, .active = 1, .repeat = 1}).begin_startup(7);
-  keeper_->on_steps_doubtful(true);
-  run_steps(0, 0);
-  EXPECT_EQ(keeper_->state(), State::startup);
-  keeper_->finish(1000);
-  EXPECT_EQ(closed(), (std::vector<Seen>{{0, 0, 7, 1000}}));
-}
-
-TEST_F(WindowKeeperTest, StartupIsDiscardedWithTheFirstStepThatIsSure) {
-  keeper({.skip_first = 2, .warmup = 1, .active = 1, .repeat = 1}).begin_startup(7);
-  keeper_->on_steps_doubtful(true);
-  run_steps(0, 0);
-  keeper_->on_steps_doubtful(false);
-  run_steps(1, 1);
-  EXPECT_EQ(keeper_->state(), wait);
-  keeper_->finish(1000);
-  EXPECT_TRUE(closed().empty());
 }
 
 TEST_F(WindowKeeperTest, StartupIsKeptWhereNoStepIsFound) {
