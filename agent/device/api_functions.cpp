@@ -18,9 +18,10 @@ bool starts_with_any(std::string_view name,
 }
 
 // After "cuda" or "cu".
-constexpr std::array<std::string_view, 3> transfers = {"Memcpy", "Memset", "MemPrefetch"};
-constexpr std::array<std::string_view, 8> others = {
-    "DeviceSynchronize", "CtxSynchronize", "StreamSynchronize", "EventSynchronize",
+constexpr std::array<std::string_view, 2> transfers = {"Memcpy", "Memset"};
+// CUPTI tells of no work for a prefetch: pages move by themselves.
+constexpr std::array<std::string_view, 9> others = {
+    "DeviceSynchronize", "CtxSynchronize", "StreamSynchronize", "EventSynchronize", "MemPrefetch",
     "StreamWaitEvent",   "Malloc",         "MemAlloc",          "HostAlloc"};
 constexpr std::array<std::string_view, 2> frees = {"Free", "MemFree"};
 

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <bit>
 #include <cerrno>
 #include <ctime>
 
@@ -348,10 +347,9 @@ void CuptiSession::describe_devices() noexcept try {
   driver_.look(look_up_);
   ring::DeviceBlock& block = ring_.header().device;
   const std::uint64_t devices = reader_->devices_seen() | described_devices_;
-  const std::uint64_t in_use = devices != 0 ? devices : driver_.devices_in_use();
-  if (std::has_single_bit(in_use)) {
-    reader_->expect_device(static_cast<std::uint32_t>(std::countr_zero(in_use)));
-  }
+  const std::uint64_t with_context = driver_.devices_in_use();
+  const std::uint64_t in_use = devices != 0 ? devices : with_context;
+  reader_->expect_devices(with_context);
   if (driver_.is_loaded() && in_use != described_devices_) {
     described_devices_ = in_use;
     for (int number = 0; number < 64; ++number) {

@@ -47,17 +47,22 @@ class QuietCalls {
   bool has_failed_ = false;
 };
 
-// The default streams (0, legacy, per thread) are no objects that could be asked.
-bool is_object(cudaStream_t stream) noexcept {
-  return reinterpret_cast<std::uintptr_t>(stream) > 2;
+int current_device(const EventApi& api, QuietCalls& calls) noexcept {
+  int device = -1;
+  return calls.ok(api.get_device(&device)) ? device : -1;
 }
 
 int device_of(const EventApi& api, QuietCalls& calls, cudaStream_t stream) noexcept {
   int device = -1;
-  const bool is_told = api.stream_device != nullptr && is_object(stream) &&
+  const bool is_told = api.stream_device != nullptr && !is_default_stream(stream) &&
                        calls.ok(api.stream_device(stream, &device));
-  if (is_told || calls.ok(api.get_device(&device))) return device;
-  return -1;
+  return is_told ? device : current_device(api, calls);
+}
+
+// A default stream is the current device's: an event of ours would lie there, the work elsewhere.
+bool is_elsewhere(const EventApi& api, QuietCalls& calls, cudaStream_t stream,
+                  int device) noexcept {
+  return device >= 0 && is_default_stream(stream) && device != current_device(api, calls);
 }
 
 // True also where CUDA will not say: a blocking stream is being captured, and the legacy default
@@ -82,6 +87,7 @@ void OperationTimer::begin(const event::Record& record, cudaStream_t stream, int
   if (api == nullptr) return;
   QuietCalls calls(*api);
   if (!calls.is_clean()) return count_untimed(Untimed::pending_error);
+  if (is_elsewhere(*api, calls, stream, device)) return count_untimed(Untimed::other_device);
   if (is_captured(*api, calls, stream)) return count_untimed(Untimed::in_capture);
   if (device < 0) device = device_of(*api, calls, stream);
   EventSlot* slot = device >= 0 ? slot_of_thread(device) : nullptr;

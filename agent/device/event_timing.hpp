@@ -34,12 +34,13 @@ enum class Untimed : std::uint8_t {
   many_streams,   // more streams in one NCCL group than we follow
   lost_device,    // its context was destroyed before the events were read
   not_finished,   // still ran when the process ended
+  other_device,   // on a default stream of NCCL's device, while another one was current
   count
 };
 inline constexpr std::size_t untimed_cause_count = static_cast<std::size_t>(Untimed::count);
 inline constexpr std::array<const char*, untimed_cause_count> untimed_cause_names = {
-    "no_events",    "in_capture",   "pending_error", "refused",
-    "not_launched", "many_streams", "lost_device",   "not_finished"};
+    "no_events",    "in_capture",  "pending_error", "refused",     "not_launched",
+    "many_streams", "lost_device", "not_finished",  "other_device"};
 extern constinit std::array<std::atomic<std::uint64_t>, untimed_cause_count> untimed;
 inline void count_untimed(Untimed cause, std::uint64_t n = 1) noexcept {
   untimed[static_cast<std::size_t>(cause)].fetch_add(n, std::memory_order_relaxed);
@@ -54,7 +55,7 @@ class OperationTimer {
   OperationTimer(const OperationTimer&) = delete;
   OperationTimer& operator=(const OperationTimer&) = delete;
 
-  // `device`: the stream's, -1 where only CUDA knows.
+  // `device`: that the work runs on, -1 where only CUDA knows.
   void begin(const event::Record& record, cudaStream_t stream, int device = -1) noexcept;
   // `launched`: the real call has put its work on the stream.
   void end(bool launched) noexcept {
@@ -70,6 +71,11 @@ class OperationTimer {
   const EventApi* api_;  // as begun: timing may be switched off before the end
   TimedOperation operation_;
 };
+
+// A default stream (0, legacy, per thread) is no object that could be asked.
+inline bool is_default_stream(cudaStream_t stream) noexcept {
+  return reinterpret_cast<std::uintptr_t>(stream) <= 2;
+}
 
 // The device that work on this stream runs on, -1 if CUDA does not say.
 int device_of_stream(cudaStream_t stream) noexcept;

@@ -225,10 +225,9 @@ std::uint16_t RecordReader::device_of(std::uint32_t context) const noexcept {
   const std::uint64_t known = contexts_[context % context_slots].load(std::memory_order_relaxed);
   const bool is_it = (known & context_known) != 0 && (known & ~context_known) >> 16 == context;
   if (is_it) return static_cast<std::uint16_t>(known);
-  const std::uint64_t seen = devices_seen();
-  if (std::has_single_bit(seen)) return static_cast<std::uint16_t>(std::countr_zero(seen));
-  return seen == 0 ? narrow_device(likely_device_.load(std::memory_order_relaxed))
-                   : event::no_device;
+  const std::uint64_t all = devices_seen() | devices_in_use_.load(std::memory_order_relaxed);
+  return std::has_single_bit(all) ? static_cast<std::uint16_t>(std::countr_zero(all))
+                                  : event::no_device;
 }
 
 void RecordReader::set_shape(std::uint32_t device, const DeviceShape& shape) noexcept {
@@ -254,18 +253,21 @@ std::uint32_t RecordReader::kernel_facts(const std::byte* record, std::uint32_t 
   if (has(since::cluster)) clusters = triple_at(record, cluster);
   // Grid and block lie side by side.
   constexpr std::size_t shape_bytes = block + sizeof clusters - grid;
+  const DeviceShape shape = shape_of(device);
+  const bool has_occupancy = shape.multiprocessors > 0 && shape.warp_size > 0;
   std::uint64_t key = event::hash_bytes(record + grid, shape_bytes, kernel_salt);
   key = event::combine(
       key, registers_per_thread | std::uint64_t{device} << 16 | std::uint64_t{graph_id} << 32);
-  key = event::combine(key, static_cast<std::uint64_t>(shared));
+  // A device is described after its first kernels.
+  key =
+      event::combine(key, static_cast<std::uint64_t>(shared) | std::uint64_t{has_occupancy} << 63);
   key = event::hash_bytes(clusters.data(), sizeof clusters, key) | 1;
   return texts_.facts(key, [&](char* buffer) {
     const LaunchShape launch{triple_at(record, grid), triple_at(record, block),
                              registers_per_thread, shared};
     FactsText facts(buffer, TextStore::facts_bytes);
     facts.number("registers per thread", registers_per_thread).number("shared memory", shared);
-    const DeviceShape shape = shape_of(device);
-    if (shape.multiprocessors > 0 && shape.warp_size > 0) {
+    if (has_occupancy) {
       const Occupancy reached = occupancy(shape, launch);
       facts.fraction("blocks per SM", reached.blocks_per_sm);
       facts.fraction("warps per SM", reached.warps_per_sm);

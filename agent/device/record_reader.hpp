@@ -43,9 +43,10 @@ class RecordReader {
 
   // Once for a device; one thread at a time.
   void set_shape(std::uint32_t device, const DeviceShape& shape) noexcept;
-  // Where a context belongs that no record has named: where the process uses one device.
-  void expect_device(std::uint32_t device) noexcept {
-    likely_device_.store(device, std::memory_order_relaxed);
+  // One bit each, beside those that records name. A context that no record has named is on the only
+  // device that the process uses; where it uses several, nobody knows on which.
+  void expect_devices(std::uint64_t in_use) noexcept {
+    devices_in_use_.store(in_use, std::memory_order_relaxed);
   }
   // One bit for each of the first 64 devices that a record named.
   std::uint64_t devices_seen() const noexcept {
@@ -101,7 +102,7 @@ class RecordReader {
   static constexpr std::size_t context_slots = 256;
   std::array<std::atomic<std::uint64_t>, context_slots> contexts_{};
   std::atomic<std::uint64_t> devices_seen_{0};
-  std::atomic<std::uint32_t> likely_device_{event::no_device};
+  std::atomic<std::uint64_t> devices_in_use_{0};
   // context << 32 | stream, and its priority.
   struct Stream {
     std::atomic<std::uint64_t> id;

@@ -3,15 +3,37 @@
 // the outermost ncclGroupEnd launches them, so that one is timed, once on each stream of the group.
 
 #include <array>
+#include <atomic>
 #include <concepts>
 #include <cstdint>
 #include <optional>
 
 #include "agent/device/event_timing.hpp"
 #include "agent/door/event_timing_binding.hpp"
+#include "agent/door/loaded_objects.hpp"
 #include "agent/door/nccl_calls.hpp"
 
 namespace traceagent::door {
+
+// NCCL's own answer, -1 where it has none.
+inline int device_of_communicator(ncclComm_t comm) noexcept {
+  using Ask = ncclResult_t (*)(ncclComm_t, int*);
+  static constinit std::atomic<Ask> known{nullptr};
+  Ask ask = known.load(std::memory_order_acquire);
+  if (ask == nullptr) {
+    ask = reinterpret_cast<Ask>(symbol_in_object("", "ncclCommCuDevice"));
+    if (ask == nullptr) return -1;
+    keep_loaded(reinterpret_cast<const void*>(ask));
+    known.store(ask, std::memory_order_release);
+  }
+  int device = -1;
+  return ask(comm, &device) == ncclSuccess ? device : -1;
+}
+
+// NCCL makes its own device the current one, whose default stream it then means.
+inline int device_of_work(const CollectiveCall& call) noexcept {
+  return device::is_default_stream(call.stream) ? device_of_communicator(call.comm) : -1;
+}
 
 template <class Call>
 class NcclTimer {
@@ -30,9 +52,10 @@ class NcclTimer<Call> {
   NcclTimer(api::Function, const CollectiveCall& call, const Record* record) noexcept {
     if (record == nullptr || !device::is_timing_by_events()) return;
     if (ring::writer.nccl_group_depth == 0) {
-      timer_.begin(*record, call.stream);
+      timer_.begin(*record, call.stream, device_of_work(call));
     } else {
-      group_streams.add(call.stream, device::device_of_stream(call.stream));
+      const int device = device_of_work(call);
+      group_streams.add(call.stream, device >= 0 ? device : device::device_of_stream(call.stream));
     }
   }
   // ncclInProgress: a thread of NCCL's launches it later, when an end event would lie before it.

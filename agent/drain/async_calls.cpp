@@ -47,10 +47,12 @@ void AsyncCalls::collect(const ThreadEvents& thread, std::vector<Asked>& asked) 
   for (const Record* record : thread.records) {
     if (is(*record, Function::ncclGroupStart)) ++depth;
     if (is(*record, Function::ncclGroupEnd)) {
-      // 0 also where the group began before the window.
-      if (depth > 0) --depth;
-      if (depth != 0) continue;
-      for (const Record* call : in_group) asked.push_back({record, call});
+      // 0: the group began before the window, and part of it must not pass for all.
+      const bool is_whole = depth > 0;
+      if (is_whole && --depth != 0) continue;
+      for (const Record* call : in_group) {
+        if (is_whole) asked.push_back({record, call});
+      }
       in_group.clear();
     }
     if (record->layout != Layout::collective) continue;

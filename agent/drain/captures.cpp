@@ -1,12 +1,13 @@
 #include "agent/drain/captures.hpp"
 
-#include <algorithm>
 #include <string_view>
 
 #include "agent/api/function.hpp"
 
 namespace traceagent::drain {
 
+using device::CaptureEdge;
+using event::Layout;
 using event::Record;
 
 namespace {
@@ -19,51 +20,51 @@ bool ends_capture(std::string_view name) noexcept {
   return name.starts_with("cudaStreamEndCapture") || name.starts_with("cuStreamEndCapture");
 }
 
+bool has_stream(const Record* host) noexcept {
+  if (host == nullptr) return false;
+  return (host->layout >= Layout::launch && host->layout <= Layout::event) ||
+         host->layout == Layout::graph || host->layout == Layout::collective;
+}
+
 }  // namespace
 
-bool Captures::hold(std::uint32_t thread, std::int64_t at_ns) {
-  std::optional<Spans>& spans = of_threads_[thread];
-  if (!spans) spans = find(thread);
-  return std::any_of(spans->begin(), spans->end(), [at_ns](const auto& span) {
-    return span.first <= at_ns && at_ns <= span.second;
-  });
+bool Captures::hold(std::uint32_t thread, const Record* host, std::int64_t at_ns) {
+  if (!spans_) spans_.emplace(edges());
+  const std::uint64_t stream =
+      has_stream(host) ? device::stream_of_handle(host->args[3]) : device::unknown_stream;
+  return spans_->hold(thread, stream, at_ns);
 }
 
-std::vector<Captures::Edge> Captures::edges_of(std::uint32_t thread) const {
-  std::vector<Edge> edges;
-  const auto add = [&edges](std::string_view name, std::int64_t at_ns, bool succeeded) {
-    if (begins_capture(name) || ends_capture(name)) {
-      edges.push_back({at_ns, begins_capture(name), succeeded});
-    }
-  };
+void Captures::add_own(std::uint32_t thread, std::vector<CaptureEdge>& edges) const {
   for (const Record* record : threads_[thread].records) {
-    add(api::name_of(static_cast<api::Function>(record->function)).shown,
-        clock_.realtime_ns(record->begin_ticks.load(std::memory_order_relaxed)),
-        record->result == 0);
+    if (record->layout != Layout::stream) continue;
+    const std::string_view name = api::name_of(static_cast<api::Function>(record->function)).shown;
+    const bool begins = begins_capture(name);
+    if (!begins && !ends_capture(name)) continue;
+    const std::uint64_t end_ticks = record->end_ticks.load(std::memory_order_relaxed);
+    if (end_ticks == 0) continue;  // what it will say is not known yet
+    edges.push_back({thread, device::stream_of_handle(record->args[3]),
+                     clock_.realtime_ns(record->begin_ticks.load(std::memory_order_relaxed)),
+                     clock_.realtime_ns(end_ticks), record->result, begins});
   }
+}
+
+std::vector<CaptureEdge> Captures::edges() const {
+  std::vector<CaptureEdge> edges;
+  for (std::uint32_t thread = 0; thread < threads_.size(); ++thread) add_own(thread, edges);
   for (const Launch& launch : launches_) {
     // Each call once: ours where we have it, and not the driver's within the runtime's.
-    const bool is_known = launch.host_record != nullptr || launch.outer != no_index;
-    if (launch.thread != thread || is_known) continue;
+    if (launch.host != no_index || launch.outer != no_index) continue;
     const event::ApiCall call = event::api_call_of(*launch.api);
-    add(ring_.name(call.name), launch.start_ns, call.result == 0);
+    const std::string_view name = ring_.name(call.name);
+    const bool begins = begins_capture(name);
+    if (!begins && !ends_capture(name)) continue;
+    const std::uint64_t handle =
+        launch.host_record != nullptr ? launch.host_record->args[3] : device::unknown_stream;
+    edges.push_back({launch.thread, device::stream_of_handle(handle), launch.start_ns,
+                     launch.end_ns, call.result, begins});
   }
-  std::stable_sort(edges.begin(), edges.end(),
-                   [](const Edge& a, const Edge& b) { return a.at_ns < b.at_ns; });
   return edges;
-}
-
-Captures::Spans Captures::find(std::uint32_t thread) const {
-  Spans spans;
-  for (const Edge& edge : edges_of(thread)) {
-    if (edge.begins && edge.succeeded) spans.emplace_back(edge.at_ns, INT64_MAX);
-    // The first of a thread's, without a begin: it was capturing when the window began.
-    if (!edge.begins && spans.empty() && edge.succeeded) {
-      spans.emplace_back(INT64_MIN, edge.at_ns);
-    }
-    if (!edge.begins && !spans.empty()) spans.back().second = edge.at_ns;
-  }
-  return spans;
 }
 
 }  // namespace traceagent::drain

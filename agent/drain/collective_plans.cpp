@@ -105,6 +105,9 @@ std::vector<ToldPlan> CollectivePlans::join_named(const std::vector<ToldPlan>& p
       matcher.match(*call, *told.record);
     } else if (begin_of(*told.record) < end_ticks) {
       ++of_other_windows_;
+      if (event::plan_kind_of(*told.record) == PlanKind::collective) {
+        of_kernels_.push_back({told, nullptr});
+      }
     }
   }
   return nameless;

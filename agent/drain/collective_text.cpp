@@ -134,19 +134,25 @@ bool is(const Record& record, Function function) noexcept {
 }
 
 // visit(record) for the collectives of the group that ends with records[end], the latest first.
+// False where the group began before the records.
 template <class Visit>
-void for_each_in_group(const std::vector<const Record*>& records, std::uint32_t end,
+bool for_each_in_group(const std::vector<const Record*>& records, std::uint32_t end,
                        Visit&& visit) {
   std::size_t depth = 1;
   for (std::uint32_t i = end; i-- > 0;) {
     const Record& record = *records[i];
     if (is(record, Function::ncclGroupEnd)) ++depth;
-    if (is(record, Function::ncclGroupStart) && --depth == 0) return;
+    if (is(record, Function::ncclGroupStart) && --depth == 0) return true;
     if (record.layout == Layout::collective) visit(record);
   }
+  return false;
 }
 
 }  // namespace
+
+bool is_whole_group(const ThreadEvents& thread, std::uint32_t end) noexcept {
+  return for_each_in_group(thread.records, end, [](const Record&) {});
+}
 
 bool may_carry_out(std::string_view kernel, const Record& collective) noexcept {
   return collective.detail < 32 && (kinds_of_kernel(kernel) >> collective.detail & 1) != 0;
@@ -158,10 +164,12 @@ std::vector<const Record*> calls_of_kernel(const ThreadEvents& thread, std::uint
   if (call.layout == Layout::collective) return {&call};
   if (!is(call, Function::ncclGroupEnd)) return {};
   std::vector<const Record*> all, fitting;
-  for_each_in_group(thread.records, index, [&](const Record& record) {
+  const bool is_whole = for_each_in_group(thread.records, index, [&](const Record& record) {
     all.push_back(&record);
     if (may_carry_out(kernel, record)) fitting.push_back(&record);
   });
+  // Part of a group must not pass for all of it.
+  if (!is_whole) return {};
   std::vector<const Record*>& meant = fitting.empty() ? all : fitting;
   std::reverse(meant.begin(), meant.end());
   return std::move(meant);

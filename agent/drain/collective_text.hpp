@@ -32,9 +32,12 @@ void write_collective(trace::EventWriter& writer, const ring::Ring& ring,
 
 // The collectives that an NCCL kernel carries out: the one of the call that launched it, `index` in
 // the thread's records; of a group's end those of the group that a kernel of this name may be
-// about.
+// about, none where the group began before the window.
 std::vector<const event::Record*> calls_of_kernel(const ThreadEvents& thread, std::uint32_t index,
                                                   std::string_view kernel);
+
+// Whether the records hold all of the group that ends with this ncclGroupEnd.
+bool is_whole_group(const ThreadEvents& thread, std::uint32_t end) noexcept;
 
 // False where the kernel's name says that it is about another kind of collective.
 bool may_carry_out(std::string_view kernel, const event::Record& collective) noexcept;

@@ -61,6 +61,8 @@ inline constexpr char cause_wrong_call[] = "wrong_call";
 inline constexpr char cause_several_calls[] = "several_calls";  // may be of either
 inline constexpr char cause_no_call[] = "no_call";              // that is seen to have asked for it
 inline constexpr char cause_in_graph[] = "in_graph";            // its call was captured, once
+// Of a group that the window shows in part.
+inline constexpr char cause_group_before_window[] = "group_before_window";
 
 // "doors": {"cudart": {"open": true, "calls": 812}, …}
 trace::JsonObject doors_object(const ring::Ring& ring, const DoorCalls& calls);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <unordered_map>
 #include <utility>
 
@@ -68,6 +69,11 @@ bool is_empty(const Record* host) noexcept {
   return host != nullptr && has_size(host->layout) && host->args[2] == 0;
 }
 
+// Our own record that names the launch's stream; of what NCCL launches it may be the collective's.
+const Record* call_of(const Launch& launch) noexcept {
+  return launch.host_record != nullptr ? launch.host_record : launch.nccl_record;
+}
+
 std::uint64_t lost_on_the_way(const ring::Ring& ring, const ring::Window& window) noexcept {
   const auto dropped = ring::dropped_in(ring, window);
   std::uint64_t lost = dropped[static_cast<std::size_t>(DropCause::overwritten)];
@@ -90,12 +96,13 @@ class Counter {
  public:
   Counter(const ring::Ring& ring, const ring::Window& window, const event::TickConverter& clock,
           const std::vector<ThreadEvents>& threads, const std::vector<Launch>& launches,
-          const std::vector<std::uint32_t>& works)
+          const std::vector<std::uint32_t>& works, const StreamLanes& lanes)
       : ring_(ring),
         clock_(clock),
         threads_(threads),
         launches_(launches),
         works_(works),
+        lanes_(lanes),
         lost_(lost_on_the_way(ring, window)),
         has_lost_any_(ring::has_lost_device_records(ring)),
         may_have_lost_calls_(may_have_lost_calls(ring, window)),
@@ -114,6 +121,7 @@ class Counter {
 
  private:
   const char* cause_of(const Launch& launch);
+  bool is_passed(const Launch& launch) const;
   const char* cause_without_call(const DeviceSlice& slice) const;
   // One record more that the drops may explain.
   bool explain_by_loss() noexcept { return lost_ != 0 && lost_-- != 0; }
@@ -129,6 +137,7 @@ class Counter {
   const std::vector<ThreadEvents>& threads_;
   const std::vector<Launch>& launches_;
   const std::vector<std::uint32_t>& works_;
+  const StreamLanes& lanes_;
   std::uint64_t lost_;
   const bool has_lost_any_;  // in any window: of some it is not known in which
   const bool may_have_lost_calls_;
@@ -140,9 +149,8 @@ class Counter {
   DeviceMatch match_;
   bool has_wrong_calls_ = false;  // work that may be any graph launch's
   std::int64_t first_call_ns_ = INT64_MAX;
-  std::int64_t first_with_work_ns_ = INT64_MAX;  // where none has come: later than all
-  // By stream handle: the latest launch whose work has come.
-  std::unordered_map<std::uint64_t, std::int64_t> latest_with_work_;
+  std::int64_t first_with_work_ns_ = INT64_MAX;           // where none has come: later than all
+  std::map<NamedStream, std::int64_t> latest_with_work_;  // the latest launch whose work has come
 };
 
 void Counter::note_launches() {
@@ -152,13 +160,22 @@ void Counter::note_launches() {
     if (works_[i] == 0) continue;
     first_with_work_ns_ = std::min(first_with_work_ns_, launch.start_ns);
     if (launch.host_record == nullptr) continue;
-    std::int64_t& latest = latest_with_work_[launch.host_record->args[3]];
+    std::int64_t& latest = latest_with_work_[named_stream(launch)];
     latest = std::max(latest, launch.start_ns);
   }
 }
 
+// A stream works in order: what was launched later is done, so this is not to come.
+bool Counter::is_passed(const Launch& launch) const {
+  const NamedStream stream = named_stream(launch);
+  const auto latest = latest_with_work_.find(stream);
+  return latest != latest_with_work_.end() && latest->second > launch.start_ns &&
+         lanes_.is_one(stream);
+}
+
 const char* Counter::cause_of(const Launch& launch) {
-  if (is_empty(launch.host_record) || captures_.hold(launch.thread, launch.start_ns)) {
+  if (is_empty(launch.host_record) ||
+      captures_.hold(launch.thread, call_of(launch), launch.start_ns)) {
     return cause_no_work;
   }
   // Its call was recorded already, its kind of work not yet. Where CUPTI is off by now, the first
@@ -169,10 +186,7 @@ const char* Counter::cause_of(const Launch& launch) {
   if (explain_by_loss()) return cause_lost;
   if (has_wrong_calls_ && launches_graph(ring_, launch)) return cause_wrong_call;
   if (launch.host_record == nullptr) return cause_late;
-  // A stream works in order: what was launched later is done, so this is not to come.
-  const auto latest = latest_with_work_.find(launch.host_record->args[3]);
-  const bool is_passed = latest != latest_with_work_.end() && latest->second > launch.start_ns;
-  return is_passed ? cause_not_found() : cause_late;
+  return is_passed(launch) ? cause_not_found() : cause_late;
 }
 
 void Counter::count_launches() {
@@ -218,7 +232,8 @@ void Counter::count_unseen_calls() {
       ++match_.launches_without_work[is_early                       ? cause_before_recording
                                      : is_after_recording(begin_ns) ? cause_after_recording
                                      : is_empty(&record) ||
-                                             captures_.hold(static_cast<std::uint32_t>(i), begin_ns)
+                                             captures_.hold(static_cast<std::uint32_t>(i), &record,
+                                                            begin_ns)
                                          ? cause_no_work
                                      : explain_by_loss() ? cause_lost
                                      : is_late           ? cause_late
@@ -264,9 +279,9 @@ DeviceMatch count_matches(const ring::Ring& ring, const ring::Window& window,
                           const event::TickConverter& clock,
                           const std::vector<ThreadEvents>& threads,
                           const std::vector<Launch>& launches,
-                          const std::vector<std::uint32_t>& works,
+                          const std::vector<std::uint32_t>& works, const StreamLanes& lanes,
                           const std::vector<DeviceSlice>& slices) {
-  Counter counter(ring, window, clock, threads, launches, works);
+  Counter counter(ring, window, clock, threads, launches, works, lanes);
   counter.note_launches();
   counter.count_work(slices);
   counter.count_launches();

@@ -6,6 +6,7 @@
 
 #include "agent/drain/coverage.hpp"
 #include "agent/drain/launch_match.hpp"
+#include "agent/drain/stream_lanes.hpp"
 
 namespace traceagent::drain {
 
@@ -18,7 +19,7 @@ DeviceMatch count_matches(const ring::Ring& ring, const ring::Window& window,
                           const event::TickConverter& clock,
                           const std::vector<ThreadEvents>& threads,
                           const std::vector<Launch>& launches,
-                          const std::vector<std::uint32_t>& works,
+                          const std::vector<std::uint32_t>& works, const StreamLanes& lanes,
                           const std::vector<DeviceSlice>& slices);
 
 }  // namespace traceagent::drain

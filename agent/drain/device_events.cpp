@@ -80,7 +80,8 @@ DeviceEvents::DeviceEvents(const ring::Ring& ring, const ring::Window& window,
   place_slices(threads);
   add_calls();
   sort_arrows();
-  match_ = count_matches(ring, window, clock, threads, launches_, works_of_launch_, slices_);
+  match_ = count_matches(ring, window, clock, threads, launches_, works_of_launch_, stream_lanes_,
+                         slices_);
   match_.nccl_kernels_without_call = nccl_kernels_.without_call();
 }
 
@@ -173,8 +174,11 @@ void DeviceEvents::note_lane(const DeviceWork& work, const DeviceSlice& slice,
   if (work.kind > DeviceKind::set && work.kind != DeviceKind::graph) return;
   const LaneKey lane{slice.device, work.context, work.stream, LaneKind::stream};
   if (work.kind == DeviceKind::kernel) lane_names_.note_kernel(lane, work.name);
-  const Record* call = launch != no_index ? launches_[launch].host_record : nullptr;
-  if (call != nullptr) lane_names_.note_call(lane, *call);
+  const Launch* const from = launch != no_index ? &launches_[launch] : nullptr;
+  stream_lanes_.note(from, lane);
+  if (from != nullptr && from->host_record != nullptr) {
+    lane_names_.note_call(lane, *from->host_record);
+  }
 }
 
 // The arrow from the host's event. One that launches several has an arrow to each.

@@ -10,6 +10,7 @@
 #include "agent/drain/lane_names.hpp"
 #include "agent/drain/launch_match.hpp"
 #include "agent/drain/nccl_kernels.hpp"
+#include "agent/drain/stream_lanes.hpp"
 
 namespace traceagent::drain {
 
@@ -95,6 +96,7 @@ class DeviceEvents {
   std::vector<Arrow> arrows_of_launches_;
   DeviceLanes lanes_;
   LaneNames lane_names_;
+  StreamLanes stream_lanes_;
   DeviceMatch match_;
   std::uint64_t flow_bits_;
 };

@@ -1,5 +1,7 @@
 #include "agent/drain/device_text.hpp"
 
+#include <algorithm>
+
 #include "agent/api/function.hpp"
 #include "agent/drain/event_text.hpp"
 #include "agent/drain/plan_text.hpp"
@@ -35,6 +37,19 @@ const char* category_of(DeviceKind kind) noexcept {
       return "overhead";
     default:
       return "kernel";
+  }
+}
+
+// Of a group, which is timed on each of its streams. Default streams of several devices have one
+// handle: of several communicators there nobody knows which is which.
+void keep_of_stream(std::vector<const event::Record*>& calls, std::uint64_t stream) {
+  std::erase_if(calls, [stream](const event::Record* call) { return call->args[3] != stream; });
+  constexpr std::uint64_t last_default_stream = 2;
+  const auto is_of_another = [&](const event::Record* call) {
+    return call->extra != calls.front()->extra;
+  };
+  if (stream <= last_default_stream && std::any_of(calls.begin(), calls.end(), is_of_another)) {
+    calls.clear();
   }
 }
 
@@ -157,7 +172,10 @@ void DeviceText::write_timed(const DeviceSlice& slice, std::int64_t ts_ns) {
   writer_.arg("correlation", slice.correlation);
   writer_.arg("timed by", "CUDA events");
   writer_.arg("time error (us)", static_cast<double>(timed.error_ns) / 1000.0);
-  collective_args(calls_of_kernel(threads_[slice.thread], slice.nccl, what));
+  std::vector<const event::Record*> calls =
+      calls_of_kernel(threads_[slice.thread], slice.nccl, what);
+  if (call.layout != event::Layout::collective) keep_of_stream(calls, timed.stream);
+  collective_args(calls);
   writer_.end();
 }
 

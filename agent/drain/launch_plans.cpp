@@ -58,6 +58,10 @@ void LaunchPlans::match_thread(const event::TickConverter& clock, const Collecti
     while (next < of_thread.size() && middle_ns(launches[of_thread[next]]) <= told_ns) ++next;
     if (next == 0) continue;
     const std::uint32_t launch = of_thread[next - 1];
+    if (each->call == nullptr) {
+      parts_.insert(launch);
+      continue;
+    }
     // Asked for after that launch: the record of its own was lost. A call that no wrapper saw has
     // the plan's own time.
     const auto* joined = plans.of(*each->call);

@@ -23,6 +23,8 @@ class LaunchPlans {
 
   // The calls that the kernel of a launch carries out, each once; null: NCCL told of none.
   const Calls* calls_of(std::uint32_t launch) const;
+  // NCCL told of calls too that are not in the window.
+  bool is_part(std::uint32_t launch) const { return parts_.contains(launch); }
   // Whether it is known of a call which kernel carries it out.
   bool are_told_of(const event::Record* call) const { return told_of_.contains(call); }
 
@@ -35,6 +37,7 @@ class LaunchPlans {
 
   std::unordered_map<std::uint32_t, Calls> calls_;
   std::unordered_set<const event::Record*> told_of_;
+  std::unordered_set<std::uint32_t> parts_;
   std::unordered_map<std::uint32_t, std::uint32_t> communicators_;  // of a launch's plans
 };
 

@@ -76,6 +76,8 @@ bool NcclKernels::find_by_launch(NcclKernel& kernel, const std::vector<ThreadEve
     kernel.calls = {around};
     return true;
   }
+  // Part of what it carries out must not pass for all.
+  if (plans.is_part(kernel.launch)) return leave_out(part_missing_);
   const std::string_view name = names_.name(kernel.name);
   const auto* told = plans.calls_of(kernel.launch);
   if (told != nullptr && std::any_of(told->begin(), told->end(), [name](const Record* call) {
@@ -85,12 +87,12 @@ bool NcclKernels::find_by_launch(NcclKernel& kernel, const std::vector<ThreadEve
     return true;
   }
   if (around == nullptr) return false;
-  if (launch.nccl == no_index) {
-    ++without_call_[cause_no_call];  // a group of before the window
-    return true;
+  const bool is_group = around->function == static_cast<std::uint16_t>(api::Function::ncclGroupEnd);
+  const bool is_here = launch.nccl != no_index;
+  if (!is_here || (is_group && !is_whole_group(threads[launch.thread], launch.nccl))) {
+    return leave_out(part_missing_);
   }
   kernel.calls = calls_of_group(kernel, threads[launch.thread], plans, launch);
-  const bool is_group = around->function == static_cast<std::uint16_t>(api::Function::ncclGroupEnd);
   if (kernel.calls.empty() && is_group) ++without_call_[cause_several_calls];
   return true;
 }
@@ -123,6 +125,10 @@ void NcclKernels::find_calls(const ring::Window& window, const event::TickConver
   const CollectivePlans none;
   const LaunchPlans launch_plans(ring_, clock, threads, plans_are_whole ? plans : none, launches);
   for (const NcclKernel& kernel : kernels_) ++kernels_around_[launches[kernel.launch].nccl_record];
+  // Where two windows touch, a loss of one may be counted for the other.
+  const bool all_are_here =
+      plans_are_whole && !lost(DropCause::ring_full) && !ring::has_lost_device_records(ring_);
+  part_missing_ = all_are_here ? cause_group_before_window : cause_call_lost;
   std::vector<NcclKernel*> left;
   for (NcclKernel& kernel : kernels_) {
     const Launch& launch = launches[kernel.launch];
@@ -133,9 +139,6 @@ void NcclKernels::find_calls(const ring::Window& window, const event::TickConver
       left.push_back(&kernel);
     }
   }
-  // Where two windows touch, a loss of one may be counted for the other.
-  const bool all_are_here =
-      plans_are_whole && !lost(DropCause::ring_full) && !ring::has_lost_device_records(ring_);
   if (!all_are_here && !left.empty()) {
     without_call_[cause_call_lost] += left.size();
     return;

@@ -45,6 +45,10 @@ class NcclKernels {
   std::vector<const event::Record*> calls_of_group(const NcclKernel& kernel,
                                                    const ThreadEvents& thread,
                                                    const LaunchPlans& plans, const Launch& launch);
+  bool leave_out(const char* cause) {
+    ++without_call_[cause];
+    return true;
+  }
   void find_by_order(const std::vector<NcclKernel*>& kernels, const event::TickConverter& clock,
                      const std::vector<ThreadEvents>& threads, const std::vector<Launch>& launches);
 
@@ -53,6 +57,7 @@ class NcclKernels {
   std::vector<NcclKernel> kernels_;
   std::unordered_map<const event::Record*, std::uint32_t> kernels_around_;  // in an NCCL call
   Counts without_call_;
+  const char* part_missing_ = cause_group_before_window;  // or its record was lost
 };
 
 }  // namespace traceagent::drain

@@ -18,7 +18,7 @@ struct ToldPlan {
   std::uint32_t thread_id;
 };
 
-// A plan that has its call.
+// A plan that has its call; null: the call is none of the window's.
 struct JoinedPlan {
   ToldPlan told;
   const event::Record* call;

@@ -325,7 +325,7 @@ std::uint64_t DeviceRecording::outstanding(const ring::Window& window) const noe
                ring.header().device.recording_since_ns.load(std::memory_order_relaxed));
   const std::uint64_t end = window.end_ticks.load(std::memory_order_relaxed);
   const std::int64_t end_ns = end != 0 ? clock.realtime_ns(end) : INT64_MAX;
-  return device::outstanding_launches(ring, begin_ns, end_ns) +
+  return device::outstanding_launches(ring, clock, begin_ns, end_ns) +
          device::threads_behind(ring, clock, begin_ns, end_ns);
 } catch (...) {
   return 0;

@@ -82,6 +82,9 @@ void call_memory() {
   CALL(cudaMemcpy2D(host, 100, other, pitch, 100, 10, cudaMemcpyDeviceToHost));
   CALL(cudaMemcpy2DAsync(host, 100, other, pitch, 100, 10, cudaMemcpyDeviceToHost, stream));
   CALL(cudaFree(other));
+  cudaPitchedPtr pitched{};
+  CALL(cudaMalloc3D(&pitched, cudaExtent{100, 10, 2}));
+  CALL(cudaFree(pitched.ptr));
   CALL(cudaHostAlloc(&pinned, bytes, cudaHostAllocDefault));
   CALL(cudaFreeHost(pinned));
   CALL(cudaMallocHost(&pinned, bytes));

@@ -15,7 +15,7 @@ WANTED = """
 cudaSetDevice cudaStreamCreate cudaStreamCreateWithFlags cudaStreamCreateWithPriority
 cudaStreamDestroy cudaStreamSynchronize cudaStreamWaitEvent cudaEventCreate
 cudaEventCreateWithFlags cudaEventRecord cudaEventSynchronize cudaEventDestroy cudaMalloc
-cudaMallocManaged cudaMallocPitch cudaMallocHost cudaHostAlloc cudaHostRegister cudaHostUnregister
+cudaMallocManaged cudaMallocPitch cudaMalloc3D cudaMallocHost cudaHostAlloc cudaHostRegister cudaHostUnregister
 cudaFree cudaFreeHost cudaMallocAsync cudaMallocFromPoolAsync cudaFreeAsync cudaMemcpy
 cudaMemcpyAsync cudaMemcpy2D cudaMemcpy2DAsync cudaMemcpyPeer cudaMemcpyPeerAsync cudaMemset
 cudaMemsetAsync cudaMemset2D cudaMemset2DAsync cudaLaunchKernel cudaLaunchKernelExC
@@ -66,6 +66,8 @@ def argument_problems(name, traced, true):
     for key, value in expected_args(true).items():
         if key in given and given[key] != value:
             yield f"{name}: {key} is {given[key]} in the trace, {value} in truth"
+    if name.startswith("cudaMalloc") and given.get("pointer") == "0x0" and given["result"] == 0:
+        yield f"{name}: gave no memory, and no error"
     if "result" not in given:
         yield f"{name}: no result in {given}"
 

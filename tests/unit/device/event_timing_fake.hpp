@@ -2,6 +2,7 @@
 // A device for tests of event timing: streams that are busy as told, events that happen when their
 // stream gets there, captures that unsafe calls end, errors that stick to a thread as CUDA's do.
 
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstdint>
@@ -30,6 +31,7 @@ class FakeGpu {
 
   std::mutex mutex;
   std::deque<Stream> streams;
+  std::array<Stream, 2> default_streams{{{0, false, 0}, {0, false, 1}}};
   std::deque<Event> events;
   bool capture_was_ended = false;
   int context_is_active = 1;
@@ -58,7 +60,10 @@ class FakeGpu {
     streams.push_back({0, false, device});
     return handle(streams.back());
   }
-  Stream& stream(cudaStream_t handle) { return *reinterpret_cast<Stream*>(handle); }
+  Stream& stream(cudaStream_t handle) {
+    return handle != nullptr ? *reinterpret_cast<Stream*>(handle)
+                             : default_streams[static_cast<std::size_t>(current_device)];
+  }
   // A kernel; the wall-clock times at which it begins and ends.
   std::pair<std::int64_t, std::int64_t> launch(cudaStream_t on, std::int64_t length_ns) {
     std::lock_guard lock(mutex);

@@ -125,6 +125,17 @@ TEST_F(EventTiming, GivesTheTimesOfWorkWithinTheStatedError) {
   }
 }
 
+// The event would be recorded on the current device's own default stream.
+TEST_F(EventTiming, ADefaultStreamOfAnotherDeviceIsNotTimed) {
+  poller_.turn_on(api_, false);
+  OperationTimer timer;
+  timer.begin(*begin_call(), nullptr, 1);
+  timer.end(true);
+  settle();
+  EXPECT_TRUE(told().empty());
+  EXPECT_EQ(untimed[static_cast<std::size_t>(Untimed::other_device)].load(), 1u);
+}
+
 TEST_F(EventTiming, AStreamThatStillRunsHoldsUpNoOther) {
   poller_.turn_on(api_, false);
   const cudaStream_t other = gpu().add_stream();

@@ -402,6 +402,46 @@ TEST_F(RecordReaderTest, a_name_is_kept_once_and_its_bytes_are_what_counts) {
   EXPECT_EQ(ring.ring().header().names_used, used + 16);
 }
 
+// A device that is first used while CUPTI records is described after its first kernels.
+TEST_F(RecordReaderTest, occupancy_is_told_once_the_device_is_known) {
+  CraftedBuffer buffer;
+  read(buffer.add(crafted_kernel("k", 1, 10, 20)));
+  reader->set_shape(1, {.multiprocessors = 132, .warp_size = 32});
+  reader->read(buffer.data(), buffer.size());
+  const auto records = ring.records();
+  ASSERT_EQ(records.size(), 2u);
+  const auto tells = [&](std::size_t index) {
+    const std::string facts = name(event::device_work_of(*records[index]).facts);
+    return facts.find("warps per SM") != std::string::npos;
+  };
+  EXPECT_FALSE(tells(0));
+  EXPECT_TRUE(tells(1));
+}
+
+TEST_F(RecordReaderTest, a_wait_is_on_the_device_only_where_there_is_one) {
+  CUpti_ActivitySynchronization wait{};
+  wait.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+  wait.contextId = 3;
+  wait.start = 10;
+  wait.end = 20;
+  CraftedBuffer buffer, with_kernel;
+  with_kernel.add(crafted_kernel("k", 1, 10, 20));
+  read(buffer.add(wait));
+  reader->expect_devices(2);
+  reader->read(with_kernel.data(), with_kernel.size());
+  reader->read(buffer.data(), buffer.size());
+  reader->expect_devices(3);
+  reader->read(buffer.data(), buffer.size());
+  const auto records = ring.records();
+  ASSERT_EQ(records.size(), 4u);
+  const auto device = [&](std::size_t index) {
+    return event::device_work_of(*records[index]).device;
+  };
+  EXPECT_EQ(device(0), event::no_device);
+  EXPECT_EQ(device(2), 1u);
+  EXPECT_EQ(device(3), event::no_device);
+}
+
 TEST_F(RecordReaderTest, streams_are_described) {
   CUpti_ActivityStream stream{};
   stream.kind = CUPTI_ACTIVITY_KIND_STREAM;

@@ -191,6 +191,31 @@ TEST_F(DeviceFileTest, AnArrowHasBothEndsOrNone) {
 
 // The records of its call were given back with the window before, or in a long warm-up.
 
+TEST_F(DeviceFileTest, AGroupsTimeOnAStreamIsThatOfItsCallsThere) {
+  const std::uint32_t comms[] = {crafted.communicator(0xa, 0, 4), crafted.communicator(0xb, 0, 4)};
+  crafted.call(thread, Function::ncclGroupStart, Layout::none, 105 * us, 106 * us);
+  std::uint64_t at = 107;
+  for (const std::uint64_t stream : {0x10, 0x20, 0, 0}) {
+    Record& call =
+        crafted.call(thread, Function::ncclAllReduce, Layout::collective, at * us, at * us + 500);
+    call.extra = comms[at % 2];
+    call.args[0] = at++;
+    call.args[2] = 0;  // bytes
+    call.args[3] = stream;
+  }
+  const Record& end =
+      crafted.call(thread, Function::ncclGroupEnd, Layout::none, 115 * us, 120 * us);
+  crafted.timed(end, 0x10, 122'000, 130'000, 1500);
+  crafted.timed(end, 0x20, 132'000, 140'000, 1500);
+  crafted.timed(end, 0, 142'000, 150'000, 1500);
+  write(window());
+  const auto slice = [&](const char* ts) { return line({"(timed)", ts}); };
+  EXPECT_NE(slice("\"ts\":22.000").find("\"bytes\":107,"), std::string::npos) << text;
+  EXPECT_NE(slice("\"ts\":32.000").find("\"bytes\":108,"), std::string::npos) << text;
+  EXPECT_EQ(slice("\"ts\":42.000").find("\"bytes\""), std::string::npos)
+      << "two devices' default streams have one handle: " << text;
+}
+
 TEST_F(DeviceFileTest, TimesFromEventsAreNoKernels) {
   Record& nccl =
       crafted.call(thread, Function::ncclAllReduce, Layout::collective, 110 * us, 120 * us);

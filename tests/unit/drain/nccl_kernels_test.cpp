@@ -152,6 +152,45 @@ TEST_F(NcclKernelsTest, MoreKernelsThanCallsAreOfNone) {
   EXPECT_TRUE(says("\"nccl_kernels_without_call\": {\"several_calls\": 2}")) << text;
 }
 
+// The window begins in the midst of a group: what it shows of that is not all.
+TEST_F(NcclKernelsTest, AGroupThatBeganBeforeTheWindowIsOfNone) {
+  const auto grouped_call = [&](std::uint64_t at, std::uint64_t sequence) {
+    Record& record = call(first, at, sequence);
+    record.result = 0;
+    record.flags |= event::flag_in_group;
+  };
+  const auto group_end = [&](std::uint64_t at, std::uint32_t id) {
+    crafted.call(job, Function::ncclGroupEnd, Layout::none, at * us, (at + 5) * us);
+    const auto launched = static_cast<std::int64_t>(at + 1) * 1000;
+    crafted.api(job, "cuLaunchKernelEx", launched, launched + 500, id);
+    crafted.kernel(kernel_name, 150'000 + 1000 * id, 150'900 + 1000 * id, id);
+  };
+  crafted.call(job, Function::ncclGroupStart, Layout::none, 97 * us, 98 * us);
+  grouped_call(99, 16);
+  grouped_call(101, 17);
+  group_end(105, 1);
+  crafted.call(job, Function::ncclGroupStart, Layout::none, 112 * us, 113 * us);
+  grouped_call(114, 18);
+  group_end(116, 2);
+  write();
+  EXPECT_FALSE(has(kernel(1), "Collective name")) << kernel(1);
+  EXPECT_TRUE(has(kernel(2), "\"Seq\":18,")) << kernel(2);
+  EXPECT_TRUE(says("\"nccl_kernels_without_call\": {\"group_before_window\": 1}")) << text;
+}
+
+// NCCL tells of all that a kernel carries out, also of what is not in the window.
+TEST_F(NcclKernelsTest, AKernelOfCallsBeforeTheWindowTooIsOfNone) {
+  crafted.ring().header().communicators[told - 1].device = event::told_by_nccl;
+  const Record& before = call(first, 90, 17);
+  const Record& within = call(first, 110, 18);
+  launch(120, 1);
+  plan(121, before);
+  plan(122, within);
+  write();
+  EXPECT_FALSE(has(kernel(1), "Collective name")) << kernel(1);
+  EXPECT_TRUE(says("\"nccl_kernels_without_call\": {\"group_before_window\": 1}")) << text;
+}
+
 TEST_F(NcclKernelsTest, AKernelThatNobodyAskedForSaysSo) {
   launch(120, 1);
   write();
