@@ -9,9 +9,18 @@
 namespace traceagent::tools {
 
 FollowedRun::FollowedRun(const std::string& folder)
-    : given_(folder),
-      fd_(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)),
-      held_(fd_ < 0 ? folder : "/proc/self/fd/" + std::to_string(fd_)) {}
+    : given_(folder), fd_(open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)), held_(folder) {
+  if (fd_ < 0) return;
+  struct stat facts {};
+  if (fstat(fd_, &facts) == 0) {
+    device_ = facts.st_dev;
+    inode_ = facts.st_ino;
+    held_ = "/proc/self/fd/" + std::to_string(fd_);
+  } else {
+    close(fd_);
+    fd_ = -1;
+  }
+}
 
 FollowedRun::~FollowedRun() {
   if (fd_ >= 0) close(fd_);
@@ -27,10 +36,8 @@ std::string FollowedRun::name() const {
 
 // A link is none: what was given may be the held() of another.
 bool FollowedRun::is_at(const std::string& path) const {
-  struct stat held {
-  }, there{};
-  return fstat(fd_, &held) == 0 && lstat(path.c_str(), &there) == 0 &&
-         held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+  struct stat there {};
+  return lstat(path.c_str(), &there) == 0 && there.st_dev == device_ && there.st_ino == inode_;
 }
 
 std::string FollowedRun::shown(std::string text) const {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 
 namespace traceagent::tools {
@@ -24,8 +26,10 @@ class FollowedRun {
   bool is_at(const std::string& path) const;
 
   const std::string given_;
-  const int fd_;
-  const std::string held_;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  int fd_;  // -1: it cannot be held, and is looked for by its name
+  std::string held_;
 };
 
 }  // namespace traceagent::tools

@@ -65,7 +65,12 @@ std::int64_t guess_node(const Placement& p, bool is_size_known) {
   const std::int64_t size = std::max<std::int64_t>(1, *p.local_world_size);
   if (size >= *p.world_size || first_rank == 0) return 0;
   const std::int64_t nodes = *p.world_size / size;
-  if (first_rank % size != 0 && *p.rank / nodes == *p.local_rank) return *p.rank % nodes;
+  if (first_rank % size != 0 && *p.rank / nodes == *p.local_rank) {
+    const std::int64_t node = *p.rank % nodes;
+    // The first rank of another node lies as in blocks, and takes this number: two nodes would
+    // write one file, and have one clock.
+    return node != 0 && node * size < nodes ? nodes + node : node;
+  }
   return std::max<std::int64_t>(1, first_rank / size);
 }
 

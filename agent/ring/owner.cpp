@@ -24,7 +24,16 @@ namespace {
 struct Stat {
   char state = 0;
   std::uint64_t start_time = 0;
+  bool is_ending = false;  // killed, or beyond its last instruction
 };
+
+// Its fields of /proc/PID/stat are numbered as in proc(5).
+bool is_ending(const char* text, int field) noexcept {
+  constexpr std::uint64_t exiting_flag = 0x4, sigkill_pending = std::uint64_t{1} << 8;
+  const std::uint64_t value = std::strtoull(text, nullptr, 10);
+  return (field == 9 && (value & exiting_flag) != 0) ||
+         (field == 31 && (value & sigkill_pending) != 0);
+}
 
 // The second field, the name, may hold spaces and parentheses: what follows its last one counts.
 Stat read_stat(const char* path) noexcept {
@@ -38,8 +47,12 @@ Stat read_stat(const char* path) noexcept {
   if (at == nullptr || at[1] != ' ') return {};
   Stat stat;
   stat.state = at[2];
-  for (int field = 2; at != nullptr && field < 22; ++field) at = std::strchr(at + 1, ' ');
-  if (at != nullptr) stat.start_time = std::strtoull(at, nullptr, 10);
+  for (int field = 3; field <= 31; ++field) {
+    at = std::strchr(at + 1, ' ');
+    if (at == nullptr) return stat;
+    if (field == 22) stat.start_time = std::strtoull(at, nullptr, 10);
+    stat.is_ending |= is_ending(at, field);
+  }
   return stat;
 }
 
@@ -63,7 +76,9 @@ std::uint32_t other_living_thread(std::uint32_t pid) noexcept {
     const auto thread = static_cast<std::uint32_t>(std::strtoul(entry->d_name, nullptr, 10));
     if (thread == 0 || thread == pid) continue;
     std::snprintf(path, sizeof path, "/proc/%u/task/%u/stat", pid, thread);
-    if (!is_dead(read_stat(path))) return thread;
+    // Of a killed process the main thread may be gone before the others have come to it.
+    const Stat stat = read_stat(path);
+    if (!is_dead(stat) && !stat.is_ending) return thread;
   }
   return 0;
 }

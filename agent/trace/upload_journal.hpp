@@ -4,7 +4,8 @@
 //
 //   <host>.journal   one record a line, appended by this host's ranks and by its uploader
 //   <host>.lock      held by the uploader that is at work
-//   <host>.problem   while uploads fail: a line for each place with a problem, behind a mark of that
+//   <host>.problem   while uploads fail: a line for each place with a problem, behind a mark of
+//   that
 //                    place; then lines of what was left out
 //   keep.lock        held by who reads rank files for a merge, and by who removes one: any host;
 //                    see merge_lock() and removal_lock()

@@ -63,6 +63,68 @@ def pytorch_cases(folder):
         yield from aligned_problems(what, job, document)
 
 
+class HangingJob(Job):
+    """Its last call, of each rank, is a wait of ten minutes."""
+
+    HANG_NS = 600e9
+
+    def events(self, rank, base_ns, **names):
+        yield from super().events(rank, base_ns, **names)
+        clock, began_ns = self.clocks[rank // self.ranks_per_node], self.seconds * 1e9
+        yield {"ts": clock.at(began_ns) - base_ns, "dur": clock.at(began_ns + self.HANG_NS) - clock.at(began_ns),
+               "ph": "X", "cat": "cuda_runtime", "name": "cudaStreamSynchronize", "pid": rank, "tid": 1, "args": {}}
+
+
+def late_end_case(folder):
+    """Of the end of a slice ten minutes behind all events the bound says nothing, and the other times keep theirs."""
+    job = HangingJob(seed=4, nodes=2, collectives=300, seconds=30)
+    _, document = merge(job.write_own(made(folder, "late end")))
+    about = document["traceagent"]["clocks"]["nodes"][1]
+    end_ns = job.clocks[1].at(job.seconds * 1e9 + job.HANG_NS)
+    if not any(part["from_ns"] <= end_ns <= part["until_ns"] for part in about.get("unsure", ())):
+        yield f"late end: at {end_ns}: {about}"
+    if about["bound_ns"] > MOST_BOUND_NS:
+        yield f"late end: {about}"
+
+
+def replace_in(path, *texts):
+    text = path.read_text()
+    for old, new in texts:
+        text = text.replace(old, new)
+    path.write_text(text)
+
+
+def host_error_case(folder):
+    """What the host's times are off on their own clocks, on both, is part of the bound."""
+    job = Job(seed=5, nodes=2, collectives=300, seconds=30)
+    files = job.write_own(made(folder, "host error"))
+    bounds = []
+    for text in ('"clock": {}', '"clock": {"error_ns": 7000.5}'):
+        for path in files:
+            replace_in(path, ('"dropped": {}', f'"dropped": {{}}, {text}'))
+        _, document = merge(files)
+        bounds.append([node["bound_ns"] for node in document["traceagent"]["clocks"]["nodes"]])
+        for path in files:
+            replace_in(path, (f', {text}', ''))
+    if bounds[1] != [bounds[0][0] + 7001, bounds[0][1] + 2 * 7001]:
+        yield f"host error: {bounds}"
+
+
+def one_number_case(folder):
+    """Two hosts have guessed one node's number: they have two clocks all the same."""
+    job = Job(seed=3, nodes=2, collectives=300, seconds=30)
+    files = job.write_own(made(folder, "one number"))
+    for path, host in zip(files, "ab"):
+        replace_in(path, ('"node_rank": 1', '"node_rank": 0'), ('"run1"', '"run0"'),
+                   ('"distributedInfo": {', f'"distributedInfo": {{"host": "{host}", '))
+    _, document = merge(files)
+    nodes = document["traceagent"].get("clocks", {}).get("nodes", [])
+    if [node["method"] for node in nodes] != ["reference", "collectives"]:
+        yield f"one number: {nodes}"
+    else:
+        yield from untrue(job, document)
+
+
 def one_machine_case(folder):
     """Nothing says that these ranks are of one clock, and all collectives allow it: none is moved."""
     job = Job(seed=12, same_clock=True)
@@ -97,7 +159,8 @@ def other_run_case(folder):
 
 def test(folder):
     folder = pathlib.Path(folder)
-    for case in (own_cases, pytorch_cases, one_machine_case, other_run_case):
+    for case in (own_cases, pytorch_cases, late_end_case, host_error_case, one_number_case, one_machine_case,
+                 other_run_case):
         yield from case(folder)
 
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -72,6 +73,7 @@ class Aligner {
   [[nodiscard]] std::vector<ClockEdge> by_barriers() const;
   void take_back_denied(ClockRoutes& routes);
   void refuse(const CollectiveTable::Solved& solved);
+  void add_late_ends(std::vector<std::optional<ClockRoute>>& routes) const;
   [[nodiscard]] bool has_marks() const;
   [[nodiscard]] std::string marks_in_words() const;
 
@@ -396,6 +398,21 @@ void Aligner::find_reason(bool has_all) {
   }
 }
 
+// The bound is that of all times at which a node has events. Where a slice ends far from all of
+// them the drift has gone on for as long.
+void Aligner::add_late_ends(std::vector<std::optional<ClockRoute>>& routes) const {
+  for (std::size_t i = 1; i < routes.size(); ++i) {
+    if (!routes[i] || routes[i]->correction.is_none()) continue;
+    for (const ClockSpan& end : nodes_[i].late_ends) {
+      const auto is_told = [&end](const ClockUnsure& each) {
+        return each.span.from_ns <= end.from_ns && end.until_ns <= each.span.until_ns;
+      };
+      if (std::any_of(routes[i]->unsure.begin(), routes[i]->unsure.end(), is_told)) continue;
+      routes[i]->unsure.push_back({.span = end, .by_ns = std::numeric_limits<double>::infinity()});
+    }
+  }
+}
+
 ClockAlignment Aligner::run() {
   leave_out_unmarked();
   const std::vector<ClockSpans> spans = find_edges();
@@ -409,6 +426,7 @@ ClockAlignment Aligner::run() {
   if (!spans.empty()) {
     report.routes = clock_routes(spans, edges_, limits_);
     take_back_denied(report.routes);
+    add_late_ends(report.routes);
   }
   find_reason(report.has_all());
   report.reason = reason_;

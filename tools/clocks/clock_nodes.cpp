@@ -1,6 +1,8 @@
 #include "tools/clocks/clock_nodes.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <string_view>
@@ -67,8 +69,11 @@ std::optional<Placed> own_node(const trace::TraceHeader& header) {
   }
   const std::string node =
       std::to_string(trace::integer_member(header.distributed_info, "node_rank").value_or(0));
-  return with_corrections({"node " + node + " of " + std::string(*run), "node " + node, ""},
-                          header);
+  std::string key = "node " + node + " of " + std::string(*run);
+  if (const auto host = trace::string_member(header.distributed_info, "host")) {
+    key += " on " + std::string(*host);
+  }
+  return with_corrections({key, "node " + node, ""}, header);
 }
 
 // Of a file of others' that says its host.
@@ -221,7 +226,80 @@ bool add_quiet_times(const trace::TraceHeader& header, ClockSpans& spans) {
   return !times.empty();
 }
 
-void read_file(const std::string& path, ClockSpans& spans,
+// Of a slice, as our own files and those of an import say it.
+std::int64_t duration_of(const TraceLine& line) {
+  constexpr std::string_view prefix = ",\"dur\":";
+  if (!line.after_ts.starts_with(prefix)) return 0;
+  double us = 0;
+  const char* const begin = line.after_ts.data() + prefix.size();
+  std::from_chars(begin, line.after_ts.data() + line.after_ts.size(), us);
+  constexpr double most_us = 1e12;
+  return us > 0 && us < most_us ? std::llround(us * 1000.0) : 0;
+}
+
+// Of the spans from `first` on.
+void leave_out_within(std::size_t first, const ClockSpans& spans, ClockSpans& ends) {
+  std::erase_if(ends, [&](const ClockSpan& end) {
+    return std::any_of(spans.begin() + static_cast<std::ptrdiff_t>(first), spans.end(),
+                       [&end](const ClockSpan& span) {
+                         return span.from_ns <= end.from_ns && end.until_ns <= span.until_ns;
+                       });
+  });
+}
+
+// The times that one file holds.
+class FileTimes {
+ public:
+  explicit FileTimes(ClockSpans& spans) : spans_(spans), first_(spans.size()) {}
+
+  void add(std::int64_t from_ns, std::int64_t lasted_ns) {
+    const bool is_long = lasted_ns > longest_within_ns;
+    const std::int64_t until_ns = sum(from_ns, lasted_ns);
+    add_time(from_ns, is_long ? from_ns : until_ns, first_, spans_);
+    if (!is_long || until_ns <= spans_.back().until_ns) return;
+    late_ends_.push_back({until_ns, until_ns});
+    if (late_ends_.size() >= most_ends) leave_out_met();
+  }
+  ClockSpans late_ends() {
+    leave_out_met();
+    return std::move(late_ends_);
+  }
+
+ private:
+  // Of what is shorter the drift makes nothing that matters.
+  static constexpr std::int64_t longest_within_ns = 1'000'000;
+  static constexpr std::size_t most_ends = 4096;  // before those that other events met are left out
+
+  // Other events were there by then.
+  void leave_out_met() { leave_out_within(first_, spans_, late_ends_); }
+
+  ClockSpans& spans_;
+  const std::size_t first_;
+  ClockSpans late_ends_;
+};
+
+std::int64_t host_error_of(std::string_view metadata) {
+  const auto clock = trace::member(metadata, "clock").value_or("");
+  const auto text = trace::member(clock, "error_ns").value_or("");
+  double error_ns = 0;
+  std::from_chars(text.data(), text.data() + text.size(), error_ns);
+  constexpr double most_ns = 1e15;
+  return error_ns > 0 && error_ns < most_ns ? static_cast<std::int64_t>(std::ceil(error_ns)) : 0;
+}
+
+// The largest of a file's, which may be merged of several. What a merge has said of its times on a
+// clock that it has moved them to allows for it.
+void take_host_error(const TraceReader& reader, ClockNode& node) {
+  if (!told_clock_of(reader.header()).empty() || !own_node(reader.header())) return;
+  const std::string_view metadata = reader.footer().metadata;
+  node.host_error_ns = std::max(node.host_error_ns, host_error_of(metadata));
+  trace::for_each_element(trace::member(metadata, "merged").value_or(""),
+                          [&](std::string_view each) {
+                            node.host_error_ns = std::max(node.host_error_ns, host_error_of(each));
+                          });
+}
+
+void read_file(const std::string& path, ClockNode& node,
                const std::function<void(const CollectiveKey&, const CollectiveTimes&)>& visit,
                const std::function<void(std::uint64_t bytes)>& on_read) {
   constexpr std::uint64_t lines_between_reports = 1U << 16;
@@ -229,11 +307,11 @@ void read_file(const std::string& path, ClockSpans& spans,
   if (!reader.open(path)) {
     return;
   }
-  if (add_quiet_times(reader.header(), spans)) {
+  if (add_quiet_times(reader.header(), node.spans)) {
     on_read(reader.file_bytes());
     return;
   }
-  const std::size_t first = spans.size();
+  FileTimes times(node.spans);
   std::uint64_t lines = 0;
   std::uint64_t told_bytes = 0;
   const auto tell = [&] {
@@ -248,13 +326,14 @@ void read_file(const std::string& path, ClockSpans& spans,
       continue;
     }
     const std::int64_t at_ns = sum(reader.header().base_ns, line.ts_ns);
-    std::int64_t until_ns = at_ns;
     if (const auto collective = collective_line(line.text)) {
       visit(collective->key, times_of(*collective, at_ns));
-      until_ns = sum(until_ns, collective->duration_ns);
     }
-    add_time(at_ns, until_ns, first, spans);
+    times.add(at_ns, duration_of(line));
   }
+  const ClockSpans late = times.late_ends();
+  node.late_ends.insert(node.late_ends.end(), late.begin(), late.end());
+  take_host_error(reader, node);
   tell();
 }
 
@@ -311,11 +390,13 @@ void read_events(ClockNode& node,
     visit(key, times);
   };
   for (const std::string& path : node.paths) {
-    read_file(path, node.spans, see, on_read);
+    read_file(path, node, see, on_read);
   }
   // What is told of its times is true of its marks too: a later merge goes by them.
   for (const BarrierMark& mark : node.barriers) node.spans.push_back({mark.at_ns, mark.at_ns});
   join_overlapping(node.spans);
+  leave_out_within(0, node.spans, node.late_ends);
+  join_overlapping(node.late_ends);
 }
 
 }  // namespace traceagent::tools

@@ -34,11 +34,16 @@ struct ClockNode {
   std::optional<std::int64_t> earlier_bound_ns = 0;
   // Of what read_events() has read: without the pauses of a second and more.
   ClockSpans spans;
+  // Where long slices end that began before such a pause, or before all ended.
+  ClockSpans late_ends;
+  // How far off the host's times may be on that clock, by what files of ours say of their ticks.
+  std::int64_t host_error_ns = 0;
 };
 
-// Our own files say their node. Others' are of the node of our files of the same rank; without
-// such, of their host where its name is known (SageMakerName, PyTorchName), and else each rank has
-// a clock of its own. Files whose times a merge has corrected are of a node of their own, on the
+// Our own files say their node, and perhaps its host: without a word of the launcher's two nodes
+// may have guessed one number. Others' are of the node of our files of the same rank; without such,
+// of their host where its name is known (SageMakerName, PyTorchName), and else each rank has a
+// clock of its own. Files whose times a merge has corrected are of a node of their own, on the
 // clock that it tells: a rank's, which may be that of a node here. Files that a merge would leave
 // out are left out. In the order of the lowest ranks.
 std::vector<ClockNode> clock_nodes(const std::vector<std::string>& paths);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "tools/clocks/clock_runs.hpp"
@@ -128,6 +129,8 @@ ClockPair::Solution ClockPair::apart(Solution together, std::vector<ClockHideout
   }
   Solution made = solution(span);
   const auto bound_ns = [&](const Solution& each) {
+    // One side of the difference alone is known.
+    if (each.knots.empty()) return std::numeric_limits<double>::infinity();
     return ClockDifference(each.knots, each.limits).bound_ns(span);
   };
   if (!is_accepted(together) || together.found.is_contradicted() ||

@@ -20,7 +20,7 @@ constexpr std::size_t most_nodes_in_words = 16;
 // How far off its own times may be on that clock.
 void add_earlier(const ClockNode& node, ToldClock& told) {
   if (!node.earlier_bound_ns) told.bound_ns.reset();
-  if (told.bound_ns) *told.bound_ns += *node.earlier_bound_ns;
+  if (told.bound_ns) *told.bound_ns += *node.earlier_bound_ns + node.host_error_ns;
   told.is_unsure = told.is_unsure || node.is_unsure;
 }
 
@@ -42,6 +42,7 @@ std::vector<ToldClock> told_nodes(const ClockReport& report) {
       told.is_reference = i == 0;
       told.method = "reference";
       told.bound_ns = static_cast<std::int64_t>(std::ceil(told.route->bound_ns));
+      if (i != 0) *told.bound_ns += report.nodes->front().host_error_ns;
       add_earlier(*told.node, told);
       for (const std::uint32_t edge : told.route->edges) {
         const EdgeFacts& facts = (*report.edges)[edge];
@@ -94,12 +95,12 @@ bool uses_barrier(const std::vector<ToldClock>& all) {
   });
 }
 
-// Of two clocks. What nobody can see: a clock that is set, or steered, by less than the bound.
+// Of two clocks. What nobody can see: a clock that is set by little, or slewed.
 std::string assumption_in_words(const ClockLimits& limits, bool with_barrier) {
   return "clocks run at most " + number_in_words(limits.drift * 1e6) +
-         " ppm apart, which changes by at most wander_ppm_per_minute; where one was set by a "
-         "millisecond or more that is in steps, or the time is unsure, unless it was set more than "
-         "once within seconds" +
+         " ppm apart, which changes by at most wander_ppm_per_minute (NTP has slewed none faster), "
+         "and none was set by less than a millisecond; where one was set by more that is in steps, "
+         "or the time is unsure, unless it was set more than once within seconds" +
          (with_barrier
               ? "; all files are of one run, whose clocks were not set between its barriers "
                 "nor beyond, and where their marks tell no batch as many are the same"

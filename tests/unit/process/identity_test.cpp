@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -435,6 +436,21 @@ TEST(Identity, OpenMpiDealtRound) {
   // mpirun --map-by node on two nodes: rank r is on node r % 2.
   for (int rank = 0; rank < 8; ++rank) {
     EXPECT_EQ(identity_of(open_mpi(rank, rank / 2, 8, 4), plain).node_rank, rank % 2) << rank;
+  }
+}
+
+// Whose first rank writes a node's file: no two of them have one number.
+TEST(Identity, NodesHaveDifferentNumbersHoweverRanksAreDealt) {
+  for (const int size : {2, 4, 8}) {
+    for (const int nodes : {2, 3, 4, 5, 8, 16}) {
+      std::set<std::int64_t> dealt;
+      for (int node = 0; node < nodes; ++node) {
+        dealt.insert(identity_of(open_mpi(node, 0, nodes * size, size), plain).node_rank);
+        const int first = node * size;
+        EXPECT_EQ(identity_of(open_mpi(first, 0, nodes * size, size), plain).node_rank, node);
+      }
+      EXPECT_EQ(dealt.size(), static_cast<std::size_t>(nodes)) << size << " on each of " << nodes;
+    }
   }
 }
 

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <random>
 
+#include "tools/clocks/clock_pair.hpp"
 #include "tools/clocks/clock_tree.hpp"
 #include "tools/clocks/collective_table.hpp"
 
@@ -65,6 +67,44 @@ TEST(ClockApart, runs_within_20_us_need_no_others) {
 TEST(ClockApart, runs_that_know_nearly_as_much_alone_need_no_others) {
   expect_taken_alone(40'000, 100'000'000);
   expect_taken_together(40'000, 110'000'000);
+}
+
+// Each a root's start and another's end, on either node.
+void add_one_sided(ClockPair& pair, std::uint64_t number, std::int64_t at_ns, bool is_own_root) {
+  const CollectiveTimes root{.start_ns = at_ns};
+  const CollectiveTimes waits{.end_ns = at_ns + loose_ns};
+  pair.add({1, number}, is_own_root ? root : waits, is_own_root ? waits : root);
+}
+
+// Apart no side of a pause has anything to go by, and together only one side of the difference.
+TEST(ClockApart, one_sided_collectives_around_a_pause_stay_one_sided) {
+  for (const bool is_own_root : {false, true}) {
+    ClockPair pair{ClockLimits()};
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      add_one_sided(pair, i, t0 + static_cast<std::int64_t>(i) * pause_ns, is_own_root);
+    }
+    EXPECT_EQ(pair.solve({t0, t0 + 3 * pause_ns}), ClockPair::Answer::one_sided);
+  }
+}
+
+// Of roots on both nodes, that may lie one on each side of the pause: whatever is said, it is said.
+TEST(ClockApart, few_one_sided_collectives_around_pauses_find_an_answer) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 2000; ++round) {
+    ClockPair pair{ClockLimits()};
+    std::int64_t at_ns = t0;
+    const std::uint64_t count = 1 + random() % 6;
+    bool has_root[2] = {false, false};
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const bool is_own_root = random() % 4 == 0;
+      has_root[is_own_root ? 1 : 0] = true;
+      add_one_sided(pair, i, at_ns, is_own_root);
+      at_ns += random() % 2 == 0 ? pause_ns : 1'000'000;
+    }
+    const auto answer = pair.solve({t0, at_ns});
+    const bool is_one_sided = !has_root[0] || !has_root[1];
+    EXPECT_TRUE(!is_one_sided || answer == ClockPair::Answer::one_sided) << "round " << round;
+  }
 }
 
 }  // namespace
