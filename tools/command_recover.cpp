@@ -130,7 +130,13 @@ int keep(const RecoverArguments& arguments, const std::string& folder) {
         " takes orphans, this one too, and may wait for the end of all its children: this one "
         "ends");
   } else {
-    code = recover_rings(arguments, {run.held()});
+    std::vector<std::string> inputs = arguments.inputs;
+    // The user's own folder: nobody sets that aside.
+    if (inputs.empty())
+      inputs = default_inputs();
+    else
+      inputs.front() = run.held();
+    code = recover_rings(arguments, inputs);
   }
   if (code != exit_ok) open_log();
   return code;

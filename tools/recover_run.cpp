@@ -260,9 +260,12 @@ bool recover_run(const std::string& folder, std::vector<std::string> rings,
     }
   }
   tell_of_uploads(recovered.folders, how.is_keeper);
-  if (const std::string now = run.name(); !how.keep && !now.empty()) {
-    for (const std::string& path : in_folder(now, recovered.done)) {
-      const std::string problem = remove_dead_ring(path);
+  if (!how.keep) {
+    for (const std::string& ring : recovered.done) {
+      // The next run of its key may take the name between two of them.
+      const std::string now = run.name();
+      if (now.empty()) break;
+      const std::string problem = remove_dead_ring(now + "/" + ring);
       if (!problem.empty()) say(problem);
       ok = problem.empty() && ok;
     }

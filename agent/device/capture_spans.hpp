@@ -76,6 +76,13 @@ class CaptureSpans {
 
   void begin(const CaptureEdge& edge) {
     if (edge.result != 0) return;
+    // A stream has one capture at a time: that the last one ended was lost.
+    std::erase_if(open_, [&](std::size_t index) {
+      Span& span = spans_[index];
+      const bool is_same = edge.stream != unknown_stream && span.stream == edge.stream;
+      if (is_same) span.end_ns = edge.begin_ns;
+      return is_same;
+    });
     open_.push_back(spans_.size());
     spans_.push_back({edge.thread, edge.stream, edge.begin_ns, INT64_MAX});
   }

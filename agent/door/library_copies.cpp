@@ -11,6 +11,8 @@ constinit thread_local const void* calling __attribute__((tls_model("initial-exe
 namespace {
 
 constinit std::array<std::atomic<bool>, library_count> told_apart{};
+constinit std::array<std::array<std::atomic<bool>, api::function_count>, library_count>
+    handed_out{};
 
 // Keys with one value each, which are never given up. Writers claim a place with the key, and fill
 // in the value: a reader that comes between finds none.
@@ -50,8 +52,8 @@ class KnownAddresses {
   std::array<Place, Places> places_{};
 };
 
-constinit KnownAddresses<4096> of_callers;
-constinit KnownAddresses<4096> of_modules;
+constinit KnownAddresses<1 << 16> of_callers;  // PyTorch launches from thousands of places
+constinit KnownAddresses<1 << 14> of_modules;
 
 // User addresses have 47 bits.
 std::uint64_t key_of(Library library, api::Function function, const void* caller) noexcept {
@@ -69,10 +71,23 @@ bool are_told_apart(Library library) noexcept {
 }
 
 void tell_apart(Library library) noexcept {
-  told_apart[static_cast<std::size_t>(library)].store(true, std::memory_order_release);
-  for (Target& target : targets[static_cast<std::size_t>(library)]) {
-    target.store(nullptr, std::memory_order_relaxed);
+  const auto index = static_cast<std::size_t>(library);
+  told_apart[index].store(true, std::memory_order_release);
+  for (std::size_t i = 0; i < api::function_count; ++i) {
+    if (!is_handed_out(library, static_cast<api::Function>(i))) {
+      targets[index][i].store(nullptr, std::memory_order_relaxed);
+    }
   }
+}
+
+void note_handed_out(Library library, api::Function function) noexcept {
+  handed_out[static_cast<std::size_t>(library)][static_cast<std::size_t>(function)].store(
+      true, std::memory_order_relaxed);
+}
+
+bool is_handed_out(Library library, api::Function function) noexcept {
+  return handed_out[static_cast<std::size_t>(library)][static_cast<std::size_t>(function)].load(
+      std::memory_order_relaxed);
 }
 
 void* known_of_caller(Library library, api::Function function, const void* caller) noexcept {

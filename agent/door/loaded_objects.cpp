@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -94,6 +95,42 @@ void* symbol_beside(const void* address, const char* symbol) noexcept {
   const event::ForkHold hold;
   dl_iterate_phdr(visit_beside, &search);
   return search.found;
+}
+
+namespace {
+
+struct PlaceSearch {
+  const void* address;
+  ObjectPlace& place;
+};
+
+int visit_place(dl_phdr_info* object, std::size_t, void* data) noexcept {
+  const auto& search = *static_cast<PlaceSearch*>(data);
+  if (!contains(*object, search.address)) return 0;
+  ObjectPlace& place = search.place;
+  place.begin = UINTPTR_MAX;
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& part = object->dlpi_phdr[i];
+    if (part.p_type != PT_LOAD) continue;
+    const std::uintptr_t begin = object->dlpi_addr + part.p_vaddr;
+    place.begin = std::min(place.begin, begin);
+    place.end = std::max<std::uintptr_t>(place.end, begin + part.p_memsz);
+  }
+  std::size_t length = 0;
+  for (; object->dlpi_name[length] != '\0'; ++length) {
+    if (length + 1 == sizeof place.path) return 0;
+    place.path[length] = object->dlpi_name[length];
+  }
+  place.path[length] = '\0';
+  return 1;
+}
+
+}  // namespace
+
+bool find_object(const void* address, ObjectPlace& place) noexcept {
+  PlaceSearch search{address, place};
+  const event::ForkHold hold;
+  return dl_iterate_phdr(visit_place, &search) == 1;
 }
 
 DlsymFunction true_dlsym() noexcept {

@@ -54,27 +54,41 @@ struct Found {
 };
 
 // Another tool wraps a function or two; who has this one has the library.
+const char* proof_of(Library library) noexcept {
+  return library == Library::nccl ? "ncclGetUniqueId" : "cudaGetLastError";
+}
+
 bool is_whole_copy(Library library, const void* address) noexcept {
-  const char* const proof = library == Library::nccl ? "ncclGetUniqueId" : "cudaGetLastError";
-  return symbol_beside(address, proof) != nullptr;
+  return symbol_beside(address, proof_of(library)) != nullptr;
+}
+
+bool is_in_global_scope(Library library) noexcept {
+  const LibraryName& name = library_names[static_cast<std::size_t>(library)];
+  const void* const found = next_after_us(name, proof_of(library));
+  return found != nullptr && !is_ours(found);
+}
+
+// A copy that has come into the global scope after another was called: it is not for its callers.
+bool is_later_copy(Library library, const void* next) noexcept {
+  const void* const home = library != Library::cuda ? home_of(library) : nullptr;
+  return home != nullptr && next != nullptr && !are_in_one_object(next, home) &&
+         is_whole_copy(library, next);
 }
 
 // As the loader does for a library of its own: itself, then breadth-first what it needs.
 void* of_callers_own(const LibraryName& library, const char* symbol, const void* caller) noexcept {
-  Dl_info object{};
-  if (caller == nullptr || dladdr(caller, &object) == 0 || object.dli_fname == nullptr) {
-    return nullptr;
-  }
-  void* handle = dlopen(object.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  ObjectPlace object;
+  // The program itself has no name: what it needs is in the global scope.
+  if (caller == nullptr || !find_object(caller, object) || object.path[0] == '\0') return nullptr;
+  void* handle = dlopen(object.path, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return nullptr;
   void* found = look_up(handle, symbol, library.version);
   if (found == nullptr) found = look_up(handle, symbol, nullptr);
   dlclose(handle);
   if (found == nullptr || is_ours(found)) return nullptr;
-  // The library is within the caller, which asks for no version: any in the global scope goes
-  // first.
-  void* next = are_in_one_object(found, caller) ? look_up(RTLD_NEXT, symbol, nullptr) : nullptr;
-  return next != nullptr && !is_ours(next) ? next : found;
+  // What has the function itself and comes to us goes on to another's: a tool, a stub that opens
+  // the library when it is asked. To lead it to itself would be a loop.
+  return object.has(found) ? nullptr : found;
 }
 
 // What is not in the global scope, for the caller alone.
@@ -93,10 +107,9 @@ Found of_its_version(Library library, const char* symbol, const void* caller) no
   const LibraryName& name = library_names[static_cast<std::size_t>(library)];
   void* next = next_after_us(name, symbol);
   if (next != nullptr && is_ours(next)) next = nullptr;
-  // A copy that has come into the global scope after another was called is not for its callers.
-  const bool is_later = next != nullptr && library != Library::cuda &&
-                        home_of(library) != nullptr && is_whole_copy(library, next);
-  if (next != nullptr && !is_later) return {next, true};
+  // Of whom nothing is known the global scope is most likely.
+  const bool is_for_all = caller == nullptr || !is_later_copy(library, next);
+  if (next != nullptr && is_for_all) return {next, true};
   void* found = of_caller(library, symbol, caller);
   if (found == nullptr && next != nullptr) return {next, true};
   if (found == nullptr) found = in_loaded_library(name, symbol);
@@ -123,7 +136,9 @@ bool makes_communicators(api::Function function) noexcept {
          function == Function::ncclCommInitRankScalable;
 }
 
+// Not where one function alone is missing in the global scope: the library is for all.
 void see_copy(Library library, void* found) noexcept {
+  if (home_of(library) == nullptr && is_in_global_scope(library)) return;
   std::atomic<void*>& home = homes[static_cast<std::size_t>(library)];
   void* first = nullptr;
   if (home.compare_exchange_strong(first, found, std::memory_order_relaxed)) return;
@@ -136,7 +151,9 @@ void keep(Library library, api::Function function, const Found& found) noexcept 
   if (are_told_apart(library) || (makes_communicators(function) && !found.is_for_all)) return;
   target(library, function).store(found.address, std::memory_order_relaxed);
   // Another thread may have found a second copy meanwhile, and have emptied what it saw.
-  if (are_told_apart(library)) target(library, function).store(nullptr, std::memory_order_relaxed);
+  if (are_told_apart(library) && !is_handed_out(library, function)) {
+    target(library, function).store(nullptr, std::memory_order_relaxed);
+  }
 }
 
 void* find(Library library, api::Function function, bool is_called, const void* caller) noexcept {
@@ -152,6 +169,8 @@ void* find(Library library, api::Function function, bool is_called, const void* 
 }
 
 }  // namespace
+
+bool has_copy(Library library) noexcept { return home_of(library) != nullptr; }
 
 void* find_target(Library library, api::Function function) noexcept {
   return find(library, function, false, nullptr);

@@ -52,6 +52,9 @@ void* find_called_target(Library library, api::Function function, const void* ca
 // As that, whatever is known of the caller.
 void* find_for_caller(Library library, api::Function function, const void* caller) noexcept;
 
+// Whether a copy that is not in the global scope has been called.
+bool has_copy(Library library) noexcept;
+
 inline void* known_target(Library library, api::Function function) noexcept {
   return target(library, function).load(std::memory_order_relaxed);
 }

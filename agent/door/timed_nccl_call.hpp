@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <concepts>
 #include <cstdint>
 #include <optional>
@@ -12,27 +13,35 @@
 #include "agent/door/event_timing_binding.hpp"
 #include "agent/door/loaded_objects.hpp"
 #include "agent/door/nccl_calls.hpp"
+#include "agent/door/targets.hpp"
+#include "agent/ring/writer.hpp"
 
 namespace traceagent::door {
 
-// NCCL's own answer, -1 where it has none.
-inline int device_of_communicator(ncclComm_t comm) noexcept {
+// NCCL's own answer, -1 where it has none. Not of one of several copies: the communicator may be
+// another's. NCCL tells NVTX of the call, which is not the job's.
+inline int device_of_communicator(api::Function function, ncclComm_t comm) noexcept {
   using Ask = ncclResult_t (*)(ncclComm_t, int*);
   static constinit std::atomic<Ask> known{nullptr};
+  const int saved_errno = errno;
+  void* const real = known_target(Library::nccl, function);
+  if (real == nullptr) return -1;
   Ask ask = known.load(std::memory_order_acquire);
   if (ask == nullptr) {
-    ask = reinterpret_cast<Ask>(symbol_in_object("", "ncclCommCuDevice"));
-    if (ask == nullptr) return -1;
-    keep_loaded(reinterpret_cast<const void*>(ask));
+    ask = reinterpret_cast<Ask>(symbol_beside(real, "ncclCommCuDevice"));
     known.store(ask, std::memory_order_release);
   }
   int device = -1;
-  return ask(comm, &device) == ncclSuccess ? device : -1;
+  ++ring::writer.nested_in_start;
+  const bool is_told = ask != nullptr && ask(comm, &device) == ncclSuccess;
+  --ring::writer.nested_in_start;
+  errno = saved_errno;
+  return is_told ? device : -1;
 }
 
 // NCCL makes its own device the current one, whose default stream it then means.
-inline int device_of_work(const CollectiveCall& call) noexcept {
-  return device::is_default_stream(call.stream) ? device_of_communicator(call.comm) : -1;
+inline int device_of_work(api::Function function, const CollectiveCall& call) noexcept {
+  return device::is_default_stream(call.stream) ? device_of_communicator(function, call.comm) : -1;
 }
 
 template <class Call>
@@ -49,12 +58,12 @@ class NcclTimer {
 template <std::derived_from<CollectiveCall> Call>
 class NcclTimer<Call> {
  public:
-  NcclTimer(api::Function, const CollectiveCall& call, const Record* record) noexcept {
+  NcclTimer(api::Function function, const CollectiveCall& call, const Record* record) noexcept {
     if (record == nullptr || !device::is_timing_by_events()) return;
     if (ring::writer.nccl_group_depth == 0) {
-      timer_.begin(*record, call.stream, device_of_work(call));
+      timer_.begin(*record, call.stream, device_of_work(function, call));
     } else {
-      const int device = device_of_work(call);
+      const int device = device_of_work(function, call);
       group_streams.add(call.stream, device >= 0 ? device : device::device_of_stream(call.stream));
     }
   }

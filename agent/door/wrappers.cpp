@@ -67,7 +67,12 @@ void* wrapper_for_target(Library library, api::Function function, void* real) no
     target(library, function).compare_exchange_strong(known, real, std::memory_order_relaxed);
     if (known == nullptr) keep_loaded(real);
   }
-  return known == nullptr || are_the_same(library, known, real) ? wrapper : nullptr;
+  if (known != nullptr && !are_the_same(library, known, real)) return nullptr;
+  // From now on for all its callers, also what is else looked up at each call.
+  note_handed_out(library, function);
+  void* none = nullptr;
+  target(library, function).compare_exchange_strong(none, real, std::memory_order_relaxed);
+  return wrapper;
 }
 
 }  // namespace traceagent::door

@@ -128,7 +128,9 @@ void NcclKernels::find_calls(const ring::Window& window, const event::TickConver
   // Where two windows touch, a loss of one may be counted for the other.
   const bool all_are_here =
       plans_are_whole && !lost(DropCause::ring_full) && !ring::has_lost_device_records(ring_);
-  part_missing_ = all_are_here ? cause_group_before_window : cause_call_lost;
+  // What was lost of the device's takes no call away.
+  part_missing_ =
+      plans_are_whole && !lost(DropCause::ring_full) ? cause_group_before_window : cause_call_lost;
   std::vector<NcclKernel*> left;
   for (NcclKernel& kernel : kernels_) {
     const Launch& launch = launches[kernel.launch];

@@ -148,10 +148,11 @@ std::uint64_t CounterThread::pause_ns(std::uint64_t cost_ns) noexcept {
 
 // Windows may follow each other without a pause, each with two edges.
 void CounterThread::pay(std::uint64_t cost_ns) noexcept {
-  const std::uint64_t now = now_ns();
-  const std::uint64_t from_ns = now - std::min(now, burst_ns);
+  const std::uint64_t now = now_ns(), price = price_ns(cost_ns);
+  // After a rest both edges of a window are paid for, however dear.
+  const std::uint64_t from_ns = now - std::min(now, std::max(burst_ns, 2 * price));
   const std::uint64_t paid_ns = paid_until_ns_.load(std::memory_order_relaxed);
-  paid_until_ns_.store(std::max(paid_ns, from_ns) + price_ns(cost_ns), std::memory_order_relaxed);
+  paid_until_ns_.store(std::max(paid_ns, from_ns) + price, std::memory_order_relaxed);
 }
 
 bool CounterThread::is_overdrawn() const noexcept {
@@ -187,7 +188,7 @@ void CounterThread::loop() noexcept {
       const std::uint64_t cost_ns = own_cpu_ns() - cpu_before_ns;
       pay(cost_ns);
       next_ns = now_ns() + pause_ns(cost_ns);
-      window_before = window;
+      if (is_open) window_before = window;
     } else if (is_edge) {
       leave_out(ticks);
     } else if (!is_open) {

@@ -22,7 +22,7 @@ def test(first, second, call):
         check(names.count(call) == 10, f"{first}, {second}: each calls 3 times and then 2, {names.count(call)}")
 
 
-for pair in (("kernel_of_12", "kernel_of_renamed"), ("user_of_nccl", "user_of_its_own_nccl")):
+for pair in (("kernel_of_12", "kernel_of_renamed"), ("user_of_nccl", "user_of_other_nccl")):
     for one, other in (pair, pair[::-1]):
         test(one, other, "cudaMemsetAsync" if "12" in pair[0] else "ncclGetUniqueId")
 sys.exit(checks.end())

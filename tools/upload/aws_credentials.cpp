@@ -130,8 +130,9 @@ AwsCredentials aws_credentials(const AwsProfile& profile, const std::string& reg
   if (named.empty()) found = of_web_identity(region, http, profile);
   const auto is_found = [&] { return !found.key.empty() || !found.problem.empty(); };
   if (!is_found()) found = of_profile(profile, region, http, 0);
-  if (!is_found() && !named.empty() && !profile.empty_file().empty()) return of_empty_file(profile);
+  // A profile that is known may leave the keys to the container or the machine.
   if (!is_found() && !named.empty() && !profile.is_known()) {
+    if (!profile.empty_file().empty()) return of_empty_file(profile);
     return failed("AWS_PROFILE: " + named + ": no such profile in ~/.aws: name another");
   }
   if (!is_found()) found = container_credentials(http);

@@ -195,9 +195,12 @@ Delivery Uploader::deliver_alone(std::size_t place) {
     if (is_overwritten_by_now(place)) return {Outcome::replaced, {}};
     const Delivery delivery = deliver(journal_.uploads()[place]);
     if (delivery.outcome != Outcome::done) return delivery;
-    // Or while it was sent.
+    // Or while it was sent: a command opens the file when it likes.
     journal_.read();
-    if (journal_.uploads()[place].is_overwritten()) return {Outcome::replaced, {}};
+    const Upload& sent = journal_.uploads()[place];
+    const bool was_it =
+        sent.words.empty() && sent.queued_ns != 0 && sent.modified_ns == sent.queued_ns;
+    if (sent.is_overwritten() && !was_it) return {Outcome::replaced, {}};
     journal_.uploads()[place].delivered = delivery.what;
   }
   note_done(journal_.uploads()[place]);

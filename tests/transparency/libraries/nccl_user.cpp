@@ -1,5 +1,4 @@
-// Calls NCCL as an extension does that is linked to it. With NCCL_WITHIN it has NCCL itself, as
-// libtorch may.
+// Calls NCCL as an extension does that is linked to it; built for two of them.
 #include "tests/transparency/libraries/user.hpp"
 
 struct Id {
@@ -9,16 +8,8 @@ struct Id {
 #pragma GCC visibility push(default)
 extern "C" {
 int cudaDeviceSynchronize();
-#ifdef NCCL_WITHIN
-int ncclGetUniqueId(Id* id) {
-  id->bytes[0] = 'w';
-  return 0;
-}
-int ncclCommDestroy(void* communicator) { return communicator == nullptr ? 40 : 41; }
-#else
 int ncclGetUniqueId(Id*);
 int ncclCommDestroy(void*);
-#endif
 }
 #pragma GCC visibility pop
 
