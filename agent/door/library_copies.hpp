@@ -1,9 +1,9 @@
 #pragma once
 // Two copies of one library in one process: a wheel's own libcudart beside the one that is loaded,
-// an NCCL beside another. The loader ties each caller to one of them, but all
-// come through the same wrapper; and what a caller made with its own copy (a kernel that is
-// registered, a communicator) is unknown to the other. So where two copies are seen to be called,
-// no target is kept any more: each call is told by where it returns to, and goes to its own.
+// an NCCL beside another. The loader ties each caller to one of them, but all come through the same
+// wrapper; and what a caller made with its own copy (a kernel that is registered, a communicator)
+// is unknown to the other. So where two copies are seen to be called, no target is kept any more:
+// each call is told by where it returns to, and goes to its own.
 //
 // A function whose wrapper was handed out by our dlsym keeps the target that it was handed out for:
 // a stub that opens the library itself calls it, and must not be led to itself.

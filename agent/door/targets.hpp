@@ -49,7 +49,7 @@ void* find_target(Library library, api::Function function) noexcept;
 // where it returns to; nullptr where that is not known.
 void* find_called_target(Library library, api::Function function, const void* caller) noexcept;
 
-// As that, whatever is known of the caller.
+// As that, but looked up anew: what is remembered of callers is of calls, not of registrations.
 void* find_for_caller(Library library, api::Function function, const void* caller) noexcept;
 
 // Whether a copy that is not in the global scope has been called.
