@@ -66,30 +66,34 @@ std::uint32_t find_interned(std::string_view text) noexcept {
   return 0;
 }
 
-std::uint32_t intern(std::string_view text) noexcept {
+namespace {
+
+// `add(ring, text)` where it is not known yet; 0: it has found no room.
+template <class Add>
+std::uint32_t find_or_add(std::string_view text, const Add& add) noexcept {
   const ring::Ring& ring = ring::target.ring;
   if (!ring.valid() || text.empty()) return 0;
   const std::uint32_t known = find_interned(text);
   if (known != 0) return known;
   text = cut(text);
-  const std::uint32_t offset = ring.add_name(text);
+  const std::uint32_t offset = add(ring, text);
   if (offset != 0) keep(event::hash_text(text), offset);
   return offset;
 }
 
+}  // namespace
+
+std::uint32_t intern(std::string_view text) noexcept {
+  return find_or_add(
+      text, [](const ring::Ring& ring, std::string_view whole) { return ring.add_name(whole); });
+}
+
 std::uint32_t intern_of_range(std::string_view text) noexcept {
-  const ring::Ring& ring = ring::target.ring;
-  if (!ring.valid() || text.empty()) return 0;
-  const std::uint32_t known = find_interned(text);
-  if (known != 0) return known;
-  text = cut(text);
-  const std::uint32_t offset = add_of_range(ring, text);
-  if (offset != 0) {
-    keep(event::hash_text(text), offset);
-  } else if (ring::has_open_window(ring)) {
-    ring.count_drop(ring::DropCause::names_full);
-  }
-  return offset;
+  return find_or_add(text, [](const ring::Ring& ring, std::string_view whole) {
+    const std::uint32_t offset = add_of_range(ring, whole);
+    if (offset == 0 && ring::has_open_window(ring)) ring.count_drop(ring::DropCause::names_full);
+    return offset;
+  });
 }
 
 void forget_interned() noexcept {
