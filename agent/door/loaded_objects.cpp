@@ -116,12 +116,6 @@ int visit_place(dl_phdr_info* object, std::size_t, void* data) noexcept {
     place.begin = std::min(place.begin, begin);
     place.end = std::max<std::uintptr_t>(place.end, begin + part.p_memsz);
   }
-  std::size_t length = 0;
-  for (; object->dlpi_name[length] != '\0'; ++length) {
-    if (length + 1 == sizeof place.path) return 0;
-    place.path[length] = object->dlpi_name[length];
-  }
-  place.path[length] = '\0';
   return 1;
 }
 

@@ -14,15 +14,10 @@ void* symbol_in_object(const char* soname, const char* symbol,
 // The same, of any version, in the object that holds `address`.
 void* symbol_beside(const void* address, const char* symbol) noexcept;
 
-// The object that holds `address`: where it lies, and what the loader calls it. Unlike dladdr it
-// does not go through all of its symbols, of which PyTorch's have a hundred thousand.
+// Where the object that holds `address` lies. Unlike dladdr it does not go through all of its
+// symbols, of which PyTorch's have a hundred thousand. Takes the loader's lock.
 struct ObjectPlace {
   std::uintptr_t begin = 0, end = 0;
-  char path[4096] = {};
-  bool has(const void* address) const noexcept {
-    const auto byte = reinterpret_cast<std::uintptr_t>(address);
-    return byte >= begin && byte < end;
-  }
 };
 bool find_object(const void* address, ObjectPlace& place) noexcept;
 

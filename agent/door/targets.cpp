@@ -77,10 +77,13 @@ bool is_later_copy(Library library, const void* next) noexcept {
 
 // As the loader does for a library of its own: itself, then breadth-first what it needs.
 void* of_callers_own(const LibraryName& library, const char* symbol, const void* caller) noexcept {
-  ObjectPlace object;
-  // The program itself has no name: what it needs is in the global scope.
-  if (caller == nullptr || !find_object(caller, object) || object.path[0] == '\0') return nullptr;
-  void* handle = dlopen(object.path, RTLD_LAZY | RTLD_NOLOAD);
+  // By dladdr, though it goes through all of an object's symbols: a forked child gets the lock of
+  // dl_iterate_phdr never back if another thread had it.
+  Dl_info object{};
+  if (caller == nullptr || dladdr(caller, &object) == 0 || object.dli_fname == nullptr) {
+    return nullptr;
+  }
+  void* handle = dlopen(object.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return nullptr;
   void* found = look_up(handle, symbol, library.version);
   if (found == nullptr) found = look_up(handle, symbol, nullptr);
@@ -88,7 +91,7 @@ void* of_callers_own(const LibraryName& library, const char* symbol, const void*
   if (found == nullptr || is_ours(found)) return nullptr;
   // What has the function itself and comes to us goes on to another's: a tool, a stub that opens
   // the library when it is asked. To lead it to itself would be a loop.
-  return object.has(found) ? nullptr : found;
+  return are_in_one_object(found, caller) ? nullptr : found;
 }
 
 // What is not in the global scope, for the caller alone.
