@@ -95,10 +95,6 @@ ncclResult_t take_part_nccl(api::Function function, Call call, const Real& real)
   return result;
 }
 
-[[gnu::always_inline]] inline void* still_known(void* found, api::Function function) noexcept {
-  return found != nullptr ? found : real_function(Library::nccl, function);
-}
-
 // The idle way of a collective: its sequence number alone. False where that needs the slow way.
 template <class Call>
 bool count_alone(Call& call) noexcept {
@@ -117,12 +113,9 @@ template <class Call>
 }  // namespace
 }  // namespace traceagent::door
 
-// Loaded anew: kept, it would have a register saved by every call. Gone by now, if another thread
-// has just found a second copy of NCCL.
-#define CALL_KNOWN(name, found, Real)                                                         \
-  reinterpret_cast<Real>(traceagent::door::still_known(found.load(std::memory_order_relaxed), \
-                                                       traceagent::api::Function::name))
-
+// The target is loaded once, before anything is counted: another thread may find a second copy of
+// NCCL meanwhile, and take it away. Where there is none the whole call goes the slow way, out of
+// line: what looks the target up would have registers saved by every call.
 #define NCCL(name, parameters, arguments, ...)                                                 \
   [[gnu::noinline]] static ncclResult_t slow_##name parameters {                               \
     using traceagent::api::Function;                                                           \
@@ -135,10 +128,11 @@ template <class Call>
   [[gnu::noinline]] static ncclResult_t short_##name parameters {                              \
     using namespace traceagent::door;                                                          \
     using Real = ncclResult_t(*) parameters;                                                   \
-    const Target& found = target(Library::nccl, traceagent::api::Function::name);              \
+    const auto real =                                                                          \
+        reinterpret_cast<Real>(known_target(Library::nccl, traceagent::api::Function::name));  \
     auto call = __VA_ARGS__;                                                                   \
-    if (is_expected_alone(call)) [[likely]] {                                                  \
-      return call.after_idle(CALL_KNOWN(name, found, Real) arguments);                         \
+    if (real != nullptr && is_expected_alone(call)) [[likely]] {                               \
+      return call.after_idle(real arguments);                                                  \
     }                                                                                          \
     return slow_##name arguments;                                                              \
   }                                                                                            \
@@ -149,8 +143,9 @@ template <class Call>
     using Real = ncclResult_t(*) parameters;                                                   \
     using traceagent::step::Mode;                                                              \
     const Mode mode = traceagent::step::mode_of(decltype(__VA_ARGS__)::call_class);            \
-    const Target& found = target(Library::nccl, traceagent::api::Function::name);              \
-    if (found.load(std::memory_order_relaxed) == nullptr) [[unlikely]] {                       \
+    const auto real =                                                                          \
+        reinterpret_cast<Real>(known_target(Library::nccl, traceagent::api::Function::name));  \
+    if (real == nullptr) [[unlikely]] {                                                        \
       calling = __builtin_return_address(0);                                                   \
       return slow_##name arguments;                                                            \
     }                                                                                          \
@@ -158,10 +153,10 @@ template <class Call>
     if (mode == Mode::count) [[likely]] {                                                      \
       auto call = __VA_ARGS__;                                                                 \
       if (count_alone(call)) [[likely]] {                                                      \
-        return call.after_idle(CALL_KNOWN(name, found, Real) arguments);                       \
+        return call.after_idle(real arguments);                                                \
       }                                                                                        \
     } else if (mode == Mode::pass) {                                                           \
-      return CALL_KNOWN(name, found, Real) arguments;                                          \
+      return real arguments;                                                                   \
     }                                                                                          \
     return slow_##name arguments;                                                              \
   }

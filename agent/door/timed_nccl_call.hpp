@@ -40,8 +40,8 @@ inline int device_of_communicator(api::Function function, ncclComm_t comm) noexc
 }
 
 // NCCL makes its own device the current one, whose default stream it then means.
-inline int device_of_work(api::Function function, const CollectiveCall& call) noexcept {
-  return device::is_default_stream(call.stream) ? device_of_communicator(function, call.comm) : -1;
+inline int device_of_work(api::Function function, ncclComm_t comm, cudaStream_t stream) noexcept {
+  return device::is_default_stream(stream) ? device_of_communicator(function, comm) : -1;
 }
 
 template <class Call>
@@ -58,14 +58,12 @@ class NcclTimer {
 template <std::derived_from<CollectiveCall> Call>
 class NcclTimer<Call> {
  public:
-  NcclTimer(api::Function function, const CollectiveCall& call, const Record* record) noexcept {
-    if (record == nullptr || !device::is_timing_by_events()) return;
-    if (ring::writer.nccl_group_depth == 0) {
-      timer_.begin(*record, call.stream, device_of_work(function, call));
-    } else {
-      const int device = device_of_work(function, call);
-      group_streams.add(call.stream, device >= 0 ? device : device::device_of_stream(call.stream));
+  [[gnu::always_inline]] NcclTimer(api::Function function, const CollectiveCall& call,
+                                   const Record* record) noexcept {
+    if (record == nullptr || !device::is_timing_by_events()) [[likely]] {
+      return;
     }
+    begin(function, *record, call.comm, call.stream);
   }
   // ncclInProgress: a thread of NCCL's launches it later, when an end event would lie before it.
   void end(const CollectiveCall&, ncclResult_t result) noexcept {
@@ -73,6 +71,15 @@ class NcclTimer<Call> {
   }
 
  private:
+  // Given what it needs by value: by reference the call's description would be made in memory, for
+  // every recorded call.
+  [[gnu::noinline]] void begin(api::Function function, const Record& record, ncclComm_t comm,
+                               cudaStream_t stream) noexcept {
+    const int device = device_of_work(function, comm, stream);
+    if (ring::writer.nccl_group_depth == 0) return timer_.begin(record, stream, device);
+    group_streams.add(stream, device >= 0 ? device : device::device_of_stream(stream));
+  }
+
   device::OperationTimer timer_;
 };
 
