@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "agent/event/fork_hold.hpp"
+#include "agent/event/loader_lock.hpp"
 
 namespace traceagent::counters::nvml {
 namespace {
@@ -13,7 +14,7 @@ constexpr const char* soname = "libnvidia-ml.so.1";
 // there for ever.
 void* open_library(const char* name, int mode) noexcept {
   const event::ForkHold hold;
-  return dlopen(name, mode);
+  return event::is_loader_stuck() ? nullptr : dlopen(name, mode);
 }
 
 // The same of NVML's lock.

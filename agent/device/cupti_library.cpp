@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "agent/event/fork_hold.hpp"
+#include "agent/event/loader_lock.hpp"
 
 namespace traceagent::device {
 namespace {
@@ -36,6 +37,7 @@ void* open_loaded(const std::vector<int>& majors, std::string& found) {
 CuptiLibrary open_cupti(LookUp look_up, int driver_major) {
   const std::vector<std::string> loaded = loaded_paths();
   std::string found;
+  if (event::is_loader_stuck()) return {};  // to open a library would take its lock
   if (void* handle = open_loaded(cuda_majors(loaded, driver_major), found)) {
     return bound_to(handle, look_up, found);
   }

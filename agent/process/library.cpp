@@ -5,6 +5,7 @@
 #include "agent/process/library.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -17,6 +18,7 @@
 #include "agent/door/nvtx.hpp"
 #include "agent/door/start.hpp"
 #include "agent/event/clock_anchor.hpp"
+#include "agent/event/loader_lock.hpp"
 #include "agent/event/whole_path.hpp"
 #include "agent/process/command_at_load.hpp"
 #include "agent/process/exit.hpp"
@@ -74,11 +76,26 @@ bool is_preloaded() noexcept {
   return found;
 }
 
+// glibc keeps its locks in the loader's data.
+void look_for_loader_lock() noexcept {
+  const auto look_up = door::true_dlsym();
+  const void* const data = look_up != nullptr ? look_up(RTLD_DEFAULT, "_rtld_global") : nullptr;
+  ElfW(Sym)* symbol = nullptr;
+  Dl_info object{};
+  if (data != nullptr &&
+      dladdr1(data, &object, reinterpret_cast<void**>(&symbol), RTLD_DL_SYMENT) != 0 &&
+      symbol != nullptr && object.dli_saddr == data) {
+    event::learn_loader_lock(data, symbol->st_size);
+  }
+  dlerror();
+}
+
 void open_doors() noexcept {
   if (!is_preloaded()) {
     door::stay_out_of_look_ups();
     return stay_off();
   }
+  look_for_loader_lock();
   // Else forks are watched from the first hooked call on.
   if (thread_sanitizer_ends_children()) static_cast<void>(watch_forks());
   look_at_error_output();

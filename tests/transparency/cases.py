@@ -149,6 +149,9 @@ program("opened_apart", "libraries", "dlmopen")
 for user, words in (("renamed", []), ("its_own", []), ("12", ["lookup"]), ("12", ["call"])):
     program("cudart_of_an_extension", "libraries", f"{{programs}}/libraries/libuser_of_{user}.so", *words,
             named="_".join(["cudart_of_an_extension", user, *words]))
+for user in ("renamed", "12", "its_own", "nccl"):
+    program("fork_beside_loader_walk", "libraries", f"{{programs}}/libraries/libuser_of_{user}.so",
+            named=f"fork_beside_loader_walk_{user}")
 for pair in (("kernel_of_12", "kernel_of_renamed"), ("user_of_its_own", "user_of_12"), ("user_of_nccl", "user_of_other_nccl")):
     for extensions in (pair, pair[::-1]):
         program("copies_of_a_library", "libraries", *(f"{{programs}}/libraries/lib{each}.so" for each in extensions),
