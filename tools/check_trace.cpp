@@ -2,6 +2,7 @@
 
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/trace_reader.hpp"
+#include "tools/check_node_steps.hpp"
 
 namespace traceagent::tools {
 
@@ -27,6 +28,7 @@ void check_node(std::string_view metadata, CheckReport& report) {
   } else {
     report.no("ranks", "missing: " + missing, "traceagent recover, then traceagent merge");
   }
+  check_node_steps(member(metadata, "merged").value_or(""), report);
   for_each_element(member(metadata, "incomplete").value_or(""), [&](std::string_view fault) {
     report.no("incomplete", text_in(fault, "file"), text_in(fault, "problem"));
   });

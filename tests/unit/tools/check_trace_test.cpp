@@ -246,6 +246,33 @@ TEST_F(CheckTraceFile, of_a_node_with_a_rank_missing) {
   EXPECT_TRUE(says(page, "f.json: cut")) << page.text();
 }
 
+std::string rank_of_cycle(int rank, int cycle, int first, int last, const std::string& run = "r") {
+  return R"({"identity": {"rank": )" + std::to_string(rank) + R"(, "run_key": ")" + run +
+         R"("}, "window": {"cycle": )" + std::to_string(cycle) + R"(, "first_step": )" +
+         std::to_string(first) + R"(, "last_step": )" + std::to_string(last) +
+         R"(}, "events": 0, "dropped": {}, "device": {"source": "none"}})";
+}
+
+TEST_F(CheckTraceFile, of_a_node_whose_ranks_recorded_other_steps) {
+  const auto node_of = [](const std::string& ranks) {
+    return file_with(R"({"merged": [)" + ranks + R"(], "events": 1, "missing_ranks": []})");
+  };
+  const std::string others = rank_of_cycle(0, 0, 9, 12) + ", " + rank_of_cycle(2, 0, 9, 11) + ", ";
+  // Ended earlier; another cycle; another run; two processes of one rank.
+  for (const std::string& rank :
+       {rank_of_cycle(1, 0, 9, 10), rank_of_cycle(1, 1, 33, 36), rank_of_cycle(1, 0, 33, 36, "s"),
+        rank_of_cycle(1, 0, 33, 36) + ", " + rank_of_cycle(1, 0, 41, 44)}) {
+    EXPECT_TRUE(check(node_of(others + rank)));
+    EXPECT_FALSE(says(page, "not of the same steps")) << page.text();
+  }
+  EXPECT_TRUE(check(node_of(others + rank_of_cycle(1, 0, 33, 36))));
+  EXPECT_TRUE(
+      says(page,
+           "NO   steps                 cycle 0 is not of the same steps: ranks 0, 2 steps 9 "
+           "to 12, rank 1 steps 33 to 36: let all count the same: set step.mark"))
+      << page.text();
+}
+
 TEST_F(CheckTraceFile, that_was_cut_or_changed_or_is_none) {
   const std::string whole = file_with(rank_with(complete_device));
   EXPECT_FALSE(check(whole.substr(0, whole.find("],\n\"traceagent\""))));
