@@ -1,5 +1,6 @@
 #include "tools/dead_rings.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -117,6 +118,15 @@ bool is_left_over(const fs::path& run) {
 
 }  // namespace
 
+// Root's may be believed, and a sticky one: a container's, or /tmp.
+bool is_others_folder(const std::string& run) {
+  struct stat facts {};
+  if (stat(run.c_str(), &facts) != 0) return false;  // gone, which is seen later
+  const bool is_shared =
+      (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (facts.st_mode & S_ISVTX) == 0;
+  return (facts.st_uid != geteuid() && facts.st_uid != 0) || is_shared;
+}
+
 ring::PrivateKilled remove_ringless_runs(const std::vector<std::string>& runs) {
   ring::PrivateKilled killed;
   for (const fs::path run : runs) {
@@ -125,7 +135,7 @@ ring::PrivateKilled remove_ringless_runs(const std::vector<std::string>& runs) {
     if (!is_users_folder(users_folder) || !fs::is_directory(fs::symlink_status(run, ignored))) {
       continue;
     }
-    if (!is_left_over(run)) continue;
+    if (is_others_folder(run.string()) || !is_left_over(run)) continue;
     const ring::PrivateKilled killed_there = private_workers_killed(run.string());
     if (remove_empty_run(run)) killed += killed_there;
   }

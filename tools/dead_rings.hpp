@@ -31,6 +31,10 @@ bool is_whole_dead_run(const std::vector<std::string>& rings);
 // can be recovered.
 ring::PrivateKilled private_workers_killed(const std::string& run);
 
+// Whether another user may have made what lies in a run's folder: which rings are its own, and what
+// they have written.
+bool is_others_folder(const std::string& run);
+
 // Where this user's rings lie under `ring.folder`.
 std::string users_ring_folder(const std::string& ring_folder);
 

@@ -27,7 +27,8 @@ bool wants_merge(const ring::Ring& ring) {
 }  // namespace
 
 bool is_sound(const ring::OpenedRing& opened) {
-  return opened.ring.valid() && opened.ring.header().ready.load(std::memory_order_acquire) != 0 &&
+  return opened.ring.valid() && ring::is_own(opened) &&
+         opened.ring.header().ready.load(std::memory_order_acquire) != 0 &&
          opened.ring.header().identity.checksum == ring::identity_checksum(opened.ring);
 }
 

@@ -31,7 +31,7 @@ struct NodeOfRun {
 
 // By the first of the rings that can be read. False: by none.
 bool describe(const std::vector<std::string>& rings_of_run, NodeOfRun& node);
-// A ring that is damaged may say anything.
+// A ring that is damaged, or another user's, may say anything.
 bool is_sound(const ring::OpenedRing& opened);
 
 // `another_nodes`: the node file of another node of the run.

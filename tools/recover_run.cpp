@@ -240,6 +240,13 @@ void tell_of_private_workers(const ring::PrivateKilled& killed) {
 bool recover_run(const std::string& folder, std::vector<std::string> rings,
                  const RunRecovery& how) {
   const FollowedRun run(folder);
+  if (is_others_folder(run.held())) {
+    say("ring: " + run.name() +
+        ": belongs to another user, or others may write it: recover it as that user, or copy its "
+        "rings into a folder of yours");
+    open_log();
+    return false;
+  }
   ring::RecoveryNote note(run.held());
   const Turn turn = wait_for_turn(note, run, rings);
   if (turn != Turn::ours) return turn == Turn::not_needed;

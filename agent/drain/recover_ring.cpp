@@ -1,6 +1,5 @@
 #include "agent/drain/recover_ring.hpp"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,12 +21,6 @@
 
 namespace traceagent::drain {
 namespace {
-
-// The ring says where its files go: made by somebody else, it would have root write anywhere.
-bool is_of_another_user(const std::string& path) noexcept {
-  struct stat facts {};
-  return stat(path.c_str(), &facts) == 0 && facts.st_uid != geteuid();
-}
 
 // A rate out of this range is no clock's, and its products no numbers.
 bool has_plausible_clock(const ring::Header& header) noexcept {
@@ -258,11 +251,12 @@ std::string why_damaged(const ring::Ring& ring) {
 }  // namespace
 
 void queue_waiting_uploads(const std::string& ring_path) {
-  if (ring::waiting_uploads(ring_path).empty() || is_of_another_user(ring_path)) return;
+  if (ring::waiting_uploads(ring_path).empty()) return;
   ring::OpenedRing opened = ring::open_ring(ring_path);
   std::string problem;
   std::vector<std::string> files;
-  const bool may_be_read = opened.ring.valid() && why_damaged(opened.ring).empty() &&
+  const bool may_be_read = opened.ring.valid() && ring::is_own(opened) &&
+                           why_damaged(opened.ring).empty() &&
                            opened.ring.header().ready.load(std::memory_order_acquire) != 0;
   if (may_be_read) queue_waiting(opened.ring, ring_path, problem, files);
   ring::close_ring(opened);
@@ -270,12 +264,13 @@ void queue_waiting_uploads(const std::string& ring_path) {
 
 Recovered recover_ring(const std::string& ring_path, bool any_size, IndexQueue* index_queue) {
   Recovered recovered;
-  if (is_of_another_user(ring_path)) {
+  ring::OpenedRing opened = ring::open_ring_to_recover(ring_path);
+  if (opened.ring.valid() && !ring::is_own(opened)) {
+    ring::close_ring(opened);
     recovered.problems.push_back("ring: " + ring_path +
                                  ": belongs to another user: recover it as that user");
     return recovered;
   }
-  ring::OpenedRing opened = ring::open_ring_to_recover(ring_path);
   if (opened.is_unmade && !opened.owner_alive) {
     recovered.nothing = "its process ended before it was made";
     return recovered;

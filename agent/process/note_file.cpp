@@ -32,12 +32,15 @@ bool make_note(const std::string& path, const std::string& text) {
 
 std::string read_note(const std::string& path) {
   std::string text;
-  const int fd = event::open_high(path.c_str(), O_RDONLY | O_NOFOLLOW);
+  // The folder may be another user's: a pipe there would hold the job. So it fails, as a pipe has
+  // no places to be read from.
+  const int fd = event::open_high(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return text;
   char buffer[4096];
   ssize_t got = 1;
   while (text.size() < longest_text && got > 0) {
-    got = event::uninterrupted([&] { return read(fd, buffer, sizeof buffer); });
+    const auto at = static_cast<off_t>(text.size());
+    got = event::uninterrupted([&] { return pread(fd, buffer, sizeof buffer, at); });
     if (got > 0) text.append(buffer, static_cast<std::size_t>(got));
   }
   close(fd);

@@ -25,17 +25,20 @@
 namespace traceagent::process {
 namespace {
 
+// Why it is not our own folder, or "". A link or a folder of someone else could redirect what we
+// write, and name what we read.
+std::string why_not_own(const std::string& path) {
+  struct stat facts {};
+  if (lstat(path.c_str(), &facts) != 0) return path + ": " + event::error_text(errno);
+  const bool is_own = S_ISDIR(facts.st_mode) && facts.st_uid == geteuid();
+  return is_own ? std::string() : path + ": belongs to another user";
+}
+
 std::string make_own_folder(const std::string& path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     return path + ": " + event::error_text(errno);
   }
-  struct stat facts {};
-  if (lstat(path.c_str(), &facts) != 0) return path + ": " + event::error_text(errno);
-  // A link or a folder of someone else could redirect what we write.
-  if (!S_ISDIR(facts.st_mode) || facts.st_uid != geteuid()) {
-    return path + ": belongs to another user";
-  }
-  return {};
+  return why_not_own(path);
 }
 
 bool ends_with(const std::string& text, const char* suffix) {
@@ -136,6 +139,7 @@ bool holds_rank(const std::string& ring_folder, int pid, std::uint64_t start_tic
                 std::int64_t rank) {
   if (start_ticks == 0) return false;
   const std::string folder = users_folder_in(ring_folder);
+  if (!why_not_own(folder).empty()) return false;
   const std::string claim = "/claim-rank" + std::to_string(rank);
   const std::string wanted = claimant_in_words(pid, start_ticks);
   int error = 0;

@@ -330,6 +330,7 @@ OpenedRing open_ring(const std::string& path) {
     opened.problem = path + ": " + describe_errno(open_errno);
     return opened;
   }
+  opened.owner = facts.st_uid;
   const auto file_bytes = static_cast<std::uint64_t>(facts.st_size);
   if (S_ISREG(facts.st_mode) && is_unmade(fd, path)) {
     close(fd);
@@ -367,6 +368,8 @@ OpenedRing open_ring(const std::string& path) {
                        may_live_elsewhere(header);
   return opened;
 }
+
+bool is_own(const OpenedRing& opened) noexcept { return opened.owner == geteuid(); }
 
 void close_ring(OpenedRing& opened) noexcept {
   if (!opened.ring.valid()) return;

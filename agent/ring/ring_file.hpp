@@ -2,6 +2,7 @@
 // The ring as a file in shared memory: made by the process that records, opened by anyone later.
 
 #include <sys/statvfs.h>
+#include <sys/types.h>
 
 #include <cstdint>
 #include <string>
@@ -36,6 +37,7 @@ struct OpenedRing {
   bool owner_alive = false;
   bool is_unmade = false;  // not valid: its owner is still making it, or died over that
   bool is_gone = false;    // not valid: no such file
+  uid_t owner = static_cast<uid_t>(-1);  // the file's, where it could be opened
   std::string problem;
 };
 
@@ -44,6 +46,10 @@ struct OpenedRing {
 // std::bad_alloc alone: an answer without memory would be one about the ring.
 OpenedRing open_ring(const std::string& path);
 void close_ring(OpenedRing& opened) noexcept;
+
+// A ring says where files go and what uploads them: made by somebody else, it would have root write
+// anywhere. What it records may be looked at all the same.
+bool is_own(const OpenedRing& opened) noexcept;
 
 // The last moment, CLOCK_REALTIME, at which the owner's drain thread is known to have lived: it
 // takes an anchor at least once a second. 0: none, or damaged.

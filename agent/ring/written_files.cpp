@@ -32,8 +32,11 @@ List read_list(const std::string& path) {
     list.is_whole = errno == ENOENT;
     return list;
   }
+  // It says what is opened and removed. Of another user nothing is believed.
+  struct stat facts {};
+  const bool is_own = fstat(fd, &facts) == 0 && facts.st_uid == geteuid();
   char buffer[4096];
-  ssize_t got = 1;
+  ssize_t got = is_own ? 1 : -1;
   while (list.text.size() < longest_list && got > 0) {
     got = event::uninterrupted([&] { return read(fd, buffer, sizeof buffer); });
     if (got > 0) list.text.append(buffer, static_cast<std::size_t>(got));

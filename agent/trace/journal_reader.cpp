@@ -1,6 +1,7 @@
 #include "agent/trace/journal_reader.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -37,10 +38,17 @@ ssize_t read_at(int fd, char* to, std::size_t size, std::uint64_t offset) {
   return event::uninterrupted([&] { return pread(fd, to, size, static_cast<off_t>(offset)); });
 }
 
+// That nobody else can have written.
+bool is_own_file(int fd) noexcept {
+  struct stat facts {};
+  return fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == geteuid() &&
+         (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
 }  // namespace
 
-JournalReader::JournalReader(std::string path, std::size_t most_line_bytes)
-    : path_(std::move(path)), most_line_bytes_(most_line_bytes) {}
+JournalReader::JournalReader(std::string path, std::size_t most_line_bytes, From from)
+    : path_(std::move(path)), most_line_bytes_(most_line_bytes), from_(from) {}
 
 bool JournalReader::read(const Take& take, const std::function<void()>& begin_anew) {
   const OpenedJournal journal(path_);
@@ -49,6 +57,11 @@ bool JournalReader::read(const Take& take, const std::function<void()>& begin_an
     begin_anew();
     replace_by({});
     return true;
+  }
+  // Of what is open, at each reading: who may write the folder may put another file in its place.
+  if (from_ == From::own && !is_own_file(journal.fd())) {
+    errno = EPERM;
+    return false;
   }
   std::string head(most_head_bytes, '\0');
   const ssize_t head_bytes = read_at(journal.fd(), head.data(), head.size(), 0);

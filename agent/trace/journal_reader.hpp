@@ -15,12 +15,14 @@ class JournalReader {
   using Take = std::function<void(std::string_view line)>;
   static constexpr std::size_t no_limit = SIZE_MAX;
 
+  // Whose words are believed: `own` alone where they say what is run.
+  enum class From { anybody, own };
   // A longer line is passed over, and takes no more memory than this.
-  JournalReader(std::string path, std::size_t most_line_bytes);
+  JournalReader(std::string path, std::size_t most_line_bytes, From from = From::anybody);
 
   // Whole lines that were appended since, but for empty ones. Before those of another journal,
   // which are read from its first, or where there is none any more: `begin_anew`. False: it cannot
-  // be read; there may be more.
+  // be read; there may be more. EPERM: another user could have written it.
   bool read(const Take& take, const std::function<void()>& begin_anew);
 
   // Of the first line that is not known.
@@ -38,6 +40,7 @@ class JournalReader {
 
   const std::string path_;
   const std::size_t most_line_bytes_;
+  const From from_;
   std::string head_;
   std::uint64_t offset_ = 0, end_ = 0, bytes_read_ = 0;
   bool is_in_long_line_ = false;  // offset_ is within one that is too long

@@ -212,6 +212,86 @@ def test_planted_tools():
                 check(wait_until(ran.exists), f"{what}: not run, or it is not seen: {result.lines()}")
 
 
+def killed_run(place, **more):
+    """Its ring, whose words are to make a file of the node, called victim, of a rank's file that is there."""
+    (place.path / "out").mkdir()
+    place.run([PROGRAMS / "process_life", "sigkill"], place.agent(**WHOLE, **more, TRACEAGENT_OUTPUT_OVERWRITE="true",
+                                                                  TRACEAGENT_OUTPUT_MERGED="victim"))
+    (ring,) = place.rings.rglob("*.ring")
+    place.run([TOOL, "recover", "--keep", "--no-merge", ring.parent])
+    (place.path / "out/victim").write_text("untouched")
+    return ring
+
+
+def test_rings_of_others():
+    """A ring says where files go and what uploads them. Of another user, or in a folder that others may write, it
+    says nothing to us."""
+    stranger = 12345
+    # Whose the ring is, whose its folder, the folder's mode, and whether it is believed.
+    cases = [(0, 0, 0o700, True), (0, 0, 0o777, False), (0, 0, 0o1777, True), (stranger, 0, 0o700, False),
+             (stranger, stranger, 0o755, False), (0, stranger, 0o755, False)]
+    if os.geteuid() != 0:
+        cases = [case for case in cases if stranger not in case]
+    for (ring_owner, owner, folder_mode, is_believed), wait in itertools.product(cases, ((), ("--wait",))):
+        what = f"recover {wait}: ring of {ring_owner}, folder of {owner}, {folder_mode:o}"
+        with Place() as place:
+            ring = killed_run(place, TRACEAGENT_OUTPUT_MERGED_REMOTE=f"exec:cp {{}} {place.path}/ran")
+            before = place.files()
+            ring.parent.chmod(folder_mode)
+            if os.geteuid() == 0:
+                os.chown(ring, ring_owner, ring_owner)
+                os.chown(ring.parent, owner, owner)
+            done = place.run([TOOL, "recover", *wait, ring.parent])
+            victim = place.path / "out/victim"
+            if is_believed:
+                check(done.code == 0 and victim.read_text() != "untouched", f"{what}: {done}")
+                check(not wait or wait_until((place.path / "ran").exists), f"{what}: nothing is uploaded: {done}")
+            else:
+                check(done.code == 1 and "belongs to another user" in done.err, f"{what}: {done}")
+                check(victim.read_text() == "untouched", f"{what}: {victim.read_text()[:200]}")
+                check(place.files() == before, f"{what}: {place.files()}, not {before}")
+                check(ring.exists(), f"{what}: the ring is gone")
+
+
+def test_lists_of_others():
+    """What a ring's process has written stands in a list beside it: one that another user has made names nothing."""
+    if os.geteuid() != 0:
+        return
+    with Place() as place:
+        ring = killed_run(place)
+        elsewhere = place.path / "elsewhere"
+        elsewhere.mkdir()
+        shutil.copy(next((place.path / "out").glob("*.json"), ring), elsewhere / "trace.json")
+        (elsewhere / ".trace.json.tmp-1").write_text("")
+        listed = ring.with_suffix(".files")
+        listed.write_text(f"{elsewhere}/trace.json\n")
+        os.chown(listed, 12345, 12345)
+        ring.parent.chmod(0o1777)
+        done = place.run([TOOL, "recover", "--no-merge", ring.parent])
+        check(str(elsewhere) not in done.out + done.err, f"lists of others: {done}")
+
+
+def test_pipes_as_notes():
+    """Where another user may have made what we read, a pipe holds nobody."""
+    job = {"RANK": 0, "LOCAL_RANK": 0, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2, "TRACEAGENT_MERGE_MODE": "off"}
+    for owner in {os.geteuid(), 12345 if os.geteuid() == 0 else os.geteuid()}:
+        with Place() as place:
+            users = place.rings / f"traceagent-{os.geteuid()}"
+            (users / "slurm1").mkdir(parents=True)
+            os.mkfifo(users / "slurm1/claim-rank0", 0o666)
+            for path in (users, users / "slurm1"):
+                path.chmod(0o755)
+                os.chown(path, owner, owner)
+            run(place, f"a pipe as a claim in a folder of {owner}", **job)
+    with Place() as place:
+        folder = place.path / "out/.traceagent-upload"
+        folder.mkdir(parents=True)
+        os.mkfifo(folder / f"{socket.gethostname()}.problem", 0o666)
+        run(place, "a pipe as the uploader's problem", TRACEAGENT_OUTPUT_REMOTE=f"{place.path}/there/",
+            TRACEAGENT_UPLOAD_WAIT="5s")
+        check((place.path / "there").exists(), f"a pipe as the uploader's problem: nothing arrived: {place.files()}")
+
+
 def test_functions():
     """No network, no shell. What can start a program is named here: the library's two start the keeper and
     traceagent-upload, for who asks for them (that a job else starts nothing: tests/transparency/programs/
@@ -233,6 +313,7 @@ def test_functions():
 
 
 for test in (test_names, test_run_names, test_modes, test_planted_ring_folders, test_planted_output,
-             test_planted_upload, test_planted_tools, test_functions):
+             test_planted_upload, test_planted_tools, test_rings_of_others, test_lists_of_others, test_pipes_as_notes,
+             test_functions):
     test()
 sys.exit(checks.end())

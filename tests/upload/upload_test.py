@@ -393,6 +393,10 @@ def test_foreign_journal():
         journal.chmod(0o666)
         done = here.run("--resume", here.files)
         check(done.code == 1 and "others may write it" in done.err, f"others may write: {done}")
+        journal.chmod(0o600)
+        journal.parent.chmod(0o777)
+        done = here.run("--resume", here.files)
+        check(done.code == 1 and f"{journal.parent}: others may write it" in done.err, f"its folder: {done}")
 
 
 def test_one_at_a_time():

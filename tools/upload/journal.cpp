@@ -125,10 +125,18 @@ bool is_of_other_run(const Upload& one, const Upload& other) {
   return !one.run.empty() && !other.run.empty() && one.run != other.run;
 }
 
-bool is_safe(const std::string& path) {
+// Who may write the folder may put another journal in this one's place.
+bool is_safe(const std::string& folder) {
   struct stat facts {};
-  if (lstat(path.c_str(), &facts) != 0) return true;  // none yet
-  return S_ISREG(facts.st_mode) && facts.st_uid == geteuid() && (facts.st_mode & 022) == 0;
+  if (lstat(folder.c_str(), &facts) != 0) return true;  // none yet
+  return S_ISDIR(facts.st_mode) && facts.st_uid == geteuid() &&
+         (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+std::string not_own(const std::string& path) {
+  return "upload: " + path +
+         ": others may write it, or it is not yours: see what it names, then upload by hand: "
+         "traceagent upload FILE --to TARGET";
 }
 
 }  // namespace
@@ -147,16 +155,14 @@ std::string Upload::where() const {
 Journal::Journal(std::string folder, std::string path)
     : folder_(std::move(folder)),
       path_(std::move(path)),
-      reader_(path_, trace::JournalReader::no_limit) {
-  if (!is_safe(path_)) {
-    throw std::runtime_error("upload: " + path_ +
-                             ": others may write it, or it is not yours: see what it names, then "
-                             "upload by hand: traceagent upload FILE --to TARGET");
-  }
+      reader_(path_, trace::JournalReader::no_limit, trace::JournalReader::From::own) {
+  const std::string its_folder = fs::path(path_).parent_path().string();
+  if (!is_safe(its_folder)) throw std::runtime_error(not_own(its_folder));
   if (!read()) throw std::runtime_error(unreadable());
 }
 
 std::string Journal::unreadable() const {
+  if (errno == EPERM) return not_own(path_);
   return "upload: " + path_ + ": cannot be read: " + std::strerror(errno) +
          ": traceagent upload --resume " + config::shell_word(folder_);
 }

@@ -1,10 +1,11 @@
 #include "tools/upload/problems.hpp"
 
 #include <algorithm>
-#include <fstream>
+#include <sstream>
 #include <string_view>
 
 #include "agent/event/hash.hpp"
+#include "tools/upload/open_file.hpp"
 
 namespace traceagent::tools {
 
@@ -16,10 +17,25 @@ std::string mark_of(const std::string& place) {
   return std::string(mark_begin) + std::to_string(event::hash_text(place));
 }
 
+// The folder may be another user's, and what has the name a pipe, which would hold us: it has no
+// places to be read from.
+std::string text_of(const std::string& path) {
+  constexpr std::size_t longest_text = 1 << 20;
+  std::string text;
+  const OpenFile file(path, O_RDONLY | O_NONBLOCK);
+  char buffer[4096];
+  ssize_t got = file.fd() >= 0 ? 1 : 0;
+  while (got > 0 && text.size() < longest_text) {
+    got = pread(file.fd(), buffer, sizeof buffer, static_cast<off_t>(text.size()));
+    if (got > 0) text.append(buffer, static_cast<std::size_t>(got));
+  }
+  return text;
+}
+
 std::vector<std::string> lines_of(const std::string& path) {
   std::vector<std::string> lines;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  std::istringstream text(text_of(path));
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
   return lines;
 }
 

@@ -401,6 +401,19 @@ TEST_F(JournalTest, OthersMayNotHaveWrittenIt) {
 }
 
 // To say that nothing is queued would be a lie.
+// Who may write the folder puts another one in its place, long after the first was judged.
+TEST_F(JournalTest, WhatComesInItsPlaceIsJudgedToo) {
+  queue("1", "1");
+  Journal journal(folder_, path_);
+  ASSERT_EQ(journal.uploads().size(), 1u);
+  fs::remove(path_);
+  queue("2", "1");
+  fs::permissions(path_, fs::perms::group_write, fs::perm_options::add);
+  EXPECT_FALSE(journal.read());
+  EXPECT_NE(journal.unreadable().find("others may write it"), std::string::npos);
+  EXPECT_EQ(journal.uploads().size(), 1u);
+}
+
 TEST_F(JournalTest, AQueueThatCannotBeReadIsNotAnEmptyOne) {
   EXPECT_TRUE(journals_in(folder_).empty());
   std::ofstream(trace::upload_folder(folder_)) << "no folder";
