@@ -11,7 +11,7 @@ constinit thread_local const void* calling __attribute__((tls_model("initial-exe
 namespace {
 
 constinit std::array<std::atomic<bool>, library_count> told_apart{};
-constinit std::array<std::array<std::atomic<bool>, api::function_count>, library_count>
+constinit std::array<std::array<std::atomic<void*>, api::function_count>, library_count>
     handed_out{};
 
 // Keys with one value each, which are never given up. Writers claim a place with the key, and fill
@@ -73,19 +73,17 @@ bool are_told_apart(Library library) noexcept {
 void tell_apart(Library library) noexcept {
   const auto index = static_cast<std::size_t>(library);
   told_apart[index].store(true, std::memory_order_release);
-  for (std::size_t i = 0; i < api::function_count; ++i) {
-    if (!is_handed_out(library, static_cast<api::Function>(i))) {
-      targets[index][i].store(nullptr, std::memory_order_relaxed);
-    }
-  }
+  for (Target& target : targets[index]) target.store(nullptr, std::memory_order_relaxed);
 }
 
-void note_handed_out(Library library, api::Function function) noexcept {
-  handed_out[static_cast<std::size_t>(library)][static_cast<std::size_t>(function)].store(
-      true, std::memory_order_relaxed);
+// The first: no other one's wrapper is handed out (wrappers.cpp).
+void note_handed_out(Library library, api::Function function, void* target) noexcept {
+  void* none = nullptr;
+  handed_out[static_cast<std::size_t>(library)][static_cast<std::size_t>(function)]
+      .compare_exchange_strong(none, target, std::memory_order_relaxed);
 }
 
-bool is_handed_out(Library library, api::Function function) noexcept {
+void* handed_out_for(Library library, api::Function function) noexcept {
   return handed_out[static_cast<std::size_t>(library)][static_cast<std::size_t>(function)].load(
       std::memory_order_relaxed);
 }

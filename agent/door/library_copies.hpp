@@ -5,13 +5,14 @@
 // is unknown to the other. So where two copies are seen to be called, no target is kept any more:
 // each call is told by where it returns to, and goes to its own.
 //
-// A function whose wrapper was handed out by our dlsym keeps the target that it was handed out for:
-// a stub that opens the library itself calls it, and must not be led to itself.
+// Who has no copy of its own, having asked our dlsym for a function, gets what that handed out: a
+// stub that opens the library itself has the function too, and must not be led to itself.
 //
 // They are seen at each library that registers kernels, at each communicator that is made, and at
 // the first call of each function. Not seen is who has no kernels and calls nothing of its own
 // libcudart that others have not called before: it stays with the first copy, which knows the same
-// devices, contexts and streams. Nor who has the library within itself, as libtorch may have NCCL.
+// devices, contexts and streams. Nor who has the library within itself, as libtorch may have NCCL;
+// nor who ends with a jump to the library (return ncclGroupEnd();), whose caller is taken for it.
 //
 // Rejected: to write the addresses back into the caller's memory. It is the loader's: another
 // thread may be binding it, and it may be read-only for more reasons than RELRO.
@@ -31,8 +32,9 @@ extern constinit thread_local const void* calling __attribute__((tls_model("init
 
 bool are_told_apart(Library library) noexcept;
 void tell_apart(Library library) noexcept;
-void note_handed_out(Library library, api::Function function) noexcept;
-bool is_handed_out(Library library, api::Function function) noexcept;
+void note_handed_out(Library library, api::Function function, void* target) noexcept;
+// nullptr: its wrapper was not handed out.
+void* handed_out_for(Library library, api::Function function) noexcept;
 
 // What the callers of libraries that are told apart have been found to call. nullptr: not known.
 void* known_of_caller(Library library, api::Function function, const void* caller) noexcept;

@@ -176,11 +176,18 @@ DlvsymFunction next_dlvsym() noexcept {
       after_us(next_dlvsym_address, "dlvsym", reinterpret_cast<void*>(true_dlvsym())));
 }
 
-void keep_loaded(const void* address) noexcept {
+const char* path_of_object(const void* address) noexcept {
   Dl_info info{};
-  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr || info.dli_fname[0] == '\0') return;
+  link_map* object = nullptr;
+  if (dladdr1(address, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0) return "";
+  return object != nullptr && object->l_name != nullptr ? object->l_name : "";
+}
+
+void keep_loaded(const void* address) noexcept {
+  const char* const path = path_of_object(address);
+  if (path[0] == '\0') return;
   const int saved_errno = errno;
-  void* handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+  void* handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
   // The program must not read of our failure.
   if (handle == nullptr || dlclose(handle) != 0) dlerror();
   errno = saved_errno;

@@ -39,6 +39,10 @@ void keep_loaded(const void* address) noexcept;
 // reach, or in none. Takes the loader's lock.
 bool is_in_our_namespace(const void* address) noexcept;
 
+// The file of the object that holds `address`, as the loader knows it; "" for the program, whose
+// name may be a title by now, and where there is none.
+const char* path_of_object(const void* address) noexcept;
+
 // True when the address lies in this library. Takes no lock.
 bool is_ours(const void* address) noexcept;
 

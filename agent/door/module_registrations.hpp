@@ -22,7 +22,8 @@ class ModuleRegistrations {
     if (void* const known = of_all(library)) return known;
     // Of a library's thousand modules the first tells for all.
     if (!is_of_latest(host_function)) look_up(library, host_function);
-    if (are_told_apart(library)) remember_module(module, end_.load(std::memory_order_relaxed));
+    // Also before copies are told apart: at its end, from wherever, they may be.
+    if (has_copy(library)) remember_module(module, end_.load(std::memory_order_relaxed));
     return function_.load(std::memory_order_relaxed);
   }
 

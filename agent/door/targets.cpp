@@ -75,51 +75,66 @@ bool is_later_copy(Library library, const void* next) noexcept {
          is_whole_copy(library, next);
 }
 
+// Whether a call from an object to itself comes here because the loader led it here: one NCCL
+// function calls another. Not where a tool or a stub, which has the function too, goes on to the
+// next one's: to lead it to itself would be a loop. Such a call comes from the function of the
+// name.
+bool is_call_within(Library library, const char* symbol, const void* found,
+                    const void* caller) noexcept {
+  Dl_info place{};
+  const bool is_named = dladdr(caller, &place) != 0 && place.dli_sname != nullptr;
+  if (is_named && std::strcmp(place.dli_sname, symbol) == 0) return false;
+  return is_whole_copy(library, found);
+}
+
 // As the loader does for a library of its own: itself, then breadth-first what it needs.
-void* of_callers_own(const LibraryName& library, const char* symbol, const void* caller) noexcept {
-  // By dladdr, though it goes through all of an object's symbols: a forked child gets the lock of
-  // dl_iterate_phdr never back if another thread had it.
-  Dl_info object{};
-  if (caller == nullptr || dladdr(caller, &object) == 0 || object.dli_fname == nullptr) {
-    return nullptr;
-  }
-  void* handle = dlopen(object.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+void* of_callers_own(Library library, api::Function function, const void* caller) noexcept {
+  const LibraryName& name = library_names[static_cast<std::size_t>(library)];
+  const char* symbol = api::name_of(function).symbol.data();
+  // By dladdr1, though it goes through all of an object's symbols: it asks for no lock that a
+  // forked child may never get.
+  const char* const path = path_of_object(caller);
+  void* handle = path[0] != '\0' ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
   if (handle == nullptr) return nullptr;
-  void* found = look_up(handle, symbol, library.version);
+  void* found = look_up(handle, symbol, name.version);
   if (found == nullptr) found = look_up(handle, symbol, nullptr);
   dlclose(handle);
   if (found == nullptr || is_ours(found)) return nullptr;
-  // What has the function itself and comes to us goes on to another's: a tool, a stub that opens
-  // the library when it is asked. To lead it to itself would be a loop.
-  return are_in_one_object(found, caller) ? nullptr : found;
-}
-
-// What is not in the global scope, for the caller alone.
-void* of_caller(Library library, const char* symbol, const void* caller) noexcept {
-  const LibraryName& name = library_names[static_cast<std::size_t>(library)];
-  void* found = library != Library::cuda ? of_callers_own(name, symbol, caller) : nullptr;
-  void* const home = home_of(library);
-  if (found == nullptr && home != nullptr) found = symbol_beside(home, symbol);
-  return found;
+  if (!are_in_one_object(found, caller)) return found;
+  const bool is_stub = handed_out_for(library, function) != nullptr;
+  return !is_stub && is_call_within(library, symbol, found, caller) ? found : nullptr;
 }
 
 // Nobody's: it is not in this version under whatever SONAME: wheels rename what they bundle
 // (libcudart-d0da41ae.so.12), and who was linked to that goes by the version node, which stays.
 // libtorch may carry NCCL within itself. A libcudart of another major is not the same function.
-Found of_its_version(Library library, const char* symbol, const void* caller) noexcept {
+void* of_anybody(Library library, const char* symbol) noexcept {
   const LibraryName& name = library_names[static_cast<std::size_t>(library)];
-  void* next = next_after_us(name, symbol);
-  if (next != nullptr && is_ours(next)) next = nullptr;
-  // Of whom nothing is known the global scope is most likely.
-  const bool is_for_all = caller == nullptr || !is_later_copy(library, next);
-  if (next != nullptr && is_for_all) return {next, true};
-  void* found = of_caller(library, symbol, caller);
-  if (found == nullptr && next != nullptr) return {next, true};
+  void* const home = home_of(library);
+  void* found = home != nullptr ? symbol_beside(home, symbol) : nullptr;
   if (found == nullptr) found = in_loaded_library(name, symbol);
   if (found == nullptr || is_ours(found)) found = symbol_in_object(name.soname, symbol);
   if (found == nullptr && library != Library::cuda) {
     found = symbol_in_object("", symbol, name.version);
   }
+  return found;
+}
+
+// What is in the global scope is for all, unless it came there after another copy was called: then
+// it is for who has none of its own.
+Found of_its_version(Library library, api::Function function, const void* caller) noexcept {
+  const char* symbol = api::name_of(function).symbol.data();
+  void* next = next_after_us(library_names[static_cast<std::size_t>(library)], symbol);
+  if (next != nullptr && is_ours(next)) next = nullptr;
+  const bool is_later = is_later_copy(library, next);
+  if (next != nullptr && !is_later) return {next, true};
+  void* found = nullptr;
+  if (caller != nullptr && library != Library::cuda) {
+    found = of_callers_own(library, function, caller);
+  }
+  if (found == nullptr) found = handed_out_for(library, function);
+  if (found == nullptr) found = next;
+  if (found == nullptr) found = of_anybody(library, symbol);
   return {found, false};
 }
 
@@ -154,16 +169,14 @@ void keep(Library library, api::Function function, const Found& found) noexcept 
   if (are_told_apart(library) || (makes_communicators(function) && !found.is_for_all)) return;
   target(library, function).store(found.address, std::memory_order_relaxed);
   // Another thread may have found a second copy meanwhile, and have emptied what it saw.
-  if (are_told_apart(library) && !is_handed_out(library, function)) {
-    target(library, function).store(nullptr, std::memory_order_relaxed);
-  }
+  if (are_told_apart(library)) target(library, function).store(nullptr, std::memory_order_relaxed);
 }
 
 void* find(Library library, api::Function function, bool is_called, const void* caller) noexcept {
   const int saved_errno = errno;
   const char* symbol = api::name_of(function).symbol.data();
   const bool is_versioned = library_names[static_cast<std::size_t>(library)].version != nullptr;
-  Found found = of_its_version(library, symbol, caller);
+  Found found = of_its_version(library, function, caller);
   if (found.address == nullptr && is_called && is_versioned) found.address = of_no_version(symbol);
   if (found.address != nullptr) keep(library, function, found);
   dlerror();  // the failed look-ups are ours: the program must not read them

@@ -69,9 +69,11 @@ void* wrapper_for_target(Library library, api::Function function, void* real) no
   }
   if (known != nullptr && !are_the_same(library, known, real)) return nullptr;
   // From now on for all its callers, also what is else looked up at each call.
-  note_handed_out(library, function);
+  note_handed_out(library, function, real);
   void* none = nullptr;
   target(library, function).compare_exchange_strong(none, real, std::memory_order_relaxed);
+  // Another thread may have found a second copy meanwhile, and have emptied what it saw.
+  if (are_told_apart(library)) target(library, function).store(nullptr, std::memory_order_relaxed);
   return wrapper;
 }
 

@@ -179,7 +179,8 @@ void CounterThread::loop() noexcept {
     const std::uint32_t window = header.window_count.load(std::memory_order_relaxed);
     const std::uint64_t ticks = event::read_ticks();
     const bool is_first = is_open && window != window_before;
-    const bool has_changed = seen != seen_before || is_open != was_open;
+    // An opening is known by its window: what was overdrawn in an open one has no edge to sample.
+    const bool has_changed = seen != seen_before || (was_open && !is_open);
     const bool is_edge = is_first || (has_changed && (is_open || was_open));
     const bool is_due = is_open && now_ns() >= next_ns;
     if ((is_edge || is_due) && !is_overdrawn()) {

@@ -45,7 +45,8 @@ void WaitingUploads::take(std::string_view line) {
     return;
   }
   for (const std::string_view over : {"done", "gone"}) {
-    if (line.substr(2).starts_with(over)) forget(text_of(line, over));
+    const std::string begin = "{\"" + std::string(over) + '"';
+    if (line.starts_with(begin)) forget(text_of(line, over));
   }
 }
 

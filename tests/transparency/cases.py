@@ -156,6 +156,15 @@ for pair in (("kernel_of_12", "kernel_of_renamed"), ("user_of_its_own", "user_of
     for extensions in (pair, pair[::-1]):
         program("copies_of_a_library", "libraries", *(f"{{programs}}/libraries/lib{each}.so" for each in extensions),
                 named="copies_" + "_and_".join(extensions))
+# Who has asked dlsym for its functions; what comes into the global scope after another copy was called.
+for extensions in (("soft_user_of_12", "kernel_of_renamed"), ("kernel_of_renamed", "soft_user_of_12"),
+                   ("user_of_nccl", "global:other_nccl", "user_of_any_nccl"),
+                   ("user_of_other_nccl", "global:nccl", "user_of_any_nccl"),
+                   ("kernel_of_renamed", "global:cudart", "kernel_of_12"), ("kernel_of_12", "kernel_of_renamed", "global:cudart")):
+    files = {"global:other_nccl": "global:{programs}/libraries/libother_nccl.so", "global:nccl": "global:libnccl.so.2",
+             "global:cudart": "global:libcudart.so.12"}
+    program("copies_of_a_library", "libraries", *(files.get(each, f"{{programs}}/libraries/lib{each}.so") for each in extensions),
+            named="copies_" + "_and_".join(extensions).replace("global:", "all_have_"))
 program("nvtx_of_its_own", "libraries")
 program("nvtx_of_its_own", "libraries", named="nvtx_tool_named",
         environment={"NVTX_INJECTION64_PATH": "{programs}/libraries/libnvtx_tool.so"})

@@ -258,7 +258,9 @@ class FileTimes {
     add_time(from_ns, is_long ? from_ns : until_ns, first_, spans_);
     if (!is_long || until_ns <= spans_.back().until_ns) return;
     late_ends_.push_back({until_ns, until_ns});
-    if (late_ends_.size() >= most_ends) leave_out_met();
+    if (late_ends_.size() < most_ends_) return;
+    leave_out_met();
+    most_ends_ = std::max(most_ends_, 2 * late_ends_.size());  // those that nothing meets stay
   }
   ClockSpans late_ends() {
     leave_out_met();
@@ -268,7 +270,6 @@ class FileTimes {
  private:
   // Of what is shorter the drift makes nothing that matters.
   static constexpr std::int64_t longest_within_ns = 1'000'000;
-  static constexpr std::size_t most_ends = 4096;  // before those that other events met are left out
 
   // Other events were there by then.
   void leave_out_met() { leave_out_within(first_, spans_, late_ends_); }
@@ -276,6 +277,7 @@ class FileTimes {
   ClockSpans& spans_;
   const std::size_t first_;
   ClockSpans late_ends_;
+  std::size_t most_ends_ = 4096;  // before those that other events met are left out
 };
 
 std::int64_t host_error_of(std::string_view metadata) {

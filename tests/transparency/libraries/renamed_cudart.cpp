@@ -1,5 +1,7 @@
 // A libcudart as wheels bundle it: under a name and SONAME of their own, while its symbols keep
 // their version.
+#include <unistd.h>
+
 #include <cstddef>
 #include <set>
 
@@ -19,7 +21,13 @@ void __cudaRegisterFunction(void** of, const char* function, ...) {
   if (of == &module) registered.insert(function);
 }
 void __cudaUnregisterFatBinary(void** of) {
-  if (of == &module) registered.clear();
+  const char own[] = "renamed: its module ends\n", others[] = "renamed: another's module ends\n";
+  if (of != &module) {
+    static_cast<void>(!write(STDOUT_FILENO, others, sizeof others - 1));
+    return;
+  }
+  static_cast<void>(!write(STDOUT_FILENO, own, sizeof own - 1));
+  registered.clear();
 }
 struct Dim3 {
   unsigned x, y, z;

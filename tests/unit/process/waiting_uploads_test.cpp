@@ -61,6 +61,17 @@ TEST_F(WaitingUploadsTest, WhatIsQueuedAgainWaitsOnce) {
   EXPECT_EQ(waiting.all(), 3u);
 }
 
+// A full disk's, or an editor's.
+TEST_F(WaitingUploadsTest, DamagedLinesAreNone) {
+  queue("1", "a.json", "r", "/there/a.json");
+  for (const char* line : {"}", "{}", "{\"", "{\"done}", "x\"done\": \"1\"}"}) {
+    EXPECT_EQ(trace::append_record(path_, std::string_view(line)), "");
+  }
+  WaitingUploads waiting(path_);
+  ASSERT_TRUE(waiting.read());
+  EXPECT_EQ(waiting.all(), 1u);
+}
+
 TEST_F(WaitingUploadsTest, AreToldBehindTheNewestProblem) {
   const std::string text = "place-1 a.json: HTTP 503\nplace-2 b.json: HTTP 403\nlost.json: left\n";
   queue("1", "a.json", "r", "/there/a.json");
