@@ -6,6 +6,7 @@
 #include "config/option_keys.hpp"
 #include "config/pattern_list.hpp"
 #include "config/plain_text.hpp"
+#include "config/remote_target.hpp"
 #include "config/template_check.hpp"
 #include "config/value.hpp"
 
@@ -14,6 +15,11 @@ namespace {
 
 constexpr std::size_t most_problems = 20;
 constexpr std::string_view schedule_group = "schedule";
+
+std::string shown(const OptionRow& row, std::string_view text) {
+  const bool is_remote = row.type == OptionType::file_remote || row.type == OptionType::node_remote;
+  return is_remote ? shown_target(text) : std::string(text);
+}
 
 }  // namespace
 
@@ -34,7 +40,7 @@ void OptionSetter::set(const OptionRow& row, const std::string& where, bool name
     origin_of(row) = where;
     return;
   }
-  std::string value = text ? in_quotes(*text) : "null";
+  std::string value = text ? in_quotes(shown(row, *text)) : "null";
   if (names_key) value = std::string(row.key) + ": " + value;
   problem("bad value", where, value, why, using_instead(row));
 }
@@ -78,7 +84,7 @@ void OptionSetter::problem(std::string_view what, std::string_view where, std::s
 }
 
 std::string OptionSetter::using_instead(const OptionRow& row) const {
-  const std::string value = show(loaded_.options, row);
+  const std::string value = shown(row, show(loaded_.options, row));
   const bool is_default = value == show(Options{}, row);
   return (is_default ? "using the default " : "using ") + (value.empty() ? "\"\"" : value);
 }
@@ -131,7 +137,8 @@ void OptionSetter::check_names() {
     if (origin_of(row).empty() || is_null(row)) continue;
     const std::string text = show(loaded_.options, row);
     for (const std::string& doubt : doubts_about(row.type, text, loaded_.options)) {
-      problem("doubtful name", origin_of(row), in_quotes(text), doubt, "it stays as it is");
+      problem("doubtful name", origin_of(row), in_quotes(shown(row, text)), doubt,
+              "it stays as it is");
     }
   }
 }
@@ -141,8 +148,8 @@ void OptionSetter::check_merged_remote() {
   const std::string why = no_node_file();
   if (!options.output_merged_remote || why.empty()) return;
   problem("output.merged_remote", origin_of(*find_option("output.merged_remote")),
-          in_quotes(*options.output_merged_remote), why + ", so that there is no such file",
-          "nothing is uploaded there");
+          in_quotes(shown_target(*options.output_merged_remote)),
+          why + ", so that there is no such file", "nothing is uploaded there");
 }
 
 // Why there is none; empty: there is.

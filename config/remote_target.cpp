@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "config/command_words.hpp"
+#include "config/plain_text.hpp"
 
 namespace traceagent::config {
 namespace {
@@ -68,6 +69,14 @@ RemoteTarget remote_target(std::string_view remote_template, const NameVariables
     return {{}, {}, "it is no s3://bucket/key, no folder from the root and no exec:COMMAND"};
   }
   return {with_file_name(std::string(place), is_whole, file_name), {}, {}};
+}
+
+std::string shown_target(std::string_view remote_template) {
+  if (!remote_template.starts_with(command_scheme)) return std::string(remote_template);
+  const std::string_view command = trimmed(remote_template.substr(command_scheme.size()));
+  const std::string_view first = command.substr(0, command.find_first_of(" \t"));
+  const bool is_all = first.size() == command.size();
+  return std::string(command_scheme) + std::string(first) + (is_all ? "" : " ...");
 }
 
 std::string remote_problem(std::string_view remote_template, bool of_rank_files) {

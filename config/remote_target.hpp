@@ -31,6 +31,9 @@ struct RemoteTarget {
 RemoteTarget remote_target(std::string_view remote_template, const NameVariables& variables,
                            const std::string& file_name);
 
+// For people: of a command its first word alone, since others may be a password.
+std::string shown_target(std::string_view remote_template);
+
 // What is wrong with a template whatever the variables are; empty: fine. `of_rank_files`: one that
 // names no rank, or no cycle, would have them overwrite each other.
 std::string remote_problem(std::string_view remote_template, bool of_rank_files);

@@ -1,6 +1,9 @@
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "agent/ring/ring_file.hpp"
@@ -72,11 +75,27 @@ void check_output(const config::Options& options, CheckReport& report) {
   }
 }
 
+// Why a job makes no rings there (make_run_folder() in agent/process/run_folder.cpp), or "".
+std::string why_not_own(const std::string& users_folder) {
+  struct stat facts {};
+  if (lstat(users_folder.c_str(), &facts) != 0) {
+    return errno == ENOENT ? "" : users_folder + ": " + std::strerror(errno);
+  }
+  if (!S_ISDIR(facts.st_mode)) return users_folder + " is no folder itself";
+  if (facts.st_uid == geteuid()) return "";
+  return users_folder + " belongs to another user (" + std::to_string(facts.st_uid) + ")";
+}
+
 void check_ring(const config::Options& options, CheckReport& report) {
   struct statvfs space {};
   const std::string& folder = options.ring_folder;
   if (statvfs(folder.c_str(), &space) != 0 || access(folder.c_str(), W_OK | X_OK) != 0) {
     report.missing_help("ring folder", folder + " cannot be written to",
+                        "what is recorded will not survive a kill; set ring.folder");
+    return;
+  }
+  if (const std::string why = why_not_own(users_ring_folder(folder)); !why.empty()) {
+    report.missing_help("ring folder", why,
                         "what is recorded will not survive a kill; set ring.folder");
     return;
   }

@@ -24,9 +24,7 @@ std::string one_line(std::string text) {
   return text;
 }
 
-}  // namespace
-
-int parse_and_run(CLI::App& app, int argc, const char* const* argv, const int& exit_code) {
+int parse(CLI::App& app, int argc, const char* const* argv, const int& exit_code) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -49,6 +47,18 @@ int parse_and_run(CLI::App& app, int argc, const char* const* argv, const int& e
     return exit_bad_data;
   }
   return exit_code;
+}
+
+}  // namespace
+
+int parse_and_run(CLI::App& app, int argc, const char* const* argv, const int& exit_code) {
+  return if_printed(parse(app, argc, argv, exit_code));
+}
+
+int if_printed(int exit_code) {
+  if (std::cout.flush()) return exit_code;
+  say_output_cut();
+  return exit_bad_data;
 }
 
 void say(const std::string& line) { std::cerr << "traceagent: " + line + "\n"; }

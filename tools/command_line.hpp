@@ -31,8 +31,13 @@ void start_uploader(const std::string& folder);
 int run_main(const std::string& name, int argc, const char* const* argv);
 
 // Parses and runs. Help and version go to standard output; a bad command line becomes one line on
-// standard error and exit_usage. What a command throws becomes one line and exit_bad_data.
+// standard error and exit_usage. What a command throws becomes one line and exit_bad_data. Then
+// if_printed().
 int parse_and_run(CLI::App& app, int argc, const char* const* argv, const int& exit_code);
+
+// The exit code once standard output has all that was printed; where it has not, one line and
+// exit_bad_data.
+int if_printed(int exit_code);
 
 // "traceagent: <line>" on standard error.
 void say(const std::string& line);

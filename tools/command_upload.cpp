@@ -21,7 +21,8 @@ void add_upload_command(CLI::App& app) {
 
 namespace {
 
-constexpr char build_it[] = ": build it (cmake --build --preset release), or install it there";
+constexpr char build_it[] =
+    ": build it (cmake --build --preset release), or keep traceagent-upload beside traceagent";
 
 // Empty, with a line said, where it is not known where we are: a name alone could be anybody's.
 std::string uploader_beside_us() {

@@ -1,10 +1,15 @@
 #include "tools/mpi_launcher.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
 
+#include "config/options.hpp"
 #include "tools/agent_library.hpp"
 
 namespace traceagent::tools {
@@ -12,6 +17,7 @@ namespace traceagent::tools {
 namespace {
 
 constexpr std::size_t max_version_bytes = 65536;
+constexpr std::string_view preload = "LD_PRELOAD";
 
 std::string shell_quoted(const std::string& text) {
   std::string quoted = "'";
@@ -57,16 +63,39 @@ std::string not_asked(const std::string& program, int error_number) {
          ": try again, or put traceagent-run before the program instead";
 }
 
-std::vector<std::string> assignments(MpiKind kind, const Variables& variables) {
-  std::vector<std::string> arguments;
-  for (const auto& [name, value] : variables) {
-    if (kind == MpiKind::open_mpi) {
-      arguments.insert(arguments.end(), {"-x", name + "=" + value});
-    } else {
-      arguments.insert(arguments.end(), {"-genv", name, value});
-    }
+// Ranks under Hydra have the launcher's own variables, unless its user wants fewer.
+bool keeps_variables_back(const std::vector<std::string>& arguments) {
+  for (const char* name : {"HYDRA_ENV", "I_MPI_HYDRA_ENV"}) {
+    const char* which = std::getenv(name);
+    if (which != nullptr && std::string_view(which) != "all") return true;
   }
-  return arguments;
+  return std::ranges::any_of(arguments, [](std::string_view word) {
+    if (!word.starts_with('-')) return false;
+    word.remove_prefix(std::min(word.find_first_not_of('-'), word.size()));
+    if (word.starts_with('g')) word.remove_prefix(1);
+    return word == "envnone" || word == "envlist" || word == "envexcl";
+  });
+}
+
+// Values only of what the launcher itself must not have: all users can read its command line.
+std::vector<std::string> words_for_open_mpi(const Variables& variables) {
+  std::vector<std::string> words;
+  for (const auto& [name, value] : variables) {
+    words.insert(words.end(), {"-x", name == preload ? name + "=" + value : name});
+  }
+  return words;
+}
+
+// A -genvlist of ours would keep all others back, and Hydra refuses a second one: where its user
+// wants fewer there is no way but values.
+std::vector<std::string> words_for_hydra(const Variables& variables,
+                                         const std::vector<std::string>& arguments) {
+  const bool needs_all = keeps_variables_back(arguments);
+  std::vector<std::string> words;
+  for (const auto& [name, value] : variables) {
+    if (needs_all || name == preload) words.insert(words.end(), {"-genv", name, value});
+  }
+  return words;
 }
 
 }  // namespace
@@ -116,6 +145,15 @@ MpiLauncher find_mpi_launcher() {
   return launcher;
 }
 
+void make_config_whole() {
+  const std::string variable = config::environment_name("config");
+  const char* named = std::getenv(variable.c_str());
+  if (named == nullptr || *named == '\0') return;
+  std::error_code error;
+  const std::string whole = std::filesystem::absolute(named, error).string();
+  if (!error) setenv(variable.c_str(), whole.c_str(), 1);
+}
+
 Variables rank_environment(const std::string& library, const char* const* environment) {
   Variables variables;
   std::string_view present;
@@ -124,25 +162,27 @@ Variables rank_environment(const std::string& library, const char* const* enviro
     const std::size_t equals = line.find('=');
     const std::string_view name = line.substr(0, equals);
     const std::string_view value = equals == std::string_view::npos ? "" : line.substr(equals + 1);
-    if (name == "LD_PRELOAD") {
+    if (name == preload) {
       present = value;
     } else if (name.starts_with("TRACEAGENT_")) {
       variables.emplace_back(name, value);
     }
   }
-  variables.emplace(variables.begin(), "LD_PRELOAD", joined_preload(library, present));
+  variables.emplace(variables.begin(), preload, joined_preload(library, present));
   return variables;
 }
 
 std::vector<std::string> mpi_command(const MpiLauncher& launcher, const Variables& variables,
                                      const std::vector<std::string>& arguments) {
-  const std::vector<std::string> inserted = assignments(launcher.kind, variables);
+  const bool is_open_mpi = launcher.kind == MpiKind::open_mpi;
+  const std::vector<std::string> inserted =
+      is_open_mpi ? words_for_open_mpi(variables) : words_for_hydra(variables, arguments);
   std::vector<std::string> command = {launcher.program};
   command.insert(command.end(), inserted.begin(), inserted.end());
   for (const std::string& argument : arguments) {
     command.push_back(argument);
     // -x holds for one program of the list only, -genv for all.
-    if (argument == ":" && launcher.kind == MpiKind::open_mpi) {
+    if (argument == ":" && is_open_mpi) {
       command.insert(command.end(), inserted.begin(), inserted.end());
     }
   }

@@ -22,11 +22,17 @@ MpiLauncher find_mpi_launcher();
 // From what "mpirun --version" prints; false when it is neither.
 bool recognise_mpi(std::string_view version_text, MpiKind& kind);
 
-// What the ranks need that the launcher itself must not have: the preload, and all TRACEAGENT_*.
+// Of our own environment: the ranks may be started in another folder than ours. Where that is not
+// known TRACEAGENT_CONFIG stays as it is.
+void make_config_whole();
+
+// What the ranks need: the preload, which the launcher itself must not have, and all TRACEAGENT_*.
 Variables rank_environment(const std::string& library, const char* const* environment);
 
-// The launcher's command with the variables in front of the user's arguments: -x NAME=VALUE for
-// each program of an Open MPI command (they are separated by ":"), -genv NAME VALUE for Hydra.
+// The launcher's command with the variables in front of the user's arguments: -x NAME for each
+// program of an Open MPI command (they are separated by ":"), which passes on what the launcher
+// itself has. Hydra does so by itself. With its value goes LD_PRELOAD alone; under Hydra all do
+// where the arguments, or HYDRA_ENV, keep variables from the ranks.
 std::vector<std::string> mpi_command(const MpiLauncher& launcher, const Variables& variables,
                                      const std::vector<std::string>& arguments);
 

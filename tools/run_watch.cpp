@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -91,6 +92,16 @@ void copy(int from, int to) {
   }
 }
 
+// Or -1: others may have put something else there, and a FIFO would hold us until it is read.
+int open_regular(const std::string& path) {
+  constexpr int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  const int file = open(path.c_str(), flags, 0666);
+  struct stat facts {};
+  if (file < 0 || (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode))) return file;
+  close(file);
+  return -1;
+}
+
 }  // namespace
 
 void print_for(const std::string& log) {
@@ -107,7 +118,7 @@ void open_log() {
   const std::string path = std::exchange(log_to_open, {});
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-  const int log = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
+  const int log = open_regular(path);
   const int file = log < 0 ? printed_before : log;
   if (file < 0) return;
   if (kept >= 0) copy(kept, file);

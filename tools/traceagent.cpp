@@ -59,10 +59,7 @@ int run_tool(int argc, char** argv) {
       return traceagent::tools::exit_usage;
     }
   }
-  exit_code = traceagent::tools::parse_and_run(app, argc, argv, exit_code);
-  if (std::cout.flush()) return exit_code;
-  traceagent::tools::say_output_cut();
-  return traceagent::tools::exit_bad_data;
+  return traceagent::tools::parse_and_run(app, argc, argv, exit_code);
 }
 
 }  // namespace

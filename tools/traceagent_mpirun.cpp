@@ -32,8 +32,9 @@ int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.empty() || arguments == std::vector<std::string>{"--help"}) {
     (arguments.empty() ? std::cerr : std::cout) << help;
-    return arguments.empty() ? exit_usage : exit_ok;
+    return if_printed(arguments.empty() ? exit_usage : exit_ok);
   }
+  make_config_whole();
   const AgentLibrary library = find_agent_library();
   if (!library.problem.empty()) {
     say(library.problem);

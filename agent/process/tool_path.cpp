@@ -64,13 +64,13 @@ ToolPath tool_beside(const std::string& library, uid_t owner, const char* name) 
   const auto prefix = prefix_of(library);
   if (!prefix) {
     return {"", library + " does not lie in lib/ or lib/<machine>/ beside a bin/ with " + name +
-                    ": use the library where it was built or installed"};
+                    ": use the library where it was built, or copy both folders"};
   }
   const std::string bin = *prefix + "/bin";
   std::string tool = bin + "/" + name;
   if (access(tool.c_str(), X_OK) != 0) {
-    return {"",
-            tool + ", beside the library: " + event::error_text(errno) + ": build or install it"};
+    return {"", tool + ", beside the library: " + event::error_text(errno) +
+                    ": build it, or copy " + bin + " with the library"};
   }
   for (const auto& [path, type] : {std::pair(prefix->empty() ? "/" : *prefix, S_IFDIR),
                                    std::pair(bin, S_IFDIR), std::pair(tool, S_IFREG)}) {

@@ -1,5 +1,5 @@
 #pragma once
-// Where our own tools are, as they are built and installed: bin/ beside lib/ or lib/<machine>/.
+// Where our own tools are, as they are built: bin/ beside lib/ or lib/<machine>/.
 // What is there and could be another user's work is not run: the job may be root's, and the library
 // a copy in a folder that everybody may write beside.
 

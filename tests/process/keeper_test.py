@@ -173,6 +173,21 @@ def test_log_of_an_earlier_run():
         check(wait_until(lambda: not keepers(place)), "beside a log: the keeper ends")
 
 
+def test_a_log_that_would_hang_it():
+    """A FIFO of that name, which nobody reads: the files are worth more than what is said of them."""
+    with Place() as place:
+        (place.path / "out").mkdir()
+        os.mkfifo(place.path / "out/keeper-node0.log")
+        job = place.start([STEADY, 100_000, 10, 1000], place.agent(**ALL))
+        check(wait_until_said(job, "step 10"), "a FIFO: it has recorded")
+        job.kill()
+        end_of(job)
+        check(wait_until(lambda: not keepers(place)), f"a FIFO: the keeper ends: {keepers(place)}")
+        end_keepers(place)
+        check("out/node0.json" in place.files(), f"a FIFO: {place.files()}")
+        check(place.left_in_memory() == [], f"a FIFO: in memory: {place.left_in_memory()}")
+
+
 def start_by_launcher(place):
     """A run of one key, under a launcher that ends with its rank; the rank's pid."""
     more = {"TORCHELASTIC_RUN_ID": "train", "MASTER_ADDR": "n0", "MASTER_PORT": "29500", "WORLD_SIZE": "2",

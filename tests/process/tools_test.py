@@ -22,11 +22,11 @@ def check(condition, what):
         print(f"FAILED: {what}")
 
 
-def run(*command, **environment):
+def run(*command, stdout=subprocess.PIPE, **environment):
     variables = {key: value for key, value in os.environ.items() if not key.startswith("TRACEAGENT_")}
     # mpirun refuses root otherwise, and containers are root.
     variables |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True,
+    return subprocess.run([str(word) for word in command], stdout=stdout, stderr=subprocess.PIPE, text=True,
                           env=variables | environment, stdin=subprocess.DEVNULL)
 
 
@@ -63,6 +63,18 @@ def test_command_lines():
     check("TRACEAGENT_RING_SIZE" in run(TRACEAGENT, "options").stdout, "options are listed")
 
 
+def test_full_output(folder):
+    """What could not be printed is no success."""
+    (folder / ".traceagent-upload").mkdir()
+    (folder / ".traceagent-upload/node7.journal").write_text("")
+    for words in ([TRACEAGENT, "--help"], [TRACEAGENT, "options"], [TRACEAGENT, "run", "--help"], [RUN, "--version"],
+                  [MPIRUN, "--help"], [TRACEAGENT, "upload", "--version"], [TRACEAGENT, "upload", "--status", folder]):
+        with open("/dev/full", "w") as full:
+            result = run(*words, stdout=full)
+        check(result.returncode == 1 and one_line(result) and "standard output: not all was written" in result.stderr,
+              f"full: {words}: {result}")
+
+
 def test_run(library):
     shown = run(TRACEAGENT, "run", "--schedule", "wait=1", "--set", "ring.size=1MiB", "--", "env",
                 TRACEAGENT_LIBRARY=library, LD_PRELOAD="libm.so.6").stdout.splitlines()
@@ -88,6 +100,15 @@ def test_mpirun(library):
     expected = [f"{rank} {library} wait=1,active=2" for rank in range(3)]
     check(result.returncode == 0 and sorted(result.stdout.splitlines()) == expected,
           f"every rank has the preload and mpirun has not: {result}")
+    # What all users can read: the words of all processes. (Not grep's own, which would be found.)
+    told = 'cat /proc/[0-9]*/cmdline | tr "\\0" "\\n" | awk \'index($0, ENVIRON["TRACEAGENT_RUN_NAME"])\'; ' \
+           'echo "$LD_PRELOAD $TRACEAGENT_RUN_NAME $TRACEAGENT_CONFIG"'
+    for launcher in filter(shutil.which, ("mpirun.openmpi", "mpirun.mpich")):
+        name = f"secret-{os.getpid()}"
+        result = run(MPIRUN, "-n", "1", "sh", "-c", told, TRACEAGENT_LIBRARY=library, TRACEAGENT_MPIRUN=launcher,
+                     TRACEAGENT_RUN_NAME=name, TRACEAGENT_CONFIG="a.yaml")
+        check(result.returncode == 0 and result.stdout == f"{library} {name} {os.getcwd()}/a.yaml\n",
+              f"{launcher}: values are told to ranks alone, and the config's whole path: {result}")
     result = run(MPIRUN, "-n", "1", "true", TRACEAGENT_LIBRARY=library, TRACEAGENT_MPIRUN="/bin/true")
     check(result.returncode != 0 and one_line(result), f"an unknown launcher: {result}")
 
@@ -111,7 +132,7 @@ def test_no_uploader(folder):
     shutil.copy(TRACEAGENT, folder / "traceagent")
     result = run(folder / "traceagent", "upload", "--help")
     check(result.returncode == 1 and one_line(result) and f"{folder}/traceagent-upload: No such file" in result.stderr
-          and "cmake --build --preset release" in result.stderr, f"no uploader: {result}")
+          and "cmake --build --preset release" in result.stderr and "install" not in result.stderr, f"no uploader: {result}")
 
 
 def test_merge(folder):
@@ -181,6 +202,8 @@ def main():
         library = str(folder / "stub.so")
         subprocess.run(["c++", "-shared", "-nostdlib", "-x", "c++", "-o", library, os.devnull], check=True)
         test_command_lines()
+        (folder / "full").mkdir()
+        test_full_output(folder / "full")
         test_run(library)
         test_mpirun(library)
         (folder / "merge").mkdir()

@@ -162,6 +162,12 @@ class Setup(unittest.TestCase):
             shutil.rmtree(self.machine.root / "build/deps", ignore_errors=True)
             self.assert_fetches(f"({toolkit}: {reason})", cuda_home=toolkit)
 
+    def test_names_no_toolkit_where_there_is_none(self):
+        (self.machine.root / "stubs/nvcc").unlink()
+        done = self.run_setup()
+        self.assertIn("setup: no complete CUDA Toolkit here", done.stdout)
+        self.assertNotIn("(.: ", done.stdout)
+
     def test_refuses_versions_that_it_does_not_know(self):
         old = self.machine.toolkit("opt/old", "11.8")
         self.assert_fetches("CUDA 11, not 12 or 13", cuda_home=old)

@@ -93,7 +93,7 @@ void forget(const std::string& folder, Journal& journal, const Upload& upload) {
 Forgotten forget_uploads(const std::string& folder, const std::string& target, const Tell& tell) {
   const config::RemoteTarget wanted = config::remote_target(target, {}, "");
   if (!wanted.problem.empty()) {
-    throw std::runtime_error("--forget: " + target + ": " + wanted.problem);
+    throw std::runtime_error("--forget: " + config::shown_target(target) + ": " + wanted.problem);
   }
   const std::set<Words> commands = commands_meant(folder, wanted.words);
   Forgotten forgotten;

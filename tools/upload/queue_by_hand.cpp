@@ -64,10 +64,12 @@ std::optional<std::vector<Delivered>> targets_of(const std::vector<fs::path>& fi
     std::string problem = variable_problem(to);
     if (problem.empty()) problem = name_problem(to, file);
     if (problem.empty()) problem = target.problem;
-    if (problem.empty() && files.size() > 1 && to.ends_with(file.extension().string())) {
+    const bool is_place = target.words.empty();  // a command sees to names by itself
+    if (problem.empty() && is_place && files.size() > 1 &&
+        to.ends_with(file.extension().string())) {
       problem = "one name for several files: end it with /";
     }
-    if (problem.empty() && target.words.empty()) {
+    if (problem.empty() && is_place) {
       const auto [other, is_new] = taken.try_emplace(target.place, file);
       if (!is_new) {
         problem = other->second.string() + " and " + file.string() +
@@ -75,7 +77,7 @@ std::optional<std::vector<Delivered>> targets_of(const std::vector<fs::path>& fi
       }
     }
     if (!problem.empty()) {
-      say("--to: " + config::printable(to) + ": " + problem);
+      say("--to: " + config::printable(config::shown_target(to)) + ": " + problem);
       return std::nullopt;
     }
     all.push_back({file, std::move(target)});

@@ -11,6 +11,7 @@
 
 #include "agent/trace/upload_journal.hpp"
 #include "config/command_words.hpp"
+#include "config/remote_target.hpp"
 #include "config/units.hpp"
 #include "tools/command_line.hpp"
 #include "tools/given_path.hpp"
@@ -195,7 +196,8 @@ int forget(const Arguments& arguments, const Tell& tell) {
     forget_problems(folder, is_any_here);
   }
   if (is_any) return ok ? exit_ok : exit_bad_data;
-  say("--forget: " + arguments.forget + ": nothing waits for it: see traceagent upload --status " +
+  say("--forget: " + config::shown_target(arguments.forget) +
+      ": nothing waits for it: see traceagent upload --status " +
       config::shell_word(arguments.files.front()));
   return exit_bad_data;
 }

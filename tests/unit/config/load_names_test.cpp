@@ -228,6 +228,20 @@ TEST(LoadNames, RemotesThatPromiseCompression) {
   }
 }
 
+// The others may be a password.
+TEST(LoadNames, OfACommandTheFirstWordIsTold) {
+  EXPECT_EQ(lines_of(from_yaml("output: {remote: \"exec:put -p secret {} {rnk}\", merged: null,\n"
+                               "  merged_remote: \"exec: get  -p secret\"}\n")),
+            (Lines{"doubtful name: job.yaml:1: \"exec:put ...\": there is no variable {rnk}, the "
+                   "nearest is rank; it stays as it is",
+                   "output.merged_remote: job.yaml:2: \"exec:get ...\": output.merged is null, so "
+                   "that there is no such file; nothing is uploaded there"}));
+  EXPECT_EQ(lines_of(from_yaml("output: {remote: \"exec:put -p secret {} {run_name}\"}\n",
+                               {"TRACEAGENT_OUTPUT_REMOTE=exec:put -p 'secret"})),
+            (Lines{"bad value: TRACEAGENT_OUTPUT_REMOTE: \"exec:put ...\": a quote has no end; "
+                   "using exec:put ..."}));
+}
+
 TEST(LoadNames, NamesThatAreNoTraces) {
   for (const char* none : {"none", "None", "'off'", "false", "no"}) {
     const Loaded loaded = from_yaml("output: {merged: " + std::string(none) + "}\n");

@@ -73,5 +73,15 @@ TEST(RemoteTarget, SaysWhatIsWrong) {
   EXPECT_EQ(remote_problem("s3://b/node{node_rank}.json", false), "");
 }
 
+// The others may be a password.
+TEST(RemoteTarget, OfACommandTheFirstWordIsShown) {
+  EXPECT_EQ(shown_target("exec:put -p secret {}"), "exec:put ...");
+  EXPECT_EQ(shown_target("exec: \tput\tsecret"), "exec:put ...");
+  EXPECT_EQ(shown_target("exec:'my put' secret"), "exec:'my ...");
+  EXPECT_EQ(shown_target("exec:put "), "exec:put");
+  EXPECT_EQ(shown_target("exec:"), "exec:");
+  EXPECT_EQ(shown_target("s3://bucket/a b/"), "s3://bucket/a b/");
+}
+
 }  // namespace
 }  // namespace traceagent::config

@@ -46,11 +46,13 @@ TEST_F(ToolPathTest, IsBesideLibOrLibOfTheMachine) {
   EXPECT_EQ(found("lib/x86_64-linux-gnu").path, tool_);
   expect_refused("does not lie in lib/", "alice");
   expect_refused("does not lie in lib/", "lib/alice");
+  expect_refused("use the library where it was built, or copy both folders", "alice");
 }
 
 TEST_F(ToolPathTest, SaysThatThereIsNone) {
   fs::remove(tool_);
   expect_refused(tool_ + ", beside the library: No such file");
+  expect_refused("build it, or copy " + bin_ + " with the library");
 }
 
 TEST_F(ToolPathTest, OthersMayNotWriteItOrItsFolders) {

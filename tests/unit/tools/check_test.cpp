@@ -126,6 +126,39 @@ TEST(Check, places_are_tried_by_writing) {
   }
 }
 
+// Which the job refuses: it records in memory of its own then.
+TEST(Check, rings_lie_in_a_folder_of_ones_own) {
+  trace::ScratchFolder folder;
+  setenv("TRACEAGENT_OUTPUT_FOLDER", (folder / "x").c_str(), 1);
+  setenv("TRACEAGENT_RING_FOLDER", folder.path().c_str(), 1);
+  const auto checked = [] {
+    CheckReport report;
+    check_places(report);
+    EXPECT_EQ(report.problems(), 0) << report.text();
+    return report.text();
+  };
+  const std::string own = folder / ("traceagent-" + std::to_string(geteuid()));
+  const std::string refused = "  no   ring folder           " + own;
+  const std::string remedy = ": what is recorded will not survive a kill; set ring.folder\n";
+  const std::string no_folder = refused + " is no folder itself" + remedy;
+  trace::write_whole(own, "");
+  EXPECT_NE(checked().find(no_folder), std::string::npos) << checked();
+  std::filesystem::remove(own);
+  std::filesystem::create_symlink(folder.path(), own);
+  EXPECT_NE(checked().find(no_folder), std::string::npos) << checked();
+  std::filesystem::remove(own);
+  std::filesystem::create_directory(own);
+  EXPECT_EQ(checked().find("  no   ring folder"), std::string::npos) << checked();
+  if (geteuid() == 0) {
+    ASSERT_EQ(chown(own.c_str(), 12'345, 12'345), 0);
+    const std::string whose = refused + " belongs to another user (12345)" + remedy;
+    EXPECT_NE(checked().find(whose), std::string::npos) << checked();
+  }
+  for (const char* name : {"OUTPUT_FOLDER", "RING_FOLDER"}) {
+    unsetenv((std::string("TRACEAGENT_") + name).c_str());
+  }
+}
+
 TEST(TraceFiles, come_from_folders_and_by_name) {
   trace::ScratchFolder folder;
   for (const char* name : {"b.json", "a.json.gz", "notes.txt", ".hidden.json", "c.json.tmp-1"}) {

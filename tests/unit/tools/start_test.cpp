@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -151,16 +152,52 @@ TEST(MpiLauncher, ranks_get_the_preload_and_our_variables) {
 TEST(MpiLauncher, open_mpi_gets_the_variables_for_every_program_of_the_list) {
   const MpiLauncher launcher{.program = "mpirun", .kind = MpiKind::open_mpi, .problem = ""};
   const Variables variables = {{"LD_PRELOAD", "/l.so"}, {"TRACEAGENT_A", "b c"}};
-  EXPECT_EQ(
-      mpi_command(launcher, variables, {"-n", "1", "./a", "x", ":", "-n", "2", "./b"}),
-      (Words{"mpirun", "-x", "LD_PRELOAD=/l.so", "-x", "TRACEAGENT_A=b c", "-n", "1", "./a", "x",
-             ":", "-x", "LD_PRELOAD=/l.so", "-x", "TRACEAGENT_A=b c", "-n", "2", "./b"}));
+  EXPECT_EQ(mpi_command(launcher, variables, {"-n", "1", "./a", "x", ":", "-n", "2", "./b"}),
+            (Words{"mpirun", "-x", "LD_PRELOAD=/l.so", "-x", "TRACEAGENT_A", "-n", "1", "./a", "x",
+                   ":", "-x", "LD_PRELOAD=/l.so", "-x", "TRACEAGENT_A", "-n", "2", "./b"}))
+      << "and no value but the preload's, since all users can read it";
 }
 
-TEST(MpiLauncher, hydra_gets_the_variables_once) {
+TEST(MpiLauncher, hydra_gets_the_preload_once_and_passes_on_the_rest_by_itself) {
   const MpiLauncher launcher{.program = "mpirun", .kind = MpiKind::hydra, .problem = ""};
-  EXPECT_EQ(mpi_command(launcher, {{"LD_PRELOAD", "/l.so"}}, {"-n", "1", "./a", ":", "./b"}),
+  const Variables variables = {{"LD_PRELOAD", "/l.so"}, {"TRACEAGENT_A", "b c"}};
+  EXPECT_EQ(mpi_command(launcher, variables, {"-n", "1", "./a", ":", "./b"}),
             (Words{"mpirun", "-genv", "LD_PRELOAD", "/l.so", "-n", "1", "./a", ":", "./b"}));
+}
+
+TEST(MpiLauncher, hydra_gets_all_variables_where_it_keeps_others_back) {
+  const MpiLauncher launcher{.program = "mpirun", .kind = MpiKind::hydra, .problem = ""};
+  const Variables variables = {{"LD_PRELOAD", "/l.so"}, {"TRACEAGENT_A", "b c"}};
+  const auto words_of_a = [&](const Words& arguments) {
+    const Words command = mpi_command(launcher, variables, arguments);
+    return std::count(command.begin(), command.end(), "TRACEAGENT_A") +
+           std::count(command.begin(), command.end(), "b c");
+  };
+  for (const char* word : {"-genvnone", "-genvlist", "--envlist", "-envnone", "-genvexcl"}) {
+    EXPECT_EQ(words_of_a({word, "-n", "1", "./a"}), 2) << word;
+  }
+  for (const char* word : {"-genvall", "envnone", "-", "-g", "-env"}) {
+    EXPECT_EQ(words_of_a({word, "-n", "1", "./a"}), 0) << word;
+  }
+  setenv("HYDRA_ENV", "all", 1);
+  EXPECT_EQ(words_of_a({"./a"}), 0);
+  setenv("HYDRA_ENV", "none", 1);
+  EXPECT_EQ(words_of_a({"./a"}), 2);
+  unsetenv("HYDRA_ENV");
+}
+
+TEST(MpiLauncher, ranks_find_the_config_wherever_they_are_started) {
+  const auto made_of = [](const char* config) {
+    setenv("TRACEAGENT_CONFIG", config, 1);
+    make_config_whole();
+    return std::string(std::getenv("TRACEAGENT_CONFIG"));
+  };
+  EXPECT_EQ(made_of("here.yaml"), (std::filesystem::current_path() / "here.yaml").string());
+  EXPECT_EQ(made_of("/etc/trace.yaml"), "/etc/trace.yaml");
+  EXPECT_EQ(made_of(""), "") << "which names none";
+  unsetenv("TRACEAGENT_CONFIG");
+  make_config_whole();
+  EXPECT_EQ(std::getenv("TRACEAGENT_CONFIG"), nullptr);
 }
 
 }  // namespace
