@@ -18,23 +18,26 @@ nanoseconds with_jitter(nanoseconds pause) {
   return nanoseconds(choose(random));
 }
 
+// Who may write to one folder of a bucket need not be allowed to write to the next.
+std::string folder_of(const Upload& upload) {
+  if (upload.words.empty()) return upload.target.substr(0, upload.target.rfind('/'));
+  std::string command = "exec:";
+  for (const std::string& word : upload.words) command += word + '\n';
+  return command;
+}
+
 }  // namespace
 
 std::string place_of(const Upload& upload) {
   constexpr std::string_view s3_scheme = "s3://";
-  if (!upload.words.empty()) {
-    std::string place = "exec:";
-    for (const std::string& word : upload.words) place += word + '\n';
-    return place;
-  }
-  const bool is_s3 = upload.target.starts_with(s3_scheme);
-  return upload.target.substr(
-      0, is_s3 ? upload.target.find('/', s3_scheme.size()) : upload.target.rfind('/'));
+  const bool is_s3 = upload.words.empty() && upload.target.starts_with(s3_scheme);
+  return is_s3 ? upload.target.substr(0, upload.target.find('/', s3_scheme.size()))
+               : folder_of(upload);
 }
 
 void BackOff::note_success(const Upload& upload) {
   if (is_any()) failing_.erase(place_of(upload));
-  if (!refusals_.empty()) refusals_.erase(place_of(upload));
+  if (!refusals_.empty()) refusals_.erase(folder_of(upload));
 }
 
 void BackOff::note_failure(const Upload& upload, Clock::time_point now) {
@@ -45,13 +48,13 @@ void BackOff::note_failure(const Upload& upload, Clock::time_point now) {
   place.next_try = now + with_jitter(place.pause);
 }
 
-void BackOff::note_refusal(const Upload& upload) { ++refusals_[place_of(upload)]; }
+void BackOff::note_refusal(const Upload& upload) { ++refusals_[folder_of(upload)]; }
 
 // Not after the first: by its name alone one may be refused for what says nothing of the others.
 bool BackOff::is_closed(const Upload& upload) const {
   constexpr int most_refusals = 3;
   if (refusals_.empty()) return false;
-  const auto at = refusals_.find(place_of(upload));
+  const auto at = refusals_.find(folder_of(upload));
   return at != refusals_.end() && at->second >= most_refusals;
 }
 

@@ -25,8 +25,8 @@ class BackOff {
   Clock::time_point next_try(const Upload& upload) const;
   bool is_any() const noexcept { return !failing_.empty(); }
 
-  // For what others there would be refused for too. After some of them, without a success between,
-  // thousands more are not asked for.
+  // For what others in its folder would be refused for too. After some of them, without a success
+  // between, thousands more are not asked for.
   void note_refusal(const Upload& upload);
   bool is_closed(const Upload& upload) const;
 

@@ -57,6 +57,17 @@ TEST(BackOff, RetriesOfManyPlacesDoNotComeAllAtOnce) {
   EXPECT_GE(back_off.next_try(second), now + milliseconds(1200));
 }
 
+// A key may be allowed to write to some folders of a bucket.
+TEST(BackOff, AFolderThatRefusesAllClosesNoOther) {
+  BackOff back_off;
+  for (int i = 0; i < 5; ++i) {
+    back_off.note_refusal(to_target("s3://bucket/theirs/" + std::to_string(i)));
+  }
+  EXPECT_TRUE(back_off.is_closed(to_target("s3://bucket/theirs/9")));
+  EXPECT_FALSE(back_off.is_closed(to_target("s3://bucket/ours/9")));
+  EXPECT_FALSE(back_off.is_closed(to_target("s3://bucket/9")));
+}
+
 TEST(BackOff, APlaceThatRefusesAllIsClosedAfterAFew) {
   const Upload refused = to_target("s3://closed/a"), other = to_target("s3://open/a");
   BackOff back_off;
