@@ -118,13 +118,12 @@ bool is_left_over(const fs::path& run) {
 
 }  // namespace
 
-// Root's may be believed, and a sticky one: a container's, or /tmp.
+// Root's may be believed: a container's, or /tmp. Others may write one's own where its owner says
+// so (a group of one's own, a file system without modes): each ring and list in it is looked at.
 bool is_others_folder(const std::string& run) {
   struct stat facts {};
   if (stat(run.c_str(), &facts) != 0) return false;  // gone, which is seen later
-  const bool is_shared =
-      (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (facts.st_mode & S_ISVTX) == 0;
-  return (facts.st_uid != geteuid() && facts.st_uid != 0) || is_shared;
+  return facts.st_uid != geteuid() && facts.st_uid != 0;
 }
 
 ring::PrivateKilled remove_ringless_runs(const std::vector<std::string>& runs) {

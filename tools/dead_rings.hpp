@@ -31,8 +31,8 @@ bool is_whole_dead_run(const std::vector<std::string>& rings);
 // can be recovered.
 ring::PrivateKilled private_workers_killed(const std::string& run);
 
-// Whether another user may have made what lies in a run's folder: which rings are its own, and what
-// they have written.
+// Whether a run's folder is another user's, who says which rings are its own and what they have
+// written.
 bool is_others_folder(const std::string& run);
 
 // Where this user's rings lie under `ring.folder`.

@@ -242,8 +242,8 @@ bool recover_run(const std::string& folder, std::vector<std::string> rings,
   const FollowedRun run(folder);
   if (is_others_folder(run.held())) {
     say("ring: " + run.name() +
-        ": belongs to another user, or others may write it: recover it as that user, or copy its "
-        "rings into a folder of yours");
+        ": belongs to another user: recover it as that user, or copy its rings into a folder of "
+        "yours");
     open_log();
     return false;
   }

@@ -40,7 +40,9 @@ Library open(LookUp look_up) {
   Library library;
   void* handle = open_library(soname, RTLD_LAZY | RTLD_LOCAL);
   if (handle == nullptr) {
-    library.problem = std::string("no ") + soname;
+    library.problem = event::is_loader_stuck()
+                          ? std::string(soname) + ": " + event::stuck_loader_in_words
+                          : std::string("no ") + soname;
     return library;
   }
   Functions& functions = library.functions;

@@ -1,5 +1,7 @@
 #include "agent/device/cupti_problem.hpp"
 
+#include "agent/event/loader_lock.hpp"
+
 namespace traceagent::device {
 namespace {
 
@@ -36,6 +38,7 @@ std::string problem_line(CuptiState state, CuptiResult result, const CuptiLibrar
   const std::string what = "no times of kernels and copies: ";
   switch (state) {
     case CuptiState::absent:
+      if (event::is_loader_stuck()) return what + event::stuck_loader_in_words;
       return what +
              "libcupti.so was not found: add CUPTI's folder (extras/CUPTI/lib64 of the toolkit, "
              "nvidia/cuda_cupti/lib of the Python packages) to LD_LIBRARY_PATH";

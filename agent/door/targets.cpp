@@ -75,16 +75,30 @@ bool is_later_copy(Library library, const void* next) noexcept {
          is_whole_copy(library, next);
 }
 
+// Whether an object of the global scope that stands before us has it. Not by RTLD_DEFAULT, which
+// for us begins with ourselves (-Bsymbolic).
+bool stands_before_us(const char* symbol, const void* address) noexcept {
+  void* const program = dlopen(nullptr, RTLD_LAZY);
+  if (program == nullptr) return false;
+  const void* const first = look_up(program, symbol, nullptr);
+  dlclose(program);
+  return first != nullptr && are_in_one_object(first, address);
+}
+
 // Whether a call from an object to itself comes here because the loader led it here: one NCCL
 // function calls another. Not where a tool or a stub, which has the function too, goes on to the
-// next one's: to lead it to itself would be a loop. Such a call comes from the function of the
-// name.
-bool is_call_within(Library library, const char* symbol, const void* found,
+// next one's: to lead it to itself would be a loop. A tool stands before us, or the call comes from
+// the function of the name; a stub has asked for the function.
+bool is_call_within(Library library, api::Function function, void* found,
                     const void* caller) noexcept {
+  const char* symbol = api::name_of(function).symbol.data();
+  const void* const home = home_of(library);
+  if (home != nullptr && are_in_one_object(home, found)) return true;
   Dl_info place{};
   const bool is_named = dladdr(caller, &place) != 0 && place.dli_sname != nullptr;
   if (is_named && std::strcmp(place.dli_sname, symbol) == 0) return false;
-  return is_whole_copy(library, found);
+  if (stands_before_us(symbol, found)) return false;
+  return handed_out_for(library, function) == nullptr && is_whole_copy(library, found);
 }
 
 // As the loader does for a library of its own: itself, then breadth-first what it needs.
@@ -101,8 +115,7 @@ void* of_callers_own(Library library, api::Function function, const void* caller
   dlclose(handle);
   if (found == nullptr || is_ours(found)) return nullptr;
   if (!are_in_one_object(found, caller)) return found;
-  const bool is_stub = handed_out_for(library, function) != nullptr;
-  return !is_stub && is_call_within(library, symbol, found, caller) ? found : nullptr;
+  return is_call_within(library, function, found, caller) ? found : nullptr;
 }
 
 // Nobody's: it is not in this version under whatever SONAME: wheels rename what they bundle
@@ -178,7 +191,9 @@ void* find(Library library, api::Function function, bool is_called, const void* 
   const bool is_versioned = library_names[static_cast<std::size_t>(library)].version != nullptr;
   Found found = of_its_version(library, function, caller);
   if (found.address == nullptr && is_called && is_versioned) found.address = of_no_version(symbol);
-  if (found.address != nullptr) keep(library, function, found);
+  // A look-up alone is no call, which would tell copies apart.
+  const bool is_kept = is_called || is_of_first_copy(library, found.address);
+  if (found.address != nullptr && is_kept) keep(library, function, found);
   dlerror();  // the failed look-ups are ours: the program must not read them
   errno = saved_errno;
   return found.address;
@@ -187,6 +202,11 @@ void* find(Library library, api::Function function, bool is_called, const void* 
 }  // namespace
 
 bool has_copy(Library library) noexcept { return home_of(library) != nullptr; }
+
+bool is_of_first_copy(Library library, const void* address) noexcept {
+  const void* const home = home_of(library);
+  return home == nullptr || are_in_one_object(home, address);
+}
 
 void* find_target(Library library, api::Function function) noexcept {
   return find(library, function, false, nullptr);

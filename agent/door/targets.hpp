@@ -42,7 +42,7 @@ inline Target& target(Library library, api::Function function) noexcept {
 // Looks the real function up: RTLD_NEXT, then the copy where others of the library were found, then
 // the loaded library of that SONAME (a Python extension's libcudart is not in the global scope),
 // then every loaded object but agents' that has it in the library's version. Never loads anything.
-// nullptr when there is none.
+// nullptr when there is none. Kept for all callers, but for what is of a second copy.
 void* find_target(Library library, api::Function function) noexcept;
 // The same for a call that has come: its caller's own libraries go before what others have called
 // (library_copies.hpp), and where nobody has the version, the caller asked for none. `caller`:
@@ -54,6 +54,8 @@ void* find_for_caller(Library library, api::Function function, const void* calle
 
 // Whether a copy that is not in the global scope has been called.
 bool has_copy(Library library) noexcept;
+// Whether it lies there, or there is none: then it may be for all callers.
+bool is_of_first_copy(Library library, const void* address) noexcept;
 
 inline void* known_target(Library library, api::Function function) noexcept {
   return target(library, function).load(std::memory_order_relaxed);

@@ -64,14 +64,17 @@ void* wrapper_for_target(Library library, api::Function function, void* real) no
   if (known == nullptr) {
     // Of another namespace it is nobody's but the caller's, who may close it.
     if (!is_in_our_namespace(real)) return nullptr;
-    target(library, function).compare_exchange_strong(known, real, std::memory_order_relaxed);
-    if (known == nullptr) keep_loaded(real);
+    keep_loaded(real);
+    known = real;
   }
-  if (known != nullptr && !are_the_same(library, known, real)) return nullptr;
+  if (!are_the_same(library, known, real)) return nullptr;
   // From now on for all its callers, also what is else looked up at each call.
   note_handed_out(library, function, real);
-  void* none = nullptr;
-  target(library, function).compare_exchange_strong(none, real, std::memory_order_relaxed);
+  // Of a second copy it is for who asked: the first call of it tells the copies apart.
+  if (!is_of_first_copy(library, real)) return wrapper;
+  void* there = nullptr;
+  target(library, function).compare_exchange_strong(there, real, std::memory_order_relaxed);
+  if (there != nullptr && !are_the_same(library, there, real)) return nullptr;
   // Another thread may have found a second copy meanwhile, and have emptied what it saw.
   if (are_told_apart(library)) target(library, function).store(nullptr, std::memory_order_relaxed);
   return wrapper;

@@ -19,6 +19,11 @@ void learn_loader_lock(const void* data, std::size_t bytes) noexcept;
 // a forked child.
 bool is_loader_stuck() noexcept;
 
+// Why no library can be opened there.
+inline constexpr char stuck_loader_in_words[] =
+    "this process was forked while another thread had the loader's lock: no library can be opened "
+    "in it";
+
 // What dl_iterate_phdr does, without the lock. Only where it is stuck: then no thread can add an
 // object or take one out. What is not in an object's head is left out: dlpi_adds and all behind.
 int visit_stuck_objects(int (*visit)(dl_phdr_info*, std::size_t, void*), void* data) noexcept;

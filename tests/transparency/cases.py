@@ -156,6 +156,9 @@ for pair in (("kernel_of_12", "kernel_of_renamed"), ("user_of_its_own", "user_of
     for extensions in (pair, pair[::-1]):
         program("copies_of_a_library", "libraries", *(f"{{programs}}/libraries/lib{each}.so" for each in extensions),
                 named="copies_" + "_and_".join(extensions))
+for preload in ("tool:agent", "agent:tool"):
+    program("copies_of_a_library", "libraries", "{programs}/libraries/libuser_of_nccl.so", preload=preload,
+            named=f"timed_by_{preload.replace(':', '_')}")
 # Who has asked dlsym for its functions; what comes into the global scope after another copy was called.
 for extensions in (("soft_user_of_12", "kernel_of_renamed"), ("kernel_of_renamed", "soft_user_of_12"),
                    ("user_of_nccl", "global:other_nccl", "user_of_any_nccl"),

@@ -62,7 +62,8 @@ class Runner:
         return words if words[0].startswith("/") else [str(self.programs / words[0]), *words[1:]]
 
     def preload(self, case, with_agent):
-        names = {"agent": self.agent, "copy": self.copy, "clock": self.programs / "libraries/libjumping_clock.so"}
+        names = {"agent": self.agent, "copy": self.copy, "clock": self.programs / "libraries/libjumping_clock.so",
+                 "tool": self.programs / "libraries/libtiming_tool.so"}
         names |= {name: other.path(self.build) for name, other in preloaded.OTHERS.items()}
         wanted = [name for name in case.preload.split(":") if with_agent or name not in ("agent", "copy")]
         return ":".join(str(names[name]) for name in wanted)
