@@ -129,6 +129,49 @@ void* defined_in(const ElfTables& tables, const WantedSymbol& wanted) noexcept {
   return found != nullptr ? reinterpret_cast<void*>(tables.base + found->st_value) : nullptr;
 }
 
+namespace {
+
+// What the loader ties to names. `first`: behind those that name nothing, of which PyTorch's
+// libraries have a million.
+struct Relocations {
+  const ElfW(Rela) * all = nullptr;
+  std::size_t bytes = 0, first = 0;
+};
+
+bool names(const Relocations& relocations, const ElfTables& tables, const char* symbol) noexcept {
+#ifdef __x86_64__
+  constexpr std::uint64_t call = R_X86_64_JUMP_SLOT, address = R_X86_64_GLOB_DAT;
+#else
+  constexpr std::uint64_t call = R_AARCH64_JUMP_SLOT, address = R_AARCH64_GLOB_DAT;
+#endif
+  if (relocations.all == nullptr) return false;
+  for (std::size_t i = relocations.first; i < relocations.bytes / sizeof(ElfW(Rela)); ++i) {
+    const std::uint64_t info = relocations.all[i].r_info;
+    const std::uint64_t type = ELF64_R_TYPE(info);
+    if (type != call && type != address) continue;
+    const char* name = tables.strings + tables.symbols[ELF64_R_SYM(info)].st_name;
+    if (is_same_text(name, symbol)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool refers_to(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const char* symbol) noexcept {
+  const ElfTables tables = elf_tables(base, dynamic);
+  if (tables.symbols == nullptr || tables.strings == nullptr) return false;
+  Relocations calls, others;
+  for (const ElfW(Dyn)* entry = dynamic; entry->d_tag != DT_NULL; ++entry) {
+    const ElfW(Addr) value = entry->d_un.d_ptr;
+    if (entry->d_tag == DT_JMPREL) calls.all = table_at<ElfW(Rela)>(base, value);
+    if (entry->d_tag == DT_PLTRELSZ) calls.bytes = value;
+    if (entry->d_tag == DT_RELA) others.all = table_at<ElfW(Rela)>(base, value);
+    if (entry->d_tag == DT_RELASZ) others.bytes = value;
+    if (entry->d_tag == DT_RELACOUNT) others.first = value;
+  }
+  return names(calls, tables, symbol) || names(others, tables, symbol);
+}
+
 bool contains(const dl_phdr_info& object, const void* address) noexcept {
   const auto byte = reinterpret_cast<std::uintptr_t>(address);
   for (int i = 0; i < object.dlpi_phnum; ++i) {

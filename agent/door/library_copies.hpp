@@ -12,7 +12,9 @@
 // the first call of each function. Not seen is who has no kernels and calls nothing of its own
 // libcudart that others have not called before: it stays with the first copy, which knows the same
 // devices, contexts and streams. Nor who has the library within itself, as libtorch may have NCCL;
-// nor who ends with a jump to the library (return ncclGroupEnd();), whose caller is taken for it.
+// nor who ends with a jump to the library (return ncclGroupEnd();), whose caller is taken for it. A
+// tool before us that asks for the next one's gets a copy that somebody has for himself, where it
+// would have been told that there is none.
 //
 // Rejected: to write the addresses back into the caller's memory. It is the loader's: another
 // thread may be binding it, and it may be read-only for more reasons than RELRO.

@@ -26,6 +26,7 @@ struct Search {
   const char* soname;
   WantedSymbol wanted;
   void* found;
+  bool is_behind_us;
 };
 
 // A second one that is preloaded: it would look for ours.
@@ -36,7 +37,11 @@ bool is_an_agent(const ElfTables& tables) noexcept {
 
 int visit(dl_phdr_info* object, std::size_t, void* data) noexcept {
   auto& search = *static_cast<Search*>(data);
-  if (contains(*object, &own_begin)) return 0;
+  if (contains(*object, &own_begin)) {
+    search.is_behind_us = true;
+    return 0;
+  }
+  if (search.soname[0] == '\0' && !search.is_behind_us) return 0;
   const ElfTables tables = elf_tables(*object);
   if (is_an_agent(tables)) return 0;
   if (search.soname[0] != '\0' && !is_same_text(tables.soname, search.soname)) return 0;
@@ -84,7 +89,7 @@ void* from_libc(std::atomic<void*>& cache, const char* symbol) noexcept {
 }  // namespace
 
 void* symbol_in_object(const char* soname, const char* symbol, const char* version) noexcept {
-  Search search{soname, {symbol, version}, nullptr};
+  Search search{soname, {symbol, version}, nullptr, false};
   const event::ForkHold hold;
   dl_iterate_phdr(visit, &search);
   return search.found;
@@ -176,11 +181,26 @@ DlvsymFunction next_dlvsym() noexcept {
       after_us(next_dlvsym_address, "dlvsym", reinterpret_cast<void*>(true_dlvsym())));
 }
 
-const char* path_of_object(const void* address) noexcept {
+namespace {
+
+const link_map* object_of(const void* address) noexcept {
   Dl_info info{};
   link_map* object = nullptr;
-  if (dladdr1(address, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0) return "";
+  const bool is_known =
+      dladdr1(address, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) != 0;
+  return is_known ? object : nullptr;
+}
+
+}  // namespace
+
+const char* path_of_object(const void* address) noexcept {
+  const link_map* object = object_of(address);
   return object != nullptr && object->l_name != nullptr ? object->l_name : "";
+}
+
+bool is_tied_by_name(const void* address, const char* symbol) noexcept {
+  const link_map* object = object_of(address);
+  return object != nullptr && refers_to(object->l_addr, object->l_ld, symbol);
 }
 
 void keep_loaded(const void* address) noexcept {

@@ -6,8 +6,8 @@
 namespace traceagent::door {
 
 // The address of `symbol` of this version (null: of any; "": without one) in the loaded object of
-// this SONAME ("": in any object but our own, in load order). nullptr when it has none. Takes the
-// loader's lock.
+// this SONAME; "": in any that was loaded after our own: who stands before us has been asked by the
+// loader, or is a tool that goes on to others. nullptr when it has none. Takes the loader's lock.
 void* symbol_in_object(const char* soname, const char* symbol,
                        const char* version = nullptr) noexcept;
 
@@ -42,6 +42,9 @@ bool is_in_our_namespace(const void* address) noexcept;
 // The file of the object that holds `address`, as the loader knows it; "" for the program, whose
 // name may be a title by now, and where there is none.
 const char* path_of_object(const void* address) noexcept;
+
+// Whether the object that holds `address` has the loader tie it to whoever has `symbol`.
+bool is_tied_by_name(const void* address, const char* symbol) noexcept;
 
 // True when the address lies in this library. Takes no lock.
 bool is_ours(const void* address) noexcept;

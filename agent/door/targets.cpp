@@ -75,30 +75,16 @@ bool is_later_copy(Library library, const void* next) noexcept {
          is_whole_copy(library, next);
 }
 
-// Whether an object of the global scope that stands before us has it. Not by RTLD_DEFAULT, which
-// for us begins with ourselves (-Bsymbolic).
-bool stands_before_us(const char* symbol, const void* address) noexcept {
-  void* const program = dlopen(nullptr, RTLD_LAZY);
-  if (program == nullptr) return false;
-  const void* const first = look_up(program, symbol, nullptr);
-  dlclose(program);
-  return first != nullptr && are_in_one_object(first, address);
-}
-
 // Whether a call from an object to itself comes here because the loader led it here: one NCCL
 // function calls another. Not where a tool or a stub, which has the function too, goes on to the
-// next one's: to lead it to itself would be a loop. A tool stands before us, or the call comes from
-// the function of the name; a stub has asked for the function.
-bool is_call_within(Library library, api::Function function, void* found,
+// next one's: to lead it to itself would be a loop. It asks dlsym for that, mostly in the function
+// of the name, and has itself tied to none.
+bool is_call_within(Library library, const char* symbol, const void* found,
                     const void* caller) noexcept {
-  const char* symbol = api::name_of(function).symbol.data();
-  const void* const home = home_of(library);
-  if (home != nullptr && are_in_one_object(home, found)) return true;
   Dl_info place{};
   const bool is_named = dladdr(caller, &place) != 0 && place.dli_sname != nullptr;
   if (is_named && std::strcmp(place.dli_sname, symbol) == 0) return false;
-  if (stands_before_us(symbol, found)) return false;
-  return handed_out_for(library, function) == nullptr && is_whole_copy(library, found);
+  return is_tied_by_name(caller, symbol) && is_whole_copy(library, found);
 }
 
 // As the loader does for a library of its own: itself, then breadth-first what it needs.
@@ -115,7 +101,7 @@ void* of_callers_own(Library library, api::Function function, const void* caller
   dlclose(handle);
   if (found == nullptr || is_ours(found)) return nullptr;
   if (!are_in_one_object(found, caller)) return found;
-  return is_call_within(library, function, found, caller) ? found : nullptr;
+  return is_call_within(library, symbol, found, caller) ? found : nullptr;
 }
 
 // Nobody's: it is not in this version under whatever SONAME: wheels rename what they bundle
@@ -152,19 +138,12 @@ Found of_its_version(Library library, api::Function function, const void* caller
 }
 
 // What a caller means that asks for no version, which the loader takes to be our first: the next
-// one of whatever version, or that of a library that carries libcudart within itself.
+// one of whatever version, or that of a library that carries libcudart within itself, or any.
 void* of_no_version(const char* symbol) noexcept {
   void* found = look_up(RTLD_NEXT, symbol, nullptr);
-  return found != nullptr && !is_ours(found) ? found : symbol_in_object("", symbol, "");
-}
-
-// Each rank's first calls of NCCL: there is time to see whether who makes a communicator belongs to
-// another copy.
-bool makes_communicators(api::Function function) noexcept {
-  using api::Function;
-  return function == Function::ncclGetUniqueId || function == Function::ncclCommInitRank ||
-         function == Function::ncclCommInitRankConfig || function == Function::ncclCommInitAll ||
-         function == Function::ncclCommInitRankScalable;
+  if (found != nullptr && !is_ours(found)) return found;
+  found = symbol_in_object("", symbol, "");
+  return found != nullptr ? found : symbol_in_object("", symbol);
 }
 
 // Not where one function alone is missing in the global scope: the library is for all.
@@ -200,6 +179,15 @@ void* find(Library library, api::Function function, bool is_called, const void* 
 }
 
 }  // namespace
+
+// Each rank's first calls of NCCL: there is time to see whether who makes a communicator belongs to
+// another copy.
+bool makes_communicators(api::Function function) noexcept {
+  using api::Function;
+  return function == Function::ncclGetUniqueId || function == Function::ncclCommInitRank ||
+         function == Function::ncclCommInitRankConfig || function == Function::ncclCommInitAll ||
+         function == Function::ncclCommInitRankScalable;
+}
 
 bool has_copy(Library library) noexcept { return home_of(library) != nullptr; }
 

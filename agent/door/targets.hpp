@@ -52,6 +52,9 @@ void* find_called_target(Library library, api::Function function, const void* ca
 // As that, but looked up anew: what is remembered of callers is of calls, not of registrations.
 void* find_for_caller(Library library, api::Function function, const void* caller) noexcept;
 
+// Those are looked up at each call unless they are for all.
+bool makes_communicators(api::Function function) noexcept;
+
 // Whether a copy that is not in the global scope has been called.
 bool has_copy(Library library) noexcept;
 // Whether it lies there, or there is none: then it may be for all callers.

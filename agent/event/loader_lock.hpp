@@ -15,8 +15,8 @@ namespace traceagent::event {
 // not found (a libc that has another), nothing is ever stuck.
 void learn_loader_lock(const void* data, std::size_t bytes) noexcept;
 
-// Whether a thread has the lock that this process does not have. Keeps errno; no system call but in
-// a forked child.
+// Whether a thread has the lock that this process does not have. Keeps errno; no system call but
+// getpid, unless in a forked child.
 bool is_loader_stuck() noexcept;
 
 // Why no library can be opened there.

@@ -156,11 +156,14 @@ for pair in (("kernel_of_12", "kernel_of_renamed"), ("user_of_its_own", "user_of
     for extensions in (pair, pair[::-1]):
         program("copies_of_a_library", "libraries", *(f"{{programs}}/libraries/lib{each}.so" for each in extensions),
                 named="copies_" + "_and_".join(extensions))
-for preload in ("tool:agent", "agent:tool"):
-    program("copies_of_a_library", "libraries", "{programs}/libraries/libuser_of_nccl.so", preload=preload,
-            named=f"timed_by_{preload.replace(':', '_')}")
+for user, preload in (("nccl", "tool:agent"), ("nccl", "agent:tool"), ("any_nccl", "tool:agent"), ("other_nccl", "tool:agent"),
+                      ("12", "cudart_tool:agent"), ("renamed", "cudart_tool:agent"), ("nccl_stub", "agent"), ("nccl_stub", "tool:agent")):
+    program("copies_of_a_library", "libraries", f"{{programs}}/libraries/libuser_of_{user}.so", preload=preload,
+            named=f"timed_by_{preload.replace(':', '_')}_{user}",
+            differs=dict.fromkeys(("off", "waiting", "active", "failing"), "the tool asks for the next one's: ours leads to "
+                                  "what its caller brings, where it would have opened another") if user in ("other_nccl", "renamed") else {})
 # Who has asked dlsym for its functions; what comes into the global scope after another copy was called.
-for extensions in (("soft_user_of_12", "kernel_of_renamed"), ("kernel_of_renamed", "soft_user_of_12"),
+for extensions in (("soft_user_of_nccl", "user_of_other_nccl"), ("soft_user_of_12", "kernel_of_renamed"), ("kernel_of_renamed", "soft_user_of_12"),
                    ("user_of_nccl", "global:other_nccl", "user_of_any_nccl"),
                    ("user_of_other_nccl", "global:nccl", "user_of_any_nccl"),
                    ("kernel_of_renamed", "global:cudart", "kernel_of_12"), ("kernel_of_12", "kernel_of_renamed", "global:cudart")):

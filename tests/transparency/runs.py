@@ -63,7 +63,8 @@ class Runner:
 
     def preload(self, case, with_agent):
         names = {"agent": self.agent, "copy": self.copy, "clock": self.programs / "libraries/libjumping_clock.so",
-                 "tool": self.programs / "libraries/libtiming_tool.so"}
+                 "tool": self.programs / "libraries/libtiming_tool.so",
+                 "cudart_tool": self.programs / "libraries/libcudart_timing_tool.so"}
         names |= {name: other.path(self.build) for name, other in preloaded.OTHERS.items()}
         wanted = [name for name in case.preload.split(":") if with_agent or name not in ("agent", "copy")]
         return ":".join(str(names[name]) for name in wanted)
