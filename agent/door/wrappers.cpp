@@ -64,15 +64,17 @@ void* wrapper_for_target(Library library, api::Function function, void* real) no
   if (known == nullptr) {
     // Of another namespace it is nobody's but the caller's, who may close it.
     if (!is_in_our_namespace(real)) return nullptr;
+    keep_loaded(real);
     known = real;
   }
   if (!are_the_same(library, known, real)) return nullptr;
   // From now on for all its callers, also what is else looked up at each call.
-  keep_loaded(real);
+  const bool is_of_first = is_of_first_copy(library, real);
+  if (!is_of_first) keep_loaded(real);
   note_handed_out(library, function, real);
   // Of a second copy it is for who asked: the first call of it tells the copies apart. So does a
   // communicator's maker that belongs to another one.
-  if (!is_of_first_copy(library, real) || makes_communicators(function)) return wrapper;
+  if (!is_of_first || makes_communicators(function)) return wrapper;
   void* there = nullptr;
   target(library, function).compare_exchange_strong(there, real, std::memory_order_relaxed);
   if (there != nullptr && !are_the_same(library, there, real)) return nullptr;
