@@ -31,7 +31,10 @@ std::string FollowedRun::name() const {
   char path[PATH_MAX];
   const ssize_t size = readlink(held_.c_str(), path, sizeof path);
   const std::string moved_to(path, static_cast<std::size_t>(size > 0 ? size : 0));
-  return is_at(moved_to) ? moved_to : "";
+  if (is_at(moved_to)) return moved_to;
+  // Gone only where that is certain: else it is reached by what leads to it.
+  struct stat facts {};
+  return fstat(fd_, &facts) == 0 && facts.st_nlink == 0 ? "" : held_;
 }
 
 // A link is none: what was given may be the held() of another.

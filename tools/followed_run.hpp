@@ -17,7 +17,8 @@ class FollowedRun {
 
   // Leads to it while this lives: no name for people.
   const std::string& held() const noexcept { return held_; }
-  // As it was given where that is it still, else its name now; "": it is gone.
+  // As it was given where that is it still, else its name now; held() where that cannot be known;
+  // "": it is gone.
   std::string name() const;
   // A text for people, with its name in place of held().
   std::string shown(std::string text) const;

@@ -66,11 +66,22 @@ void* replace(void* real, api::Function function) noexcept {
 // What dlsym_x86_64.S answers with "not there".
 void* not_there() noexcept { return reinterpret_cast<void*>(1); }
 
+// The program, or what is preloaded before us. Not asked by RTLD_DEFAULT, which for us begins with
+// ourselves (-Bsymbolic).
+bool stands_before_us(DlsymFunction look_up, const char* symbol) noexcept {
+  void* const program = dlopen(nullptr, RTLD_LAZY);
+  if (program == nullptr || look_up == nullptr) return false;
+  void* const first = look_up(program, symbol);
+  dlclose(program);
+  return first != nullptr && !is_ours(first);
+}
+
 // A program that asks whether anybody has cudaMalloc shall not be told of our wrapper alone. The
 // failed look-up is made for the error that dlerror() then says.
-void* unless_ours_alone(const char* symbol) noexcept {
+void* unless_ours_alone(void* handle, const char* symbol) noexcept {
   if (symbol_in_object("", symbol) != nullptr) return nullptr;
   const DlsymFunction look_up = true_dlsym();
+  if (handle == RTLD_DEFAULT && stands_before_us(look_up, symbol)) return nullptr;
   return look_up != nullptr && look_up(RTLD_NEXT, symbol) == nullptr ? not_there() : nullptr;
 }
 
@@ -101,10 +112,10 @@ void* wrapper_for(void* handle, const char* symbol, const LookUp& look_up) noexc
   }
   if (!is_hooked(symbol)) return nullptr;
   // Whether the door is open or not.
-  if (by_caller) return unless_ours_alone(symbol);
+  if (by_caller) return unless_ours_alone(handle, symbol);
   void* real = look_up();
   if (real == nullptr) return nullptr;
-  if (is_ours(real)) return unless_ours_alone(symbol);
+  if (is_ours(real)) return unless_ours_alone(handle, symbol);
   const api::Function function = find_function(symbol);
   if (function == api::Function::cuInit_v1) {
     return is_open || must_guard_cu_init() ? guard_of_cu_init(real) : nullptr;

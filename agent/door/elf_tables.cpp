@@ -138,7 +138,8 @@ struct Relocations {
   std::size_t bytes = 0, first = 0;
 };
 
-bool names(const Relocations& relocations, const ElfTables& tables, const char* symbol) noexcept {
+bool is_tied(const Relocations& relocations, const ElfTables& tables, const char* symbol,
+             bool (*is_wanted)(const void*)) noexcept {
 #ifdef __x86_64__
   constexpr std::uint64_t call = R_X86_64_JUMP_SLOT, address = R_X86_64_GLOB_DAT;
 #else
@@ -150,14 +151,17 @@ bool names(const Relocations& relocations, const ElfTables& tables, const char* 
     const std::uint64_t type = ELF64_R_TYPE(info);
     if (type != call && type != address) continue;
     const char* name = tables.strings + tables.symbols[ELF64_R_SYM(info)].st_name;
-    if (is_same_text(name, symbol)) return true;
+    if (!is_same_text(name, symbol)) continue;
+    if (is_wanted(*reinterpret_cast<void**>(tables.base + relocations.all[i].r_offset)))
+      return true;
   }
   return false;
 }
 
 }  // namespace
 
-bool refers_to(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const char* symbol) noexcept {
+bool is_tied(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const char* symbol,
+             bool (*is_wanted)(const void*)) noexcept {
   const ElfTables tables = elf_tables(base, dynamic);
   if (tables.symbols == nullptr || tables.strings == nullptr) return false;
   Relocations calls, others;
@@ -169,7 +173,7 @@ bool refers_to(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const char* symbol) n
     if (entry->d_tag == DT_RELASZ) others.bytes = value;
     if (entry->d_tag == DT_RELACOUNT) others.first = value;
   }
-  return names(calls, tables, symbol) || names(others, tables, symbol);
+  return is_tied(calls, tables, symbol, is_wanted) || is_tied(others, tables, symbol, is_wanted);
 }
 
 bool contains(const dl_phdr_info& object, const void* address) noexcept {

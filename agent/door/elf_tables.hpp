@@ -33,9 +33,10 @@ struct WantedSymbol {
 // Where the object's definition of it lies; nullptr where it has none.
 void* defined_in(const ElfTables& tables, const WantedSymbol& wanted) noexcept;
 
-// Whether the object has the loader tie a call or an address to whoever has the name: whose own
-// function of it may then be another's. Not a function that it asks dlsym for.
-bool refers_to(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const char* symbol) noexcept;
+// Whether the loader has tied a call or an address of the object's, by the name, to what
+// `is_wanted` says yes to. Not a function that it asks dlsym for.
+bool is_tied(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const char* symbol,
+             bool (*is_wanted)(const void*)) noexcept;
 
 bool contains(const dl_phdr_info& object, const void* address) noexcept;
 bool is_same_text(const char* one, const char* other) noexcept;

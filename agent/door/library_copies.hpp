@@ -13,6 +13,8 @@
 // libcudart that others have not called before: it stays with the first copy, which knows the same
 // devices, contexts and streams. Nor who has the library within itself, as libtorch may have NCCL;
 // nor who ends with a jump to the library (return ncclGroupEnd();), whose caller is taken for it. A
+// stub that calls its own functions by name, and goes on to what RTLD_DEFAULT gives from a function
+// of its own, is taken for a copy, and led to itself. A
 // tool before us that asks for the next one's gets a copy that somebody has for himself, where it
 // would have been told that there is none.
 //

@@ -198,9 +198,10 @@ const char* path_of_object(const void* address) noexcept {
   return object != nullptr && object->l_name != nullptr ? object->l_name : "";
 }
 
-bool is_tied_by_name(const void* address, const char* symbol) noexcept {
+bool is_tied_to_ours(const void* address, const char* symbol) noexcept {
   const link_map* object = object_of(address);
-  return object != nullptr && refers_to(object->l_addr, object->l_ld, symbol);
+  const auto is_wanted = [](const void* function) { return is_ours(function); };
+  return object != nullptr && is_tied(object->l_addr, object->l_ld, symbol, is_wanted);
 }
 
 void keep_loaded(const void* address) noexcept {

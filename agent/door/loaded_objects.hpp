@@ -43,8 +43,8 @@ bool is_in_our_namespace(const void* address) noexcept;
 // name may be a title by now, and where there is none.
 const char* path_of_object(const void* address) noexcept;
 
-// Whether the object that holds `address` has the loader tie it to whoever has `symbol`.
-bool is_tied_by_name(const void* address, const char* symbol) noexcept;
+// Whether the loader has tied the object that holds `address` to our own function of the name.
+bool is_tied_to_ours(const void* address, const char* symbol) noexcept;
 
 // True when the address lies in this library. Takes no lock.
 bool is_ours(const void* address) noexcept;

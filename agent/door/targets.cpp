@@ -78,13 +78,13 @@ bool is_later_copy(Library library, const void* next) noexcept {
 // Whether a call from an object to itself comes here because the loader led it here: one NCCL
 // function calls another. Not where a tool or a stub, which has the function too, goes on to the
 // next one's: to lead it to itself would be a loop. It asks dlsym for that, mostly in the function
-// of the name, and has itself tied to none.
+// of the name, and the loader has not tied it to us.
 bool is_call_within(Library library, const char* symbol, const void* found,
                     const void* caller) noexcept {
   Dl_info place{};
   const bool is_named = dladdr(caller, &place) != 0 && place.dli_sname != nullptr;
   if (is_named && std::strcmp(place.dli_sname, symbol) == 0) return false;
-  return is_tied_by_name(caller, symbol) && is_whole_copy(library, found);
+  return is_tied_to_ours(caller, symbol) && is_whole_copy(library, found);
 }
 
 // As the loader does for a library of its own: itself, then breadth-first what it needs.

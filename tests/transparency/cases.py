@@ -139,6 +139,7 @@ OWN_AND_OURS = {"environment": {"TRACEAGENT_CONFIG": str(HERE / "own_libraries.y
 for name in ("constructors", "errno_at_start", "reopened", "two_majors", "dl_errors", "every_call", "last_error", "nccl_alone",
              "own_malloc", "own_libraries", "own_wrappers"):
     program(name, "libraries")
+program("exports_its_own", "libraries")
 program("own_linked_libraries", "libraries", **OWN_AND_OURS)
 program("own_opened_libraries", "libraries", "{programs}/libraries/libown_work.so", named="own_opened_libraries",
         **OWN_AND_OURS)

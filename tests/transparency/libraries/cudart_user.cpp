@@ -35,7 +35,8 @@ void kernel() {}
 class Registration {
  public:
   Registration() : module_(__cudaRegisterFatBinary(this)) {
-    char name[] = "kernel_of_an_extension";
+    static char name[] =  // as the compiler's: the agent reads it at the first launch
+        "kernel_of_an_extension";
     __cudaRegisterFunction(module_, reinterpret_cast<const char*>(&kernel), name, name, -1, nullptr,
                            nullptr, nullptr, nullptr, nullptr);
   }
