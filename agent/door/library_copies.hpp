@@ -9,14 +9,15 @@
 // stub that opens the library itself has the function too, and must not be led to itself.
 //
 // They are seen at each library that registers kernels, at each communicator that is made, and at
-// the first call of each function. Not seen is who has no kernels and calls nothing of its own
-// libcudart that others have not called before: it stays with the first copy, which knows the same
-// devices, contexts and streams. Nor who has the library within itself, as libtorch may have NCCL;
-// nor who ends with a jump to the library (return ncclGroupEnd();), whose caller is taken for it. A
-// stub that calls its own functions by name, and goes on to what RTLD_DEFAULT gives from a function
-// of its own, is taken for a copy, and led to itself. A
-// tool before us that asks for the next one's gets a copy that somebody has for himself, where it
-// would have been told that there is none.
+// the first call of each function. Not seen are
+//   - who has no kernels and calls nothing of its own libcudart that others have not called before:
+//     it stays with the first copy, which knows the same devices, contexts and streams;
+//   - who has the library within itself, as libtorch may have NCCL;
+//   - who ends with a jump to the library (return ncclGroupEnd();): its caller is taken for it;
+//   - a stub that calls its own functions by name, and from a function of its own goes on to what
+//     RTLD_DEFAULT gives: it is taken for a copy, and led to itself for ever;
+//   - a tool before us that asks for the next one's: it gets a copy that somebody has for himself,
+//     where it would have been told that there is none.
 //
 // Rejected: to write the addresses back into the caller's memory. It is the loader's: another
 // thread may be binding it, and it may be read-only for more reasons than RELRO.

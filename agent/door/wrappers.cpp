@@ -68,16 +68,16 @@ void* wrapper_for_target(Library library, api::Function function, void* real) no
     known = real;
   }
   if (!are_the_same(library, known, real)) return nullptr;
-  // From now on for all its callers, also what is else looked up at each call.
   const bool is_of_first = is_of_first_copy(library, real);
   if (!is_of_first) keep_loaded(real);
-  note_handed_out(library, function, real);
   // Of a second copy it is for who asked: the first call of it tells the copies apart. So does a
-  // communicator's maker that belongs to another one.
-  if (!is_of_first || makes_communicators(function)) return wrapper;
-  void* there = nullptr;
-  target(library, function).compare_exchange_strong(there, real, std::memory_order_relaxed);
-  if (there != nullptr && !are_the_same(library, there, real)) return nullptr;
+  // communicator's maker that belongs to another one. All else is for all callers from now on.
+  if (is_of_first && !makes_communicators(function)) {
+    void* there = nullptr;
+    target(library, function).compare_exchange_strong(there, real, std::memory_order_relaxed);
+    if (there != nullptr && !are_the_same(library, there, real)) return nullptr;
+  }
+  note_handed_out(library, function, real);
   // Another thread may have found a second copy meanwhile, and have emptied what it saw.
   if (are_told_apart(library)) target(library, function).store(nullptr, std::memory_order_relaxed);
   return wrapper;
