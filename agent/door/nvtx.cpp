@@ -121,15 +121,41 @@ void end(const OpenRange& open) noexcept {
   }
 }
 
+// Of a range that is pushed now: whether it will be recorded or may be a step.
 template <class Message>
-int push(const void* domain, Message message) noexcept {
+bool is_asked_for(Message message) noexcept {
+  const step::Mode mode = step::mode_of(step::CallClass::range);
+  if (mode == step::Mode::pass) return false;
+  if (mode == step::Mode::unstarted || mode == step::Mode::record) return true;
+  step::Tracker* steps = interested_tracker();
+  return steps != nullptr && may_be_step(*steps, message);
+}
+
+template <class Message>
+[[gnu::noinline]] void push_followed(const void* domain, Message message) noexcept {
   RangeStack* stack = RangeStack::of_this_thread();
+  if (stack == nullptr) RangeStack::note_unfollowed_push();
   OpenRange* open = stack != nullptr ? stack->push(domain) : nullptr;
-  if (open != nullptr) [[likely]] {
+  if (open != nullptr) {
     begin(*open, message, 0);
+    stack->keep_if_heard();
   } else if (step::mode_of(step::CallClass::range) != step::Mode::pass) {
     count_too_deep();
   }
+}
+
+// This and pop() are in line, for all else that a range costs while nothing is recorded would be
+// their calls.
+[[gnu::always_inline]] inline bool push_unheard(const void* domain) noexcept {
+  RangeStack* own = own_range_stack;
+  if (own != nullptr) return own->push_unheard(domain);
+  RangeStack::note_unfollowed_push();
+  return true;
+}
+
+template <class Message>
+int push(const void* domain, Message message) noexcept {
+  if (is_asked_for(message) || !push_unheard(domain)) push_followed(domain, message);
   // What NVTX itself answers where no tool is attached: the job sees no difference.
   return NVTX_NO_PUSH_POP_TRACKING;
 }
@@ -140,20 +166,25 @@ void count_unmatched() noexcept {
   ring::target.ring.count_drop(ring::DropCause::range_unmatched);
 }
 
-[[gnu::noinline]] void pop_heard(RangeStack* stack, const void* domain) noexcept {
-  const bool is_too_deep = stack == nullptr || stack->is_too_deep();
+[[gnu::noinline]] void pop_unmatched() noexcept {
+  if (!RangeStack::has_unfollowed_pushes()) count_unmatched();
+}
+
+[[gnu::noinline]] void pop_followed(RangeStack& stack, const void* domain) noexcept {
+  const bool is_too_deep = stack.is_too_deep();
   OpenRange open;
-  if (stack != nullptr && stack->pop(domain, open)) {
+  if (stack.pop(domain, open)) {
     end(open);
   } else if (!is_too_deep) {
-    count_unmatched();
+    pop_unmatched();
   }
 }
 
-int pop(const void* domain) noexcept {
-  RangeStack* stack = RangeStack::of_this_thread();
-  if (stack == nullptr || !stack->pop_unheard(domain)) [[unlikely]] {
-    pop_heard(stack, domain);
+[[gnu::always_inline]] inline int pop(const void* domain) noexcept {
+  if (RangeStack::is_empty_here()) {
+    if (step::mode_of(step::CallClass::range) == step::Mode::record) pop_unmatched();
+  } else if (!own_range_stack->pop_unheard(domain)) {
+    pop_followed(*own_range_stack, domain);
   }
   return NVTX_NO_PUSH_POP_TRACKING;
 }

@@ -40,6 +40,7 @@ constinit std::atomic<std::uint64_t> next_start{1};
 }  // namespace
 
 constinit thread_local RangeStack* own_range_stack = nullptr;
+constinit thread_local bool own_pushes_unfollowed = false;
 
 void OpenRange::set_record(event::Record* claimed, std::uint64_t ticks) noexcept {
   record = claimed;
@@ -79,8 +80,14 @@ bool RangeStack::pop(const void* domain, OpenRange& popped) noexcept {
   }
   for (std::size_t i = depth_; i-- > 0;) {
     if (ranges_[i].domain != domain) continue;
+    if (unheard_within_[i] != 0) {
+      --unheard_within_[i];
+      popped = OpenRange{};
+      return true;
+    }
     popped = ranges_[i];
     std::copy(ranges_ + i + 1, ranges_ + depth_, ranges_ + i);
+    std::copy(unheard_within_ + i + 1, unheard_within_ + depth_, unheard_within_ + i);
     --depth_;
     return true;
   }

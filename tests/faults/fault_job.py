@@ -167,9 +167,15 @@ class Place:
             folder.mkdir(mode=0o700)
 
     def files(self):
-        """Name → bytes of all that lies in the working folder."""
-        return {str(path.relative_to(self.path)): path.read_bytes()
-                for path in sorted(self.path.rglob("*")) if path.is_file()}
+        """Name → bytes of all that lies in the working folder. What goes meanwhile (a process that the cell left
+        behind clears up) is not there."""
+        found = {}
+        for folder, _, names in os.walk(self.path):
+            for path in (pathlib.Path(folder, name) for name in names):
+                with contextlib.suppress(FileNotFoundError):
+                    if path.is_file():
+                        found[str(path.relative_to(self.path))] = path.read_bytes()
+        return dict(sorted(found.items()))
 
     def keep_in_mind(self):
         """Its rings as they are: a hole reads as the zeros of memory that nobody has used."""

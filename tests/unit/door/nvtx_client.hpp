@@ -8,6 +8,7 @@
 #include <string>
 
 #include "agent/door/nvtx.hpp"
+#include "agent/door/range_stack.hpp"
 #include "agent/door/resource_names.hpp"
 #include "tests/unit/door/recording.hpp"
 
@@ -77,6 +78,7 @@ class NvtxTest : public testing::Test {
       client.cudart_table[i] = &client.cudart[i];
     }
     open_nvtx_door(true);
+    own_pushes_unfollowed = false;  // of the tests before, in this thread
     EXPECT_EQ(InitializeInjectionNvtx2(export_table), 1);
   }
   ~NvtxTest() override {

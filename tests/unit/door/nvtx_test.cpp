@@ -216,6 +216,52 @@ TEST_F(NvtxTest, RangesThatWereOpenBeforeTheWindowAreNotCountedAsUnmatched) {
   EXPECT_EQ(recording.dropped(ring::DropCause::range_unmatched), 0u);
 }
 
+// As above, several deep, the window ending within one that it recorded.
+TEST_F(NvtxTest, ARangeThatAWindowRecordedEndsAtItsOwnPopAfterIt) {
+  step::set_all_modes(step::Mode::pass);
+  push("outermost");
+  push("outer");
+  step::set_all_modes(step::Mode::record);
+  push("recorded");
+  const event::Record& record = *recording.records().at(0);
+  step::set_all_modes(step::Mode::pass);
+  for (int deep = 1; deep <= 4; ++deep) {
+    for (int i = 0; i < deep; ++i) push("after");
+    for (int i = 0; i < deep; ++i) pop();
+  }
+  EXPECT_EQ(record.end_ticks.load(), 0u);
+  pop();
+  const std::uint64_t end_ticks = record.end_ticks.load();
+  EXPECT_NE(end_ticks, 0u);
+  step::set_all_modes(step::Mode::record);
+  pop();
+  pop();
+  EXPECT_EQ(record.end_ticks.load(), end_ticks);
+  EXPECT_EQ(recording.records().size(), 1u);
+  EXPECT_EQ(recording.dropped(ring::DropCause::range_unmatched), 0u);
+}
+
+// The outer one's pop comes before the recorded one's: domains do not nest in each other.
+TEST_F(NvtxTest, APopOfARangeThatNobodyHeardEndsNoneOfAnotherDomain) {
+  const auto domain = domains<nvtxDomainHandle_t(const char*)>(NVTX_CBID_CORE2_DomainCreateA)("a");
+  const auto push_in_domain = domains<int(nvtxDomainHandle_t, const nvtxEventAttributes_t*)>(
+      NVTX_CBID_CORE2_DomainRangePushEx);
+  const auto pop_in_domain = domains<int(nvtxDomainHandle_t)>(NVTX_CBID_CORE2_DomainRangePop);
+  const nvtxEventAttributes_t attributes{};
+  step::set_all_modes(step::Mode::pass);
+  push_in_domain(domain, &attributes);
+  step::set_all_modes(step::Mode::record);
+  push("recorded");
+  pop_in_domain(domain);
+  EXPECT_EQ(recording.records().at(0)->end_ticks.load(), 0u);
+  step::set_all_modes(step::Mode::pass);
+  push_in_domain(domain, &attributes);
+  pop_in_domain(domain);
+  EXPECT_EQ(recording.records().at(0)->end_ticks.load(), 0u);
+  pop();
+  EXPECT_NE(recording.records().at(0)->end_ticks.load(), 0u);
+}
+
 // As in a forked child: a pop must not write into the parent's ring, which is shared memory.
 TEST_F(NvtxTest, APopAfterForkLeavesTheParentsRingAlone) {
   push("epoch");

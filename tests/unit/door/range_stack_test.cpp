@@ -78,26 +78,69 @@ TEST(RangeStack, EachThreadHasItsOwn) {
   EXPECT_FALSE(mine->pop(nullptr, popped));
 }
 
-TEST(RangeStack, PopsAtOnceOnlyTheLastIfNobodyAsksForIt) {
+TEST(RangeStack, CountsUnheardOnesWithinTheLastOfTheirDomain) {
   RangeStack stack{};
   EXPECT_FALSE(stack.pop_unheard(nullptr)) << "there is none";
-  stack.push(&domain_a);
-  stack.push(nullptr)->step_name = 1;
-  stack.push(nullptr);
-  EXPECT_FALSE(stack.pop_unheard(&domain_a)) << "not the last";
-  EXPECT_TRUE(stack.pop_unheard(nullptr));
+  stack.push(&domain_a)->step_name = 1;
+  stack.push(nullptr)->step_name = 2;
   EXPECT_FALSE(stack.pop_unheard(nullptr)) << "it is a step";
-  event::Record record{};
-  stack.push(nullptr)->record = &record;
-  EXPECT_FALSE(stack.pop_unheard(nullptr)) << "it is recorded";
-  for (std::size_t i = 3; i < deepest; ++i) stack.push(nullptr);
+  EXPECT_FALSE(stack.push_unheard(&domain_a)) << "within another domain's";
+  for (int deep = 1; deep <= 5; ++deep) {
+    for (int i = 0; i < deep; ++i) EXPECT_TRUE(stack.push_unheard(nullptr));
+    for (int i = 0; i < deep; ++i) EXPECT_TRUE(stack.pop_unheard(nullptr)) << i << " of " << deep;
+    EXPECT_FALSE(stack.pop_unheard(nullptr)) << deep;
+  }
+  stack.push_unheard(nullptr);
+  EXPECT_FALSE(stack.pop_unheard(&domain_a));
+  OpenRange popped;
+  ASSERT_TRUE(stack.pop(&domain_a, popped));
+  EXPECT_EQ(popped.step_name, 1u);
+  ASSERT_TRUE(stack.pop(nullptr, popped));
+  EXPECT_TRUE(popped.is_unheard()) << "the one within";
+  ASSERT_TRUE(stack.pop(nullptr, popped));
+  EXPECT_EQ(popped.step_name, 2u);
+  EXPECT_FALSE(stack.pop(nullptr, popped));
+}
+
+TEST(RangeStack, HasNoPlaceForAnUnheardOneOutsideOfAll) {
+  RangeStack stack{};
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(stack.push_unheard(i % 2 == 0 ? nullptr : &domain_a));
+  EXPECT_FALSE(stack.pop_unheard(nullptr));
+  OpenRange popped;
+  EXPECT_FALSE(stack.pop(nullptr, popped));
+  EXPECT_FALSE(stack.is_too_deep());
+}
+
+TEST(RangeStack, KeepsWhatHasBeenHeardAlone) {
+  RangeStack stack{};
+  OpenRange popped;
+  stack.push(nullptr);
+  stack.keep_if_heard();
+  EXPECT_FALSE(stack.pop(nullptr, popped)) << "outside of all";
+  stack.push(nullptr)->step_name = 1;
+  stack.keep_if_heard();
+  stack.push(nullptr);
+  stack.keep_if_heard();
+  EXPECT_TRUE(stack.pop_unheard(nullptr)) << "counted within the step";
+  stack.push(&domain_a);
+  stack.keep_if_heard();
+  EXPECT_FALSE(stack.pop_unheard(&domain_a)) << "it has a place: the last is another domain's";
+  ASSERT_TRUE(stack.pop(&domain_a, popped));
+  EXPECT_TRUE(popped.is_unheard());
+  ASSERT_TRUE(stack.pop(nullptr, popped));
+  EXPECT_EQ(popped.step_name, 1u);
+}
+
+TEST(RangeStack, CountsWhatIsTooDeepWhetherHeardOrNot) {
+  RangeStack stack{};
+  for (std::size_t i = 0; i < deepest; ++i) stack.push(nullptr)->step_name = 1;
+  EXPECT_EQ(stack.push(nullptr), nullptr);
+  EXPECT_FALSE(stack.push_unheard(nullptr));
   EXPECT_EQ(stack.push(nullptr), nullptr);
   EXPECT_FALSE(stack.pop_unheard(nullptr)) << "the pop of one that is too deep";
   OpenRange popped;
-  EXPECT_FALSE(stack.pop(nullptr, popped));
-  for (std::size_t i = 3; i < deepest; ++i) EXPECT_TRUE(stack.pop_unheard(nullptr)) << i;
-  ASSERT_TRUE(stack.pop(nullptr, popped));
-  EXPECT_EQ(popped.record, &record);
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(stack.pop(nullptr, popped));
+  for (std::size_t i = 0; i < deepest; ++i) EXPECT_TRUE(stack.pop(nullptr, popped)) << i;
 }
 
 TEST(OpenRange, KeepsItsRecordWhileItIsItsOwn) {
