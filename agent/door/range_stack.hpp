@@ -83,11 +83,19 @@ class RangeStack {
     count_up(unheard_within_[depth_ - 1]);
     return true;
   }
-  // What push() gave has been heard, or has not: then it is as push_unheard() had it.
+  // What push() gave has been heard, or has not: then it is as push_unheard() would have had it.
+  // Its place goes last: a signal handler's ranges use the places above until then.
   void keep_if_heard() noexcept {
     if (depth_ == 0 || !ranges_[depth_ - 1].is_unheard()) return;
-    const void* const domain = ranges_[--depth_].domain;
-    if (!push_unheard(domain)) ++depth_;
+    if (depth_ == 1) {
+      note_unfollowed_push();
+    } else if (ranges_[depth_ - 2].domain == ranges_[depth_ - 1].domain) {
+      count_up(unheard_within_[depth_ - 2]);
+    } else {
+      return;
+    }
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    --depth_;
   }
 
   // The pop of a push_unheard() that was the domain's last and the thread's; else pop().

@@ -52,10 +52,12 @@ TEST_F(NvtxIdleTest, AMessageThatNobodyAsksForIsNotRead) {
 }
 
 TEST_F(NvtxIdleTest, TooDeepRangesAreNoLossThen) {
+  for (int i = 0; i < 64; ++i) push("recorded");
   step::set_all_modes(step::Mode::pass);
   for (int i = 0; i < 70; ++i) push("deep");
-  for (int i = 0; i < 70; ++i) pop();
-  EXPECT_EQ(recording.dropped(ring::DropCause::ranges_too_deep), 0u);
+  for (int i = 0; i < 134; ++i) pop();
+  EXPECT_EQ(recording.dropped(ring::DropCause::ranges_too_deep), 1u) << "of those recorded";
+  for (const event::Record* record : recording.records()) EXPECT_NE(record->end_ticks.load(), 0u);
 }
 
 // What is read on the way ends with the page: a name is compared by its first letter alone.
