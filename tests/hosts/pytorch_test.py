@@ -20,12 +20,12 @@ from places import ARGUMENTS, LIBRARY, VENV, need
 TRIES = 2
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "pytorch"
 PARTS = ["epochs", "calls", "left", "raise", "kill"]
-# Case → command, and how many processes must have a trace at least: the main one, and of each part
+# Case → command, and how many processes must have an agent, and a trace, at least: the main one, and of each part
 # that calls CUDA in its workers, or start method, two; where one dies, the other may not come to it.
 SHORT = {
     "data_loader_fork": (["data_loader.py", "fork", *PARTS], 1 + 2 + 2 + 1),
     "data_loader_spawn": (["data_loader.py", "spawn", "calls"], 1 + 2),
-    "spawn": (["spawn.py", "fork"], 1 + 2),
+    "spawn": (["spawn.py", "spawn"], 1 + 2),
     "compile": (["compile.py"], 1),
 }
 # Half a minute of g++: in the short form not compiled without the agent too, but held to this.
@@ -70,7 +70,7 @@ def problems_of(case, state, bare_and_left, command, processes):
     with StatePlace("pytorch", state) as place:
         traced, left = run(command, place.variables())
         files, killed = len(place.rank_files()), place.killed()
-        found = list(place.state_problems())
+        found = list(place.state_problems(traced, processes))
     print(f"{case}, {state}: {files} rank files, {killed} recovered; {bare.seconds:.1f} s bare, "
           f"{traced.seconds:.1f} s traced", flush=True)
     case = f"{case}, {state}"

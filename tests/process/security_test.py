@@ -300,10 +300,12 @@ def test_functions():
                  "getaddrinfo", "gethostbyname", "system", "popen", "posix_spawn", "posix_spawnp", "fork", "vfork",
                  "_Fork", "clone", "execv", "execve", "execveat", "fexecve", "execvp", "execlp", "execl", "execle",
                  "execvpe"}
-    # traceagent run starts what it is given, traceagent check a shell to see whether the library loads,
-    # traceagent upload the one beside it; that reaches the network through libcurl, and a user's own command.
+    # traceagent run, -run and -mpirun start what they are given (and ask that launcher its version), traceagent check a
+    # shell to see whether the library loads, traceagent upload the one beside it; that reaches the network through
+    # libcurl, and a user's own command.
     allowed = {LIBRARY: {"clone", "execve"}, TOOL: {"execv", "execvp", "execl", "fork", "posix_spawn"},
-               BUILD / "bin/traceagent-upload": {"posix_spawnp"}}
+               BUILD / "bin/traceagent-upload": {"posix_spawnp"}, BUILD / "bin/traceagent-run": {"execvp"},
+               BUILD / "bin/traceagent-mpirun": {"execvp", "popen"}}
     for path, those in allowed.items():
         done = subprocess.run(["nm", "-D", "--undefined-only", path], capture_output=True, text=True, timeout=60,
                               check=True)

@@ -10,6 +10,14 @@ from states import STATES
 HERE = pathlib.Path(__file__).resolve().parent
 
 
+@dataclasses.dataclass(frozen=True)
+class Differs:
+    """Why the program sees a difference, and the only one that may be: all of these lines, and no others (verdicts.lines_of)."""
+    reason: str
+    lost: tuple = ()  # patterns of what it shows without the agent alone
+    new: tuple = ()  # and with the agent alone
+
+
 @dataclasses.dataclass
 class Case:
     name: str
@@ -23,7 +31,7 @@ class Case:
     libraries: str = "simulated"  # or "synchronous": host functions run within the call
     environment: dict = dataclasses.field(default_factory=dict)
     root: bool = False
-    # State: why the program sees a difference in it. The difference must be there.
+    # State: a Differs. The difference must be there.
     differs: dict = dataclasses.field(default_factory=dict)
     # Lines of its output that may come or go with the agent: (pattern, reason).
     shows: tuple = ()
@@ -57,16 +65,29 @@ def shell(name, group, text, **more):
     CASES.append(Case(name, group, ["/bin/sh", "-c", text], **more))
 
 
+def new_trace(folder):
+    """What a rank, and children of it, leave in a folder that was not there."""
+    return (rf"{folder}(/index)?: 0o407\d\d", rf"{folder}/ep0-ba\d-rank0(-pid\d+)?\.json: .*", rf"{folder}/node0\.json: .*",
+            rf"{folder}/index/index\.json: .*")
+
+
+# Where nobody says: the program's name, the time and its pid.
+OWN_FOLDER = r"file environment_cleared-\d{8}-\d{6}-\d+"
+
+
 for name in ("fork", "fork_before_call", "fork_in_exit_handler", "fork_chain", "fork_without_handlers",
              "vfork_exec", "posix_spawn", "system_and_popen", "daemon", "double_fork", "orphan", "exec_itself",
              "environment", "fork_beside_thread", "no_children", "takes_orphans", "children_by_the_dozen"):
     program(name, "children")
-program("environment_cleared", "children", leaves="nothing", differs=dict.fromkeys(
-    ("waiting", "active", "failing"), "its options are gone with the environment: it traces into the working folder"))
+program("environment_cleared", "children", leaves="nothing", unseen="its options are gone: what it leaves in the working folder shows it",
+        differs=dict.fromkeys(("waiting", "active", "failing"), Differs(
+            "its options are gone with the environment: it traces into the working folder",
+            new=(rf"{OWN_FOLDER}: 0o407\d\d", *new_trace(f"{OWN_FOLDER}/traces")))))
 program("fork_while_tracing", "children", "{forks}", named="fork_while_tracing")
 program("fork_while_tracing", "children", "{forks}", named="fork_while_sampling", environment={
     "TRACEAGENT_COUNTERS_INTERVAL": "10ms", "TRACEAGENT_BUDGET_OVERHEAD": "0", "LD_LIBRARY_PATH": ":".join(
         f"{{programs}}/{folder}" for folder in ("../sim/lib", "../sim/cupti", "../sim/nvml", "libraries"))})
+program("fork_while_tracing", "children", "{forks}", "in_thread", named="fork_in_thread_while_tracing")
 program("exec_in_thread", "children", leaves="ring")
 program("static_binary", "children", "{programs}/end_return", named="static_binary")
 shell("closed_pipe", "children", "{programs}/end_return | true; {programs}/threads_first_call | head -c 3; exit 4",
@@ -104,14 +125,18 @@ program("own_pipe_as_error_output", "limits", unseen="there is no standard error
 for name in ("started_closed", "all_closed", "limit_descriptors", "limit_stack", "locked_memory", "umask_all",
              "folder_gone", "not_dumpable"):
     program(name, "limits", leaves="nothing" if name == "limit_descriptors" else "file")
-IN_NEW_ROOT = dict.fromkeys(("active", "failing"), "the user's output.folder is made within the new root")
+# With the folders that it is in. As PLACE stands for the whole path of a folder, it follows at once.
+IN_NEW_ROOT = {state: Differs("the user's output.folder is made within the new root", new=(above, *new_trace(folder))) for state, above, folder in (
+    ("active", r"file root(/.*|PLACE): 0o407\d\d", "file rootPLACE/traces"),
+    ("failing", r"file root/proc(/no-such-folder)?: 0o407\d\d", "file root/proc/no-such-folder/traces"))}
 for when in ("before", "after"):
     # What CUPTI takes is the library's affair.
     program("limit_memory", "limits", when, environment={"TRACEAGENT_DOORS_CUPTI": "false",
                                                          "TRACEAGENT_RING_SIZE": "64MiB"},
             shows=((r"state .*: limit 9 \d+ \d+", "the program sets it by what it has mapped"),))
-    program("chroot_without_shm", "limits", when, root=True, leaves="any", differs=IN_NEW_ROOT)
+    program("chroot_without_shm", "limits", when, root=True, leaves="ring" if when == "after" else "nothing", differs=IN_NEW_ROOT)
     program("setuid", "limits", when, root=True, leaves="any")
+program("set_group_id", "limits", root=True, says=(r"secure 1, group 65534, preload 0", r"copy 4"))
 program("limit_file_size", "limits", 0, leaves="nothing", unseen="no line can be written",
         speechless="no line can be written")
 program("limit_file_size", "limits", 1 << 20, leaves="any")
@@ -128,11 +153,13 @@ for name in REFUSED:
         program("refused_calls", "refusals", name, when, error, named=f"refused_{name}_{when}_{error}",
                 leaves="nothing" if (name, when) in LEAVE_NOTHING else "any", unseen=UNSEEN.get((name, when), ""))
 program("starts_no_process", "refusals")
-program("starts_no_process", "refusals", named="starts_the_keeper", environment={"TRACEAGENT_KEEPER": "true"},
-        states=("absent", "active"), differs={"active": "keeper: true is a process, which the filter sees"})
-program("starts_no_process", "refusals", named="starts_the_upload", environment={
-    "TRACEAGENT_OUTPUT_REMOTE": "exec:true {}"}, states=("absent", "active"), differs={
-    "active": "output.remote has traceagent-upload started, which the filter sees"})
+# Killed by SIGSYS: at the first call, before it says anything, and at its end.
+program("starts_no_process", "refusals", named="starts_the_keeper", environment={"TRACEAGENT_KEEPER": "true"}, leaves="ring",
+        states=("absent", "active"), differs={"active": Differs("keeper: true is a process, which the filter sees",
+                                                                lost=("code: 3", "out: .*"), new=("code: -31",))})
+program("starts_no_process", "refusals", named="starts_the_upload", environment={"TRACEAGENT_OUTPUT_REMOTE": "exec:true {}"},
+        states=("absent", "active"), differs={"active": Differs("output.remote has traceagent-upload started, which the filter sees",
+                                                                lost=("code: 3",), new=("code: -31",))})
 
 # With these the agent uses its yaml-cpp at the start and its zlib at each window's end.
 OWN_AND_OURS = {"environment": {"TRACEAGENT_CONFIG": str(HERE / "own_libraries.yaml")}, "leaves": "packed"}
@@ -144,7 +171,9 @@ program("own_linked_libraries", "libraries", **OWN_AND_OURS)
 program("own_opened_libraries", "libraries", "{programs}/libraries/libown_work.so", named="own_opened_libraries",
         **OWN_AND_OURS)
 program("reopened", "libraries", "maps", differs=dict.fromkeys(
-    ("waiting", "active", "failing"), "what our wrappers lead to stays mapped (RTLD_NODELETE)"))
+    ("waiting", "active", "failing"), Differs("what our wrappers lead to stays mapped (RTLD_NODELETE)",
+                                              lost=("out: mapped after the close: cudart 0 times, NCCL 0 times",),
+                                              new=("out: mapped after the close: cudart 40 times, NCCL 40 times",))))
 program("opened_apart", "libraries", "deepbind")
 program("opened_apart", "libraries", "dlmopen")
 for user, words in (("renamed", []), ("its_own", []), ("12", ["lookup"]), ("12", ["call"])):
@@ -157,12 +186,20 @@ for pair in (("kernel_of_12", "kernel_of_renamed"), ("user_of_its_own", "user_of
     for extensions in (pair, pair[::-1]):
         program("copies_of_a_library", "libraries", *(f"{{programs}}/libraries/lib{each}.so" for each in extensions),
                 named="copies_" + "_and_".join(extensions))
+
+
+def next_ones(without, with_agent):
+    """Sums of what the calls return, as they are opened and again. Without: of the library that the tool opens."""
+    lost, new = ((f"out: opened 1: {first}", f"out: again: {again}") for first, again in (without, with_agent))
+    return dict.fromkeys(("off", "waiting", "active", "failing"), Differs(
+        "the tool asks for the next one's: ours leads to what its caller brings, where it would have opened another", lost, new))
+
+
+OF_THE_CALLER = {"other_nccl": next_ones((400, 400), (3005120, 2005080)), "renamed": next_ones((9803001, 9802001), (9800000, 9800000))}
 for user, preload in (("nccl", "tool:agent"), ("nccl", "agent:tool"), ("any_nccl", "tool:agent"), ("other_nccl", "tool:agent"),
                       ("12", "cudart_tool:agent"), ("renamed", "cudart_tool:agent"), ("nccl_stub", "agent"), ("nccl_stub", "tool:agent")):
     program("copies_of_a_library", "libraries", f"{{programs}}/libraries/libuser_of_{user}.so", preload=preload,
-            named=f"timed_by_{preload.replace(':', '_')}_{user}",
-            differs=dict.fromkeys(("off", "waiting", "active", "failing"), "the tool asks for the next one's: ours leads to "
-                                  "what its caller brings, where it would have opened another") if user in ("other_nccl", "renamed") else {})
+            named=f"timed_by_{preload.replace(':', '_')}_{user}", differs=OF_THE_CALLER.get(user, {}))
 # Who has asked dlsym for its functions; what comes into the global scope after another copy was called.
 for extensions in (("soft_user_of_nccl", "user_of_other_nccl"), ("soft_user_of_12", "kernel_of_renamed"), ("kernel_of_renamed", "soft_user_of_12"),
                    ("user_of_nccl", "global:other_nccl", "user_of_any_nccl"),

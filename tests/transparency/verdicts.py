@@ -4,6 +4,10 @@ from collections import Counter
 
 import states
 
+# No end of the program's own (keeper.run, runs.Ended).
+NO_END = ("hangs", "no result")
+NO_LONGER = "no difference any more"
+
 
 def lines_apart(key, wanted, found):
     lost, new = ([*(Counter(one) - Counter(other)).elements()] for one, other in ((wanted, found), (found, wanted)))
@@ -25,9 +29,42 @@ def difference(bare, traced):
     return ""
 
 
+def lines_of(shown):
+    """All of it, one line for each thing that can differ."""
+    lines = []
+    for key, value in shown.items():
+        if key == "files":
+            lines += [f"file {name}: {line}" for name, (mode, content) in value.items() for line in (mode, *content)]
+        else:
+            lines += [f"{key}: {line}" for line in (value if isinstance(value, list) else [value])]
+    return lines
+
+
+def beside(differs, bare, found):
+    """What is not as the row says: all that it names must be there, and what is left must be equal."""
+    kept, missing = [], []
+    for patterns, shown in ((differs.lost, bare), (differs.new, found)):
+        seen = set()
+        kept.append(states.without_allowed(lines_of(shown), [(pattern, pattern) for pattern in patterns], seen))
+        missing += [pattern for pattern in patterns if pattern not in seen]
+    if missing:
+        return f"not as the row says: {missing}: {difference(bare, found)}"
+    return "" if kept[0] == kept[1] else lines_apart("beside what the row says", *kept)
+
+
+def wrong_difference(case, bare, ended, used):
+    if ended.code in NO_END:
+        return f"{ended.code}: {ended.err}"
+    wanted, found = bare.shown(case), ended.shown(case, used)
+    wrong, differs = difference(wanted, found), case.differs.get(ended.place.state)
+    if differs is None:
+        return wrong
+    return beside(differs, wanted, found) if wrong else NO_LONGER
+
+
 def verdict(case, bare, ended, used):
     """What is wrong with a run; "" where nothing is. used: gets the reasons of what was allowed."""
-    wrong = difference(bare.shown(case), ended.shown(case, used))
+    wrong = wrong_difference(case, bare, ended, used)
     if not wrong:
         why = states.unproved(case, ended.place.state, ended.said, ended.all_lines(), ended.place.left_of_agent())
         wrong = f"{why}: {ended.said}" if why else ""
@@ -41,7 +78,7 @@ def verdict(case, bare, ended, used):
 
 
 def wrong_alone(case, bare):
-    if bare.code in ("hangs", "no result", 77, 126, 127):
+    if bare.code in (*NO_END, 77, 126, 127):
         return f"{bare.code} {bare.err}"
     for pattern in case.says:
         if not any(re.fullmatch(pattern, line) for line in bare.all_lines()):
@@ -51,9 +88,9 @@ def wrong_alone(case, bare):
 
 
 def cell(case, state, wrong):
-    if state in case.differs:
-        return "explained" if wrong else "NO LONGER"
-    return "DIFFERS" if wrong else "same"
+    if wrong:
+        return "NO LONGER" if wrong == NO_LONGER else "DIFFERS"
+    return "explained" if state in case.differs else "same"
 
 
 def compare(wanted, ended):
@@ -69,7 +106,7 @@ def compare(wanted, ended):
             cells.append(cell(case, state, wrong))
             if cells[-1] not in ("same", "explained"):
                 bad += 1
-                print(f"{case.name}, agent {state}: {wrong or 'no difference any more'}", flush=True)
+                print(f"{case.name}, agent {state}: {wrong}", flush=True)
         if wrong := wrong_alone(case, bare):
             bad += 1
             print(f"{case.name} alone: {wrong}")
@@ -81,8 +118,8 @@ def compare(wanted, ended):
 def explained(case):
     """A line for each thing of a row that is not simply the same, and why."""
     by_reason = {}
-    for state, reason in case.differs.items():
-        by_reason.setdefault(reason, []).append(state)
+    for state, differs in case.differs.items():
+        by_reason.setdefault(differs.reason, []).append(state)
     lines = [f"{case.name}, {', '.join(of)}: {reason}" for reason, of in by_reason.items()]
     if missing := [state for state in states.WITH_AGENT if state not in case.states]:
         lines.append(f"{case.name}, {', '.join(missing)}: not run, the row is of what the active agent is asked for")

@@ -5,7 +5,11 @@ usage: mpi_ranks.py LIBMPI LIBCUDART
 """
 
 import ctypes
+import pathlib
 import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import mapped  # noqa: E402
 
 mpi, cuda = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL), ctypes.CDLL(sys.argv[2])
 OPEN_MPI = hasattr(mpi, "ompi_mpi_comm_world")
@@ -23,5 +27,6 @@ for step in range(3):
     returned.append(cuda.cudaMemset(pointer, 0, ctypes.c_size_t(1000 + rank.value)))
     mpi.MPI_Barrier(WORLD)
 returned.append(cuda.cudaFree(pointer))
+mapped.write_down()
 print(f"rank {rank.value} of {size.value}: {returned}", flush=True)
 mpi.MPI_Finalize()

@@ -2,6 +2,11 @@
 
 import ctypes
 import os
+import pathlib
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+import mapped  # noqa: E402
 
 _library = None
 
@@ -17,4 +22,5 @@ def calls(count=1):
         returned += [_library.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(1024)),
                      _library.cudaMemset(pointer, 0, ctypes.c_size_t(1024)),
                      _library.cudaDeviceSynchronize(), _library.cudaFree(pointer)]
+    mapped.write_down()
     return returned

@@ -14,9 +14,6 @@ import torch.multiprocessing as mp
 from cudart_calls import calls
 
 
-AFTER_THE_OTHER_S = 1.5
-
-
 def reduce_with_others(rank, count, meeting, shared, results):
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=count)
@@ -29,12 +26,15 @@ def reduce_with_others(rank, count, meeting, shared, results):
     dist.destroy_process_group()
 
 
-def raise_in_one(rank, _):
+def raise_in_one(rank, first):
     calls()
-    if rank == 1:
-        # The other one has ended: PyTorch terminates it else, and says so, and which of the two is first is chance.
-        time.sleep(AFTER_THE_OTHER_S)
-        raise ValueError("the second of them")
+    if rank == 0:
+        first.value = os.getpid()
+        return
+    # The other one has ended and was waited for: PyTorch terminates it else, and says so, and which of the two is first is chance.
+    while first.value == 0 or os.path.exists(f"/proc/{first.value}"):
+        time.sleep(0.01)
+    raise ValueError("the second of them")
 
 
 def main():
@@ -48,7 +48,7 @@ def main():
                                args=(count, os.path.join(folder, "meeting"), shared, results))
         print(method, sorted(results.get() for _ in range(count)), shared.tolist(), flush=True)
         try:
-            mp.start_processes(raise_in_one, nprocs=count, start_method=method, args=(0,))
+            mp.start_processes(raise_in_one, nprocs=count, start_method=method, args=(context.Value("i", 0),))
         except mp.ProcessRaisedException as error:
             print(type(error).__name__, error.error_index, str(error).strip().splitlines()[-1])
     sys.exit(3)

@@ -1,4 +1,5 @@
-// Forks in one thread while others call: fork_while_tracing FORKS.
+// Forks in one thread while others call: the first, or another: fork_while_tracing FORKS
+// [in_thread].
 #include <atomic>
 #include <cstdlib>
 #include <thread>
@@ -8,19 +9,10 @@
 
 using namespace traceagent::transparency;
 
-int main(int argc, char** argv) {
-  const int forks = argc > 1 ? std::atoi(argv[1]) : 20;
-  std::atomic<bool> stop{false};
-  call_often();
-  std::vector<std::thread> busy;
-  for (int i = 0; i < 2; ++i) {
-    busy.emplace_back([&] {
-      while (!stop.load()) {
-        call_often(50);
-        usleep(200);
-      }
-    });
-  }
+namespace {
+
+// How many children end as they should.
+int fork_often(int forks) {
   int good = 0;
   for (int i = 0; i < forks; ++i) {
     // A third of the children ends by exit, with all the handlers that they have inherited.
@@ -32,7 +24,35 @@ int main(int argc, char** argv) {
     });
     good += code == 5 ? 1 : 0;
   }
-  stop.store(true);
+  return good;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int forks = argc > 1 ? std::atoi(argv[1]) : 20;
+  std::atomic<bool> stop{false};
+  call_often();
+  std::vector<std::thread> busy;
+  const auto call_until_stopped = [&] {
+    while (!stop.load()) {
+      call_often(50);
+      usleep(200);
+    }
+  };
+  for (int i = 0; i < 2; ++i) busy.emplace_back(call_until_stopped);
+  int good = 0;
+  if (argc > 2) {
+    std::thread forking([&] {
+      good = fork_often(forks);
+      stop.store(true);
+    });
+    call_until_stopped();
+    forking.join();
+  } else {
+    good = fork_often(forks);
+    stop.store(true);
+  }
   for (std::thread& thread : busy) thread.join();
   say("good children %d of %d\n", good, forks);
   say_state("end");
