@@ -100,7 +100,10 @@ drain::RankFileReport write_bounded(const ring::Ring& ring, const ring::Window& 
                                     const drain::RankFileOptions& options) {
   const ring::OverwritingPaused paused;
   const event::BoundedHeap bounded;
-  return drain::write_rank_file(ring, window, options);
+  drain::RankFileReport report = drain::write_rank_file(ring, window, options);
+  // Now: what is overwritten when it goes on again is in the file, but counted for the window too.
+  report.dropped = ring::dropped_in(ring, window);
+  return report;
 }
 
 }  // namespace
@@ -213,7 +216,7 @@ void WindowWriter::note_file(ring::Window& window, const drain::RankFileReport& 
   }
   note_late_cupti(window, report);
   say_detail("wrote " + report.path + ": " + std::to_string(report.events) + " events");
-  agent_.written.add_file(report.events, ring::dropped_in(ring, window));
+  agent_.written.add_file(report.events, report.dropped);
   if (governor_ != nullptr) governor_->note_written(report.bytes, report.replaced_bytes);
   // After all that the merge needs: from here on memory may run out.
   if (!report.index_problem.empty() && is_spokesman(agent_, "index")) {

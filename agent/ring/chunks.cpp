@@ -12,6 +12,8 @@ namespace {
 // Whose it was, too: what is nobody's is zeros, as what was never used and may become a hole.
 void clear(Chunk& chunk) noexcept {
   chunk.claim_number.store(0, std::memory_order_relaxed);
+  // A kill in the middle must find it nobody's: the compiler may else clear it last.
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   chunk.thread_id.store(0, std::memory_order_relaxed);
   std::memset(chunk.thread_name, 0, sizeof chunk.thread_name);
   // Plain memset: no other thread reads a chunk that is being given back or taken over, but a

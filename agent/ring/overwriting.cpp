@@ -1,6 +1,8 @@
 #include "agent/ring/overwriting.hpp"
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <ctime>
 
 #include "agent/ring/writer.hpp"
@@ -8,17 +10,31 @@
 namespace traceagent::ring {
 namespace {
 
-constinit std::atomic<std::uint32_t> threads_at_it{0};
-// So many of them never end it: a signal handler left them by siglongjmp. Of who pauses it alone.
-constinit std::atomic<std::uint32_t> threads_stuck{0};
+// A signal handler may leave one by siglongjmp, which then never ends it. Who has waited for it
+// long enough has the others counted in another lot: as a number that is taken off, the one that
+// never ends and one that has come since it ended after all would look alike.
+constexpr std::size_t lots = 8;
+constinit std::array<std::atomic<std::uint32_t>, lots> threads_at_it{};
+constinit std::atomic<std::size_t> present_lot{0};
 
-// One that seemed to be stuck may have ended it after all.
-bool is_anyone_at_it() noexcept {
-  const std::uint32_t at_it = threads_at_it.load(std::memory_order_seq_cst);
-  if (at_it < threads_stuck.load(std::memory_order_relaxed)) {
-    threads_stuck.store(at_it, std::memory_order_relaxed);
+std::size_t begin_it() noexcept {
+  while (true) {
+    const std::size_t lot = present_lot.load(std::memory_order_seq_cst);
+    threads_at_it[lot].fetch_add(1, std::memory_order_seq_cst);
+    if (present_lot.load(std::memory_order_seq_cst) == lot) return lot;
+    threads_at_it[lot].fetch_sub(1, std::memory_order_release);
   }
-  return at_it > threads_stuck.load(std::memory_order_relaxed);
+}
+
+// Where there is no further lot each pause waits for those in the last.
+void leave_them_behind() noexcept {
+  const std::size_t lot = present_lot.load(std::memory_order_relaxed);
+  if (lot + 1 < lots) present_lot.store(lot + 1, std::memory_order_seq_cst);
+}
+
+bool is_anyone_at_it() noexcept {
+  const std::size_t lot = present_lot.load(std::memory_order_relaxed);
+  return threads_at_it[lot].load(std::memory_order_seq_cst) != 0;
 }
 
 }  // namespace
@@ -27,10 +43,10 @@ bool is_anyone_at_it() noexcept {
 // two sees the other.
 Chunk* claim_or_overwrite(const Ring& ring, std::uint32_t thread_id,
                           const ThreadName& thread_name) noexcept {
-  threads_at_it.fetch_add(1, std::memory_order_seq_cst);
+  const std::size_t lot = begin_it();
   const bool overwrite = target.overwrite.load(std::memory_order_seq_cst);
   Chunk* const chunk = claim_chunk(ring, thread_id, thread_name, overwrite);
-  threads_at_it.fetch_sub(1, std::memory_order_release);
+  threads_at_it[lot].fetch_sub(1, std::memory_order_release);
   return chunk;
 }
 
@@ -45,16 +61,17 @@ OverwritingPaused::OverwritingPaused() noexcept
     if (!is_anyone_at_it()) return;
     nanosleep(&pause, nullptr);
   }
-  threads_stuck.store(threads_at_it.load(std::memory_order_seq_cst), std::memory_order_relaxed);
+  leave_them_behind();
 }
 
 OverwritingPaused::~OverwritingPaused() {
-  if (was_on_) target.overwrite.store(true, std::memory_order_relaxed);
+  // Release: who overwrites comes after all that was read here.
+  if (was_on_) target.overwrite.store(true, std::memory_order_release);
 }
 
 void forget_overwriting() noexcept {
-  threads_at_it.store(0, std::memory_order_relaxed);
-  threads_stuck.store(0, std::memory_order_relaxed);
+  for (std::atomic<std::uint32_t>& lot : threads_at_it) lot.store(0, std::memory_order_relaxed);
+  present_lot.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace traceagent::ring

@@ -1,6 +1,7 @@
 #include "agent/ring/writer.hpp"
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -33,7 +34,7 @@ void give_back_chunk(void*) noexcept {
   Writer& self = writer;
   // As in claim(): a handler that records meanwhile would leave the chunk too, or take one that
   // nobody gives back.
-  self.filling = 1;
+  self.filling = end_of_stack();
   std::atomic_signal_fence(std::memory_order_seq_cst);
   self.gives_back_at_exit = false;
   Chunk* chunk = leave_chunk(self);
@@ -70,11 +71,29 @@ void prepare_thread_exit() noexcept {
   }
 }
 
-event::Record* claim_in_handler(Writer& self) noexcept {
-  // A handler that left by siglongjmp lets nothing be published: the flag is not believed for ever.
-  constexpr std::uint32_t most_refused = 64;
-  if (++self.refused > most_refused) {
-    self.refused = 0;
+namespace {
+
+// Nobody knows of it: as if it were.
+bool is_on_alternate_stack() noexcept {
+  const int saved_errno = errno;
+  stack_t stack{};
+  const bool is_on_it = sigaltstack(nullptr, &stack) != 0 || (stack.ss_flags & SS_ONSTACK) != 0;
+  errno = saved_errno;
+  return is_on_it;
+}
+
+// Whether who claims at `claiming` has been left by siglongjmp, as is seen at `frame`: the stack
+// has shrunk past it, and it is the same stack. (Rejected: to believe it after so many refusals. A
+// handler may make as many calls, and then both would have one slot, or run past a chunk's end.)
+bool has_been_left(std::uintptr_t claiming, std::uintptr_t frame) noexcept {
+  constexpr std::uintptr_t most_apart_bytes = 64 * 1024;  // else perhaps another fibre's
+  return frame >= claiming && frame - claiming < most_apart_bytes && !is_on_alternate_stack();
+}
+
+}  // namespace
+
+event::Record* claim_in_handler(Writer& self, std::uintptr_t frame) noexcept {
+  if (has_been_left(self.filling, frame)) {
     self.filling = 0;
     return claim(self);
   }

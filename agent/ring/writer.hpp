@@ -29,8 +29,8 @@ struct Writer {
   std::uint32_t nccl_group_depth;
   std::uintptr_t cuda_frame;  // the same of the outermost wrapper of libcudart or libcuda
   DropCause full_cause;       // how a record is counted that finds no chunk; ring_full for calls
-  std::uint32_t filling;      // from before a slot is claimed until its record is published
-  std::uint32_t refused;      // claims that found `filling` set
+  std::uintptr_t filling;     // from before a slot is claimed until its record is published: the
+                              // stack's address of who does it; else 0
   std::uint32_t thread_id;    // the kernel's, as of the first chunk of this generation
   std::uint32_t chunks;       // taken in this generation
   bool gives_back_at_exit;    // the destructor of the pthread key is to run
@@ -42,18 +42,29 @@ struct Writer {
 // Takes another chunk for this thread. nullptr: dropped, and counted.
 event::Record* next_in_new_chunk(Writer& self) noexcept;
 
-// A claim within another's: a signal handler records. nullptr: dropped, and counted.
-event::Record* claim_in_handler(Writer& self) noexcept;
+// A claim at `frame` within another's: a signal handler records. nullptr: dropped, and counted.
+event::Record* claim_in_handler(Writer& self, std::uintptr_t frame) noexcept;
+
+// Where the stack of the caller, or of what that is in line in, ends.
+[[gnu::always_inline]] inline std::uintptr_t end_of_stack() noexcept {
+#if defined(__x86_64__)
+  std::uintptr_t end = 0;
+  __asm__ volatile("mov %%rsp, %0" : "=r"(end));
+  return end;
+#else
+  return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+#endif
+}
 
 // A slot in this thread's chunk, or nullptr. The caller fills it and then publishes: it must not
-// leave it at that.
+// leave it at that, nor publish from far above this claim's frame (a signal's frame is some 2 KiB).
 [[gnu::always_inline]] inline event::Record* claim(Writer& self) noexcept {
   // Between two instructions here a handler that records would be given the very same slot, or
   // take the chunk's end from under us (tests/model).
   if (self.filling != 0) [[unlikely]] {
-    return claim_in_handler(self);
+    return claim_in_handler(self, end_of_stack());
   }
-  self.filling = 1;
+  self.filling = end_of_stack();
   std::atomic_signal_fence(std::memory_order_seq_cst);
   event::Record* record = self.next;
   if (record == self.end || self.generation != target.generation.load(std::memory_order_relaxed))

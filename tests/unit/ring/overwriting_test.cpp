@@ -77,6 +77,20 @@ class OverwritingTest : public ::testing::Test {
     set_chunks(PROT_READ | PROT_WRITE);
   }
 
+  // A thread that is kept from its core in the middle of it.
+  std::thread hold_one() {
+    set_chunks(PROT_NONE);
+    is_held = may_go_on = false;
+    std::thread one([this] { claim(); });
+    while (!is_held) std::this_thread::yield();
+    return one;
+  }
+  void let_go_on(std::thread& one) {
+    set_chunks(PROT_READ | PROT_WRITE);
+    may_go_on = true;
+    one.join();
+  }
+
   static int pauses_of_one() {
     pauses = 0;
     is_counting = true;
@@ -106,19 +120,33 @@ TEST_F(OverwritingTest, WaitsOnceForAThreadThatNeverEndsIt) {
 TEST_F(OverwritingTest, WaitsForOthersThoughOneNeverEndsIt) {
   leave_by_siglongjmp();
   pauses_of_one();
-  set_chunks(PROT_NONE);
-  is_held = may_go_on = false;
-  std::thread other([this] { claim(); });
-  while (!is_held) std::this_thread::yield();
+  std::thread other = hold_one();
   in_pause = [&] {
-    if (may_go_on) return;
-    set_chunks(PROT_READ | PROT_WRITE);
-    may_go_on = true;
-    other.join();
+    if (!may_go_on) let_go_on(other);
   };
   EXPECT_EQ(pauses_of_one(), 1);
   EXPECT_TRUE(may_go_on);
   EXPECT_EQ(pauses_of_one(), 0);
+}
+
+// The one that seemed never to end it is no reason to pass by one that has come since.
+TEST_F(OverwritingTest, WaitsForOneThatComesWhenAnotherHasEndedItAfterAll) {
+  std::thread slow = hold_one();
+  EXPECT_GT(pauses_of_one(), 1) << "it is waited for in vain";
+  let_go_on(slow);
+  std::thread other = hold_one();
+  in_pause = [&] {
+    if (!may_go_on) let_go_on(other);
+  };
+  EXPECT_EQ(pauses_of_one(), 1);
+  EXPECT_TRUE(may_go_on);
+}
+
+TEST_F(OverwritingTest, WaitsForTheLastHoweverManyNeverEndIt) {
+  for (int i = 0; i < 20; ++i) {
+    leave_by_siglongjmp();
+    EXPECT_GT(pauses_of_one(), 0) << i;
+  }
 }
 
 }  // namespace
