@@ -141,6 +141,7 @@ void RankFile::write_footer(trace::OutputFile& file, const ring::Window& window,
   coverage.steps_missing = marks_.steps_missing();
   coverage.calls[static_cast<std::size_t>(ring::DoorId::cupti)] = coverage.match.work;
   count_late(ring_, window, coverage.match.launches_without_work[cause_late]);
+  report.dropped = coverage.dropped = ring::dropped_in(ring_, window);
   report.early_launches = coverage.match.launches_without_work[cause_before_recording];
   report.has_calls_alone =
       ring_.header().device.source.load(std::memory_order_relaxed) == ring::DeviceSource::none &&

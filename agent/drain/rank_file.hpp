@@ -21,7 +21,8 @@ struct RankFileReport {
   std::string upload_problem;        // of a recovered file: it could not be queued
   std::int64_t base_ns = 0;          // where its times begin; 0: not known
   std::uint64_t events = 0;
-  std::array<std::uint64_t, ring::drop_cause_count> dropped{};  // as it says
+  // As it says: what is overwritten after it is in it, but counted for the window too.
+  std::array<std::uint64_t, ring::drop_cause_count> dropped{};
   std::uint64_t early_launches = 0;  // whose work has no times: CUPTI was not on yet
   bool has_calls_alone = false;      // of CUDA, and no source of device times
   std::uint64_t bytes = 0;           // of the finished file

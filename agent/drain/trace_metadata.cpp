@@ -131,9 +131,8 @@ JsonObject window_object(const ring::Ring& ring, const ring::Window& window,
   return object;
 }
 
-JsonObject dropped_object(const ring::Ring& ring, const ring::Window& window) {
+JsonObject dropped_object(const std::array<std::uint64_t, ring::drop_cause_count>& counts) {
   JsonObject dropped;
-  const auto counts = ring::dropped_in(ring, window);
   for (std::size_t i = 0; i < ring::drop_cause_count; ++i) {
     if (counts[i] != 0) dropped.add(ring::drop_cause_names[i], counts[i]);
   }
@@ -217,7 +216,7 @@ JsonObject rank_metadata(const ring::Ring& ring, const ring::Window& window, std
       .add("window", window_object(ring, window, coverage.steps_missing))
       .add("step_detection", text_of(ring, header.identity.step_description))
       .add("events", events)
-      .add("dropped", dropped_object(ring, window))
+      .add("dropped", dropped_object(coverage.dropped))
       .add("doors", doors_object(ring, coverage.calls))
       .add("device", device_object(ring, coverage.match))
       .add("clock", clock_object(ring, window))

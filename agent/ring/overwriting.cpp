@@ -13,23 +13,38 @@ namespace {
 // A signal handler may leave one by siglongjmp, which then never ends it. Who has waited for it
 // long enough has the others counted in another lot: as a number that is taken off, the one that
 // never ends and one that has come since it ended after all would look alike.
-constexpr std::size_t lots = 8;
-constinit std::array<std::atomic<std::uint32_t>, lots> threads_at_it{};
+// On lines of their own: what each recorded call reads of `target` is not to go with them.
+constexpr std::size_t lots = 16;
+alignas(64) constinit std::array<std::atomic<std::uint32_t>, lots> threads_at_it{};
 constinit std::atomic<std::size_t> present_lot{0};
 
-std::size_t begin_it() noexcept {
+struct Begun {
+  std::size_t lot;
+  bool may_overwrite;
+};
+
+// Counted before it is asked whether it may: who pauses it asks in the other order, and one of the
+// two sees the other. And the lot is looked at once more after that: a pause that left the others
+// behind in the meantime has hardly waited for this one.
+Begun begin_it() noexcept {
   while (true) {
     const std::size_t lot = present_lot.load(std::memory_order_seq_cst);
     threads_at_it[lot].fetch_add(1, std::memory_order_seq_cst);
-    if (present_lot.load(std::memory_order_seq_cst) == lot) return lot;
+    const bool may_overwrite = target.overwrite.load(std::memory_order_seq_cst);
+    if (present_lot.load(std::memory_order_seq_cst) == lot) return {lot, may_overwrite};
     threads_at_it[lot].fetch_sub(1, std::memory_order_release);
   }
 }
 
-// Where there is no further lot each pause waits for those in the last.
+// Where each lot has somebody in it every pause waits for those of the present one.
 void leave_them_behind() noexcept {
   const std::size_t lot = present_lot.load(std::memory_order_relaxed);
-  if (lot + 1 < lots) present_lot.store(lot + 1, std::memory_order_seq_cst);
+  for (std::size_t i = 1; i < lots; ++i) {
+    const std::size_t other = (lot + i) % lots;
+    if (threads_at_it[other].load(std::memory_order_relaxed) != 0) continue;
+    present_lot.store(other, std::memory_order_seq_cst);
+    return;
+  }
 }
 
 bool is_anyone_at_it() noexcept {
@@ -39,14 +54,11 @@ bool is_anyone_at_it() noexcept {
 
 }  // namespace
 
-// Counted before it is asked whether it may: who pauses it asks in the other order, and one of the
-// two sees the other.
 Chunk* claim_or_overwrite(const Ring& ring, std::uint32_t thread_id,
                           const ThreadName& thread_name) noexcept {
-  const std::size_t lot = begin_it();
-  const bool overwrite = target.overwrite.load(std::memory_order_seq_cst);
-  Chunk* const chunk = claim_chunk(ring, thread_id, thread_name, overwrite);
-  threads_at_it[lot].fetch_sub(1, std::memory_order_release);
+  const Begun begun = begin_it();
+  Chunk* const chunk = claim_chunk(ring, thread_id, thread_name, begun.may_overwrite);
+  threads_at_it[begun.lot].fetch_sub(1, std::memory_order_release);
   return chunk;
 }
 

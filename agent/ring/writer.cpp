@@ -85,6 +85,8 @@ bool is_on_alternate_stack() noexcept {
 // Whether who claims at `claiming` has been left by siglongjmp, as is seen at `frame`: the stack
 // has shrunk past it, and it is the same stack. (Rejected: to believe it after so many refusals. A
 // handler may make as many calls, and then both would have one slot, or run past a chunk's end.)
+// Not known: a handler that changes stacks, by itself or by SS_AUTODISARM, to one that lies close
+// above.
 bool has_been_left(std::uintptr_t claiming, std::uintptr_t frame) noexcept {
   constexpr std::uintptr_t most_apart_bytes = 64 * 1024;  // else perhaps another fibre's
   return frame >= claiming && frame - claiming < most_apart_bytes && !is_on_alternate_stack();
@@ -93,7 +95,8 @@ bool has_been_left(std::uintptr_t claiming, std::uintptr_t frame) noexcept {
 }  // namespace
 
 event::Record* claim_in_handler(Writer& self, std::uintptr_t frame) noexcept {
-  if (has_been_left(self.filling, frame)) {
+  // 0: a handler has seen since that it was left.
+  if (self.filling == 0 || has_been_left(self.filling, frame)) {
     self.filling = 0;
     return claim(self);
   }

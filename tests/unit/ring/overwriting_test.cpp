@@ -143,7 +143,7 @@ TEST_F(OverwritingTest, WaitsForOneThatComesWhenAnotherHasEndedItAfterAll) {
 }
 
 TEST_F(OverwritingTest, WaitsForTheLastHoweverManyNeverEndIt) {
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 40; ++i) {
     leave_by_siglongjmp();
     EXPECT_GT(pauses_of_one(), 0) << i;
   }
