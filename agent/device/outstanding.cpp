@@ -138,7 +138,7 @@ struct HostCall {
 class HostCalls {
  public:
   HostCalls(const ring::Ring& ring, const event::TickConverter& clock, const Told& told) {
-    const auto [first, last] = std::minmax_element(
+    const auto launches = std::minmax_element(
         told.launches.begin(), told.launches.end(),
         [](const Launch& a, const Launch& b) { return a.start_ns < b.start_ns; });
     for_each_record(ring, [&](const event::Record& record, const ring::Chunk& chunk) {
@@ -150,7 +150,8 @@ class HostCalls {
       const HostCall call{chunk.thread_id.load(std::memory_order_relaxed),
                           clock.realtime_ns(record.begin_ticks.load(std::memory_order_relaxed)),
                           clock.realtime_ns(end), stream_of_handle(record.args[3]), is_empty};
-      const bool is_of_launch = call.begin_ns <= last->end_ns && call.end_ns >= first->start_ns;
+      const bool is_of_launch =
+          call.begin_ns <= launches.second->end_ns && call.end_ns >= launches.first->start_ns;
       if (is_of_launch || record.layout == Layout::stream) calls_.push_back(call);
     });
     std::sort(calls_.begin(), calls_.end(), begins_earlier);
