@@ -1,5 +1,7 @@
 #include "agent/process/node_view.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <map>
 
@@ -57,9 +59,11 @@ bool NodeView::any_alive() const {
   return std::any_of(peers.begin(), peers.end(), [](const Peer& peer) { return peer.alive; });
 }
 
-bool NodeView::all_ranks_gone() const {
-  return std::all_of(peers.begin(), peers.end(),
-                     [](const Peer& peer) { return peer.gone() || !peer.is_rank(); });
+bool NodeView::all_awaited_gone(bool is_late) const {
+  const auto parent = static_cast<std::uint32_t>(getppid());
+  return std::all_of(peers.begin(), peers.end(), [&](const Peer& peer) {
+    return peer.gone() || (!peer.is_rank() && (is_late || peer.pid == parent));
+  });
 }
 
 bool NodeView::has_living_zero() const {
@@ -102,8 +106,7 @@ NodeView wait_for_node(const Agent& agent, std::uint64_t longest_ns) {
       all_seen = seen.size() + ranks_done(node.strangers, own_files) >= expected ||
                  (node.strangers.empty() && waited_ns >= longest_wait_for_others_ns);
     }
-    const bool is_late = waited_ns >= longest_wait_for_others_ns;
-    const bool gone = node.all_gone() || (is_late && node.all_ranks_gone());
+    const bool gone = node.all_awaited_gone(waited_ns >= longest_wait_for_others_ns);
     if ((gone && all_seen) || waited_ns >= longest_ns) return node;
     pause(look_period_ns);
   }

@@ -18,7 +18,9 @@ struct NodeView {
 
   bool all_gone() const;
   bool any_alive() const;
-  bool all_ranks_gone() const;  // but for second claimants of a rank
+  // Second claimants of a rank are waited for until it is late, but who started this process: it
+  // may wait for this one's end.
+  bool all_awaited_gone(bool is_late) const;
   // The process that makes the node's file lives. Its end in good order is the end of all: whoever
   // still sees its ring then sees that it died before, or while it merged.
   bool has_living_zero() const;

@@ -20,6 +20,7 @@ std::optional<Peer> look_at_peer(const std::string& ring_path, std::string& prob
     peer.emplace();
     peer->ring_path = ring_path;
     peer->host = opened.ring.name(header.identity.host);
+    peer->pid = header.owner_pid;
     peer->rank = header.identity.rank;
     peer->local_rank = header.identity.local_rank;
     peer->trace_pid = header.identity.trace_pid;
@@ -44,6 +45,7 @@ Peer as_peer(const RunFolder& folder, const ring::PrivateWorker& worker, bool is
   Peer peer;
   peer.ring_path = private_workers_path(folder, worker);
   peer.is_private = true;
+  peer.pid = worker.pid;
   peer.rank = worker.rank;
   peer.local_rank = worker.local_rank;
   if (worker.is_rank != 0) peer.trace_pid = worker.rank;

@@ -17,6 +17,7 @@ struct Peer {
   std::string ring_path;    // of a private one a path without a file: it tells one from another
   bool is_private = false;  // its files are known to nobody's list, and it cannot be recovered
   std::string host;
+  std::uint32_t pid = 0;  // in the namespace that it lives in
   std::int64_t rank = -1;
   std::int64_t local_rank = -1;
   std::int64_t trace_pid = -1;  // the rank, but for a second claimant; of a private one -1 then

@@ -94,13 +94,30 @@ TEST_F(PrivateWorkersTest, RankIsOne) {
   std::string problem;
   node.peers = look_at_peers(folder_, "", {}, problem);
   EXPECT_TRUE(node.has_living_zero());
-  EXPECT_FALSE(node.all_ranks_gone());
+  EXPECT_FALSE(node.all_awaited_gone(true));
   kill(rank, SIGKILL);
   waitpid(rank, nullptr, 0);
   node.peers = look_at_peers(folder_, "", {}, problem);
   EXPECT_FALSE(node.has_living_zero());
-  EXPECT_TRUE(node.all_ranks_gone());
+  EXPECT_TRUE(node.all_awaited_gone(true));
   for (const int fd : said) close(fd);
+}
+
+// It may wait for the end of this process, which merges.
+TEST(NodeView, AwaitsNoParentThatIsNoRank) {
+  NodeView node;
+  node.peers.resize(1);
+  Peer& peer = node.peers.front();
+  peer.rank = 3;
+  peer.trace_pid = 1'000'003;
+  peer.alive = true;
+  peer.pid = static_cast<std::uint32_t>(getpid());
+  EXPECT_FALSE(node.all_awaited_gone(false));
+  peer.pid = static_cast<std::uint32_t>(getppid());
+  EXPECT_TRUE(node.all_awaited_gone(false));
+  EXPECT_FALSE(node.all_gone()) << "what it writes is still to come";
+  peer.trace_pid = peer.rank;
+  EXPECT_FALSE(node.all_awaited_gone(true)) << "a rank that another has started";
 }
 
 // As who merges sees it: its files are still to come.
@@ -124,7 +141,7 @@ TEST_F(PrivateWorkersTest, ArePeers) {
   ASSERT_EQ(node.peers.size(), 1u);
   EXPECT_EQ(node.peers[0].rank, 7);
   EXPECT_FALSE(node.all_gone());
-  EXPECT_TRUE(node.all_ranks_gone());
+  EXPECT_TRUE(node.all_awaited_gone(true));
   EXPECT_FALSE(node.has_living_zero());
   ASSERT_EQ(write(told[1], "1", 1), 1);
   ASSERT_EQ(read(said[0], &byte, 1), 1);
