@@ -101,6 +101,13 @@ hidden byte ones;
 hidden short seen;
 hidden short wanted;
 
+/* What only a handler in the same thread can tell apart. */
+#ifdef HANDLER
+#define one_step
+#else
+#define one_step d_step
+#endif
+
 #define each_slot i = 0; do :: i < SLOTS ->
 #define each_chunk i = 0; do :: i < CHUNKS ->
 #define next i++ :: else -> break od; i = 0
@@ -343,7 +350,13 @@ inline record(w, t, unpublished) {
   d_step { clock++; t = clock; unpublished = t };
   if
 #if BREAK != 8
-  :: filling[w] -> d_step { at_chunk = NONE; lost = lost | BIT(t); unpublished = 0 }
+  :: filling[w] ->
+     d_step {
+#if BREAK == 13
+       filling[w] = 0;
+#endif
+       at_chunk = NONE; lost = lost | BIT(t); unpublished = 0
+     }
   :: atomic { !filling[w] -> filling[w] = 1 };
      fill(w, t, unpublished);
      filling[w] = 0
@@ -414,11 +427,19 @@ proctype writer(byte w) provided (_pid != interrupted) {
     patch_end(outer, outer_chunk, outer_slot);
     outer = 0; outer_chunk = 0; outer_slot = 0; t = 0; at_chunk = 0; at_slot = 0
   };
-  d_step { /* give_back_chunk(), the thread's end */
-    if :: mine[w] != NONE -> c = mine[w]; mine[w] = NONE; retire(c) :: else fi;
-    c = NONE;
-    running--
-  }
+  do /* give_back_chunk(), the thread's end: again, where a handler has taken another chunk */
+  :: one_step {
+       mine[w] != NONE ->
+#if BREAK != 14
+       filling[w] = 1;
+#endif
+       c = mine[w];
+       d_step { mine[w] = NONE; slot[w] = SLOTS };
+       d_step { if :: c != NONE -> retire(c); c = NONE :: else fi };
+       filling[w] = 0
+     }
+  :: atomic { mine[w] == NONE -> running--; break }
+  od
 }
 
 #ifdef HANDLER
@@ -581,7 +602,14 @@ inline write_window(w) {
        kill_here()
      };
      d_step { told = window[w].not_written_at_end; kill_here() }; /* note_told() */
-#if BREAK != 7
+#if BREAK == 15
+     go_on();
+#endif
+     d_step { /* write_bounded(): once more what was lost, for the line at the end */
+       ones = ONES(charged & calls_of(w));
+       assert(BREAK == 7 || window[w].overwritten == ones)
+     };
+#if BREAK != 7 && BREAK != 15
      go_on();
 #endif
      d_step { window[w].state = WRITTEN; kill_here() }
@@ -697,7 +725,10 @@ proctype drain() {
     assert((in_files & (charged | given_up | lost | seen)) == 0);
     assert((seen & (charged | given_up)) == 0 && (lost & published) == 0);
     k = 0;
-    each_chunk if :: chunk[i].state == FREE -> k++ :: else fi; next;
+    each_chunk
+      assert(chunk[i].state != OWNED); /* none is kept by nobody */
+      if :: chunk[i].state == FREE -> k++ :: else fi;
+    next;
     assert(k == free_chunks) /* no room is lost from the count */
   }
 }

@@ -1,6 +1,7 @@
 """One run of the job, from its start to its end: ranks are killed meanwhile and started again."""
 
 import collections
+import contextlib
 import re
 import shutil
 import time
@@ -16,6 +17,13 @@ EXPECTED_LINES = re.compile("|".join((
     r"traceagent: .*: rank .* still runs: it will be added when it ends, or by traceagent recover if it is killed",
     r"traceagent: the last events were not written within exit.timeout.*",
     r"traceagent: no trace: the program ended at step \d+, before the schedule's first active step was over.*")))
+
+
+def facts_of(paths):
+    """Of those that are still there: files are renamed and rings removed meanwhile."""
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            yield path.stat()
 
 
 class Epoch:
@@ -89,9 +97,9 @@ class Epoch:
                 self._problem(f"rank {rank} ended by itself with {process.wait()}: {process.lines()}")
                 process.ending = "by itself"
         self._count_files(age_s=2)
-        shm_kib = sum(path.stat().st_blocks // 2 for path in self._ring_files())
+        shm_kib = sum(facts.st_blocks // 2 for facts in facts_of(self._ring_files()))
         self.most_shm_kib = max(self.most_shm_kib, shm_kib)
-        self.most_bytes = max(self.most_bytes, sum(path.stat().st_size for path in self.out.glob("*")))
+        self.most_bytes = max(self.most_bytes, sum(facts.st_size for facts in facts_of(self.out.glob("*"))))
 
     def _ring_files(self):
         return [path for path in self._rings.rglob("*") if path.is_file()]
