@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 
+#include "config/plain_text.hpp"
+
 namespace traceagent::process {
 namespace {
 
@@ -77,7 +79,7 @@ class VariableReader {
     if (!text || text->empty()) return std::nullopt;
     const auto value = whole_number(*text);
     if (!value) {
-      problems_.push_back("bad rank: " + std::string(name) +
+      problems_.push_back("bad rank: " + std::string(name) + ": " + config::in_quotes(*text) +
                           ": not a whole number from 0; going on as if it were not set");
     }
     return value;

@@ -442,7 +442,7 @@ void merge_into(const std::vector<std::string>& paths, const std::string& output
     const bool unwanted = std::any_of(inputs.begin(), inputs.end(), [](const MergeInput& input) {
       return input.report.unwanted;
     });
-    report.problem = "nothing to merge: " + output +
+    report.problem = "nothing to merge into " + output +
                      (unwanted ? ": no file has a rank that was asked for"
                                : ": give traces that TraceAgent or others wrote");
   }

@@ -45,12 +45,14 @@ TEST(Placements, NumbersThatAreNoneAreNamed) {
   ASSERT_EQ(placements.found.size(), 2U);
   EXPECT_EQ(placements.found[1].source, "Open MPI");
   EXPECT_EQ(placements.found[1].world_size, std::nullopt);
-  EXPECT_EQ(placements.problems,
-            (std::vector<std::string>{
-                "bad rank: RANK: not a whole number from 0; going on as if it were not set",
-                "bad rank: OMPI_COMM_WORLD_SIZE: not a whole number from 0; going on as if it were "
-                "not set",
-                "bad rank: PMI_RANK: not a whole number from 0; going on as if it were not set"}));
+  EXPECT_EQ(
+      placements.problems,
+      (std::vector<std::string>{
+          "bad rank: RANK: \"general\": not a whole number from 0; going on as if it were not set",
+          "bad rank: OMPI_COMM_WORLD_SIZE: \"-4\": not a whole number from 0; going on as if "
+          "it were not set",
+          "bad rank: PMI_RANK: \"99999999999999\": not a whole number from 0; going on as if it "
+          "were not set"}));
 }
 
 TEST(Placements, EmptyVariablesAreNotSet) {
