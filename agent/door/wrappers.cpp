@@ -44,6 +44,15 @@ api::Function find_called(std::string_view name) noexcept {
   return api::Function::none;
 }
 
+std::vector<std::string_view> called_names() {
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < api::function_count; ++i) {
+    const std::string_view shown = api::name_of(static_cast<api::Function>(i)).shown;
+    if (!shown.empty()) names.push_back(shown);
+  }
+  return names;
+}
+
 void* wrapper_of(Library library, api::Function function) noexcept {
   for (const Wrapper& wrapper : wrappers_of(library)) {
     if (wrapper.function == function) return wrapper.address;

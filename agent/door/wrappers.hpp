@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "agent/api/function.hpp"
 #include "agent/door/targets.hpp"
@@ -23,6 +24,8 @@ std::span<const Wrapper> driver_wrappers() noexcept;
 using api::find_function;
 // As find_function(), or a function that is shown under this name: cuMemAlloc is cuMemAlloc_v2.
 api::Function find_called(std::string_view name) noexcept;
+// The names that users know functions by, some more than once.
+std::vector<std::string_view> called_names();
 
 // Our wrapper for a library's function; nullptr where that library's major has none.
 void* wrapper_of(Library library, api::Function function) noexcept;

@@ -40,7 +40,7 @@ struct DeviceMatch {
 struct WindowCoverage {
   DoorCalls calls{};
   DeviceMatch match;
-  std::array<std::uint64_t, ring::drop_cause_count> dropped{};  // ring::dropped_in()
+  ring::DropCounts dropped{};       // ring::dropped_in()
   std::uint64_t steps_missing = 0;  // of the window: the ring knows of their edges no more
 };
 

@@ -1,7 +1,6 @@
 #pragma once
 // A window of a ring as a rank file: in the job's writer thread and in `traceagent recover` alike.
 
-#include <array>
 #include <cstdint>
 #include <string>
 
@@ -22,7 +21,7 @@ struct RankFileReport {
   std::int64_t base_ns = 0;          // where its times begin; 0: not known
   std::uint64_t events = 0;
   // As it says: what is overwritten after it is in it, but counted for the window too.
-  std::array<std::uint64_t, ring::drop_cause_count> dropped{};
+  ring::DropCounts dropped{};
   std::uint64_t early_launches = 0;  // whose work has no times: CUPTI was not on yet
   bool has_calls_alone = false;      // of CUDA, and no source of device times
   std::uint64_t bytes = 0;           // of the finished file

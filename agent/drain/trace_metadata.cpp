@@ -131,7 +131,7 @@ JsonObject window_object(const ring::Ring& ring, const ring::Window& window,
   return object;
 }
 
-JsonObject dropped_object(const std::array<std::uint64_t, ring::drop_cause_count>& counts) {
+JsonObject dropped_object(const ring::DropCounts& counts) {
   JsonObject dropped;
   for (std::size_t i = 0; i < ring::drop_cause_count; ++i) {
     if (counts[i] != 0) dropped.add(ring::drop_cause_names[i], counts[i]);

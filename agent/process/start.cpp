@@ -50,6 +50,7 @@
 #include "agent/trace/process_ids.hpp"
 #include "config/environment.hpp"
 #include "config/name_template.hpp"
+#include "config/nearest.hpp"
 #include "config/signal_names.hpp"
 #include "config/units.hpp"
 
@@ -232,8 +233,9 @@ std::vector<std::string> check_values(const config::Options& options) {
   const config::StepMark mark = config::parse_step_mark(options.step_mark).mark;
   if (mark.kind == config::StepMark::Kind::call &&
       door::find_called(mark.name) == api::Function::none) {
-    problems.push_back("step.mark: " + options.step_mark +
-                       ": no function of that name is traced: no step will be found");
+    problems.push_back(
+        "step.mark: " + options.step_mark + ": no function of that name is traced, " +
+        config::nearest_in_words(mark.name, door::called_names()) + ": no step will be found");
   }
   if (const char* const door = shut_door_of(mark, options)) {
     problems.push_back("step.mark: " + options.step_mark + ": " + door +

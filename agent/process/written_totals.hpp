@@ -11,13 +11,12 @@ namespace traceagent::process {
 
 // Of all rank files that this process has written, those that are gone too.
 struct WrittenTotals {
-  using Dropped = std::array<std::uint64_t, ring::drop_cause_count>;
   std::uint64_t files = 0;
   std::uint64_t events = 0;
-  Dropped dropped{};
+  ring::DropCounts dropped{};
 
   // As ring::dropped_in() counts what the file's window has lost.
-  void add_file(std::uint64_t events_written, const Dropped& of_window) noexcept {
+  void add_file(std::uint64_t events_written, const ring::DropCounts& of_window) noexcept {
     ++files;
     events += events_written;
     for (std::size_t i = 0; i < dropped.size(); ++i) {

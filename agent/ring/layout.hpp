@@ -61,6 +61,7 @@ enum class DropCause : std::uint32_t {
 inline constexpr std::size_t drop_cause_count = static_cast<std::size_t>(DropCause::count);
 // Of what belongs to no window that lacks a file: nobody misses it, and no file tells of it.
 inline constexpr DropCause not_missed = DropCause::count;
+using DropCounts = std::array<std::uint64_t, drop_cause_count>;
 inline constexpr std::array<const char*, drop_cause_count> drop_cause_names = {
     "ring_full",        "overwritten",     "during_start",       "names_full",
     "ranges_too_deep",  "range_unmatched", "communicators_full", "step_tokens_full",
@@ -104,8 +105,8 @@ struct Window {
   std::atomic<std::uint32_t> file_name;  // offset of the file's path in the names, 0: none yet
   std::uint32_t is_startup;  // what came before any step was found: 1, or why not all of it
   // Header::dropped as it was at the edges: the difference is this window's own loss.
-  std::array<std::uint64_t, drop_cause_count> dropped_at_begin;
-  std::array<std::uint64_t, drop_cause_count> dropped_at_end;
+  DropCounts dropped_at_begin;
+  DropCounts dropped_at_end;
   // Of DropCause::overwritten, which does not happen when the record was made: this window's own.
   std::atomic<std::uint64_t> overwritten;
   // Of DropCause::device_ring_full what is of this window by its time; Header::dropped has the

@@ -142,15 +142,14 @@ std::array<Window*, window_slots> windows_in_order(const Ring& ring) noexcept {
   return ordered;
 }
 
-void note_dropped(const Ring& ring, std::array<std::uint64_t, drop_cause_count>& at_edge) noexcept {
+void note_dropped(const Ring& ring, DropCounts& at_edge) noexcept {
   for (std::size_t i = 0; i < drop_cause_count; ++i) {
     at_edge[i] = ring.header().dropped[i].load(std::memory_order_relaxed);
   }
 }
 
-std::array<std::uint64_t, drop_cause_count> dropped_in(const Ring& ring,
-                                                       const Window& window) noexcept {
-  std::array<std::uint64_t, drop_cause_count> dropped{};
+DropCounts dropped_in(const Ring& ring, const Window& window) noexcept {
+  DropCounts dropped{};
   note_dropped(ring, dropped);
   const bool is_open = window.state.load(std::memory_order_acquire) == WindowState::open;
   for (std::size_t i = 0; i < drop_cause_count; ++i) {

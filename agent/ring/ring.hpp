@@ -122,10 +122,9 @@ inline std::uint64_t own_device_losses(const Window& window) noexcept {
 }
 // What was lost in the window, by cause; for an open one so far. Lost names and communicators count
 // from the ring's start: a window that needs them lacks them whenever they were lost.
-std::array<std::uint64_t, drop_cause_count> dropped_in(const Ring& ring,
-                                                       const Window& window) noexcept;
+DropCounts dropped_in(const Ring& ring, const Window& window) noexcept;
 // The losses so far, as a window keeps them at its edges.
-void note_dropped(const Ring& ring, std::array<std::uint64_t, drop_cause_count>& at_edge) noexcept;
+void note_dropped(const Ring& ring, DropCounts& at_edge) noexcept;
 
 // Unique in the process: the place of the record in the order of all that were ever claimed.
 std::uint64_t correlation_of(const Ring& ring, const event::Record& record) noexcept;

@@ -73,7 +73,7 @@ void prepare_thread_exit() noexcept {
 
 namespace {
 
-// Nobody knows of it: as if it were.
+// Where the kernel refuses to tell: as if it were, and the handler is refused.
 bool is_on_alternate_stack() noexcept {
   const int saved_errno = errno;
   stack_t stack{};

@@ -19,19 +19,24 @@ from places import ARGUMENTS, LIBRARY, VENV, need
 # On a busy machine PyTorch's own waits run out; what fails each time is a difference.
 TRIES = 2
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "pytorch"
-PARTS = ["epochs", "calls", "left", "raise", "kill"]
+PARTS = ["epochs", "calls", "left", "raise"]
 # Case → command, and how many processes must have an agent, and a trace, at least: the main one, and of each part
 # that calls CUDA in its workers, or start method, two; where one dies, the other may not come to it.
 SHORT = {
-    "data_loader_fork": (["data_loader.py", "fork", *PARTS], 1 + 2 + 2 + 1),
+    "data_loader_fork": (["data_loader.py", "fork", *PARTS], 1 + 2 + 2),
+    "data_loader_fork_killed": (["data_loader.py", "fork", "kill"], 1 + 1),
     "data_loader_spawn": (["data_loader.py", "spawn", "calls"], 1 + 2),
     "spawn": (["spawn.py", "spawn"], 1 + 2),
     "compile": (["compile.py"], 1),
 }
 # Half a minute of g++: in the short form not compiled without the agent too, but held to this.
 KNOWN = {"compile": "before [0, 0, 0, 0]\nequal True\ncompiled 1 1\nafter [0, 0, 0, 0]\n"}
+# Whether a worker dies while another hands a tensor over, of which a thread of multiprocessing's then complains, is
+# chance: 4 of 120 runs without the agent and 4 of 120 with it.
+SPEECHLESS = {"data_loader_fork_killed", "data_loader_spawn_killed"}
 WHOLE = SHORT | {
-    "data_loader_spawn": (["data_loader.py", "spawn", *PARTS], 1 + 2 + 2 + 1),
+    "data_loader_spawn": (["data_loader.py", "spawn", *PARTS], 1 + 2 + 2),
+    "data_loader_spawn_killed": (["data_loader.py", "spawn", "kill"], 1 + 1),
     "spawn": (["spawn.py", "spawn", "fork", "forkserver"], 1 + 3 * 2),
 }
 
@@ -73,13 +78,14 @@ def problems_of(case, state, bare_and_left, command, processes):
         found = list(place.state_problems(traced, processes))
     print(f"{case}, {state}: {files} rank files, {killed} recovered; {bare.seconds:.1f} s bare, "
           f"{traced.seconds:.1f} s traced", flush=True)
+    is_heard = case not in SPEECHLESS
     case = f"{case}, {state}"
     yield from (f"{case}: {problem}: {traced}" for problem in found)
     # torch.compile leaves its cache.
     bare_left, left = ([path for path in paths if "/" not in path] for paths in (bare_left, left))
     if (bare.code, bare.out, bare_left) != (traced.code, traced.out, left):
         yield f"{case}: bare {bare}, left {bare_left}; traced {traced}, left {left}"
-    if said_on_error(bare) != said_on_error(traced):
+    if is_heard and said_on_error(bare) != said_on_error(traced):
         yield f"{case}: standard error: bare {said_on_error(bare)}, traced {said_on_error(traced)}"
     if bare.code != 3:
         yield f"{case}: does not end well without the agent: {bare}"

@@ -73,6 +73,14 @@ def test_mark_behind_a_shut_door():
             check(any("no step was found" in line for line in lines), f"{ended}")
 
 
+def test_misspelt_mark():
+    with Place() as place:
+        ended = demo(place, 20, TRACEAGENT_STEP_MARK="call:ncclAlReduce:3", TRACEAGENT_SCHEDULE="warmup=0,active=2")
+        check("traceagent: step.mark: call:ncclAlReduce:3: no function of that name is traced, the nearest is "
+              "ncclAllReduce: no step will be found" in ended.lines(), f"{ended}")
+
+
+test_misspelt_mark()
 test_mark_behind_a_shut_door()
 test_slices_that_pass_in_the_start()
 test_cycles_of_one_name()

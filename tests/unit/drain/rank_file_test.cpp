@@ -193,8 +193,14 @@ TEST_F(RankFileTest, SaysWhatWasLost) {
   window.dropped_at_begin[0] = 100;
   window.dropped_at_end[0] = 142;
   dropped[0] = 999;
-  write(window);
+  window.overwritten = 7;
+  const RankFileReport report = write(window);
   EXPECT_TRUE(says("\"ring_full\": 42")) << text;
+  EXPECT_TRUE(says("\"overwritten\": 7")) << text;
+  ring::DropCounts told{};
+  told[static_cast<std::size_t>(ring::DropCause::ring_full)] = 42;
+  told[static_cast<std::size_t>(ring::DropCause::overwritten)] = 7;
+  EXPECT_EQ(report.dropped, told) << "the file's, as the line at the end tells them";
 }
 
 // One anchor, at 1 us, read to 25 ns, and a rate that is right to 0.1 %.

@@ -9,7 +9,7 @@ std::size_t at(ring::DropCause cause) { return static_cast<std::size_t>(cause); 
 
 TEST(WrittenTotals, WhatEachWindowCountsFromTheBeginningIsNotAddedUp) {
   WrittenTotals totals;
-  WrittenTotals::Dropped of_window{};
+  ring::DropCounts of_window{};
   of_window[at(ring::DropCause::ring_full)] = 2;
   of_window[at(ring::DropCause::names_full)] = 3;
   totals.add_file(10, of_window);
