@@ -30,6 +30,14 @@ const OptionRow* find_option(std::string_view key) {
   return nullptr;
 }
 
+const OptionRow* find_option_of_variable(std::string_view variable) {
+  for (const OptionRow& row : option_rows()) {
+    if (environment_name(row.key) == variable) return &row;
+    if (!row.alias.empty() && row.alias == variable) return &row;
+  }
+  return nullptr;
+}
+
 std::string_view group_of(std::string_view key) {
   const std::size_t dot = key.find('.');
   return dot == std::string_view::npos ? std::string_view() : key.substr(0, dot);

@@ -9,6 +9,7 @@ namespace traceagent::config {
 
 // Null when there is no such option.
 const OptionRow* find_option(std::string_view key);
+const OptionRow* find_option_of_variable(std::string_view variable);
 
 // "output" for "output.folder"; empty for a key without a dot.
 std::string_view group_of(std::string_view key);

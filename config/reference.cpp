@@ -164,6 +164,8 @@ std::string row_as_markdown(const OptionRow& row) {
 
 }  // namespace
 
+std::string option_reference_text(const OptionRow& row) { return row_as_text(row); }
+
 std::string options_reference_text() {
   std::string out;
   for (const Paragraph& paragraph : introduction("")) {

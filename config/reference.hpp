@@ -2,10 +2,14 @@
 
 #include <string>
 
+#include "config/options.hpp"
+
 namespace traceagent::config {
 
 // Every option with its environment name, type, default and help: plain text, 100 columns.
 std::string options_reference_text();
+// The part of it that is of one option.
+std::string option_reference_text(const OptionRow& row);
 
 // The whole of config/README.md.
 std::string options_reference_markdown();

@@ -192,6 +192,27 @@ void parse_into(YamlDocument& document, std::string_view text) {
   }
 }
 
+std::string_view line_at(std::string_view text, int line) {
+  for (; line > 1 && !text.empty(); --line) {
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  }
+  return text.substr(0, text.find('\n'));
+}
+
+// yaml-cpp's words, but for what people do: it has many for a tab.
+YamlFault fault_of(const YAML::Exception& error, std::string_view text) {
+  const int line = error.mark.is_null() ? 0 : line_of(error.mark);
+  const std::string_view there = line_at(text, line);
+  const std::size_t indent = std::min(there.find_first_not_of(' '), there.size());
+  if (there.substr(indent).starts_with('\t')) {
+    return {line, "indented with a tab: YAML wants spaces", {}};
+  }
+  if (error.msg == YAML::ErrorMsg::END_OF_MAP) {
+    return {line, "this is no key, or not indented as the keys before it", {}};
+  }
+  return {line, printable(error.msg), {}};
+}
+
 // What is missing at the end is missed after the last line.
 int within(std::string_view text, int line) {
   const auto lines = static_cast<int>(std::ranges::count(text, '\n')) + !text.ends_with('\n');
@@ -211,7 +232,7 @@ YamlDocument parse_yaml(std::string_view text) {
     } catch (const Refused& refused) {
       broken = refused.fault;
     } catch (const YAML::Exception& error) {
-      broken = {error.mark.is_null() ? 0 : line_of(error.mark), printable(error.msg), {}};
+      broken = fault_of(error, text);
     }
   }
   if (broken) {

@@ -1,5 +1,9 @@
 #include "tools/check_trace.hpp"
 
+#include <cstdint>
+#include <vector>
+
+#include "agent/trace/job_ranks.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/trace_reader.hpp"
 #include "tools/check_node_steps.hpp"
@@ -7,6 +11,7 @@
 namespace traceagent::tools {
 
 using trace::for_each_element;
+using trace::JobRanks;
 using trace::member;
 
 namespace {
@@ -15,19 +20,46 @@ std::string text_in(std::string_view object, std::string_view key) {
   return std::string(trace::string_member(object, key).value_or(""));
 }
 
-void check_node(std::string_view metadata, CheckReport& report) {
-  for_each_element(member(metadata, "merged").value_or(""),
-                   [&](std::string_view rank) { check_rank(rank, report); });
-  std::string missing;
+std::string of_job_in_words(const JobRanks& job) {
+  return job.world_size() > 0 ? " of the job's " + std::to_string(job.world_size()) : "";
+}
+
+// What is no fault: files of one node are mostly meant to be, and ranks may have been chosen.
+std::string ranks_in_words(const JobRanks& job) {
+  if (job.world_size() == 0) return "all are here that were waited for";
+  const std::vector<std::int64_t> absent = job.absent();
+  if (absent.empty()) return "all" + of_job_in_words(job) + " are here";
+  const bool is_whole_node =
+      job.is_of_one_node() && job.missing().empty() && job.missing_unnamed() == 0;
+  if (is_whole_node) {
+    return "all " + std::to_string(job.ranks_of_node()) + " of node " +
+           std::to_string(job.node_rank()) + " are here," + of_job_in_words(job) +
+           ": the others are of other nodes";
+  }
+  return "not here: " + trace::ranks_in_words(absent) + of_job_in_words(job);
+}
+
+void check_ranks(std::string_view metadata, const JobRanks& job, CheckReport& report) {
+  std::vector<std::int64_t> missing;
   for_each_element(member(metadata, "missing_ranks").value_or(""), [&](std::string_view rank) {
-    missing += (missing.empty() ? "" : ", ") + std::string(rank);
+    if (const auto number = trace::parse_integer(rank)) missing.push_back(*number);
+  });
+  if (missing.empty()) {
+    report.yes("ranks", ranks_in_words(job));
+  } else {
+    report.no("ranks", "missing: " + trace::ranks_in_words(missing) + of_job_in_words(job),
+              "traceagent recover, if they were killed, then traceagent merge with their files");
+  }
+}
+
+void check_node(std::string_view metadata, CheckReport& report) {
+  JobRanks job;
+  for_each_element(member(metadata, "merged").value_or(""), [&](std::string_view rank) {
+    check_rank(rank, report);
+    job.add_metadata(rank);
   });
   report.section("The node's file");
-  if (missing.empty()) {
-    report.yes("ranks", "all are here that were waited for");
-  } else {
-    report.no("ranks", "missing: " + missing, "traceagent recover, then traceagent merge");
-  }
+  check_ranks(metadata, job, report);
   check_node_steps(member(metadata, "merged").value_or(""), report);
   for_each_element(member(metadata, "incomplete").value_or(""), [&](std::string_view fault) {
     report.no("incomplete", text_in(fault, "file"), text_in(fault, "problem"));
@@ -63,6 +95,21 @@ std::string left_out_in_words(std::string_view metadata) {
   return words;
 }
 
+void add_to(FoundJobs& jobs, std::string_view rank_metadata, bool is_rank_file) {
+  const std::string_view identity = member(rank_metadata, "identity").value_or("");
+  const std::string run_key = text_in(identity, "run_key");
+  if (run_key.empty()) return;
+  FoundJob& job = jobs[run_key];
+  job.ranks.add_metadata(rank_metadata);
+  job.has_rank_file |= is_rank_file;
+}
+
+// Of one that cannot be read to its end.
+void add_to(FoundJobs& jobs, const trace::TraceHeader& header) {
+  const std::string run_key = text_in(header.distributed_info, "run_key");
+  if (!run_key.empty()) jobs[run_key].ranks.add_rank(header.rank);
+}
+
 // What each rank says of itself is of all that it wrote.
 void check_choice(const trace::TraceReader& reader, CheckReport& report) {
   if (reader.header().selections.empty()) return;
@@ -74,7 +121,8 @@ void check_choice(const trace::TraceReader& reader, CheckReport& report) {
 
 }  // namespace
 
-bool check_trace(const std::string& path, CheckReport& report, std::string& problem) {
+bool check_trace(const std::string& path, CheckReport& report, std::string& problem,
+                 FoundJobs* jobs) {
   trace::TraceReader reader;
   std::int64_t events = 0;
   bool is_read = reader.open(path);
@@ -86,6 +134,7 @@ bool check_trace(const std::string& path, CheckReport& report, std::string& prob
   // Else all that it says can be read, and that lines are gone is one more thing to say.
   problem = reader.is_whole_but_for_lines() ? "" : reader.problem();
   if (!problem.empty()) {
+    if (jobs != nullptr) add_to(*jobs, reader.header());
     report.section("The file");
     if (events == 0) {
       report.no("whole", "nothing could be read of it", "");
@@ -96,10 +145,14 @@ bool check_trace(const std::string& path, CheckReport& report, std::string& prob
     return false;
   }
   const std::string& metadata = reader.footer().metadata;
-  if (member(metadata, "merged")) {
+  if (const auto merged = member(metadata, "merged")) {
     check_node(metadata, report);
+    for_each_element(*merged, [&](std::string_view rank) {
+      if (jobs != nullptr) add_to(*jobs, rank, false);
+    });
   } else {
     check_rank(metadata, report);
+    if (jobs != nullptr) add_to(*jobs, metadata, true);
   }
   const std::int64_t written = trace::integer_member(metadata, "events").value_or(0);
   if (events != written) {

@@ -33,7 +33,7 @@ int check_machine() {
 }
 
 // `is_brief`: one of many, of which those are shown that lack something.
-bool check_file(const std::string& path, bool is_brief) {
+bool check_file(const std::string& path, bool is_brief, FoundJobs& jobs) {
   if (is_named_pipe(path)) {
     say("a pipe, not a file: " + path + ": write what comes out of it into a file, and check that");
     return false;
@@ -46,7 +46,7 @@ bool check_file(const std::string& path, bool is_brief) {
   }
   CheckReport report;
   std::string problem;
-  if (!check_trace(path, report, problem)) say(problem);
+  if (!check_trace(path, report, problem, &jobs)) say(problem);
   if (is_brief && report.problems() == 0) {
     std::cout << path << ": nothing is missing\n";
     return true;
@@ -64,6 +64,30 @@ bool may_be_passed_over(const std::string& path) {
   return !finding.may_be_ours;
 }
 
+// Whether the files of a folder are of all ranks that they should be of.
+bool check_jobs(const std::string& folder, const FoundJobs& jobs) {
+  bool ok = true;
+  for (const auto& [run_key, job] : jobs) {
+    const trace::JobRanks& ranks = job.ranks;
+    if (!job.has_rank_file) continue;
+    const std::string of_job = " of the job's " + std::to_string(ranks.world_size());
+    const std::string here = ": no file here is theirs: traceagent recover, if they were killed\n";
+    const std::vector<std::int64_t> missing = ranks.missing();
+    const std::int64_t unnamed = ranks.missing_unnamed();
+    if (!missing.empty()) {
+      std::cout << folder << ": missing: " << trace::ranks_in_words(missing) << of_job << here;
+    } else if (unnamed != 0) {
+      std::cout << folder << ": missing: " << unnamed << " of node " << ranks.node_rank() << "'s "
+                << ranks.ranks_of_node() << " ranks" << here;
+    } else if (ranks.is_of_one_node()) {
+      std::cout << folder << ": of node " << ranks.node_rank()
+                << " alone: " << ranks.ranks_of_node() << of_job << " ranks\n";
+    }
+    ok = ok && missing.empty() && unnamed == 0;
+  }
+  return ok;
+}
+
 int check_files(const std::vector<std::string>& paths, const FolderOptions& options) {
   bool ok = true;
   for (const std::string& path : paths) {
@@ -75,7 +99,9 @@ int check_files(const std::vector<std::string>& paths, const FolderOptions& opti
     for (const std::string& problem : files.problems) say(problem);
     for (const std::string& other : files.foreign) ok = may_be_passed_over(other) && ok;
     ok = ok && files.problems.empty() && !files.paths.empty();
-    for (const std::string& file : files.paths) ok = check_file(file, is_folder) && ok;
+    FoundJobs jobs;
+    for (const std::string& file : files.paths) ok = check_file(file, is_folder, jobs) && ok;
+    if (is_folder) ok = check_jobs(path, jobs) && ok;
   }
   return ok ? exit_ok : exit_bad_data;
 }
@@ -94,7 +120,9 @@ void add_check_command(CLI::App& app, int& exit_code) {
       ->check(is_there());
   add_recursive_option(*command, *options);
   command->footer(
-      "Exits with 1 when a line says NO. Without a file it looks at TRACEAGENT_* as a traced\n"
+      "Exits with 1 when a line says NO, or ranks of the job are missing (of a node's files, of "
+      "that\n"
+      "node). Without a file it looks at TRACEAGENT_* as a traced\n"
       "program would.\n"
       "examples:\n"
       "  traceagent check\n"

@@ -79,8 +79,15 @@ class MergeCommand {
   ProgressBar bar_;
   bool is_any_written_ = false;
   std::set<std::int64_t> told_ranks_;  // that are in an output, or of which it said that they miss
-  std::vector<std::string> unwanted_;  // why nodes have no file: none of their ranks was asked for
+  std::vector<std::string> unwanted_;  // why nodes have no file: nothing of them was asked for
 };
+
+void print_choice(const Choice& choice, const SelectionCounts& counts) {
+  print_selection(counts);
+  for (const std::string& line : counts.categories.missing_in_words(choice.rules.categories)) {
+    std::cout << line << "\n";
+  }
+}
 
 // Of the inputs none has a rank that was asked for.
 bool are_unwanted(const trace::MergeReport& report) {
@@ -188,6 +195,11 @@ bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& 
     say(outputs.problem);
     return false;
   }
+  for (const std::string& problem : outputs.problems) say(problem);
+  if (!outputs.problems.empty() && (arguments_.foreign.strict || outputs.outputs.empty())) {
+    say("nothing was written: leave out the files named above, or give the rank files");
+    return false;
+  }
   options_.given_paths = foreign.given_paths();
   if (is_refused_at_once(outputs)) return false;
   for (const std::string& note : outputs.notes) std::cout << note << "\n";
@@ -212,7 +224,7 @@ bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& 
   if (!arguments_.choice.is_everything() && is_any_its_own_input(outputs, foreign)) {
     return false;
   }
-  bool ok = true;
+  bool ok = outputs.problems.empty();
   for (const MergeOutput& each : outputs.outputs) {
     ok = merge_into(each, choice, foreign) && ok;
   }
@@ -225,7 +237,7 @@ bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& 
     }
   }
   const std::string missing = missing_ranks_in_words(choice.rules, told_ranks_);
-  if (ok && is_any_written_ && !missing.empty()) std::cout << missing << "\n";
+  if (ok && !told_ranks_.empty() && !missing.empty()) std::cout << missing << "\n";
   return ok && (is_any_written_ || unwanted_.empty());
 }
 
@@ -293,8 +305,10 @@ bool MergeCommand::merge_into(const MergeOutput& output, const Choice& choice,
   options.side_work = &writer;
   ReadingThreads readers(output.inputs.size());
   options.side_reads = readers.are_any() ? &readers : nullptr;
+  options.asks_for_all_ranks = true;
   std::optional<EventSelection> selection;
   if (!arguments_.choice.is_everything()) {
+    options.refuse_empty = arguments_.choice.has_window() || !choice.rules.categories.empty();
     selection.emplace(choice.rules, choice.asked, [this](std::uint64_t bytes) { bar_.add(bytes); });
     options.selection = &*selection;
   }
@@ -309,22 +323,29 @@ bool MergeCommand::merge_into(const MergeOutput& output, const Choice& choice,
     unwanted_.push_back(report.problem);
     return true;
   }
-  is_any_written_ = true;
-  for (const trace::Unfinished& process : unfinished) {
-    std::cout << "missing: " << process.who << " " << process.why << "\n";
+  if (report.is_empty) {
+    const bool ok = print_inputs(report);
+    print_choice(choice, selection->counts());
+    told_ranks_.insert(report.ranks.begin(), report.ranks.end());
+    unwanted_.push_back("nothing was written into " + output.path + ": " +
+                        emptiness_in_words(choice, selection->counts()));
+    return ok;
   }
-  const bool ok = print_report(report, output.path);
+  is_any_written_ = true;
   told_ranks_.insert(report.ranks.begin(), report.ranks.end());
   told_ranks_.insert(report.missing_ranks.begin(), report.missing_ranks.end());
+  for (const trace::Unfinished& process : unfinished) {
+    std::cout << "missing: " << process.who << " " << process.why << "\n";
+    std::erase_if(report.missing_ranks,
+                  [&](std::int64_t rank) { return process.who == "rank " + std::to_string(rank); });
+  }
+  const bool ok = print_report(report, output.path);
+  const bool is_of_all_ranks = choice.rules.ranks.empty() && report.problem.empty();
+  if (is_of_all_ranks && !arguments_.per_node) print_other_nodes(report);
   if (selection && report.problem.empty()) {
-    print_selection(selection->counts());
-    for (const std::string& line :
-         selection->counts().categories.missing_in_words(choice.rules.categories)) {
-      std::cout << line << "\n";
-    }
-    if (report.events == 0) {
-      std::cout << emptiness_in_words(choice, selection->counts()) << "\n";
-    }
+    print_choice(choice, selection->counts());
+    // Ranks that have a file and no event in it.
+    if (report.events == 0) std::cout << emptiness_in_words(choice, selection->counts()) << "\n";
   }
   return ok;
 }
@@ -402,6 +423,8 @@ void add_merge_command(CLI::App& app, int& exit_code) {
   command->footer(
       "Exits with 1 when an input was not there, cut, unreadable or no trace; the others are "
       "merged.\n"
+      "So it does where no event is of what was asked for: then nothing is written. Ranks of the\n"
+      "job that are missing are told: of one node's files, of that node; else of all nodes.\n"
       "Files of different runs are refused where they have a node or a rank in common, unless\n"
       "--mix-runs; else they are joined, and that is told.\n"
       "An event overlaps a window that it only touches. Metadata events are always kept. An arrow\n"

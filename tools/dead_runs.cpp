@@ -108,6 +108,15 @@ std::string fault_of(const std::string& ring_path) {
   return fault.substr(0, fault.rfind(": see traceagent recover --list"));
 }
 
+// Its process has ended by itself, and its folder did not take all.
+bool could_not_write(const std::string& ring_path) {
+  ring::OpenedRing opened = ring::open_ring(ring_path);
+  const bool is_so = opened.ring.valid() && ring::has_finished(opened.ring) &&
+                     ring::has_unwritten_window(opened.ring);
+  ring::close_ring(opened);
+  return is_so;
+}
+
 // No command that would be refused.
 void print(const ring::Run& run) {
   std::cout << run.path << ": " << describe(run) << ", of " << owner_of(run.path) << "\n"
@@ -121,6 +130,10 @@ void print(const ring::Run& run) {
   }
   if (lost == 0 || lost < run.rings.size()) {
     std::cout << "  traceagent recover " << quoted(run.path) << "\n";
+    if (std::ranges::any_of(run.rings, could_not_write)) {
+      std::cout << "  traceagent recover " << quoted(run.path)
+                << " --output FOLDER  (if its own, which could not be written, still cannot)\n";
+    }
   }
   if (is_run_of_this_user(run.path)) {
     std::cout << "  traceagent recover --discard " << quoted(run.path) << "\n";

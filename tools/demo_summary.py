@@ -49,6 +49,12 @@ def document_of(path):
 
 
 def main():
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print(__doc__)
+        return
+    if len(sys.argv) != 3:
+        print(f"traceagent: demo_summary: {len(sys.argv) - 1} words given: see demo_summary.py --help", file=sys.stderr)
+        sys.exit(2)
     node_file = node_file_of(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
     events = [e for e in document_of(node_file)["traceEvents"] if e["ph"] != "M"]
     by_rank = collections.defaultdict(list)

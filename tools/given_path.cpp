@@ -2,8 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
-#include <system_error>
 
 namespace traceagent::tools {
 
@@ -16,7 +16,11 @@ CLI::Validator path_check(const char* type_name, const char* otherwise, IsWanted
   const auto check = [otherwise, is_wanted](const std::string& path) {
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
-    if (error) return path + ": " + error.message();
+    // CLI11 would call it a bad command line.
+    if (error) {
+      throw std::runtime_error("no such input: " + path + ": " + error.message() +
+                               ": give files that are there");
+    }
     return is_wanted(status) ? std::string() : path + ": " + otherwise;
   };
   return {check, type_name};

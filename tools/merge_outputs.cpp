@@ -6,8 +6,11 @@
 #include <optional>
 #include <set>
 
+#include "agent/trace/cut_files.hpp"
 #include "agent/trace/json_scan.hpp"
+#include "agent/trace/merge_input.hpp"
 #include "agent/trace/trace_reader.hpp"
+#include "agent/trace/whole_sources.hpp"
 #include "config/name_template.hpp"
 #include "tools/import/sagemaker_names.hpp"
 #include "tools/losses.hpp"
@@ -126,6 +129,40 @@ class Nodes {
   std::set<std::int64_t> homeless_ranks_;
 };
 
+// What a file holds whole of the files that it was made of, or is.
+std::set<std::string> held_by(const trace::MergeInput& input) {
+  const bool is_merged = !input.header.sources.empty();
+  if (!input.header.selections.empty()) return {};
+  if (is_merged) return trace::whole_sources_of(input).whole;
+  const bool is_imported = !input.imported_mark.empty();  // which was read already
+  if (!is_imported && !trace::is_undamaged(input.report.path)) return {};
+  return trace::identities_of(input);
+}
+
+// They cannot be divided, and are seldom meant: an older merge's output in the folder.
+void leave_out_those_of_several(std::vector<FileOfNode>& files, MergeOutputs& result) {
+  std::vector<std::string> of_several, of_one;
+  for (const FileOfNode& file : files) (file.is_one ? of_one : of_several).push_back(file.path);
+  if (of_several.empty()) return;
+  std::set<std::string> held;
+  for (const trace::MergeInput& input : trace::read_headers(of_one)) {
+    if (input.is_used()) held.merge(held_by(input));
+  }
+  for (const trace::MergeInput& input : trace::read_headers(of_several)) {
+    const std::string& path = input.report.path;
+    if (std::ranges::includes(held, trace::identities_of(input))) {
+      result.notes.push_back(
+          "left out: " + path +
+          ": it is of several nodes, and other files that are given hold all of it");
+    } else {
+      result.problems.push_back("a file of several nodes: " + path +
+                                ": left out, and no other file holds all of it: give the rank "
+                                "files that it was made of");
+    }
+  }
+  std::erase_if(files, [](const FileOfNode& file) { return !file.is_one; });
+}
+
 bool has_node(const std::string& name_template) {
   const auto names = config::variables_in(name_template);
   return std::find(names.begin(), names.end(), "node_rank") != names.end();
@@ -176,13 +213,10 @@ MergeOutputs outputs_of_nodes(const std::vector<std::string>& files,
   for (const std::string& path : files) {
     known.push_back(file_of_node(path));
   }
+  leave_out_those_of_several(known, result);
   Nodes known_nodes(known);
   std::map<std::int64_t, std::vector<std::string>> nodes;
   for (const FileOfNode& file : known) {
-    if (!file.is_one) {
-      result.problem = "a file of several nodes: " + file.path + ": give the rank files instead";
-      return result;
-    }
     const auto node = known_nodes.of(file);
     if (!node) {
       result.problem = "a file of a node that nobody names: " + file.name + ": rank " +
@@ -192,7 +226,7 @@ MergeOutputs outputs_of_nodes(const std::vector<std::string>& files,
     }
     nodes[*node].push_back(file.path);
   }
-  result.notes = known_nodes.notes();
+  for (std::string& note : known_nodes.notes()) result.notes.push_back(std::move(note));
   for (auto& [node, inputs] : nodes) {
     config::NameVariables variables;
     variables.node_rank = node;

@@ -13,8 +13,9 @@ struct MergeOutput {
 struct MergeOutputs {
   std::vector<MergeOutput> outputs = {};
   std::string problem = {};  // one line, or empty
-  // Lines that say which node is which, where no file of ours does.
+  // Lines that say which node is which, where no file of ours does, and what is left out.
   std::vector<std::string> notes = {};
+  std::vector<std::string> problems = {};  // of files that are left out: one line each
 };
 
 inline constexpr char usual_node_name[] = "node{node_rank}.json";
@@ -30,7 +31,8 @@ NodeTemplate node_template(const std::string& output, bool gzip);
 
 // One output for each node, by the nodes that our own files name. Without any of ours the hosts
 // that others' files name are the nodes, in the order of their names; files of a host that nobody
-// tells stay together.
+// tells stay together. A merged file of several nodes is left out, as one merge of all would, where
+// the others hold all of it; else that is a problem.
 MergeOutputs outputs_of_nodes(const std::vector<std::string>& files,
                               const std::string& name_template);
 

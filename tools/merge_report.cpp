@@ -21,13 +21,34 @@ bool print_input(const trace::MergedInput& input) {
   return true;
 }
 
+void print_ranks(const trace::MergeReport& report) {
+  const trace::JobRanks& job = report.job_ranks;
+  const std::string of_job =
+      job.world_size() > 0 ? " of the job's " + std::to_string(job.world_size()) : "";
+  constexpr const char* why =
+      ": none of the files is theirs (who calls neither CUDA nor NCCL has none)";
+  if (!report.missing_ranks.empty()) {
+    std::cout << "missing: " << trace::ranks_in_words(report.missing_ranks) << of_job << why
+              << "\n";
+  }
+  if (report.missing_unnamed > 0) {
+    std::cout << "missing: " << report.missing_unnamed << " of node " << job.node_rank() << "'s "
+              << in_words(static_cast<std::uint64_t>(job.ranks_of_node()), "rank") << why << "\n";
+  }
+}
+
 }  // namespace
 
-bool print_report(const trace::MergeReport& report, const std::string& output) {
-  bool ok = report.problem.empty();
+bool print_inputs(const trace::MergeReport& report) {
+  bool ok = true;
   for (const trace::MergedInput& input : report.inputs) {
     ok = print_input(input) && ok;
   }
+  return ok;
+}
+
+bool print_report(const trace::MergeReport& report, const std::string& output) {
+  const bool ok = print_inputs(report);
   if (!report.problem.empty()) {
     say(report.problem);
     return false;
@@ -40,9 +61,7 @@ bool print_report(const trace::MergeReport& report, const std::string& output) {
     std::cout << "left out: " << in_words(report.repeated, "event")
               << " that several inputs hold: each is there once\n";
   }
-  for (const std::int64_t rank : report.missing_ranks) {
-    std::cout << "missing: rank " << rank << "\n";
-  }
+  print_ranks(report);
   if (!report.joined_runs.empty()) {
     std::cout
         << "joined: " << report.joined_runs
@@ -59,6 +78,14 @@ bool print_report(const trace::MergeReport& report, const std::string& output) {
               << " of other ranks\n";
   }
   return ok;
+}
+
+void print_other_nodes(const trace::MergeReport& report) {
+  const trace::JobRanks& job = report.job_ranks;
+  const bool is_whole = report.missing_ranks.empty() && job.missing_unnamed() == 0;
+  if (!job.is_of_one_node() || !is_whole) return;
+  std::cout << "of node " << job.node_rank() << " alone: " << job.ranks_of_node()
+            << " of the job's " << job.world_size() << " ranks\n";
 }
 
 void print_selection(const SelectionCounts& counts) {

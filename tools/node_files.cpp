@@ -83,16 +83,6 @@ std::string free_name(const NodeOfRun& node, const std::vector<std::string>& ran
   return name;
 }
 
-// All of the node's ranks; those that left a file are taken off by the merge.
-std::vector<std::int64_t> ranks_of(const NodeOfRun& node) {
-  constexpr std::int64_t most = 4096;  // a ring's numbers are not to be trusted with memory
-  std::vector<std::int64_t> ranks;
-  for (std::int64_t i = 0; i < std::min(node.ranks, most); ++i) {
-    ranks.push_back(node.first_rank + i);
-  }
-  return ranks;
-}
-
 // As the job would have done. By the first ring that can be read; they all say the same.
 void index_and_queue(const std::vector<std::string>& rings, const std::vector<std::string>& files,
                      std::uint64_t events, NodeFile& made) {
@@ -128,7 +118,7 @@ trace::MergeReport merge_node(const std::string& run, const NodeOfRun& node, boo
   trace::MergeOptions options;
   options.gzip = node.gzip || node.path.ends_with(".gz");
   options.overwrite = node.overwrite || is_ours;
-  options.missing_ranks = ranks_of(node);
+  options.asks_for_all_ranks = true;
   options.mix_runs = true;  // they were chosen by their run
   if (const ring::PrivateKilled killed = private_workers_killed(run); killed.count() != 0) {
     options.unfinished.push_back({ring::in_words(killed), ring::lost_in_words(killed)});
@@ -138,6 +128,7 @@ trace::MergeReport merge_node(const std::string& run, const NodeOfRun& node, boo
   made.include = node.include;
   if (node.nodes > 1) made.include_once = node.folder + "/index";
   made.missing_ranks = report.missing_ranks;
+  made.missing_unnamed = report.missing_unnamed;
   for (const trace::MergedInput& input : report.inputs) {
     if (!input.problem.empty()) made.notes.push_back(input.problem);
   }

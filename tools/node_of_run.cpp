@@ -50,8 +50,6 @@ bool describe(const std::string& path, NodeOfRun& node) {
     node.path = named.problem.empty() && wants_merge(opened.ring) ? named.path : "";
     node.run_key = opened.ring.name(identity.run_key);
     node.node_rank = identity.node_rank;
-    node.first_rank = identity.rank - identity.local_rank;
-    node.ranks = identity.local_world_size;
     node.nodes = identity.world_size <= identity.local_world_size
                      ? 1
                      : drain::nodes_of(identity.world_size, identity.local_world_size);

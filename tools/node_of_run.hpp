@@ -14,8 +14,6 @@ struct NodeOfRun {
   std::string path;  // of the node's file; empty: none is wanted
   std::string run_key;
   std::int64_t node_rank = 0;
-  std::int64_t first_rank = 0;
-  std::int64_t ranks = 0;
   std::int64_t nodes = 1;
   std::uint32_t pid = 0;  // of one of its processes
   // Another run of the same key has files there too, which begin before or from here on (ns).

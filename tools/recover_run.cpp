@@ -114,6 +114,10 @@ bool join_ranks(const std::vector<std::string>& rings, const std::set<std::strin
               << (left.contains(rank) ? ": its ring was not recovered: see above\n"
                                       : ": nothing of it was found\n");
   }
+  if (node.missing_unnamed != 0) {
+    std::cout << "missing: " << node.missing_unnamed
+              << " more of the node's ranks: nothing of them was found\n";
+  }
   if (!node.include.empty()) {
     std::cout << "missing: other profilers' traces (merge.include: " << node.include
               << "): add them by traceagent merge " << config::shell_word(node.path) << " -o "

@@ -58,9 +58,11 @@ void add(const fs::path& path, std::vector<trace::Unfinished>& found) {
   if (!is_over && opened.owner_alive) {
     found.push_back({who, still_runs});
   } else if (ring::has_unwritten_window(opened.ring)) {
-    const std::string why = is_over ? "could not write all" : "was killed";
+    const std::string command =
+        ": traceagent recover " + config::shell_word(path.parent_path().string());
+    const std::string elsewhere = " (with --output FOLDER if its folder still cannot be written)";
     found.push_back(
-        {who, why + ": traceagent recover " + config::shell_word(path.parent_path().string())});
+        {who, is_over ? "could not write all" + command + elsewhere : "was killed" + command});
   }
   ring::close_ring(opened);
 }

@@ -70,17 +70,32 @@ void index_node_file(const Agent& agent, const std::string& path, std::uint64_t 
   if (!problem.empty() && is_spokesman(agent, "index")) say_problem(problem);
 }
 
-void say_running(const std::string& path, const std::vector<std::int64_t>& ranks,
-                 const char* if_killed) {
-  if (ranks.empty()) return;
-  say_result(path + ": rank " + list(ranks) + " still runs: it will be added when it ends" +
-             if_killed);
+// Each once, however many workers of a rank there are.
+std::string list(const std::vector<LivingPeer>& living) {
+  std::vector<std::string> words;
+  for (const LivingPeer& peer : living) {
+    std::string of_peer = peer.in_words();
+    if (std::ranges::find(words, of_peer) == words.end()) words.push_back(std::move(of_peer));
+  }
+  std::string text;
+  for (const std::string& each : words) text += (text.empty() ? "" : ", ") + each;
+  return text;
 }
 
-void say_missing(const NodeInputs& inputs, const std::vector<std::int64_t>& missing,
+void say_running(const std::string& path, const std::vector<LivingPeer>& living,
+                 const char* if_killed) {
+  if (living.empty()) return;
+  say_result(path + ": " + list(living) + " still runs: it will be added when it ends" + if_killed);
+}
+
+void say_missing(const NodeInputs& inputs, const trace::MergeReport& report,
                  const std::string& path) {
-  if (!missing.empty()) {
-    say_result(path + ": nothing from rank " + list(missing));
+  if (!report.missing_ranks.empty()) {
+    say_result(path + ": nothing from rank " + list(report.missing_ranks));
+  }
+  if (report.missing_unnamed != 0) {
+    say_result(path + ": nothing from " + std::to_string(report.missing_unnamed) +
+               " of the node's " + std::to_string(report.job_ranks.ranks_of_node()) + " ranks");
   }
   say_running(path, inputs.unfinished, ", or by traceagent recover if it is killed");
   say_running(path, inputs.unfinished_private,
@@ -199,10 +214,10 @@ trace::MergeOptions merge_options(const Agent& agent, const NodeInputs& inputs,
   trace::MergeOptions options;
   options.gzip = drain::is_compressed(agent.ring.ring, place.path);
   options.overwrite = agent.options.output_overwrite || place.there;
-  options.missing_ranks = missing_ranks(agent, inputs);
-  for (const auto* ranks : {&inputs.unfinished, &inputs.unfinished_private}) {
-    for (const std::int64_t rank : *ranks) {
-      options.unfinished.push_back({"rank " + std::to_string(rank), "still runs"});
+  options.asks_for_all_ranks = true;
+  for (const auto* living : {&inputs.unfinished, &inputs.unfinished_private}) {
+    for (const LivingPeer& peer : *living) {
+      options.unfinished.push_back({"rank " + std::to_string(peer.rank), "still runs"});
     }
   }
   options.unfinished.insert(options.unfinished.end(), inputs.kept.begin(), inputs.kept.end());
@@ -247,7 +262,7 @@ void make_folder_of(const std::string& path) {
 bool merge(Agent& agent, NodeInputs& inputs, const Place& place, RankFilesHeld& held) {
   // A node file of this run was made by one who saw less: this one holds all that it holds.
   const bool is_there = place.there.has_value();
-  if (is_there || inputs.may_lack_files || !missing_ranks(agent, inputs).empty()) {
+  if (is_there || inputs.may_lack_files || lacks_ranks(agent, inputs)) {
     add_files_of_folder(agent, inputs);
   }
   if (inputs.lost_all) say_lost(place.path);
@@ -267,7 +282,7 @@ bool merge(Agent& agent, NodeInputs& inputs, const Place& place, RankFilesHeld& 
   const NodeTotals totals = add_included(agent, inputs, place, report);
   say_result(summary(totals, place.path) + in_memory_in_words(agent, inputs) +
              removed_in_words(agent, report));
-  say_missing(inputs, report.missing_ranks, place.path);
+  say_missing(inputs, report, place.path);
   say_mixed(agent, report, place.path);
   if (inputs.all_ended() && inputs.kept.empty() && !is_told) {
     after_node_file(agent, place.path, inputs, held);

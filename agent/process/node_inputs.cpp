@@ -33,6 +33,7 @@ using DeadOfRanks = std::map<std::int64_t, DeadWorkersOfRank>;
 
 void say_dead_workers(const DeadOfRanks& ranks) {
   for (const auto& [rank, dead] : ranks) {
+    if (dead.events == 0) continue;  // or an earlier merge has them, and has said so
     const bool is_one = dead.workers == 1;
     say_result((is_one ? "a worker" : std::to_string(dead.workers) + " workers") + " of rank " +
                std::to_string(rank) + " died: recovered " + std::to_string(dead.events) + " of " +
@@ -40,9 +41,7 @@ void say_dead_workers(const DeadOfRanks& ranks) {
   }
 }
 
-std::string in_words(const Peer& peer) {
-  return (peer.is_rank() ? "rank " : "a worker of rank ") + std::to_string(peer.rank);
-}
+std::string in_words(const Peer& peer) { return LivingPeer{peer.rank, peer.is_rank()}.in_words(); }
 
 // False where its ring holds what could not be written, and has to stay.
 bool recover(Agent& agent, const Peer& peer, DeadOfRanks& dead_workers) {
@@ -90,6 +89,10 @@ void add_kept(NodeInputs& inputs, std::string who, std::string why) {
 
 }  // namespace
 
+std::string LivingPeer::in_words() const {
+  return (is_rank ? "rank " : "a worker of rank ") + std::to_string(rank);
+}
+
 bool is_kept(const Agent& agent, const std::string& ring_path) {
   const std::vector<std::string>& kept = agent.kept_rings;
   return std::find(kept.begin(), kept.end(), ring_path) != kept.end();
@@ -122,7 +125,8 @@ NodeInputs gather_inputs(Agent& agent, const NodeView& node) {
     add_kept(inputs, in_words(peer), keep_or_recover(agent, peer, dead_workers));
     if (peer.keeps_ring()) inputs.cycles_in_memory += peer.unwritten;
     if (!peer.gone()) {
-      (peer.is_private ? inputs.unfinished_private : inputs.unfinished).push_back(peer.rank);
+      (peer.is_private ? inputs.unfinished_private : inputs.unfinished)
+          .push_back({peer.rank, peer.is_rank()});
     }
     bool is_whole = true;
     add(peer.rank, ring::written_files(peer.ring_path, &is_whole),
@@ -144,15 +148,8 @@ void add_files_of_folder(const Agent& agent, NodeInputs& inputs) {
   for (const RunFile& file : folder.files()) add_files(inputs, file.rank, {file.path}, true);
 }
 
-std::vector<std::int64_t> missing_ranks(const Agent& agent, const NodeInputs& inputs) {
-  std::vector<std::int64_t> missing;
-  const Identity& identity = agent.identity;
-  // Launchers number a node's ranks in a row; where one does not, only the count is known.
-  const std::int64_t first = identity.rank - identity.local_rank;
-  for (std::int64_t i = 0; i < identity.local_world_size; ++i) {
-    if (inputs.ranks.count(first + i) == 0) missing.push_back(first + i);
-  }
-  return missing;
+bool lacks_ranks(const Agent& agent, const NodeInputs& inputs) {
+  return std::ssize(inputs.ranks) < agent.identity.local_world_size;
 }
 
 void recover_dead(Agent& agent, const NodeView& node) {

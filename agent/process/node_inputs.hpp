@@ -13,17 +13,24 @@ namespace traceagent::process {
 
 struct Agent;
 
+struct LivingPeer {
+  std::int64_t rank = 0;
+  bool is_rank = true;  // no worker of it
+
+  std::string in_words() const;
+};
+
 struct NodeInputs {
   std::vector<std::string> files;      // each once
   std::set<std::string> known;         // the same
   std::vector<std::string> elsewhere;  // of the files, those that other hosts may have queued
   std::set<std::int64_t> ranks;
-  std::vector<std::int64_t> unfinished;          // alive still
-  std::vector<std::int64_t> unfinished_private;  // too, and lost if they are killed
-  bool may_lack_files = false;                   // somebody's list is not whole
-  bool lost_all = false;                         // all of this process's own are gone
-  std::vector<trace::Unfinished> kept;           // their rings hold what could not be written
-  std::size_t cycles_in_memory = 0;              // of those that have ended
+  std::vector<LivingPeer> unfinished;
+  std::vector<LivingPeer> unfinished_private;  // lost if they are killed
+  bool may_lack_files = false;                 // somebody's list is not whole
+  bool lost_all = false;                       // all of this process's own are gone
+  std::vector<trace::Unfinished> kept;         // their rings hold what could not be written
+  std::size_t cycles_in_memory = 0;            // of those that have ended
 
   bool all_ended() const noexcept { return unfinished.empty() && unfinished_private.empty(); }
 };
@@ -37,8 +44,8 @@ NodeInputs gather_inputs(Agent& agent, const NodeView& node);
 // and, as some may lie in others, in the run's index.
 void add_files_of_folder(const Agent& agent, NodeInputs& inputs);
 
-// Of the node's ranks those without a file.
-std::vector<std::int64_t> missing_ranks(const Agent& agent, const NodeInputs& inputs);
+// Whether some of the node's ranks have no file.
+bool lacks_ranks(const Agent& agent, const NodeInputs& inputs);
 
 // The ring stays: what could not be written waits there.
 bool is_kept(const Agent& agent, const std::string& ring_path);

@@ -9,6 +9,7 @@
 #include "agent/event/ticks.hpp"
 #include "agent/process/agent.hpp"
 #include "agent/process/older_run.hpp"
+#include "agent/process/proc_facts.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -18,6 +19,9 @@ constexpr std::uint64_t look_period_ns = 50 * ms;
 // A rank that shows neither ring nor file by now makes no hooked calls, or ends long after us; a
 // second claimant of a rank may wait for the first one's end.
 constexpr std::uint64_t longest_wait_for_others_ns = 2000 * ms;
+// Python's helpers (its server of forks, its tracker of resources) end when the pipe to them is
+// closed, as it is after our last hook.
+constexpr std::uint64_t longest_wait_for_children_ns = 200 * ms;
 
 std::uint64_t now_ns() noexcept { return event::clock_ns(CLOCK_MONOTONIC); }
 
@@ -59,10 +63,14 @@ bool NodeView::any_alive() const {
   return std::any_of(peers.begin(), peers.end(), [](const Peer& peer) { return peer.alive; });
 }
 
-bool NodeView::all_awaited_gone(bool is_late) const {
-  const auto parent = static_cast<std::uint32_t>(getppid());
+bool NodeView::all_awaited_gone(std::uint64_t waited_ns) const {
+  const bool is_late = waited_ns >= longest_wait_for_others_ns;
+  const bool is_late_for_children = waited_ns >= longest_wait_for_children_ns;
   return std::all_of(peers.begin(), peers.end(), [&](const Peer& peer) {
-    return peer.gone() || (!peer.is_rank() && (is_late || peer.pid == parent));
+    if (peer.gone()) return true;
+    if (peer.is_rank()) return false;
+    const int pid = static_cast<int>(peer.pid);
+    return is_late || pid == getppid() || (is_late_for_children && is_descendant_of(pid, getpid()));
   });
 }
 
@@ -106,7 +114,7 @@ NodeView wait_for_node(const Agent& agent, std::uint64_t longest_ns) {
       all_seen = seen.size() + ranks_done(node.strangers, own_files) >= expected ||
                  (node.strangers.empty() && waited_ns >= longest_wait_for_others_ns);
     }
-    const bool gone = node.all_awaited_gone(waited_ns >= longest_wait_for_others_ns);
+    const bool gone = node.all_awaited_gone(waited_ns);
     if ((gone && all_seen) || waited_ns >= longest_ns) return node;
     pause(look_period_ns);
   }

@@ -18,9 +18,10 @@ struct NodeView {
 
   bool all_gone() const;
   bool any_alive() const;
-  // Second claimants of a rank are waited for until it is late, but who started this process: it
-  // may wait for this one's end.
-  bool all_awaited_gone(bool is_late) const;
+  // Whether nobody is waited for any more after so long. Second claimants of a rank are, until it
+  // is late; of them this process' children for a moment alone, since those that outlive it may end
+  // only when it has, and who started this process not at all: it may wait for this one's end.
+  bool all_awaited_gone(std::uint64_t waited_ns) const;
   // The process that makes the node's file lives. Its end in good order is the end of all: whoever
   // still sees its ring then sees that it died before, or while it merged.
   bool has_living_zero() const;

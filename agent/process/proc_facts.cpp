@@ -121,6 +121,15 @@ int parent_of(int pid) {
   return number_at<int>(stat_field(read_text(path_of(pid, "stat")).value_or(""), 4));
 }
 
+bool is_descendant_of(int pid, int ancestor) {
+  constexpr int deepest = 16;
+  for (int depth = 0; pid > 0 && depth < deepest; ++depth) {
+    pid = parent_of(pid);
+    if (pid == ancestor) return true;
+  }
+  return false;
+}
+
 ProcFacts ProcFacts::of_process() {
   const std::vector<std::string> asked_for = process::rank_variables();
   ProcFacts facts;

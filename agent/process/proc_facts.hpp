@@ -49,5 +49,6 @@ struct Forebear {
 
 // 0: there is none, or it cannot be seen.
 int parent_of(int pid);
+bool is_descendant_of(int pid, int ancestor);
 
 }  // namespace traceagent::process

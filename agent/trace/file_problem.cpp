@@ -24,7 +24,8 @@ constexpr Remedies of_job = {"free some space, or choose another output.folder o
                              "choose an output.folder that this user may write to",
                              "make the folder, or choose another output.folder",
                              "choose another name (of rank files: put {batch} into "
-                             "output.filename, which names each cycle), "
+                             "output.filename, which names each cycle), give each run an "
+                             "output.folder of its own (traces/{run_name}), "
                              "or set output.overwrite, which replaces it",
                              "choose a shorter output.filename",
                              "check the file system, or choose another output.folder"};

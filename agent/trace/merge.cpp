@@ -127,6 +127,9 @@ void Merger::run(const std::string& output) {
         "merge given up: " + output + ": it took too long: merge the rank files later";
   } else if (opened && options_.strict && has_problem(inputs_)) {
     report_.problem = refused;
+  } else if (opened && options_.refuse_empty && report_.events == 0) {
+    report_.is_empty = true;
+    report_.problem = "no events: nothing was written into " + output;
   } else if (!opened || !file_.finish()) {
     report_.problem = file_.error();
   }

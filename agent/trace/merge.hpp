@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/trace/clock_correction.hpp"
+#include "agent/trace/job_ranks.hpp"
 #include "agent/trace/json_object.hpp"
 #include "agent/trace/selection.hpp"
 #include "agent/trace/side_reads.hpp"
@@ -31,8 +32,10 @@ struct MergeOptions {
   bool strict = false;          // nothing is written where anything is wrong with an input
   bool mix_runs = false;        // else files of different runs are refused
   std::string trace_name = {};  // empty: the output's file name
-  std::vector<std::int64_t> missing_ranks = {};  // known to have left no file
-  std::vector<Unfinished> unfinished = {};       // then the output is not complete
+  // Ranks of the job, as far as the inputs tell, that none of them is of are missing.
+  bool asks_for_all_ranks = false;
+  bool refuse_empty = false;                // nothing is written where no event is chosen
+  std::vector<Unfinished> unfinished = {};  // then the output is not complete
   // Of a merged input: whether that what it says is missing in it ("file" in "incomplete") is here
   // now, or told of anew in `unfinished`; nothing: it is not.
   std::function<bool(std::string_view who)> is_settled = {};
@@ -73,6 +76,9 @@ struct MergeReport {
   std::vector<MergedInput> inputs;  // by rank and time
   std::vector<std::int64_t> ranks;
   std::vector<std::int64_t> missing_ranks;
+  JobRanks job_ranks;                // of the inputs, with asks_for_all_ranks
+  std::int64_t missing_unnamed = 0;  // of the one node that they are of; likewise
+  bool is_empty = false;             // that is why there is no output (refuse_empty)
   std::string joined_runs;           // see input_runs.hpp; empty: of one run
   std::vector<Unfinished> mixed;     // ranks of several runs (mix_runs, or of one key), of which
                                      // viewers drop events

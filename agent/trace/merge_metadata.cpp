@@ -53,7 +53,10 @@ std::set<std::string> files_settled(const MergeInput& merged, const std::set<std
 class Collector {
  public:
   Collector(MergeReport& report, const MergeOptions& options)
-      : report_(report), selection_(options.selection), is_settled_(options.is_settled) {}
+      : report_(report),
+        selection_(options.selection),
+        is_settled_(options.is_settled),
+        asks_for_all_ranks_(options.asks_for_all_ranks) {}
 
   void add(const MergeInput& input, const std::set<std::string>& whole) {
     const std::string_view metadata = input.footer.metadata;
@@ -79,8 +82,19 @@ class Collector {
   // Once: an input that was merged before may say the same.
   void add_unfinished(const Unfinished& process) { add_once(process.who, process.why); }
 
-  void add_missing(const std::vector<std::int64_t>& ranks) {
-    missing_.insert(ranks.begin(), ranks.end());
+  // After all inputs.
+  void look_for_all_ranks() {
+    if (!asks_for_all_ranks_) return;
+    JobRanks& job = report_.job_ranks;
+    for (const std::int64_t rank : report_.ranks) job.add_rank(rank);
+    for (const std::int64_t rank : job.missing()) missing_.insert(rank);
+    const std::int64_t unnamed = job.missing_unnamed();
+    const bool is_all_asked = selection_ == nullptr || selection_->has_all_ranks();
+    if (unnamed == 0 || !is_all_asked) return;
+    report_.missing_unnamed = unnamed;
+    add_once(ranks_of_node_mark + std::to_string(job.node_rank()),
+             std::to_string(unnamed) + " of its " + std::to_string(job.ranks_of_node()) +
+                 " are missing: give their files too");
   }
 
   void finish() {
@@ -113,6 +127,7 @@ class Collector {
       return;
     }
     ranks_text_.append(ranks_text_.empty() ? "\n" : ",\n").append(metadata);
+    if (asks_for_all_ranks_) report_.job_ranks.add_metadata(metadata);
     note_process(identity);
     const std::string process(member(metadata, "identity").value_or(""));
     for_each_member(member(metadata, "dropped").value_or(""), [&](std::string_view cause,
@@ -154,7 +169,8 @@ class Collector {
     for_each_element(member(metadata, "incomplete").value_or(""), [this](std::string_view fault) {
       const std::string_view file = string_member(fault, "file").value_or("");
       const bool is_included = is_settled_ && is_settled_(unescaped(file));
-      const bool is_told = is_shared_ && !shared_.emplace(fault).second;
+      const bool is_told = (is_shared_ && !shared_.emplace(fault).second) ||
+                           (asks_for_all_ranks_ && file.starts_with(ranks_of_node_mark));
       if (!is_included && !is_settled(file) && !is_told) add_fault(fault);
     });
   }
@@ -194,6 +210,7 @@ class Collector {
   MergeReport& report_;
   const Selection* const selection_;
   const std::function<bool(std::string_view)>& is_settled_;
+  const bool asks_for_all_ranks_;
   std::string ranks_text_;
   std::set<std::int64_t> missing_;
   std::map<std::pair<std::string, std::string>, std::uint64_t> so_far_;  // by process and cause
@@ -232,7 +249,7 @@ std::string merged_metadata(const std::vector<MergeInput>& inputs, const MergeOp
   for (const Unfinished& rank : report.mixed) {
     collector.add_unfinished(rank);
   }
-  collector.add_missing(options.missing_ranks);
+  collector.look_for_all_ranks();
   collector.finish();
   report.complete = collector.faults_text().empty() && report.missing_ranks.empty();
 

@@ -18,8 +18,13 @@ inline constexpr char not_closed[] = "an array of events that is not closed";
 
 // Of a rank: mostly its run key has come again, and two runs were taken for one.
 inline constexpr char of_several_processes[] =
-    "is of several processes of one number, whose lanes and arrows are mixed: where they are of "
-    "several runs of one key, merge each run's files by themselves";
+    "is of several processes of one number, whose lanes and arrows are mixed: each one's own file "
+    "shows it alone; where they are of several runs of one key, merge each run's files by "
+    "themselves";
+
+// So begins a "file" in "incomplete": the node's number follows. Ranks of it are missing whose own
+// numbers nobody knows; each merge that asks for all ranks looks anew.
+inline constexpr char ranks_of_node_mark[] = "ranks of node ";
 
 // So begins a "file" in "incomplete": what merge.include names, of which nothing is in the file.
 inline constexpr char include_mark[] = "merge.include: ";

@@ -7,11 +7,14 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
+#include <string_view>
 #include <vector>
 
 #include "agent/event/hash.hpp"
@@ -121,11 +124,17 @@ bool is_within(const tools::ClockRoute& route, std::uint32_t node, double since_
   return error <= route.bound_ns;
 }
 
-}  // namespace
+constexpr char usage[] = "usage: clocks_bench [NODES [COLLECTIVES]]\n";
 
-int main(int count, char** words) {
-  const auto nodes = static_cast<std::uint32_t>(count > 1 ? std::atoll(words[1]) : 1000);
-  const auto collectives = static_cast<std::uint64_t>(count > 2 ? std::atoll(words[2]) : 1'000'000);
+// 0: it is no number from 1 to `most`.
+std::uint64_t count_of(const char* word, std::uint64_t most) {
+  std::uint64_t count = 0;
+  const char* const end = word + std::strlen(word);
+  const auto read = std::from_chars(word, end, count);
+  return read.ec == std::errc() && read.ptr == end && count <= most ? count : 0;
+}
+
+int run(std::uint32_t nodes, std::uint64_t collectives) {
   const double whole_ns = static_cast<double>(collectives) * gap_ns;
   const double began = cpu_s();
   tools::CollectiveTable table;
@@ -161,4 +170,21 @@ int main(int count, char** words) {
   std::printf("peak memory %ld MB; largest bound %.1f us; clocks within their bounds: %u of %u\n",
               usage.ru_maxrss / 1024, worst_ns / 1e3, right, nodes);
   return right == nodes ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const std::string_view first = count > 1 ? words[1] : "";
+  if (first == "-h" || first == "--help") {
+    std::fputs(usage, stdout);
+    return 0;
+  }
+  const std::uint64_t nodes = count > 1 ? count_of(words[1], 1'000'000) : 1000;
+  const std::uint64_t collectives = count > 2 ? count_of(words[2], 1'000'000'000'000) : 1'000'000;
+  if (count > 3 || nodes == 0 || collectives == 0) {
+    std::fputs(usage, stderr);
+    return 2;
+  }
+  return run(static_cast<std::uint32_t>(nodes), collectives);
 }

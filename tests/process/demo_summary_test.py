@@ -55,6 +55,8 @@ def test_no_file_of_this_run(folder):
     checks.check("node1.json" in summary(folder / "run", folder / "begun").stdout, "another node's")
     said = summary(folder / "none", folder / "begun")
     checks.check(said.returncode == 1 and "no node file" in said.stderr, f"none: {said}")
+    said = subprocess.run([sys.executable, SOURCE / "tools/demo_summary.py", folder], capture_output=True, text=True, timeout=60)
+    checks.check(said.returncode == 2 and "see demo_summary.py --help" in said.stderr and said.stderr.count("\n") == 1, f"{said}")
 
 
 def test_what_is_built(_):

@@ -253,15 +253,16 @@ def test_what_was_not_chosen_is_told_by_later_merges(folder):
         about = document_of(path)["traceagent"]
         line = next((line for line in done.stdout.splitlines() if "left out by who merged" in line), "")
         return about.get("left_out"), about.get("left_out_at_most"), line.partition("merged: ")[2].partition("; what")[0]
-    whole, other = (rank_file(folder / f"t/r{rank}.json", rank, times=(0, 1000, 2000)) for rank in (0, 1))
+    whole, other = (rank_file(folder / f"t/r{rank}.json", rank, times=(0, 1000, 2000, *[2500] * rank)) for rank in (0, 1))
     early, late, others = folder / "te.json", folder / "tl.json", folder / "to.json"
     merge(whole, "-o", early, "--time", "+0us", "+0.5us")
     merge(whole, "-o", late, "--time", "+1500ns", "end")
-    merge(other, "-o", others, "--category", "none")
+    other.write_text(other.read_text().replace('"c","name":"e2500"', '"k","name":"e2500"'))
+    merge(other, "-o", others, "--category", "k")
     out = folder / "told.json"
     for inputs, words, expected in (
             ([early], [], ({"time": 2}, None, "time 2")),
-            ([early], ["--category", "none"], ({"category": 1, "time": 2}, None, "category 1, time 2")),
+            ([early, others], ["--category", "k"], ({"category": 4, "time": 2}, None, "category 4, time 2")),
             ([early, others], [], ({"time": 2, "category": 3}, None, "time 2, category 3")),
             ([early, late], [], (None, {"time": 4}, "of parts that were merged again, at most: time 4")),
             ([early, late, others], ["--time", "+1us", "end"],

@@ -27,9 +27,14 @@ def made_files(folder, seed):
 
 def compare(folder, files, inputs, rules, words, what):
     output = folder / "out.json"
-    result = merge(*inputs, "-o", output, "--force", "--mix-runs", *words)
-    document = document_of(output)
     expected, left_out = merge_model.chosen(files, rules)
+    output.unlink(missing_ok=True)
+    is_empty = not expected and bool({"--time", "--category"} & set(words))
+    result = merge(*inputs, "-o", output, "--force", "--mix-runs", *words, code=1 if is_empty else 0)
+    if is_empty:
+        check("no events: " in result.stderr and not output.exists(), f"{what} {words}: {result}")
+        return None
+    document = document_of(output)
     got = merge_model.rows_of(document)
     first = next((pair for pair in zip(expected, got) if pair[0] != pair[1]), None)
     check(got == expected, f"{what} {words}: {len(got)} events, not {len(expected)}; first difference {first}")
@@ -86,6 +91,8 @@ def test_against_the_model(folder):
                   for event in whole["traceEvents"] if event["ph"] != "M"]
         joined = File(folder / "all.json", 0, whole["baseTimeNanoseconds"], events)
         document = compare(folder, [joined], [joined.path], rules, words, f"merged, seed {seed}")
+        if document is None:
+            continue
         ranks = sorted({file.rank for file in files} & (rules.ranks or {file.rank for file in files}))
         check(document["distributedInfo"]["ranks"] == ranks, f"ranks {document['distributedInfo']}")
         names = [event["pid"] for event in document["traceEvents"] if event["name"] == "process_name"]
@@ -198,9 +205,9 @@ def test_steps_by_hand(folder):
     for word in ("08x", "0x8", "8.5", "", "99999999999999999999"):
         said = merge(*paths, "-o", out, "--force", "--steps", 1, word, code=2).stderr
         check(f"not a whole number: {word}: give one such as 20" in said, said)
-    result = merge(*paths, "-o", out, "--force", "--steps", 20, 30)
-    check("no events: no step from 20 up to 30" in result.stdout and "11" in result.stdout, result.stdout)
-    check(not names_and_times(out) and document_of(out)["complete"], "an empty window")
+    result = merge(*paths, "-o", folder / "none.json", "--steps", 20, 30, code=1)
+    check("no events: no step from 20 up to 30" in result.stderr and "11" in result.stderr, result.stderr)
+    check(not (folder / "none.json").exists(), "an empty window")
     check("step 8 alone give 8 9" in merge(*paths, "-o", out, "--steps", 8, 8, code=2).stderr, "8 8")
 
 
@@ -261,17 +268,27 @@ def test_numbers(folder):
 def test_empty(folder):
     path = slices(folder, "e.json", 0, [(0, 10), (20, 30)])
     out = folder / "out.json"
-    result = merge(path, "-o", out, "--force", "--time", "+1s", "+2s")
-    lines = [line for line in result.stdout.splitlines() if line.startswith("no events: ")]
-    check(len(lines) == 1 and "(0.000030 s)" in lines[0] and "2023-11-14 22:13:21.000000000" in lines[0], str(lines))
-    document = document_of(out)
-    check(len(document["traceEvents"]) == 1 and document["traceagent"]["left_out"] == {"time": 2}, str(document))
+    for words, said in ((["--time", "+1s", "+2s"], "lies between 2023-11-14 22:13:21.000000000"),
+                        (["--category", "kernel"], "nothing is of what was asked for"),
+                        (["--steps", 3, 4], "no steps: --steps 3 4: ")):
+        result = merge(path, "-o", out, *words, code=1)
+        check(result.stderr.count("\n") == 1 and said in result.stderr and not out.exists(), f"{words}: {result}")
+        check("--steps" in words or f"nothing was written into {out}: no events: " in result.stderr, f"{words}: {result}")
+        check("--steps" in words or "(0.000030 s)" in result.stderr, f"{words}: {result}")
+    nothing = slices(folder, "n.json", 2, [])
+    said = merge(path, nothing, "-o", out, "--rank", "2").stdout
+    check("no events: nothing is of what was asked for" in said and out.exists(), f"a rank without events: {said}")
+    # Of several nodes' files those are written that have any.
+    other = slices(folder, "o.json", 1, [(50, 60)], node=1)
+    result = merge(path, other, "-o", folder / "by", "--per-node", "--time", "+45us", "end")
+    check(not (folder / "by/node0.json").exists() and names_and_times(folder / "by/node1.json") == [("e50", 50, 10)]
+          and "by/node0.json: no events: " in result.stdout, f"{result}")
     said = merge(path, "-o", out, "--force", "--category", "cc,kernel,c").stdout
     check([line for line in said.splitlines() if "category" in line] ==
           ["no event has the category cc: the nearest is c", "no event has the category kernel: there is none like it"],
           said)
     path_of_kernels = slices(folder, "k.json", 1, [(0, 10)], category="kernel")
-    said = merge(path, path_of_kernels, "-o", out, "--force", "--category", "kernl").stdout
+    said = merge(path, path_of_kernels, "-o", out, "--force", "--category", "kernl", code=1).stdout
     check("no event has the category kernl: the nearest is kernel\n" in said, said)
     check("bad output: -: " in merge(path, "-o", "-", code=2).stderr and not pathlib.Path("-").exists(), "no file named -")
     merge(path, "-o", folder / "none.json", "--rank", "5", code=1)
@@ -286,7 +303,7 @@ def test_ranks_that_nobody_has(folder):
                            (["0-999999999999"], "2-3, 5-999999999999"), (["4,0-1"], ""),
                            (["4,7", "--time", "+1s", "+2s"], "7"), (["0,4,7", "--per-node"], "7")):
         output = folder / "nodes" if "--per-node" in words else out
-        said = merge(*paths, "-o", output, "--force", "--rank", *words).stdout
+        said = merge(*paths, "-o", output, "--force", "--rank", *words, code=1 if "--time" in words else 0).stdout
         told = [line for line in said.splitlines() if line.startswith("no file ")]
         check(told == ([f"no file that was read has a rank of {missing}"] if missing else []), f"{words}: {said}")
 

@@ -53,8 +53,83 @@ def test_nodes(folder):
     merge(folder / "n", "-o", folder / "all.json")
     check(document_of(folder / "all.json")["distributedInfo"]["node_ranks"] == [0, 1], "nodes of all")
     check("several nodes" in merge(folder / "all.json", "--per-node", "-o", folder / "by", code=1).stderr, "of all")
+    # One that an older merge left beside what it was made of: rank files, or the nodes' files.
+    for place, inputs in (("n", [folder / "n"]), ("by", [folder / "by/node0.json", folder / "by/node1.json"])):
+        older = folder / place / "older.json"
+        merge(*inputs, "-o", older)
+        said = merge("-r", *inputs, older, "--per-node", "-o", folder / f"again-{place}")
+        check([ranks_in(folder / f"again-{place}/node{node}.json") for node in (0, 1)] == [[0, 1], [2, 3]], f"{said}")
+        check(f"left out: {older}: it is of several nodes, and " in said.stdout, f"{said}")
+    # What it alone holds cannot be divided.
+    (folder / "n/r3.json").unlink()
+    said = merge("-r", folder / "n", "--per-node", "-o", folder / "less", code=1)
+    check([ranks_in(folder / f"less/node{node}.json") for node in (0, 1)] == [[0, 1], [2]], f"{said}")
+    check(f"a file of several nodes: {folder}/n/older.json: left out, and no other file holds all of it" in said.stderr
+          and said.stderr.count("\n") == 1, f"{said}")
+    said = merge("-r", folder / "n", "--per-node", "--strict", "-o", folder / "strict", code=1)
+    check("nothing was written: " in said.stderr and not list((folder / "strict").glob("*.json")), f"{said}")
     for name in ("one.json", "{node_rank}/x.json", "{run_name}-{node_rank}.json", "{node_rank}{epoch}.json"):
         merge(folder / "n", "--per-node", "-o", folder / name, code=2)
+
+
+def job_file(path, rank, local_rank, node, of_node, of_job):
+    """With what the agent writes of the job."""
+    rank_file(path, rank, node, times=(rank, 100))
+    whole = {"rank": rank, "local_rank": local_rank, "world_size": of_job, "local_world_size": of_node, "node_rank": node,
+             "run_key": "slurm7"}
+    path.write_text(path.read_text().replace(f'"identity": {{"rank": {rank}}}', f'"identity": {json.dumps(whole)}')
+                    .replace('"world_size": 8, ', f'"world_size": {of_job}, ').replace(f'"run{node}"', '"slurm7"'))
+    return path
+
+
+def page_of(path):
+    done = subprocess.run([TRACEAGENT, "check", path], capture_output=True, text=True, timeout=60)
+    return done.stdout + done.stderr
+
+
+def test_ranks_of_the_job(folder):
+    """Those of which no file is given are told, once, and the output says so; a node's file has its node's."""
+    one = [job_file(folder / f"one/r{rank}.json", rank, rank, 0, 4, 4) for rank in range(4)]
+    out = folder / "out.json"
+    said = merge(*one[:2], "-o", out).stdout
+    check([line for line in said.splitlines() if line.startswith("missing: ranks 2-3 of the job's 4: ")] and
+          said.count("missing") == 1, said)
+    document = document_of(out)
+    check(document["traceagent"]["missing_ranks"] == [2, 3] and not document.get("complete"), f"{document['traceagent']}")
+    check("NO   ranks                 missing: ranks 2-3 of the job's 4: " in page_of(out), page_of(out))
+    said = merge(out, one[2], "-o", folder / "three.json").stdout
+    check("missing: rank 3 of the job's 4: " in said, said)
+    said = merge(folder / "three.json", one[3], "-o", folder / "four.json").stdout
+    check("missing" not in said and document_of(folder / "four.json")["complete"], said)
+    check("yes  ranks                 all of the job's 4 are here" in page_of(folder / "four.json"), page_of(folder / "four.json"))
+    # Who asks for ranks has them.
+    said = merge(*one[:2], "-o", folder / "asked.json", "--rank", "0-1").stdout
+    check("missing" not in said and document_of(folder / "asked.json")["complete"], said)
+    check("yes  ranks                 not here: ranks 2-3 of the job's 4" in page_of(folder / "asked.json"),
+          page_of(folder / "asked.json"))
+    check("missing: rank 1 of the job's 4: " in merge(one[0], "-o", folder / "part.json", "--rank", "0-1").stdout, "asked for")
+    check("missing" not in page_of(folder / "one").replace("nothing is missing", ""), page_of(folder / "one"))
+    one[3].unlink()
+    check(f"{folder}/one: missing: rank 3 of the job's 4: " in page_of(folder / "one"), page_of(folder / "one"))
+
+    # A node's are whole by themselves, dealt in a row or round; of several nodes all ranks are wanted.
+    for name, ranks in (("row", (0, 1, 2, 3)), ("round", (0, 2, 1, 3))):
+        two = [job_file(folder / name / f"r{rank}.json", rank, at % 2, at // 2, 2, 4) for at, rank in enumerate(ranks)]
+        node = folder / name / "node0.json"
+        said = merge(*two[:2], "-o", node).stdout
+        check("missing" not in said and "of node 0 alone: 2 of the job's 4 ranks" in said and document_of(node)["complete"], said)
+        check("yes  ranks                 all 2 of node 0 are here, of the job's 4: " in page_of(node), page_of(node))
+        said = merge(two[0], "-o", folder / name / "half.json").stdout
+        check("missing: 1 of node 0's 2 ranks: " in said and said.count("missing") == 1, said)
+        check("NO   incomplete            ranks of node 0: 1 of its 2 are missing: " in page_of(folder / name / "half.json"), said)
+        said = merge(two[0], "-o", folder / name / "asked.json", "--rank", "0").stdout
+        check("missing" not in said and document_of(folder / name / "asked.json")["complete"], said)
+        said = merge(folder / name / "half.json", two[1], "-o", folder / name / "both.json").stdout
+        check("missing" not in said and document_of(folder / name / "both.json")["complete"], said)
+        said = merge(node, two[2], "-o", folder / name / "three.json").stdout
+        check("missing: rank 3 of the job's 4: " in said, said)
+        said = merge(*two[:3], "-o", folder / name / "by", "--per-node").stdout
+        check("missing: 1 of node 1's 2 ranks: " in said and said.count("missing") == 1 and "alone" not in said, said)
 
 
 def test_strict_asks_for_what_is_taken(folder):

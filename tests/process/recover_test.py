@@ -349,6 +349,9 @@ def test_into_another_folder():
         ended = place.run([STEADY, 8, 10], place.agent(TRACEAGENT_OUTPUT_FOLDER="/proc/typo"))
         run = next((place.rings / f"traceagent-{os.geteuid()}").iterdir())
         check(f"traceagent recover {run}" in ended.err, f"{ended}")
+        listed = [line.strip() for line in recover(place, "--list").out.splitlines()]
+        check(f"traceagent recover {run}" in listed and any(line.startswith(f"traceagent recover {run} --output FOLDER  (")
+                                                            for line in listed), f"--list: {listed}")
         result = recover(place, TRACEAGENT_OUTPUT_FOLDER="elsewhere")
         check(result.code == 1 and f"traceagent recover {run} --output FOLDER" in result.out, f"/proc/typo: {result}")
         result = recover(place, run, "--output", "new/there")
@@ -363,9 +366,9 @@ def test_usage():
     with Place() as place:
         helped = recover(place, "--help")
         check(helped.code == 0 and "examples:" in helped.out and "--keep" in helped.out, f"help: {helped}")
-        for words in (["--bogus"], ["/no/such/ring"]):
+        for words, code in ((["--bogus"], 2), (["/no/such/ring"], 1)):
             result = recover(place, *words)
-            check(result.code == 2 and len(result.lines()) == 1, f"{words}: {result}")
+            check(result.code == code and len(result.lines()) == 1, f"{words}: {result}")
 
 
 def refused(place, path, what, *words):

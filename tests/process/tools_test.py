@@ -60,7 +60,32 @@ def test_command_lines():
     for words in (["--help"], ["merge", "--help"], ["run", "--help"], ["check", "--help"]):
         result = run(TRACEAGENT, *words)
         check(result.returncode == 0 and "examples:" in result.stdout, f"help of {words}")
-    check("TRACEAGENT_RING_SIZE" in run(TRACEAGENT, "options").stdout, "options are listed")
+    every = run(TRACEAGENT, "options").stdout
+    check("TRACEAGENT_RING_SIZE" in every, "options are listed")
+    for name in ("ring.size", "TRACEAGENT_RING_SIZE"):
+        result = run(TRACEAGENT, "options", name)
+        check(result.returncode == 0 and result.stdout.startswith("  ring.size ") and result.stdout in every
+              and sum(not line.startswith("   ") for line in result.stdout.splitlines()) == 1, f"option {name}: {result}")
+    for name, nearest in (("ring.sise", "the nearest is ring.size"), ("filename", "the nearest is output.filename"),
+                          ("TRACEAGENT_RING_SISE", "the nearest is TRACEAGENT_RING_SIZE"), ("xyzzy", "there is none like it")):
+        result = run(TRACEAGENT, "options", "ring.size", name)
+        check(result.returncode == 2 and one_line(result) and not result.stdout
+              and f"unknown option: {name}: {nearest}" in result.stderr, f"option {name}: {result}")
+
+
+def test_what_is_not_there(folder):
+    """One line and one exit code, whoever is given it."""
+    gone = folder / "gone.json"
+    for words in (["merge", gone, "-o", folder / "m.json"], ["check", gone], ["recover", gone], ["recover", "--list", gone],
+                  ["recover", "--discard", gone], ["upload", gone, "--to", folder], ["upload", "--resume", gone],
+                  ["upload", "--status", gone], ["upload", gone, "--forget", "/x/"], ["run", "--config", gone, "--", "true"]):
+        result = run(TRACEAGENT, *words)
+        check(result.returncode == 1 and one_line(result) and
+              f"no such input: {gone}: No such file or directory: give files that are there" in result.stderr, f"{words}: {result}")
+    (folder / "file").write_text("")
+    for words in (["upload", "--status", folder / "file"], ["run", "--config", folder, "--", "true"]):
+        result = run(TRACEAGENT, *words)
+        check(result.returncode == 2 and one_line(result), f"{words}: {result}")
 
 
 def test_full_output(folder):
@@ -202,6 +227,8 @@ def main():
         library = str(folder / "stub.so")
         subprocess.run(["c++", "-shared", "-nostdlib", "-x", "c++", "-o", library, os.devnull], check=True)
         test_command_lines()
+        (folder / "gone").mkdir()
+        test_what_is_not_there(folder / "gone")
         (folder / "full").mkdir()
         test_full_output(folder / "full")
         test_run(library)

@@ -62,6 +62,35 @@ def entries_in(place, name="index.json"):
     return json.loads((place.path / "out/index" / name).read_text())["entries"]
 
 
+def dealt_round(missing=None):
+    """mpirun --map-by node: a node's ranks are not in a row, and no other's is missed in its file."""
+    with Place() as place:
+        run, running = uuid.uuid4().hex[:12], []
+        for rank in range(RANKS):
+            rings = place.rings / f"{run}-{rank % NODES}"
+            rings.mkdir(exist_ok=True)
+            variables = place.agent(OMPI_COMM_WORLD_RANK=rank, OMPI_COMM_WORLD_SIZE=RANKS, PMIX_NAMESPACE=run,
+                                    OMPI_COMM_WORLD_LOCAL_RANK=rank // NODES, OMPI_COMM_WORLD_LOCAL_SIZE=PER_NODE,
+                                    TRACEAGENT_RING_FOLDER=rings, TRACEAGENT_OUTPUT_FOLDER="out",
+                                    TRACEAGENT_ENABLED=str(rank != missing).lower())
+            running.append(place.start(COMMAND, variables))
+        ended = [end_of(process) for process in running]
+        lines = [line for result in ended for line in result.lines() if IS_DULL not in line]
+        nothing = [line for line in lines if "nothing from" in line]
+        # One rank alone does not tell how they are numbered.
+        wanted = [] if missing is None else ["node0.json: nothing from 1 of the node's 2 ranks"]
+        check(len(nothing) == len(wanted) and all(line.endswith(end) for line, end in zip(nothing, wanted)),
+              f"dealt round, {missing} missing: {lines}")
+        for node in range(NODES):
+            trace = place.trace(f"out/node{node}.json")
+            ranks = [rank for rank in range(node, RANKS, NODES) if rank != missing]
+            is_whole = len(ranks) == PER_NODE
+            check((trace["distributedInfo"]["ranks"], trace["traceagent"]["missing_ranks"], trace.get("complete", False))
+                  == (ranks, [], is_whole), f"dealt round, {missing} missing: {trace['distributedInfo']} {lines}")
+            checked = place.run([TRACEAGENT, "check", f"out/node{node}.json"])
+            check("missing: rank" not in checked.out, f"dealt round: {checked}")
+
+
 def one_index(one_memory):
     with Place() as place:
         lines = run_nodes(place, "index", one_memory)
@@ -249,6 +278,8 @@ def main():
     for name in ("x.json", "ba{batch}-l{local_rank}.json"):
         one_name_for_ranks(name, False)
         one_name_for_ranks(name, True)
+    dealt_round()
+    dealt_round(missing=2)
     two_runs_at_once()
     included_by_their_node()
     killed_while_including()

@@ -4,11 +4,11 @@ import subprocess
 import sys
 
 from jobs import Checks
-from places import SOURCE
+from places import BUILD, SOURCE
 
 WANT_A_BUILD = ("tests/faults/matrix_test.py", "tests/kill/kill_test.py", "tests/soak/soak.py", "tests/upload/cycles_test.py",
                 "tests/upload/server_test.py", "tests/upload/step_time.py", "tests/upload/upload_test.py")
-OTHERS = ("packaging/setup", "tools/demo", "tests/run", "tests/coverage", "tests/fuzz/run", "tests/gpu/pack", "tests/gpu/run",
+OTHERS = ("packaging/setup", "tools/demo", "tools/demo_summary.py", "tests/run", "tests/coverage", "tests/fuzz/run", "tests/gpu/pack", "tests/gpu/run",
           "tests/kill/run", "tests/soak/run", "tests/valgrind/run", "tests/model/check_ring", "tests/bench/start_bench",
           "tests/bench/merge_bench", "tests/bench/compare/compare.py", "tests/support/style/check_format",
           "tests/support/style/check_includes", "tests/support/style/check_links", "tests/support/style/check_names",
@@ -38,4 +38,8 @@ for script in WANT_A_BUILD:
     untold = run(script)
     checks.check(untold and untold.returncode == 1 and "usage: " in untold.stderr and "Traceback" not in untold.stderr,
                  f"{script}: {untold}")
+for words, code in ((["--help"], 0), (["x"], 2), (["2", "1", "1"], 2)):
+    bench = subprocess.run([BUILD / "bin/clocks_bench", *words], capture_output=True, text=True, timeout=SOON_S)
+    said = bench.stderr if code else bench.stdout
+    checks.check(bench.returncode == code and said.startswith("usage: clocks_bench "), f"clocks_bench {words}: {bench}")
 sys.exit(checks.end())

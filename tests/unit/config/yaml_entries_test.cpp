@@ -109,7 +109,12 @@ TEST(YamlEntries, AliasesOfMapsAreRefused) {
 
 TEST(YamlEntries, SaysInWhichLineTheTextIsBroken) {
   EXPECT_EQ(broken("a: 1\nb: {c: 2\n"), "2: end of map flow not found");
-  EXPECT_EQ(broken("a: 1\n\tb: 2\n"), "2: illegal tab when looking for indentation");
+  EXPECT_EQ(broken("a: 1\n\tb: 2\n"), "2: indented with a tab: YAML wants spaces");
+  EXPECT_EQ(broken("a:\n\tb: 2\n"), "2: indented with a tab: YAML wants spaces");
+  EXPECT_EQ(broken("a:\n  \tb: 2\n  c: 3\n"), "2: indented with a tab: YAML wants spaces");
+  EXPECT_EQ(broken("a:\n  b: 2\n c: 3\n"),
+            "3: this is no key, or not indented as the keys before it");
+  EXPECT_EQ(broken("a: b: c\n"), "1: illegal map value");
   EXPECT_EQ(broken("a: 1\nb: \"2\nc: 3\n"), "2: a quote is not closed");
   EXPECT_EQ(broken("a: 'x"), "1: a quote is not closed");
   EXPECT_EQ(broken("- a\n- b\n"), "1: options must be a map such as enabled: true, not a list");

@@ -17,6 +17,9 @@
 namespace traceagent::process {
 namespace {
 
+// Later than anybody but a rank is waited for.
+constexpr std::uint64_t late_ns = 2'000'000'000;
+
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t mib = 1 << 20;
@@ -94,30 +97,60 @@ TEST_F(PrivateWorkersTest, RankIsOne) {
   std::string problem;
   node.peers = look_at_peers(folder_, "", {}, problem);
   EXPECT_TRUE(node.has_living_zero());
-  EXPECT_FALSE(node.all_awaited_gone(true));
+  EXPECT_FALSE(node.all_awaited_gone(late_ns));
   kill(rank, SIGKILL);
   waitpid(rank, nullptr, 0);
   node.peers = look_at_peers(folder_, "", {}, problem);
   EXPECT_FALSE(node.has_living_zero());
-  EXPECT_TRUE(node.all_awaited_gone(true));
+  EXPECT_TRUE(node.all_awaited_gone(late_ns));
   for (const int fd : said) close(fd);
+}
+
+// One that lives.
+NodeView of_one_worker(pid_t pid) {
+  NodeView node;
+  Peer& peer = node.peers.emplace_back();
+  peer.rank = 3;
+  peer.trace_pid = 1'000'003;
+  peer.alive = true;
+  peer.pid = static_cast<std::uint32_t>(pid);
+  return node;
 }
 
 // It may wait for the end of this process, which merges.
 TEST(NodeView, AwaitsNoParentThatIsNoRank) {
-  NodeView node;
-  node.peers.resize(1);
+  NodeView node = of_one_worker(getpid());
   Peer& peer = node.peers.front();
-  peer.rank = 3;
-  peer.trace_pid = 1'000'003;
-  peer.alive = true;
-  peer.pid = static_cast<std::uint32_t>(getpid());
-  EXPECT_FALSE(node.all_awaited_gone(false));
+  EXPECT_FALSE(node.all_awaited_gone(0));
   peer.pid = static_cast<std::uint32_t>(getppid());
-  EXPECT_TRUE(node.all_awaited_gone(false));
+  EXPECT_TRUE(node.all_awaited_gone(0));
   EXPECT_FALSE(node.all_gone()) << "what it writes is still to come";
   peer.trace_pid = peer.rank;
-  EXPECT_FALSE(node.all_awaited_gone(true)) << "a rank that another has started";
+  EXPECT_FALSE(node.all_awaited_gone(late_ns)) << "a rank that another has started";
+}
+
+// It may end only when this process has.
+TEST(NodeView, AwaitsChildrenForAMoment) {
+  int told[2];
+  ASSERT_EQ(pipe(told), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    close(told[1]);
+    char byte = 0;
+    _exit(static_cast<int>(read(told[0], &byte, 1)));
+  }
+  NodeView node = of_one_worker(child);
+  Peer& peer = node.peers.front();
+  EXPECT_FALSE(node.all_awaited_gone(0)) << "it may be ending";
+  EXPECT_TRUE(node.all_awaited_gone(late_ns / 10));
+  peer.trace_pid = peer.rank;
+  EXPECT_FALSE(node.all_awaited_gone(late_ns)) << "a rank of its own";
+  peer.trace_pid = 1'000'003;
+  peer.pid = static_cast<std::uint32_t>(getpid());
+  EXPECT_FALSE(node.all_awaited_gone(late_ns / 10)) << "no child";
+  close(told[1]);
+  close(told[0]);
+  waitpid(child, nullptr, 0);
 }
 
 // As who merges sees it: its files are still to come.
@@ -141,7 +174,7 @@ TEST_F(PrivateWorkersTest, ArePeers) {
   ASSERT_EQ(node.peers.size(), 1u);
   EXPECT_EQ(node.peers[0].rank, 7);
   EXPECT_FALSE(node.all_gone());
-  EXPECT_TRUE(node.all_awaited_gone(true));
+  EXPECT_TRUE(node.all_awaited_gone(late_ns));
   EXPECT_FALSE(node.has_living_zero());
   ASSERT_EQ(write(told[1], "1", 1), 1);
   ASSERT_EQ(read(said[0], &byte, 1), 1);

@@ -242,7 +242,7 @@ TEST_F(CheckTraceFile, of_a_node_with_a_rank_missing) {
                              "[{\"file\": \"f.json\", \"problem\": \"cut\"}]}";
   EXPECT_TRUE(check(file_with(merged, false)));
   EXPECT_EQ(page.problems(), 3) << page.text();
-  EXPECT_TRUE(says(page, "missing: 2, 5: traceagent recover")) << page.text();
+  EXPECT_TRUE(says(page, "missing: ranks 2, 5: traceagent recover")) << page.text();
   EXPECT_TRUE(says(page, "f.json: cut")) << page.text();
 }
 

@@ -269,14 +269,20 @@ TEST(Merge, an_empty_window_still_tells_of_itself) {
 
 TEST(Merge, sums_what_was_dropped_and_names_the_missing) {
   ScratchFolder folder;
+  const auto metadata = [](int rank, const std::string& dropped) {
+    const std::string number = std::to_string(rank);
+    return R"({"identity": {"rank": )" + number + R"(, "local_rank": )" + number +
+           R"(, "world_size": 3, "local_world_size": 3, "node_rank": 0}, "dropped": )" + dropped +
+           "}";
+  };
   const auto a =
       write_sample(folder / "a.json",
-                   {.times_ns = {1}, .metadata = R"({"dropped": {"ring_full": 5, "late": 1}})"});
+                   {.times_ns = {1}, .metadata = metadata(0, R"({"ring_full": 5, "late": 1})")});
   const auto b =
       write_sample(folder / "b.json",
-                   {.rank = 2, .times_ns = {1}, .metadata = R"({"dropped": {"ring_full": 7}})"});
+                   {.rank = 2, .times_ns = {1}, .metadata = metadata(2, R"({"ring_full": 7})")});
   MergeOptions options;
-  options.missing_ranks = {1, 2};  // 2 left a file all the same
+  options.asks_for_all_ranks = true;
   options.metadata.add("host", "n\"1");
   const MergeReport report = merge({a, b}, folder / "m.json", options);
   EXPECT_EQ(report.dropped, (std::map<std::string, std::uint64_t>{{"late", 1}, {"ring_full", 12}}));
