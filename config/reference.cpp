@@ -166,6 +166,15 @@ std::string row_as_markdown(const OptionRow& row) {
 
 std::string option_reference_text(const OptionRow& row) { return row_as_text(row); }
 
+std::string group_reference_text(std::string_view group) {
+  std::string out;
+  if (!is_group(group)) return out;
+  for (const OptionRow& row : option_rows()) {
+    if (group_of(row.key) == group) out += row_as_text(row);
+  }
+  return out;
+}
+
 std::string options_reference_text() {
   std::string out;
   for (const Paragraph& paragraph : introduction("")) {

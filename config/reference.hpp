@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "config/options.hpp"
 
@@ -10,6 +11,8 @@ namespace traceagent::config {
 std::string options_reference_text();
 // The part of it that is of one option.
 std::string option_reference_text(const OptionRow& row);
+// That of all options of a group, such as "ring"; empty: there is no such group.
+std::string group_reference_text(std::string_view group);
 
 // The whole of config/README.md.
 std::string options_reference_markdown();

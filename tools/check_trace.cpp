@@ -30,7 +30,7 @@ std::string ranks_in_words(const JobRanks& job) {
   const std::vector<std::int64_t> absent = job.absent();
   if (absent.empty()) return "all" + of_job_in_words(job) + " are here";
   const bool is_whole_node =
-      job.is_of_one_node() && job.missing().empty() && job.missing_unnamed() == 0;
+      job.is_of_one_node() && job.is_node_size_known() && job.missing_of_node_in_words().empty();
   if (is_whole_node) {
     return "all " + std::to_string(job.ranks_of_node()) + " of node " +
            std::to_string(job.node_rank()) + " are here," + of_job_in_words(job) +

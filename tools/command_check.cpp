@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <memory>
 
+#include "agent/trace/json_scan.hpp"
+#include "agent/trace/trace_reader.hpp"
 #include "tools/agent_library.hpp"
 #include "tools/check_foreign.hpp"
 #include "tools/check_report.hpp"
@@ -64,32 +67,60 @@ bool may_be_passed_over(const std::string& path) {
   return !finding.may_be_ours;
 }
 
-// Whether the files of a folder are of all ranks that they should be of.
-bool check_jobs(const std::string& folder, const FoundJobs& jobs) {
+// By run key: the folders that hold rank files of it, as they were given.
+using FoldersOfRuns = std::map<std::string, std::vector<std::string>>;
+
+void note_folder(const std::string& folder, const std::vector<std::string>& files,
+                 FoldersOfRuns& folders) {
+  for (const std::string& file : files) {
+    trace::TraceReader reader;
+    if (!reader.open(file) || !reader.header().sources.empty()) continue;
+    const auto run_key = trace::string_member(reader.header().distributed_info, "run_key");
+    std::vector<std::string>& of_run = folders[std::string(run_key.value_or(""))];
+    if (std::ranges::find(of_run, folder) == of_run.end()) of_run.push_back(folder);
+  }
+}
+
+std::string folders_in_words(const std::vector<std::string>& folders) {
+  constexpr std::size_t shown = 4;
+  std::string words;
+  for (std::size_t i = 0; i < std::min(shown, folders.size()); ++i) {
+    words += (i == 0 ? "" : ", ") + folders[i];
+  }
+  if (folders.size() > shown) words += " and " + std::to_string(folders.size() - shown) + " more";
+  return words;
+}
+
+// Whether the files are of all ranks that they should be of. Asked of jobs of which there are
+// folders: a file alone may be meant so.
+bool check_jobs(const FoldersOfRuns& folders, const FoundJobs& jobs) {
   bool ok = true;
   for (const auto& [run_key, job] : jobs) {
     const trace::JobRanks& ranks = job.ranks;
-    if (!job.has_rank_file) continue;
+    const auto of_run = folders.find(run_key);
+    if (!job.has_rank_file || of_run == folders.end()) continue;
+    const std::string folder = folders_in_words(of_run->second);
     const std::string of_job = " of the job's " + std::to_string(ranks.world_size());
     const std::string here = ": no file here is theirs: traceagent recover, if they were killed\n";
     const std::vector<std::int64_t> missing = ranks.missing();
-    const std::int64_t unnamed = ranks.missing_unnamed();
+    const std::string of_node = ranks.missing_of_node_in_words();
     if (!missing.empty()) {
       std::cout << folder << ": missing: " << trace::ranks_in_words(missing) << of_job << here;
-    } else if (unnamed != 0) {
-      std::cout << folder << ": missing: " << unnamed << " of node " << ranks.node_rank() << "'s "
-                << ranks.ranks_of_node() << " ranks" << here;
-    } else if (ranks.is_of_one_node()) {
+    } else if (!of_node.empty()) {
+      std::cout << folder << ": missing: " << of_node << here;
+    } else if (ranks.is_of_one_node() && ranks.is_node_size_known()) {
       std::cout << folder << ": of node " << ranks.node_rank()
                 << " alone: " << ranks.ranks_of_node() << of_job << " ranks\n";
     }
-    ok = ok && missing.empty() && unnamed == 0;
+    ok = ok && missing.empty() && of_node.empty();
   }
   return ok;
 }
 
 int check_files(const std::vector<std::string>& paths, const FolderOptions& options) {
   bool ok = true;
+  FoundJobs jobs;
+  FoldersOfRuns folders;
   for (const std::string& path : paths) {
     std::error_code ignored;
     const bool is_folder = std::filesystem::is_directory(path, ignored);
@@ -99,10 +130,10 @@ int check_files(const std::vector<std::string>& paths, const FolderOptions& opti
     for (const std::string& problem : files.problems) say(problem);
     for (const std::string& other : files.foreign) ok = may_be_passed_over(other) && ok;
     ok = ok && files.problems.empty() && !files.paths.empty();
-    FoundJobs jobs;
     for (const std::string& file : files.paths) ok = check_file(file, is_folder, jobs) && ok;
-    if (is_folder) ok = check_jobs(path, jobs) && ok;
+    if (is_folder) note_folder(path, files.paths, folders);
   }
+  ok = check_jobs(folders, jobs) && ok;
   return ok ? exit_ok : exit_bad_data;
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,6 +24,7 @@
 #include "tools/merge_choice.hpp"
 #include "tools/merge_outputs.hpp"
 #include "tools/merge_report.hpp"
+#include "tools/missing_ranks.hpp"
 #include "tools/open_files.hpp"
 #include "tools/progress_bar.hpp"
 #include "tools/reading_threads.hpp"
@@ -69,6 +71,9 @@ class MergeCommand {
   bool is_refused_at_once(const MergeOutputs& outputs);
   bool is_of_several_runs(const MergeOutputs& outputs);
   bool merge_into(const MergeOutput& output, const Choice& choice, const ForeignInputs& foreign);
+  // Ranks that still run or were killed are not said to be missing too.
+  void tell_unfinished(const std::vector<trace::Unfinished>& unfinished,
+                       trace::MergeReport& report);
   // That are read, once the clocks are known.
   [[nodiscard]] std::uint64_t merging_bytes(const std::vector<std::string>& files) const {
     return bytes_of(files) * (1 + arguments_.choice.first_readings());
@@ -116,6 +121,19 @@ std::vector<std::string> used_of(const std::vector<std::string>& files) {
     if (input.is_used()) used.push_back(input.report.path);
   }
   return used;
+}
+
+// Those of `files`, in their order, that are in an output: what is left out decides nothing.
+std::vector<std::string> inputs_of(const MergeOutputs& outputs,
+                                   const std::vector<std::string>& files) {
+  std::set<std::string> taken;
+  for (const MergeOutput& each : outputs.outputs) {
+    taken.insert(each.inputs.begin(), each.inputs.end());
+  }
+  std::vector<std::string> inputs;
+  std::ranges::copy_if(files, std::back_inserter(inputs),
+                       [&](const std::string& file) { return taken.contains(file); });
+  return inputs;
 }
 
 std::function<bool(std::uint64_t, std::uint64_t)> MergeCommand::progress() {
@@ -188,9 +206,9 @@ bool MergeCommand::are_damaged(const std::vector<std::string>& files) {
 
 // Our own files, and those that have become such.
 bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& output) {
-  const std::vector<std::string>& files = foreign.paths();
+  const std::vector<std::string>& given = foreign.paths();
   const MergeOutputs outputs =
-      arguments_.per_node ? outputs_of_nodes(files, output) : MergeOutputs{{{output, files}}};
+      arguments_.per_node ? outputs_of_nodes(given, output) : MergeOutputs{{{output, given}}};
   if (!outputs.problem.empty()) {
     say(outputs.problem);
     return false;
@@ -207,6 +225,7 @@ bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& 
   options_.overwrite = arguments_.force;
   options_.strict = arguments_.foreign.strict;
   options_.mix_runs = arguments_.mix_runs;
+  const std::vector<std::string> files = inputs_of(outputs, given);
   bar_.leave_for_later(merging_bytes(files));
   if (!put_clocks_together(files, arguments_.align, options_, bar_)) {
     return false;
@@ -291,6 +310,17 @@ bool MergeCommand::is_any_its_own_input(const MergeOutputs& outputs, const Forei
   return false;
 }
 
+void MergeCommand::tell_unfinished(const std::vector<trace::Unfinished>& unfinished,
+                                   trace::MergeReport& report) {
+  told_ranks_.insert(report.ranks.begin(), report.ranks.end());
+  told_ranks_.insert(report.missing_ranks.begin(), report.missing_ranks.end());
+  for (const trace::Unfinished& process : unfinished) {
+    std::cout << "missing: " << process.who << " " << process.why << "\n";
+    std::erase_if(report.missing_ranks,
+                  [&](std::int64_t rank) { return process.who == "rank " + std::to_string(rank); });
+  }
+}
+
 bool MergeCommand::merge_into(const MergeOutput& output, const Choice& choice,
                               const ForeignInputs& foreign) {
   trace::MergeOptions options = options_;
@@ -324,21 +354,16 @@ bool MergeCommand::merge_into(const MergeOutput& output, const Choice& choice,
     return true;
   }
   if (report.is_empty) {
+    tell_unfinished(unfinished, report);
     const bool ok = print_inputs(report);
+    print_missing_ranks(report);
     print_choice(choice, selection->counts());
-    told_ranks_.insert(report.ranks.begin(), report.ranks.end());
     unwanted_.push_back("nothing was written into " + output.path + ": " +
                         emptiness_in_words(choice, selection->counts()));
     return ok;
   }
   is_any_written_ = true;
-  told_ranks_.insert(report.ranks.begin(), report.ranks.end());
-  told_ranks_.insert(report.missing_ranks.begin(), report.missing_ranks.end());
-  for (const trace::Unfinished& process : unfinished) {
-    std::cout << "missing: " << process.who << " " << process.why << "\n";
-    std::erase_if(report.missing_ranks,
-                  [&](std::int64_t rank) { return process.who == "rank " + std::to_string(rank); });
-  }
+  tell_unfinished(unfinished, report);
   const bool ok = print_report(report, output.path);
   const bool is_of_all_ranks = choice.rules.ranks.empty() && report.problem.empty();
   if (is_of_all_ranks && !arguments_.per_node) print_other_nodes(report);

@@ -5,6 +5,7 @@
 
 #include "tools/command_line.hpp"
 #include "tools/losses.hpp"
+#include "tools/missing_ranks.hpp"
 
 namespace traceagent::tools {
 
@@ -19,22 +20,6 @@ bool print_input(const trace::MergedInput& input) {
     std::cout << "left out: " << input.path << ": " << input.left_out << "\n";
   }
   return true;
-}
-
-void print_ranks(const trace::MergeReport& report) {
-  const trace::JobRanks& job = report.job_ranks;
-  const std::string of_job =
-      job.world_size() > 0 ? " of the job's " + std::to_string(job.world_size()) : "";
-  constexpr const char* why =
-      ": none of the files is theirs (who calls neither CUDA nor NCCL has none)";
-  if (!report.missing_ranks.empty()) {
-    std::cout << "missing: " << trace::ranks_in_words(report.missing_ranks) << of_job << why
-              << "\n";
-  }
-  if (report.missing_unnamed > 0) {
-    std::cout << "missing: " << report.missing_unnamed << " of node " << job.node_rank() << "'s "
-              << in_words(static_cast<std::uint64_t>(job.ranks_of_node()), "rank") << why << "\n";
-  }
 }
 
 }  // namespace
@@ -61,7 +46,7 @@ bool print_report(const trace::MergeReport& report, const std::string& output) {
     std::cout << "left out: " << in_words(report.repeated, "event")
               << " that several inputs hold: each is there once\n";
   }
-  print_ranks(report);
+  print_missing_ranks(report);
   if (!report.joined_runs.empty()) {
     std::cout
         << "joined: " << report.joined_runs
@@ -82,8 +67,8 @@ bool print_report(const trace::MergeReport& report, const std::string& output) {
 
 void print_other_nodes(const trace::MergeReport& report) {
   const trace::JobRanks& job = report.job_ranks;
-  const bool is_whole = report.missing_ranks.empty() && job.missing_unnamed() == 0;
-  if (!job.is_of_one_node() || !is_whole) return;
+  const bool is_whole = report.missing_ranks.empty() && report.missing_of_node.empty();
+  if (!job.is_of_one_node() || !is_whole || !job.is_node_size_known()) return;
   std::cout << "of node " << job.node_rank() << " alone: " << job.ranks_of_node()
             << " of the job's " << job.world_size() << " ranks\n";
 }

@@ -119,6 +119,7 @@ trace::MergeReport merge_node(const std::string& run, const NodeOfRun& node, boo
   options.gzip = node.gzip || node.path.ends_with(".gz");
   options.overwrite = node.overwrite || is_ours;
   options.asks_for_all_ranks = true;
+  options.are_of_one_node = true;
   options.mix_runs = true;  // they were chosen by their run
   if (const ring::PrivateKilled killed = private_workers_killed(run); killed.count() != 0) {
     options.unfinished.push_back({ring::in_words(killed), ring::lost_in_words(killed)});
@@ -128,7 +129,8 @@ trace::MergeReport merge_node(const std::string& run, const NodeOfRun& node, boo
   made.include = node.include;
   if (node.nodes > 1) made.include_once = node.folder + "/index";
   made.missing_ranks = report.missing_ranks;
-  made.missing_unnamed = report.missing_unnamed;
+  made.missing_of_node = report.missing_of_node;
+  made.ranks.insert(report.ranks.begin(), report.ranks.end());
   for (const trace::MergedInput& input : report.inputs) {
     if (!input.problem.empty()) made.notes.push_back(input.problem);
   }

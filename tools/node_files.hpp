@@ -2,6 +2,7 @@
 // The node's file of a run whose processes are all dead: nobody was left to make it.
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,9 @@ struct NodeFile {
   std::string summary;             // "4 ranks, 1234 events, 2 events lost (ring_full 2)"
   std::vector<std::string> notes;  // one line each, of inputs that are cut
   std::vector<std::int64_t> missing_ranks;
-  std::int64_t missing_unnamed = 0;  // of the node's ranks: nobody knows by which numbers
-  std::string include;               // merge.include: of what it names nothing is in the file
+  std::string missing_of_node;   // in words, where nobody knows their numbers
+  std::set<std::int64_t> ranks;  // that are in it
+  std::string include;           // merge.include: of what it names nothing is in the file
   // Of a run of several nodes: of a file that names no rank they agree here whose it is; or empty.
   std::string include_once;
 };

@@ -114,9 +114,12 @@ bool join_ranks(const std::vector<std::string>& rings, const std::set<std::strin
               << (left.contains(rank) ? ": its ring was not recovered: see above\n"
                                       : ": nothing of it was found\n");
   }
-  if (node.missing_unnamed != 0) {
-    std::cout << "missing: " << node.missing_unnamed
-              << " more of the node's ranks: nothing of them was found\n";
+  if (!node.missing_of_node.empty()) {
+    for (const std::int64_t rank : left) {
+      if (node.ranks.contains(rank)) continue;
+      std::cout << "missing: rank " << rank << ": its ring was not recovered: see above\n";
+    }
+    std::cout << "missing: " << node.missing_of_node << ": no file is theirs\n";
   }
   if (!node.include.empty()) {
     std::cout << "missing: other profilers' traces (merge.include: " << node.include

@@ -93,9 +93,8 @@ void say_missing(const NodeInputs& inputs, const trace::MergeReport& report,
   if (!report.missing_ranks.empty()) {
     say_result(path + ": nothing from rank " + list(report.missing_ranks));
   }
-  if (report.missing_unnamed != 0) {
-    say_result(path + ": nothing from " + std::to_string(report.missing_unnamed) +
-               " of the node's " + std::to_string(report.job_ranks.ranks_of_node()) + " ranks");
+  if (!report.missing_of_node.empty()) {
+    say_result(path + ": nothing from " + report.missing_of_node);
   }
   say_running(path, inputs.unfinished, ", or by traceagent recover if it is killed");
   say_running(path, inputs.unfinished_private,
@@ -215,9 +214,10 @@ trace::MergeOptions merge_options(const Agent& agent, const NodeInputs& inputs,
   options.gzip = drain::is_compressed(agent.ring.ring, place.path);
   options.overwrite = agent.options.output_overwrite || place.there;
   options.asks_for_all_ranks = true;
+  options.are_of_one_node = true;
   for (const auto* living : {&inputs.unfinished, &inputs.unfinished_private}) {
     for (const LivingPeer& peer : *living) {
-      options.unfinished.push_back({"rank " + std::to_string(peer.rank), "still runs"});
+      options.unfinished.push_back({peer.in_words(), "still runs"});
     }
   }
   options.unfinished.insert(options.unfinished.end(), inputs.kept.begin(), inputs.kept.end());

@@ -33,7 +33,7 @@ using DeadOfRanks = std::map<std::int64_t, DeadWorkersOfRank>;
 
 void say_dead_workers(const DeadOfRanks& ranks) {
   for (const auto& [rank, dead] : ranks) {
-    if (dead.events == 0) continue;  // or an earlier merge has them, and has said so
+    if (dead.workers == 0) continue;
     const bool is_one = dead.workers == 1;
     say_result((is_one ? "a worker" : std::to_string(dead.workers) + " workers") + " of rank " +
                std::to_string(rank) + " died: recovered " + std::to_string(dead.events) + " of " +
@@ -51,8 +51,9 @@ bool recover(Agent& agent, const Peer& peer, DeadOfRanks& dead_workers) {
   for (const std::string& note : recovered.notes) say_problem(note);
   const std::string died = in_words(peer) + " died: ";
   if (!peer.finished && !peer.is_rank()) {
+    // None: an earlier merge may have them, and has said so.
     DeadWorkersOfRank& dead = dead_workers[peer.rank];
-    ++dead.workers;
+    dead.workers += recovered.events() != 0 ? 1 : 0;
     dead.events += recovered.events();
   } else if (!peer.finished) {
     say_result(died + "recovered " + std::to_string(recovered.events()) +

@@ -1,6 +1,7 @@
 #include "agent/trace/job_ranks.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "agent/trace/json_scan.hpp"
 
@@ -12,9 +13,20 @@ constexpr std::int64_t largest_world = std::int64_t{1} << 32;
 
 bool is_within(std::int64_t number, std::int64_t count) { return number >= 0 && number < count; }
 
+// Those of 0 to `count` that are not in it. Each look finds one, or is of one that is there.
+template <class Numbers>
+std::vector<std::int64_t> not_in(const Numbers& numbers, std::int64_t count) {
+  std::vector<std::int64_t> found;
+  for (std::int64_t i = 0; i < count && found.size() <= JobRanks::most_named; ++i) {
+    if (!numbers.contains(i)) found.push_back(i);
+  }
+  return found;
+}
+
 }  // namespace
 
 void JobRanks::add_metadata(std::string_view metadata) {
+  if (member(metadata, "imported")) return;  // of others
   const std::string_view identity = member(metadata, "identity").value_or(metadata);
   const auto number = [&](std::string_view key) {
     return integer_member(identity, key).value_or(-1);
@@ -28,49 +40,48 @@ void JobRanks::add_metadata(std::string_view metadata) {
   const bool is_sound = is_within(world_size, largest_world) && is_within(rank, world_size) &&
                         is_within(local_rank, size) && size <= world_size;
   if (!is_sound) return;
+  const bool is_lowest = described_.empty() || local_rank < rank_of_local_.begin()->first;
+  if (is_lowest) node_rank_ = number("node_rank");
+  least_local_ = described_.empty() ? size : std::min(least_local_, size);
+  most_local_ = std::max(most_local_, size);
   world_size_ = std::max(world_size_, world_size);
-  Node& node = nodes_[number("node_rank")];
-  node.size = std::max(node.size, size);  // where it is a guess, each rank knows of those below it
-  node.rank_of_local[local_rank] = rank;
+  described_.insert(rank);
+  hosts_.emplace(string_member(identity, "host").value_or(""));
+  const auto [known, is_new] = rank_of_local_.try_emplace(local_rank, rank);
+  are_locals_shared_ = are_locals_shared_ || (!is_new && known->second != rank);
 }
 
 bool JobRanks::is_of_one_node() const {
-  return nodes_.size() == 1 && nodes_.begin()->second.size < world_size_;
+  if (described_.empty() || most_local_ >= world_size_) return false;
+  const bool looks_so =
+      hosts_.size() == 1 && !are_locals_shared_ && std::ssize(described_) <= most_local_;
+  return is_one_nodes_ || looks_so;
 }
 
 std::vector<std::int64_t> JobRanks::missing() const {
-  if (!is_of_one_node()) return absent();
-  const Node& node = nodes_.begin()->second;
-  const std::int64_t stride = stride_of(node);
-  if (stride == 0) return {};
-  const auto& [local_rank, rank] = *node.rank_of_local.begin();
-  return not_here(rank - local_rank * stride, node.size, stride);
+  return is_of_one_node() ? std::vector<std::int64_t>() : absent();
 }
 
-std::int64_t JobRanks::missing_unnamed() const {
-  if (!is_of_one_node() || stride_of(nodes_.begin()->second) != 0) return 0;
-  return std::max<std::int64_t>(0, ranks_of_node() - static_cast<std::int64_t>(ranks_.size()));
+std::vector<std::int64_t> JobRanks::absent() const { return not_in(ranks_, world_size_); }
+
+std::int64_t JobRanks::missing_of_node() const {
+  return is_of_one_node() ? std::max<std::int64_t>(0, most_local_ - std::ssize(ranks_)) : 0;
 }
 
-std::int64_t JobRanks::stride_of(const Node& node) {
-  if (node.rank_of_local.size() < 2) return 0;
-  const auto& [first_local, first] = *node.rank_of_local.begin();
-  const auto& [last_local, last] = *node.rank_of_local.rbegin();
-  const std::int64_t stride = (last - first) / (last_local - first_local);
-  const bool is_even = std::ranges::all_of(node.rank_of_local, [&](const auto& each) {
-    return each.second == first + (each.first - first_local) * stride;
-  });
-  return is_even && stride > 0 ? stride : 0;
+std::vector<std::int64_t> JobRanks::missing_local_ranks() const {
+  const bool are_all_known = !are_locals_shared_ && described_.size() == ranks_.size() &&
+                             rank_of_local_.size() == ranks_.size();
+  return are_all_known ? not_in(rank_of_local_, most_local_) : std::vector<std::int64_t>();
 }
 
-std::vector<std::int64_t> JobRanks::not_here(std::int64_t first, std::int64_t count,
-                                             std::int64_t stride) const {
-  std::vector<std::int64_t> ranks;
-  for (std::int64_t i = 0; i < count && ranks.size() <= most_named; ++i) {
-    const std::int64_t rank = first + i * stride;
-    if (is_within(rank, world_size_) && !ranks_.contains(rank)) ranks.push_back(rank);
-  }
-  return ranks;
+std::string JobRanks::missing_of_node_in_words() const {
+  const std::int64_t count = missing_of_node();
+  if (count == 0) return {};
+  const std::vector<std::int64_t> local_ranks = missing_local_ranks();
+  const std::string node = "node " + std::to_string(node_rank_);
+  const std::string size = is_node_size_known() ? " " + std::to_string(most_local_) : "";
+  if (local_ranks.empty()) return std::to_string(count) + " of " + node + "'s" + size + " ranks";
+  return "local " + ranks_in_words(local_ranks) + " of " + node + (size.empty() ? "" : "'s" + size);
 }
 
 std::string ranks_in_words(const std::vector<std::int64_t>& ascending) {

@@ -10,53 +10,55 @@
 
 namespace traceagent::trace {
 
-// Which ranks of their job trace files hold, and which of them are missing. Files of one node are
-// to have as many ranks as that node; those of several, all of the job's.
+// Which ranks of their job trace files of ours hold, and which of them are missing. Files of one
+// node are to have as many ranks as that node, and those of several all of the job's.
+//
+// Of a node of several its local ranks are known, 0 to its size, and not which ranks of the job
+// they are: launchers count in rows, deal them round, or fill the nodes' slots, which may be of
+// different numbers. Nor is the node's number: Open MPI tells none, and each rank guesses.
 class JobRanks {
  public:
   static constexpr std::size_t most_named = 4096;  // a file's numbers are not to be trusted
 
-  // "traceagent" of a rank's file, or an element of a merged file's "merged". Of one that says
-  // nothing of the job only the rank is known.
+  // "traceagent" of a rank's file, or an element of a merged file's "merged".
   void add_metadata(std::string_view metadata);
+  // Of a file that says no more: it is cut.
   void add_rank(std::int64_t rank) { ranks_.insert(rank); }
+  // Else they are taken for one node's where they are of one host, and no two have one local rank.
+  void take_for_one_nodes() { is_one_nodes_ = true; }
 
   [[nodiscard]] const std::set<std::int64_t>& ranks() const { return ranks_; }
   // 0: no file says it.
   [[nodiscard]] std::int64_t world_size() const { return world_size_; }
   // All files are of one node, and the job has others.
   [[nodiscard]] bool is_of_one_node() const;
-  [[nodiscard]] std::int64_t node_rank() const {
-    return nodes_.empty() ? 0 : nodes_.begin()->first;
-  }
-  [[nodiscard]] std::int64_t ranks_of_node() const {
-    return nodes_.empty() ? 0 : nodes_.begin()->second.size;
-  }
-  // By number, as far as it is known; the first `most_named`, and one more where there are more.
+  [[nodiscard]] std::int64_t node_rank() const { return node_rank_; }
+  [[nodiscard]] std::int64_t ranks_of_node() const { return most_local_; }
+  // Where no launcher tells it each rank takes its node to have those up to itself.
+  [[nodiscard]] bool is_node_size_known() const { return least_local_ == most_local_; }
+  // By number, the first `most_named` and one more; of one node of several see below.
   [[nodiscard]] std::vector<std::int64_t> missing() const;
-  // Ranks of the one node that are missing, and nobody knows by which numbers: launchers count in
-  // rows or deal them round.
-  [[nodiscard]] std::int64_t missing_unnamed() const;
+  // "local rank 2 of node 1's 4", or "2 of node 1's 4 ranks" where it is not known which; empty:
+  // none, or `missing` names them.
+  [[nodiscard]] std::string missing_of_node_in_words() const;
   // All of the job that are not here, for whatever reason; as `missing`.
-  [[nodiscard]] std::vector<std::int64_t> absent() const { return not_here(0, world_size_, 1); }
+  [[nodiscard]] std::vector<std::int64_t> absent() const;
 
  private:
-  struct Node {
-    std::int64_t size = 0;
-    std::map<std::int64_t, std::int64_t> rank_of_local;
-  };
-
-  // From one local rank to the next; 0: not known.
-  [[nodiscard]] static std::int64_t stride_of(const Node& node);
-  [[nodiscard]] std::vector<std::int64_t> not_here(std::int64_t first, std::int64_t count,
-                                                   std::int64_t stride) const;
+  [[nodiscard]] std::int64_t missing_of_node() const;
+  [[nodiscard]] std::vector<std::int64_t> missing_local_ranks() const;
 
   std::int64_t world_size_ = 0;
-  std::set<std::int64_t> ranks_;
-  std::map<std::int64_t, Node> nodes_;
+  std::int64_t node_rank_ = 0;  // as the lowest local rank says
+  std::int64_t least_local_ = 0, most_local_ = 0;
+  std::set<std::int64_t> ranks_, described_;
+  std::set<std::string> hosts_;
+  std::map<std::int64_t, std::int64_t> rank_of_local_;
+  bool is_one_nodes_ = false;
+  bool are_locals_shared_ = false;  // two ranks have one
 };
 
-// "rank 2", "ranks 0-2, 7"; of more than `most_named` also that there are more.
+// "rank 2", "ranks 0-2, 7".
 std::string ranks_in_words(const std::vector<std::int64_t>& ascending);
 
 }  // namespace traceagent::trace

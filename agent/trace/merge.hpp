@@ -32,8 +32,10 @@ struct MergeOptions {
   bool strict = false;          // nothing is written where anything is wrong with an input
   bool mix_runs = false;        // else files of different runs are refused
   std::string trace_name = {};  // empty: the output's file name
-  // Ranks of the job, as far as the inputs tell, that none of them is of are missing.
+  // Ranks of the job, as far as the inputs tell, that none of them is of are missing. Not of one
+  // merged file: who made it has asked.
   bool asks_for_all_ranks = false;
+  bool are_of_one_node = false;             // the inputs, whatever their ranks take for its number
   bool refuse_empty = false;                // nothing is written where no event is chosen
   std::vector<Unfinished> unfinished = {};  // then the output is not complete
   // Of a merged input: whether that what it says is missing in it ("file" in "incomplete") is here
@@ -76,8 +78,8 @@ struct MergeReport {
   std::vector<MergedInput> inputs;  // by rank and time
   std::vector<std::int64_t> ranks;
   std::vector<std::int64_t> missing_ranks;
-  JobRanks job_ranks;                // of the inputs, with asks_for_all_ranks
-  std::int64_t missing_unnamed = 0;  // of the one node that they are of; likewise
+  JobRanks job_ranks;                // of the inputs
+  std::string missing_of_node;       // of the one that they are of, which the job has others of
   bool is_empty = false;             // that is why there is no output (refuse_empty)
   std::string joined_runs;           // see input_runs.hpp; empty: of one run
   std::vector<Unfinished> mixed;     // ranks of several runs (mix_runs, or of one key), of which

@@ -52,11 +52,13 @@ std::set<std::string> files_settled(const MergeInput& merged, const std::set<std
 
 class Collector {
  public:
-  Collector(MergeReport& report, const MergeOptions& options)
+  Collector(MergeReport& report, const MergeOptions& options, bool asks_for_all_ranks)
       : report_(report),
         selection_(options.selection),
         is_settled_(options.is_settled),
-        asks_for_all_ranks_(options.asks_for_all_ranks) {}
+        asks_for_all_ranks_(asks_for_all_ranks) {
+    if (options.are_of_one_node) report_.job_ranks.take_for_one_nodes();
+  }
 
   void add(const MergeInput& input, const std::set<std::string>& whole) {
     const std::string_view metadata = input.footer.metadata;
@@ -68,6 +70,8 @@ class Collector {
       add_faults_of_merged(metadata);
     } else if (!metadata.empty()) {
       add_rank(metadata);
+    } else if (input.imported_mark.empty()) {
+      add_ranks_of_cut(input.header);
     }
     if (!input.lost.empty()) add_rank(losses_of(input));
     if (!input.report.problem.empty()) {
@@ -85,22 +89,17 @@ class Collector {
   // After all inputs.
   void look_for_all_ranks() {
     if (!asks_for_all_ranks_) return;
-    JobRanks& job = report_.job_ranks;
-    for (const std::int64_t rank : report_.ranks) job.add_rank(rank);
+    const JobRanks& job = report_.job_ranks;
     for (const std::int64_t rank : job.missing()) missing_.insert(rank);
-    const std::int64_t unnamed = job.missing_unnamed();
-    const bool is_all_asked = selection_ == nullptr || selection_->has_all_ranks();
-    if (unnamed == 0 || !is_all_asked) return;
-    report_.missing_unnamed = unnamed;
+    if (selection_ != nullptr && !selection_->has_all_ranks()) return;
+    report_.missing_of_node = job.missing_of_node_in_words();
+    if (report_.missing_of_node.empty()) return;
     add_once(ranks_of_node_mark + std::to_string(job.node_rank()),
-             std::to_string(unnamed) + " of its " + std::to_string(job.ranks_of_node()) +
-                 " are missing: give their files too");
+             "no file of " + report_.missing_of_node + ": give it too");
   }
 
   void finish() {
-    for (const std::int64_t rank : report_.ranks) {
-      missing_.erase(rank);
-    }
+    for (const std::int64_t rank : report_.job_ranks.ranks()) missing_.erase(rank);
     std::erase_if(missing_, [this](std::int64_t rank) { return !has_rank(rank); });
     report_.missing_ranks.assign(missing_.begin(), missing_.end());
   }
@@ -127,7 +126,7 @@ class Collector {
       return;
     }
     ranks_text_.append(ranks_text_.empty() ? "\n" : ",\n").append(metadata);
-    if (asks_for_all_ranks_) report_.job_ranks.add_metadata(metadata);
+    report_.job_ranks.add_metadata(metadata);
     note_process(identity);
     const std::string process(member(metadata, "identity").value_or(""));
     for_each_member(member(metadata, "dropped").value_or(""), [&](std::string_view cause,
@@ -137,6 +136,13 @@ class Collector {
         add_dropped(process, std::string(cause), static_cast<std::uint64_t>(number));
       }
     });
+  }
+
+  void add_ranks_of_cut(const TraceHeader& header) {
+    if (header.sources.empty()) report_.job_ranks.add_rank(header.rank);
+    for (const std::string& source : header.sources) {
+      if (const auto rank = integer_member(source, "rank")) report_.job_ranks.add_rank(*rank);
+    }
   }
 
   // Of another run key the headers tell (ranks_of_several_runs()).
@@ -228,7 +234,11 @@ class Collector {
 
 std::string merged_metadata(const std::vector<MergeInput>& inputs, const MergeOptions& options,
                             MergeReport& report) {
-  Collector collector(report, options);
+  const auto is_used = [](const MergeInput& input) { return input.is_used(); };
+  const auto first = std::ranges::find_if(inputs, is_used);
+  const bool is_one_merged = std::ranges::count_if(inputs, is_used) == 1 &&
+                             member(first->footer.metadata, "merged").has_value();
+  Collector collector(report, options, options.asks_for_all_ranks && !is_one_merged);
   LeftOutCounts left_out;
   if (options.selection != nullptr) {
     left_out.add_own(options.selection->left_out(), options.selection->clipped());

@@ -70,13 +70,22 @@ def is_complete(path):
     return json.loads(path.read_text()).get("complete") is True
 
 
+def _share_numbers(ranks):
+    """Two processes are one lane's."""
+    identities = [json.loads(path.read_text())["traceagent"]["identity"] for path in ranks]
+    processes = {(identity["trace_pid"], identity["pid"]) for identity in identities}
+    return len({trace_pid for trace_pid, _ in processes}) != len(processes)
+
+
 def _problems_of_node(folder):
     """Its file must hold every process that has one, and be complete if they are."""
     ranks, nodes = sorted(folder.glob("ep*.json")), sorted(folder.glob("node*.json"))
     if len(nodes) != 1:
         yield f"{len(ranks)} rank files, node files {[path.name for path in nodes]}"
         return
-    if is_complete(nodes[0]) != all(map(is_complete, ranks)):
+    # Of processes that follow each other under one number the node's file says so.
+    is_whole = all(map(is_complete, ranks)) and not _share_numbers(ranks)
+    if is_complete(nodes[0]) != is_whole:
         yield f"complete: ranks {list(map(is_complete, ranks))}, node {is_complete(nodes[0])}"
     counts = [collections.Counter(event["name"] for event in json.loads(path.read_text())["traceEvents"]
                                   if event["ph"] == "X" and event["cat"] == "cuda_runtime")

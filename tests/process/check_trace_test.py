@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 
-from jobs import Checks, Place, TRACEAGENT
+from jobs import Checks, Place, TRACEAGENT, end_of
 from places import BUILD, SANITIZED
 
 DEMO = [BUILD / "bin/train_demo", "--steps", "16"]
@@ -114,6 +114,25 @@ def test_folder():
             says(within, f"{folder}/node0.json: nothing is missing")
 
 
+def test_folders_of_ranks():
+    """A folder for each rank: together they are whole."""
+    with Place() as place:
+        (place.path / "script.yaml").write_text(KERNELS)
+        running = [place.start(DEMO, variables) for variables in place.ranks(
+            2, LD_LIBRARY_PATH=LIBRARIES, SIMGPU_SCRIPT=place.path / "script.yaml", TRACEAGENT_MERGE_MODE="off", **SCHEDULE)]
+        ended = [end_of(process) for process in running]
+        checks.check([each.code for each in ended] == [0, 0], f"two ranks: {ended}")
+        folders = [place.path / f"rank{rank}" for rank in range(2)]
+        for rank, folder in enumerate(folders):
+            folder.mkdir()
+            for path in (place.path / "job/traces").glob(f"*rank{rank}.json"):
+                path.rename(folder / path.name)
+        page = page_of(*folders)
+        checks.check(page[0] == 0 and page[1].count(": nothing is missing\n") == 2 and page[1].count("missing") == 2, f"{page}")
+        page = page_of(folders[0])
+        checks.check(page[0] == 1 and f"{folders[0]}: missing: rank 1 of the job's 2: " in page[1], f"{page}")
+
+
 def test_gaps():
     gaps = {
         "no CUPTI": ({"LD_LIBRARY_PATH": f"{BUILD}/sim/lib"}, "", ["NO   device times"]),
@@ -206,7 +225,7 @@ def test_other_traces():
         checks.check(f"not a trace of TraceAgent's: {node} as it was written: " in said, f"ours, saved again: {said}")
 
 
-for test in (test_nothing_missing, test_folder, test_gaps, test_steps, test_shut_on_purpose, test_counters_that_are_not_here,
+for test in (test_nothing_missing, test_folder, test_folders_of_ranks, test_gaps, test_steps, test_shut_on_purpose, test_counters_that_are_not_here,
              test_second_copy, test_part, test_other_traces):
     if not (SANITIZED and test == test_second_copy):  # ctypes' calls are not seen in such a build
         test()

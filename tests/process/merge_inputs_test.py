@@ -82,8 +82,8 @@ def job_file(path, rank, local_rank, node, of_node, of_job):
     return path
 
 
-def page_of(path):
-    done = subprocess.run([TRACEAGENT, "check", path], capture_output=True, text=True, timeout=60)
+def page_of(*paths):
+    done = subprocess.run([TRACEAGENT, "check", *paths], capture_output=True, text=True, timeout=60)
     return done.stdout + done.stderr
 
 
@@ -120,16 +120,73 @@ def test_ranks_of_the_job(folder):
         check("missing" not in said and "of node 0 alone: 2 of the job's 4 ranks" in said and document_of(node)["complete"], said)
         check("yes  ranks                 all 2 of node 0 are here, of the job's 4: " in page_of(node), page_of(node))
         said = merge(two[0], "-o", folder / name / "half.json").stdout
-        check("missing: 1 of node 0's 2 ranks: " in said and said.count("missing") == 1, said)
-        check("NO   incomplete            ranks of node 0: 1 of its 2 are missing: " in page_of(folder / name / "half.json"), said)
+        check("missing: local rank 1 of node 0's 2: " in said and said.count("missing") == 1, said)
+        check("NO   incomplete            ranks of node 0: no file of local rank 1 of node 0's 2: " in page_of(folder / name / "half.json"), said)
         said = merge(two[0], "-o", folder / name / "asked.json", "--rank", "0").stdout
         check("missing" not in said and document_of(folder / name / "asked.json")["complete"], said)
+        said = merge(folder / name / "asked.json", "-o", folder / name / "again.json").stdout
+        check("missing" not in said and document_of(folder / name / "again.json")["complete"], said)
+        said = merge(folder / name / "half.json", "-o", folder / name / "again.json", "--force").stdout
+        check(not document_of(folder / name / "again.json").get("complete"), said)
         said = merge(folder / name / "half.json", two[1], "-o", folder / name / "both.json").stdout
         check("missing" not in said and document_of(folder / name / "both.json")["complete"], said)
         said = merge(node, two[2], "-o", folder / name / "three.json").stdout
         check("missing: rank 3 of the job's 4: " in said, said)
         said = merge(*two[:3], "-o", folder / name / "by", "--per-node").stdout
-        check("missing: 1 of node 1's 2 ranks: " in said and said.count("missing") == 1 and "alone" not in said, said)
+        check("missing: local rank 1 of node 1's 2: " in said and said.count("missing") == 1 and "alone" not in said, said)
+
+
+def missing_in(*paths):
+    """Of several files or folders: the lines of ranks that are missing."""
+    return [line for line in page_of(*paths).splitlines() if ": missing: " in line]
+
+
+def test_ranks_of_the_job_in_folders(folder):
+    """Several folders are looked at as one, those of each job by themselves; files beside them count."""
+    files = [job_file(folder / f"rank{rank}/t.json", rank, rank, 0, 4, 4) for rank in range(4)]
+    places = [path.parent for path in files]
+    for inputs in (places, [places[3], *places], [files[0], *places[1:]], ["-r", folder]):
+        check(missing_in(*inputs) == [], f"{inputs}: {missing_in(*inputs)}")
+    said = missing_in(*places[:3])
+    check(len(said) == 1 and said[0].startswith(f"{places[0]}, {places[1]}, {places[2]}: missing: rank 3 of the job's 4: "), f"{said}")
+    other = job_file(folder / "other/t.json", 1, 1, 0, 2, 2)
+    other.write_text(other.read_text().replace("slurm7", "slurm8"))
+    said = missing_in(*places, other.parent)
+    check(len(said) == 1 and said[0].startswith(f"{other.parent}: missing: rank 0 of the job's 2: "), f"{said}")
+    # Files alone may be meant so.
+    for inputs in (files[:2], [*places, other]):
+        check(missing_in(*inputs) == [], f"{inputs}: {missing_in(*inputs)}")
+    many = [job_file(folder / f"many{rank}/t.json", rank, rank, 0, 8, 8).parent for rank in range(6)]
+    said = missing_in(*many)
+    check(len(said) == 1 and said[0].startswith(f"{many[0]}, {many[1]}, {many[2]}, {many[3]} and 2 more: missing: ranks 6-7 "), f"{said}")
+
+
+def test_ranks_of_the_job_without_events(folder):
+    """Where nothing is written, which ranks are missing may be why."""
+    one = [job_file(folder / f"r{rank}.json", rank, rank, 0, 4, 4) for rank in range(2)]
+    out = folder / "out.json"
+    for words in (["-o", out], ["-o", folder, "--per-node"]):
+        said = merge(*one, *words, "--time", "+1s", "+2s", code=1).stdout
+        check(said.count("missing: ranks 2-3 of the job's 4: ") == 1 and said.count("missing") == 1, f"{words}: {said}")
+    said = merge(*one, "-o", out, "--time", "+1s", "+2s", "--rank", "0-2", code=1).stdout
+    check("missing: rank 2 of the job's 4: " in said and "no file that was read" not in said, said)
+
+
+def test_what_is_left_out_of_nodes(folder):
+    """A merged file of several nodes decides neither the times nor the clocks of those that are written."""
+    later = 3_000_000_000
+    paths = [job_file(folder / f"n/r{rank}.json", rank, rank % 2, rank // 2, 2, 4) for rank in range(4)]
+    for path in paths[2:]:
+        path.write_text(path.read_text().replace(f'"baseTimeNanoseconds": {BASE}', f'"baseTimeNanoseconds": {BASE + later}'))
+    merge(*paths, "-o", folder / "all.json")
+    for given, code in (([], 0), ([folder / "all.json"], 1)):
+        said = merge(*paths[:2], *given, "--per-node", "-o", folder / f"by{code}", "--time", "-1ms", "end", code=code)
+        check((folder / f"by{code}/node0.json").exists(), f"{given}: {said}")
+        clocks = [line for line in said.stdout.splitlines() if "clock" in line]
+        check(clocks == [], f"{given}: {clocks}")
+    whole, beside = (document_of(folder / f"by{code}/node0.json") for code in (0, 1))
+    check(whole["traceEvents"] == beside["traceEvents"] and
+          whole["traceagent"].get("clocks") == beside["traceagent"].get("clocks"), f"{beside['traceagent']}")
 
 
 def test_strict_asks_for_what_is_taken(folder):

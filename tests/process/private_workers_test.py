@@ -135,6 +135,8 @@ with Place() as place:
                        variables_of(TRACEAGENT_RING_FOLDER=place.rings))
     about = str(place.trace("by-hand.json").get("traceagent")) if merged.code == 0 else ""
     checks.check("still runs" in about and "2 workers" in about, f"merged by hand: {merged} {about}")
+    checks.check(merged.out.count("missing: a worker of rank 0 still runs: ") == 1 and merged.out.count("still runs") == 1,
+                 f"merged by hand: {merged}")
     result = check_end(job)
     checks.check("still runs: it will be added" in result.err, f"{result}")
 

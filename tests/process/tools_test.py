@@ -66,6 +66,12 @@ def test_command_lines():
         result = run(TRACEAGENT, "options", name)
         check(result.returncode == 0 and result.stdout.startswith("  ring.size ") and result.stdout in every
               and sum(not line.startswith("   ") for line in result.stdout.splitlines()) == 1, f"option {name}: {result}")
+    result = run(TRACEAGENT, "options", "ring")
+    keys = [line.split()[0] for line in result.stdout.splitlines() if not line.startswith("   ")]
+    check(result.returncode == 0 and result.stdout in every and {"ring.size", "ring.full"} <= set(keys)
+          and all(key.startswith("ring.") for key in keys) and every.count("\n  ring.") == len(keys), f"options of ring: {result}")
+    result = run(TRACEAGENT, "options", "rinq")
+    check(result.returncode == 2 and "unknown option: rinq: the nearest is ring" in result.stderr, f"options of rinq: {result}")
     for name, nearest in (("ring.sise", "the nearest is ring.size"), ("filename", "the nearest is output.filename"),
                           ("TRACEAGENT_RING_SISE", "the nearest is TRACEAGENT_RING_SIZE"), ("xyzzy", "there is none like it")):
         result = run(TRACEAGENT, "options", "ring.size", name)

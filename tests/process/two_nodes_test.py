@@ -62,33 +62,37 @@ def entries_in(place, name="index.json"):
     return json.loads((place.path / "out/index" / name).read_text())["entries"]
 
 
-def dealt_round(missing=None):
-    """mpirun --map-by node: a node's ranks are not in a row, and no other's is missed in its file."""
+def ranks_anywhere(nodes, missing=None):
+    """Open MPI's nodes have no numbers, nor need their ranks lie in a row (--map-by node) or be of one count: in no
+    node's file is another's rank missed, and what is missing of it is told by what is sure."""
+    what, size = f"ranks {nodes}, {missing} missing", sum(map(len, nodes))
     with Place() as place:
         run, running = uuid.uuid4().hex[:12], []
-        for rank in range(RANKS):
-            rings = place.rings / f"{run}-{rank % NODES}"
+        for node, ranks in enumerate(nodes):
+            rings = place.rings / f"{run}-{node}"
             rings.mkdir(exist_ok=True)
-            variables = place.agent(OMPI_COMM_WORLD_RANK=rank, OMPI_COMM_WORLD_SIZE=RANKS, PMIX_NAMESPACE=run,
-                                    OMPI_COMM_WORLD_LOCAL_RANK=rank // NODES, OMPI_COMM_WORLD_LOCAL_SIZE=PER_NODE,
-                                    TRACEAGENT_RING_FOLDER=rings, TRACEAGENT_OUTPUT_FOLDER="out",
-                                    TRACEAGENT_ENABLED=str(rank != missing).lower())
-            running.append(place.start(COMMAND, variables))
+            for local, rank in enumerate(ranks):
+                variables = place.agent(OMPI_COMM_WORLD_RANK=rank, OMPI_COMM_WORLD_SIZE=size, PMIX_NAMESPACE=run,
+                                        OMPI_COMM_WORLD_LOCAL_RANK=local, OMPI_COMM_WORLD_LOCAL_SIZE=len(ranks),
+                                        TRACEAGENT_RING_FOLDER=rings, TRACEAGENT_OUTPUT_FOLDER="out",
+                                        TRACEAGENT_ENABLED=str(rank != missing).lower())
+                running.append(place.start(COMMAND, variables))
         ended = [end_of(process) for process in running]
         lines = [line for result in ended for line in result.lines() if IS_DULL not in line]
-        nothing = [line for line in lines if "nothing from" in line]
-        # One rank alone does not tell how they are numbered.
-        wanted = [] if missing is None else ["node0.json: nothing from 1 of the node's 2 ranks"]
-        check(len(nothing) == len(wanted) and all(line.endswith(end) for line, end in zip(nothing, wanted)),
-              f"dealt round, {missing} missing: {lines}")
-        for node in range(NODES):
-            trace = place.trace(f"out/node{node}.json")
-            ranks = [rank for rank in range(node, RANKS, NODES) if rank != missing]
-            is_whole = len(ranks) == PER_NODE
-            check((trace["distributedInfo"]["ranks"], trace["traceagent"]["missing_ranks"], trace.get("complete", False))
-                  == (ranks, [], is_whole), f"dealt round, {missing} missing: {trace['distributedInfo']} {lines}")
-            checked = place.run([TRACEAGENT, "check", f"out/node{node}.json"])
-            check("missing: rank" not in checked.out, f"dealt round: {checked}")
+        told = [line.split("nothing from ")[1] for line in lines if "nothing from" in line]
+        wanted = [f"local rank {ranks.index(missing)} of node {nodes.index(ranks)}'s {len(ranks)}"
+                  for ranks in nodes if missing in ranks]
+        check(told == wanted, f"{what}: {lines}")
+        found = {tuple(trace["distributedInfo"]["ranks"]): (name, trace) for name, trace in traces_of(place).items()
+                 if "ranks" in trace["distributedInfo"]}
+        check(sorted(found) == sorted(tuple(rank for rank in ranks if rank != missing) for ranks in nodes),
+              f"{what}: {list(found)}")
+        for ranks, (name, trace) in found.items():
+            is_whole = list(ranks) in nodes
+            check((trace["traceagent"]["missing_ranks"], trace.get("complete", False)) == ([], is_whole),
+                  f"{what}: {name}: {trace['distributedInfo']}")
+            checked = place.run([TRACEAGENT, "check", name])
+            check(("are missing" in checked.out or "no file of" in checked.out) != is_whole, f"{what}: {checked}")
 
 
 def one_index(one_memory):
@@ -278,8 +282,10 @@ def main():
     for name in ("x.json", "ba{batch}-l{local_rank}.json"):
         one_name_for_ranks(name, False)
         one_name_for_ranks(name, True)
-    dealt_round()
-    dealt_round(missing=2)
+    ranks_anywhere([[0, 2], [1, 3]])
+    ranks_anywhere([[0, 2], [1, 3]], missing=2)
+    ranks_anywhere([[0, 3], [1, 4], [2, 5]])
+    ranks_anywhere([[0, 1, 2], [3, 4], [5, 6]])
     two_runs_at_once()
     included_by_their_node()
     killed_while_including()
