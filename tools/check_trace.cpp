@@ -107,7 +107,7 @@ void add_to(FoundJobs& jobs, std::string_view rank_metadata, bool is_rank_file) 
 // Of one that cannot be read to its end.
 void add_to(FoundJobs& jobs, const trace::TraceHeader& header) {
   const std::string run_key = text_in(header.distributed_info, "run_key");
-  if (!run_key.empty()) jobs[run_key].ranks.add_rank(header.rank);
+  if (!run_key.empty()) jobs[run_key].ranks.add_cut(header.distributed_info);
 }
 
 // What each rank says of itself is of all that it wrote.

@@ -84,6 +84,7 @@ class MergeCommand {
   ProgressBar bar_;
   bool is_any_written_ = false;
   std::set<std::int64_t> told_ranks_;  // that are in an output, or of which it said that they miss
+  trace::JobRanks job_;                // of all outputs
   std::vector<std::string> unwanted_;  // why nodes have no file: nothing of them was asked for
 };
 
@@ -247,6 +248,7 @@ bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& 
   for (const MergeOutput& each : outputs.outputs) {
     ok = merge_into(each, choice, foreign) && ok;
   }
+  if (arguments_.per_node && choice.rules.ranks.empty()) print_missing_ranks(job_);
   // No error of the others'.
   for (const std::string& line : unwanted_) {
     if (is_any_written_) {
@@ -335,7 +337,8 @@ bool MergeCommand::merge_into(const MergeOutput& output, const Choice& choice,
   options.side_work = &writer;
   ReadingThreads readers(output.inputs.size());
   options.side_reads = readers.are_any() ? &readers : nullptr;
-  options.asks_for_all_ranks = true;
+  options.ranks_wanted =
+      arguments_.per_node ? trace::RanksWanted::of_told_node : trace::RanksWanted::of_job;
   std::optional<EventSelection> selection;
   if (!arguments_.choice.is_everything()) {
     options.refuse_empty = arguments_.choice.has_window() || !choice.rules.categories.empty();
@@ -364,6 +367,8 @@ bool MergeCommand::merge_into(const MergeOutput& output, const Choice& choice,
   }
   is_any_written_ = true;
   tell_unfinished(unfinished, report);
+  job_.add(report.job_ranks);
+  if (arguments_.per_node) report.missing_of_node.clear();  // told of all nodes together
   const bool ok = print_report(report, output.path);
   const bool is_of_all_ranks = choice.rules.ranks.empty() && report.problem.empty();
   if (is_of_all_ranks && !arguments_.per_node) print_other_nodes(report);

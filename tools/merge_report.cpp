@@ -67,7 +67,7 @@ bool print_report(const trace::MergeReport& report, const std::string& output) {
 
 void print_other_nodes(const trace::MergeReport& report) {
   const trace::JobRanks& job = report.job_ranks;
-  const bool is_whole = report.missing_ranks.empty() && report.missing_of_node.empty();
+  const bool is_whole = report.missing_ranks.empty() && job.missing_of_node_in_words().empty();
   if (!job.is_of_one_node() || !is_whole || !job.is_node_size_known()) return;
   std::cout << "of node " << job.node_rank() << " alone: " << job.ranks_of_node()
             << " of the job's " << job.world_size() << " ranks\n";

@@ -118,8 +118,7 @@ trace::MergeReport merge_node(const std::string& run, const NodeOfRun& node, boo
   trace::MergeOptions options;
   options.gzip = node.gzip || node.path.ends_with(".gz");
   options.overwrite = node.overwrite || is_ours;
-  options.asks_for_all_ranks = true;
-  options.are_of_one_node = true;
+  options.ranks_wanted = trace::RanksWanted::of_node;
   options.mix_runs = true;  // they were chosen by their run
   if (const ring::PrivateKilled killed = private_workers_killed(run); killed.count() != 0) {
     options.unfinished.push_back({ring::in_words(killed), ring::lost_in_words(killed)});

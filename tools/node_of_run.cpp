@@ -9,6 +9,7 @@
 #include "agent/drain/file_names.hpp"
 #include "agent/drain/node_claim.hpp"
 #include "agent/ring/dead_runs.hpp"
+#include "agent/trace/job_ranks.hpp"
 #include "agent/trace/json_scan.hpp"
 #include "agent/trace/trace_reader.hpp"
 #include "config/name_template.hpp"
@@ -50,6 +51,10 @@ bool describe(const std::string& path, NodeOfRun& node) {
     node.path = named.problem.empty() && wants_merge(opened.ring) ? named.path : "";
     node.run_key = opened.ring.name(identity.run_key);
     node.node_rank = identity.node_rank;
+    const std::string_view source = opened.ring.name(identity.identity_source);
+    if (source.find(trace::node_rank_is_guess) != std::string_view::npos) {
+      node.host = opened.ring.name(identity.host);
+    }
     node.nodes = identity.world_size <= identity.local_world_size
                      ? 1
                      : drain::nodes_of(identity.world_size, identity.local_world_size);
@@ -108,7 +113,10 @@ Kind kind_of(const std::string& path, const NodeOfRun& node) {
   if (trace::integer_member(about, "node_rank").value_or(0) != node.node_rank) {
     return is_merged ? Kind::another_nodes : Kind::other;
   }
-  return is_merged ? Kind::node_file : Kind::rank_file;
+  if (is_merged) return Kind::node_file;
+  const bool is_of_host =
+      node.host.empty() || trace::string_member(about, "host").value_or("") == node.host;
+  return is_of_host ? Kind::rank_file : Kind::other;
 }
 
 }  // namespace traceagent::tools

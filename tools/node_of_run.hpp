@@ -14,6 +14,7 @@ struct NodeOfRun {
   std::string path;  // of the node's file; empty: none is wanted
   std::string run_key;
   std::int64_t node_rank = 0;
+  std::string host;  // where that is a guess, which another node may make too; else empty
   std::int64_t nodes = 1;
   std::uint32_t pid = 0;  // of one of its processes
   // Another run of the same key has files there too, which begin before or from here on (ns).

@@ -110,6 +110,7 @@ trace::DocumentHeader RankFile::header(const std::string& path) const {
   header.pg_config = process_groups(ring_);
   header.run_key = ring_.name(identity.run_key);
   header.node_rank = identity.node_rank;
+  header.host = ring_.name(identity.host);
   const auto properties =
       ring_.name(ring_.header().device.properties_json.load(std::memory_order_acquire));
   // A damaged ring's text would spoil the file.

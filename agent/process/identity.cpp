@@ -99,6 +99,7 @@ struct Resolved {
   RunFacts run;
   std::int64_t stated_world_size = 0;
   std::int64_t stated_node_rank = 0;
+  bool is_node_rank_guess = false, is_local_world_size_guess = false;
 };
 
 Resolved resolve(const Placements& placements, const config::Environment& environment,
@@ -136,8 +137,11 @@ Resolved resolve(const Placements& placements, const config::Environment& enviro
   if (!is_size_known && has_local_rank && *p.world_size > 1) problems.push_back(unknown_size);
   make_local_consistent(p);
   result.stated_node_rank = p.node_rank.value_or(0);
-  if (!p.node_rank) p.node_rank = guess_node(p, is_size_known);
   result.run.is_one_node = is_size_known && *p.local_world_size >= *p.world_size;
+  const bool is_alone = *p.world_size <= 1;
+  result.is_node_rank_guess = !p.node_rank && !result.run.is_one_node && !is_alone;
+  result.is_local_world_size_guess = !is_size_known && !is_alone;
+  if (!p.node_rank) p.node_rank = guess_node(p, is_size_known);
   // A world of one needs nobody to agree with, and its launcher may outlive many runs: the shell of
   // srun --pty is rank 0 of 1, and so is all that is started from it.
   result.run.is_launched &= *p.world_size > 1;
@@ -160,6 +164,8 @@ Identity identify(const config::Options& options, const config::Environment& env
   identity.node_rank = *p.node_rank;
   identity.stated_world_size = resolved.stated_world_size;
   identity.stated_node_rank = resolved.stated_node_rank;
+  identity.is_node_rank_guess = resolved.is_node_rank_guess;
+  identity.is_local_world_size_guess = resolved.is_local_world_size_guess;
   identity.source = p.source;
   identity.host = facts.host;
   identity.pid = facts.chain[0].pid;

@@ -21,6 +21,8 @@ struct Identity {
   // node_rank where a launcher or an option states it, else 0: the ranks of one node may guess
   // differently.
   std::int64_t stated_node_rank = 0;
+  // Of a job of several nodes; nobody said it.
+  bool is_node_rank_guess = false, is_local_world_size_guess = false;
   std::string run_name;  // the same on all ranks; the option's, or made from program and start
   std::string run_key;   // names the run for machines: the same on all ranks of a node at least,
                          // another for each run; letters, digits and ._- only

@@ -213,8 +213,7 @@ trace::MergeOptions merge_options(const Agent& agent, const NodeInputs& inputs,
   trace::MergeOptions options;
   options.gzip = drain::is_compressed(agent.ring.ring, place.path);
   options.overwrite = agent.options.output_overwrite || place.there;
-  options.asks_for_all_ranks = true;
-  options.are_of_one_node = true;
+  options.ranks_wanted = trace::RanksWanted::of_node;
   for (const auto* living : {&inputs.unfinished, &inputs.unfinished_private}) {
     for (const LivingPeer& peer : *living) {
       options.unfinished.push_back({peer.in_words(), "still runs"});

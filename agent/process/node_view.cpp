@@ -92,7 +92,8 @@ NodeRankFiles node_rank_files(const Agent& agent) {
       config::format_name(agent.options.output_folder, drain::run_variables(agent.ring.ring));
   if (named.problem.empty()) folder = named.name;
   return {folder, agent.identity.run_key, agent.identity.node_rank,
-          older_run_until_ns(agent.run_folder)};
+          older_run_until_ns(agent.run_folder),
+          agent.identity.is_node_rank_guess ? agent.identity.host : std::string()};
 }
 
 NodeView wait_for_node(const Agent& agent, std::uint64_t longest_ns) {

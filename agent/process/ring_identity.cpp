@@ -11,6 +11,7 @@
 #include "agent/process/agent.hpp"
 #include "agent/process/version.hpp"
 #include "agent/ring/owner.hpp"
+#include "agent/trace/job_ranks.hpp"
 
 namespace traceagent::process {
 namespace {
@@ -48,6 +49,12 @@ config::NameVariables name_variables(const Identity& identity) {
   return variables;
 }
 
+// With what nobody said: it is in the files, for who counts a node's ranks.
+std::string source_in_words(const Identity& identity) {
+  return identity.source + (identity.is_node_rank_guess ? trace::node_rank_is_guess : "") +
+         (identity.is_local_world_size_guess ? trace::local_world_size_is_guess : "");
+}
+
 void write_identity(Agent& agent) {
   const ring::Ring& ring = agent.ring.ring;
   ring::Header& header = ring.header();
@@ -66,7 +73,7 @@ void write_identity(Agent& agent) {
   block.run_name = ring.add_name(agent.identity.run_name);
   block.run_key = ring.add_name(agent.identity.run_key);
   block.host = ring.add_name(agent.identity.host);
-  block.identity_source = ring.add_name(agent.identity.source);
+  block.identity_source = ring.add_name(source_in_words(agent.identity));
   block.command_line = ring.add_name(command_line());
   block.output_folder = ring.add_name(agent.options.output_folder);
   block.file_template = ring.add_name(agent.options.output_filename);

@@ -35,6 +35,7 @@ std::optional<RunFile> run_file(const std::string& path, const std::string& run_
   file.path = path;
   file.rank = header.rank;
   file.node_rank = trace::integer_member(header.distributed_info, "node_rank").value_or(0);
+  file.host = trace::string_member(header.distributed_info, "host").value_or("");
   file.world_size = header.world_size;
   file.base_ns = header.base_ns;
   constexpr std::int64_t second_ns = 1'000'000'000;
@@ -45,11 +46,12 @@ std::optional<RunFile> run_file(const std::string& path, const std::string& run_
 }
 
 NodeRankFiles::NodeRankFiles(std::string folder, std::string run_key, std::int64_t node_rank,
-                             std::int64_t since_ns)
+                             std::int64_t since_ns, std::string host)
     : folder_(std::move(folder)),
       run_key_(std::move(run_key)),
       node_rank_(node_rank),
-      since_ns_(since_ns) {}
+      since_ns_(since_ns),
+      host_(std::move(host)) {}
 
 const std::vector<RunFile>& NodeRankFiles::look() {
   const event::Folder entries = event::open_folder_high(folder_.c_str());
@@ -69,7 +71,8 @@ void NodeRankFiles::look_at(const std::string& path) {
 void NodeRankFiles::look_at(const std::string& path, ino_t inode) {
   if (!known_.insert({path, inode}).second) return;
   std::optional<RunFile> file = run_file(path, run_key_);
-  const bool is_wanted = file && !file->is_merged && file->node_rank == node_rank_;
+  const bool is_wanted = file && !file->is_merged && file->node_rank == node_rank_ &&
+                         (host_.empty() || file->host == host_);
   if (is_wanted && file->base_ns >= since_ns_) files_.push_back(std::move(*file));
 }
 

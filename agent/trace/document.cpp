@@ -42,6 +42,7 @@ std::string distributed_info(const DocumentHeader& header) {
   }
   if (!header.run_key.empty()) {
     info.add("node_rank", header.node_rank).add("run_key", header.run_key);
+    if (!header.host.empty()) info.add("host", header.host);
   }
   return info.text();
 }

@@ -25,6 +25,7 @@ struct DocumentHeader {
   std::string nccl_version;  // "2.21.5"; empty: left out
   std::string run_key;       // names the run for machines; empty: it and node_rank are left out
   std::int64_t node_rank = 0;
+  std::string host;          // of a rank's file; empty: left out
   std::int64_t base_ns = 0;  // CLOCK_REALTIME that "ts" counts from
   std::string trace_name;
   std::vector<ProcessGroup> pg_config;

@@ -47,15 +47,53 @@ void JobRanks::add_metadata(std::string_view metadata) {
   world_size_ = std::max(world_size_, world_size);
   described_.insert(rank);
   hosts_.emplace(string_member(identity, "host").value_or(""));
+  node_ranks_.insert(number("node_rank"));
+  const std::string_view source = string_member(identity, "source").value_or("");
+  is_node_rank_guess_ |= source.find(node_rank_is_guess) != std::string_view::npos;
+  is_size_guess_ |= source.find(local_world_size_is_guess) != std::string_view::npos;
   const auto [known, is_new] = rank_of_local_.try_emplace(local_rank, rank);
   are_locals_shared_ = are_locals_shared_ || (!is_new && known->second != rank);
 }
 
+void JobRanks::add_cut(std::string_view distributed_info) {
+  const std::int64_t rank = integer_member(distributed_info, "rank").value_or(-1);
+  const std::int64_t world_size = integer_member(distributed_info, "world_size").value_or(0);
+  if (rank < 0) return;
+  add_rank(rank);
+  if (!is_within(world_size, largest_world) || !is_within(rank, world_size)) return;
+  world_size_ = std::max(world_size_, world_size);
+  node_ranks_.insert(integer_member(distributed_info, "node_rank").value_or(-1));
+  if (const auto host = string_member(distributed_info, "host")) hosts_.emplace(*host);
+}
+
+void JobRanks::add(const JobRanks& others) {
+  const bool is_first = described_.empty();
+  if (!others.described_.empty()) {
+    least_local_ = is_first ? others.least_local_ : std::min(least_local_, others.least_local_);
+    if (is_first || others.rank_of_local_.begin()->first < rank_of_local_.begin()->first) {
+      node_rank_ = others.node_rank_;
+    }
+  }
+  most_local_ = std::max(most_local_, others.most_local_);
+  world_size_ = std::max(world_size_, others.world_size_);
+  ranks_.insert(others.ranks_.begin(), others.ranks_.end());
+  described_.insert(others.described_.begin(), others.described_.end());
+  hosts_.insert(others.hosts_.begin(), others.hosts_.end());
+  node_ranks_.insert(others.node_ranks_.begin(), others.node_ranks_.end());
+  are_locals_shared_ |= others.are_locals_shared_;
+  for (const auto& [local_rank, rank] : others.rank_of_local_) {
+    const auto [known, is_new] = rank_of_local_.try_emplace(local_rank, rank);
+    are_locals_shared_ |= !is_new && known->second != rank;
+  }
+  is_node_rank_guess_ |= others.is_node_rank_guess_;
+  is_size_guess_ |= others.is_size_guess_;
+}
+
 bool JobRanks::is_of_one_node() const {
   if (described_.empty() || most_local_ >= world_size_) return false;
-  const bool looks_so =
-      hosts_.size() == 1 && !are_locals_shared_ && std::ssize(described_) <= most_local_;
-  return is_one_nodes_ || looks_so;
+  const bool has_room = !are_locals_shared_ && std::ssize(described_) <= most_local_;
+  const bool is_one_place = is_node_rank_guess_ ? hosts_.size() == 1 : node_ranks_.size() == 1;
+  return is_one_nodes_ || (has_room && is_one_place);
 }
 
 std::vector<std::int64_t> JobRanks::missing() const {

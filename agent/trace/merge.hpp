@@ -25,6 +25,11 @@ struct Unfinished {
   std::string why;
 };
 
+// Of which ranks it is looked for whether some have no input: none; of the job, as far as the
+// inputs tell, or of the one node that they are of; of the node that the caller knows they are of;
+// of the node that a launcher says they are of, and of none where its number is a guess.
+enum class RanksWanted { none, of_job, of_node, of_told_node };
+
 struct MergeOptions {
   bool gzip = false;
   int gzip_level = 1;
@@ -32,10 +37,8 @@ struct MergeOptions {
   bool strict = false;          // nothing is written where anything is wrong with an input
   bool mix_runs = false;        // else files of different runs are refused
   std::string trace_name = {};  // empty: the output's file name
-  // Ranks of the job, as far as the inputs tell, that none of them is of are missing. Not of one
-  // merged file: who made it has asked.
-  bool asks_for_all_ranks = false;
-  bool are_of_one_node = false;             // the inputs, whatever their ranks take for its number
+  // Not of one merged file of ours: who made it has looked.
+  RanksWanted ranks_wanted = RanksWanted::none;
   bool refuse_empty = false;                // nothing is written where no event is chosen
   std::vector<Unfinished> unfinished = {};  // then the output is not complete
   // Of a merged input: whether that what it says is missing in it ("file" in "incomplete") is here

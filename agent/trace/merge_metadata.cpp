@@ -50,14 +50,29 @@ std::set<std::string> files_settled(const MergeInput& merged, const std::set<std
   return settled;
 }
 
+bool is_ranks_of_node(std::string_view file) {
+  constexpr std::string_view mark = ranks_of_node_mark;
+  return file.starts_with(mark) && parse_integer(file.substr(mark.size())).has_value();
+}
+
+// Of ours there is one that is used, and it is a merged one.
+bool is_one_merged(const std::vector<MergeInput>& inputs) {
+  const auto is_used = [](const MergeInput& input) {
+    return input.is_used() && input.imported_mark.empty();
+  };
+  const auto first = std::ranges::find_if(inputs, is_used);
+  return std::ranges::count_if(inputs, is_used) == 1 &&
+         member(first->footer.metadata, "merged").has_value();
+}
+
 class Collector {
  public:
-  Collector(MergeReport& report, const MergeOptions& options, bool asks_for_all_ranks)
+  Collector(MergeReport& report, const MergeOptions& options, RanksWanted wanted)
       : report_(report),
         selection_(options.selection),
         is_settled_(options.is_settled),
-        asks_for_all_ranks_(asks_for_all_ranks) {
-    if (options.are_of_one_node) report_.job_ranks.take_for_one_nodes();
+        wanted_(wanted) {
+    if (wanted == RanksWanted::of_node) report_.job_ranks.take_for_one_nodes();
   }
 
   void add(const MergeInput& input, const std::set<std::string>& whole) {
@@ -88,12 +103,20 @@ class Collector {
 
   // After all inputs.
   void look_for_all_ranks() {
-    if (!asks_for_all_ranks_) return;
-    const JobRanks& job = report_.job_ranks;
-    for (const std::int64_t rank : job.missing()) missing_.insert(rank);
-    if (selection_ != nullptr && !selection_->has_all_ranks()) return;
-    report_.missing_of_node = job.missing_of_node_in_words();
-    if (report_.missing_of_node.empty()) return;
+    JobRanks& job = report_.job_ranks;
+    if (wanted_ == RanksWanted::of_told_node) {
+      if (!job.is_node_rank_known()) return;
+      job.take_for_one_nodes();
+    }
+    const bool wants_some = wanted_ != RanksWanted::none;
+    if (!has_all_ranks()) {  // those that are asked for are, by their numbers: see finish()
+      if (wants_some) insert_missing(job.absent());
+      return;
+    }
+    if (wants_some) insert_missing(job.missing());
+    // Else as the one that was merged says.
+    if (wants_some || is_node_told_) report_.missing_of_node = job.missing_of_node_in_words();
+    if (report_.missing_of_node.empty() || !wants_some) return;
     add_once(ranks_of_node_mark + std::to_string(job.node_rank()),
              "no file of " + report_.missing_of_node + ": give it too");
   }
@@ -111,6 +134,11 @@ class Collector {
   [[nodiscard]] const std::string& faults_text() const { return faults_text_; }
 
  private:
+  bool has_all_ranks() const { return selection_ == nullptr || selection_->has_all_ranks(); }
+  void insert_missing(const std::vector<std::int64_t>& ranks) {
+    missing_.insert(ranks.begin(), ranks.end());
+  }
+
   bool has_rank(std::int64_t rank) const {
     return selection_ == nullptr || selection_->has_rank(rank);
   }
@@ -139,7 +167,7 @@ class Collector {
   }
 
   void add_ranks_of_cut(const TraceHeader& header) {
-    if (header.sources.empty()) report_.job_ranks.add_rank(header.rank);
+    if (header.sources.empty()) report_.job_ranks.add_cut(header.distributed_info);
     for (const std::string& source : header.sources) {
       if (const auto rank = integer_member(source, "rank")) report_.job_ranks.add_rank(*rank);
     }
@@ -175,8 +203,11 @@ class Collector {
     for_each_element(member(metadata, "incomplete").value_or(""), [this](std::string_view fault) {
       const std::string_view file = string_member(fault, "file").value_or("");
       const bool is_included = is_settled_ && is_settled_(unescaped(file));
-      const bool is_told = (is_shared_ && !shared_.emplace(fault).second) ||
-                           (asks_for_all_ranks_ && file.starts_with(ranks_of_node_mark));
+      const bool is_of_node = is_ranks_of_node(file);
+      is_node_told_ |= is_of_node;
+      // It is looked for anew, or ranks were chosen.
+      const bool is_old = is_of_node && (wanted_ != RanksWanted::none || !has_all_ranks());
+      const bool is_told = (is_shared_ && !shared_.emplace(fault).second) || is_old;
       if (!is_included && !is_settled(file) && !is_told) add_fault(fault);
     });
   }
@@ -216,7 +247,8 @@ class Collector {
   MergeReport& report_;
   const Selection* const selection_;
   const std::function<bool(std::string_view)>& is_settled_;
-  const bool asks_for_all_ranks_;
+  const RanksWanted wanted_;
+  bool is_node_told_ = false;
   std::string ranks_text_;
   std::set<std::int64_t> missing_;
   std::map<std::pair<std::string, std::string>, std::uint64_t> so_far_;  // by process and cause
@@ -234,11 +266,8 @@ class Collector {
 
 std::string merged_metadata(const std::vector<MergeInput>& inputs, const MergeOptions& options,
                             MergeReport& report) {
-  const auto is_used = [](const MergeInput& input) { return input.is_used(); };
-  const auto first = std::ranges::find_if(inputs, is_used);
-  const bool is_one_merged = std::ranges::count_if(inputs, is_used) == 1 &&
-                             member(first->footer.metadata, "merged").has_value();
-  Collector collector(report, options, options.asks_for_all_ranks && !is_one_merged);
+  Collector collector(report, options,
+                      is_one_merged(inputs) ? RanksWanted::none : options.ranks_wanted);
   LeftOutCounts left_out;
   if (options.selection != nullptr) {
     left_out.add_own(options.selection->left_out(), options.selection->clipped());

@@ -133,7 +133,10 @@ def test_ranks_of_the_job(folder):
         said = merge(node, two[2], "-o", folder / name / "three.json").stdout
         check("missing: rank 3 of the job's 4: " in said, said)
         said = merge(*two[:3], "-o", folder / name / "by", "--per-node").stdout
-        check("missing: local rank 1 of node 1's 2: " in said and said.count("missing") == 1 and "alone" not in said, said)
+        check("missing: rank 3 of the job's 4: " in said and said.count("missing") == 1 and "alone" not in said, said)
+        nodes = [document_of(folder / name / f"by/node{node}.json") for node in (0, 1)]
+        check(nodes[0]["complete"] and nodes[1]["traceagent"]["missing_ranks"] == [] and "local rank 1 of node 1's 2" in
+              nodes[1]["traceagent"]["incomplete"][0]["problem"], f"{nodes[1]['traceagent']}")
 
 
 def missing_in(*paths):

@@ -33,6 +33,7 @@ class RunFilesTest : public testing::Test {
     header.world_size = 8;
     header.run_key = run_key;
     header.node_rank = node_rank;
+    header.host = host_;
     header.trace_name = name;
     header.base_ns = base_ns_;
     trace::write_header(file, header);
@@ -43,6 +44,7 @@ class RunFilesTest : public testing::Test {
 
   std::string folder_;
   std::int64_t base_ns_ = 0;
+  std::string host_;
 };
 
 TEST_F(RunFilesTest, KnowTheRun) {
@@ -96,6 +98,19 @@ TEST_F(RunFilesTest, OfANodeAreSeenAsTheyAppear) {
   EXPECT_EQ(files.look()[1].rank, 3);
   NodeRankFiles nowhere("/no/such/folder", "k", 1);
   EXPECT_TRUE(nowhere.look().empty());
+}
+
+// Ranks of two nodes may guess one number.
+TEST_F(RunFilesTest, OfANodeWhoseNumberIsAGuessAreOfItsHost) {
+  host_ = "a";
+  write("r2.json", 2, "k", 1);
+  host_ = "b";
+  write("r3.json", 3, "k", 1);
+  NodeRankFiles of_host(folder_, "k", 1, 0, "a");
+  ASSERT_EQ(of_host.look().size(), 1u);
+  EXPECT_EQ(of_host.look()[0].rank, 2);
+  NodeRankFiles of_number(folder_, "k", 1);
+  EXPECT_EQ(of_number.look().size(), 2u);
 }
 
 TEST_F(RunFilesTest, AnOlderRunsFileMayBeReplaced) {

@@ -13,6 +13,7 @@ using Ranks = std::vector<std::int64_t>;
 struct Said {
   int rank, local_rank, node_rank, local_world_size, world_size;
   const char* host = "a";
+  const char* source = "Open MPI; its node's number is a guess";
 };
 
 std::string metadata_of(const Said& said) {
@@ -20,7 +21,7 @@ std::string metadata_of(const Said& said) {
          std::to_string(said.local_rank) + R"(, "world_size": )" + std::to_string(said.world_size) +
          R"(, "local_world_size": )" + std::to_string(said.local_world_size) +
          R"(, "node_rank": )" + std::to_string(said.node_rank) + R"(, "host": ")" + said.host +
-         "\"}}";
+         R"(", "source": ")" + said.source + "\"}}";
 }
 
 JobRanks job_of(const std::vector<Said>& all) {
@@ -75,6 +76,31 @@ TEST(JobRanks, of_several_nodes_are_all_of_the_job) {
             (Ranks{2, 3, 5}));
   const JobRanks one_host = job_of({{0, 0, 0, 2, 6}, {1, 1, 0, 2, 6}, {4, 0, 2, 2, 6}});
   EXPECT_EQ(one_host.missing(), (Ranks{2, 3, 5})) << "containers may have one name";
+}
+
+// Hosts of containers have names of their own, and two agents of torchrun may share a host.
+TEST(JobRanks, whose_node_a_launcher_tells) {
+  JobRanks node = job_of({{2, 0, 1, 2, 4, "b", "torchrun"}, {3, 1, 1, 2, 4, "c", "torchrun"}});
+  EXPECT_TRUE(node.is_of_one_node());
+  EXPECT_EQ(node.missing_of_node_in_words(), "");
+  const JobRanks two = job_of({{0, 0, 0, 2, 4, "a", "torchrun"}, {3, 1, 1, 2, 4, "a", "torchrun"}});
+  EXPECT_EQ(two.missing(), (Ranks{1, 2}));
+  node.add(two);
+  EXPECT_EQ(node.missing(), (Ranks{1}));
+}
+
+TEST(JobRanks, of_a_size_that_one_guesses) {
+  const JobRanks job =
+      job_of({{0, 0, 0, 1, 4, "a", "environment; how many ranks its node has is a guess"}});
+  EXPECT_FALSE(job.is_node_size_known());
+  EXPECT_EQ(job.absent(), (Ranks{1, 2, 3}));
+}
+
+// A cut file's header tells its node.
+TEST(JobRanks, of_a_cut_file_of_another_node) {
+  JobRanks job = job_of({{0, 0, 0, 2, 4, "a", "torchrun"}});
+  job.add_cut(R"({"rank": 2, "world_size": 4, "node_rank": 1, "host": "b"})");
+  EXPECT_EQ(job.missing(), (Ranks{1, 3}));
 }
 
 TEST(JobRanks, of_one_node_by_those_who_know) {

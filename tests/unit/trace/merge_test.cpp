@@ -282,7 +282,7 @@ TEST(Merge, sums_what_was_dropped_and_names_the_missing) {
       write_sample(folder / "b.json",
                    {.rank = 2, .times_ns = {1}, .metadata = metadata(2, R"({"ring_full": 7})")});
   MergeOptions options;
-  options.asks_for_all_ranks = true;
+  options.ranks_wanted = RanksWanted::of_job;
   options.metadata.add("host", "n\"1");
   const MergeReport report = merge({a, b}, folder / "m.json", options);
   EXPECT_EQ(report.dropped, (std::map<std::string, std::uint64_t>{{"late", 1}, {"ring_full", 12}}));
