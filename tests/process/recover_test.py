@@ -9,8 +9,7 @@ import struct
 import sys
 import time
 
-from jobs import (STEADY, TIMEOUT, TRACEAGENT, Checks, Place, calls_in, end_of, steps_in, truth_of, wait_until,
-                  wait_until_said)
+from jobs import (STEADY, TIMEOUT, TRACEAGENT, Checks, Place, calls_in, end_of, steps_in, truth_of, wait_until_said)
 from places import LIBRARY, need
 
 checks = Checks()
@@ -308,42 +307,6 @@ def test_merge_of_living():
 
 
 # Workers that live on when their rank has ended.
-WORKERS = """
-import ctypes, os, time
-cudart = ctypes.CDLL("libcudart.so.13")
-def call():
-    cudart.cudaMemsetAsync(None, 0, ctypes.c_size_t(4), None)
-call()
-for worker in range(3):
-    if os.fork() == 0:
-        call()
-        open(f"worker{worker}", "w").write(str(os.getpid()))
-        while not os.path.exists("end"):
-            time.sleep(0.02)
-        os._exit(0)
-while not all(os.path.exists(f"worker{worker}") for worker in range(3)):
-    time.sleep(0.02)
-"""
-
-
-def test_merge_of_living_workers():
-    """They are not said to be their rank, and are told of once, however many they are."""
-    with Place() as place:
-        (place.path / "job.py").write_text(WORKERS)
-        variables = place.agent(TRACEAGENT_SCHEDULE="warmup=0,active=1000,repeat=1", TRACEAGENT_OUTPUT_FOLDER="out")
-        process = place.start([sys.executable, place.path / "job.py"], variables)
-        wait_until(lambda: process.poll() is not None)
-        check(process.returncode == 0, f"living workers: {process.returncode}")
-        plain = {key: text for key, text in variables.items() if key != "LD_PRELOAD"}
-        result = place.run([TRACEAGENT, "merge", "out", "-o", "all.json"], plain)
-        said = [line for line in result.out.splitlines() if "still runs" in line]
-        check(said == ["missing: a worker of rank 0 still runs: merge again when the job has ended"], f"living workers: {result}")
-        (place.path / "end").touch()
-        end_of(process)
-        result = place.run([TRACEAGENT, "merge", "out", "-o", "all.json", "--force"], plain)
-        check("missing" not in result.out and place.left_in_memory() == [], f"ended workers: {result}")
-
-
 def test_several_runs():
     """Nobody guesses which run is meant: they are listed, one is named, or all are."""
     with Place() as place:
@@ -580,7 +543,7 @@ def main():
     need(LIBRARY, "the library")
     need(TRACEAGENT, "the tool")
     for test in (test_two_ranks, test_what_else_the_job_wanted, test_nobody_left_to_merge, test_zero_begins_late, test_no_merge, test_same_key_again, test_pid_again, test_two_at_once, test_ring_not_made,
-                 test_living, test_merge_of_living, test_merge_of_living_workers, test_several_runs, test_after_a_later_run, test_into_another_folder,
+                 test_living, test_merge_of_living, test_several_runs, test_after_a_later_run, test_into_another_folder,
                  test_usage, test_another_user, test_damaged, test_one_rank_later, test_rank_files_removed,
                  test_recovered_twice, test_nothing_of_a_rank, test_set_aside_meanwhile, test_copy_of_a_living_run):
         started = time.monotonic()
