@@ -71,9 +71,13 @@ class MergeCommand {
   bool is_refused_at_once(const MergeOutputs& outputs);
   bool is_of_several_runs(const MergeOutputs& outputs);
   bool merge_into(const MergeOutput& output, const Choice& choice, const ForeignInputs& foreign);
-  // Ranks that still run or were killed are not said to be missing too.
+  // Ranks that still run or were killed are not said to be missing too. Of several nodes what is
+  // missing is told once, of all together.
   void tell_unfinished(const std::vector<trace::Unfinished>& unfinished,
                        trace::MergeReport& report);
+  bool tell_empty(const MergeOutput& output, const Choice& choice, const SelectionCounts& counts,
+                  const trace::MergeReport& report);
+  void tell_unwanted() const;
   // That are read, once the clocks are known.
   [[nodiscard]] std::uint64_t merging_bytes(const std::vector<std::string>& files) const {
     return bytes_of(files) * (1 + arguments_.choice.first_readings());
@@ -85,6 +89,7 @@ class MergeCommand {
   bool is_any_written_ = false;
   std::set<std::int64_t> told_ranks_;  // that are in an output, or of which it said that they miss
   trace::JobRanks job_;                // of all outputs
+  bool is_job_known_ = true;           // each of them has read its inputs
   std::vector<std::string> unwanted_;  // why nodes have no file: nothing of them was asked for
 };
 
@@ -248,15 +253,9 @@ bool MergeCommand::merge_files(const ForeignInputs& foreign, const std::string& 
   for (const MergeOutput& each : outputs.outputs) {
     ok = merge_into(each, choice, foreign) && ok;
   }
-  if (arguments_.per_node && choice.rules.ranks.empty()) print_missing_ranks(job_);
-  // No error of the others'.
-  for (const std::string& line : unwanted_) {
-    if (is_any_written_) {
-      std::cout << line << "\n";
-    } else {
-      say(line);
-    }
-  }
+  const bool is_of_all_ranks = choice.rules.ranks.empty();
+  if (arguments_.per_node && is_of_all_ranks && is_job_known_) print_missing_ranks(job_);
+  tell_unwanted();
   const std::string missing = missing_ranks_in_words(choice.rules, told_ranks_);
   if (ok && !told_ranks_.empty() && !missing.empty()) std::cout << missing << "\n";
   return ok && (is_any_written_ || unwanted_.empty());
@@ -316,10 +315,39 @@ void MergeCommand::tell_unfinished(const std::vector<trace::Unfinished>& unfinis
                                    trace::MergeReport& report) {
   told_ranks_.insert(report.ranks.begin(), report.ranks.end());
   told_ranks_.insert(report.missing_ranks.begin(), report.missing_ranks.end());
+  job_.add(report.job_ranks);
+  is_job_known_ = is_job_known_ && (report.problem.empty() || report.is_empty);
+  if (arguments_.per_node) {
+    report.missing_ranks.clear();
+    report.missing_of_node.clear();
+  }
   for (const trace::Unfinished& process : unfinished) {
     std::cout << "missing: " << process.who << " " << process.why << "\n";
-    std::erase_if(report.missing_ranks,
-                  [&](std::int64_t rank) { return process.who == "rank " + std::to_string(rank); });
+    const auto rank = trace::rank_in_words(process.who);
+    if (!rank) continue;
+    std::erase(report.missing_ranks, *rank);
+    job_.add_rank(*rank);
+  }
+}
+
+bool MergeCommand::tell_empty(const MergeOutput& output, const Choice& choice,
+                              const SelectionCounts& counts, const trace::MergeReport& report) {
+  const bool ok = print_inputs(report);
+  print_missing_ranks(report);
+  print_choice(choice, counts);
+  unwanted_.push_back("nothing was written into " + output.path + ": " +
+                      emptiness_in_words(choice, counts));
+  return ok;
+}
+
+// No error of the others'.
+void MergeCommand::tell_unwanted() const {
+  for (const std::string& line : unwanted_) {
+    if (is_any_written_) {
+      std::cout << line << "\n";
+    } else {
+      say(line);
+    }
   }
 }
 
@@ -356,19 +384,9 @@ bool MergeCommand::merge_into(const MergeOutput& output, const Choice& choice,
     unwanted_.push_back(report.problem);
     return true;
   }
-  if (report.is_empty) {
-    tell_unfinished(unfinished, report);
-    const bool ok = print_inputs(report);
-    print_missing_ranks(report);
-    print_choice(choice, selection->counts());
-    unwanted_.push_back("nothing was written into " + output.path + ": " +
-                        emptiness_in_words(choice, selection->counts()));
-    return ok;
-  }
-  is_any_written_ = true;
   tell_unfinished(unfinished, report);
-  job_.add(report.job_ranks);
-  if (arguments_.per_node) report.missing_of_node.clear();  // told of all nodes together
+  if (report.is_empty) return tell_empty(output, choice, selection->counts(), report);
+  is_any_written_ = true;
   const bool ok = print_report(report, output.path);
   const bool is_of_all_ranks = choice.rules.ranks.empty() && report.problem.empty();
   if (is_of_all_ranks && !arguments_.per_node) print_other_nodes(report);

@@ -50,11 +50,6 @@ bool is_folder_of_any(const fs::path& run, const std::set<std::string>& keys) {
 
 constexpr const char* still_runs = "still runs: merge again when the job has ended";
 
-// A second claimant of a rank is a process of its own: the rank itself may have ended.
-std::string process_in_words(std::int64_t rank, bool is_rank) {
-  return (is_rank ? "rank " : "a worker of rank ") + std::to_string(rank);
-}
-
 // A rank may have many workers of which there is one thing to say.
 void add_once(std::string who, std::string why, std::vector<trace::Unfinished>& found) {
   const bool is_told = std::ranges::any_of(found, [&](const trace::Unfinished& process) {
@@ -69,7 +64,8 @@ void add(const fs::path& path, std::vector<trace::Unfinished>& found) {
   const ring::Header& header = opened.ring.header();
   const bool is_over = header.finished.load(std::memory_order_acquire) != 0;
   const ring::IdentityBlock& identity = header.identity;
-  const std::string who = process_in_words(identity.rank, identity.trace_pid == identity.rank);
+  const std::string who =
+      trace::process_in_words(identity.rank, identity.trace_pid == identity.rank);
   if (!is_over && opened.owner_alive) {
     add_once(who, still_runs, found);
   } else if (ring::has_unwritten_window(opened.ring)) {
@@ -86,7 +82,7 @@ void add_private_workers(const fs::path& run, std::vector<trace::Unfinished>& fo
   const ring::PrivateWorkers workers = ring::private_workers_of(run.string());
   for (const ring::PrivateWorker& worker : workers.living) {
     if (worker.finished != 0) continue;
-    add_once(process_in_words(worker.rank, worker.is_rank != 0), still_runs, found);
+    add_once(trace::process_in_words(worker.rank, worker.is_rank != 0), still_runs, found);
   }
   if (workers.killed.count() == 0) return;
   found.push_back({ring::in_words(workers.killed), ring::lost_in_words(workers.killed)});

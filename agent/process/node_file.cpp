@@ -29,12 +29,6 @@
 namespace traceagent::process {
 namespace {
 
-std::string list(const std::vector<std::int64_t>& ranks) {
-  std::string text;
-  for (const std::int64_t rank : ranks) text += (text.empty() ? "" : ", ") + std::to_string(rank);
-  return text;
-}
-
 // What output.keep has removed before.
 std::string removed_in_words(const Agent& agent, const trace::MergeReport& report) {
   if (agent.options.output_keep < 0) return {};
@@ -71,18 +65,16 @@ void index_node_file(const Agent& agent, const std::string& path, std::uint64_t 
 }
 
 // Each once, however many workers of a rank there are.
-std::string list(const std::vector<LivingPeer>& living) {
-  std::vector<std::string> words;
-  for (const LivingPeer& peer : living) {
-    std::string of_peer = peer.in_words();
-    if (std::ranges::find(words, of_peer) == words.end()) words.push_back(std::move(of_peer));
-  }
+std::string list(const std::vector<std::string>& living) {
+  std::set<std::string> told;
   std::string text;
-  for (const std::string& each : words) text += (text.empty() ? "" : ", ") + each;
+  for (const std::string& each : living) {
+    if (told.insert(each).second) text += (text.empty() ? "" : ", ") + each;
+  }
   return text;
 }
 
-void say_running(const std::string& path, const std::vector<LivingPeer>& living,
+void say_running(const std::string& path, const std::vector<std::string>& living,
                  const char* if_killed) {
   if (living.empty()) return;
   say_result(path + ": " + list(living) + " still runs: it will be added when it ends" + if_killed);
@@ -91,7 +83,7 @@ void say_running(const std::string& path, const std::vector<LivingPeer>& living,
 void say_missing(const NodeInputs& inputs, const trace::MergeReport& report,
                  const std::string& path) {
   if (!report.missing_ranks.empty()) {
-    say_result(path + ": nothing from rank " + list(report.missing_ranks));
+    say_result(path + ": nothing from " + trace::ranks_in_words(report.missing_ranks));
   }
   if (!report.missing_of_node.empty()) {
     say_result(path + ": nothing from " + report.missing_of_node);
@@ -215,9 +207,7 @@ trace::MergeOptions merge_options(const Agent& agent, const NodeInputs& inputs,
   options.overwrite = agent.options.output_overwrite || place.there;
   options.ranks_wanted = trace::RanksWanted::of_node;
   for (const auto* living : {&inputs.unfinished, &inputs.unfinished_private}) {
-    for (const LivingPeer& peer : *living) {
-      options.unfinished.push_back({peer.in_words(), "still runs"});
-    }
+    for (const std::string& who : *living) options.unfinished.push_back({who, "still runs"});
   }
   options.unfinished.insert(options.unfinished.end(), inputs.kept.begin(), inputs.kept.end());
   if (const ring::PrivateKilled killed = private_workers_killed(agent); killed.count() != 0) {

@@ -41,7 +41,9 @@ void say_dead_workers(const DeadOfRanks& ranks) {
   }
 }
 
-std::string in_words(const Peer& peer) { return LivingPeer{peer.rank, peer.is_rank()}.in_words(); }
+std::string in_words(const Peer& peer) {
+  return trace::process_in_words(peer.rank, peer.is_rank());
+}
 
 // False where its ring holds what could not be written, and has to stay.
 bool recover(Agent& agent, const Peer& peer, DeadOfRanks& dead_workers) {
@@ -90,10 +92,6 @@ void add_kept(NodeInputs& inputs, std::string who, std::string why) {
 
 }  // namespace
 
-std::string LivingPeer::in_words() const {
-  return (is_rank ? "rank " : "a worker of rank ") + std::to_string(rank);
-}
-
 bool is_kept(const Agent& agent, const std::string& ring_path) {
   const std::vector<std::string>& kept = agent.kept_rings;
   return std::find(kept.begin(), kept.end(), ring_path) != kept.end();
@@ -126,8 +124,7 @@ NodeInputs gather_inputs(Agent& agent, const NodeView& node) {
     add_kept(inputs, in_words(peer), keep_or_recover(agent, peer, dead_workers));
     if (peer.keeps_ring()) inputs.cycles_in_memory += peer.unwritten;
     if (!peer.gone()) {
-      (peer.is_private ? inputs.unfinished_private : inputs.unfinished)
-          .push_back({peer.rank, peer.is_rank()});
+      (peer.is_private ? inputs.unfinished_private : inputs.unfinished).push_back(in_words(peer));
     }
     bool is_whole = true;
     add(peer.rank, ring::written_files(peer.ring_path, &is_whole),

@@ -13,24 +13,17 @@ namespace traceagent::process {
 
 struct Agent;
 
-struct LivingPeer {
-  std::int64_t rank = 0;
-  bool is_rank = true;  // no worker of it
-
-  std::string in_words() const;
-};
-
 struct NodeInputs {
   std::vector<std::string> files;      // each once
   std::set<std::string> known;         // the same
   std::vector<std::string> elsewhere;  // of the files, those that other hosts may have queued
   std::set<std::int64_t> ranks;
-  std::vector<LivingPeer> unfinished;
-  std::vector<LivingPeer> unfinished_private;  // lost if they are killed
-  bool may_lack_files = false;                 // somebody's list is not whole
-  bool lost_all = false;                       // all of this process's own are gone
-  std::vector<trace::Unfinished> kept;         // their rings hold what could not be written
-  std::size_t cycles_in_memory = 0;            // of those that have ended
+  std::vector<std::string> unfinished;          // "rank 1", "a worker of rank 0": alive still
+  std::vector<std::string> unfinished_private;  // lost if they are killed
+  bool may_lack_files = false;                  // somebody's list is not whole
+  bool lost_all = false;                        // all of this process's own are gone
+  std::vector<trace::Unfinished> kept;          // their rings hold what could not be written
+  std::size_t cycles_in_memory = 0;             // of those that have ended
 
   bool all_ended() const noexcept { return unfinished.empty() && unfinished_private.empty(); }
 };

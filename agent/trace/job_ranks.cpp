@@ -135,4 +135,13 @@ std::string ranks_in_words(const std::vector<std::int64_t>& ascending) {
   return (ascending.size() == 1 ? "rank " : "ranks ") + words + more;
 }
 
+std::string process_in_words(std::int64_t rank, bool is_rank) {
+  return (is_rank ? "rank " : "a worker of rank ") + std::to_string(rank);
+}
+
+std::optional<std::int64_t> rank_in_words(std::string_view words) {
+  constexpr std::string_view before = "rank ";
+  return words.starts_with(before) ? parse_integer(words.substr(before.size())) : std::nullopt;
+}
+
 }  // namespace traceagent::trace

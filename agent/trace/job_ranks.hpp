@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -72,5 +73,10 @@ class JobRanks {
 
 // "rank 2", "ranks 0-2, 7".
 std::string ranks_in_words(const std::vector<std::int64_t>& ascending);
+// "rank 2", or "a worker of rank 2": a second claimant is a process of its own, and the rank itself
+// may have ended.
+std::string process_in_words(std::int64_t rank, bool is_rank);
+// The rank of "rank 2"; nothing where it is no such text.
+std::optional<std::int64_t> rank_in_words(std::string_view words);
 
 }  // namespace traceagent::trace

@@ -12,8 +12,8 @@ from fault_job import Traces
 HOST = ("cuda_runtime", "nccl", "user_annotation", "cuda_driver")
 DEVICE = ("kernel", "gpu_memset")
 KEPT = "what could not be written stays in memory"
-LOST = re.compile(r", (?!0 lost)\d+ lost|; also |died: recovered|nothing from rank|events are lost|tracing is off")
-FOLLOWS = re.compile(f"{KEPT}|died: recovered|: nothing from rank|ranks do not find each other|"
+LOST = re.compile(r", (?!0 lost)\d+ lost|; also |died: recovered|nothing from (?:local )?ranks?|events are lost|tracing is off")
+FOLLOWS = re.compile(f"{KEPT}|died: recovered|: nothing from (?:local )?ranks?|ranks do not find each other|"
                      "are lost: they could not be written, and private memory")
 KILLED = ("rank killed", "rank killed, holes", "child killed")  # what is recovered of one says itself that it is not complete
 KEEPER_PATIENCE_S = 20

@@ -80,7 +80,7 @@ CONTAINER = {"RANK": 1, "LOCAL_RANK": 1, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2,
              "TRACEAGENT_MERGE_TIMEOUT": "300ms", "TRACEAGENT_OUTPUT_KEEP": "5"}
 # Rank zero waits so long for the other one; meanwhile somebody else ends the process too.
 WAITING_ZERO = CONTAINER | {"RANK": 0, "LOCAL_RANK": 0}
-NO_OTHER = "|nothing from rank"
+NO_OTHER = "|nothing from (local )?ranks?"
 # A ring of another run, which is old at once.
 OLD_AT_ONCE = {"TRACEAGENT_RING_KEEP_DEAD": "1ms"}
 # Of eight nodes the last; the same run comes again with two.

@@ -175,6 +175,16 @@ def test_ranks_of_the_job_without_events(folder):
     check("missing: rank 2 of the job's 4: " in said and "no file that was read" not in said, said)
 
 
+def test_a_node_without_events(folder):
+    """Of several nodes what is missing is told of all together, also of those of which nothing was chosen."""
+    paths = [job_file(folder / f"r{rank}.json", rank, 0, rank, 1, 3) for rank in range(3)]
+    paths[2].write_text(paths[2].read_text().replace(f'"baseTimeNanoseconds": {BASE}', f'"baseTimeNanoseconds": {BASE + 3_000_000_000}'))
+    said = merge(*paths, "-o", folder / "by", "--per-node", "--time", "+0s", "+1s")
+    check("missing" not in said.stdout and "nothing was written into" in said.stdout, f"{said}")
+    said = merge(*paths[1:], "-o", folder / "less", "--per-node", "--time", "+0s", "+1s")
+    check(said.stdout.count("missing: rank 0 of the job's 3: ") == 1 and said.stdout.count("missing") == 1, f"{said}")
+
+
 def test_what_is_left_out_of_nodes(folder):
     """A merged file of several nodes decides neither the times nor the clocks of those that are written."""
     later = 3_000_000_000

@@ -83,6 +83,8 @@ def ranks_anywhere(nodes, missing=None):
         wanted = [f"local rank {ranks.index(missing)} of node {nodes.index(ranks)}'s {len(ranks)}"
                   for ranks in nodes if missing in ranks]
         check(told == wanted, f"{what}: {lines}")
+        sources = {trace["traceagent"]["identity"]["source"] for trace in rank_files(place).values()}
+        check(sources == {"Open MPI; its node's number is a guess"}, f"{what}: {sources}")
         found = {tuple(trace["distributedInfo"]["ranks"]): (name, trace) for name, trace in traces_of(place).items()
                  if "ranks" in trace["distributedInfo"]}
         check(sorted(found) == sorted(tuple(rank for rank in ranks if rank != missing) for ranks in nodes),

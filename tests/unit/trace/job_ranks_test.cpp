@@ -144,6 +144,15 @@ TEST(JobRanks, whose_files_say_nothing_or_what_cannot_be) {
       << node.missing_of_node_in_words();
 }
 
+TEST(JobRanks, processes_in_words) {
+  EXPECT_EQ(process_in_words(2, true), "rank 2");
+  EXPECT_EQ(process_in_words(2, false), "a worker of rank 2");
+  EXPECT_EQ(rank_in_words("rank 12"), 12);
+  for (const char* other : {"a worker of rank 2", "rank x", "rank ", "3 workers"}) {
+    EXPECT_EQ(rank_in_words(other), std::nullopt) << other;
+  }
+}
+
 TEST(JobRanks, in_words) {
   EXPECT_EQ(ranks_in_words({2}), "rank 2");
   EXPECT_EQ(ranks_in_words({0, 1, 2, 7, 9, 10}), "ranks 0-2, 7, 9-10");
