@@ -322,8 +322,10 @@ TEST_F(JournalTest, NothingIsAppendedToAJournalThatIsGone) {
   std::atomic<std::uint64_t> shorter = 0;
   std::thread ranks([&] {
     for (int i = 0; i < count; ++i) {
-      // However fast the two are, half comes before a shorter journal and half behind it.
-      while (i == count / 2 && shorter == 0) std::this_thread::yield();
+      // However fast the two are, it is made shorter in either half. It has to grow meanwhile: who
+      // could not make it shorter tries again when it is an eighth longer.
+      while (i == count / 2 && shorter == 0) done("nobody's");
+      while (i == count / 4 * 3 && shorter < 2) done("nobody's");
       const std::string id = std::to_string(i);
       queue(id.c_str(), id.c_str());
       if (i % 8 != 0) done(id.c_str());
